@@ -8,28 +8,19 @@ from types import TracebackType
 
 from ibbmaster.errors import ConfigurationError
 
-EXTRAS = {  # a module that is imported here -> the extra that brings it, and what it needs itself
-    "pyspark": "spark",
-    "pandas": "spark",
-    "pyspark_ibb": "spark",
-    "pyarrow": "arrow",
-    "backports": "zstd",
-    "numpy": "fast",
-    "numba": "fast",
-    "llvmlite": "fast",
-    "obstore": "objects",
-    "deltalake": "delta",
-    "pyiceberg": "iceberg",
-    "sqlalchemy": "iceberg",
-    "tqdm": "cli",
-    "trio": "server",
-    "cryptography": "server",
-    "OpenSSL": "server",
-    "nacl": "server",
-    "sniffio": "server",
-    "pymysql": "demo",
-    "pymysqlreplication": "demo",
+_BRINGS = {  # an extra -> the modules that are imported here of what it brings, and what these need themselves
+    "spark": ("pyspark", "pandas", "pyspark_ibb"),
+    "arrow": ("pyarrow",),
+    "zstd": ("backports",),
+    "fast": ("numpy", "numba", "llvmlite"),
+    "objects": ("obstore",),
+    "delta": ("deltalake",),
+    "iceberg": ("pyiceberg", "sqlalchemy"),
+    "cli": ("tqdm",),
+    "server": ("trio", "cryptography", "OpenSSL", "nacl", "sniffio"),
+    "demo": ("pymysql", "pymysqlreplication"),
 }
+EXTRAS = {module: extra for extra, modules in _BRINGS.items() for module in modules}
 
 
 class ExtraMissingError(ConfigurationError):

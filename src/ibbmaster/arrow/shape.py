@@ -11,6 +11,7 @@ from ibbmaster.arrow.read_options import Granularity, ZeroDates
 from ibbmaster.errors import ConfigurationError, EventError
 from ibbmaster.event.rows.column import Column, ValueKind
 from ibbmaster.event.rows.kinds.registry import kind_of
+from ibbmaster.facts import rows_of
 from ibbmaster.rows.shape import TableShape, has_every_value
 
 if TYPE_CHECKING:
@@ -27,76 +28,23 @@ class ShapeField:
     type: str
 
 
-GROUP_FIELDS = (
-    ShapeField("_gtid", "string"),
-    ShapeField("_domain", "bigint"),
-    ShapeField("_server_id", "bigint"),
-    ShapeField("_seq", "decimal(20,0)"),
-    ShapeField("_commit_ts", "timestamp"),
-    ShapeField("_file_no", "bigint"),
-    ShapeField("_offset", "bigint"),
-)
-CHANGE_FIELDS = (
-    ShapeField("_table", "string"),
-    ShapeField("_change_type", "string"),
-    ShapeField("_change_no", "bigint"),
-)
+def _fields_of(what: str) -> tuple[ShapeField, ...]:
+    return tuple(ShapeField(name, type_) for of, name, type_ in rows_of(__package__, "shape") if of == what)
+
+
+GROUP_FIELDS = _fields_of("group")
+CHANGE_FIELDS = _fields_of("change")
 ABSENT_FIELD = ShapeField("_absent", "array<string>")  # columns that the image leaves out; on demand
 UNDECODABLE_FIELD = ShapeField("_undecodable", "map<string,binary>")  # values that are NULL in their own columns
 RESERVED = {field.name for field in (*GROUP_FIELDS, *CHANGE_FIELDS, ABSENT_FIELD, UNDECODABLE_FIELD)}
 OF_JOBS = {"_date", "_valid_from", "_valid_to", "_gtid_from", "_gtid_to", "_is_current"}  # what these add to a table
 TAKEN = RESERVED | OF_JOBS
-SHAPES = {
-    Granularity.PAGES: (
-        ShapeField("file_no", "bigint"),
-        ShapeField("page_no", "bigint"),
-        ShapeField("data_bytes", "int"),
-        ShapeField("chunks", "int"),
-        ShapeField("records", "int"),
-        ShapeField("commits", "int"),
-    ),
-    Granularity.RECORDS: (
-        ShapeField("file_no", "bigint"),
-        ShapeField("offset", "bigint"),
-        ShapeField("record_type", "string"),
-        ShapeField("bytes", "bigint"),
-        ShapeField("chunks", "int"),
-    ),
-    Granularity.EVENTS: (
-        *GROUP_FIELDS,
-        ShapeField("event_no", "int"),
-        ShapeField("event_type", "int"),
-        ShapeField("type_name", "string"),
-        ShapeField("event_ts", "timestamp"),
-        ShapeField("server_id", "bigint"),
-        ShapeField("flags", "int"),
-        ShapeField("bytes", "bigint"),
-        ShapeField("data", "binary"),
-    ),
-    Granularity.GROUPS: (
-        *GROUP_FIELDS,
-        ShapeField("end_file_no", "bigint"),
-        ShapeField("end_offset", "bigint"),
-        ShapeField("events", "int"),
-        ShapeField("bytes", "bigint"),
-        ShapeField("tables", "array<string>"),
-        ShapeField("query", "string"),
-        ShapeField("database", "string"),
-        ShapeField("xid", "string"),
-    ),
-    Granularity.ROWS: (
-        *GROUP_FIELDS,
-        *CHANGE_FIELDS,
-        ShapeField("before", "map<string,string>"),
-        ShapeField("after", "map<string,string>"),
-    ),
-    Granularity.FAULTS: (
-        ShapeField("file_no", "bigint"),
-        ShapeField("offset", "bigint"),
-        ShapeField("_gtid", "string"),
-        ShapeField("problem", "string"),
-    ),
+_FIRST = {
+    Granularity.EVENTS: GROUP_FIELDS,
+    Granularity.GROUPS: GROUP_FIELDS,
+    Granularity.ROWS: (*GROUP_FIELDS, *CHANGE_FIELDS),
 }
+SHAPES = {one: (*_FIRST.get(one, ()), *_fields_of(one.value)) for one in Granularity}
 
 
 def field_name(column: str) -> str:

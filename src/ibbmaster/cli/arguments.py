@@ -48,6 +48,17 @@ def add_name_case(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> 
     add_option(parser, serving_option("lower_case_table_names"))
 
 
+def add_state_interval(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """Add how far apart `.ibb` files have GTID states."""
+    parser.add_argument(
+        "--state-interval",
+        type=size,
+        default="2M",
+        metavar="SIZE",
+        help="distance of GTID states inside a file: 16K times a power of two (default: %(default)s)",
+    )
+
+
 def add_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup, named: NamedOption) -> None:
     """Add a flag for an option of serving, with its type, default and help."""
     name, option, kind, choices = named

@@ -23,17 +23,6 @@ if TYPE_CHECKING:
 
 WORK_OF_BYTE = 8  # what the reference takes to print one, in bytes that it reads meanwhile
 FORMATS = ("json", "mariadb-binlog", "sql", "csv", "debezium")
-EXAMPLES = """examples:
-  ibbmaster cat archive                              every change, a line of JSON each
-  ibbmaster cat archive | jq 'select(.table == "orders") | .after'
-  ibbmaster cat archive --after 0-1-1000 --only 'shop.*' --output changes.json
-  ibbmaster cat archive --format mariadb-binlog | mariadb --binary-mode
-  ibbmaster cat archive --format sql | less
-  ibbmaster cat archive --follow --only 'shop.*' | my-program
-  ibbmaster cat archive --format csv --table shop.orders --output orders.csv
-
-A transaction is written whole or not at all. What the lines have: docs/printing.md.
-"""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -42,8 +31,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "cat",
         help="print what a log changes, as JSON, CSV, SQL or a script for a server",
         description="Print every change of every row, and every statement, of a log.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_log(parser)
     parser.add_argument("--format", choices=FORMATS, default="json", help="how it is printed (default: %(default)s)")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ibbmaster.cli.arguments import (
     add_name_case,
     add_stages,
+    add_state_interval,
     chosen_part,
     chosen_stages,
     expect_log,
@@ -28,14 +29,6 @@ if TYPE_CHECKING:
     from ibbmaster.classic.exporting import ConversionReport
     from ibbmaster.dump.profile import Profile
 
-EXAMPLES = """examples:
-  ibbmaster convert /srv/ibb /srv/classic                          files for a 11.8 server, and its index
-  ibbmaster convert /srv/ibb out --profile classic-10.11 --max-file-size 64M
-  ibbmaster convert /srv/ibb out --after 0-1-1000 --until 0-1-2000 --only 'shop.*'
-  ibbmaster convert /var/lib/mysql/binlog.index /srv/ibb           as `ibbmaster import` does
-
-SOURCE is not changed. TARGET is made whole or not at all; what a run that was killed leaves has another name.
-"""
 IBB, TRADITIONAL = "ibb", "traditional"
 PROFILES = ("classic-10.11", "classic-11.8")
 STEM = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}", re.ASCII)
@@ -49,8 +42,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="Make traditional binlog files of a log of .ibb files, or .ibb files of traditional ones. "
         "Traditional files have an index and the state of a server that was stopped in order: mariadb-binlog reads "
         "them, and a server starts on them as on its own.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "source",
@@ -93,13 +84,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     of_ibb.add_argument(
         "--append", action="store_true", help="go on with the log in TARGET, as `ibbmaster import` does"
     )
-    of_ibb.add_argument(
-        "--state-interval",
-        type=size,
-        default="2M",
-        metavar="SIZE",
-        help="distance of GTID states inside a file: 16K times a power of two (default: %(default)s)",
-    )
+    add_state_interval(of_ibb)
     add_stages(parser)
     add_name_case(parser)
     parser.add_argument("--json", action="store_true", help="report as one line of JSON")

@@ -24,13 +24,6 @@ PRIMARY = re.compile(r"(?P<host>[^/]+):(?P<port>\d{1,5})")
 SERVER_ID = 4_000_000_002  # as a replica of a primary; that of a stream of Spark is another
 SHOWN = 10
 EXIT_DIFFERENT = 1
-EXAMPLES = """examples:
-  ibbmaster diff archive /var/lib/mysql              the same transactions, event by event?
-  ibbmaster diff archive replica1:3306 --ignore replica --user repl
-  ibbmaster diff before after --ignore table-id,time --json
-
-Ends with 0 if the logs are equal, 1 if they differ, and 2 if one cannot be read.
-"""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -40,8 +33,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="compare two logs, transaction by transaction",
         description="Compare two logs by the GTIDs of each domain, and each transaction that both have event by event. "
         "Files, positions and checksums do not count, nor does the order of domains.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     what = "a directory of .ibb or traditional files, one traditional file, or host:port of a running primary"
     parser.add_argument("first", metavar="A", help=what)

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ibbmaster.cli.arguments import expect_readable, expect_writable, size, written_directory
+from ibbmaster.cli.arguments import add_state_interval, expect_readable, expect_writable, size, written_directory
 from ibbmaster.disk.place import local_place, place
 from ibbmaster.errors import StoreError
 
@@ -17,15 +17,6 @@ if TYPE_CHECKING:
     from ibbmaster.classic.binlog import ClassicReader
     from ibbmaster.classic.convert import ImportReport
     from ibbmaster.classic.exporting import LogRead
-
-EXAMPLES = """examples:
-  ibbmaster import /var/lib/mysql/binlog.index --to /srv/ibb
-  ibbmaster import binlog.000001 binlog.000002.xz --to /srv/ibb --max-file-size 64M
-  ibbmaster import binlog.000003 --to /srv/ibb --append
-  ibbmaster import /backup/replica1 --to /srv/ibb --append        the files of a replica that was promoted
-
-Nothing is changed in the files that are read. Each checksum in them is verified.
-"""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -35,8 +26,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="make a directory of .ibb files from traditional binlog files",
         description="Make a directory of .ibb files from the traditional binlog files of a MariaDB server. `convert` "
         "does it for a part of a log, too, and the other way round.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "classic",
@@ -62,13 +51,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="SIZE",
         help="size of each .ibb file, 64K or more (default: %(default)s)",
     )
-    parser.add_argument(
-        "--state-interval",
-        type=size,
-        default="2M",
-        metavar="SIZE",
-        help="distance of GTID states inside a file: 16K times a power of two (default: %(default)s)",
-    )
+    add_state_interval(parser)
     parser.add_argument("--json", action="store_true", help="report as one line of JSON")
     parser.set_defaults(run=run)
 

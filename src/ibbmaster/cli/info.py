@@ -9,14 +9,6 @@ from pathlib import Path
 from ibbmaster.cli.arguments import add_stages, chosen_part
 from ibbmaster.disk.place import place
 
-EXAMPLES = """examples:
-  ibbmaster info /srv/ibb                     files, times, GTIDs, tables, largest groups
-  ibbmaster info /srv/ibb/binlog-000003.ibb   of one file
-  ibbmaster info /var/lib/mysql/binlog.index --json
-  ibbmaster info /srv/ibb --html log.html --seek 0-1-1000
-  ibbmaster info /srv/ibb --after '2026-11-20 14:00' --until 0-1-9000 --only 'shop.*'
-"""
-
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `info` to the command line."""
@@ -26,8 +18,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="Read every group of a log, or of one file, and show what is in it: first and last time and the "
         "longest pause, GTIDs and gaps by domain, rows and bytes by table, the largest groups, event types, who "
         "wrote it, and each file with its state. Nothing is changed, and nothing that another process writes.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "log",

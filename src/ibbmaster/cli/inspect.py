@@ -15,13 +15,6 @@ from ibbmaster.disk.place import place
 if TYPE_CHECKING:
     from ibbmaster.ibb.chunk import Chunk
 
-EXAMPLES = """examples:
-  ibbmaster inspect binlog-000000.ibb              header and what the file holds
-  ibbmaster inspect binlog-000000.ibb --page 1     the chunks of one page
-  ibbmaster inspect binlog.000001                  head and what a traditional file holds
-  ibbmaster inspect binlog.000001 --offset 4       its events from an offset on
-"""
-
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `inspect` to the command line."""
@@ -30,8 +23,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="show what is in one file or page",
         description="Show the header of a file and count what it holds, or list the chunks of one page, or of a "
         "traditional file the events from an offset on.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("file", type=place, metavar="FILE", help="a binlog-NNNNNN.ibb file, or a traditional file")
     parser.add_argument("--page", type=int, metavar="N", help="list the chunks of page N; 0 is the header")

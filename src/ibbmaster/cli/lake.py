@@ -24,15 +24,6 @@ if TYPE_CHECKING:
 
     from ibbmaster.arrow.read_options import ReadOptions
 
-EXAMPLES = """examples:
-  ibbmaster lake snapshot /srv/ibb shop.orders --to /srv/orders
-  ibbmaster lake snapshot /srv/ibb shop.orders --history --at 0-1-1000 --to /srv/orders-history
-  ibbmaster lake maintain /srv/ibb --to delta:///srv/tables
-  ibbmaster lake maintain /srv/ibb --to iceberg:///srv/tables --as history
-
-snapshot needs `pip install 'ibbmaster[arrow]'`, maintain `'ibbmaster[delta]'` or `'ibbmaster[iceberg]'`; neither needs
-Java.
-"""
 REWRITTEN = "; all of its rows were written anew"  # after the verdict on a table
 SHOWN_ROWS = 20
 OF_SPARK = 'Spark reads changes by format("ibb"): docs/spark.md, "Tables as Parquet"'
@@ -59,8 +50,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "lake",
         help="keep the tables of an archive, or write one as it was",
         description="Tables of whole archives, as they are or were, each exact or with the reason why it is not.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     jobs = parser.add_subparsers(title="jobs", metavar="JOB", required=True)
     declared = argparse.ArgumentParser(add_help=False)

@@ -8,33 +8,19 @@ import importlib
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
 
 import ibbmaster
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.extras import needed_for
 
-COMMANDS = (  # modules of ibbmaster.cli, in the order of --help
-    "serve",
-    "replay",
-    "record",
-    "import_",
-    "convert",
-    "info",
-    "inspect",
-    "verify",
-    "seek",
-    "cat",
-    "diff",
-    "recover",
-    "flush",
-    "purge",
-    "reset",
-    "backup",
-    "lake",
-    "scorecard",
-    "warm_up",
-    "demo",
+#: Modules of ibbmaster.cli, in the order of --help.
+COMMANDS = (
+    *("serve", "replay", "record", "import_", "convert", "info", "inspect", "verify", "seek", "cat", "diff"),
+    *("recover", "flush", "purge", "reset", "backup", "lake", "scorecard", "warm_up", "demo"),
 )
+EXAMPLES = Path(__file__).with_name("examples")
 EXIT_FAILURE = 1
 EXIT_UNUSABLE = 2  # the command could not do its work; argparse uses the same for wrong options
 EXIT_INTERRUPTED = 130  # what shells report for SIGINT
@@ -55,13 +41,23 @@ class _CommandsFormatter(argparse.HelpFormatter):
             self._action_max_length = max(self._action_max_length, width)
 
 
+class _Command(argparse.ArgumentParser):
+    """A command. What `examples/` has of it stands below its help, where no line is broken."""
+
+    def __init__(self, *, prog: str = "", **settings: Any) -> None:
+        examples = EXAMPLES / f"{prog.partition(' ')[2]}.txt"
+        if examples.exists():
+            settings |= {"epilog": examples.read_text(), "formatter_class": argparse.RawDescriptionHelpFormatter}
+        super().__init__(prog=prog, **settings)
+
+
 def build_parser(commands: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:
     """The parser with these commands in it, or with every one."""
     parser = argparse.ArgumentParser(
         prog="ibbmaster", description=DESCRIPTION, epilog=EPILOG, formatter_class=_CommandsFormatter
     )
     parser.add_argument("--version", action="version", version=f"ibbmaster {ibbmaster.__version__}")
-    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Command)
     for command in commands:
         importlib.import_module(f"ibbmaster.cli.{command}").add_parser(subparsers)
     _know_themselves(parser)

@@ -8,12 +8,6 @@ import json
 from ibbmaster.cli.arguments import add_directory, open_to_change
 from ibbmaster.log.given_time import parse_time
 
-EXAMPLES = """examples:
-  ibbmaster purge archive --to binlog-000012.ibb
-  ibbmaster purge archive --before '2026-01-31 12:00:00'
-  ibbmaster purge archive --max-total 10G
-"""
-
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `purge` to the command line."""
@@ -23,8 +17,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="Remove files from the oldest one on, up to what was asked for; a file that another one, a "
         "prepared transaction or the writer still needs stays, and everything after it. Ends with 1 if a file that "
         "was to go is in use.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_directory(parser)
     what = parser.add_mutually_exclusive_group(required=True)

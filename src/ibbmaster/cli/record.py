@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from ibbmaster.cli.arguments import written_directory
-from ibbmaster.cli.serve import DEFAULT_LISTEN, allow_open_files, begin_log, parse_listen
+from ibbmaster.cli.serve import add_listen, allow_open_files, begin_log, parse_listen
 from ibbmaster.codec.printable import address
 from ibbmaster.errors import ConfigurationError
 
@@ -19,14 +19,6 @@ if TYPE_CHECKING:
 DEFAULT_PORT = 3306
 CONNECTIONS = 64
 
-EXAMPLES = """examples:
-  ibbmaster record --from db1.example.com --listen 127.0.0.1:3307 --to incident
-  ibbmaster record --from 10.0.0.5:3306 --listen 0.0.0.0:3307 --to incident --seconds 3600 --json
-
-then let the consumer connect to the recorder, with the account it has at the primary and without TLS, and later:
-  ibbmaster serve --scenario incident/scenario.toml --password-file /run/secrets/repl
-"""
-
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `record` to the command line."""
@@ -35,18 +27,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="record what passes between a real primary and its consumers, as a scenario",
         description="Stand between a real primary and its consumers, pass every byte on, and write a scenario:\n"
         "what came as a log of .ibb files, and what went wrong. Passwords are neither needed nor recorded.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "--from", dest="source", required=True, metavar="HOST[:PORT]", help=f"the primary (port {DEFAULT_PORT})"
     )
-    parser.add_argument(
-        "--listen",
-        default=DEFAULT_LISTEN,
-        metavar="HOST:PORT",
-        help="address to listen on; port 0 takes a free one and prints it (default: %(default)s)",
-    )
+    add_listen(parser)
     parser.add_argument(
         "--to",
         type=written_directory,

@@ -12,15 +12,6 @@ from ibbmaster.cli.arguments import add_directory, open_to_change, written_direc
 if TYPE_CHECKING:
     from ibbmaster.log.damaged_log import Loss
 
-EXAMPLES = """examples:
-  ibbmaster recover /var/lib/binlogs
-  ibbmaster recover /var/lib/binlogs --salvage /var/lib/binlogs-new
-
---salvage is for a directory that cannot be opened any more, as pages are damaged, files are missing, or files and redo
-log do not fit together. NEWDIR gets the groups of both, in order, each once. Groups that have no place among them, as
-others have as new a GTID, go to NEWDIR/conflicts, a log of its own. Ends with 1 if anything is lost or in conflict.
-"""
-
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `recover` to the command line."""
@@ -29,8 +20,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="apply the redo log of a directory to its files, and finish what was in doubt",
         description="What `serve` does when it opens a directory, without serving it. Running it again changes "
         "nothing. Afterwards the files hold everything, and the redo log is not needed to read them.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_directory(parser)
     parser.add_argument(

@@ -20,12 +20,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-EXAMPLES = """examples:
-  ibbmaster replay captured                                  as it was, from now on
-  ibbmaster replay captured --pace x10 --after '2026-11-20 14:00+01:00' --until '2026-11-20 15:00+01:00'
-  ibbmaster replay captured --pace step                      one transaction at each Enter
-  ibbmaster replay captured --pace max --loop --kinds rows   load without end
-"""
 PROGRESS_S = 0.5
 
 
@@ -36,8 +30,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="serve a captured log as a recording is played: at its pace, faster, step by step, or in a loop",
         description="Serve a log as a recording is played: a primary on which each transaction is logged when it is "
         "due. All replicas see the same moment of it. The log is only read.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_log(parser)
     play = parser.add_argument_group("the recording")
@@ -60,12 +52,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     play.add_argument(
         "--start-when-connected", action="store_true", help="let its time begin with the first dump, and not at once"
     )
-    parser.add_argument(
-        "--listen",
-        default=serve.DEFAULT_LISTEN,
-        metavar="HOST:PORT",
-        help="address to listen on; port 0 takes a free one and prints it (default: %(default)s)",
-    )
+    serve.add_listen(parser)
     credentials.add_arguments(parser)
     serve.add_serving_options(parser)
     parser.add_argument("--json", action="store_true", help="print where it listens as one line of JSON")

@@ -29,14 +29,6 @@ EXIT_INTERRUPTED = 130
 SAVE_S = 30.0  # between two saves of what there is
 JOBS_MAX = 64
 SILENCE_S_MAX = 3600
-EXAMPLES = """examples:
-  ibbmaster scorecard --list                                      consumers and scenarios
-  ibbmaster scorecard go-mysql canal --family cuts                two consumers, one family
-  ibbmaster scorecard --json all.json --html scorecard.html       everything, which takes long
-  ibbmaster scorecard zongji --merge all.json --json all.json     one of them anew
-  ibbmaster scorecard --from all.json --report go-mysql           a text for its authors
-  ibbmaster scorecard mine --adapters ~/adapters --json -         an adapter of your own
-"""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -46,8 +38,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="put real consumers of binlogs through faults, and grade them",
         description="Put consumers through scenarios: each follows a primary that misbehaves on cue, and is graded by "
         "what arrived. Consumers are fetched from their package registries and built once, in the user's cache.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("consumers", nargs="*", metavar="CONSUMER", help="which ones (default: all)")
     add = parser.add_argument

@@ -15,13 +15,6 @@ if TYPE_CHECKING:
     from ibbmaster.api.log import Start
     from ibbmaster.log.time_search import TimeStart
 
-EXAMPLES = """examples:
-  ibbmaster seek archive 0-1-1000
-  ibbmaster seek archive 0-1-1000,1-2-50 --json
-  ibbmaster seek archive ''          the very beginning
-  ibbmaster seek archive --time '2026-11-20 14:03:05+01:00'
-"""
-
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `seek` to the command line."""
@@ -30,8 +23,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="show where a dump from a GTID position or a time starts, and the search that found it",
         description="Show where a replica at POSITION begins to read, and which GTID states were compared to find it. "
         "Ends with 1 if the position cannot be served. With --time: the first transaction of then or later.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_log(parser)
     parser.add_argument(

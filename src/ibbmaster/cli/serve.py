@@ -30,18 +30,6 @@ log = logging.getLogger(__name__)
 
 DEFAULT_LISTEN = "127.0.0.1:3307"  # one beside a MariaDB server's own port
 
-EXAMPLES = """examples:
-  ibbmaster serve /var/lib/binlogs
-  ibbmaster serve /var/lib/binlogs --listen 0.0.0.0:3307 --user repl --password-file /run/secrets/repl
-  ibbmaster serve captured --profile classic-10.11 --listen 127.0.0.1:0 --json
-  ibbmaster serve --scenario cut-after-gtid.toml --listen 127.0.0.1:0 --json
-
-then, on the replica:
-  CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT=3307, MASTER_USER='repl',
-    MASTER_PASSWORD='…', MASTER_USE_GTID=slave_pos;
-  START SLAVE;
-"""
-
 OTHER_FILES = 512  # binlog files, blocks in the cache, and what a process needs
 GC_THRESHOLDS = (50_000, 20, 50)  # a thousand waiting replicas are many objects to look at, and none to throw away
 
@@ -53,8 +41,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="serve .ibb or traditional binlog files to replicas and CDC clients",
         description="Serve a directory of .ibb files, or traditional binlog files, as a MariaDB replication primary.\n"
         "A directory of .ibb files may grow, be purged or reset meanwhile.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_log(parser, is_needed=False)
     parser.add_argument(
@@ -68,12 +54,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         action="store_true",
         help="with --scenario: without its times: every group is there at first, nothing stalls or stays closed",
     )
-    parser.add_argument(
-        "--listen",
-        default=DEFAULT_LISTEN,
-        metavar="HOST:PORT",
-        help="address to listen on; port 0 takes a free one and prints it (default: %(default)s)",
-    )
+    add_listen(parser)
     credentials.add_arguments(parser)
     add_serving_options(parser)
     life = parser.add_argument_group("the directory")
@@ -238,6 +219,16 @@ def serving_options(args: argparse.Namespace) -> ServingOptions:
     said: Any = {"host": host, "port": port, "user": user, "password": password}
     said |= {name: getattr(args, name) for name, option, _, _ in options_of_serving() if option.help}
     return said  # type: ignore[no-any-return]
+
+
+def add_listen(parser: argparse.ArgumentParser) -> None:
+    """Add where a primary listens."""
+    parser.add_argument(
+        "--listen",
+        default=DEFAULT_LISTEN,
+        metavar="HOST:PORT",
+        help="address to listen on; port 0 takes a free one and prints it (default: %(default)s)",
+    )
 
 
 def parse_listen(text: str) -> tuple[str, int]:

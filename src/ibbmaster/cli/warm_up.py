@@ -12,15 +12,6 @@ from ibbmaster.errors import StoreError
 if TYPE_CHECKING:
     from ibbmaster.kernel.parts import KernelSet
 
-EXAMPLES = """examples:
-  ibbmaster warm-up                                             for this user, on this machine
-  IBBMASTER_KERNEL_CACHE=/opt/kernels ibbmaster warm-up serve   for an image that only serves
-
-Compiled code is for one kind of CPU, and for these versions of Python, Numba and ibbmaster. Anyone who
-can write to this directory can run code as the users who load it, so it is loaded only from a directory
-that nobody but root and the user who loads it can write to.
-"""
-
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `warm-up` to the command line."""
@@ -31,8 +22,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="compile the fast kernels before they are needed, as into the image of a container",
         description="Compile kernels into the cache directory, which IBBMASTER_KERNEL_CACHE names "
         "(default: ~/.cache/ibbmaster/kernels). It may be read-only afterwards. Does nothing where they are there.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "sets", nargs="*", metavar="WHAT", type=kernel_set, help=f"what for: {', '.join(KernelSet)} (default: all)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import html
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from ibbmaster.codec.printable import printable
@@ -17,18 +18,7 @@ GAPS_SHOWN = 20
 KINDS = ("insert", "update", "delete", "ddl")
 SECURITY = "default-src 'none'; style-src 'unsafe-inline'"
 
-STYLE = """
-:root{color-scheme:light dark;--bar:#2a6fb0;--soft:#8883;--bad:#c0392b;--mark:#d98200}
-body{font:15px/1.45 system-ui,sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem}
-h1{font-size:1.4rem;overflow-wrap:anywhere}h2{font-size:1.1rem;margin-top:2rem}
-table{border-collapse:collapse;width:100%}th,td{padding:.2rem .6rem;text-align:left;border-bottom:1px solid var(--soft);
-vertical-align:top;overflow-wrap:anywhere}
-td:first-child{white-space:nowrap}th{font-weight:600}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
-dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1rem}dt{opacity:.7}dd{margin:0;overflow-wrap:anywhere}
-svg{width:100%;height:auto;display:block}svg rect{fill:var(--bar)}svg text{font-size:11px;fill:currentColor}
-.share{background:var(--soft);height:.6rem;min-width:6rem}.share i{display:block;height:100%;background:var(--bar)}
-.bad{color:var(--bad)}.mark{color:var(--mark);font-weight:600}.wide{overflow-x:auto}p.note{opacity:.75}
-"""
+STYLE = Path(__file__).with_name("page.css")
 
 
 def page(facts: dict[str, Any]) -> str:
@@ -36,7 +26,7 @@ def page(facts: dict[str, Any]) -> str:
     parts = [
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" '
         f'content="{SECURITY}"><meta name="viewport" content="width=device-width,initial-scale=1">',
-        f"<title>{_text(facts['path'])}</title><style>{STYLE}</style></head><body>",
+        f"<title>{_text(facts['path'])}</title><style>\n{STYLE.read_text()}</style></head><body>",
         f"<h1>{_text(facts['path'])}</h1>",
         *_head(facts),
         *_time_line(facts["time_line"]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ibbmaster.event.rows.charset import character_size, decode_label, encode_text, label_in
+from ibbmaster.facts import NULL, rows_of
 from ibbmaster.schema.clause import NotUnderstoodError, TypeClause
 from ibbmaster.schema.collations import character_sets, charset_of_collation
 from ibbmaster.schema.model import SqlType
@@ -18,17 +19,7 @@ _KEY_BYTES = {"tinyint": 1, "year": 1, "smallint": 2, "mediumint": 3, "date": 3,
     "inet6": 16
 }
 _KEY_BYTES_OF_OTHERS = 8
-_ZEROS = {"date": "'0000-00-00'", "time": "'00:00:00'", "uuid": "'00000000-0000-0000-0000-000000000000'"} | {
-    "datetime": "'0000-00-00 00:00:00'",
-    "timestamp": "'0000-00-00 00:00:00'",
-    "inet4": "'0.0.0.0'",
-    "inet6": "'::'",
-    "year": "0",
-    "bit": "0",
-    "decimal": "0",
-    "float": "0",
-    "double": "0",
-}
+_ZEROS = {word: zero for word, *_, zero in rows_of(__package__, "types") if zero != NULL}
 
 
 def resolve_type(clause: TypeClause, table_collation: str, session: SchemaSession) -> SqlType:

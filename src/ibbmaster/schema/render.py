@@ -31,24 +31,9 @@ from ibbmaster.versions import Difference
 SYSTEM_TIME = "SYSTEM_TIME"  # the period of a row, which its columns say
 #: Table options in the order of a server, and those among them whose values are quoted.
 TABLE_OPTIONS = (
-    "MIN_ROWS",
-    "MAX_ROWS",
-    "AVG_ROW_LENGTH",
-    "PACK_KEYS",
-    "STATS_PERSISTENT",
-    "STATS_AUTO_RECALC",
-    "STATS_SAMPLE_PAGES",
-    "CHECKSUM",
-    "PAGE_CHECKSUM",
-    "DELAY_KEY_WRITE",
-    "ROW_FORMAT",
-    "TRANSACTIONAL",
-    "KEY_BLOCK_SIZE",
-    "COMMENT",
-    "CONNECTION",
-    "DATA DIRECTORY",
-    "INDEX DIRECTORY",
-    *("INSERT_METHOD", "UNION"),
+    *("MIN_ROWS", "MAX_ROWS", "AVG_ROW_LENGTH", "PACK_KEYS", "STATS_PERSISTENT", "STATS_AUTO_RECALC"),
+    *("STATS_SAMPLE_PAGES", "CHECKSUM", "PAGE_CHECKSUM", "DELAY_KEY_WRITE", "ROW_FORMAT", "TRANSACTIONAL"),
+    *("KEY_BLOCK_SIZE", "COMMENT", "CONNECTION", "DATA DIRECTORY", "INDEX DIRECTORY", "INSERT_METHOD", "UNION"),
 )
 OF_MERGE_TABLES = ("INSERT_METHOD", "UNION")  # other engines print neither
 _QUOTED = frozenset(("COMMENT", "CONNECTION", "DATA DIRECTORY", "INDEX DIRECTORY"))

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ibbmaster.event.rows.charset import character_size
 from ibbmaster.event.rows.column import Column, ColumnType, TableSchema, ValueKind
 from ibbmaster.event.rows.kinds.strings import GEOMETRIES
+from ibbmaster.facts import NULL, rows_of
 from ibbmaster.schema.collations import character_sets
 from ibbmaster.schema.model import IndexKind, IndexPart, SchemaPlace, SqlType, TableColumn, TableIndex, TableVersion
 from ibbmaster.schema.type_clause import INTEGERS
@@ -17,33 +18,9 @@ _BLOBS = (_Code.BLOB, _Code.BLOB_COMPRESSED)
 _STRINGS = (_Code.VARCHAR, _Code.VARCHAR_COMPRESSED, _Code.VAR_STRING)
 _BLOB_LENGTHS = {"tiny": 1, "": 2, "medium": 3, "long": 4}
 CODES: dict[str, tuple[int, ...]] = {
-    "tinyint": (_Code.TINY,),
-    "smallint": (_Code.SHORT,),
-    "mediumint": (_Code.INT24,),
-    "int": (_Code.LONG,),
-    "bigint": (_Code.LONGLONG,),
-    "decimal": (_Code.NEWDECIMAL, _Code.DECIMAL),
-    "float": (_Code.FLOAT,),
-    "double": (_Code.DOUBLE,),
-    "bit": (_Code.BIT,),
-    "year": (_Code.YEAR,),
-    "date": (_Code.DATE, _Code.NEWDATE),
-    "time": (_Code.TIME2, _Code.TIME),
-    "datetime": (_Code.DATETIME2, _Code.DATETIME),
-    "timestamp": (_Code.TIMESTAMP2, _Code.TIMESTAMP),
-    "char": (_Code.STRING, _Code.VAR_STRING),
-    "binary": (_Code.STRING, _Code.VAR_STRING),
-    "varchar": _STRINGS,
-    "varbinary": _STRINGS,
-    "enum": (_Code.ENUM,),
-    "set": (_Code.SET,),
-    "uuid": (_Code.STRING,),
-    "inet4": (_Code.STRING,),
-    "inet6": (_Code.STRING,),
-    "vector": _STRINGS,
-    **{f"{size}{kind}": _BLOBS for size in _BLOB_LENGTHS for kind in ("text", "blob")},
-    **dict.fromkeys(GEOMETRIES, (_Code.GEOMETRY,)),
-    "xmltype": _BLOBS,
+    word: tuple(ColumnType[code] for code in codes.split(" "))
+    for word, _, codes, _ in rows_of(__package__, "types")
+    if codes != NULL
 }
 _SIZES = {"uuid": 16, "inet4": 4, "inet6": 16}
 _WORDS = {code: word for word, codes in reversed(CODES.items()) for code in codes} | {_Code.GEOMETRY: "geometry"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ibbmaster.event.rows.kinds.strings import GEOMETRIES
+from ibbmaster.facts import NULL, rows_of
 from ibbmaster.schema.clause import CharsetClause, NotUnderstoodError, TypeClause
 from ibbmaster.schema.reading import SHOWN, expect_brackets, expect_number, expect_option, fail, takes_charset
 from ibbmaster.sqltext.cursor import Cursor, parts_of
@@ -26,31 +27,7 @@ _PLAIN = (
     *("xmltype", "json", *GEOMETRIES),
 )
 _SIZED = {"bit": 1, "char": 1, "binary": 1, "year": 4, "varchar": None, "varbinary": None, "text": None, "blob": None}
-_SAME = {
-    "integer": "int",
-    "int1": "tinyint",
-    "int2": "smallint",
-    "int3": "mediumint",
-    "middleint": "mediumint",
-    "int4": "int",
-    "int8": "bigint",
-    "numeric": "decimal",
-    "dec": "decimal",
-    "fixed": "decimal",
-    "number": "decimal",
-    "float4": "float",
-    "float8": "double",
-    "character": "char",
-    "varchar2": "varchar",
-    "varcharacter": "varchar",
-    "nvarchar": "varchar",
-    "nchar": "char",
-    "raw": "varbinary",
-    "clob": "longtext",
-    "geomcollection": "geometrycollection",
-    "bool": "tinyint",
-    "boolean": "tinyint",
-}
+_SAME = {word: same for word, same, *_ in rows_of(__package__, "types") if same != NULL}
 _NATIONAL = ("nchar", "nvarchar", "national")
 _SCHEMAS = ("MARIADB_SCHEMA", "ORACLE_SCHEMA", "MAXDB_SCHEMA")
 FLOAT_DIGITS_MAX = 24  # of FLOAT(p); with more it is a DOUBLE

@@ -29,6 +29,7 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ibbmaster.facts import rows_of
 from ibbmaster.scorecard.journal import ToldEvent, shown_line
 from ibbmaster.scorecard.matching import LoggedGroup, Matching
 
@@ -57,19 +58,10 @@ class Grade(enum.StrEnum):
     @property
     def meaning(self) -> str:
         """What it says of a consumer, in one sentence."""
-        return _MEANINGS[self]
+        return _MEANINGS[self.name]
 
 
-_MEANINGS = {
-    Grade.EXACT: "Every change came once, in order, in the right group, with the right values.",
-    Grade.REPEATS_GROUPS: "Nothing is missing; whole groups came again.",
-    Grade.REPEATS_PARTS: "Nothing is missing; parts of groups came again.",
-    Grade.LOSES_LOUDLY: "Something is missing, and an error said so.",
-    Grade.CRASHES: "An internal error ended it, and starting it again did not help.",
-    Grade.HANGS: "It lives, follows no more, and says nothing.",
-    Grade.METADATA_WRONG: "The columns, the key or the types of a table were told wrong, and nobody was told.",
-    Grade.LOSES_SILENTLY: "Later changes came; earlier ones, their values or their GTIDs did not, and nobody was told.",
-}
+_MEANINGS = {name: meaning for name, meaning, *_ in rows_of(__package__, "grades")}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

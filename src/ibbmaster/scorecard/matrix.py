@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from typing import NamedTuple
 
+from ibbmaster.facts import NULL, rows_of
 from ibbmaster.scorecard.grade import Grade
 from ibbmaster.scorecard.results import Cell, ConsumerResult, Results, ScenarioResult
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GradeLook:
+class GradeLook(NamedTuple):
     """How a grade looks everywhere: a symbol, a short word, and colours that also the colour-blind tell apart.
 
-    The better ones are pale, and what is not noticed is the darkest (on a dark page: the brightest), so that
-    lightness alone shows the worst. `ground` and `ink` are for a light page, `dark_…` for a dark one.
+    `ground` and `ink` are for a light page, `dark_…` for a dark one.
     """
 
     symbol: str
@@ -26,33 +25,7 @@ class GradeLook:
 
 
 LOOKS: dict[Grade | None, GradeLook] = {
-    Grade.EXACT: GradeLook(
-        symbol="✓", word="exact", ground="#cfecdf", ink="#0a5a40", dark_ground="#12382c", dark_ink="#8fe0bf"
-    ),
-    Grade.REPEATS_GROUPS: GradeLook(
-        symbol="+", word="again", ground="#d6e6fa", ink="#15498a", dark_ground="#153252", dark_ink="#a5cdfb"
-    ),
-    Grade.REPEATS_PARTS: GradeLook(
-        symbol="/", word="parts", ground="#a9cbf5", ink="#0d3466", dark_ground="#1f4d83", dark_ink="#d3e6ff"
-    ),
-    Grade.LOSES_LOUDLY: GradeLook(
-        symbol="!", word="loud", ground="#fbe7a8", ink="#604400", dark_ground="#4f3c08", dark_ink="#fbdc7c"
-    ),
-    Grade.CRASHES: GradeLook(
-        symbol="×", word="crash", ground="#f5bd7e", ink="#562600", dark_ground="#80430a", dark_ink="#ffdcb5"
-    ),
-    Grade.HANGS: GradeLook(
-        symbol="‖", word="hangs", ground="#cdb4ea", ink="#3a1a68", dark_ground="#553088", dark_ink="#e9d9ff"
-    ),
-    Grade.METADATA_WRONG: GradeLook(
-        symbol="#", word="tables", ground="#f3b6cd", ink="#6a0f35", dark_ground="#5a1c3a", dark_ink="#ffc9dc"
-    ),
-    Grade.LOSES_SILENTLY: GradeLook(
-        symbol="◇", word="silent", ground="#a50f3c", ink="#ffffff", dark_ground="#ff7a98", dark_ink="#35000f"
-    ),
-    None: GradeLook(
-        symbol="–", word="not run", ground="#eceef1", ink="#5b6470", dark_ground="#23272e", dark_ink="#9aa4b1"
-    ),
+    None if grade == NULL else Grade[grade]: GradeLook._make(look) for grade, _, *look in rows_of(__package__, "grades")
 }
 
 

@@ -13,15 +13,7 @@ from ibbmaster.log.limits import MAX_FILE_BYTES, STATE_INTERVAL_BYTES, LogLimits
 from ibbmaster.spark.options import ID_END, flag_of, list_of, local_path, number_of, parse_declarations_option, size_of
 
 NAMES = (
-    "path",
-    "table",
-    "schema",
-    "primaryKey",
-    "domain",
-    "serverId",
-    "groupRows",
-    "createTables",
-    "maxFileBytes",
+    *("path", "table", "schema", "primaryKey", "domain", "serverId", "groupRows", "createTables", "maxFileBytes"),
     "stateIntervalBytes",
 )
 GROUP_ROWS = 100
