@@ -1,7 +1,5 @@
 """Which extra of this package brings a module that is not there, and the error that says so."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType

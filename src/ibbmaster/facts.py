@@ -1,7 +1,5 @@
 """Facts of MariaDB as tables of text: a `.tsv` file beside each module that answers with one."""
 
-from __future__ import annotations
-
 import pkgutil
 
 NULL = "\\N"  # a cell without a value, as servers write it

@@ -1,7 +1,5 @@
 """An option said once: flags of commands, their help and all defaults are made of the annotation that it stands in."""
 
-from __future__ import annotations
-
 import types
 from collections.abc import Iterator, Sequence
 from os import PathLike

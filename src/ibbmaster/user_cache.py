@@ -6,8 +6,6 @@ file belongs to one of them, and no others may write there. A sticky directory, 
 on the way: in it a user cannot replace what belongs to another.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import pwd

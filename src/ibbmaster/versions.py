@@ -3,8 +3,6 @@
 A version is a number, as conditional comments have it: 110806 is 11.8.6. Nothing holds of an unknown one, which is 0.
 """
 
-from __future__ import annotations
-
 import enum
 import functools
 import re

@@ -5,8 +5,6 @@ now and then, at least a few times a second. Callers in between need not know of
 a `Work` is never broken off.
 """
 
-from __future__ import annotations
-
 import contextlib
 import enum
 import math

@@ -1,7 +1,5 @@
 """Accounts beside the first one, out of a my.cnf-style file with a section for each."""
 
-from __future__ import annotations
-
 import configparser
 import difflib
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The files of a log, each with its state: ready, written, closed, cut."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path

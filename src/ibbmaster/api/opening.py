@@ -1,7 +1,5 @@
 """Which log a path is: what `ibbmaster.open` and `ibbmaster.create` give."""
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Mapping

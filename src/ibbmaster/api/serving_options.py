@@ -3,8 +3,6 @@
 What their help says is in the table beside this.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from os import PathLike
 from typing import Annotated, Any, Literal, TypedDict

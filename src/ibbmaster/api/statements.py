@@ -1,7 +1,5 @@
 """Groups out of what users have: SQL texts, or events as bytes."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

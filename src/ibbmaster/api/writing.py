@@ -1,7 +1,5 @@
 """A log as users hold it, to be written."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack

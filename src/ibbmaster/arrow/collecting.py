@@ -1,7 +1,5 @@
 """Collects the events of a range of a log into batches: many groups at once where all is plain."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any

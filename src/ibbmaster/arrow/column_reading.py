@@ -1,7 +1,5 @@
 """How the values of a column are read by the kernel, and what its numbers mean."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from ibbmaster.event.rows.charset import letters_of

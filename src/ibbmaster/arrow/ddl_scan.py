@@ -1,7 +1,5 @@
 """Finds the DDL of a log by kernels, many groups at once: a schema history that begins needs all of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import Any

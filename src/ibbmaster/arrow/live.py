@@ -5,8 +5,6 @@ so that versions of tables have places among them; those who read a range again 
 whether the order is the same.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Events as the kernel for rows takes them: compressed ones unpacked, and fragments of row events put together."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Whether a worker sees the log that the driver has planned with: it may run on another machine."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 from contextlib import closing

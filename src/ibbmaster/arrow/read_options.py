@@ -1,7 +1,5 @@
 """What is to be read of a log, and how values become cells."""
 
-from __future__ import annotations
-
 import enum
 from dataclasses import dataclass, field, replace
 

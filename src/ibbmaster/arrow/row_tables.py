@@ -1,7 +1,5 @@
 """The tables and kinds of row events that the kernel knows: what it is given once, and finds from then on."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The versions of tables in a log, for those who read its rows."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

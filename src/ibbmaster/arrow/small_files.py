@@ -4,8 +4,6 @@ A log of ten thousand files costs by the file: what is read of one is its bytes,
 state are judged there. Whatever is not plain in a file is for `event_batches`, which is the reference.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The tables that a part of a log writes to: its TABLE_MAP events, each different one once."""
 
-from __future__ import annotations
-
 import bisect
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The one name for readable bytes: what every decoder takes."""
 
-from __future__ import annotations
-
 from typing import TypeAlias
 
 Buffer: TypeAlias = bytes | bytearray | memoryview

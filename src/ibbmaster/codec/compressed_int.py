@@ -1,7 +1,5 @@
 """Compressed integers: 64 bits in 1 to 7 or 9 bytes. Layout: protocol/ibb/compressed-int.md."""
 
-from __future__ import annotations
-
 from ibbmaster.codec.buffer import Buffer
 
 TAG_BITS = 3  # the low bits of the first byte say how many bytes follow it

@@ -4,8 +4,6 @@
 `crc32c_by_crcmod` is the independent second opinion that tests compare with.
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Length-encoded integers and strings of the client protocol. Layout: protocol/wire/packet.md."""
 
-from __future__ import annotations
-
 from ibbmaster.codec.buffer import Buffer
 
 NULL = 0xFB  # a row value that is NULL

@@ -1,7 +1,5 @@
 """Text from outside as it may be shown on a terminal, and addresses."""
 
-from __future__ import annotations
-
 
 def printable(text: str) -> str:
     """A text with its control characters and other invisible ones as numbers."""

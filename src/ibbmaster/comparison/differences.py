@@ -4,8 +4,6 @@ A side is a log or a running primary. The order of domains among each other does
 server. Of a transaction that waits for its like, a digest of each event is kept, not its bytes.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field

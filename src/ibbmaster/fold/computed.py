@@ -1,7 +1,5 @@
 """Generated columns of rows whose images leave them out: computed from the other values, where that is simple."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 

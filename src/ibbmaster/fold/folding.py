@@ -1,7 +1,5 @@
 """Reads a log forward, and changes the rows of its tables as it goes; what it cannot tell exactly, it says by table."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

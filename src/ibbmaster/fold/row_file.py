@@ -1,7 +1,5 @@
 """A file of rows that only grows: where the contents of tables are while a process runs, and not longer."""
 
-from __future__ import annotations
-
 import mmap
 import os
 import struct

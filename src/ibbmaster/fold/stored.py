@@ -1,7 +1,5 @@
 """Rows as they are kept: the images of row events, with every column, and what their bytes mean."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence

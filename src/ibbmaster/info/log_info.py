@@ -1,7 +1,5 @@
 """All that `ibbmaster info` says of a log, as numbers and texts. The fields: docs/info.md."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Callable
 

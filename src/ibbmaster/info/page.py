@@ -1,7 +1,5 @@
 """What is in a log as one page of HTML: it loads nothing, runs nothing, and says no more than the JSON."""
 
-from __future__ import annotations
-
 import datetime
 import html
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """What the groups of a log come to: sums by domain, table and time, in bounded memory, as they are read in order."""
 
-from __future__ import annotations
-
 import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """What is in a log, as lines for people."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

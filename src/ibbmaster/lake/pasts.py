@@ -1,7 +1,5 @@
 """What the statements of a log come to for one table: where it was emptied, and what row events may not say of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """What the statements of a log do to tables, and which XA transactions have taken effect."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace

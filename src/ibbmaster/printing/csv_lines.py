@@ -1,7 +1,5 @@
 """The changes of one table as CSV, with the columns of its last shape: docs/printing.md."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

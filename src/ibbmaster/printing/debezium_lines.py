@@ -3,8 +3,6 @@
 Values are in the forms that are the defaults of the connector.
 """
 
-from __future__ import annotations
-
 import base64
 import datetime
 from collections.abc import Callable, Iterator, Mapping

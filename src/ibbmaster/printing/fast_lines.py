@@ -1,7 +1,5 @@
 """A log as lines of text, made by kernels: no Python object for a row. The references: the printers of the formats."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any

@@ -1,7 +1,5 @@
 """A log as JSON, one change a line. What the lines have: docs/printing.md."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

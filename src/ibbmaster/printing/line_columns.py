@@ -1,7 +1,5 @@
 """Changes of rows as lines of text, read and written by kernels; what is unusual is left to the reference."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Lines of JSON for kernels, plain or in Debezium's envelope. The references: `json_lines` and `debezium_lines`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """What the lines of a format are made of, as steps for kernels: texts, values, and what the reference writes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 

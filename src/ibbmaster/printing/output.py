@@ -1,7 +1,5 @@
 """Where the text of a log goes: a group at a time, whole or not at all."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

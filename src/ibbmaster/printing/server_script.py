@@ -3,8 +3,6 @@
 What the `mariadb` client needs: `--binary-mode`, and a `--max-allowed-packet` as large as the largest statement.
 """
 
-from __future__ import annotations
-
 import base64
 import dataclasses
 import struct

@@ -1,7 +1,5 @@
 """The events of one group in order: fragments of row events put together, and to each row event its table."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 

@@ -1,7 +1,5 @@
 """The clauses of ALTER TABLE."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from ibbmaster.schema.clause import (

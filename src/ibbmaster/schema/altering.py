@@ -1,7 +1,5 @@
 """A table as ALTER TABLE leaves it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace

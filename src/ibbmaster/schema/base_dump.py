@@ -1,7 +1,5 @@
 """What there was before the log: CREATE statements, or a dump with rows and the GTID position that it is of."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A table out of its definitions: what CREATE TABLE makes, and what ALTER TABLE adds."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace

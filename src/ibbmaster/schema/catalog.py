@@ -1,7 +1,5 @@
 """What there is at one place of a log: databases, tables and programs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType

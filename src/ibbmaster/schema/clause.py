@@ -1,7 +1,5 @@
 """What a DDL statement says, before anything is known of the tables that it names."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple

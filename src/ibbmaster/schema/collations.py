@@ -1,7 +1,5 @@
 """Character sets and collations as SHOW CHARACTER SET and SHOW COLLATION list them: facts of MariaDB 10.11 and 11.8."""
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass
 

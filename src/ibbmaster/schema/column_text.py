@@ -1,7 +1,5 @@
 """Types and defaults of columns as a server prints them, in SHOW CREATE TABLE and information_schema alike."""
 
-from __future__ import annotations
-
 import math
 import re
 import struct

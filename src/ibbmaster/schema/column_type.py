@@ -1,7 +1,5 @@
 """Types as a server has them, once their character set is known."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from ibbmaster.event.rows.charset import character_size, decode_label, encode_text, label_in

@@ -1,7 +1,5 @@
 """Which DDL a statement is; knows no catalog. What it cannot read it says, and never skips."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The columns that CREATE TABLE statements give, name to type as it is written there: a user's declarations."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 

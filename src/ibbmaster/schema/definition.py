@@ -1,7 +1,5 @@
 """Columns, indexes and constraints as CREATE TABLE and ALTER TABLE define them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Rows about tables, as SHOW and information_schema have them. What only a server knows of its files is NULL."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from ibbmaster.event.rows.charset import character_size

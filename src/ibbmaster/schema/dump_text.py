@@ -1,7 +1,5 @@
 """Cutting the text of a dump, or any SQL script, into statements: piece by piece, a statement at a time."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 

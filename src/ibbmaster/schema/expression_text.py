@@ -1,7 +1,5 @@
 """Expressions of DDL as trees, and as a server prints them; what is not known stays as it was written."""
 
-from __future__ import annotations
-
 from typing import NoReturn
 
 from ibbmaster.sqltext.expression import Call, Expression, Literal

@@ -1,7 +1,5 @@
 """What DDL does to a catalog: one statement after the other, in the order of a log."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace

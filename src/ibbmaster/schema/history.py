@@ -1,7 +1,5 @@
 """The versions of every table over a log: what it is at each place, by the DDL in front of it."""
 
-from __future__ import annotations
-
 import bisect
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The indexes of a table in the order and with the names that a server gives them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 

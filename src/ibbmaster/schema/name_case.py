@@ -5,8 +5,6 @@ finds its tables: in lower case, unless it tells capitals apart. No event says w
 what statements do to tables may.
 """
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace

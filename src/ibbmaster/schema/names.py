@@ -5,8 +5,6 @@ The event goes first: what it says is not changed, and what it contradicts is an
 the sizes after these, and which may be NULL.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 

@@ -1,7 +1,5 @@
 """What stands after the columns of a table: its options, and its partitions."""
 
-from __future__ import annotations
-
 from ibbmaster.schema.clause import NO_CHARSET, TableOptions
 from ibbmaster.schema.reading import (
     expect_brackets,

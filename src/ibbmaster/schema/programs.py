@@ -4,8 +4,6 @@ A server logs a routine as SHOW CREATE prints it, and a trigger or an event as i
 Nothing is read of parameters, characteristics, schedules and bodies.
 """
 
-from __future__ import annotations
-
 import contextlib
 from dataclasses import dataclass, replace
 

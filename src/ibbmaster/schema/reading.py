@@ -1,7 +1,5 @@
 """Walking over the tokens of DDL: names, texts and expressions as SQL that any session reads alike."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from ibbmaster.schema.clause import CharsetClause, NotUnderstoodError

@@ -4,8 +4,6 @@ What differs from a server: AUTO_INCREMENT=n is what DDL has set, whatever rows 
 then, and an expression whose printed form is not known stays as it was written (`expression_text`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from ibbmaster.schema.column_text import default_text, on_update_text, type_text

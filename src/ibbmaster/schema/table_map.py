@@ -1,7 +1,5 @@
 """A TABLE_MAP event beside what DDL says of its table, and a table out of such an event alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from ibbmaster.event.rows.charset import character_size

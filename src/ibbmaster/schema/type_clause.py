@@ -1,7 +1,5 @@
 """Types of columns as DDL writes them, every alias resolved."""
 
-from __future__ import annotations
-
 from ibbmaster.event.rows.kinds.strings import GEOMETRIES
 from ibbmaster.facts import NULL, rows_of
 from ibbmaster.schema.clause import CharsetClause, NotUnderstoodError, TypeClause

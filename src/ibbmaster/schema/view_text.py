@@ -1,7 +1,5 @@
 """Views and sequences: the statements that made them, as SHOW CREATE has them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 

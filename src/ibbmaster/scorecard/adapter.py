@@ -1,7 +1,5 @@
 """Adapters: small programs around the libraries that are judged. How to write one: protocol/scorecard/adapters.md."""
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import importlib.metadata

@@ -5,8 +5,6 @@ of cards. A card is a scenario as `ibbmaster serve --scenario` takes it, with a 
 sentence, and the best that a right consumer can make of it.
 """
 
-from __future__ import annotations
-
 import functools
 import tomllib
 from collections.abc import Iterable, Mapping

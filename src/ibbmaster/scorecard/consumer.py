@@ -1,7 +1,5 @@
 """A consumer as a process: what it is asked on standard input, what it tells on standard output."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

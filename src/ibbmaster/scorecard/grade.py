@@ -23,8 +23,6 @@ How it is decided:
   again. Else it "hangs".
 """
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass

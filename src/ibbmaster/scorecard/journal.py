@@ -3,8 +3,6 @@
 The lines come from another program, and may be anything.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a primary has logged, as what a consumer tells is compared with it."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from typing import Any

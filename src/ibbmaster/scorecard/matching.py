@@ -4,8 +4,6 @@ Where several changes are equal, the one that comes next in order is meant, of t
 told. A change is told "again" when all that are equal to it have come.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Results as a matrix of scenarios and consumers, and what table, page and picture have in common."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """What a run came to, as a cell of the matrix: the grade, and what a person needs to see why."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

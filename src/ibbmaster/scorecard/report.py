@@ -1,7 +1,5 @@
 """Results as text: tables in Markdown, and what could be sent to the authors of a consumer."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterable, Sequence

@@ -3,8 +3,6 @@
 A primary does not send again what lies before a position: the offsets of a stream carry what its statements came to.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

@@ -3,8 +3,6 @@
 A record is one event, or one change of a row, with the place of its group among the others.
 """
 
-from __future__ import annotations
-
 import datetime
 import heapq
 import itertools

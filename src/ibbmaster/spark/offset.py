@@ -13,8 +13,6 @@ An offset of a running primary has `tables`, too, where statements have changed 
 there, null for one that is gone or not known. A primary does not send again what was in front.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 

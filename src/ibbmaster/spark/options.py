@@ -1,7 +1,5 @@
 """The options of the source, read and checked once, on the driver."""
 
-from __future__ import annotations
-
 import datetime
 import enum
 import json

@@ -1,7 +1,5 @@
 """The streaming reader as Spark wants it since PySpark 4.2."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pyspark.sql.streaming.datasource import (

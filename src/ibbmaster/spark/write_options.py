@@ -1,7 +1,5 @@
 """The options of the writer, read and checked once, on the driver."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """One run: each chosen table becomes what it is at the end of the log, or keeps what it has, and says so."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing

@@ -1,7 +1,5 @@
 """What ALTERs of a table come to for rows that were written before: other names, wider types, columns of NULLs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
