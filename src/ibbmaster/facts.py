@@ -1,4 +1,4 @@
-"""Facts of MariaDB as tables of text: a `.tsv` file beside each module that answers with one."""
+"""Facts, most of them of MariaDB, as tables of text: a `.tsv` file beside each module that answers with one."""
 
 import pkgutil
 
