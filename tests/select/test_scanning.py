@@ -6,7 +6,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from lanes.answers import FOLDER, REFUSED, OurTables, expect_equal, load
+from lanes.answers import FOLDER, REFUSED, SESSIONS, OurTables, expect_equal, load
 from lanes.capture import CLASSIC
 
 import ibbmaster
@@ -14,6 +14,7 @@ from ibbmaster.event.rows.encoding import written_table
 from ibbmaster.schema.model import SqlType, TableColumn, TableVersion
 from ibbmaster.select import scanning
 from ibbmaster.select.definitions import column_definition
+from ibbmaster.wire.refusal import RefusedError
 from ibbmaster.wire.response import BlockResultSet, ResultSet
 from tests.written_log import inserted, write_log
 
@@ -98,6 +99,24 @@ def test_what_is_found_does_not_depend_on_whether_the_key_finds_it(tmp_path: Pat
     for sql in asked:
         keyed_rows, plain_rows = (tables.answer(sql.format(table)).rows for table in "kn")
         assert keyed_rows == plain_rows, sql
+
+
+def test_texts_that_are_equal_and_stored_otherwise_do_not_keep_the_order_of_the_rest_of_a_key(tmp_path: Path) -> None:
+    table = written_table("d.t", {"name": "varchar(5)", "id": "int"}, table_id=1, primary_key=["name", "id"])
+    create = "CREATE TABLE t (name VARCHAR(5) COLLATE utf8mb4_general_ci, id INT, PRIMARY KEY (name, id))"
+    log = write_log(tmp_path / "log", create, [inserted(table, ["A", 1], ["a", 2], ["A", 3])])
+    tables = OurTables(ibbmaster.open(log).engine)
+
+    assert tables.answer("SELECT id FROM d.t WHERE name = 'a' ORDER BY id").rows == [b"\x011", b"\x012", b"\x013"]
+
+
+def test_a_mode_that_changes_values_changes_those_of_conditions_too(tables_of: Callable[[str], OurTables]) -> None:
+    tables = tables_of("tables")
+    tables._dialog(SESSIONS[0]).query(b"SET sql_mode = 'NO_UNSIGNED_SUBTRACTION'")
+
+    assert len(tables.answer("SELECT id FROM cond.big WHERE id = 7").rows) == 1
+    with pytest.raises(RefusedError, match="NO_UNSIGNED_SUBTRACTION"):
+        tables.answer("SELECT id FROM cond.big WHERE id + 1 = 8")
 
 
 def test_a_limit_may_be_larger_than_any_table(tables_of: Callable[[str], OurTables]) -> None:

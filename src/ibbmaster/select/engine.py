@@ -214,7 +214,8 @@ class QueryRun:
         if name not in self._tables:
             return None
         self._scan = TableScan(block, source, self._tables[name], self._session)
-        return None if self._sql_mode & PAD_CHAR_TO_FULL_LENGTH else self._scan.shown()
+        others = PAD_CHAR_TO_FULL_LENGTH if self._scan.ranges.is_exact else OTHER_VALUES
+        return None if self._sql_mode & others else self._scan.shown()
 
     def _computed(self, plan: Plan) -> Relation:
         definitions = tuple(self._definition(column.name, column.type) for column in plan.columns)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -258,7 +259,7 @@ class TableScan:
     def _direction(self) -> bool | None:
         """Whether rows go against the order of their keys; None if they are ordered by something else."""
         parts = [] if self._index is None else list(self._index.parts)
-        fixed = set(_fixed(self._where))
+        fixed = {slot for slot, literal in _equal(self._where) if self._is_one_value(slot, literal)}
         found: bool | None = None
         for node, is_descending in self._order:
             while parts and (slot := self._by_id.get(parts[0].column_id)) != node and slot in fixed:
@@ -279,6 +280,14 @@ class TableScan:
                 return None
             found = is_opposite
         return bool(found)
+
+    def _is_one_value(self, slot: Slot, literal: Literal) -> bool:
+        """Whether all values that equal a literal are stored alike, so that rows with them lie by the rest of a key."""
+        own = self._own[self._loaded.column(slot).id]
+        with suppress(ValueError):
+            key_literal(own.column, own.type, literal.value, self._session.time_zone_s)
+            return literal.charset is None
+        return False
 
 
 def is_scanned(block: Any) -> bool:
@@ -305,14 +314,14 @@ def _valued(node: Any) -> Iterator[Slot]:
         yield from _valued(child)
 
 
-def _fixed(where: Any) -> Iterator[Slot]:
-    """Columns that have one value in all rows that meet a condition."""
+def _equal(where: Any) -> Iterator[tuple[Slot, Literal]]:
+    """Columns that are equal to a literal in all rows that meet a condition."""
     match where:
         case Operation("AND", operands):
             for operand in operands:
-                yield from _fixed(operand)
-        case Operation("=", (Slot() as slot, Literal())) | Operation("=", (Literal(), Slot() as slot)):
-            yield slot
+                yield from _equal(operand)
+        case Operation("=", (Slot() as slot, Literal() as one)) | Operation("=", (Literal() as one, Slot() as slot)):
+            yield slot, one
 
 
 def _no_queries(query: Any, scope: KnownNames, *, is_value: bool) -> Any:
