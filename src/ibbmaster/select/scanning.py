@@ -258,6 +258,8 @@ class TableScan:
 
     def _direction(self) -> bool | None:
         """Whether rows go against the order of their keys; None if they are ordered by something else."""
+        if not self._order:
+            return False
         parts = [] if self._index is None else list(self._index.parts)
         fixed = {slot for slot, literal in _equal(self._where) if self._is_one_value(slot, literal)}
         found: bool | None = None
