@@ -5,7 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SLACK = 200  # lines that a budget may stand above its room
-TESTS_MAX = 94_810
+TESTS_MAX = 94_830
 #: Lines of source by room; what lies beside the rooms is the room "".
 BUDGET: dict[str, int] = {
     "": 1_190,
@@ -33,7 +33,7 @@ BUDGET: dict[str, int] = {
     "rows": 1_100,
     "schema": 7_420,
     "scorecard": 4_590,
-    "select": 3_810,
+    "select": 3_820,
     "server": 3_640,
     "spark": 2_240,
     "sqltext": 2_440,

@@ -32,6 +32,7 @@ from tests.machinery.importing import import_classic
 from tests.machinery.random_log import random_log
 from tests.machinery.simulated_disk import SimulatedDisk
 from tests.machinery.stores import new_store, open_files
+from tests.streaming.conftest import run_dump
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 CAPTURES = sorted(path.parent for path in (FIXTURES / "classic").glob("*/*/expected.json"))
@@ -575,8 +576,9 @@ def test_damage_ends_the_dump_where_and_as_the_careful_path_does(dump_of):
         except IbbMasterError:
             continue  # the seek meets it already
         shared = SharedBlocks()
-        fast = dump_of(engines[1], is_fast=True, shared=shared, stays=True)
+        fast = run_dump(engines[1], is_fast=True, shared=shared, stays=True)
         again = dump_of(engines[1], is_fast=True, shared=shared)  # also where the first one was inside a group
+        fast.source.close()
         assert (again.data, again.error) == (fast.data, fast.error)
         if careful.error is None:
             assert (fast.data, fast.error) == (careful.data, None)
