@@ -33,7 +33,7 @@ BUDGET: dict[str, int] = {
     "rows": 1_100,
     "schema": 7_420,
     "scorecard": 4_590,
-    "select": 3_820,
+    "select": 3_830,
     "server": 3_640,
     "spark": 2_240,
     "sqltext": 2_440,

@@ -234,6 +234,9 @@ class TableScan:
             steps = [step(slot, layout) for slot in compiler.slots]
             if len(steps) == 1 and steps[0][0] is not None:
                 only, read = steps[0][0], steps[0][1]
+                if not valued:
+                    of_null, of_others = truth((None,)) is True, truth((b"",)) is True
+                    return lambda image, spans: of_null if spans[only] is None else of_others
 
                 def meets(image: bytes, spans: Sequence[Span]) -> bool:
                     span = spans[only]
