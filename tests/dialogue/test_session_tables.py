@@ -1,5 +1,8 @@
 """SELECT over tables: what goes to information_schema, what to the log, and what nowhere."""
 
+import gc
+import weakref
+
 import pytest
 
 from ibbmaster.dialogue.dialog import Dialog
@@ -28,6 +31,27 @@ def test_the_settings_of_the_session_go_with_a_query(dialog):
     query = asked("SET character_set_results = NULL")
     assert (query.text_charset, query.text_collation_id) == (None, 63)
     assert str(asked("SET @ibb_position = '0-1-2'").snapshot.position) == "0-1-2"
+
+
+def test_a_session_that_waits_holds_no_place_in_the_log(dialog, monkeypatch):
+    taken, newest = [], dialog._facts.tables.newest
+
+    def noted():
+        snapshot = newest()
+        taken.append(weakref.ref(snapshot))
+        return snapshot
+
+    monkeypatch.setattr(dialog._facts.tables, "newest", noted)
+    for sql in (
+        "SELECT id FROM shop.item",
+        "SELECT table_name FROM information_schema.tables",
+        "SHOW TABLES FROM shop",
+    ):
+        ask(dialog, sql)
+        dialog._facts.tables.queries.clear()
+        gc.collect()
+        assert [place() for place in taken] == [None] * len(taken), sql
+    assert taken
 
 
 def test_a_prepared_query_wants_binary_rows(dialog):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SLACK = 200  # lines that a budget may stand above its room
-TESTS_MAX = 94_840
+TESTS_MAX = 94_860
 #: Lines of source by room; what lies beside the rooms is the room "".
 BUDGET: dict[str, int] = {
     "": 1_190,
@@ -36,7 +36,7 @@ BUDGET: dict[str, int] = {
     "select": 3_830,
     "server": 3_640,
     "spark": 2_240,
-    "sqltext": 2_440,
+    "sqltext": 2_430,
     "stages": 2_060,
     "store": 5_100,
     "streaming": 3_650,

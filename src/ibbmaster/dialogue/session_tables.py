@@ -42,26 +42,22 @@ class SessionTables:
         self._evaluator = evaluator
         self._position = position
         self._held = held
-        self._snapshot: LogSnapshot | None = None  # that the statement sees which is carried out
-        self._seen: SessionSchema | None = None  # by it
+        self._snapshot: LogSnapshot | None = (
+            None  # of the query that is answered; kept, it would freeze rows
+        )
+        self._seen: SessionSchema | None = None  # by the statement that is carried out
         self._last_seen: SessionSchema | None = None
 
     def begin_statement(self) -> None:
         """Look anew where the session is."""
-        self._snapshot = self._seen = None
-
-    def snapshot(self) -> LogSnapshot:
-        """Where the session is: the same throughout a statement."""
-        if self._snapshot is None:
-            self._snapshot = self._position.snapshot()
-        return self._snapshot
+        self._seen = None
 
     def schema(self) -> SessionSchema:
         """Databases and tables where the session is: the same throughout a statement."""
         if self._seen is None:
             from ibbmaster.dialogue.session_schema import SessionSchema, own_databases
 
-            catalog = self._facts.tables.catalog(self.snapshot())
+            catalog = self._facts.tables.catalog(self._snapshot or self._position.snapshot())
             last = self._last_seen
             if last is None or not last.is_of(catalog, self._held()):
                 last = SessionSchema(catalog, self._held(), own_databases(self._evaluator.settings))
@@ -85,9 +81,11 @@ class SessionTables:
 
     @contextmanager
     def _way_out(self, select: Select) -> Iterator[None]:
-        """Say where the rows are whose query is not answered."""
-        found = [self.find(table) for table in select.tables]
+        """Look from one place, and say where the rows are whose query is not answered."""
+        self._snapshot = self._position.snapshot()
+        found: list[Relation | TableVersion] = []
         try:
+            found += [self.find(table) for table in select.tables]
             yield
         except RefusedError as refused:
             name = next((table.full_name for table in found if not isinstance(table, Relation)), None)
@@ -95,6 +93,8 @@ class SessionTables:
                 raise
             text = f'{refused.err.text}; its rows: log.snapshot("{name}", at=…), and DuckDB (docs/arrow.md)'
             raise RefusedError(NOT_SUPPORTED, refused.err.sqlstate, text) from None
+        finally:
+            self._snapshot = None
 
     def _query(self, select: Select, *, is_binary: bool) -> TableQuery:
         from ibbmaster.dialogue.log_tables import TableQuery
@@ -103,8 +103,9 @@ class SessionTables:
             assert select.problem is not None
             raise not_supported(select.problem.what) if isinstance(select.problem, UnreadSqlError) else select.problem
         settings = self._evaluator.settings
+        assert self._snapshot is not None
         return TableQuery(
-            snapshot=self.snapshot(),
+            snapshot=self._snapshot,
             query=select.query,
             sql_mode=select.sql_mode,
             find=self.find,

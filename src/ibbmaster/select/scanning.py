@@ -296,7 +296,7 @@ class TableScan:
 
 
 def is_scanned(block: Any) -> bool:
-    """Whether a query is one SELECT of one table without queries in it."""
+    """Whether a SELECT needs no groups: its rows are those of its table, or one row of aggregates."""
     return isinstance(block, SelectBlock) and not (block.is_distinct or block.group_by or block.having is not None)
 
 

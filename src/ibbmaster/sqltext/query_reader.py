@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ibbmaster.sqltext.expression import ColumnName, Expression, Literal, Star
 from ibbmaster.sqltext.expression_parser import QUERY_DEPTH_MAX, RESERVED, ExpressionParser
 from ibbmaster.sqltext.query_tree import (
@@ -45,7 +47,7 @@ class QueryReader(ExpressionParser):
         order_by, limit = self._order_keys(), self._limited()
         if isinstance(last, SelectBlock) and not self._last_was_in_brackets:
             order_by, limit = last.order_by, last.limit
-            members[-1] = _without_end(last)
+            members[-1] = replace(last, order_by=(), limit=None)
         return Compound(members=tuple(members), operators=tuple(operators), order_by=order_by, limit=limit)
 
     def _ordered(self, query: Query) -> Query:
@@ -278,14 +280,3 @@ class QueryReader(ExpressionParser):
             keys.append(OrderKey(node, is_descending))
             if not self._accept(","):
                 return tuple(keys)
-
-
-def _without_end(block: SelectBlock) -> SelectBlock:
-    return SelectBlock(
-        items=block.items,
-        source=block.source,
-        where=block.where,
-        group_by=block.group_by,
-        having=block.having,
-        is_distinct=block.is_distinct,
-    )

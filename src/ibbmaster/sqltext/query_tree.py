@@ -1,4 +1,4 @@
-"""Queries as a tree: what stands in FROM, the parts of a SELECT, and several of them put together."""
+"""Queries as a tree: the clauses of a SELECT, its sources, and UNION."""
 
 from __future__ import annotations
 
