@@ -5,7 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SLACK = 200  # lines that a budget may stand above its room
-TESTS_MAX = 94_860
+TESTS_MAX = 94_870
 #: Lines of source by room; what lies beside the rooms is the room "".
 BUDGET: dict[str, int] = {
     "": 1_190,
@@ -16,7 +16,7 @@ BUDGET: dict[str, int] = {
     "cli": 3_290,
     "codec": 160,
     "comparison": 240,
-    "dialogue": 4_580,
+    "dialogue": 4_570,
     "disk": 2_300,
     "dump": 2_300,
     "event": 5_250,

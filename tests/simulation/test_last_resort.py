@@ -157,6 +157,21 @@ def test_random_damage_leaves_no_traceback_and_a_sound_log(sound, request, with_
         expect_saved(damaged, lost_pages=2 * lost, what=f"number {number}", may_repeat=True)
 
 
+def test_groups_of_a_damaged_page_in_which_the_redo_log_ends_are_told(sound):
+    """The redo log goes as far as into that page; what the files have behind it cannot be read."""
+    told = 0
+    for offset in range(100_000, 106_000, 200):
+        damaged = dict(sound)
+        for name, place in (("ibbmaster-redo-0", offset), ("binlog-000001.ibb", PAGE_SIZE + 9841)):
+            data = bytearray(damaged[name])
+            data[place] ^= 1
+            damaged[name] = bytes(data)
+        found, report = saved(damaged)
+        assert len(found) == 70 or report.losses, offset
+        told += len(found) < 70
+    assert told
+
+
 def test_a_directory_without_a_readable_page_is_an_error_or_an_empty_log(sound, monkeypatch):
     monkeypatch.setattr(salvaging, "MAX_FILE_BYTES", 1 << 22)  # what no page tells is the default
     files = {name: bytes(len(data)) for name, data in without_redo(sound).items()}

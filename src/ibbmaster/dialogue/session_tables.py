@@ -42,9 +42,7 @@ class SessionTables:
         self._evaluator = evaluator
         self._position = position
         self._held = held
-        self._snapshot: LogSnapshot | None = (
-            None  # of the query that is answered; kept, it would freeze rows
-        )
+        self._snapshot: LogSnapshot | None = None  # of the query that is answered; kept, it would freeze rows
         self._seen: SessionSchema | None = None  # by the statement that is carried out
         self._last_seen: SessionSchema | None = None
 
