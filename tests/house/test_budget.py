@@ -5,7 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SLACK = 200  # lines that a budget may stand above its room
-TESTS_MAX = 94_870
+TESTS_MAX = 94_900
 #: Lines of source by room; what lies beside the rooms is the room "".
 BUDGET: dict[str, int] = {
     "": 1_190,
@@ -38,7 +38,7 @@ BUDGET: dict[str, int] = {
     "spark": 2_240,
     "sqltext": 2_430,
     "stages": 2_060,
-    "store": 5_100,
+    "store": 5_110,
     "streaming": 3_650,
     "testkit": 6_060,
     "wire": 2_250,

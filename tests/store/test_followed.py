@@ -385,6 +385,35 @@ def test_a_reset_ends_readers_and_the_new_log_is_served(tmp_path, state):
         assert rest_of(reader_of(engine, state)) == list(range(501, 520))
 
 
+@pytest.mark.parametrize("is_followed", [True, False], ids=["seen as it grew", "there at first"])
+def test_a_shorter_log_of_others_written_over_the_files_in_place_is_another_log(tmp_path, is_followed):
+    kept, other = tmp_path / "kept", tmp_path / "other"
+    kept.mkdir()
+    other.mkdir()
+    with BinlogStore(RealDisk(kept), OPTIONS) as store:
+        engine = FollowedDirectory(RealDisk(kept))
+        feed(store, range(1, 20))
+        into_files(store)
+        if is_followed:
+            grow_to(engine, "0-1-19")
+        store.flush()
+        feed(store, [20])
+        into_files(store)
+    grow_to(engine, "0-1-20") if is_followed else engine.state()
+    reader = reader_of(engine)
+    with BinlogStore(RealDisk(other), OPTIONS) as store:
+        feed(store, range(70, 75))
+        into_files(store)
+    (kept / "binlog-000000.ibb").write_bytes((other / "binlog-000000.ibb").read_bytes())  # in place
+    for path in kept.iterdir():
+        if path.name != "binlog-000000.ibb":
+            path.unlink()
+    engine.look(is_urgent=True)
+    with pytest.raises(PositionPurgedError, match="the log was reset"):
+        reader.next_group()
+    assert rest_of(reader_of(engine)) == list(range(70, 75))
+
+
 def test_a_purge_ends_the_readers_whose_files_are_gone_and_no_others(tmp_path):
     with BinlogStore(RealDisk(tmp_path), OPTIONS) as store:
         feed(store, range(1, 100))

@@ -73,7 +73,7 @@ def last_bytes(size: int) -> KnownBytes:
 
 
 class HeldFile:
-    """One file. `stamp` is of the last look that found all of it there."""
+    """One file. `stamp` and `head`, its first bytes, are of the last look that found all of it there."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class HeldFile:
         self.stamp = self._file.stamp()
         self._first_seen = time.monotonic()  # the stamp
         self._is_settled = self.stamp.is_settled(0.0)  # before anything was read
-        self._head, self._known, self._tail = self._read_known(self._file, self.stamp)
+        self.head, self._known, self._tail = self._read_known(self._file, self.stamp)
 
     def close(self) -> None:
         self._file.close()
@@ -135,7 +135,7 @@ class HeldFile:
                     stack.pop_all()
                     self._file.close()
                     self._file = file
-                self._head, self._known, self._tail = known
+                self.head, self._known, self._tail = known
                 if stamp != self.stamp:
                     self.stamp, self._first_seen = stamp, now
                 self._is_settled = stamp.is_settled(now - self._first_seen)
@@ -146,14 +146,14 @@ class HeldFile:
         return self._read(file, 0, self._head_bytes), window, self._read(file, window.first, window.last)
 
     def _compare(self, file: OpenedFile, stamp: Stamp) -> FileChange:
-        change = _compared(self._read(file, 0, len(self._head)), self._head)
+        change = compared(self._read(file, 0, len(self.head)), self.head)
         if change is FileChange.NONE:
-            change = _compared(self._read(file, self._known.first, self._known.last), self._tail)
+            change = compared(self._read(file, self._known.first, self._known.last), self._tail)
         if change is FileChange.NONE and stamp.size < self._known.size:
             change = FileChange.CUT
         if change is FileChange.CUT and file is not self._file:
             for first, last, _ in (KnownBytes(0, FIRST_BYTES, 0), last_bytes(min(stamp.size, self.stamp.size))):
-                if _compared(self._read(file, first, last), self._read(self._file, first, last)) is FileChange.OTHER:
+                if compared(self._read(file, first, last), self._read(self._file, first, last)) is FileChange.OTHER:
                     return FileChange.OTHER
         return change
 
@@ -165,7 +165,7 @@ class HeldFile:
         return bytes(data)
 
 
-def _compared(found: bytes, known: bytes) -> FileChange:
+def compared(found: bytes, known: bytes) -> FileChange:
     """Bytes of a file and those that were there: some may be missing, or still be zeros."""
     if len(found) == len(known) and found.startswith(known.rstrip(b"\0")):  # what else comes there was not known
         return FileChange.NONE

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from ibbmaster.disk.held_file import HeldFile, KnownBytes, Stamp
+from ibbmaster.disk.held_file import FileChange, HeldFile, KnownBytes, Stamp, compared
 from ibbmaster.disk.interface import ReadDisk, SharedDisk
 from ibbmaster.disk.place import LocalFile
 from ibbmaster.errors import IbbMasterError, MissingFileError, StoreError
@@ -18,7 +18,7 @@ from ibbmaster.log.observer import LogObserver
 from ibbmaster.position import LogPosition
 
 HEAD_BYTES = PAGE_SIZE + (1 << 12)  # compared at the begin of a file: its header, and what comes first
-TAIL_BYTES = 1 << 9
+BEGIN_BYTES = TAIL_BYTES = 1 << 9
 COMPLETE_FILES = 3  # the newest, which may still be written
 
 
@@ -28,6 +28,7 @@ class IbbFile:
 
     number: int
     stamp: Stamp
+    begin: bytes = b""  # of what it holds: written over, a file keeps its place on the disk
     life: int = 0
 
     @property
@@ -68,7 +69,10 @@ class FollowedIbbFiles(LogObserver[IbbFile]):
         files = []
         for number in numbers[:begun]:
             with contextlib.suppress(MissingFileError):
-                files.append(IbbFile(number, self._disk.stamp(format_file_name(number))))
+                name = format_file_name(number)
+                is_complete = number < numbers[begun - 1] - COMPLETE_FILES
+                begin = b"" if is_complete else self._view.read(name, PAGE_SIZE, BEGIN_BYTES)
+                files.append(IbbFile(number, self._disk.stamp(name), begin))
         if not files:
             if numbers:
                 self._view.read(format_file_name(numbers[-1]), 0, SHORT_SIZE)  # says why nothing is begun
@@ -93,7 +97,7 @@ class FollowedIbbFiles(LogObserver[IbbFile]):
     def _begun(self, number: int) -> IbbFile | None:
         if not self._has_head(number):
             return None
-        return IbbFile(number, self._disk.stamp(format_file_name(number)), next(self._lives))
+        return IbbFile(number, self._disk.stamp(format_file_name(number)), life=next(self._lives))
 
     def _is_begun(self, file: IbbFile) -> bool:
         return self._has_head(file.number)
@@ -121,10 +125,13 @@ class FollowedIbbFiles(LogObserver[IbbFile]):
 
     def _is_same(self, known: IbbFile, found: IbbFile) -> bool:
         is_complete = known.number < self.picture.last.number - COMPLETE_FILES
-        return known.stamp == found.stamp if is_complete else known.stamp.file == found.stamp.file
+        if is_complete:
+            return known.stamp == found.stamp
+        return known.stamp.file == found.stamp.file and compared(found.begin, known.begin) is FileChange.NONE
 
     def _seen(self, file: IbbFile, held: HeldFile) -> IbbFile:
-        return file if file.stamp == held.stamp else replace(file, stamp=held.stamp)
+        seen = replace(file, stamp=held.stamp, begin=held.head[PAGE_SIZE : PAGE_SIZE + BEGIN_BYTES])
+        return file if seen == file else seen
 
     def _placed(self, files: Sequence[IbbFile], index: int) -> Sequence[IbbFile]:
         life = next(self._lives)
