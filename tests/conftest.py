@@ -71,20 +71,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--maintain-logs",
         type=int,
-        default=2,
+        default=1,
         help="random logs of servers that tables are kept of (default: %(default)s)",
     )
     group.addoption(
         "--column-changes",
         type=int,
-        default=120,
+        default=60,
         help="tables whose columns real servers change; 0: of every pair of types (default: %(default)s)",
     )
     group.addoption("--interop-seed", type=int, help="seed of the random choices in tests/interop (default: of --seed)")
     group.addoption(
         "--cuts",
         type=int,
-        default=60,
+        default=30,
         help="cuts of replicas' connections in tests/interop/test_cuts.py (default: %(default)s)",
     )
     group.addoption(
@@ -102,13 +102,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--soak-seconds",
         type=float,
-        default=30.0,
+        default=15.0,
         help="how long tests/interop/test_soak.py writes and reads (default: %(default)g)",
     )
     group.addoption(
         "--stream-kills",
         type=int,
-        default=4,
+        default=2,
         help="kills of drivers and workers of a stream, and a quarter as many of jobs (default: %(default)s)",
     )
     group.addoption(
@@ -116,18 +116,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption("--stream-seed", type=int, help="the first of them, to see a failure again (default: of --seed)")
     group.addoption(
-        "--kills", type=int, default=32, help="kills of a primary that a replica follows (default: %(default)s)"
+        "--kills", type=int, default=14, help="kills of a primary that a replica follows (default: %(default)s)"
     )
     group.addoption(
         "--crash-states",
         type=int,
-        default=15_000,
+        default=6_000,
         help="distinct states after a crash that are recovered (default: %(default)s)",
     )
     group.addoption(
         "--flipped-bits",
         type=int,
-        default=25_000,
+        default=10_000,
         help="bits of a small file that are flipped, one at a time; 0: every one (default: %(default)s)",
     )
     group.addoption(
@@ -140,7 +140,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--holes",
         type=int,
-        default=24,
+        default=10,
         help="damaged logs that every reader and writer is given (default: %(default)s)",
     )
     group.addoption(
@@ -150,7 +150,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="statements of each campaign of random DDL and changes of rows (default: %(default)s)",
     )
     group.addoption(
-        "--schedules", type=int, default=70, help="orders of threads that the store is run in (default: %(default)s)"
+        "--schedules", type=int, default=30, help="orders of threads that the store is run in (default: %(default)s)"
     )
     group.addoption(
         "--first-schedule", type=int, default=1, help="the seed of the first of them (default: %(default)s)"
@@ -164,7 +164,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--follow-kills",
         type=int,
-        default=6,
+        default=3,
         help="kills of a writer that another process follows (default: %(default)s)",
     )
     group.addoption("--pip-extras", action="store_true", help="let pip install every extra, not only two small ones")
@@ -183,7 +183,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--copier-kills",
         type=int,
-        default=20,
+        default=10,
         help="kills of `mariadb-binlog --raw --stop-never` in front of a replica (default: %(default)s)",
     )
     group.addoption("--record-answers", action="store_true", help="keep what real servers answer in fixtures/answers")

@@ -345,8 +345,9 @@ class RowColumns:
             elif field.name == "_change_no":
                 arrays.append(pa.array(self._numbers(batch, groups)))
             elif field.name == "_table":
-                names = [decoder and decoder.schema.name for decoder in self._tables.decoders]
-                arrays.append(_picked(self._tables.variants[variants, VariantColumn.MAP], pa.array(names, pa.string())))
+                maps, numbers = np.unique(self._tables.variants[variants, VariantColumn.MAP], return_inverse=True)
+                names = [decoder and decoder.schema.name for decoder in map(self._tables.decoders.__getitem__, maps)]
+                arrays.append(_picked(numbers, pa.array(names, pa.string())))
             elif field.name == ABSENT_FIELD.name:
                 arrays.append(self._absent_array(batch, rows, halves))
             else:
