@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ibbmaster.dump.rewriting import Selection
-from ibbmaster.errors import MissingFileError
+from ibbmaster.errors import FormatError, MissingFileError, StoreError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.file_header import SHORT_SIZE
@@ -94,8 +94,8 @@ class PageBlocks:
             return None  # the head of a file, with its state; or not to be read now
         try:
             return self._identity_of(file_no, only_cached=only_cached)
-        except BlockingIOError:
-            return None
+        except (BlockingIOError, FormatError, StoreError):
+            return None  # it is gone, or begun again: the reference way says why, or waits
 
     def large_group(self, group: EventGroup) -> PartState | None:
         if not isinstance(group, StoredGroup):
