@@ -25,7 +25,7 @@ class KillSwitch:
         self._place = str(place)
         self._wanted: int | None = None
         self.seen: list[str] = []
-        steps: list[tuple[type, str]] = [(TARGETS[kind], "replace"), (TARGETS[kind], "patch")]
+        steps: list[tuple[type, str]] = [(TARGETS[kind], "replace"), (TARGETS[kind], "merge")]
         if kind == "iceberg":
             from pyiceberg.io.pyarrow import PyArrowFile
 

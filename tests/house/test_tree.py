@@ -109,8 +109,8 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     "testkit/test_scenario.py": ("testkit/versions.py", "testkit/written.py"),
     "lake/test_doubts.py": ("lake/statements.py",),
     # A run goes through all of them, and what counts is what the table is afterwards.
-    "lake/maintain/test_job.py": ("lake/maintain/history.py", "lake/maintain/rows.py", "lake/maintain/state.py"),
-    "lake/test_one_certainty.py": (),
+    "lake/maintain/test_job.py": ("lake/maintain/rows.py", "lake/maintain/state.py"),
+    "lake/test_one_certainty.py": ("lake/noting.py",),
     "lake/test_arrow_snapshots.py": ("lake/arrow_changes.py", "log/group_content.py"),
     # What differs between versions of PySpark, and what is run with each.
     "spark/test_versions.py": (),

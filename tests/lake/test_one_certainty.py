@@ -1,7 +1,6 @@
 """A table at a position has one answer: SELECT and the snapshots of archives have the same rows, or the same reason."""
 
 import random
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,7 @@ from lanes.answers import OurTables
 from lanes.replay import readable_captures
 
 import ibbmaster
-from ibbmaster.arrow.plan import end_of, find_fields, open_log, plan_tasks
-from ibbmaster.arrow.reading import read_task
+from ibbmaster.arrow.plan import end_of, find_fields, open_log
 from ibbmaster.arrow.shape import RESERVED, ShapeField
 from ibbmaster.dialogue.log_tables import LogSnapshot
 from ibbmaster.errors import ConfigurationError, IbbMasterError, InexactError
@@ -21,21 +19,26 @@ from ibbmaster.event.header import encode_event
 from ibbmaster.event.rows.encoding import written_table
 from ibbmaster.event.types import EventType
 from ibbmaster.fold.contents import LIKE_A_REPLACE
+from ibbmaster.lake.arrow_changes import after
 from ibbmaster.lake.arrow_snapshots import arrow_history, arrow_snapshot
+from ibbmaster.lake.doubts import find_doubts
 from ibbmaster.lake.maintain.job import maintain
 from ibbmaster.lake.maintain.rows import folded_batches
+from ibbmaster.lake.maintain.source import LogSource
+from ibbmaster.lake.row_versions import WHOLE, FoldedColumns, last_changes
 from ibbmaster.rows.certainty import doubt_text
 from ibbmaster.rows.effects import in_statement_format
 from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion
 from ibbmaster.select.table_reader import TableReader, UnknownRowsError
 from ibbmaster.spark.options import parse_options
+from ibbmaster.sqltext.table_name import parse_table_name
 from ibbmaster.wire.refusal import RefusedError
 from tests.kept_tables import KeptTables
-from tests.lake.random_log import NAMES, random_log
-from tests.written_log import Item, deleted, inserted, updated, write_log
+from tests.lake.random_log import NAMES, random_items
+from tests.written_log import Item, inserted, updated, write_log
 
 Answer = list[str] | str
-GTIDS = 3  # positions of a log at which its tables are looked at
+RUNS = 3  # of a maintenance, each with more of a log
 
 
 def told_by_select(path: Path, at: str | None) -> dict[str, tuple[TableVersion, OurTables]]:
@@ -81,32 +84,6 @@ def answers(path: Path, at: str | None) -> dict[str, tuple[Answer, Answer]]:
 
 def texts_of(rows: pa.Table) -> list[str]:
     return sorted(repr(tuple(row.values())) for row in rows.to_pylist())
-
-
-def doubts_of_history(path: Path, name: str) -> str:
-    """Why a table has no history."""
-    with pytest.raises(InexactError) as refused:
-        arrow_history(parse_options({"path": str(path), "table": name}))
-    return "; ".join(refused.value.doubts)
-
-
-def replayed(path: Path, name: str, at: str, read: Callable[[dict[str, str]], list[dict[str, Any]]]) -> list[str]:
-    """The rows that the changes of a table leave, as whoever keeps them by their key has them."""
-    rows: dict[object, tuple[object, ...]] = {}
-    given = {"path": str(path), "table": name, "endingGtid": at}
-    for change in sorted(read(given), key=lambda one: (one["_file_no"], one["_offset"], one["_change_no"])):
-        if change["_change_type"] in ("delete", "update_preimage"):
-            del rows[change["id"]]
-        else:
-            rows[change["id"]] = (change["id"], change["a"])
-    return sorted(map(repr, rows.values()))
-
-
-def arrow_changes(given: dict[str, str]) -> list[dict[str, Any]]:
-    """What `to_arrow` reads."""
-    options = parse_options(given)
-    fields = find_fields(options)
-    return [row for task in plan_tasks(options, fields) for batch in read_task(task) for row in batch.to_pylist()]
 
 
 def _folded(ours: OurTables, table: TableVersion, end: Any, fields: list[ShapeField]) -> Answer:
@@ -159,14 +136,59 @@ def test_everyone_says_the_same_of_a_change_in_statement_format(tmp_path) -> Non
         assert (log.snapshot("d.known").num_rows, log.snapshot("d.t").num_rows) == (1, 0)
 
 
-def test_select_and_a_snapshot_agree_on_a_log_of_random_statements(tmp_path) -> None:
-    rng = random.Random(random.getrandbits(32))
-    path = random_log(rng, tmp_path / "log")
-    for at in sorted(rng.sample(range(3, 27), GTIDS)):
-        found = answers(path, f"0-1-{at}")
-        assert len(found) == len(NAMES)
-        for name, (of_select, of_lake) in found.items():
-            assert of_select == of_lake, (name, at)
+def test_every_room_has_the_same_rows_and_reasons_at_each_position_of_a_random_log(tmp_path) -> None:
+    seed = random.getrandbits(32)
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    items = random_items(rng, swaps=rng.random() < 0.3)
+    swaps = any("RENAME" in str(one) for one in items)
+    path = tmp_path / "log"
+    kept = {kind: KeptTables("delta", tmp_path / kind) for kind in ("current", "history")}
+    answered: dict[str, list[Answer]] = {f"d.{name}": [] for name in NAMES}
+    written = 2
+    write_log(path, *items[:written])
+    for size in sorted({*rng.sample(range(3, len(items)), RUNS - 1), len(items)}):
+        write_log(path, *items[written:size], first=written + 1)
+        for number in range(written + 1, size + 1):
+            for name, (of_select, of_lake) in answers(path, f"0-1-{number}").items():
+                assert of_select == of_lake, (name, number)
+                answered[name].append(of_lake)
+        written = size
+        for kind, tables in kept.items():
+            for name, state in maintain(str(path), tables.target, kind=kind).tables.items():
+                expected = answered[name][-1] if kind == "current" else history_of(path, name)
+                if isinstance(expected, str):
+                    assert _plain(doubt_text(state.since, state.because)) == expected, (kind, name, size)
+                else:
+                    found = tables.read(name)
+                    there = found.filter(found["_is_current"]).select(["id", "a"]) if kind == "history" else found
+                    assert texts_of(there) == answered[name][-1], (kind, name, size)
+    for name, at_each in answered.items() if not swaps else ():
+        history, refusals = history_of(path, name), [one for one in at_each if isinstance(one, str)]
+        if isinstance(history, str):
+            assert history == refusals[0], name
+            continue
+        assert not refusals, name
+        for number, expected in enumerate(at_each, start=3):
+            held = [row for row in history.to_pylist() if _holds(row, number)]
+            assert sorted(repr((row["id"], row["a"])) for row in held) == expected, (name, number)
+
+
+def _holds(row: dict[str, Any], number: int) -> bool:
+    """Whether a version of a row is that of a position."""
+    begin, end = (None if one is None else int(one.split("-")[2]) for one in (row["_gtid_from"], row["_gtid_to"]))
+    return begin is not None and begin <= number and (end is None or number < end)
+
+
+def history_of(path: Path, name: str) -> pa.Table | str:
+    try:
+        return arrow_history(parse_options({"path": str(path), "table": name}))
+    except InexactError as error:
+        return _plain(error.doubts[0])
+
+
+def _plain(text: str) -> str:
+    return CONTRADICTION if CONTRADICTION in text else text
 
 
 def test_select_and_a_snapshot_agree_on_the_tables_of_a_server(imported, request) -> None:
@@ -186,32 +208,28 @@ def test_select_and_a_snapshot_agree_on_the_tables_of_a_server(imported, request
                 assert of_select == of_lake, (capture, name, at)
 
 
-def test_changes_leave_the_rows_that_select_reports(spark, tmp_path) -> None:
-    rng = random.Random(random.getrandbits(32))
-    table = written_table("d.t", {"id": "int", "a": "int"}, table_id=1, primary_key=["id"])
-    steps: list[Item] = ["CREATE TABLE t (id INT PRIMARY KEY, a INT)"]
-    rows: dict[int, int] = {}
-    for number in range(20):
-        one = rng.choice([*rows, number])
-        if one not in rows:
-            rows[one] = number
-            steps.append([inserted(table, [one, number])])
-        elif rng.random() < 0.5:
-            steps.append([updated(table, ([one, rows[one]], [one + 100, number]))])
-            del rows[one]
-            rows[one + 100] = number
-        else:
-            steps.append([deleted(table, [one, rows.pop(one)])])
-    path = write_log(tmp_path / "log", *steps)
+def test_spark_folds_changes_by_key_to_the_rows_that_select_reports(spark, tmp_path) -> None:
+    seed = random.getrandbits(32)
+    print(f"seed {seed}")
+    path = write_log(tmp_path / "log", *random_items(random.Random(seed), doubts=False, swaps=False))
+    names = ["id", "a"]
+    for name, (of_select, of_lake) in answers(path, None).items():
+        options = parse_options({"path": str(path), "table": name})
+        with LogSource(options) as source:
+            past = source.past(parse_table_name(name))
+            is_enough = not find_doubts(source, past, has_gone=False, is_whole=True)
+        frame = spark.read.format("ibb").options(table=name).load(str(path))
 
-    def spark_changes(given: dict[str, str]) -> list[dict[str, Any]]:
-        return [row.asDict() for row in spark.read.format("ibb").options(**given).load().collect()]
+        def folded(changes: pa.Table) -> pa.Table:
+            order = [(one, "ascending") for one in ("_file_no", "_offset", "_change_no")]
+            found = last_changes(after(changes.sort_by(order), past.begin), FoldedColumns(["id"], names))  # noqa: B023
+            return found.rows.filter(pa.array(found.outcomes == WHOLE))
 
-    for at in ("0-1-9", "0-1-21"):
-        (of_select, of_lake) = answers(path, at)["d.t"]
-        assert (
-            of_select == of_lake == replayed(path, "d.t", at, arrow_changes) == replayed(path, "d.t", at, spark_changes)
-        )
+        columns = "_file_no", "_offset", "_change_no", "_change_type", "_absent", *names
+        changes = spark.read.format("ibb").options(table=name, columns=",".join(columns)).load(str(path))
+        rows = changes.groupBy("id").applyInArrow(folded, frame.select(names).schema).collect() if is_enough else []
+        assert of_select == of_lake
+        assert not is_enough or sorted(repr(tuple(row)) for row in rows) == of_lake
 
 
 OF_THREE = written_table("d.t", {"id": "int", "v": "int", "w": "int"}, table_id=1, primary_key=["id"])
@@ -227,7 +245,9 @@ def test_an_insert_takes_the_default_of_its_own_time(tmp_path) -> None:
     )
     rows = ["(10, 5, None)", "(11, None, None)"]
     assert answers(path, None)["d.t"] == (rows, rows)
-    assert "an INSERT has no value for some columns" in doubts_of_history(path, "d.t")
+    history = history_of(path, "d.t")
+    assert isinstance(history, pa.Table)
+    assert texts_of(history.select(["id", "v", "w"])) == rows
     kept = KeptTables("delta", tmp_path / "tables")
     assert maintain(str(path), kept.target).tables["d.t"].is_exact
     assert [tuple(row.values()) for row in kept.read().to_pylist()] == [(10, 5, None), (11, None, None)]

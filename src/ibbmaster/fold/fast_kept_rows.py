@@ -87,7 +87,7 @@ class FastKeptRows(KeptRows):
         self._wait(number, RowChanges(None, keys, places))
 
     def _wait(self, number: int, changes: RowChanges) -> None:
-        self._changes(number)
+        self._note(number)
         self._waiting.setdefault(number, []).append(changes)
         count = self._counts[number] = self._counts.get(number, 0) + len(changes.keys)
         if count >= max(WAITING_MAX, len(self._sorted.get(number, ()))):

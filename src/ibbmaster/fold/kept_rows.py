@@ -102,7 +102,7 @@ class KeptRows:
 
     def drop(self, number: int) -> None:
         """A table has no rows any more."""
-        self._changes(number)
+        self._note(number)
         for name in (f"r{number}", f"d{number}"):
             if name in self._tables:
                 self._database.execute(f"DROP TABLE {name}")
@@ -124,7 +124,7 @@ class KeptRows:
 
     def insert(self, number: int, keys: Sequence[bytes], places: Sequence[int]) -> bool:
         """Add rows; False if there was a row of one of the keys."""
-        self._changes(number)
+        self._note(number, keys, places)
         self._make(number)
         try:
             self._database.executemany(f"INSERT INTO r{number} VALUES (?, ?)", zip(keys, places, strict=True))
@@ -134,14 +134,14 @@ class KeptRows:
 
     def move(self, number: int, keys: Sequence[bytes], places: Sequence[int]) -> bool:
         """Rows are somewhere else now; False if one of them is not there."""
-        self._changes(number)
+        self._note(number, keys, places)
         self._make(number)
         given = zip(places, keys, strict=True)
         return self._database.executemany(f"UPDATE r{number} SET place = ? WHERE key = ?", given).rowcount == len(keys)
 
     def delete(self, number: int, keys: Sequence[bytes]) -> bool:
         """Remove rows; False if one of them is not there."""
-        self._changes(number)
+        self._note(number, keys)
         self._make(number)
         given = ((key,) for key in keys)
         return self._database.executemany(f"DELETE FROM r{number} WHERE key = ?", given).rowcount == len(keys)
@@ -156,30 +156,30 @@ class KeptRows:
 
     def add(self, number: int, digests: Sequence[bytes], places: Sequence[int]) -> None:
         """Add rows after all others."""
-        self._changes(number)
         self._make_digests(number)
         (last,) = self._database.execute(f"SELECT max(key) FROM r{number}").fetchone()
         first = 1 + (0 if last is None else int.from_bytes(last, "big"))
         keys = [(first + index).to_bytes(8, "big") for index in range(len(places))]
+        self._note(number, keys, places)
         self._database.executemany(f"INSERT INTO r{number} VALUES (?, ?)", zip(keys, places, strict=True))
         self._database.executemany(f"INSERT INTO d{number} VALUES (?, ?)", zip(digests, keys, strict=True))
 
     def remove(self, number: int, digest: bytes) -> bool:
         """Remove the first row that holds what a digest says; False if none does."""
-        self._changes(number)
         key = self._of_digest(number, digest)
         if key is None:
             return False
+        self._note(number, [key])
         self._database.execute(f"DELETE FROM r{number} WHERE key = ?", (key,))
         self._database.execute(f"DELETE FROM d{number} WHERE digest = ? AND key = ?", (digest, key))
         return True
 
     def replace(self, number: int, digest: bytes, new_digest: bytes, place: int) -> bool:
         """The first row that holds what a digest says holds something else now; False if none does."""
-        self._changes(number)
         key = self._of_digest(number, digest)
         if key is None:
             return False
+        self._note(number, [key], [place])
         self._database.execute(f"UPDATE r{number} SET place = ? WHERE key = ?", (place, key))
         given = (new_digest, digest, key)
         self._database.execute(f"UPDATE d{number} SET digest = ? WHERE digest = ? AND key = ?", given)
@@ -204,8 +204,8 @@ class KeptRows:
             self._all_places = number, array("q", itertools.chain.from_iterable(found))
         return self._all_places[1]
 
-    def _changes(self, number: int) -> None:
-        """A table is not what it was."""
+    def _note(self, number: int, keys: Sequence[bytes] = (), places: Sequence[int] | None = None) -> None:
+        """A table is not what it was: the rows of keys are at these places now, or nowhere; without keys none is."""
         if self._all_places is not None and self._all_places[0] == number:
             self._all_places = None
 

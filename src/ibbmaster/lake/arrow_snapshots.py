@@ -12,19 +12,15 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from ibbmaster.arrow.plan import end_of, find_shape, history_of, open_log
 from ibbmaster.arrow.read_options import ReadOptions
-from ibbmaster.arrow.shape import ABSENT_FIELD, CHANGE_FIELDS, GROUP_FIELDS, ShapeField, field_name, table_fields
+from ibbmaster.arrow.shape import ShapeField, field_name, table_fields
 from ibbmaster.errors import ConfigurationError, EventError, InexactError
 from ibbmaster.event.rows.column import TableSchema
 from ibbmaster.gtid import GtidPosition
-from ibbmaster.lake.arrow_changes import after, effective, read_table
-from ibbmaster.lake.doubts import find_doubts
-from ibbmaster.lake.maintain.history import RowHistory
-from ibbmaster.lake.maintain.last_changes import PartialChangeError, numbers_of_keys
-from ibbmaster.lake.maintain.rows import CurrentRows, rows_of
-from ibbmaster.lake.maintain.source import UncertainRowsError
-from ibbmaster.lake.maintain.versions import new_versions
-from ibbmaster.lake.pasts import START, Doubt, Past, Truncation, past_of
-from ibbmaster.lake.statements import logged_statements
+from ibbmaster.lake.doubts import find_doubts, folded_columns, image_doubts
+from ibbmaster.lake.maintain.rows import OF_VERSIONS, rows_of
+from ibbmaster.lake.maintain.source import LogSource, Read, UncertainRowsError
+from ibbmaster.lake.pasts import START, Doubt, past_of
+from ibbmaster.lake.row_versions import CONTRADICTION, PartialChangeError, new_versions, numbers_of_keys
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.position import LogPosition
 from ibbmaster.rows.shape import TableShape
@@ -40,7 +36,6 @@ if TYPE_CHECKING:
 EXACT_AT = b"exact at GTID"  # in the metadata of a table: the position at which the server had these rows
 INEXACT = b"inexact"  # in place of it, where rows were asked for all the same: the reasons
 OnDoubt = Callable[[str], object]
-CONTRADICTION = "an INSERT of a key that is there already, or a change of a row that is not there"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,48 +79,35 @@ def arrow_snapshot(options: ReadOptions, *, key: Sequence[str] = (), on_doubt: O
     """The rows that the table of options has where they end.
 
     Its metadata say at which GTID they are exact. Without `on_doubt` they must be; else it hears, in words, from
-    which GTID on they may not be, and why: then they are what the changes of rows come to.
+    which GTID on they may not be, and why: then they are what the changes of rows come to, by `key`.
 
     Raises:
         ConfigurationError: the table is not in the log, its columns have no names, or it has no key.
         InexactError: rows have changed in ways that the log does not tell.
         PositionError: the position is not in the log.
     """
-    with closing(open_log(options)) as log:
-        asked = _asked(options, log)
-        texts: list[str] = []
-        version = asked.version
-        if version is not None and not key and _is_place(log, asked.end):
-            try:
-                return _judged(rows_of(asked.options, version, CurrentRows), asked, texts)
-            except UncertainRowsError as error:
-                texts = [str(Doubt(START, *error.args))]
-                _tell(asked, texts, on_doubt)
-        keys = _key_of(asked.shape.schema, key)
-        changes, past, doubts = _looked_through(asked, keys)
-        if not texts:
-            texts = [str(doubt) for doubt in doubts]
-            _tell(asked, texts, on_doubt)
-        rows = _versions(asked, after(changes, past.begin), keys, is_strict=not (texts or key))
-        return _judged(rows.filter(rows["_is_current"]).select(asked.names), asked, texts)
+    return _rows(options, key, on_doubt, has_history=False)
 
 
 def arrow_history(options: ReadOptions, *, key: Sequence[str] = (), on_doubt: OnDoubt | None = None) -> pa.Table:
     """Every version of each row of the table of options, and when it held; arguments and errors of `arrow_snapshot`."""
+    return _rows(options, key, on_doubt, has_history=True)
+
+
+def _rows(options: ReadOptions, key: Sequence[str], on_doubt: OnDoubt | None, *, has_history: bool) -> pa.Table:
     with closing(open_log(options)) as log:
         asked = _asked(options, log)
         version = asked.version
-        if options.base is not None and version is not None and not key and _is_place(log, asked.end):
+        keys = _key_of(asked.shape.schema, key) if key else []
+        texts: list[str] = []
+        if version is not None and _is_place(log, asked.end):
             try:
-                return _judged(rows_of(asked.options, version, RowHistory), asked, [])
+                return _judged(rows_of(asked.options, version, has_history=has_history), asked, [])
             except UncertainRowsError as error:
-                raise InexactError(asked.name, [str(Doubt(START, *error.args))]) from None
-        keys = _key_of(asked.shape.schema, key)
-        changes, past, doubts = _looked_through(asked, keys, with_history=True)
-        texts = [str(doubt) for doubt in doubts]
-        _tell(asked, texts, on_doubt)
-        rows = _versions(asked, changes, keys, past.cuts, is_strict=not (texts or key))
-        return _judged(rows, asked, texts)
+                texts = [str(Doubt(START, *error.args))]
+            if on_doubt is None:
+                raise InexactError(asked.name, texts)
+        return _as_changed(asked, keys or _key_of(asked.shape.schema, ()), texts, on_doubt, has_history=has_history)
 
 
 def arrow_difference(options: ReadOptions) -> pa.Table:
@@ -217,44 +199,37 @@ def _key_of(table: TableSchema, key: Iterable[str]) -> list[str]:
     return keys
 
 
-def _looked_through(
-    asked: AskedTable, keys: Sequence[str], *, with_history: bool = False
-) -> tuple[pa.Table, Past, list[Doubt]]:
-    """The changes of a table that have taken effect, what statements say of it, and all that is in doubt."""
-    statements = logged_statements(asked.options)
-    columns = [field.name for field in (*GROUP_FIELDS, *CHANGE_FIELDS[1:], ABSENT_FIELD)]
-    read = read_table(replace(asked.options, columns=(*columns, *asked.names)))
-    changes = effective(read, statements)
-    end = None if asked.end is None else SchemaPlace(asked.end, 0)
-    past = past_of(asked.history, parse_table_name(asked.name), end, statements)
-    doubts = find_doubts(asked.options, changes, past, asked.shape, keys, with_history=with_history)
-    return changes, past, doubts
+def _as_changed(
+    asked: AskedTable, keys: Sequence[str], texts: list[str], on_doubt: OnDoubt | None, *, has_history: bool
+) -> pa.Table:
+    """What the changes of a table come to; `texts` say why they are not all there is, if that is known.
 
-
-def _tell(asked: AskedTable, texts: Sequence[str], on_doubt: OnDoubt | None) -> None:
+    Raises:
+        InexactError: they are not all there is, and nobody hears it; or they contradict each other.
+        EventError: the key of a row changes, and its image is not whole.
+    """
+    fields = table_fields(asked.shape, asked.options.zero_dates, [*OF_VERSIONS, *asked.names])
+    with LogSource(asked.options) as source:
+        name, end = parse_table_name(asked.name), None if asked.end is None else SchemaPlace(asked.end, 0)
+        past = past_of(asked.history, name, end, source.statements)
+        changes = source.changes(Read(name, fields, START if has_history else past.begin))
+        columns = folded_columns(fields, keys, past, asked.options.zero_dates)
+        if not texts:
+            found = find_doubts(source, past, has_gone=has_history, is_whole=bool(past.cuts))
+            texts = [str(one) for one in sorted({*found, *image_doubts(changes, columns)})]
     if texts and on_doubt is None:
-        raise InexactError(asked.name, list(texts))
+        raise InexactError(asked.name, texts)
     for text in texts:
         assert on_doubt is not None
         on_doubt(f"{asked.name}: {text}")
-
-
-def _versions(
-    asked: AskedTable, changes: pa.Table, keys: Sequence[str], cuts: Sequence[Truncation] = (), *, is_strict: bool
-) -> pa.Table:
-    """What changes come to, also where they are not all there is; if it `is_strict`, they must be.
-
-    Raises:
-        InexactError: they contradict each other, and must not.
-        EventError: the key of a row changes, and its image is not whole.
-    """
     try:
-        found = new_versions(changes, keys, asked.names, None, cuts)
+        versions = new_versions(changes, columns, past.cuts if has_history else (), is_strict=False)
     except PartialChangeError as error:
         raise EventError(f"{asked.name}: {error}") from None
-    if is_strict and (len(found.ended) or not found.is_sound):
+    if not texts and (len(versions.ended) or not versions.is_sound):
         raise InexactError(asked.name, [f"the log contradicts itself: {CONTRADICTION}"])
-    return found.rows
+    rows = versions.rows
+    return _judged(rows if has_history else rows.filter(rows["_is_current"]).select(asked.names), asked, texts)
 
 
 def _judged(rows: pa.Table, asked: AskedTable, texts: Sequence[str]) -> pa.Table:

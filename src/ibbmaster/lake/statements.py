@@ -83,7 +83,7 @@ def statements_of(task: ReadTask) -> list[Logged]:
                     raise in_group(error, group, source.file_name) from error
         else:
             found.take_batches(event_batches(source, task.log_range, kernels, is_strict=task.options.is_strict), task)
-    return found.logged
+    return found.finish()
 
 
 class _Found:
@@ -91,7 +91,7 @@ class _Found:
 
     def __init__(self) -> None:
         self.logged: list[Logged] = []
-        self._told: set[Effect] = set()  # changes of rows, since anything else happened
+        self._told: dict[Effect, Logged | None] = {}  # changes of rows, since anything else happened; the last again
         self._xid: str | None = None  # of the last XA group
 
     def take(self, head: tuple[int, int, int, str, int], event: bytes, has_rows: bool) -> None:
@@ -112,19 +112,27 @@ class _Found:
             if has_rows and step is not None and step.is_rollback:
                 self.logged.append(Logged(*head, has_rows, verb="ROLLBACK"))
             effects = effects_of(statement, cursor)
-            if effects and not self._is_logged(effects):
-                self.logged.append(Logged(*head, has_rows, effects))
+            if effects:
+                self._log(Logged(*head, has_rows, effects))
         elif (lost := LOST.get(event_type)) is not None:
             self.logged.append(Logged(*head, has_rows, (lost,)))
 
-    def _is_logged(self, effects: tuple[Effect, ...]) -> bool:
-        """Whether the same was done before, and nothing else came since: there may be millions of these."""
-        if not isinstance(effects[0], WrittenTables):
-            self._told.clear()
-            return False
-        is_logged = effects[0] in self._told
-        self._told.add(effects[0])
-        return is_logged
+    def _log(self, one: Logged) -> None:
+        """Of changes that do the same, and nothing else between them, the first and the last: there may be millions."""
+        if not isinstance(one.effects[0], WrittenTables):
+            self.finish()
+        elif one.effects[0] in self._told:
+            self._told[one.effects[0]] = one
+            return
+        else:
+            self._told[one.effects[0]] = None
+        self.logged.append(one)
+
+    def finish(self) -> list[Logged]:
+        """All that was found."""
+        self.logged += [one for one in self._told.values() if one is not None]
+        self._told.clear()
+        return self.logged
 
     def take_batches(self, batches: Iterable[Any], task: ReadTask) -> None:
         """The same of many events at once."""

@@ -21,7 +21,7 @@ from ibbmaster.errors import BusyError, ConfigurationError, EventError, Position
 from ibbmaster.event.rows.encoding import WrittenTable, written_table
 from ibbmaster.lake.arrow_snapshots import arrow_history, arrow_snapshot
 from ibbmaster.lake.maintain import delta as maintained_delta
-from ibbmaster.lake.maintain import job, last_changes
+from ibbmaster.lake.maintain import job
 from ibbmaster.lake.maintain import rows as maintained_rows
 from ibbmaster.lake.maintain.job import Maintained, maintain
 from ibbmaster.lake.maintain.source import LogSource
@@ -231,7 +231,7 @@ def test_rows_that_a_merge_did_not_find_as_the_log_has_them_are_made_anew_even_a
     run, kept, target_class, monkeypatch
 ) -> None:
     run(*LOG[:2])
-    was = last_changes.last_changes
+    was = maintained_rows.last_changes
 
     def counting(*args):
         found = was(*args)
@@ -363,7 +363,7 @@ def test_changes_that_a_foreign_key_makes_without_an_event_are_named(run) -> Non
     child: Item = "CREATE TABLE c (id INT PRIMARY KEY, a INT, FOREIGN KEY (a) REFERENCES t (id) ON DELETE CASCADE)"
     steps = [CREATED, child, [inserted(of("c"), [1, 1])]]
     assert verdicts(run(*steps, kind="changes"))["d.c"] == "exact at 0-1-3"
-    verdict = "not exact since the log begins, because its foreign key to d.t may change rows without an event"
+    verdict = "not exact since 0-1-4, because its foreign key to d.t deletes or changes rows without an event"
     done = run(*steps, [deleted(of(), [1, 1])], kind="changes")
     assert verdicts(done)["d.c"].startswith(verdict)
     assert done.tables["d.t"].is_exact
@@ -462,7 +462,7 @@ def test_a_run_that_is_killed_at_any_step_is_taken_up_and_brings_each_change_onc
         if before:
             shutil.copytree(tmp_path / "saved", kept.place)
     renamed = [f"os.rename {name}" for name in (LIST, HISTORY)]
-    assert {*renamed, "after replace", *(["after patch"] if before else [])} <= set(switch.seen), switch.seen
+    assert {*renamed, "after replace", *(["after merge"] if before else [])} <= set(switch.seen), switch.seen
     print(switch.seen)
 
 
@@ -497,7 +497,7 @@ def test_files_that_a_killed_run_has_left_are_removed_and_named(run, kept, targe
         orphan.write_bytes(b"")
         raise KilledError
 
-    monkeypatch.setattr(target_class, "patch", killed)
+    monkeypatch.setattr(target_class, "merge", killed)
     with pytest.raises(KilledError):
         run(*GROWN)
     monkeypatch.undo()

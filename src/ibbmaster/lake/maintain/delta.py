@@ -17,13 +17,11 @@ from typing import TYPE_CHECKING, Any
 from ibbmaster.disk.object_store import storage_options
 from ibbmaster.disk.place import ObjectPath
 from ibbmaster.errors import StoreError
-from ibbmaster.lake.maintain.last_changes import DELETED, WHOLE, LastChanges
 from ibbmaster.lake.maintain.reshaping import Reshape
 from ibbmaster.lake.maintain.state import TableState
 from ibbmaster.lake.maintain.target import APPLICATION, ForeignChangeError, directory_name
-from ibbmaster.lake.maintain.versions import END as ENDS
-from ibbmaster.lake.maintain.versions import NewVersions
 from ibbmaster.lake.placing import replace_file
+from ibbmaster.lake.row_versions import DELETED, END, WHOLE, LastChanges, NewVersions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -138,8 +136,16 @@ class DeltaTarget:
                 commit_properties=_said(state),
             )
 
-    def patch(self, keys: Sequence[str], changes: LastChanges, reshape: Reshape, state: TableState) -> bool:
-        """Let the reshaped rows with these keys become what changes say; returns whether they were as these say."""
+    def merge(
+        self, keys: Sequence[str], changes: LastChanges | NewVersions, reshape: Reshape, state: TableState
+    ) -> bool:
+        """Let the reshaped rows with these keys become what changes say, or add versions and end those that they
+        replace; returns whether rows were as these say."""
+        merge = self._patch if isinstance(changes, LastChanges) else self._extend
+        merge(keys, changes, reshape, state)  # type: ignore[arg-type]
+        return self.committed() == state
+
+    def _patch(self, keys: Sequence[str], changes: LastChanges, reshape: Reshape, state: TableState) -> None:
         there = int(changes.were_there.sum())
         come = int(((changes.outcomes == WHOLE) & ~changes.were_there).sum())
         with plain_errors(self._directory):
@@ -165,10 +171,8 @@ class DeltaTarget:
                 .when_not_matched_insert({_quoted(name): values[name] for name in names}, f"{outcome} = {WHOLE}")
                 .execute()
             )
-        return self.committed() == state
 
-    def extend(self, keys: Sequence[str], versions: NewVersions, reshape: Reshape, state: TableState) -> bool:
-        """Add versions of rows, and end the reshaped ones that they replace; returns whether all these were there."""
+    def _extend(self, keys: Sequence[str], versions: NewVersions, reshape: Reshape, state: TableState) -> None:
         import pyarrow as pa
 
         names = versions.rows.column_names
@@ -187,11 +191,10 @@ class DeltaTarget:
                 commit_properties=_said(state, expected=(len(versions.ended), len(versions.rows))),
             )
             (
-                merge.when_matched_update({**{name: values[name] for name in ENDS}, "_is_current": "false"})
+                merge.when_matched_update({**{name: values[name] for name in END}, "_is_current": "false"})
                 .when_not_matched_insert({_quoted(name): values[name] for name in names}, f"NOT {closes}")
                 .execute()
             )
-        return self.committed() == state
 
     def files(self) -> set[str]:
         """The names of all Parquet files in the directory; of an object store none, which VACUUM cleans."""

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from ibbmaster.errors import ConfigurationError, StoreError
-from ibbmaster.lake.maintain.last_changes import WHOLE, LastChanges
+from ibbmaster.lake.maintain.merging import NONE, as_changed, as_ended, numbers_of
 from ibbmaster.lake.maintain.reshaping import Reshape
 from ibbmaster.lake.maintain.state import TableState
 from ibbmaster.lake.maintain.target import APPLICATION, ForeignChangeError, directory_name
-from ibbmaster.lake.maintain.versions import NONE, NewVersions, as_changed, as_ended, numbers_of
+from ibbmaster.lake.row_versions import WHOLE, LastChanges, NewVersions
 from ibbmaster.sqltext.table_name import parse_table_name
 
 if TYPE_CHECKING:
@@ -136,31 +136,29 @@ class IcebergTarget:
             change = self._reshaped(reshape, rows.schema)
             _commit(change, state, [], _written(change, rows.to_reader()))
 
-    def patch(self, keys: Sequence[str], changes: LastChanges, reshape: Reshape, state: TableState) -> bool:
-        """Let the reshaped rows with these keys become what changes say; returns whether they were as these say."""
+    def merge(
+        self, keys: Sequence[str], changes: LastChanges | NewVersions, reshape: Reshape, state: TableState
+    ) -> bool:
+        """Let the reshaped rows with these keys become what changes say, or add versions and end those that they
+        replace; returns whether rows were as these say."""
+        import numpy as np
         import pyarrow as pa
 
-        added = changes.rows.filter(pa.array((changes.outcomes == WHOLE) & ~changes.were_there))
+        wanted = changes.rows if isinstance(changes, LastChanges) else changes.ended
 
         def changed(rows: pa.Table) -> tuple[Any, pa.Table]:
-            numbers = numbers_of(rows, changes.rows, keys)
-            return numbers, as_changed(rows, numbers, changes)
-
-        is_named = _range_of(changes.rows, keys)
-        return self._rewrite(reshape, is_named, changed, changes.were_there, added, state)
-
-    def extend(self, keys: Sequence[str], versions: NewVersions, reshape: Reshape, state: TableState) -> bool:
-        """Add versions of rows, and end the reshaped ones that they replace; returns whether all these were there."""
-        import numpy as np
-
-        def changed(rows: pa.Table) -> tuple[Any, pa.Table]:
-            numbers = numbers_of(rows, versions.ended, keys)
+            numbers = numbers_of(rows, wanted, keys)
+            if isinstance(changes, LastChanges):
+                return numbers, as_changed(rows, numbers, changes)
             numbers = np.where(rows["_is_current"].to_numpy(), numbers, NONE)
-            return numbers, as_ended(rows, numbers, versions.ended)
+            return numbers, as_ended(rows, numbers, changes.ended)
 
-        is_named = _range_of(versions.ended, keys)
-        are_there = np.ones(len(versions.ended), dtype=bool)
-        return self._rewrite(reshape, is_named, changed, are_there, versions.rows, state)
+        if isinstance(changes, LastChanges):
+            are_there = changes.were_there
+            added = changes.rows.filter(pa.array((changes.outcomes == WHOLE) & ~are_there))
+        else:
+            are_there, added = np.ones(len(wanted), dtype=bool), changes.rows
+        return self._rewrite(reshape, _range_of(wanted, keys), changed, are_there, added, state)
 
     def files(self) -> set[str]:
         """The names of all files in its directory; none where a catalog of others says where they are."""

@@ -1,6 +1,7 @@
 """One run: each chosen table becomes what it is at the end of the log, or keeps what it has, and says so."""
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -10,9 +11,8 @@ from ibbmaster.disk.place import ObjectPath
 from ibbmaster.disk.place import place as named_place
 from ibbmaster.errors import ConfigurationError, IbbMasterError, StoreError
 from ibbmaster.lake.maintain.delta import DeltaLake
-from ibbmaster.lake.maintain.history import FreshVersions, RowHistory
 from ibbmaster.lake.maintain.iceberg import IcebergLake
-from ibbmaster.lake.maintain.rows import CurrentRows, FreshChanges, Patched, Replaced, TableChanges
+from ibbmaster.lake.maintain.rows import FreshChanges, Replaced, TableChanges, TableRows
 from ibbmaster.lake.maintain.source import LogSource, Read, UncertainRowsError
 from ibbmaster.lake.maintain.state import TableList, TableState
 from ibbmaster.lake.maintain.target import ForeignChangeError, Lake, TargetTable
@@ -23,8 +23,12 @@ from ibbmaster.stages.table_pattern import TableChoice, unmatched_error
 
 DELTA, ICEBERG = "delta://", "iceberg://"
 LIBRARIES = {DELTA: "deltalake", ICEBERG: "pyiceberg.catalog.sql"}
-Kind = CurrentRows | TableChanges | RowHistory
-KINDS: dict[str, Callable[[LogSource], Kind]] = {"current": CurrentRows, "changes": TableChanges, "history": RowHistory}
+Kind = TableRows | TableChanges
+KINDS: dict[str, Callable[[LogSource], Kind]] = {
+    "current": TableRows,
+    "changes": TableChanges,
+    "history": functools.partial(TableRows, has_history=True),
+}
 
 
 @dataclass(slots=True)
@@ -239,7 +243,7 @@ class _Run:
             target.append(found.rows, found.reshape, state)
             return state
         if not isinstance(found, Replaced):
-            if self._are_merged(found, target, state):
+            if target.merge(found.keys, found.changes, found.reshape, state):
                 return state
             found = rows.find(name, table, None)  # the rows there were not those that the log says
             state = self._begin(full_name, target, state)
@@ -251,12 +255,6 @@ class _Run:
         if state.commit > 1:
             self._done.rewritten.append(full_name)
         return state
-
-    def _are_merged(self, found: Patched | FreshVersions, target: TargetTable, state: TableState) -> bool:
-        """Merge what is new; whether it went on from what was there."""
-        if isinstance(found, Patched):
-            return target.patch(found.keys, found.changes, found.reshape, state)
-        return target.extend(found.keys, found.versions, found.reshape, state)
 
     def _begin(self, full_name: str, target: TargetTable, state: TableState) -> TableState:
         """Put on the list that a table is about to be written; returns its state afterwards."""

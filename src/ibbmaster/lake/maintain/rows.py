@@ -3,34 +3,56 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from ibbmaster.arrow.cell import value_cell
 from ibbmaster.arrow.plan import selected_versions
 from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.arrow.reading import Row, batches
-from ibbmaster.arrow.shape import ABSENT_FIELD, CHANGE_FIELDS, GROUP_FIELDS, ShapeField, arrow_schema
+from ibbmaster.arrow.shape import (
+    ABSENT_FIELD,
+    CHANGE_FIELDS,
+    GROUP_FIELDS,
+    ShapeField,
+    TableFields,
+    arrow_schema,
+    arrow_type,
+    field_name,
+)
 from ibbmaster.dialogue.log_tables import LogSnapshot
 from ibbmaster.errors import EventError, PositionError, UndecodableError
 from ibbmaster.event.rows.kinds.registry import kind_of
-from ibbmaster.fold.contents import InexactRowsError
+from ibbmaster.fold.contents import InexactRowsError, TableContents
 from ibbmaster.fold.row_doubts import UnknownRows
 from ibbmaster.fold.stored import own_columns
-from ibbmaster.lake.maintain.last_changes import WHOLE, LastChanges, PartialChangeError, last_changes
-from ibbmaster.lake.maintain.reshaping import Reshape
+from ibbmaster.lake.doubts import find_doubts, folded_columns, untold_changes
+from ibbmaster.lake.maintain.reshaping import Reshape, reshape_of
 from ibbmaster.lake.maintain.source import LogSource, Read, UncertainRowsError, just_before
-from ibbmaster.lake.pasts import START, Doubt, Past, Place
+from ibbmaster.lake.noting import periods_of
+from ibbmaster.lake.pasts import START, Doubt, Past, Place, Truncation
+from ibbmaster.lake.row_versions import (
+    BEGIN,
+    END,
+    SECOND_US,
+    WHOLE,
+    LastChanges,
+    NewVersions,
+    PartialChangeError,
+    last_changes,
+    new_versions,
+)
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.schema.names import key_numbers
-from ibbmaster.select.table_reader import FoundRows, TableReader, UnknownRowsError
+from ibbmaster.select.table_reader import TableReader, UnknownRowsError
 from ibbmaster.sqltext.table_name import TableName
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+OF_VERSIONS = ("_file_no", "_offset", "_change_no", "_commit_ts", "_gtid", "_change_type", ABSENT_FIELD.name)
 PLACES = ("_file_no", "_offset", "_change_no", "_change_type", ABSENT_FIELD.name)
 FIRST = tuple(field.name for field in (*GROUP_FIELDS, *CHANGE_FIELDS[1:], ABSENT_FIELD))
 
@@ -46,17 +68,18 @@ def folded_batches(
     """
     table = table.shown
     found = reader.rows_of(snapshot, table, [column.id for column in table.columns])
-    return batches(tuple(fields), _rows(found, table, fields))
+    return batches(tuple(fields), _rows(found.contents, found.places, table, fields))
 
 
-def _rows(found: FoundRows, table: TableVersion, fields: Sequence[ShapeField]) -> Iterator[Row]:
-    contents = found.contents
+def _rows(
+    contents: TableContents, places: Iterable[int], table: TableVersion, fields: Sequence[ShapeField]
+) -> Iterator[Row]:
     own = contents.layouts.add(own_columns(table))
     shown = [
         (kind_of(one.column).convert(one.column), value_cell(field.type))
         for one, field in zip(own.columns, fields, strict=True)
     ]
-    for place in found.places:
+    for place in places:
         layout_no, image = contents.kept.rows.read(place)
         try:
             values = contents.values_in(own, contents.layouts[layout_no], image)
@@ -82,10 +105,10 @@ class Replaced:
 
 @dataclass(frozen=True, slots=True)
 class Patched:
-    """The rows that have become others, by these key columns."""
+    """The rows that have become others, or the versions that have come and ended, by these key columns."""
 
     keys: tuple[str, ...]
-    changes: LastChanges
+    changes: LastChanges | NewVersions
     reshape: Reshape
 
 
@@ -98,14 +121,16 @@ class _Step(NamedTuple):
     is_none: bool = False
 
 
-class CurrentRows:
-    """The rows that the tables of a log have at its end, or what has changed of them since a position."""
+class TableRows:
+    """The rows that the tables of a log have at its end, or with their history each version of them: all, or what is
+    new since a position."""
 
-    def __init__(self, source: LogSource) -> None:
+    def __init__(self, source: LogSource, *, has_history: bool = False) -> None:
         self._source = source
+        self._has_history = has_history
         self._reader = TableReader(source.log, source.history, base=source.base, loads_kernels=True)
         self._unread: EventError | None = None  # why the changes that were asked for cannot be read
-        self._written: dict[str, set[TableName]] = {}  # since a position
+        self._steps: dict[tuple[TableName, str | None], _Step] = {}
 
     def close(self) -> None:
         """Forget the rows that were read."""
@@ -117,9 +142,7 @@ class CurrentRows:
     def reads(self, name: TableName, table: TableVersion, rows_at: str | None) -> Read | None:
         """The changes that `find` will read first, if it reads them."""
         step = self._step(name, table, rows_at)
-        if step.is_none:
-            return None
-        return self._whole_read(name, table, step.past) if step.read is None else step.read
+        return None if step.is_none else step.read or self._whole_read(name, table, step.past)
 
     def find(self, name: TableName, table: TableVersion, rows_at: str | None) -> Replaced | Patched | None:
         """What becomes of a table whose rows are there as of a position; None if they are still the same.
@@ -131,96 +154,141 @@ class CurrentRows:
         self._unread = None
         if step.is_none:
             return None
-        if step.read is not None and step.reshape is not None:
-            found = self._folded_changes(table, step.read)
-            if found is not None:
-                return Patched(*found, step.reshape)
+        if step.read is not None and step.reshape is not None and (found := self._folded(table, step.read)) is not None:
+            return Patched(names_of_key(step.read.fields), found, step.reshape)
         faults: list[Exception] = []
         return Replaced(self._whole(name, table, step.past, faults), faults)
 
     def _step(self, name: TableName, table: TableVersion, rows_at: str | None) -> _Step:
         """How rows that are there as of a position become those of now."""
+        if (name, rows_at) not in self._steps:
+            self._steps[name, rows_at] = self._new_step(name, table, rows_at)
+        return self._steps[name, rows_at]
+
+    def _new_step(self, name: TableName, table: TableVersion, rows_at: str | None) -> _Step:
         source = self._source
         then = place_of(source, rows_at)
         past = source.past(name)
         reshape = None if then is None else source.reshape(name, then, table)
         if then is None or reshape is None:
             return _Step(past)
-        start = just_before(then)
-        news = self._written_since(rows_at or "") & {name, *past.ancestors}
-        is_known = past.begin <= start and not any(doubt.place > start for doubt in past.doubts)
-        if is_known and not news and not reshape:
+        start, gtids = just_before(then), rows_at or ""
+        if past.begin > start or untold_changes(source, past, start, gtids):
+            return _Step(past)
+        if name not in source.written_since(gtids) and not reshape:
             return _Step(past, is_none=True)
-        if is_known and news <= {name} and not _is_special(table):
-            return _Step(past, reshape, self._read(name, table, start, rows_at or ""))
-        return _Step(past)
+        return _Step(past, reshape, None if table.is_versioned else self._read(name, table, start, gtids))
 
-    def _written_since(self, gtids: str) -> set[TableName]:
-        found = self._written.get(gtids)
-        if found is None:
-            found = self._written[gtids] = self._source.written_since(gtids)
-        return found
+    def _read(self, name: TableName, table: TableVersion, start: Place, gtids: str = "") -> Read | None:
+        """The changes after a place; None without a key by which they could be folded."""
+        first = OF_VERSIONS if self._has_history else PLACES
+        return Read(name, self._source.fields(table, first), start, gtids) if key_numbers(table) else None
+
+    def _whole_read(self, name: TableName, table: TableVersion, past: Past) -> Read | None:
+        """The changes that all rows come from, if they are enough."""
+        source, has_history = self._source, self._has_history
+        is_whole = bool(past.cuts) and (not has_history or source.base is not None or source.is_whole(name))
+        if has_history and source.version_in_base(name) is not None:
+            is_whole = True
+        if find_doubts(source, past, has_gone=has_history, is_whole=is_whole):
+            return None
+        start = START if source.base_place is None else just_before(source.base_place)
+        return self._read(name, table, start if has_history else past.begin)
+
+    def _folded(
+        self, table: TableVersion, read: Read, cuts: Sequence[Truncation] | None = None
+    ) -> LastChanges | NewVersions | None:
+        """What becomes of rows by changes; None if these are not enough. With `cuts` they are all that there were."""
+        import pyarrow as pa
+
+        source = self._source
+        keys = names_of_key(read.fields)
+        columns = folded_columns(read.fields, keys, source.past(read.name), source.options.zero_dates)
+        try:
+            changes = source.changes(read)
+            if not self._has_history:
+                return last_changes(changes, columns)
+            if cuts is not None and (first := self._in_base(table, read)) is not None:
+                changes = pa.concat_tables([first, changes])
+            return new_versions(changes, columns, cuts or ())
+        except (PartialChangeError, EventError) as error:  # following the rows one by one may tell more
+            self._unread = error if isinstance(error, EventError) else self._unread
+            return None
 
     def _whole(self, name: TableName, table: TableVersion, past: Past, faults: list[Exception]) -> pa.RecordBatchReader:
-        """All rows: from the changes alone if that is enough, or row by row."""
+        """All rows, or versions: from the changes alone if that is enough, or row by row."""
         import pyarrow as pa
 
         fields = self._source.fields(table)
         schema = arrow_schema(fields)
         read = self._whole_read(name, table, past)
-        found = None if read is None else self._folded_changes(table, read)
-        if found is not None and not found[1].were_there.any():
-            changes = found[1]
-            rows = changes.rows.filter(pa.array(changes.outcomes == WHOLE))
+        found = None if read is None else self._folded(table, read, past.cuts)
+        if isinstance(found, NewVersions) and not len(found.ended):
+            return found.rows.to_reader()
+        if isinstance(found, LastChanges) and not found.were_there.any():
+            rows = found.rows.filter(pa.array(found.outcomes == WHOLE))
             return pa.RecordBatchReader.from_batches(schema, rows.cast(schema).to_batches())
-        end = self._source.end_position
-        snapshot = LogSnapshot(end=end, file_name="", state=self._source.log.state())
         with _uncertain(self._unread):
+            if self._has_history:
+                return self._noted(name, table, fields).to_reader()
+            snapshot = LogSnapshot(end=self._source.end_position, file_name="", state=self._source.log.state())
             batches = folded_batches(self._reader, snapshot, table, fields)
         return pa.RecordBatchReader.from_batches(schema, _noting(batches, faults))
 
-    def _whole_read(self, name: TableName, table: TableVersion, past: Past) -> Read | None:
-        """The changes that may be enough for all rows."""
-        is_plain = bool(past.cuts) and not past.doubts and not past.ancestors and not _is_special(table)
-        return self._read(name, table, past.begin, "") if is_plain else None
+    def _noted(self, name: TableName, table: TableVersion, fields: TableFields) -> pa.Table:
+        """Every version of each row, followed one by one."""
+        import pyarrow as pa
 
-    def _read(self, name: TableName, table: TableVersion, start: Place, gtids: str) -> Read | None:
-        """The changes after a place; None without a key by which they could be folded."""
-        return Read(name, self._source.fields(table, PLACES), start, gtids) if key_numbers(table) else None
+        contents, periods = periods_of(self._source, name, table)
+        rows = _rows(contents, (one.place for one in periods), table.shown, fields)
+        found = pa.Table.from_batches(batches(fields, rows), arrow_schema(fields))
+        ends = [one.end for one in periods]
+        begins = [one.begin for one in periods]
+        for names, moments in ((BEGIN, begins), (END, ends)):
+            seconds = [None if one is None or one[1] is None else one[1] * SECOND_US for one in moments]
+            found = found.append_column(names[0], pa.array(seconds, arrow_type("timestamp")))
+        for names, moments in ((BEGIN, begins), (END, ends)):
+            found = found.append_column(names[1], pa.array([one and one[0] for one in moments], pa.string()))
+        return found.append_column("_is_current", pa.array([one is None for one in ends], pa.bool_()))
 
-    def _folded_changes(self, table: TableVersion, read: Read) -> tuple[tuple[str, ...], LastChanges] | None:
-        """The key, and what becomes of each row that has changed; None if the changes are not enough."""
-        fields = read.fields[len(PLACES) :]
-        keys, names = names_of_key(fields, table), [field.name for field in fields]
-        try:
-            changes = self._source.changes(read)
-            found = last_changes(changes, keys, names, self._source.past(read.name).nulls)
-        except (PartialChangeError, EventError) as error:  # following the rows one by one may tell more
-            self._unread = error if isinstance(error, EventError) else self._unread
+    def _in_base(self, table: TableVersion, read: Read) -> pa.Table | None:
+        """The rows of the dump that the log goes on from, as if its position had inserted them; None without them.
+
+        Raises:
+            PartialChangeError: they have other columns since then.
+        """
+        import pyarrow as pa
+
+        source, then = self._source, self._source.version_in_base(read.name)
+        if then is None or source.base is None or source.base_place is None:
             return None
-        if found.known and any(one.expression is not None for one in table.columns):
-            return None  # an image may leave out what the server has computed
-        if any(found.rows[key].null_count for key in keys):
-            return None  # a date that is none here
-        return keys, found
+        reshape = reshape_of(replace(then, generation=table.generation), table, source.fields)
+        if reshape is None:
+            raise PartialChangeError("its columns have other types or values since the dump")
+        snapshot = LogSnapshot(end=source.base_place.position, file_name="", state=source.log.state())
+        fields = source.fields(then)
+        rows = pa.Table.from_batches(folded_batches(self._reader, snapshot, then, fields), arrow_schema(fields))
+        file_no, offset = just_before(source.base_place)
+        own = {reshape.renamed.get(one, one): rows[one] for one in rows.column_names if one not in reshape.dropped}
+        own |= {"_gtid": str(source.base.position), "_change_type": "insert", ABSENT_FIELD.name: []}
+        own |= {"_file_no": file_no, "_offset": offset, "_change_no": 0}
+        columns = [
+            found.cast(field.type)
+            if isinstance(found := own.get(field.name), pa.ChunkedArray)
+            else pa.array([found] * len(rows), field.type)
+            for field in arrow_schema(read.fields)
+        ]
+        return pa.table(columns, schema=arrow_schema(read.fields))
 
 
-class _Finding(Protocol):
-    """How rows of one kind are found, as `CurrentRows` has it."""
-
-    def find(self, name: TableName, table: TableVersion, rows_at: str | None) -> object: ...
-
-    def close(self) -> None: ...
-
-
-def rows_of(options: ReadOptions, table: TableVersion, kind: Callable[[LogSource], _Finding]) -> pa.Table:
+def rows_of(options: ReadOptions, table: TableVersion, *, has_history: bool = False) -> pa.Table:
     """The rows of a table where options end, or all versions of them.
 
     Raises:
         UncertainRowsError: the log does not have them.
         EventError: a value cannot be read.
     """
-    with LogSource(options) as source, closing(kind(source)) as rows:
+    with LogSource(options) as source, closing(TableRows(source, has_history=has_history)) as rows:
         found = rows.find(TableName(table.database, table.name), table, None)
         assert isinstance(found, Replaced)
         return found.rows.read_all()
@@ -241,6 +309,10 @@ def _uncertain(unread: EventError | None = None) -> Iterator[None]:
     """What the fold of rows says of what it does not know, as a run has it; `unread` says more, where it is given."""
     try:
         yield
+    except UncertainRowsError:
+        if unread is None:
+            raise
+        raise unread from None
     except UnknownRowsError as error:
         raise unread or UncertainRowsError(error.unknown.gtid, error.unknown.reason) from None
 
@@ -255,14 +327,10 @@ def place_of(source: LogSource, rows_at: str | None) -> SchemaPlace | None:
     return None
 
 
-def names_of_key(fields: Sequence[ShapeField], table: TableVersion) -> tuple[str, ...]:
-    """The columns of the primary key, as they are called here; `fields` are the table's columns."""
-    return tuple(fields[number].name for number in key_numbers(table))
-
-
-def _is_special(table: TableVersion) -> bool:
-    """Whether rows of a table may be no rows that hold now."""
-    return table.is_versioned
+def names_of_key(fields: TableFields) -> tuple[str, ...]:
+    """The columns of the primary key, as they are called here."""
+    schema = fields.shape.schema
+    return tuple(field_name(schema.columns[number].name) for number in schema.primary_key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,10 +352,7 @@ class TableChanges:
 
     def doubt(self, name: TableName) -> Doubt | None:
         """The first change of rows that no event shows."""
-        past = self._source.past(name)
-        parents = sorted(past.ancestors & self._source.written_since("")) if past.ancestors else []
-        cascades = (Doubt(START, "", f"its foreign key to {one} may change rows without an event") for one in parents)
-        return min([*past.past_doubts, *past.doubts, *cascades], default=None)
+        return min(untold_changes(self._source, self._source.past(name), has_gone=True), default=None)
 
     def reads(self, name: TableName, table: TableVersion, rows_at: str | None) -> Read:
         """The changes that `find` will read."""

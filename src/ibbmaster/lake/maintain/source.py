@@ -162,14 +162,28 @@ class LogSource:
             self._pasts[name] = past_of(self.history, name, self.end_place, self.statements)
         return self._pasts[name]
 
+    def is_whole(self, name: TableName) -> bool:
+        """Whether the log has the beginning of a table."""
+        begin = SchemaPlace(self.log.start_of_file().position, 0)
+        ranges = ranges_of(self.history, name, self.end_place)
+        return all(one.since is not None and one.since >= begin for one in ranges)
+
     def expect_whole(self, name: TableName) -> None:
         """
         Raises:
             UncertainRowsError: the table was there before the log begins, whose files were purged.
         """
-        begins = [called.since for called in ranges_of(self.history, name, self.end_place)]
-        if self._known is not None and (None in begins or BEFORE in begins):
+        if self._known is not None and not self.is_whole(name):
             raise UncertainRowsError("", WITHOUT_BEGINNING)
+
+    def generations(self, name: TableName) -> frozenset[int]:
+        """Those of a table, of which each TRUNCATE begins one."""
+        return frozenset(
+            one.generation
+            for called in ranges_of(self.history, name, self.end_place)
+            for one in self.history.versions(*called.name)
+            if isinstance(one, TableVersion) and called.holds(called.name, one.since or BEFORE)
+        )
 
     # What is new ------------------------------------------------------------------------------
 
@@ -253,8 +267,7 @@ class LogSource:
         """Groups, all those that took effect since a position among them; from the beginning if it is empty."""
         if gtids not in self._groups:
             begin = just_before(self.place_of(gtids)) if gtids else START
-            is_all = any(self._straddles(place, begin) for place in self.prepared)
-            start = None if is_all else gtids or None
+            start = self.readable_from(begin, gtids)
             self._groups[gtids] = read_table(
                 dataclasses.replace(
                     self.options, granularity=Granularity.GROUPS, starting_gtid=start, columns=GROUPS, declarations={}
@@ -302,8 +315,12 @@ class LogSource:
         return self._after(self._gathered.take(self._wanted(read)), read.start)
 
     def _wanted(self, read: Read) -> TableRequest:
-        is_all = not read.gtids or any(self._straddles(place, read.start) for place in self.prepared)
-        return TableRequest(str(read.name), read.fields, None if is_all else read.gtids)
+        return TableRequest(str(read.name), read.fields, self.readable_from(read.start, read.gtids))
+
+    def readable_from(self, start: Place, gtids: str) -> str | None:
+        """The position from which all is read that took effect after a place; None: the beginning."""
+        is_all = not gtids or any(self._straddles(place, start) for place in self.prepared)
+        return None if is_all else gtids
 
     def _straddles(self, place: Place, start: Place) -> bool:
         return place <= start < self._effective(place)

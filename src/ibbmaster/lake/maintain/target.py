@@ -11,10 +11,9 @@ from ibbmaster.sqltext.table_name import parse_table_name
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ibbmaster.lake.maintain.last_changes import LastChanges
     from ibbmaster.lake.maintain.reshaping import Reshape
     from ibbmaster.lake.maintain.state import TableState
-    from ibbmaster.lake.maintain.versions import NewVersions
+    from ibbmaster.lake.row_versions import LastChanges, NewVersions
 
 APPLICATION = "ibbmaster-maintain"
 _PLAIN = re.compile(r"[\w-]")  # what a name of a directory has as it is
@@ -69,11 +68,11 @@ class TargetTable(Protocol):
     def append(self, rows: pa.Table, reshape: Reshape, state: TableState) -> None:
         """Have these rows, too, once those that are there are reshaped."""
 
-    def patch(self, keys: Sequence[str], changes: LastChanges, reshape: Reshape, state: TableState) -> bool:
-        """Let the reshaped rows with these keys become what changes say; returns whether they were as these say."""
-
-    def extend(self, keys: Sequence[str], versions: NewVersions, reshape: Reshape, state: TableState) -> bool:
-        """Add versions of rows, and end the reshaped ones that they replace; returns whether all these were there."""
+    def merge(
+        self, keys: Sequence[str], changes: LastChanges | NewVersions, reshape: Reshape, state: TableState
+    ) -> bool:
+        """Let the reshaped rows with these keys become what changes say, or add versions and end those that they
+        replace; returns whether rows were as these say."""
 
     def files(self) -> set[str]:
         """The names of all files that a run may leave without a commit."""
