@@ -316,7 +316,7 @@ def test_all_variables_together_do_not_grow_without_bound(dialog):
 
 def test_a_small_statement_makes_no_large_value(dialog):
     assert ask(dialog, "SET @a='1'") == "OK"
-    assert ask(dialog, f"SET @a=CONCAT({','.join(['REPLACE(@a,1,2)'] * 50)})") == "OK"
+    assert ask(dialog, f"SET @a=CONCAT({','.join(['SUBSTRING(@a,1,2)'] * 50)})") == "OK"
     assert ask(dialog, f"SET @a='{'1' * 500_000}'") == "OK"
     assert ask(dialog, f"SELECT CONCAT({','.join(['@a'] * 500)})") == (1041, "HY000")
     assert ask(dialog, f"SELECT {','.join(['@a'] * 500)}") == (1153, "08S01")
@@ -715,8 +715,8 @@ def test_a_backslash_may_be_a_part_of_a_letter(new_dialog, charset):
     letter = b"\x95\x5c"
     dialog.query(f"SET NAMES {charset}".encode())
     assert [
-        list(answer.rows) for answer in dialog.query(b"SELECT '%s', CHAR_LENGTH('%s'), x'955c'" % (letter, letter))
-    ] == [[(letter, b"1", letter)]]
+        list(answer.rows) for answer in dialog.query(b"SELECT '%s', LEFT('%s', 1), x'955c'" % (letter, letter))
+    ] == [[(letter, letter, letter)]]
     assert list(dialog.query_at_once(b"SELECT '%s'" % letter)[0].rows) == [(letter,)]
     dialog.query(b"SET NAMES utf8mb4")
     assert dialog.query(b"SELECT '%s'" % letter)[0].code == 1064

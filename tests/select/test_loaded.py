@@ -65,7 +65,7 @@ def test_columns_that_are_not_there_yet_are_loaded_beside_the_others(ask):
 
 
 def test_a_column_that_is_compared_is_loaded_with_its_key(ask):
-    assert ask("SELECT MAX(LENGTH(s)), MAX(n) FROM q GROUP BY n")[1] == [("q", ["s", "n"])]
+    assert ask("SELECT MAX(CRC32(s)), MAX(n) FROM q GROUP BY n")[1] == [("q", ["s", "n"])]
     once, loads = ask("SELECT s, COUNT(*) FROM q GROUP BY s")
     assert loads == [("q", ["s", "n"])]
     assert ask("SELECT s, COUNT(*) FROM q GROUP BY s") == (once, [])

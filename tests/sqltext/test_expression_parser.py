@@ -112,7 +112,6 @@ TREES = {
     "f(a ORDER BY (b))": "f(?)",
     "a COLLATE utf8mb4_bin": "[COLLATE a 'utf8mb4_bin']",
     "DATE '2024-01-01' + INTERVAL (1) DAY": "[+ [LITERAL DATE '2024-01-01'] [INTERVAL 1 'DAY']]",
-    "TRIM(LEADING 'x' FROM a)": "trim(a, 'x', 'LEADING')",
     "POSITION(a IN b)": "locate(a, b)",
     "SUBSTRING(a FROM 2 FOR 3)": "substring(a, 2, 3)",
 }

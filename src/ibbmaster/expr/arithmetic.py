@@ -1,4 +1,4 @@
-"""Arithmetic and operators of bits: what they make of numbers, and of which type."""
+"""Arithmetic: what it makes of numbers, and of which type."""
 
 from __future__ import annotations
 
@@ -9,27 +9,16 @@ from typing import Any
 
 from ibbmaster.expr import kinds, values
 from ibbmaster.expr.kinds import REALS, Kind, Type
-from ibbmaster.expr.scalars import Scalar, apply, as_exact, as_integer, as_number, as_real, constant, negated
+from ibbmaster.expr.scalars import Scalar, apply, as_exact, as_number, as_real, negated
 from ibbmaster.expr.values import EXACT, checked_decimal, checked_int, checked_real
 from ibbmaster.wire.refusal import not_supported
 from ibbmaster.wire.response import FieldType
 
 DIVISION_DIGITS = 4  # div_precision_increment
-
-
 _PLAIN: Mapping[str, Callable[[Any, Any], Any]] = {
     "+": lambda one, other: one + other,
     "-": lambda one, other: one - other,
     "*": lambda one, other: one * other,
-}
-
-
-_BITS: Mapping[str, Callable[[int, int], int]] = {
-    "&": lambda one, other: one & other,
-    "|": lambda one, other: one | other,
-    "^": lambda one, other: one ^ other,
-    "<<": lambda one, other: one << other if other < 64 else 0,
-    ">>": lambda one, other: one >> other if other < 64 else 0,
 }
 
 
@@ -191,33 +180,3 @@ def negative(operand: Scalar) -> Scalar:
     length = kind.length + 1
     found = kinds.integer(kind.digits, length=length, is_nullable=kind.is_nullable)
     return apply(found, lambda value: checked_int(-value, False), as_number(operand))
-
-
-def bits(operator: str, left: Scalar, right: Scalar) -> Scalar:
-    """Bits of 64."""
-    kind = Type(
-        kind=Kind.INT, length=21, digits=20, is_unsigned=True, field=FieldType.LONGLONG,
-        is_nullable=left.type.is_nullable or right.type.is_nullable,
-    )  # fmt: skip
-    mask = (1 << 64) - 1
-    right_mask = (1 << 32) - 1 if operator in ("<<", ">>") else mask
-    function = _BITS[operator]
-    return apply(kind, lambda a, b: function(a & mask, b & right_mask) & mask, _of_bits(left), _of_bits(right))
-
-
-def _of_bits(operand: Scalar) -> Scalar:
-    """A whole number; floating ones are rounded as exact ones are."""
-    if operand.type.kind not in REALS:
-        return as_integer(operand)
-
-    def whole(value: Decimal | int) -> int:
-        if not -(1 << 64) < value < 1 << 64:
-            raise not_supported("the bits of a number so large")
-        return int(values.rounded(value, 0))
-
-    return apply(operand.type, whole, as_exact(operand))
-
-
-def inverted_bits(operand: Scalar) -> Scalar:
-    """~x"""
-    return bits("^", operand, constant(kinds.integer(20, is_nullable=False), (1 << 64) - 1))

@@ -7,33 +7,22 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
-from ibbmaster.expr import arithmetic, functions, kinds, moments, operators, values
+from ibbmaster.expr import arithmetic, functions, kinds, operators, values
 from ibbmaster.expr.casting import binary, cast_as, collated
 from ibbmaster.expr.comparing import as_shown, comparable, sort_key
 from ibbmaster.expr.emitting import PlannedQuery, SqlFunctions, emit_scalar, is_same
 from ibbmaster.expr.judged import expect_function, expect_judged
 from ibbmaster.expr.kinds import Kind, Type
 from ibbmaster.expr.scalars import Scalar, Slot, apply, as_truth, cast_to, constant
-from ibbmaster.expr.session_facts import SESSION_FUNCTIONS, is_of_session
-from ibbmaster.expr.session_functions import (
-    CLOCKS,
-    KNOWN,
-    OF_SESSION,
-    QuerySession,
-    charset_or_collation,
-    clock,
-    from_unixtime,
-    now,
-    type_of,
-    unix_timestamp,
-)
+from ibbmaster.expr.session_facts import CLOCKS, DATES, SESSION_FUNCTIONS, is_of_session
+from ibbmaster.expr.session_functions import OF_SESSION, QuerySession, clock, type_of
 from ibbmaster.sqltext.expression import Call, Cast, Literal, Operation, SystemVariable, UserVariable
 from ibbmaster.sqltext.operators import JOINED
+from ibbmaster.sqltext.printing import KNOWN_FUNCTIONS
 from ibbmaster.wire.refusal import RefusedError, not_supported
 from ibbmaster.wire.response import FieldType
 
 COMPARISONS = frozenset(("=", "!=", "<", "<=", ">", ">=", "<=>", "IN", "BETWEEN", "LIKE"))
-SHIFTS = {"date_add": 1, "adddate": 1, "date_sub": -1, "subdate": -1}
 NESTING_MAX = 60
 USER_TEXT_MAX = 16_777_215  # bytes of a variable of a user
 
@@ -151,8 +140,8 @@ class Compiler:
             case "EXISTS":
                 (query,) = operands
                 return self._slot(Slot(f"(EXISTS ({query.sql}))", kinds.truth(is_nullable=False)))
-            case "+" | "-" if any(_is_interval(operand) for operand in operands):
-                return self._shifted(operator, operands)
+            case "INTERVAL":
+                raise not_supported("INTERVAL in a query")
             case "COLLATE":
                 return collated(self.scalar(operands[0]), str(operands[1].value).lower())
             case "ROW":
@@ -175,16 +164,10 @@ class Compiler:
                 return functions.call("concat", "concat", given, self.session.collation)
             case "NEGATIVE":
                 return arithmetic.negative(first)
-            case "~":
-                return arithmetic.inverted_bits(first)
-            case "&" | "|" | "^" | "<<" | ">>":
-                return arithmetic.bits(operator, first, given[1])
             case "=" | "!=" | "<" | "<=" | ">" | ">=" | "<=>":
                 return operators.compared(operator, first, given[1])
             case "AND" | "OR":
                 return operators.junction(operator, given)
-            case "XOR":
-                return operators.exclusive(first, given[1])
             case "NOT":
                 return operators.inverted(first)
             case "IS NULL":
@@ -205,17 +188,6 @@ class Compiler:
             case "BINARY":
                 return binary(first)
         raise not_supported(f"{operator} over columns of a table")
-
-    def _shifted(self, operator: str, operands: Sequence[Any]) -> Scalar:
-        first, *intervals = sorted(operands, key=_is_interval)
-        found = self.scalar(first)
-        for interval in intervals:
-            if not _is_interval(interval):
-                raise not_supported("an INTERVAL beside several values")
-            amount, unit = interval.operands
-            expect_function(f"INTERVAL {unit.value}", [found])
-            found = moments.shifted(found, self.scalar(amount), str(unit.value), 1 if operator == "+" else -1)
-        return found
 
     def _moment_literal(self, word: str, text: str) -> Scalar:
         if word == "TIME":
@@ -261,27 +233,14 @@ class Compiler:
             raise not_supported(f"{call.written}() with such arguments")
         if call.database is not None:
             raise not_supported(f"{call.database}.{call.written}(), a function of a database")
-        if name in SHIFTS and len(call.arguments) == 2 and _is_interval(call.arguments[1]):
-            return self._shifted("+" if SHIFTS[name] > 0 else "-", call.arguments)
-        if name in ("unix_timestamp", "from_unixtime") and call.arguments:
-            given = [self.scalar(argument) for argument in call.arguments]
-            expect_function(name, given)
-            return unix_timestamp(given[0], self.session) if name[0] == "u" else from_unixtime(given, self.session)
-        if name in ("now", "current_timestamp", "localtime", "localtimestamp", "sysdate"):
-            return now(call, self.session)
-        if name in CLOCKS:
+        if name in CLOCKS or name in DATES:
             return clock(call, self.session)
         if name in ("charset", "collation") and len(call.arguments) == 1:
-            (named,) = call.arguments
-            if isinstance(named, Literal) and named.charset is not None:
-                return charset_or_collation(name, kinds.text(0, self.session.evaluator.collation_of(named.charset)))
-            asked = self.scalar(named)
-            expect_function(name, [asked])
-            return charset_or_collation(name, asked.type)
+            return self._charset_or_collation(name, call.arguments[0])
         if functions.is_function(name):
             given = [self.scalar(argument) for argument in call.arguments]
             return functions.call(name, call.written, given, self.session.collation)
-        if name not in SESSION_FUNCTIONS and name not in KNOWN:
+        if name not in SESSION_FUNCTIONS and name not in KNOWN_FUNCTIONS:
             database = self.session.database
             path = f"{database}.{call.written}" if database else call.written
             raise RefusedError(1305, "42000", f"FUNCTION {path} does not exist")
@@ -293,6 +252,17 @@ class Compiler:
             kind = self._literal(value).type.computed(strength=3)
             kind = kinds.changed(kind, collation="utf8mb3_general_ci") if kind.kind is Kind.TEXT else kind
         return constant(kind, value)
+
+    def _charset_or_collation(self, name: str, value: Any) -> Scalar:
+        if isinstance(value, Literal) and value.charset is not None:
+            collation: str | None = self.session.evaluator.collation_of(value.charset)
+        else:
+            scalar = self.scalar(value)
+            expect_function(name, [scalar])
+            collation = scalar.type.collation if scalar.type.kind in kinds.TEXTS else None
+        collation = "utf8mb3_general_ci" if collation == kinds.EXACT_NAMES else collation or "binary"
+        found = collation.split("_")[0] if name == "charset" else collation
+        return constant(kinds.text(64, "utf8mb3_general_ci", strength=3), found)
 
 
 def _kind_of(value: Any, written: str) -> str:
@@ -311,10 +281,6 @@ def _kind_of(value: Any, written: str) -> str:
         case float():
             return "real"
     return "text"
-
-
-def _is_interval(node: Any) -> bool:
-    return isinstance(node, Operation) and node.operator == "INTERVAL"
 
 
 @dataclass(slots=True)

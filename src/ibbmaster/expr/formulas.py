@@ -57,8 +57,6 @@ class NotSimpleError(IbbMasterError):
 class _NoSession:
     """What stands here for a session, which says nothing."""
 
-    now_us = 0
-
     def evaluate(self, expression: Any) -> Any:
         raise not_supported("a value of the session")
 

@@ -57,11 +57,6 @@ def junction(operator: str, operands: list[Scalar]) -> Scalar:
     return Scalar(kind, run, all(operand.is_constant for operand in operands))
 
 
-def exclusive(left: Scalar, right: Scalar) -> Scalar:
-    kind = kinds.truth(is_nullable=left.type.is_nullable or right.type.is_nullable)
-    return apply(kind, lambda a, b: int(a is not b), as_truth(left), as_truth(right))
-
-
 def inverted(operand: Scalar) -> Scalar:
     return apply(kinds.truth(is_nullable=operand.type.is_nullable), lambda value: int(not value), as_truth(operand))
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from ibbmaster.expr.kinds import FLOATING, PRECISION_MAX, Kind, Type
 from ibbmaster.expr.value_texts import FLOAT_DIGITS, _fixed, floating_text
-from ibbmaster.sqltext.moment import civil_date, days_of
+from ibbmaster.sqltext.moment import days_of
 from ibbmaster.wire.refusal import RefusedError
 
 Value = Any
@@ -244,9 +244,6 @@ def _last_day(year: int, month: int) -> int:
     return 30 if month in (4, 6, 9, 11) else 31
 
 
-last_day = _last_day
-
-
 def parsed_duration(text: str) -> int | None:
     """Microseconds of a text that is a duration as servers show it."""
     match = _DURATION.fullmatch(text)
@@ -269,40 +266,11 @@ def fitted_moment(value: str, decimals: int) -> str:
     return whole_moment(value)[: 20 + decimals if decimals else 19]
 
 
-def parts_of(value: str) -> tuple[int, int, int, int, int, int, int]:
-    """Year, month, day, hour, minute, second, microsecond."""
-    whole = whole_moment(value)
-    return (
-        int(whole[0:4]), int(whole[5:7]), int(whole[8:10]), int(whole[11:13]), int(whole[14:16]), int(whole[17:19]),
-        int(whole[20:26]),
-    )  # fmt: skip
-
-
-def is_calendar(value: str) -> bool:
-    """Whether year, month and day are none of them zero."""
-    return value[5:7] != "00" and value[8:10] != "00"
-
-
 def microseconds_of(value: str) -> int:
     """Microseconds since 1970-01-01 00:00:00."""
-    year, month, day, hour, minute, second, fraction = parts_of(value)
+    whole = whole_moment(value)
+    year, month, day, hour, minute, second, fraction = map(int, re.split(r"[-: .]", whole))
     return ((days_of(year, month, day) * 24 + hour) * 60 + minute) * 60 * SECOND + second * SECOND + fraction
-
-
-def moment_text(microseconds: int, decimals: int) -> str | None:
-    """Date and time of microseconds since 1970; None beyond the years that there are."""
-    seconds, fraction = divmod(microseconds, SECOND)
-    days, clock = divmod(seconds, 86400)
-    year, month, day = civil_date(days)
-    if not 0 <= year <= 9999:
-        return None
-    plain = f"{year:04}-{month:02}-{day:02} {clock // 3600:02}:{clock // 60 % 60:02}:{clock % 60:02}"
-    return plain + (f".{fraction:06}"[: decimals + 1] if decimals else "")
-
-
-def date_text(days: int) -> str | None:
-    year, month, day = civil_date(days)
-    return f"{year:04}-{month:02}-{day:02}" if 0 <= year <= 9999 else None
 
 
 # SQLite ---------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ from typing import NoReturn
 
 from ibbmaster.sqltext.expression import Call, Expression, Literal
 from ibbmaster.sqltext.expression_parser import ExpressionParser
-from ibbmaster.sqltext.operators import PREDICATE
 from ibbmaster.sqltext.printing import ExpressionText, UnknownTextError, printed
 from ibbmaster.sqltext.sql_mode import HIGH_NOT_PRECEDENCE, IGNORE_SPACE, ORACLE, PIPES_AS_CONCAT
 from ibbmaster.sqltext.token import SqlError, tokenize, tokens
@@ -25,27 +24,17 @@ class _DefinitionParser(ExpressionParser):
         raise self._error()
 
     def _called(self, name: str, written: str) -> Expression:
-        arguments = () if self._peek(")") else self._arguments(name)
-        self.expect(")")
-        return Call(name, written, arguments)
-
-    def _arguments(self, name: str) -> tuple[Expression, ...]:
         match name:
             case "trim":
-                return self._trimmed()
-            case "position":
-                part = self._expression(PREDICATE + 1)
-                self.expect("IN")
-                return part, self._expression()
+                arguments = self._trimmed()
             case "extract":
                 unit = Literal(self._take_word())
                 self.expect("FROM")
-                return unit, self._expression()
-            case "cast":
-                value = self._expression()
-                self.expect("AS")
-                return value, Literal(self._cast_type())
-        return self._list(self._expression)
+                arguments = unit, self._expression()
+            case _:
+                return super()._called(name, written)
+        self.expect(")")
+        return Call(name, written, arguments)
 
     def _trimmed(self) -> tuple[Expression, ...]:
         """TRIM(text), or the ends, what is taken from them, and the text; from both where no end is named."""
@@ -56,25 +45,6 @@ class _DefinitionParser(ExpressionParser):
         if ends is not None:
             raise self._error()
         return (first,)
-
-    def _cast_type(self) -> str:
-        """A type that has no character set."""
-        kind = self._take_word().lower()
-        if kind in ("decimal", "datetime", "time") and self._accept("("):
-            sizes = ",".join(str(size) for size in self._list_of_numbers())
-            return f"{kind}({sizes})"
-        if kind in ("signed", "unsigned"):
-            self._accept("INTEGER")
-        elif kind not in ("date", "double", "datetime", "time"):
-            raise self._error()
-        return kind
-
-    def _list_of_numbers(self) -> list[int]:
-        found = [self._take_int()]
-        while self._accept(","):
-            found.append(self._take_int())
-        self.expect(")")
-        return found
 
 
 def definition_expression(written: str, sql_mode: int = 0) -> Expression:

@@ -356,27 +356,17 @@ class ExpressionParser(ABC):
                     return found
                 self.expect("AS" if name == "cast" else ",")
                 return self._cast(value)
-            case "trim":
-                arguments = self._trimmed()
             case "position":
                 wanted = self._expression(PREDICATE + 1)
                 self.expect("IN")
-                arguments, name = (wanted, self._expression()), "locate"
-            case "substring" | "substr" | "mid":
+                name = "locate"
+                arguments: tuple[Expression, ...] = (wanted, self._expression())
+            case "substring" | "substr":
                 arguments = self._substring()
             case _:
                 arguments = () if self._peek(")") else self._list(self._expression)
         self.expect(")")
         return Call(name, written, arguments)
-
-    def _trimmed(self) -> tuple[Expression, ...]:
-        side = next((word for word in ("LEADING", "TRAILING", "BOTH") if self._accept(word)), "BOTH")
-        if self._accept("FROM"):
-            return self._expression(), Literal(" "), Literal(side)
-        first = self._expression()
-        if self._accept("FROM"):
-            return self._expression(), first, Literal(side)
-        return first, Literal(" "), Literal(side)
 
     def _substring(self) -> tuple[Expression, ...]:
         value = self._expression()

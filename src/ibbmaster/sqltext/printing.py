@@ -9,40 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from ibbmaster.sqltext.expression import Call, ColumnName, Expression, Literal, Operation
+from ibbmaster.facts import rows_of
+from ibbmaster.sqltext.expression import Call, Cast, ColumnName, Expression, Literal, Operation
 from ibbmaster.sqltext.operators import BY_NAME, JOINED, JOINED_ORACLE, PREDICATE, PRIMARY, SUM, UNARY
 from ibbmaster.sqltext.quoting import quoted_in_expression, quoted_name
 
-#: Functions that are printed by another name.
-_RENAMED = {
-    "upper": "ucase",
-    "lower": "lcase",
-    "length": "octet_length",
-    "octet_length": "octet_length",
-    "substring": "substr",
-    "mid": "substr",
-    "character_length": "char_length",
-    "pow": "pow",
-    "now": "current_timestamp",
-    "localtime": "current_timestamp",
-    "localtimestamp": "current_timestamp",
-    "current_date": "curdate",
-    "ceil": "ceiling",
-    "st_geomfromtext": "st_geometryfromtext",
-}
-_SAME = frozenset(
-    """
-    abs acos ascii asin atan bin bit_count ceiling char_length coalesce concat concat_operator_oracle concat_ws
-    conv cos crc32
-    current_timestamp curdate current_user dayofmonth dayofweek dayofyear degrees elt exp field find_in_set
-    floor format from_unixtime greatest hex hour if ifnull inet6_aton inet6_ntoa inet_aton inet_ntoa
-    isnull locate json_array json_compact json_contains json_exists json_extract json_keys json_length json_object
-    json_query json_type json_unquote json_valid json_value last_day lcase least ln log log10 log2 lpad ltrim
-    md5 microsecond minute month nullif oct ord pi pow quarter radians rand repeat reverse round rpad rtrim
-    second sha sha1 sha2 sign sin space sqrt st_x st_y strcmp substr substring_index sys_guid tan to_base64
-    to_days trim ucase unhex unix_timestamp uuid uuid_short version week weekday year yearweek
-    """.split()  # noqa: SIM905
-)
+#: Functions that servers have, and the names that they are printed by; empty where that is not known.
+KNOWN_FUNCTIONS = dict(rows_of("ibbmaster.sqltext", "functions"))
 _OPPOSITES: Mapping[str, str] = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
@@ -88,8 +61,14 @@ def printed(expression: Expression) -> ExpressionText:
             return _moved(moment, "+" if name in ("date_add", "adddate") else "-", interval)
         case Call(name=name, database=None, is_read=True, arguments=arguments) if name in _SPECIAL:
             return ExpressionText(_SPECIAL[name](arguments))
-        case Call(database=None, is_read=True, arguments=arguments) if (shown := _called(expression)) is not None:
+        case Call(name=name, database=None, is_read=True, arguments=arguments) if shown := KNOWN_FUNCTIONS.get(name):
             return ExpressionText(f"{shown}({_list(arguments)})")
+        case Cast():
+            return _cast(expression)
+        case Call(name="instr", database=None, is_read=True, arguments=(text, part)):
+            return ExpressionText(f"locate({_list((part, text))})")
+        case Call(name="date", database=None, is_read=True, arguments=(value,)):
+            return _cast(Cast(value, "date"))
         case Operation(operator="NOT", operands=(operand,)):
             return _negated(operand)
         case Operation(operator=("AND" | "OR") as sign):
@@ -156,25 +135,12 @@ def _literal(literal: Literal) -> str:
     return "NULL" if value is None else literal.written or str(value)
 
 
-def _called(call: Call) -> str | None:
-    """The name that a function is printed by; None if that is not known."""
-    name = _RENAMED.get(call.name, call.name)
-    return name if name in _SAME or name in _RENAMED.values() else None
-
-
 def _trim(arguments: tuple[Expression, ...]) -> str:
     match arguments:
         case (Literal(value=str() as ends), what, text):
             return f"trim({ends.lower()} {printed(what).text} from {printed(text).text})"
         case (text,):
             return f"trim({printed(text).text})"
-    raise UnknownTextError
-
-
-def _locate(arguments: tuple[Expression, ...]) -> str:
-    match arguments:
-        case (part, text):
-            return f"locate({_list((part, text))})"
     raise UnknownTextError
 
 
@@ -185,11 +151,21 @@ def _extract(arguments: tuple[Expression, ...]) -> str:
     raise UnknownTextError
 
 
-def _cast(arguments: tuple[Expression, ...]) -> str:
-    match arguments:
-        case (value, Literal(value=str() as kind)) if kind != "decimal":
-            return f"cast({printed(value).text} as {kind})"
-    raise UnknownTextError
+def _cast(cast: Cast) -> ExpressionText:
+    word = ("unsigned" if cast.is_unsigned else "signed") if cast.kind == "integer" else cast.kind
+    sizes = [] if cast.length is None else [cast.length, *([] if cast.scale is None else [cast.scale])]
+    if cast.charset is not None or word not in _CASTS or bool(sizes) not in _CASTS[word]:
+        raise UnknownTextError
+    text = f"({','.join(map(str, sizes))})" if sizes else ""
+    return ExpressionText(f"cast({printed(cast.value).text} as {word}{text})")
+
+
+#: Types of CAST, and whether they have sizes, which may be either.
+_CASTS: Mapping[str, tuple[bool, ...]] = {
+    **dict.fromkeys(("signed", "unsigned", "date", "double"), (False,)),
+    **dict.fromkeys(("datetime", "time"), (False, True)),
+    "decimal": (True,),
+}
 
 
 def _sequence(function: str, arguments: tuple[Expression, ...]) -> str:
@@ -201,11 +177,7 @@ def _sequence(function: str, arguments: tuple[Expression, ...]) -> str:
 
 _SPECIAL: Mapping[str, Callable[[tuple[Expression, ...]], str]] = {
     "trim": _trim,
-    "position": _locate,
-    "instr": lambda arguments: _locate(arguments[::-1]),
     "extract": _extract,
-    "date": lambda arguments: _cast((*arguments, Literal("date"))),
-    "cast": _cast,
     "nextval": lambda arguments: _sequence("nextval", arguments),
     "lastval": lambda arguments: _sequence("lastval", arguments),
 }
