@@ -9,7 +9,7 @@ from ibbmaster.schema.column_text import type_text
 
 @pytest.fixture
 def about(new_schema, new_facts, shop):
-    return AboutTables(new_schema(new_facts(tables=shop)), 110806, 0)
+    return AboutTables(new_schema(new_facts(tables=shop)), 110806)
 
 
 def of_shop(about, table):

@@ -104,9 +104,9 @@ class Catalog:
         """The same list as long as the session sees the same."""
         from ibbmaster.dialogue.information_tables import AboutTables  # replicas never ask for these
 
-        schema, zone_s = self._schema(), self._settings.time_zone_s
-        if self._about is None or self._about.schema is not schema or self._about.zone_s != zone_s:
-            self._about = AboutTables(schema, version_number(self._facts), zone_s)
+        schema = self._schema()
+        if self._about is None or self._about.schema is not schema:
+            self._about = AboutTables(schema, version_number(self._facts))
         if table in OF_COLUMNS:
             self.refused = self._about.refused()[:WARNINGS_MAX]
         return self._about.rows(table)

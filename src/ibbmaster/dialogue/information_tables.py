@@ -79,14 +79,10 @@ class MadeRows:
 
 
 class AboutTables:
-    """The rows of information_schema about databases, tables and programs, as a server of this version has them.
+    """The rows of information_schema about databases, tables and programs, as a server of this version has them."""
 
-    Moments are those of a session that is `zone_s` seconds before UTC.
-    """
-
-    def __init__(self, schema: SessionSchema, version: int, zone_s: int) -> None:
+    def __init__(self, schema: SessionSchema, version: int) -> None:
         self.schema = schema
-        self.zone_s = zone_s
         self._version = version
         self._made: dict[str, MadeRows] = {}
 
@@ -96,7 +92,7 @@ class AboutTables:
             make = _MAKERS.get(table)
             rows = ROWS.get(table)
             if rows is not None:
-                self._made[table] = MadeRows(lambda: rows(self.schema.programs(), self.zone_s))
+                self._made[table] = MadeRows(lambda: rows(self.schema.programs()))
             else:
                 self._made[table] = MadeRows(lambda: () if make is None else make(self))
         return self._made[table]

@@ -1,11 +1,10 @@
 """Triggers, routines and events: rows of information_schema, of which SHOW picks columns, and SHOW CREATE.
 
-What only their parameters, characteristics, schedules and bodies say is NULL: SHOW CREATE has it, as the log has it.
+What only their statements say is NULL: SHOW CREATE has them, as the log has them.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
@@ -13,26 +12,15 @@ from ibbmaster.dialogue.relation import Relation, RowValues
 from ibbmaster.dialogue.session_schema import SessionSchema
 from ibbmaster.dialogue.statement import Show
 from ibbmaster.dialogue.table_columns import information_columns, shown_columns
-from ibbmaster.schema.clause import NotUnderstoodError
+from ibbmaster.schema.catalog import EVENT, FUNCTION, PROCEDURE, ROUTINES, TRIGGER, StoredProgram
 from ibbmaster.schema.describing import CATALOG
-from ibbmaster.schema.programs import (
-    EVENT,
-    FUNCTION,
-    PROCEDURE,
-    ROUTINES,
-    TRIGGER,
-    StoredProgram,
-    TriggerParts,
-    trigger_parts,
-)
+from ibbmaster.schema.history import BEFORE
 from ibbmaster.sqltext.literals import Value
-from ibbmaster.sqltext.moment import moment_text
 from ibbmaster.sqltext.sql_mode import sql_mode_text
 from ibbmaster.sqltext.table_name import printed_table
 from ibbmaster.wire.refusal import RefusedError, no_database, not_supported
 
 _STATUS = " STATUS"
-_EVENTS = ("INSERT", "UPDATE", "DELETE")
 #: Columns of information_schema that SHOW has, in its order, before those of character sets.
 SHOWN_COLUMNS = {
     "TRIGGERS": (
@@ -47,11 +35,6 @@ SHOWN_COLUMNS = {
 _CHARACTERS = "CHARACTER_SET_CLIENT COLLATION_CONNECTION DATABASE_COLLATION"
 
 
-def _moment(microseconds: int | None, zone_s: int, digits: int = 0) -> str | None:
-    """A moment in the time zone of the session, `zone_s` before UTC."""
-    return None if microseconds is None else moment_text(microseconds + zone_s * 10**6, digits)
-
-
 def _row(table: str, program: StoredProgram, **known: Value) -> RowValues:
     """A row by the names of its columns; NULL where nothing is known."""
     kind = table.lower().removesuffix("s")
@@ -60,7 +43,6 @@ def _row(table: str, program: StoredProgram, **known: Value) -> RowValues:
         f"{kind}_schema": program.database,
         f"{kind}_name": program.name,
         "sql_mode": sql_mode_text(program.sql_mode),
-        "definer": program.definer,
         "character_set_client": program.client,
         "collation_connection": program.connection,
         "database_collation": program.of_database,
@@ -69,63 +51,32 @@ def _row(table: str, program: StoredProgram, **known: Value) -> RowValues:
     return tuple(known.get(column.name.lower()) for column in information_columns(table))
 
 
-def trigger_rows(programs: Iterable[StoredProgram], zone_s: int) -> Iterator[RowValues]:
-    """The rows of TRIGGERS, in the order in which they run."""
-    found = [(program, _parts_of(program)) for program in programs if program.kind == TRIGGER]
-
-    def place(one: tuple[StoredProgram, TriggerParts | None]) -> tuple[str, str, int, bool]:
-        program, parts = one
-        first = "" if parts is None else parts.events.partition(",")[0]
-        is_after = parts is not None and parts.timing == "AFTER"
-        return program.database, program.table, _EVENTS.index(first) if first in _EVENTS else 9, is_after
-
-    found.sort(key=lambda one: (*place(one), one[0].order))
-    for _, group in itertools.groupby(found, key=place):
-        for number, (program, parts) in enumerate(group, 1):
-            events, timing, body = (None,) * 3 if parts is None else (parts.events, parts.timing, parts.body)
-            yield _row(
-                "TRIGGERS",
-                program,
-                event_manipulation=events,
-                event_object_catalog=CATALOG,
-                event_object_schema=program.database,
-                event_object_table=program.table,
-                action_order=number,
-                action_statement=body,
-                action_orientation="ROW",
-                action_timing=timing,
-                action_reference_old_row="OLD",
-                action_reference_new_row="NEW",
-                created=_moment(program.created, zone_s, 2),
-                definer=program.definer or None,
-            )
+def trigger_rows(programs: Iterable[StoredProgram]) -> Iterator[RowValues]:
+    """The rows of TRIGGERS, in the order of the statements that made them, so that FOLLOWS finds whom it names."""
+    found = [program for program in programs if program.kind == TRIGGER]
+    for program in sorted(found, key=lambda one: one.since or BEFORE):
+        yield _row(
+            "TRIGGERS",
+            program,
+            event_object_catalog=CATALOG,
+            event_object_schema=program.database,
+            event_object_table=program.table,
+            action_orientation="ROW",
+            action_reference_old_row="OLD",
+            action_reference_new_row="NEW",
+        )
 
 
-def _parts_of(trigger: StoredProgram) -> TriggerParts | None:
-    try:
-        return trigger_parts(trigger.text or "", trigger.sql_mode)
-    except NotUnderstoodError:
-        return None
-
-
-def routine_rows(programs: Iterable[StoredProgram], zone_s: int) -> Iterator[RowValues]:
+def routine_rows(programs: Iterable[StoredProgram]) -> Iterator[RowValues]:
     """The rows of ROUTINES."""
     for program in programs:
         if program.kind in ROUTINES:
-            yield _row(
-                "ROUTINES",
-                program,
-                specific_name=program.name,
-                routine_type=program.kind,
-                data_type=None if program.kind == FUNCTION else "",
-                routine_body="SQL",
-                parameter_style="SQL",
-                created=_moment(program.created, zone_s),
-                last_altered=_moment(program.modified, zone_s),
-            )
+            data_type = None if program.kind == FUNCTION else ""
+            known = {"specific_name": program.name, "routine_type": program.kind, "data_type": data_type}
+            yield _row("ROUTINES", program, **known, routine_body="SQL", parameter_style="SQL")
 
 
-def parameter_rows(programs: Iterable[StoredProgram], zone_s: int) -> Iterable[RowValues]:
+def parameter_rows(programs: Iterable[StoredProgram]) -> Iterable[RowValues]:
     """The rows of PARAMETERS, where there is no routine that could have one.
 
     Raises:
@@ -136,24 +87,17 @@ def parameter_rows(programs: Iterable[StoredProgram], zone_s: int) -> Iterable[R
     return ()
 
 
-def event_rows(programs: Iterable[StoredProgram], zone_s: int) -> Iterator[RowValues]:
+def event_rows(programs: Iterable[StoredProgram]) -> Iterator[RowValues]:
     """The rows of EVENTS; of one that was altered, time zone and sql_mode may be others."""
     for program in programs:
         if program.kind == EVENT:
-            is_known = program.text is not None
-            yield _row(
-                "EVENTS",
-                program,
-                event_body="SQL",
-                time_zone=program.time_zone if is_known else None,
-                sql_mode=sql_mode_text(program.sql_mode) if is_known else None,
-                created=_moment(program.created, zone_s),
-                last_altered=_moment(program.modified, zone_s),
-                originator=program.originator,
-            )
+            known: dict[str, Value] = {"time_zone": program.time_zone}
+            if program.is_altered:
+                known = {"time_zone": None, "sql_mode": None}
+            yield _row("EVENTS", program, event_body="SQL", **known)
 
 
-ROWS: dict[str, Callable[[Iterable[StoredProgram], int], Iterable[RowValues]]] = {
+ROWS: dict[str, Callable[[Iterable[StoredProgram]], Iterable[RowValues]]] = {
     "TRIGGERS": trigger_rows,
     "ROUTINES": routine_rows,
     "EVENTS": event_rows,
@@ -161,7 +105,7 @@ ROWS: dict[str, Callable[[Iterable[StoredProgram], int], Iterable[RowValues]]] =
 }
 
 
-def listed_programs(schema: SessionSchema, show: Show, default: str, zone_s: int) -> Relation:
+def listed_programs(schema: SessionSchema, show: Show, default: str) -> Relation:
     """SHOW TRIGGERS, SHOW EVENTS, and SHOW PROCEDURE STATUS with its like; `default` is the session's database.
 
     Raises:
@@ -170,23 +114,23 @@ def listed_programs(schema: SessionSchema, show: Show, default: str, zone_s: int
     if show.what.endswith(_STATUS):
         kind = show.what.removesuffix(_STATUS)
         programs = [program for program in schema.programs() if program.kind == kind]
-        return _picked("ROUTINES", "PROCEDURE STATUS", programs, zone_s)
+        return _picked("ROUTINES", "PROCEDURE STATUS", programs)
     name = show.database or default
     if not name:
         raise no_database()
     if show.what == "TRIGGERS":
         name = schema.database(name).name
-    return _picked(show.what, show.what, schema.programs(name), zone_s)
+    return _picked(show.what, show.what, schema.programs(name))
 
 
-def _picked(table: str, shown: str, programs: Iterable[StoredProgram], zone_s: int) -> Relation:
+def _picked(table: str, shown: str, programs: Iterable[StoredProgram]) -> Relation:
     names = [column.name for column in information_columns(table)]
     places = [names.index(name) for name in f"{SHOWN_COLUMNS[table]} {_CHARACTERS}".split()]
-    rows = [tuple(row[place] for place in places) for row in ROWS[table](programs, zone_s)]
+    rows = [tuple(row[place] for place in places) for row in ROWS[table](programs)]
     return Relation(shown_columns(shown), rows)
 
 
-def created_program(schema: SessionSchema, kind: str, database: str, name: str, zone_s: int) -> Relation:
+def created_program(schema: SessionSchema, kind: str, database: str, name: str) -> Relation:
     """SHOW CREATE of a program.
 
     Raises:
@@ -199,7 +143,7 @@ def created_program(schema: SessionSchema, kind: str, database: str, name: str, 
         raise RefusedError(1539, "HY000", f"Unknown event '{name}'")
     if program is None:
         raise RefusedError(1305, "42000", f"{kind} {name} does not exist")
-    if program.text is None:
+    if program.is_altered:
         shown = f"SHOW CREATE {kind} {printed_table(program.database, program.name)} after ALTER"
         raise not_supported(f"{shown}; the log has both statements: ibbmaster cat, SHOW BINLOG EVENTS")
     columns = shown_columns(f"CREATE {kind}" if kind in (EVENT, TRIGGER) else "CREATE PROCEDURE")
@@ -210,4 +154,4 @@ def created_program(schema: SessionSchema, kind: str, database: str, name: str, 
         named = replace(columns[2], name=f"Create {kind.title()}")
         columns = (replace(columns[0], name=kind.capitalize()), columns[1], named, *columns[3:])
     row = (*row, program.text, program.client, program.connection, program.of_database)
-    return Relation(columns, [(*row, _moment(program.created, zone_s, 2)) if kind == TRIGGER else row])
+    return Relation(columns, [(*row, None) if kind == TRIGGER else row])

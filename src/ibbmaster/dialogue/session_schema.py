@@ -11,7 +11,7 @@ from ibbmaster.dialogue.settings import Settings
 from ibbmaster.dialogue.sql import parse
 from ibbmaster.dialogue.statement import Select
 from ibbmaster.dialogue.table_columns import SYSTEM_DATABASES
-from ibbmaster.schema.catalog import SchemaCatalog
+from ibbmaster.schema.catalog import SchemaCatalog, StoredProgram, program_key
 from ibbmaster.schema.model import (
     DatabaseVersion,
     IndexKind,
@@ -24,7 +24,6 @@ from ibbmaster.schema.model import (
     UnknownTable,
 )
 from ibbmaster.schema.name_case import NameCase
-from ibbmaster.schema.programs import StoredProgram, program_key
 from ibbmaster.schema.view_text import view_parts
 from ibbmaster.sqltext.expression import ColumnName, Star
 from ibbmaster.sqltext.query_tree import GivenTable, Item, SelectBlock

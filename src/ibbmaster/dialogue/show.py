@@ -97,8 +97,7 @@ class Shower:
             case _ if what in _LIKE_IS_ABOUT:  # a list of programs
                 from ibbmaster.dialogue.program_rows import listed_programs  # replicas never ask for it
 
-                default, zone_s = self.evaluator.who.database, self.evaluator.settings.time_zone_s
-                return listed_programs(self.schema(), show, default, zone_s)
+                return listed_programs(self.schema(), show, self.evaluator.who.database)
             case "TABLES" | "TABLE STATUS" | "OPEN TABLES":
                 return self._tables().of_database(show, self.evaluator.who.database)
             case "COLUMNS" | "INDEX":
@@ -111,7 +110,7 @@ class Shower:
                 if kind not in ("TABLE", "VIEW", "SEQUENCE"):
                     from ibbmaster.dialogue.program_rows import created_program  # as above
 
-                    return created_program(self.schema(), kind, *place, self.evaluator.settings.time_zone_s)
+                    return created_program(self.schema(), kind, *place)
                 return self._tables().created(show, *place, self.evaluator.who.database)
             case "ENGINE":
                 self._expect_engine(show)

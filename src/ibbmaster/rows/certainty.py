@@ -20,9 +20,8 @@ from ibbmaster.rows.effects import (
     Unknown,
     WrittenTables,
 )
-from ibbmaster.schema.catalog import KnownTable, SchemaCatalog
+from ibbmaster.schema.catalog import FUNCTION, PACKAGES, TRIGGER, KnownTable, SchemaCatalog
 from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion
-from ibbmaster.schema.programs import FUNCTION, PACKAGES, TRIGGER
 from ibbmaster.schema.reading import expect_table
 from ibbmaster.sqltext.cursor import Cursor
 from ibbmaster.sqltext.table_name import TableName
@@ -302,7 +301,7 @@ def _run_by(catalog: SchemaCatalog, table: TableName) -> Iterator[str]:
         yield known.text or ""
     for program in catalog.programs.values():
         if program.kind == TRIGGER and catalog.case.table_key(program.database, program.table) == table:
-            yield _HEAD_OF_TRIGGER.split((program.text or "").lower(), maxsplit=1)[-1]
+            yield _HEAD_OF_TRIGGER.split(program.text.lower(), maxsplit=1)[-1]
 
 
 def _words(text: str) -> set[str]:

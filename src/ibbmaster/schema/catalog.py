@@ -4,12 +4,47 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from ibbmaster.schema.model import DatabaseVersion, TableVersion, UnknownTable
-from ibbmaster.schema.name_case import NameCase
-from ibbmaster.schema.programs import StoredProgram
+from ibbmaster.schema.model import DatabaseVersion, SchemaPlace, TableVersion, UnknownTable
+from ibbmaster.schema.name_case import NameCase, lower_name
 from ibbmaster.sqltext.table_name import TableName
 
 KnownTable = TableVersion | UnknownTable
+TRIGGER, EVENT, PROCEDURE, FUNCTION = "TRIGGER", "EVENT", "PROCEDURE", "FUNCTION"
+PACKAGES = ("PACKAGE", "PACKAGE BODY")
+ROUTINES = (PROCEDURE, FUNCTION, *PACKAGES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredProgram:
+    """A trigger, a routine or an event; nothing is read of what it declares and does.
+
+    Attributes:
+        kind: TRIGGER, FUNCTION, PROCEDURE, PACKAGE, PACKAGE BODY or EVENT.
+        since: after the statement that created it.
+        table: of a trigger, in its database.
+        text: that statement, as the log has it; of a trigger with the name that its table has now.
+        is_altered: ALTER has changed what the text says.
+        sql_mode, client, connection, of_database, time_zone: of its session: character set of the client, collations
+            of the connection and of the database, and the time zone of an event.
+    """
+
+    kind: str
+    database: str
+    name: str
+    since: SchemaPlace | None
+    table: str = ""
+    text: str
+    is_altered: bool = False
+    sql_mode: int = 0
+    client: str
+    connection: str
+    of_database: str
+    time_zone: str
+
+
+def program_key(database: str, kind: str, name: str) -> tuple[str, str, str]:
+    """What a program is found by: the letters of a trigger's name matter, those of others do not."""
+    return database, kind, name if kind == TRIGGER else lower_name(name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -363,6 +363,7 @@ class NameProgram:
     kind: str
     name: TableName
     table: TableName | None = None  # of a trigger
+    to: TableName | None = None  # what ALTER EVENT calls it
     is_conditional: bool = False
     is_dropped: bool = False
     alters: bool = False

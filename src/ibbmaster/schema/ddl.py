@@ -235,13 +235,20 @@ def _program(
         kind = "PACKAGE BODY"
     is_conditional = cursor.pass_condition()
     name = expect_table(cursor, database)
-    table = None
+    table = to = None
     if kind == "TRIGGER" and not is_dropped and not alters:
         while not cursor.is_at_end and not cursor.takes_words("ON"):
             cursor.take()
         table = expect_table(cursor, name.database)
+    elif kind == "EVENT" and alters:
+        to = name
+        while not (cursor.is_at_end or cursor.peek().is_word("DO")):
+            if cursor.takes_words("RENAME", "TO"):
+                to = expect_table(cursor, database)
+            else:
+                cursor.take()
     return NameProgram(
-        kind=kind, name=name, table=table, is_conditional=is_conditional, is_dropped=is_dropped, alters=alters
+        kind=kind, name=name, table=table, to=to, is_conditional=is_conditional, is_dropped=is_dropped, alters=alters
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from ibbmaster.event.statement.logged import DROPS_THE_REST, LoggedStatement, failed
 from ibbmaster.schema.altering import altered
 from ibbmaster.schema.building import copied_table, create_table, sequence_table, table_options, without_counter
-from ibbmaster.schema.catalog import KnownTable
+from ibbmaster.schema.catalog import KnownTable, StoredProgram, program_key
 from ibbmaster.schema.clause import (
     NO_CHARSET,
     AlterTable,
@@ -37,16 +37,9 @@ from ibbmaster.schema.model import (
     UnknownTable,
 )
 from ibbmaster.schema.name_case import CaseFinder, NameCase, ambiguous
-from ibbmaster.schema.programs import (
-    TRIGGER,
-    StoredProgram,
-    altered_program,
-    created_program,
-    moved_trigger,
-    program_key,
-    trigger_parts,
-)
 from ibbmaster.schema.session import SchemaSession
+from ibbmaster.sqltext.cursor import PlacedCursor
+from ibbmaster.sqltext.quoting import quoted_name
 from ibbmaster.sqltext.table_name import TableName
 
 GIVE_SCHEMA = "give its CREATE TABLE with --schema"
@@ -462,7 +455,7 @@ class SchemaFold:
                 )
                 self._put(child, replace(other, foreign_keys=followed), is_new=False)
         for trigger in sorted(self._triggers_of.pop(old, set())):
-            self._set_program(trigger, moved_trigger(self.programs[trigger], new.name))
+            self._set_program(trigger, _moved(self.programs[trigger], new.name))
 
     @staticmethod
     def _is_of(key: ForeignConstraint, parent: TableName) -> bool:
@@ -515,32 +508,25 @@ class SchemaFold:
         elif found.alters:
             if old is not None:  # one from before the log stays unknown
                 self._forget_program(key)
-                program = altered_program(old, found, statement, session.moment_us)
-                key = program_key(self.case.key(program.database), program.kind, program.name)
-                self._set_program(key, program)
+                name = found.to or TableName(old.database, old.name)
+                key = program_key(self.case.key(name.database), found.kind, name.name)
+                self._set_program(key, replace(old, database=name.database, name=name.name, is_altered=True))
         elif old is None or not found.is_conditional:
             self._forget_program(key)
-            collation = self._collation_of(found.name.database, session)
-            program = created_program(statement, found, collation, session.moment_us, self._gtid)
-            self._set_program(key, self._in_order(program, statement))
-
-    def _in_order(self, program: StoredProgram, statement: LoggedStatement) -> StoredProgram:
-        """A new trigger after those that there are, or where FOLLOWS or PRECEDES puts it."""
-        if program.kind != TRIGGER:
-            return program
-        others = self._triggers_of.get(TableName(program.database, program.table), set())
-        line = sorted((self.programs[key] for key in others), key=lambda one: one.order)
-        place = len(line)
-        with contextlib.suppress(NotUnderstoodError):
-            ordering = trigger_parts(statement.text, statement.sql_mode).ordering
-            named = [number for number, one in enumerate(line) if ordering is not None and one.name == ordering[1]]
-            if ordering is not None and named:
-                place = named[0] + (ordering[0] == "FOLLOWS")
-        for number, one in enumerate(line):
-            order = number + (number >= place)
-            if one.order != order:
-                self._set_program((one.database, one.kind, one.name), replace(one, order=order))
-        return replace(program, order=place)
+            program = StoredProgram(
+                kind=found.kind,
+                database=found.name.database,
+                name=found.name.name,
+                since=self._place,
+                table="" if found.table is None else found.table.name,
+                text=statement.text.rstrip(" \t\r\n;"),  # as a server does
+                sql_mode=statement.sql_mode,
+                client=session.client_charset,
+                connection=session.connection_collation,
+                of_database=self._collation_of(found.name.database, session),
+                time_zone=statement.time_zone or "SYSTEM",
+            )
+            self._set_program(key, program)
 
     def _set_program(self, key: Program, program: StoredProgram) -> None:
         self.programs[key] = program
@@ -563,6 +549,16 @@ def _drops(statement: DropTables, table: KnownTable) -> bool:
     if isinstance(table, UnknownTable) or table.kind is statement.kind:
         return True
     return statement.kind is TableKind.BASE and table.kind is TableKind.SEQUENCE
+
+
+def _moved(trigger: StoredProgram, table: str) -> StoredProgram:
+    """A trigger whose table has another name now."""
+    cursor = PlacedCursor(trigger.text, trigger.sql_mode)
+    while not cursor.is_at_end and not cursor.takes_words("ON"):
+        cursor.take()
+    start = cursor.start
+    cursor.table("")
+    return replace(trigger, table=table, text=f"{trigger.text[:start]}{quoted_name(table)}{trigger.text[cursor.end :]}")
 
 
 def _names_made(statement: DdlStatement) -> Iterator[TableName]:

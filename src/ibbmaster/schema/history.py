@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 from ibbmaster.event.rows.column import TableSchema
 from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.position import LOG_START, LogPosition
-from ibbmaster.schema.catalog import KnownTable, SchemaCatalog
+from ibbmaster.schema.catalog import TRIGGER, KnownTable, SchemaCatalog
 from ibbmaster.schema.folding import DATABASE, PROGRAM, TABLE, SchemaFold
 from ibbmaster.schema.model import SchemaPlace, TableVersion, UnknownTable
 from ibbmaster.schema.name_case import NameCase, ambiguous
-from ibbmaster.schema.programs import TRIGGER
 from ibbmaster.schema.table_map import derived_table, disagreement
 from ibbmaster.sqltext.table_name import TableName
 

@@ -104,6 +104,7 @@ def _with_lower_names(found: _Statement) -> _Statement:
         values["name"] = lower_name(found.name)
     elif isinstance(found, NameProgram):
         values["name"] = TableName(lower_name(found.name.database), found.name.name)
+        values["to"] = found.to
     return replace(found, **values) if values else found  # type: ignore[type-var]
 
 

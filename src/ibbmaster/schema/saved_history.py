@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from ibbmaster.codec.crc32c import crc32c
 from ibbmaster.position import LogPosition
+from ibbmaster.schema.catalog import StoredProgram
 from ibbmaster.schema.folding import DATABASE, PROGRAM, TABLE
 from ibbmaster.schema.history import SchemaChange, SchemaHistory
 from ibbmaster.schema.model import (
@@ -33,11 +34,10 @@ from ibbmaster.schema.model import (
     UnknownTable,
 )
 from ibbmaster.schema.name_case import NameCase
-from ibbmaster.schema.programs import StoredProgram
 from ibbmaster.sqltext.table_name import TableName
 
 MAGIC = b"ibbschma"
-FORMAT = 2
+FORMAT = 3
 HEADER = struct.Struct("<8sIII")  # magic, format, bytes of JSON, their CRC-32C
 _EQUAL = (SqlType, TableColumn, IndexPart, TableIndex, ForeignConstraint)  # those that are equal are one
 _POOLED = (*_EQUAL, TableVersion, UnknownTable, DatabaseVersion, StoredProgram)  # each after those that it holds

@@ -69,11 +69,6 @@ class SchemaSession:
             utf8="utf8mb4" if Difference.UTF8_IS_UTF8MB4.holds(statement.server_version or 0) else "utf8mb3",
         )
 
-    @property
-    def moment_us(self) -> int | None:
-        """When the statement began, in microseconds since 1970."""
-        return None if self.began_at is None else self.began_at[0] * 10**6 + self.began_at[1]
-
     def now(self, digits: int) -> str | None:
         """The moment in UTC as a TIMESTAMP has it, as SQL; None where it is not known."""
         if self.began_at is None:
