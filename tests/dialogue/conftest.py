@@ -67,9 +67,6 @@ class Tables:
     def row_condition(self, expression, columns, session, version):
         return row_condition(expression, columns, session, version)
 
-    def forget(self, session):
-        self.forgotten = session
-
 
 def _no_rows(table, column_ids, wanted):
     raise not_supported(f"rows of {table.full_name} here")

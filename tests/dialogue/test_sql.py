@@ -137,9 +137,7 @@ STATEMENTS = {
     "(SELECT 1)": Select(ONE),
     "SELECT 1 FROM (SELECT 1) t": of("SELECT 1 FROM (SELECT 1) AS t"),
     "SET a = (SELECT b FROM c)": Set((Assignment(system("a"), Nested(one("SELECT b FROM c").query)),)),
-    "SELECT a FROM t UNION SELECT b FROM x.u": of(
-        "SELECT a FROM t UNION DISTINCT SELECT b FROM x.u", GivenTable("t"), GivenTable("u", "x")
-    ),
+    "SELECT a FROM t UNION SELECT b FROM x.u": Select(None, (GivenTable("t"), GivenTable("u", "x"))),
     "SELECT a FROM t1 WINDOW w AS (PARTITION BY b)": Select(None, (GivenTable("t1"),)),
     "WITH x AS (SELECT 1) SELECT 1 FROM t": Select(None, (GivenTable("t"),)),
     "HANDLER t OPEN": Unread("HANDLER", (GivenTable("t"),)),

@@ -9,13 +9,11 @@ import pytest
 from lanes.answers import FOLDER, VERSION, OurTables, payloads_of, values_of
 
 import ibbmaster
-from ibbmaster.dialogue.evaluating import Evaluator
 from ibbmaster.dialogue.log_tables import TableQuery
 from ibbmaster.dialogue.sql import parse
 from ibbmaster.position import LogPosition
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.select.engine import QueryRun
-from ibbmaster.select.loaded import KeptDatabases
 from ibbmaster.select.table_reader import FoundRows, RowRange
 from ibbmaster.sqltext.query_tree import GivenTable, Query
 from ibbmaster.sqltext.token import UnreadSqlError
@@ -37,7 +35,7 @@ def query_of(sql: str) -> Query:
 def run_of(tmp_path: Path) -> Callable[..., QueryRun]:
     """Makes the run of a query over a recorded log of 11.8, whose tables stand in the database `cond`.
 
-    `run_of.loads` are the tables that were read for all of them, each with the names of the columns.
+    `run_of.loads` are the tables that were read for all of them, each with the names of the columns and the rows.
     """
     shutil.copy(FOLDER / "11.8" / "tables" / "binlog.000001", tmp_path)
     tables = OurTables(ibbmaster.open(tmp_path).engine)
@@ -50,32 +48,31 @@ def run_of(tmp_path: Path) -> Callable[..., QueryRun]:
         except AssertionError:
             raise unknown_table(name.database or "cond", name.name) from None
 
-    loads: list[tuple[str, list[str]]] = []
+    loads: list[tuple[str, list[str], int]] = []
 
     def make(
         sql: str,
         *,
         is_binary: bool = False,
-        kept: KeptDatabases | None = None,
-        session: Evaluator = evaluator,
         end: LogPosition = snapshot.end,
     ) -> QueryRun:
         def rows_of(table: TableVersion, ids: Sequence[int], wanted: RowRange) -> FoundRows:
-            loads.append((table.name, [column.name for column in table.columns if column.id in ids]))
-            return tables.reader.rows_of(snapshot, table, ids, wanted)
+            found = tables.reader.rows_of(snapshot, table, ids, wanted)
+            loads.append((table.name, [column.name for column in table.columns if column.id in ids], found.count))
+            return found
 
         query = TableQuery(
             snapshot=dataclasses.replace(snapshot, end=end),
             query=query_of(sql),
             sql_mode=0,
             find=find,
-            evaluator=session,
+            evaluator=evaluator,
             text_charset="utf8mb4",
             text_collation_id=45,
             is_binary=is_binary,
             version=VERSION,
         )
-        return QueryRun(query, rows_of, kept)
+        return QueryRun(query, rows_of)
 
     make.loads = loads  # type: ignore[attr-defined]
     return make

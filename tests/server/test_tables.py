@@ -3,7 +3,6 @@
 import contextlib
 import functools
 import random
-import shutil
 import struct
 import threading
 from contextlib import closing
@@ -17,7 +16,6 @@ import ibbmaster
 from ibbmaster.errors import PositionPurgedError
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.log.group_folding import GroupFolding
-from ibbmaster.select.loaded import KeptDatabases
 from ibbmaster.server.tables import PrimaryTables
 from ibbmaster.wire.refusal import RefusedError
 from ibbmaster.work import BrokenOffError
@@ -132,26 +130,6 @@ async def test_a_session_sees_the_tables_over_the_wire(serving, ask):
     assert len(shown) > 3
     assert first == (("0-1-1",),) != ((position,),)
     assert tables[0][0] > 1
-
-
-async def test_tables_that_a_session_has_loaded_are_freed_with_it(serving, ask, monkeypatch, tmp_path):
-    kept, forgotten, forget = [], trio.Event(), KeptDatabases.forget
-
-    def noted(self, session):
-        kept.append(session in self._kept)
-        forget(self, session)
-        kept.append(session in self._kept)
-        forgotten.set()
-
-    monkeypatch.setattr(KeptDatabases, "forget", noted)
-    shutil.copy(ANSWERS, tmp_path)
-    with ibbmaster.open(tmp_path) as log:
-        async with serving(log.engine, profile="classic-11.8") as (_, port):
-            rows = await ask(port, "SELECT COUNT(*) FROM (SELECT v FROM cond.big GROUP BY v) x")
-            with trio.fail_after(10):
-                await forgotten.wait()
-    assert rows[0][0] > 1
-    assert kept == [True, False]
 
 
 @pytest.mark.parametrize("way", ["KILL QUERY", "max_statement_time", "the server stops"])

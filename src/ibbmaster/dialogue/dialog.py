@@ -136,7 +136,6 @@ class Dialog:
 
     def reset(self) -> None:
         """Begin a new session on the same connection."""
-        self.close()
         self._begin_anew()
 
     def _begin_anew(self) -> None:
@@ -159,10 +158,6 @@ class Dialog:
         self._evaluator.compute = self._constant
         self._prepared: PreparedStatements | None = None
         self._is_binary = False  # the rows of a prepared statement are wanted
-
-    def close(self) -> None:
-        """The session has ended: keep nothing for it."""
-        self._facts.tables.forget(self._evaluator)
 
     def begin(
         self,

@@ -94,9 +94,6 @@ class LogTables(NamedTables, Protocol):
     ) -> Callable[[Sequence[Value]], bool | None]:
         """Whether a row of these columns meets a condition."""
 
-    def forget(self, session: Evaluator) -> None:
-        """A session has ended: nothing is kept for its queries any more. Returns at once."""
-
 
 class LogFacts(ServerFacts, Protocol):
     """What the conversation needs to know of a primary and of the tables of its log."""

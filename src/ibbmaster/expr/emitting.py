@@ -65,12 +65,11 @@ def _function(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlannedQuery:
-    """A query in an expression, as SQL with its columns; `outer` are the columns of queries around it that it names."""
+    """A query in an expression, as SQL with its columns."""
 
     sql: str
     types: tuple[Type, ...]
     is_single: bool  # whether it has one row at most for certain
-    outer: frozenset[Slot] = frozenset()
 
 
 class _NoSqlite:

@@ -20,7 +20,7 @@ from ibbmaster.schema.model import TableKind, TableVersion
 from ibbmaster.select import collecting
 from ibbmaster.select.definitions import column_definition
 from ibbmaster.select.listed import ServerTable
-from ibbmaster.select.loaded import KEPT_BYTES_MAX, KeptDatabases, QueryDatabase, TableKey, expect_free_space
+from ibbmaster.select.loaded import expect_free_space, new_database
 from ibbmaster.select.local_values import local_columns
 from ibbmaster.select.lone_expressions import session_of
 from ibbmaster.select.row_values import ShownColumn
@@ -28,7 +28,7 @@ from ibbmaster.select.scanning import TableScan, is_scanned
 from ibbmaster.select.sources import Plan, SourceColumn, SourceTable
 from ibbmaster.select.table_reader import ALL_ROWS, FoundRows, RowRange
 from ibbmaster.select.tables import LoadedTable
-from ibbmaster.sqltext.query_tree import DerivedTable, GivenTable, Query, SelectBlock
+from ibbmaster.sqltext.query_tree import DerivedTable, GivenTable, Query
 from ibbmaster.sqltext.sql_mode import (
     MSSQL,
     NO_UNSIGNED_SUBTRACTION,
@@ -66,10 +66,7 @@ FindRows = Callable[[TableVersion, Sequence[int], RowRange], FoundRows]
 class QueryRun:
     """One query, from its tree to its rows. Used once."""
 
-    def __init__(self, query: TableQuery, rows_of: FindRows, kept: KeptDatabases | None = None) -> None:
-        """`kept` has the tables that queries of the same evaluator have loaded before."""
-        self._snapshot = query.snapshot
-        self._kept = kept or KeptDatabases(0)
+    def __init__(self, query: TableQuery, rows_of: FindRows) -> None:
         self._query = query.query
         self._sql_mode = query.sql_mode
         self._session = session_of(
@@ -84,10 +81,9 @@ class QueryRun:
         self._functions: list[tuple[str, int, Callable[..., Any]]] = []
         self._error: Exception | None = None
         self._scan: TableScan | None = None
-        self._narrowed: list[str] = []  # tables of which not all rows are loaded
         self._steps_left = math.inf
         self._looks = 0
-        self._database: QueryDatabase | None = None
+        self._database: sqlite3.Connection | None = None
 
     # What the planner asks --------------------------------------------------------------------
 
@@ -129,10 +125,9 @@ class QueryRun:
             )
             for column in found.columns
         }
-        if self._database is None:
-            self._database = self._kept.take(self._evaluator)
-        name = self._database.name(TableKey(found, self._snapshot.end, self._session.time_zone_s))
-        loaded = self._tables.setdefault(name, LoadedTable(name, found))
+        known = (one for one in self._tables.values() if one.table == found)
+        loaded = next(known, None) or LoadedTable(f"t{len(self._tables)}", found)
+        self._tables[loaded.name] = loaded
         columns = []
         by_id = {}
         for column, slot in loaded.slots(sql_alias, definitions):
@@ -176,7 +171,6 @@ class QueryRun:
     def columns(self) -> tuple[ColumnDefinition, ...]:
         """The columns of the answer; no row is read."""
         shown, plan = self._planned()
-        self._keep()
         if plan is None:
             return tuple(column.definition for column in shown)
         return tuple(self._definition(column.name, column.type) for column in plan.columns)
@@ -189,7 +183,6 @@ class QueryRun:
         shown, plan = self._planned()
         if plan is not None and not (self._scan is not None and self._scan.counts_rows):
             return self._computed(plan)
-        self._keep()
         assert self._scan is not None
         if plan is None:
             return self._scan.answer(shown, self._rows_of)
@@ -198,22 +191,22 @@ class QueryRun:
 
     def _planned(self) -> tuple[list[ShownColumn], Plan | None]:
         """The columns of a query whose rows are sent as they are stored; or how it is computed."""
-        try:
-            shown = self._shown()
-            return ([], self._plan()) if shown is None else (shown, None)
-        except BaseException:
-            self._keep()
-            raise
+        shown = self._shown()
+        return ([], self._plan()) if shown is None else (shown, None)
 
     def _shown(self) -> list[ShownColumn] | None:
         """The columns of a query whose rows are sent as they are stored."""
-        block = self._query
-        if not isinstance(block, SelectBlock) or not isinstance(block.source, GivenTable) or not is_scanned(block):
+        query = block = self._query
+        if isinstance(query.source, DerivedTable):
+            block = query.source.query
+        if not is_scanned(block) or not isinstance(block.source, GivenTable):
             return None
         name, source = self.source(block.source, "a1")
         if name not in self._tables:
             return None
         self._scan = TableScan(block, source, self._tables[name], self._session)
+        if block is not query:
+            return None  # of which only the rows are loaded that it gives
         others = PAD_CHAR_TO_FULL_LENGTH if self._scan.ranges.is_exact else OTHER_VALUES
         return None if self._sql_mode & others else self._scan.shown()
 
@@ -246,10 +239,7 @@ class QueryRun:
         return definition_of(kind, name, self._session.charset, self._session.collation_id)
 
     def _open(self) -> None:
-        if self._database is None:
-            self._database = QueryDatabase()
-        database = self._database.connection
-        database.execute(f"PRAGMA max_page_count = {PAGES_MAX + self._database.page_count}")
+        database = self._database = new_database(PAGES_MAX)
         for name, count, compute in self._functions:
             database.create_function(name, count, self._guarded(compute))
         for name, (count, made) in collecting.AGGREGATES.items():
@@ -259,32 +249,6 @@ class QueryRun:
     def _close(self) -> None:
         if self._database is not None:
             self._database.close()
-
-    def _give_back(self) -> bool:
-        """Keep the tables of the log for the session's next statement, and nothing of this query, if that can be."""
-        if self._database is None or not self._tables:
-            return False
-        try:
-            expect_free_space()
-            self._forget_query(self._database)
-            self._database.shrink(KEPT_BYTES_MAX)
-        except (sqlite3.Error, RefusedError):
-            return False
-        self._keep()
-        return True
-
-    def _keep(self) -> None:
-        if self._database is not None:
-            self._kept.give(self._evaluator, self._database)
-
-    def _forget_query(self, database: QueryDatabase) -> None:
-        database.connection.set_progress_handler(None, 0)
-        names = [(name, count) for name, count, _ in self._functions]
-        names += [(name, count) for name, (count, _) in collecting.AGGREGATES.items()]
-        for name, count in names:
-            database.connection.create_function(name, count, None)
-        for name in (*self._listed, *self._narrowed):
-            database.drop(name)
 
     def _guarded(self, compute: Callable[..., Any]) -> Callable[..., Any]:
         """A function whose errors are found again behind SQLite."""
@@ -336,36 +300,14 @@ class QueryRun:
                     raise not_supported(
                         f"column {column.name}, which each reader's session computes anew, in such a query"
                     )
-            loaded = self._database.loaded(table.name)
-            if loaded is not None:
-                if loaded.has(used):
-                    continue
-                used |= loaded  # the next statement may name what the last one has named
-                self._drop(table)
-            found = self._found(table, [column.id for column in table.columns(used)], is_new=loaded is None)
+            wanted = ALL_ROWS if self._scan is None else self._scan.wanted()
+            found = self._rows_of(table.table, [column.id for column in table.columns(used)], wanted)
             rows = table.rows(found, used, self._session.time_zone_s)
             self._fill(table.create(used), table.insert(used), rows, table.table.full_name)
-            if table.name not in self._narrowed:
-                self._database.note(table.name, used)
-
-    def _found(self, table: LoadedTable, ids: Sequence[int], *, is_new: bool) -> FoundRows:
-        """The rows of a table that are to be loaded: all, or those in ranges of keys if they are few."""
-        wanted = self._scan.wanted() if self._scan is not None and is_new else ALL_ROWS
-        found = self._rows_of(table.table, ids, wanted)
-        if not found.are_all:
-            self._narrowed.append(table.name)
-        return found
-
-    def _drop(self, table: LoadedTable) -> None:
-        assert self._database is not None
-        try:
-            self._database.drop(table.name)
-        except sqlite3.Error as error:
-            raise self._cause(error, f"rows of {table.table.full_name}") from None
 
     def _fill(self, made: str, filled: str, rows: Iterable[tuple[Any, ...]], name: str) -> None:
         assert self._database is not None
-        database = self._database.connection
+        database = self._database
         try:
             database.execute(made)
             database.execute("BEGIN")
@@ -377,32 +319,24 @@ class QueryRun:
     def _execute(self, sql: str) -> sqlite3.Cursor:
         assert self._database is not None
         try:
-            return self._database.connection.execute(sql, self._parameters)
+            return self._database.execute(sql, self._parameters)
         except (sqlite3.Error, ValueError, OverflowError) as error:
             raise self._cause(error, "a query") from None
 
     def _rows(
         self, cursor: sqlite3.Cursor, shows: Sequence[Callable[[Any], bytes] | None]
     ) -> Iterator[tuple[bytes | None, ...]]:
-        is_kept = False
         try:
-            while True:
-                try:
-                    row = next(cursor, None)
-                except (sqlite3.Error, ValueError, OverflowError) as error:
-                    raise self._cause(error, "a query") from None
-                if row is None:
-                    cursor.close()
-                    is_kept = self._give_back()
-                    return
+            while (row := next(cursor, None)) is not None:
                 yield tuple(
                     None if value is None or show is None else show(value)
                     for value, show in zip(row, shows, strict=True)
                 )
+        except (sqlite3.Error, ValueError, OverflowError) as error:
+            raise self._cause(error, "a query") from None
         finally:
-            if not is_kept:
-                with suppress(sqlite3.Error):
-                    self._close()
+            with suppress(sqlite3.Error):
+                self._close()
 
     def _cause(self, error: Exception, what: str) -> Exception:
         """What is to be said of a failure."""
@@ -420,8 +354,4 @@ class QueryRun:
 
 def _is_limited(query: Query) -> bool:
     """Whether LIMIT leaves rows out."""
-    if query.limit is not None:
-        return True
-    if isinstance(query, SelectBlock):
-        return isinstance(query.source, DerivedTable) and _is_limited(query.source.query)
-    return any(map(_is_limited, query.members))
+    return query.limit is not None or (isinstance(query.source, DerivedTable) and _is_limited(query.source.query))

@@ -183,13 +183,6 @@ class GroupPlan:
                 if not all(table.is_listed for table in self._scope.tables):
                     raise not_supported("columns that are not grouped")
                 return dataclasses.replace(node, sql=f"first_row({node.sql})")
-            case PlannedQuery(outer=outer):
-                for slot in outer:
-                    if slot.block == self._scope.block and not (
-                        slot in self._known and is_ordered_by_sqlite(slot.type)
-                    ):
-                        raise not_supported("a query over columns that are not grouped")
-                return node
         return None
 
     def _key_slot(self, key: Any) -> Slot:

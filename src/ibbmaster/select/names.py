@@ -87,34 +87,18 @@ class Names:
                     raise unknown_column(".".join(parts), clause)
                 return found
             case Nested(query=query):
-                plan = self._plan(query, scope, is_value=True)
-                return self._planned(plan, scope)
+                return _planned(self._plan(query, scope, is_value=True))
             case Operation(operator="EXISTS", operands=(Nested(query=query),)):
-                plan = self._plan(query, scope, is_value=False)
-                return Operation("EXISTS", (self._planned(plan, scope),))  # type: ignore[arg-type]
+                return Operation("EXISTS", (_planned(self._plan(query, scope, is_value=False)),))  # type: ignore[arg-type]
             case Star():
                 raise not_supported("* in an expression")
         return mapped_children(rows_compared(node), lambda child: self.resolved(child, scope, clause))
 
-    def _planned(self, plan: Plan, scope: KnownNames) -> PlannedQuery:
-        for slot in plan.outer:
-            if slot.block != scope.block:
-                scope.outer.add(slot)
-        return PlannedQuery(plan.sql, tuple(column.type for column in plan.columns), plan.is_single, plan.outer)
-
-    def _find(self, parts: tuple[str, ...], scope: KnownNames) -> Any:
-        level: KnownNames | None = scope
-        while level is not None:
-            found = self._find_here(parts, level)
-            if found is not None:
-                if level is not scope:
-                    inner: KnownNames | None = scope
-                    while inner is not level and inner is not None:
-                        inner.outer.add(found)
-                        inner = inner.parent
-                return found
-            level = level.parent
-        return None
+    def _find(self, parts: tuple[str, ...], scope: KnownNames) -> Slot | None:
+        found = self._find_here(parts, scope)
+        if found is None and scope.parent is not None and self._find(parts, scope.parent) is not None:
+            raise not_supported("a query in an expression that names columns of the one around it")
+        return found
 
     @staticmethod
     def _find_here(parts: tuple[str, ...], scope: KnownNames) -> Slot | None:
@@ -129,3 +113,7 @@ class Names:
         if len(found) > 1:
             raise RefusedError(1052, "23000", f"Column '{'.'.join(parts)}' in SELECT is ambiguous")
         return found[0] if found else None
+
+
+def _planned(plan: Plan) -> PlannedQuery:
+    return PlannedQuery(plan.sql, tuple(column.type for column in plan.columns), plan.is_single)

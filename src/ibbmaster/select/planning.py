@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
+from ibbmaster.expr.comparing import is_ordered_by_sqlite
 from ibbmaster.expr.compiling import Emitter
 from ibbmaster.expr.emitting import SqlFunctions
 from ibbmaster.expr.kinds import Kind, Type, changed, data
 from ibbmaster.expr.scalars import Slot
 from ibbmaster.expr.session_functions import QuerySession
 from ibbmaster.expr.walking import contains, equalities
-from ibbmaster.select.grouping import GroupPlan, has_known_order, sorts_groups
+from ibbmaster.select.grouping import GroupPlan, choosing, has_known_order, sorts_groups
 from ibbmaster.select.names import Names
-from ibbmaster.select.sets import Sets, limited, ordered
 from ibbmaster.select.sources import (
     TABLES_MAX,
     KnownNames,
@@ -30,7 +31,6 @@ from ibbmaster.select.sources import (
 )
 from ibbmaster.sqltext.expression import Aggregate, Literal, Operation, UserVariable
 from ibbmaster.sqltext.query_tree import (
-    Compound,
     DerivedTable,
     GivenTable,
     Item,
@@ -42,6 +42,7 @@ from ibbmaster.sqltext.query_tree import (
 )
 from ibbmaster.wire.refusal import RefusedError, not_supported, unknown_column
 
+ROWS_MAX = (1 << 63) - 1
 BLOB_MAX = 16_777_215  # bytes, of a variable of a user that has no value
 
 
@@ -59,7 +60,6 @@ class Planner:
         self._registry = registry
         self._count = 0
         self._names = Names(self._inner)
-        self._sets = Sets(self._emitter, self._next)
         self._has_table = self._has_log_table = False
         self._found: set[str] = set()  # what only tables of every server are asked with
 
@@ -68,23 +68,14 @@ class Planner:
         Raises:
             RefusedError: the query names what does not exist, or is not answered here as MariaDB does.
         """
-        plan = self._query(query, None)
+        plan = self._block(query, None)
         if self._has_log_table and self._found:
             raise not_supported(f"{min(self._found)} over tables of the log")
         return plan
 
-    def _query(self, query: Query, parent: KnownNames | None, *, is_value: bool = False) -> Plan:
-        """`is_value`: its only row is the value of an expression, which no table has kept in between."""
-        match query:
-            case Compound():
-                if len(query.members) > 1:
-                    self._found.add("UNION")
-                return self._sets.compound(query, [self._query(member, parent) for member in query.members])
-        return self._block(query, parent, is_value=is_value)
-
     def _inner(self, query: Query, scope: KnownNames, *, is_value: bool) -> Plan:
         self._found.add("a query in an expression")
-        return self._query(query, scope, is_value=is_value)
+        return self._block(query, scope, is_value=is_value)
 
     def _next(self) -> int:
         self._count += 1
@@ -92,13 +83,8 @@ class Planner:
             raise not_supported("a query of so many parts")
         return self._count
 
-    def _block(
-        self,
-        block: SelectBlock,
-        parent: KnownNames | None,
-        *,
-        is_value: bool = False,
-    ) -> Plan:
+    def _block(self, block: SelectBlock, parent: KnownNames | None, *, is_value: bool = False) -> Plan:
+        """`is_value`: its only row is the value of an expression, which no table has kept in between."""
         scope = KnownNames([], parent, self._next())
         equal: list[tuple[Any, Any]] = []
         from_sql = "" if block.source is None else f" FROM {self._source(block.source, scope, equal)}"
@@ -167,18 +153,15 @@ class Planner:
                 if not group_by:
                     raise not_supported("HAVING without GROUP BY")
                 sql += " HAVING " + self._emitter.condition(having)
-        outer = frozenset(scope.outer)
         if block.is_distinct:
             is_stable = not is_grouped and has_known_order(scope, where, block.source)
-            return self._distinct_block(block, sql, columns, items, order_by, outer, is_stable=is_stable)
-        keys = [
-            self._sets.order_sql(key.node, key.is_descending) for key in order_by if not isinstance(key.node, Literal)
-        ]
+            return self._distinct_block(block, sql, columns, items, order_by, is_stable=is_stable)
+        keys = [self._order_sql(key.node, key) for key in order_by if not isinstance(key.node, Literal)]
         if is_grouped and group_by and not order_by:
             keys = [self._emitter.key(node) for node in group_by]
         if is_grouped and not group_by:
             keys = []
-        return Plan(sql + ordered(keys) + limited(block.limit), columns, is_single, outer)
+        return Plan(sql + ordered(keys) + limited(block.limit), columns, is_single)
 
     def _shown_value(self, node: Any) -> tuple[str, Type]:
         """A value as a column of a result has it: with no more digits than it shows."""
@@ -196,11 +179,10 @@ class Planner:
         columns: tuple[PlannedColumn, ...],
         items: list[Item],
         order_by: list[OrderKey],
-        outer: frozenset[Slot],
         *,
         is_stable: bool,
     ) -> Plan:
-        sql = self._sets.distinct(sql, [column.type for column in columns], is_stable=is_stable)
+        sql = self._distinct(sql, [column.type for column in columns], is_stable=is_stable)
         if order_by:
             alias = f"d{self._next()}"
             keys = []
@@ -208,18 +190,35 @@ class Planner:
                 place = next((no for no, item in enumerate(items) if item.node == key.node), None)
                 if place is None:
                     raise not_supported("DISTINCT, and ORDER BY what is not shown")
-                keys.append(self._sets.order_sql(Slot(f"{alias}.o{place}", columns[place].type), key.is_descending))
+                keys.append(self._order_sql(Slot(f"{alias}.o{place}", columns[place].type), key))
             sql = f"SELECT * FROM ({sql}) AS {alias}" + ordered(keys)
         elif block.limit is not None:
             sql = f"SELECT * FROM ({sql})"
-        return Plan(sql + limited(block.limit), columns, block.limit == (0, 1), outer)
+        return Plan(sql + limited(block.limit), columns, block.limit == (0, 1))
+
+    def _distinct(self, sql: str, types: Sequence[Type], *, is_stable: bool) -> str:
+        """Each row once, as the first one of those that compare alike where a server is known to take that one."""
+        if any(kind.kind is Kind.BIT for kind in types):
+            raise not_supported("DISTINCT of BIT")  # which a server shows as a number then
+        if all(map(is_ordered_by_sqlite, types)):
+            return f"SELECT DISTINCT * FROM ({sql})"
+        alias = f"d{self._next()}"
+        shown, keys = [], []
+        for no, kind in enumerate(types):
+            slot = Slot(f"{alias}.o{no}", kind)
+            keys.append(self._emitter.key(slot))
+            shown.append(f"{slot.sql if is_ordered_by_sqlite(kind) else f'{choosing(is_stable)}({slot.sql})'} AS o{no}")
+        return f"SELECT {', '.join(shown)} FROM ({sql}) AS {alias} GROUP BY {', '.join(keys)}"
+
+    def _order_sql(self, node: Any, key: OrderKey) -> str:
+        return self._emitter.key(node) + (" DESC" if key.is_descending else "")
 
     def _source(self, source: Source, scope: KnownNames, equal: list[tuple[Any, Any]]) -> str:
         match source:
             case GivenTable():
                 return self._named(source, scope)
             case DerivedTable():
-                plan = self._query(source.query, None)
+                plan = self._block(source.query, None)
                 return self._derived(renamed(plan, source.columns), source.alias, scope)
         return self._join(source, scope, equal)
 
@@ -239,8 +238,6 @@ class Planner:
         return f"{name} AS a{number}"
 
     def _derived(self, plan: Plan, alias: str, scope: KnownNames) -> str:
-        if plan.outer:
-            raise not_supported("a query in FROM that depends on others")
         number = self._next()
         columns = [
             SourceColumn(column.name, Slot(f"a{number}.o{no}", of_derived(column.type), scope.block))
@@ -313,3 +310,14 @@ class Planner:
             raise not_supported("RIGHT JOIN by USING")
         equal.append((one.slot, other.slot))
         return self._emitter.condition(Operation("=", (one.slot, other.slot)))  # type: ignore[arg-type]
+
+
+def ordered(keys: Sequence[str]) -> str:
+    return f" ORDER BY {', '.join(keys)}" if keys else ""
+
+
+def limited(limit: tuple[int, int | None] | None) -> str:
+    if limit is None:
+        return ""
+    skip, count = limit
+    return f" LIMIT {-1 if count is None else min(count, ROWS_MAX)} OFFSET {min(skip, ROWS_MAX)}"

@@ -98,6 +98,10 @@ class TableScan:
 
     def wanted(self) -> RowRange:
         """The rows that an answer may depend on."""
+        direction, (skip, limit) = self._direction(), self._block.limit or (0, None)
+        is_plain = self.ranges.is_exact and not any(contains(node, Aggregate) for node in self._nodes())
+        if is_plain and limit is not None and direction is not None:
+            return RowRange(self.ranges.intervals, is_descending=direction, limit=min(skip + limit, ROWS_MAX))
         if self._block.where is not None:
             return RowRange(self.ranges.intervals, are_few=True)
         return RowRange(are_ends=True) if all(map(self._is_at_an_end, self._nodes())) else ALL_ROWS
@@ -295,9 +299,9 @@ class TableScan:
         return False
 
 
-def is_scanned(block: Any) -> bool:
+def is_scanned(block: SelectBlock) -> bool:
     """Whether a SELECT needs no groups: its rows are those of its table, or one row of aggregates."""
-    return isinstance(block, SelectBlock) and not (block.is_distinct or block.group_by or block.having is not None)
+    return not (block.is_distinct or block.group_by or block.having is not None)
 
 
 def _is_counted(node: Aggregate) -> bool:

@@ -62,7 +62,6 @@ class Plan:
     sql: str
     columns: tuple[PlannedColumn, ...]
     is_single: bool = False
-    outer: frozenset[Slot] = frozenset()
 
 
 class Tables(Protocol):
@@ -82,9 +81,7 @@ class KnownNames:
     tables: list[SourceTable]
     parent: KnownNames | None
     block: int
-    joined: dict[str, Any] = field(default_factory=dict)  # columns of USING
     aliases: dict[str, Any] = field(default_factory=dict)  # resolved items by name
-    outer: set[Slot] = field(default_factory=set)  # of queries around it, that were named
 
 
 def make_outer(table: SourceTable) -> None:

@@ -72,7 +72,6 @@ class ConnectedClient:
 
     def close(self) -> None:
         """Give back what the session has kept."""
-        self.dialog.close()
         self.memory.close()
 
     async def flush(self) -> None:

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from ibbmaster.schema.model import SchemaPlace, TableVersion
     from ibbmaster.schema.name_case import NameCase
     from ibbmaster.select.engine import QueryRun
-    from ibbmaster.select.loaded import KeptDatabases
     from ibbmaster.select.table_reader import FoundRows, RowRange, TableReader
     from ibbmaster.sqltext.expression import Expression
     from ibbmaster.sqltext.literals import Value
@@ -70,7 +69,6 @@ class PrimaryTables:
         self._versions: _Timeline | None = None
         self._catalog: SchemaCatalog | None = None
         self._table_reader: TableReader | None = None
-        self._kept: KeptDatabases | None = None
 
     def newest(self) -> LogSnapshot:
         engine = self._engine
@@ -133,17 +131,12 @@ class PrimaryTables:
 
     def _query_run(self, query: TableQuery) -> QueryRun:
         from ibbmaster.select.engine import QueryRun
-        from ibbmaster.select.loaded import KeptDatabases
-
-        if self._kept is None:
-            with holding(self._lock):
-                self._kept = self._kept or KeptDatabases()
 
         def rows_of(table: TableVersion, column_ids: Sequence[int], wanted: RowRange) -> FoundRows:
             self._timeline(query.snapshot.end)
             return self._reader().rows_of(query.snapshot, table, column_ids, wanted)
 
-        return QueryRun(query, rows_of, self._kept)
+        return QueryRun(query, rows_of)
 
     def constant_value(self, expression: Expression, session: Evaluator, version: int) -> Value:
         from ibbmaster.select.lone_expressions import constant_value
@@ -156,10 +149,6 @@ class PrimaryTables:
         from ibbmaster.select.lone_expressions import row_condition
 
         return row_condition(expression, columns, session, version)
-
-    def forget(self, session: Evaluator) -> None:
-        if self._kept is not None:
-            self._kept.forget(session)
 
     def _timeline(self, end: LogPosition) -> _Timeline:
         """The versions of tables, up to a position at least."""

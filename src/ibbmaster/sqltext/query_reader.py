@@ -1,4 +1,4 @@
-"""The one reader of queries: SELECT and UNION out of their tokens, whole."""
+"""The one reader of queries: SELECT out of its tokens, whole."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import replace
 from ibbmaster.sqltext.expression import ColumnName, Expression, Literal, Star
 from ibbmaster.sqltext.expression_parser import QUERY_DEPTH_MAX, RESERVED, ExpressionParser
 from ibbmaster.sqltext.query_tree import (
-    Compound,
     DerivedTable,
     GivenTable,
     Item,
@@ -29,44 +28,26 @@ _ENDS_ALIAS = RESERVED | words("USE FORCE IGNORE PARTITION WINDOW OVER ROWS RETU
 class QueryReader(ExpressionParser):
     """Recursive descent over queries."""
 
-    _last_was_in_brackets = False
-
     def query(self) -> Query:
-        """SELECT, UNION."""
-        if self._peek("WITH"):
-            raise UnreadSqlError("WITH")
-        members = [self._member()]
-        operators = []
-        while (operator := self._set_operator()) is not None:
-            operators.append(operator)
-            members.append(self._member())
-        if not operators:
-            query = members[0]
-            return self._ordered(query)
-        last = members[-1]
-        order_by, limit = self._order_keys(), self._limited()
-        if isinstance(last, SelectBlock) and not self._last_was_in_brackets:
-            order_by, limit = last.order_by, last.limit
-            members[-1] = replace(last, order_by=(), limit=None)
-        return Compound(members=tuple(members), operators=tuple(operators), order_by=order_by, limit=limit)
-
-    def _ordered(self, query: Query) -> Query:
-        """A query in brackets, with what stands behind them."""
-        if not self._last_was_in_brackets or not (self._peek("ORDER") or self._peek("LIMIT")):
-            return query
-        order_by, limit = self._order_keys(), self._limited()
-        return Compound(members=(query,), operators=(), order_by=order_by, limit=limit)
-
-    def _set_operator(self) -> str | None:
-        if self._accept("UNION"):
-            if self._accept("ALL"):
-                return "UNION ALL"
-            self._accept("DISTINCT")
-            return "UNION"
-        for word in ("EXCEPT", "INTERSECT"):
+        """SELECT, perhaps in brackets with ORDER BY and LIMIT behind them."""
+        found = self._in_brackets() if self._accept("(") else self._block()
+        for word in ("UNION", "EXCEPT", "INTERSECT"):
             if self._peek(word):
                 raise UnreadSqlError(word)
-        return None
+        return found
+
+    def _in_brackets(self) -> Query:
+        self._depth += 1
+        if self._depth > QUERY_DEPTH_MAX:
+            raise self._error()
+        found = self.query()
+        self.expect(")")
+        self._depth -= 1
+        if not (self._peek("ORDER") or self._peek("LIMIT")):
+            return found
+        if found.order_by or found.limit is not None:
+            raise UnreadSqlError("ORDER BY and LIMIT inside of brackets and behind them")
+        return replace(found, order_by=self._order_keys(), limit=self._limited())
 
     def _names_in_brackets(self) -> tuple[str, ...]:
         self.expect("(")
@@ -76,21 +57,9 @@ class QueryReader(ExpressionParser):
         self.expect(")")
         return tuple(names)
 
-    def _member(self) -> Query:
-        if self._accept("("):
-            self._depth += 1
-            if self._depth > QUERY_DEPTH_MAX:
-                raise self._error()
-            query = self.query()
-            self.expect(")")
-            self._depth -= 1
-            self._last_was_in_brackets = True
-            return query
-        block = self._block()
-        self._last_was_in_brackets = False
-        return block
-
     def _block(self) -> SelectBlock:
+        if self._peek("WITH"):
+            raise UnreadSqlError("WITH")
         self.expect("SELECT")
         is_distinct = counts_all = False
         while (token := self._token()) is not None and token.kind is TokenKind.WORD:

@@ -1,4 +1,4 @@
-"""Queries as a tree: the clauses of a SELECT, its sources, and UNION."""
+"""Queries as a tree: the clauses of a SELECT, and its sources."""
 
 from __future__ import annotations
 
@@ -71,14 +71,4 @@ class SelectBlock:
     is_distinct: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compound:
-    """SELECTs put together: between each two of `members` stands UNION or UNION ALL."""
-
-    members: tuple[Query, ...]
-    operators: tuple[str, ...]
-    order_by: tuple[OrderKey, ...] = ()
-    limit: tuple[int, int | None] | None = None
-
-
-Query: TypeAlias = SelectBlock | Compound
+Query: TypeAlias = SelectBlock

@@ -113,7 +113,6 @@ INSERT INTO k4 VALUES (1, 'abcde', 'x', 1), (2, 'fghij', 'X2', 2);;
 UPDATE k4 SET d = 7 WHERE c = 'x';;
 -- [told by expressions]
 SELECT * FROM information_schema.key_column_usage WHERE referenced_table_name IS NOT NULL;;
-SELECT 1 UNION ALL SELECT 'a';;
 SELECT CASE DATA_TYPE WHEN 'int' THEN 4 WHEN 'bigint' THEN -5 END AS t, CASE WHEN 1 THEN NULL ELSE NULL END FROM information_schema.columns WHERE table_name='p';;
 SELECT CAST('a' AS CHAR CHARACTER SET utf8) COLLATE utf8_bin FROM information_schema.tables LIMIT 1;;
 SELECT CHARSET(table_name), COLLATION(table_name) FROM information_schema.tables LIMIT 1;;
@@ -186,12 +185,9 @@ SELECT KCU.REFERENCED_TABLE_SCHEMA PKTABLE_CAT, KCU.REFERENCED_TABLE_NAME PKTABL
 SELECT SCHEMA_NAME TABLE_CAT FROM INFORMATION_SCHEMA.SCHEMATA WHERE SCHEMA_NAME NOT IN ('sys') ORDER BY 1;;
 SELECT DISTINCT t.table_name FROM information_schema.tables t LEFT JOIN information_schema.table_constraints c ON t.table_schema=c.table_schema AND t.table_name=c.table_name AND c.constraint_type='PRIMARY KEY' WHERE t.table_schema='r1' AND c.constraint_name IS NULL ORDER BY t.table_name;;
 SELECT s.TABLE_NAME, s.INDEX_NAME, COUNT(*), MAX(s.SEQ_IN_INDEX) FROM information_schema.STATISTICS s WHERE s.TABLE_SCHEMA='r1' GROUP BY s.TABLE_NAME, s.INDEX_NAME ORDER BY 1, 2;;
-SELECT k.CONSTRAINT_NAME, k.COLUMN_NAME FROM information_schema.key_column_usage k WHERE EXISTS (SELECT 1 FROM information_schema.table_constraints c WHERE c.constraint_name = k.constraint_name AND c.table_schema=k.table_schema AND c.table_name=k.table_name AND c.constraint_type='FOREIGN KEY') AND k.table_schema='r1' ORDER BY 1;;
-SELECT (SELECT COUNT(*) FROM information_schema.columns c WHERE c.table_schema=t.table_schema AND c.table_name=t.table_name) n, t.table_name FROM information_schema.tables t WHERE t.table_schema='r1' AND t.table_type='BASE TABLE' ORDER BY t.table_name;;
 SELECT table_schema, COUNT(*) n FROM information_schema.tables WHERE table_schema IN ('r1','nodb') GROUP BY table_schema HAVING n > 1;;
 SET @n = (SELECT COUNT(*) FROM r1.bits), @t = (SELECT MAX(table_name) FROM information_schema.tables WHERE table_schema = 'r1');;
 SELECT @n + 1, @t;;
-(SELECT table_name FROM information_schema.tables WHERE table_schema='r1' AND table_name='f') UNION ALL (SELECT 'zz') ORDER BY 1;;
 SELECT 1 FROM information_schema.tables WHERE table_schema='R1';;
 SELECT 1 FROM information_schema.columns WHERE table_schema='r1' AND table_name='f' AND column_name='A';;
 SELECT table_name FROM information_schema.tables WHERE table_schema='r1' AND table_name LIKE 'V\_%' OR table_name = 'nothing';;
