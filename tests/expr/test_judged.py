@@ -97,11 +97,6 @@ def test_a_form_that_is_not_known_is_no_wrong_syntax_and_no_missing_table(
     assert (code, named in text) == (REFUSED, True), text
 
 
-def test_an_interval_may_be_computed(servers: OurServers) -> None:
-    _, rows = servers.newer.ask("SELECT dt + INTERVAL (i * 60 + 1) SECOND FROM grid.g WHERE id = 1")
-    assert rows == [(b"2024-06-01 00:00:01",)]
-
-
 @pytest.mark.parametrize(
     "sql",
     [

@@ -164,7 +164,7 @@ def test_a_column_keeps_its_definition_and_others_have_that_of_their_expression(
 JOINED = "SELECT a.name, a.size + b.size, IF(f.name = 'c', 'x', 1) FROM t a, t b, t c, t d, t e, t f"
 
 
-@pytest.mark.parametrize("sql", [f"SELECT COUNT(*) FROM ({JOINED.replace('a.name, ', '')}) q (x, y)", JOINED])
+@pytest.mark.parametrize("sql", [f"SELECT COUNT(*) FROM ({JOINED.replace('a.name, ', '')}) q", JOINED])
 def test_a_query_that_takes_too_long_is_ended(ask, monkeypatch, sql):
     monkeypatch.setattr(engine, "STEPS_MAX", 3_000)
     monkeypatch.setattr(engine, "STEPS_BETWEEN_LOOKS", 1_000)

@@ -13,6 +13,7 @@ from ibbmaster.expr.kinds import INTEGERS, MOMENTS, REALS, Kind, Type, joint_col
 from ibbmaster.expr.scalars import Scalar, as_moment, as_number, as_real, as_text, cast_to, constant, converted
 from ibbmaster.expr.stored_values import address_bytes, uuid_bytes
 from ibbmaster.expr.weights import key_of
+from ibbmaster.sqltext.moment import parse_duration
 from ibbmaster.wire.refusal import not_supported
 
 
@@ -104,7 +105,7 @@ def _comparable_moments(one: Scalar, other: Scalar) -> tuple[Scalar, Scalar] | N
             return one, other
         if right is Kind.TEXT and other.is_constant:
             text = other.value
-            found = None if text is None else values.parsed_duration(text)
+            found = None if text is None else parse_duration(text)
             if text is not None and found is None:
                 raise not_supported(f"{text[:40]!r} beside a TIME")
             check_digits(one.type.decimals, None if found is None else Decimal(found) / values.SECOND)

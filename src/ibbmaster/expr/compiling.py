@@ -17,6 +17,7 @@ from ibbmaster.expr.scalars import Scalar, Slot, apply, as_truth, cast_to, const
 from ibbmaster.expr.session_facts import CLOCKS, DATES, SESSION_FUNCTIONS, is_of_session
 from ibbmaster.expr.session_functions import OF_SESSION, QuerySession, clock, type_of
 from ibbmaster.sqltext.expression import Call, Cast, Literal, Operation, SystemVariable, UserVariable
+from ibbmaster.sqltext.moment import parse_duration
 from ibbmaster.sqltext.operators import JOINED
 from ibbmaster.sqltext.printing import KNOWN_FUNCTIONS
 from ibbmaster.wire.refusal import RefusedError, not_supported
@@ -191,7 +192,7 @@ class Compiler:
 
     def _moment_literal(self, word: str, text: str) -> Scalar:
         if word == "TIME":
-            duration = values.parsed_duration(text)
+            duration = parse_duration(text)
             if duration is None:
                 raise not_supported(f"TIME {text[:40]!r}")
             return constant(kinds.duration(min(len(text.partition(".")[2]), 6), is_nullable=False), duration, word)

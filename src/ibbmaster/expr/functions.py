@@ -15,6 +15,7 @@ from ibbmaster.expr.operators import chosen, first_known, is_null
 from ibbmaster.expr.scalars import Scalar, apply, as_integer, as_moment, as_number, cast_to, constant
 from ibbmaster.expr.values import SECOND, checked_int, checked_real
 from ibbmaster.expr.weights import key_of
+from ibbmaster.sqltext.moment import parse_duration
 from ibbmaster.wire.refusal import RefusedError, not_supported
 from ibbmaster.wire.response import FieldType
 
@@ -170,7 +171,7 @@ def _fraction_of(value: Scalar) -> int:
     if value.type.kind is Kind.TEXT and value.is_constant and value.value is not None:
         text = value.value
         found = values.parsed_moment(text)
-        if found[:10] == text[:10] if found is not None else values.parsed_duration(text) is not None:
+        if found[:10] == text[:10] if found is not None else parse_duration(text) is not None:
             return min(len(text.partition(".")[2]), 6)
     raise not_supported("such values as moments")
 
@@ -180,7 +181,7 @@ def _microseconds(value: Any) -> tuple[bool, int]:
     if isinstance(value, int):
         return False, value
     moment = values.parsed_moment(value)
-    return (False, values.parsed_duration(value) or 0) if moment is None else (True, values.microseconds_of(moment))
+    return (False, parse_duration(value) or 0) if moment is None else (True, values.microseconds_of(moment))
 
 
 _FUNCTIONS: dict[str, tuple[int, int, Build]] = {

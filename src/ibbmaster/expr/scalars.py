@@ -18,11 +18,10 @@ Run = Callable[[Row], Any]
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A value that SQLite gives: a column, an aggregate, a query in brackets. `block` is whose rows it belongs to."""
+    """A value that SQLite gives: a column, an aggregate, a query in brackets."""
 
     sql: str
     type: Type
-    block: int = 0
     table: str = ""  # of a column: the alias that SQLite knows its table by
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from ibbmaster.expr import kinds, values
+from ibbmaster.expr import kinds
 from ibbmaster.expr.kinds import Type
 from ibbmaster.expr.scalars import Scalar, constant
 from ibbmaster.expr.session_facts import CALLS, is_of_session
 from ibbmaster.sqltext.expression import Call, Expression, SystemVariable
 from ibbmaster.sqltext.literals import Value
+from ibbmaster.sqltext.moment import parse_duration
 from ibbmaster.sqltext.token import words
 from ibbmaster.versions import Difference
 from ibbmaster.wire.refusal import not_supported
@@ -73,7 +74,7 @@ def clock(call: Call, session: QuerySession) -> Scalar:
         case FieldType.DATE:
             return constant(kinds.date(is_nullable=False), text)
         case FieldType.TIME:
-            return constant(kinds.duration(digits, is_nullable=False), values.parsed_duration(text))
+            return constant(kinds.duration(digits, is_nullable=False), parse_duration(text))
     kind = kinds.moment(digits, is_nullable=False)
     if field is FieldType.TIMESTAMP and Difference.NOW_IS_TIMESTAMP.holds(session.version):
         kind = kinds.changed(kind, field=field)

@@ -11,7 +11,7 @@ from typing import Any
 
 from ibbmaster.expr.kinds import FLOATING, PRECISION_MAX, Kind, Type
 from ibbmaster.expr.value_texts import FLOAT_DIGITS, _fixed, floating_text
-from ibbmaster.sqltext.moment import days_of
+from ibbmaster.sqltext.moment import civil_date, days_of, duration_text
 from ibbmaster.wire.refusal import RefusedError
 
 Value = Any
@@ -28,7 +28,6 @@ _INTEGER = re.compile(r"\s*([+-]?\d+)", re.ASCII)
 _MOMENT = re.compile(
     r"\s*(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T]+(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,6})\d*)?)?)?\s*", re.ASCII
 )
-_DURATION = re.compile(r"\s*(-?)(\d{1,3}):(\d{2})(?::(\d{2})(?:\.(\d{1,6}))?)?\s*", re.ASCII)
 SECOND = 10**6
 
 
@@ -111,13 +110,6 @@ def divided(left: Decimal | int, right: Decimal | int, more: int) -> Decimal | N
 
 def number_text(value: float, decimals: int) -> str:
     return floating_text(value, digits=None) if decimals >= FLOATING else _fixed(value, decimals)
-
-
-def duration_text(value: int, decimals: int) -> str:
-    sign, value = ("-", -value) if value < 0 else ("", value)
-    seconds, fraction = divmod(value, SECOND)
-    plain = f"{sign}{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-    return plain + (f".{fraction:06}"[: decimals + 1] if decimals else "")
 
 
 def set_text(value: int, labels: tuple[str, ...]) -> str:
@@ -226,7 +218,7 @@ def parsed_moment(text: str) -> str | None:
     if match is None:
         return None
     year, month, day = (int(match[number]) for number in (1, 2, 3))
-    if month > 12 or day > 31 or (month and day > _last_day(year, month)):
+    if month > 12 or day > 31 or (month and day and civil_date(days_of(year, month, day))[1] != month):
         return None
     date = f"{year:04}-{month:02}-{day:02}"
     if match[4] is None:
@@ -236,22 +228,6 @@ def parsed_moment(text: str) -> str | None:
         return None
     fraction = "." + match[7].ljust(6, "0") if match[7] else ""
     return f"{date} {clock[0]:02}:{clock[1]:02}:{clock[2]:02}{fraction}"
-
-
-def _last_day(year: int, month: int) -> int:
-    if month == 2:
-        return 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
-    return 30 if month in (4, 6, 9, 11) else 31
-
-
-def parsed_duration(text: str) -> int | None:
-    """Microseconds of a text that is a duration as servers show it."""
-    match = _DURATION.fullmatch(text)
-    if match is None or int(match[3]) > 59 or int(match[4] or 0) > 59:
-        return None
-    seconds = int(match[2]) * 3600 + int(match[3]) * 60 + int(match[4] or 0)
-    value = seconds * SECOND + int((match[5] or "").ljust(6, "0"))
-    return -value if match[1] else value
 
 
 def whole_moment(value: str) -> str:

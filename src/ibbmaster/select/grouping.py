@@ -177,7 +177,7 @@ class GroupPlan:
         match node:
             case Aggregate():
                 return aggregate_slot(node, self._emitter, is_stable=self._is_stable, is_grouped=bool(self._keys))
-            case Slot(block=block) if block == self._scope.block:
+            case Slot():
                 if node in self._known:
                     return node
                 if not all(table.is_listed for table in self._scope.tables):
@@ -190,8 +190,8 @@ class GroupPlan:
         if isinstance(key, Slot) and is_ordered_by_sqlite(kind):
             return key
         if is_ordered_by_sqlite(kind):
-            return Slot(sql, kind, self._scope.block)
-        return Slot(f"{choosing(self._is_stable)}({sql})", kind, self._scope.block)
+            return Slot(sql, kind)
+        return Slot(f"{choosing(self._is_stable)}({sql})", kind)
 
 
 def is_exact(node: Any) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from ibbmaster.expr.emitting import PlannedQuery
 from ibbmaster.expr.scalars import Slot
@@ -14,12 +14,8 @@ from ibbmaster.sqltext.expression import Aggregate, ColumnName, Literal, Nested,
 from ibbmaster.sqltext.query_tree import Item, Query
 from ibbmaster.wire.refusal import RefusedError, not_supported, unknown_column
 
-
-class PlanQuery(Protocol):
-    """Plans a query that stands in an expression."""
-
-    def __call__(self, query: Query, scope: KnownNames, *, is_value: bool) -> Plan:
-        """`is_value`: its only row is the value of an expression."""
+#: Plans a query that stands in an expression, and says whether its only row is the value of that.
+PlanQuery = Callable[[Query, KnownNames, bool], Plan]
 
 
 class Names:
@@ -40,7 +36,7 @@ class Names:
             raise RefusedError(1051, "42S02", f"Unknown table '{'.'.join(wanted)}'")
         for table in tables:
             for column in table.columns:
-                if column.is_shown and (wanted or column.name.lower() not in table.hidden):
+                if column.is_shown:
                     yield Item(column.slot, column.name)  # type: ignore[arg-type]
 
     def group_key(self, node: Any, items: Sequence[Item], scope: KnownNames) -> Any:
@@ -87,9 +83,9 @@ class Names:
                     raise unknown_column(".".join(parts), clause)
                 return found
             case Nested(query=query):
-                return _planned(self._plan(query, scope, is_value=True))
+                return _planned(self._plan(query, scope, True))
             case Operation(operator="EXISTS", operands=(Nested(query=query),)):
-                return Operation("EXISTS", (_planned(self._plan(query, scope, is_value=False)),))  # type: ignore[arg-type]
+                return Operation("EXISTS", (_planned(self._plan(query, scope, False)),))  # type: ignore[arg-type]
             case Star():
                 raise not_supported("* in an expression")
         return mapped_children(rows_compared(node), lambda child: self.resolved(child, scope, clause))
@@ -108,7 +104,7 @@ class Names:
             for table in scope.tables
             if len(parts) == 1 or is_called(table, parts[:-1])
             for column in table.columns
-            if column.name.lower() == name and (len(parts) > 1 or name not in table.hidden)
+            if column.name.lower() == name
         ]
         if len(found) > 1:
             raise RefusedError(1052, "23000", f"Column '{'.'.join(parts)}' in SELECT is ambiguous")

@@ -23,13 +23,11 @@ from ibbmaster.select.sources import (
     SourceColumn,
     SourceTable,
     Tables,
-    common,
     make_outer,
     of_derived,
-    renamed,
     restrict_tables,
 )
-from ibbmaster.sqltext.expression import Aggregate, Literal, Operation, UserVariable
+from ibbmaster.sqltext.expression import Aggregate, Literal, UserVariable
 from ibbmaster.sqltext.query_tree import (
     DerivedTable,
     GivenTable,
@@ -40,7 +38,7 @@ from ibbmaster.sqltext.query_tree import (
     SelectBlock,
     Source,
 )
-from ibbmaster.wire.refusal import RefusedError, not_supported, unknown_column
+from ibbmaster.wire.refusal import RefusedError, not_supported
 
 ROWS_MAX = (1 << 63) - 1
 BLOB_MAX = 16_777_215  # bytes, of a variable of a user that has no value
@@ -73,7 +71,7 @@ class Planner:
             raise not_supported(f"{min(self._found)} over tables of the log")
         return plan
 
-    def _inner(self, query: Query, scope: KnownNames, *, is_value: bool) -> Plan:
+    def _inner(self, query: Query, scope: KnownNames, is_value: bool) -> Plan:
         self._found.add("a query in an expression")
         return self._block(query, scope, is_value=is_value)
 
@@ -85,9 +83,8 @@ class Planner:
 
     def _block(self, block: SelectBlock, parent: KnownNames | None, *, is_value: bool = False) -> Plan:
         """`is_value`: its only row is the value of an expression, which no table has kept in between."""
-        scope = KnownNames([], parent, self._next())
-        equal: list[tuple[Any, Any]] = []
-        from_sql = "" if block.source is None else f" FROM {self._source(block.source, scope, equal)}"
+        scope = KnownNames([], parent)
+        from_sql = "" if block.source is None else f" FROM {self._source(block.source, scope)}"
         items = [resolved for item in block.items for resolved in self._names.item(item, scope)]
         for item in items:
             scope.aliases.setdefault(item.name.lower(), item.node)
@@ -101,12 +98,10 @@ class Planner:
         having = None if block.having is None else self._names.resolved(block.having, scope, "HAVING")
         nodes = [item.node for item in items] + [key.node for key in order_by] + ([] if having is None else [having])
         is_grouped = bool(group_by) or any(contains(node, Aggregate) for node in nodes)
-        where_sql = []
+        where_sql, equal = [], equalities(where)
         if where is not None:
             where_sql.append(self._emitter.condition(where))
-            pairs = equalities(where)
-            equal += pairs
-            restrict_tables(pairs, scope, self._emitter, self._tables)
+            restrict_tables(equal, self._emitter, self._tables)
         if is_grouped:
             is_stable = has_known_order(scope, where, block.source) and not any(map(sorts_groups, nodes))
             grouping = GroupPlan(
@@ -213,14 +208,13 @@ class Planner:
     def _order_sql(self, node: Any, key: OrderKey) -> str:
         return self._emitter.key(node) + (" DESC" if key.is_descending else "")
 
-    def _source(self, source: Source, scope: KnownNames, equal: list[tuple[Any, Any]]) -> str:
+    def _source(self, source: Source, scope: KnownNames) -> str:
         match source:
             case GivenTable():
                 return self._named(source, scope)
             case DerivedTable():
-                plan = self._block(source.query, None)
-                return self._derived(renamed(plan, source.columns), source.alias, scope)
-        return self._join(source, scope, equal)
+                return self._derived(self._block(source.query, None), source.alias, scope)
+        return self._join(source, scope)
 
     def _named(self, table: GivenTable, scope: KnownNames) -> str:
         number = self._next()
@@ -229,18 +223,13 @@ class Planner:
             self._found.add("a query of several tables")
         self._has_table = True
         self._has_log_table |= not found.is_listed
-        found.columns = [
-            dataclasses.replace(one, slot=dataclasses.replace(one.slot, block=scope.block)) for one in found.columns
-        ]
-        found.key = tuple(dataclasses.replace(slot, block=scope.block) for slot in found.key)
-        found.indexed = frozenset(dataclasses.replace(slot, block=scope.block) for slot in found.indexed)
         self._add(scope, found)
         return f"{name} AS a{number}"
 
     def _derived(self, plan: Plan, alias: str, scope: KnownNames) -> str:
         number = self._next()
         columns = [
-            SourceColumn(column.name, Slot(f"a{number}.o{no}", of_derived(column.type), scope.block))
+            SourceColumn(column.name, Slot(f"a{number}.o{no}", of_derived(column.type)))
             for no, column in enumerate(plan.columns)
         ]
         names = [column.name.lower() for column in columns]
@@ -257,59 +246,20 @@ class Planner:
         if len(scope.tables) > TABLES_MAX:
             raise RefusedError(1116, "HY000", "Too many tables; MariaDB can only use 61 tables in a join")
 
-    def _join(self, join: Join, scope: KnownNames, equal: list[tuple[Any, Any]]) -> str:
+    def _join(self, join: Join, scope: KnownNames) -> str:
         first = len(scope.tables)
-        left = self._source(join.left, scope, equal)
+        left = self._source(join.left, scope)
         middle = len(scope.tables)
         if isinstance(join.right, Join) and join.kind != "INNER":
             raise not_supported("joins in brackets behind an outer join")
-        right = self._source(join.right, scope, equal)
-        ours, theirs = scope.tables[first:middle], scope.tables[middle:]
-        if join.kind == "LEFT":
-            for table in theirs:
-                make_outer(table)
-        elif join.kind == "RIGHT":
-            for table in ours:
-                make_outer(table)
-        conditions = []
-        if join.on is not None:
-            on = self._names.resolved(join.on, scope, "ON")
-            conditions.append(self._emitter.condition(on))
-            pairs = equalities(on)
-            if join.kind == "INNER" or (isinstance(on, Operation) and on.operator == "="):
-                equal += pairs
-        if join.using is not None:
-            names = join.using or common(ours, theirs)
-            conditions += [self._used(name, ours, theirs, join.kind, equal) for name in names]
+        right = self._source(join.right, scope)
+        for table in {"LEFT": scope.tables[middle:], "RIGHT": scope.tables[first:middle]}.get(join.kind, ()):
+            make_outer(table)
+        on = "1" if join.on is None else self._emitter.condition(self._names.resolved(join.on, scope, "ON"))
         if isinstance(join.right, Join):
             right = f"({right})"
         word = {"INNER": "JOIN", "LEFT": "LEFT JOIN", "RIGHT": "RIGHT JOIN"}[join.kind]
-        on_sql = " AND ".join(f"({one})" for one in conditions) or "1"
-        return f"{left} {word} {right} ON {on_sql}"
-
-    def _used(
-        self,
-        name: str,
-        ours: list[SourceTable],
-        theirs: list[SourceTable],
-        kind: str,
-        equal: list[tuple[Any, Any]],
-    ) -> str:
-        sides = []
-        for tables in (ours, theirs):
-            found = [
-                (table, column) for table in tables for column in table.columns
-                if column.name.lower() == name.lower() and column.name.lower() not in table.hidden
-            ]  # fmt: skip
-            if not found:
-                raise unknown_column(name, "FROM")
-            sides.append(found[0])
-        (_, one), (table, other) = sides
-        table.hidden.add(name.lower())
-        if kind == "RIGHT":
-            raise not_supported("RIGHT JOIN by USING")
-        equal.append((one.slot, other.slot))
-        return self._emitter.condition(Operation("=", (one.slot, other.slot)))  # type: ignore[arg-type]
+        return f"{left} {word} {right} ON {on}"
 
 
 def ordered(keys: Sequence[str]) -> str:

@@ -59,7 +59,7 @@ class TableScan:
         self._table = loaded.table
         self._own = {column.id: column for column in own_columns(loaded.table)}
         self._local = local_columns(loaded.table)
-        scope, names = KnownNames([source], None, 0), Names(_no_queries)
+        scope, names = KnownNames([source]), Names(_no_queries)
         self._items = [found for item in block.items for found in names.item(item, scope)]
         for item in self._items:
             scope.aliases.setdefault(item.name.lower(), item.node)
@@ -333,5 +333,5 @@ def _equal(where: Any) -> Iterator[tuple[Slot, Literal]]:
             yield slot, one
 
 
-def _no_queries(query: Any, scope: KnownNames, *, is_value: bool) -> Any:
+def _no_queries(query: Any, scope: KnownNames, is_value: bool) -> Any:
     raise not_supported("a query in an expression over tables of the log")

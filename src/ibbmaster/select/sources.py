@@ -12,7 +12,6 @@ from ibbmaster.expr.kinds import NOT_NULL, Kind, Type, joint_collation
 from ibbmaster.expr.scalars import Slot
 from ibbmaster.sqltext.expression import Call, Literal
 from ibbmaster.sqltext.query_tree import GivenTable
-from ibbmaster.wire.refusal import RefusedError
 
 TABLES_MAX = 61
 
@@ -38,7 +37,6 @@ class SourceTable:
     is_clustered: bool = False  # whether its rows lie in the order of their key
     is_listed: bool = False  # whether every server has it
     is_outer: bool = False  # whether a join makes rows of NULL for it
-    hidden: set[str] = field(default_factory=set)  # columns that a join by USING has put together with others
 
     def change_slots(self, change: Callable[[Slot], Slot]) -> None:
         """Let every column have another slot."""
@@ -79,8 +77,7 @@ class KnownNames:
     """What names mean inside of one SELECT."""
 
     tables: list[SourceTable]
-    parent: KnownNames | None
-    block: int
+    parent: KnownNames | None = None
     aliases: dict[str, Any] = field(default_factory=dict)  # resolved items by name
 
 
@@ -102,33 +99,16 @@ def of_derived(kind: Type) -> Type:
     return dataclasses.replace(kind, strength=2 if kind.strength > 2 else kind.strength, hidden=-1)
 
 
-def renamed(plan: Plan, names: tuple[str, ...]) -> Plan:
-    if not names:
-        return plan
-    if len(names) != len(plan.columns):
-        raise RefusedError(1353, "HY000", "SELECT list and column names list have different column counts")
-    columns = tuple(PlannedColumn(name, column.type) for name, column in zip(names, plan.columns, strict=True))
-    return dataclasses.replace(plan, columns=columns)
-
-
-def common(ours: list[SourceTable], theirs: list[SourceTable]) -> list[str]:
-    """What NATURAL joins by."""
-    names = {column.name.lower() for table in theirs for column in table.columns if column.is_shown}
-    return [
-        column.name for table in ours for column in table.columns if column.is_shown and column.name.lower() in names
-    ]
-
-
 def is_called(table: SourceTable, name: tuple[str, ...]) -> bool:
     if table.alias != name[-1] and table.alias.lower() != name[-1].lower():
         return False
     return len(name) == 1 or table.database is None or table.database == name[0]
 
 
-def restrict_tables(pairs: list[tuple[Any, Any]], scope: KnownNames, emitter: Emitter, tables: Tables) -> None:
+def restrict_tables(pairs: list[tuple[Any, Any]], emitter: Emitter, tables: Tables) -> None:
     """Let tables know which texts their columns are equal to in every row that is wanted."""
     for slot, other in (*pairs, *((right, left) for left, right in pairs)):
-        if not isinstance(slot, Slot) or slot.block != scope.block or not isinstance(other, Literal | Call):
+        if not isinstance(slot, Slot) or not isinstance(other, Literal | Call):
             continue
         scalar, _ = emitter.scalar(other)
         types = (slot.type, scalar.type)

@@ -21,6 +21,7 @@ from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import TableColumn, TableVersion
 from ibbmaster.select.loaded import LoadedColumns
 from ibbmaster.select.table_reader import FoundRows
+from ibbmaster.sqltext.moment import parse_duration
 from ibbmaster.wire.refusal import not_supported
 from ibbmaster.wire.response import ColumnDefinition, FieldType
 from ibbmaster.work import check_wanted
@@ -244,7 +245,7 @@ def _digits_of(text: bytes) -> int:
 
 
 def _duration(text: bytes) -> int:
-    found = values.parsed_duration(text.decode())
+    found = parse_duration(text.decode())
     if found is None:
         raise not_supported(f"the TIME {text.decode()!r}")
     return found

@@ -49,14 +49,6 @@ class QueryReader(ExpressionParser):
             raise UnreadSqlError("ORDER BY and LIMIT inside of brackets and behind them")
         return replace(found, order_by=self._order_keys(), limit=self._limited())
 
-    def _names_in_brackets(self) -> tuple[str, ...]:
-        self.expect("(")
-        names = [self._take_name()]
-        while self._accept(","):
-            names.append(self._take_name())
-        self.expect(")")
-        return tuple(names)
-
     def _block(self) -> SelectBlock:
         if self._peek("WITH"):
             raise UnreadSqlError("WITH")
@@ -144,19 +136,16 @@ class QueryReader(ExpressionParser):
     def _joined(self) -> Source:
         left = self._source()
         while True:
-            is_natural = self._accept("NATURAL")
+            if self._peek("NATURAL"):
+                raise UnreadSqlError("NATURAL JOIN")
             kind = self._join_kind()
             if kind is None:
-                if is_natural:
-                    raise self._error()
                 return left
             right = self._source()
-            if is_natural:
-                left = Join(kind, left, right, using=())
-            elif self._accept("ON"):
+            if self._accept("ON"):
                 left = Join(kind, left, right, on=self._expression())
-            elif self._accept("USING"):
-                left = Join(kind, left, right, using=self._names_in_brackets())
+            elif self._peek("USING"):
+                raise UnreadSqlError("JOIN … USING")
             elif kind == "INNER":
                 left = Join(kind, left, right)
             else:
@@ -181,8 +170,9 @@ class QueryReader(ExpressionParser):
                 alias = self._table_alias()
                 if alias is None:
                     raise self._error()
-                columns = self._names_in_brackets() if self._peek("(") else ()
-                return DerivedTable(query, alias, columns)
+                if self._peek("("):
+                    raise UnreadSqlError("names of columns behind a query in FROM")
+                return DerivedTable(query, alias)
             found = self._joined()
             while self._accept(","):
                 found = Join("INNER", found, self._joined())
@@ -221,21 +211,9 @@ class QueryReader(ExpressionParser):
             if self._accept(","):
                 return first, self._take_int()
             return (self._take_int(), first) if self._accept("OFFSET") else (0, first)
-        if not (self._peek("OFFSET") or self._peek("FETCH")):
-            return None
-        skip = self._take_int() if self._accept("OFFSET") else 0
-        if not self._accept("ROWS"):
-            self._accept("ROW")
-        count: int | None = None
-        if self._accept("FETCH"):
-            if not self._accept("FIRST"):
-                self.expect("NEXT")
-            count = 1 if self._peek("ROW") or self._peek("ROWS") else self._take_int()
-            if not self._accept("ROWS"):
-                self.expect("ROW")
-            if not self._accept("ONLY"):
-                raise UnreadSqlError("FETCH … WITH TIES")
-        return skip, count
+        if self._peek("OFFSET") or self._peek("FETCH"):
+            raise UnreadSqlError("OFFSET and FETCH without LIMIT")
+        return None
 
     def _order_keys(self) -> tuple[OrderKey, ...]:
         if not self._accept("ORDER", "BY"):

@@ -40,18 +40,16 @@ class DerivedTable:
 
     query: Query
     alias: str
-    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Two sources; `kind` is INNER, LEFT or RIGHT. `using` None: by ON, empty: NATURAL."""
+    """Two sources; `kind` is INNER, LEFT or RIGHT."""
 
     kind: str
     left: Source
     right: Source
     on: Expression | None = None
-    using: tuple[str, ...] | None = None
 
 
 Source: TypeAlias = GivenTable | DerivedTable | Join

@@ -122,7 +122,7 @@ class OurServer:
                 tuple(one if one is None or load is None else load(one) for one, load in zip(row, loads, strict=True))
                 for row in loaded.rows(found, used, 0)
             ]
-            self._rows[name] = KnownNames([source], None, 0), rows, slots
+            self._rows[name] = KnownNames([source]), rows, slots
         return self._rows[name]
 
 

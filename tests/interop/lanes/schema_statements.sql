@@ -133,7 +133,6 @@ SELECT TABLE_NAME FROM information_schema.TABLES WHERE (TABLE_SCHEMA, TABLE_NAME
 SELECT TABLE_NAME, LEAST(character_octet_length, 2147483647) FROM information_schema.columns WHERE table_name='la';;
 SELECT `TABLE_SCHEMA`, `TABLE_NAME`, `TABLE_TYPE` FROM `information_schema`.`TABLES` WHERE `TABLE_SCHEMA` LIKE 'r%' AND `TABLE_TYPE` LIKE '%' ORDER BY TABLE_TYPE, TABLE_SCHEMA;;
 SELECT a.table_name FROM information_schema.tables a RIGHT JOIN information_schema.columns b ON a.table_name = b.table_name AND a.table_schema = b.table_schema WHERE b.table_schema = 'r1' AND a.table_name IS NULL;;
-SELECT c.table_name, c.column_name, k.constraint_name FROM information_schema.columns c LEFT JOIN information_schema.key_column_usage k USING (table_schema, table_name, column_name) WHERE c.table_schema = 'r1' ORDER BY 1, c.ordinal_position;;
 SELECT character_set_name, default_collate_name FROM information_schema.character_sets WHERE maxlen > 3;;
 SELECT collation_name FROM information_schema.collations WHERE is_default = 'Yes' AND character_set_name = 'utf8mb4';;
 SELECT column_default IS NULL, column_default <=> NULL, column_default FROM information_schema.columns WHERE table_name='p';;
