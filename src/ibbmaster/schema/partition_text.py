@@ -70,7 +70,7 @@ class PartitionPart:
 def partition_text(written: str, engine: str) -> str:
     """PARTITION BY with what stands after it; as it was written where it is of a form that is not known."""
     try:
-        read = _Parser(written).whole()
+        read = _read(written)
     except _UnreadableError:
         return f" PARTITION BY {written}"
     text = f" PARTITION BY {_method_text(read.method)}"
@@ -88,7 +88,7 @@ def partition_text(written: str, engine: str) -> str:
 def partitions(written: str) -> Iterator[PartitionPart]:
     """The partitions, or the subpartitions where there are some; none where the text is of a form that is not known."""
     try:
-        read = _Parser(written).whole()
+        read = _read(written)
     except _UnreadableError:
         return
     count = min(read.method.count or 1, PARTITIONS_MAX)
@@ -127,118 +127,77 @@ def _definition_text(word: str, part: _Definition, engine: str) -> str:
     return f"{text} ENGINE = {engine}"
 
 
-class _Parser:
-    """Reads the words of a PARTITION BY clause."""
+def _read(written: str) -> _Partitioning:
+    found = list(tokens(written))
+    _expect(sum(token.is_sign("(") - token.is_sign(")") for token in found) == 0)
+    cursor = Cursor(found)
+    method = _method(cursor, "PARTITIONS")
+    sub_method = _method(cursor, "SUBPARTITIONS") if cursor.takes_words("SUBPARTITION", "BY") else None
+    definitions = _definitions(cursor, "PARTITION") if cursor.takes_sign("(") else []
+    _expect(cursor.is_at_end)
+    return _Partitioning(method, sub_method, definitions)
 
-    def __init__(self, written: str) -> None:
-        self._tokens = list(tokens(written))
-        self._index = 0
 
-    def whole(self) -> _Partitioning:
-        method = self._method("PARTITIONS")
-        sub_method = None
-        if self._accept("SUBPARTITION"):
-            self._expect("BY")
-            sub_method = self._method("SUBPARTITIONS")
-        definitions = self._definitions("PARTITION") if self._accept("(") else []
-        if self._index < len(self._tokens):
-            raise _UnreadableError
-        return _Partitioning(method, sub_method, definitions)
+def _expect(is_so: bool) -> None:
+    if not is_so:
+        raise _UnreadableError
 
-    def _peek(self) -> str:
-        return self._tokens[self._index].word if self._index < len(self._tokens) else ""
 
-    def _accept(self, word: str) -> bool:
-        found = self._peek() == word
-        self._index += found
-        return found
+def _method(cursor: Cursor, counted: str) -> _Method:
+    linear = "LINEAR " if cursor.takes_words("LINEAR") else ""
+    kind = cursor.take().word
+    _expect(kind in _KINDS)
+    has_columns = cursor.takes_words("COLUMNS")
+    _expect(cursor.peek().is_sign("("))
+    inner = cursor.bracketed()
+    if kind == "KEY" or has_columns:
+        expression = ",".join(quoted_name(token.text) for token in inner if not token.is_sign(","))
+    else:
+        expression = expression_text(written(inner))
+    is_counted = cursor.takes_words(counted) and cursor.peek().text.isdecimal()
+    return _Method(linear + kind, expression, has_columns, int(cursor.take().text) if is_counted else None)
 
-    def _expect(self, word: str) -> None:
-        if not self._accept(word):
-            raise _UnreadableError
 
-    def _take(self) -> Token:
-        if self._index >= len(self._tokens):
-            raise _UnreadableError
-        self._index += 1
-        return self._tokens[self._index - 1]
+def _definitions(cursor: Cursor, word: str) -> list[_Definition]:
+    found: list[_Definition] = []
+    while not found or not cursor.takes_sign(")"):
+        _expect(not found or cursor.takes_sign(","))
+        _expect(cursor.takes_words(word) and not cursor.is_at_end)
+        found.append(_definition(cursor, word))
+    return found
 
-    def _method(self, counted: str) -> _Method:
-        linear = "LINEAR " if self._accept("LINEAR") else ""
-        kind = next((kind for kind in _KINDS if self._accept(kind)), None)
-        if kind is None:
-            raise _UnreadableError
-        has_columns = self._accept("COLUMNS")
-        self._expect("(")
-        inner = self._balanced()
-        if kind == "KEY" or has_columns:
-            expression = ",".join(quoted_name(token.text) for token in inner if not token.is_sign(","))
+
+def _definition(cursor: Cursor, word: str) -> _Definition:
+    part = _Definition(cursor.take().text)
+    if cursor.takes_words("VALUES"):
+        part.values, part.description = _values(cursor)
+    elif cursor.takes_words("DEFAULT"):
+        part.values, part.description = " DEFAULT", "MAXVALUE"
+    while not (cursor.is_at_end or cursor.peek().is_sign(",") or cursor.peek().is_sign(")")):
+        if word == "PARTITION" and cursor.takes_sign("("):
+            part.subpartitions = _definitions(cursor, "SUBPARTITION")
+        elif cursor.takes_words("COMMENT"):
+            cursor.takes_sign("=")
+            part.comment = cursor.take().text
         else:
-            expression = expression_text(written(inner))
-        count = self._count() if self._accept(counted) else None
-        return _Method(linear + kind, expression, has_columns, count)
+            _expect(cursor.takes_words("STORAGE") or cursor.peek().is_word("ENGINE"))
+            cursor.takes_words("ENGINE")
+            cursor.takes_sign("=")
+            cursor.take()
+    return part
 
-    def _count(self) -> int | None:
-        found = self._tokens[self._index : self._index + 1]
-        if not found or not found[0].text.isdecimal():
-            return None
-        return int(self._take().text)
 
-    def _balanced(self) -> list[Token]:
-        """The tokens up to the bracket that ends the one just read."""
-        found: list[Token] = []
-        depth = 1
-        while True:
-            token = self._take()
-            depth += token.is_sign("(") - token.is_sign(")")
-            if not depth:
-                return found
-            found.append(token)
-
-    def _definitions(self, word: str) -> list[_Definition]:
-        found = []
-        while True:
-            self._expect(word)
-            found.append(self._definition(word))
-            if self._accept(")"):
-                return found
-            self._expect(",")
-
-    def _definition(self, word: str) -> _Definition:
-        part = _Definition(self._take().text)
-        if self._accept("VALUES"):
-            self._values(part)
-        elif self._accept("DEFAULT"):
-            part.values, part.description = " DEFAULT", "MAXVALUE"
-        while self._peek() not in (",", ")", ""):
-            if self._accept("(") and word == "PARTITION":
-                part.subpartitions = self._definitions("SUBPARTITION")
-            elif self._accept("COMMENT"):
-                self._accept("=")
-                part.comment = self._take().text
-            elif self._accept("STORAGE") or self._accept("ENGINE"):
-                self._accept("ENGINE")
-                self._accept("=")
-                self._take()
-            else:
-                raise _UnreadableError
-        return part
-
-    def _values(self, part: _Definition) -> None:
-        if self._accept("LESS"):
-            self._expect("THAN")
-            if self._accept("MAXVALUE"):
-                part.values, part.description = " VALUES LESS THAN MAXVALUE", "MAXVALUE"
-                return
-            self._expect("(")
-            part.description = _listed(self._balanced())
-            is_last = part.description == "MAXVALUE"
-            part.values = " VALUES LESS THAN " + ("MAXVALUE" if is_last else f"({part.description})")
-            return
-        self._expect("IN")
-        self._expect("(")
-        part.description = _listed(self._balanced())
-        part.values = f" VALUES IN ({part.description})"
+def _values(cursor: Cursor) -> tuple[str, str]:
+    """What is printed after the name, and the description."""
+    is_list = cursor.takes_words("IN")
+    _expect(is_list or cursor.takes_words("LESS", "THAN"))
+    if not is_list and cursor.takes_words("MAXVALUE"):
+        return " VALUES LESS THAN MAXVALUE", "MAXVALUE"
+    _expect(cursor.peek().is_sign("("))
+    values = _listed(cursor.bracketed())
+    if is_list:
+        return f" VALUES IN ({values})", values
+    return " VALUES LESS THAN " + ("MAXVALUE" if values == "MAXVALUE" else f"({values})"), values
 
 
 def _listed(tokens: list[Token]) -> str:
