@@ -1,5 +1,8 @@
 """Queries of tables that every server has: rows, columns, codes, and what bounds them."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from ibbmaster.dialogue.log_tables import TableQuery
@@ -51,71 +54,8 @@ def ask():
     return ask
 
 
-ANSWERS = {
-    "SELECT * FROM t": (["TABLE_SCHEMA", "Name", "Size"], ROWS),
-    "SELECT size, Name n FROM t WHERE size ORDER BY name": (["size", "n"], [(10, "a"), (2, "b"), (2, "B")]),
-    "SELECT name FROM t WHERE name = 'B ' ORDER BY size, 1": (["name"], [("b",), ("B",)]),
-    "SELECT name FROM t WHERE table_schema = 'D'": (["name"], [("c",)]),
-    "SELECT name FROM t WHERE name LIKE 'B' LIMIT 1 OFFSET 1": (["name"], [("B",)]),
-    "SELECT name FROM t WHERE size = '10'": (["name"], [("a",)]),
-    "SELECT size + 1 s FROM t ORDER BY s LIMIT 2 OFFSET 1": (["s"], [(3,), (3,)]),
-    "SELECT DISTINCT size FROM t": (["size"], [(2,), (10,), (None,)]),
-    "SELECT COUNT(*), COUNT(1) FROM t WHERE size = 2": (["COUNT(*)", "COUNT(1)"], [(2, 2)]),
-    "SELECT upper(name) FROM t LIMIT 1": (["upper(name)"], [("B",)]),
-    "SELECT (SELECT COUNT(*) FROM t)": (["(SELECT COUNT(*) FROM t)"], [(4,)]),
-    "SELECT 1 FROM (SELECT 1) x": (["1"], [(1,)]),
-    "SELECT size, COUNT(*) c FROM t GROUP BY size HAVING c > 1": (["size", "c"], [(2, 2)]),
-    "SELECT a.name, b.name FROM t a JOIN u b ON a.size = b.size ORDER BY 1 DESC": (
-        ["name", "name"],
-        [("b", "b"), ("B", "b")],
-    ),
-    "(SELECT name FROM t) ORDER BY name, size DESC LIMIT 1": (["name"], [("a",)]),
-    "SELECT IF(size > 2, 'large', 'small') x FROM t WHERE name = 'a'": (["x"], [("large",)]),
-    "SELECT name FROM t WHERE name IN (SELECT name FROM u) AND EXISTS (SELECT 1 FROM u)": (["name"], [("b",), ("B",)]),
-    "SELECT CASE WHEN size IS NULL THEN 0 ELSE size END FROM t WHERE table_schema = 'D'": (
-        ["CASE WHEN size IS NULL THEN 0 ELSE size END"],
-        [(0,)],
-    ),
-    "SELECT name FROM t WHERE (name, size) IN (SELECT name, size FROM u)": (["name"], [("b",), ("B",)]),
-    "SELECT name FROM t WHERE LOCATE(name, 'xA') = 2": (["name"], [("a",)]),
-    "SELECT CHARSET(name), COLLATION(table_schema) FROM t LIMIT 1": (
-        ["CHARSET(name)", "COLLATION(table_schema)"],
-        [("utf8mb3", "utf8mb3_general_ci")],
-    ),
-    "SELECT table_schema, MAX(size) FROM t WHERE table_schema COLLATE utf8_general_ci = 'd' GROUP BY table_schema": (
-        ["table_schema", "MAX(size)"],
-        [("D", None), ("d", 10)],
-    ),
-    "SELECT a.name, b.name FROM t a LEFT JOIN t b ON a.size = b.size AND b.name = 'a' WHERE a.table_schema = 'd'": (
-        ["name", "name"],
-        [("b", None), ("a", "a"), ("B", None)],
-    ),
-    "SELECT a.name FROM t a LEFT JOIN t b ON a.size = b.size WHERE b.name = CONCAT('A', '')": (["name"], [("a",)]),
-    "SELECT name FROM t WHERE name = 'a' OR name = 'c' AND table_schema = 'D'": (["name"], [("a",), ("c",)]),
-    "SELECT name FROM t WHERE name = 'a' AND name = 'c'": (["name"], []),
-    "SELECT name, COUNT(*) FROM t GROUP BY size ORDER BY size DESC LIMIT 1": (["name", "COUNT(*)"], [("a", 1)]),
-    "SELECT name FROM t WHERE name = 'ü\\'' OR name = CONCAT('a', '')": (["name"], [("a",)]),
-}
-REFUSED = {
-    "SELECT a FROM other": 1146,
-    "SELECT nothing FROM other": 1146,  # what is missing is told before anything else
-    "SELECT 1 FROM t, other": 1146,
-    "SELECT 1 FROM (SELECT 1 FROM other) x": 1146,
-    "SELECT nothing FROM t": 1054,
-    "SELECT name FROM t WHERE upper(nothing) = 1": 1054,
-    "SELECT name FROM t ORDER BY 3": 1054,
-    "SELECT name FROM t ORDER BY nothing": 1054,
-    "SELECT name FROM t, u": 1052,
-    "SELECT nothing(name) FROM t": 1305,
-    "SELECT concat() FROM t": 1582,
-    "SELECT name FROM t WHERE COUNT(*) = 1": 1111,
-    "SELECT name FROM t UNION SELECT 1": 1235,
-    "(SELECT name FROM t LIMIT 2) ORDER BY 1": 1235,
-    "SELECT (SELECT COUNT(*) FROM t b WHERE a.name = 'a') FROM t a": 1235,
-    "SELECT (SELECT name, size FROM t) FROM t": 1241,
-    "SELECT name FROM t UNION SELECT name FROM t INTERSECT SELECT name FROM u": 1235,
-    "SELECT (name, size) IN (SELECT name FROM u) FROM t": 1241,
-}
+CASES = json.loads(Path(__file__).with_suffix(".json").read_text())
+ANSWERS, REFUSED = CASES["answers"], CASES["refused"]
 
 
 @pytest.mark.parametrize(("sql", "expected"), ANSWERS.items(), ids=list(ANSWERS))
