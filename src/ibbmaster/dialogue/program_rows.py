@@ -88,12 +88,12 @@ def parameter_rows(programs: Iterable[StoredProgram]) -> Iterable[RowValues]:
 
 
 def event_rows(programs: Iterable[StoredProgram]) -> Iterator[RowValues]:
-    """The rows of EVENTS; of one that was altered, time zone and sql_mode may be others."""
+    """The rows of EVENTS; of one that was altered, what its session had set may be another."""
     for program in programs:
         if program.kind == EVENT:
             known: dict[str, Value] = {"time_zone": program.time_zone}
             if program.is_altered:
-                known = {"time_zone": None, "sql_mode": None}
+                known = dict.fromkeys(("time_zone", "sql_mode", "character_set_client", "collation_connection"))
             yield _row("EVENTS", program, event_body="SQL", **known)
 
 

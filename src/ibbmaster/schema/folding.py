@@ -40,6 +40,7 @@ from ibbmaster.schema.name_case import CaseFinder, NameCase, ambiguous
 from ibbmaster.schema.session import SchemaSession
 from ibbmaster.sqltext.cursor import PlacedCursor
 from ibbmaster.sqltext.quoting import quoted_name
+from ibbmaster.sqltext.sql_mode import ANSI_QUOTES
 from ibbmaster.sqltext.table_name import TableName
 
 GIVE_SCHEMA = "give its CREATE TABLE with --schema"
@@ -558,7 +559,9 @@ def _moved(trigger: StoredProgram, table: str) -> StoredProgram:
         cursor.take()
     start = cursor.start
     cursor.table("")
-    return replace(trigger, table=table, text=f"{trigger.text[:start]}{quoted_name(table)}{trigger.text[cursor.end :]}")
+    has_quotes = trigger.sql_mode & ANSI_QUOTES
+    shown = '"' + table.replace('"', '""') + '"' if has_quotes else quoted_name(table)
+    return replace(trigger, table=table, text=f"{trigger.text[:start]}{shown}{trigger.text[cursor.end :]}")
 
 
 def _names_made(statement: DdlStatement) -> Iterator[TableName]:
