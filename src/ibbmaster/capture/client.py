@@ -85,9 +85,8 @@ def oldest_position(primary: PrimaryAddress) -> GtidPosition:
     The head of that file says it, for whose dump the right to replicate is enough. A primary with an engine binlog
     sends no files: it is asked for its first group.
 
-    Raises:
-        EventError: what the primary sends are no events.
-        SourceError: it cannot be reached, refuses, or has purged its first groups and sends no file.
+    Raises EventError: what the primary sends are no events; SourceError: it cannot be reached, refuses, or has purged
+    its first groups and sends no file.
     """
     try:
         with connected(primary) as connection:
@@ -130,9 +129,8 @@ def _from_first(connection: pymysql.Connection[Any], primary: PrimaryAddress) ->
 def groups_between(primary: PrimaryAddress, start: GtidPosition, end: GtidPosition) -> Iterator[EventGroup]:
     """The groups after one position, up to another; the body of each is read with it.
 
-    Raises:
-        EventError: what the primary sends are no events.
-        SourceError: it cannot be reached, refuses, has purged what comes next, or breaks off.
+    Raises EventError: what the primary sends are no events; SourceError: it cannot be reached, refuses, has purged what
+    comes next, or breaks off.
     """
     if str(start) == str(end) or not len(end):
         return

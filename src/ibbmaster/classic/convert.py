@@ -58,11 +58,7 @@ class GroupConverter:
 
     def take(self, window: EventWindow, known: Iterable[Gtid]) -> tuple[Gtid, ...]:
         """Convert the groups at the beginning of a window, of pairs that are known; returns the last GTID of each.
-
-        Only groups that are newer than all of their domain are taken.
-
-        Raises StoreError: the log cannot be written.
-        """
+        Only groups that are newer than all of their domain are taken. Raises StoreError: the log cannot be written."""
         if self._to_skip:
             self._to_skip -= 1
             return ()
@@ -203,11 +199,8 @@ def _left(
     take: Callable[[EventWindow, Overlap], tuple[Gtid, ...]],
     counts: _Counts,
 ) -> Iterator[EventGroup]:
-    """The groups that the log does not have. None comes before it is known that they continue it.
-
-    They are read once. Only where another domain was still compared when the first of them came, the files from there
-    on are read again.
-    """
+    """The groups that the log does not have. None comes before it is known that they continue it. They are read once.
+    Only where another domain was still compared when the first of them came, the files from there on are read again."""
     overlap = Overlap(log.logged, log.state, source.initial_state, source.place)
     early: int | None = None  # the file of a group that came before all domains were compared
 

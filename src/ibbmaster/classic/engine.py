@@ -82,9 +82,8 @@ class ClassicBinlog(FileEngine):
     A GTID position is found by what the GTID_LIST at the head of each file says; inside the
     file the reader skips what the replica has.
 
-    Raises:
-        ClassicFormatError: when heads are needed: a file does not begin as a traditional binlog, or is encrypted.
-        StoreError: the files do not belong together, or one is missing.
+    Raises ClassicFormatError: when heads are needed: a file does not begin as a traditional binlog, or is encrypted;
+    StoreError: the files do not belong together, or one is missing.
     """
 
     def __init__(self, paths: Iterable[Path], *, reads_heads_at_once: bool = True) -> None:
@@ -133,9 +132,7 @@ class ClassicBinlog(FileEngine):
 
     def _read_tail(self, *, only_cached: bool) -> _Tail:
         """The end of what is there now.
-
-        Raises BlockingIOError: with `only_cached`, something is to be read, or another thread is reading.
-        """
+        Raises BlockingIOError: with `only_cached`, something is to be read, or another thread is reading."""
         if not self._lock.acquire(blocking=not only_cached):
             raise BlockingIOError("the end of the log is being read")
         try:
@@ -258,9 +255,7 @@ class ClassicBinlog(FileEngine):
     @classmethod
     def of_range(cls, log_range: ClassicRange) -> ClassicBinlog:
         """A log of the one file that a range is in; its directory, which may have ten thousand, is not listed.
-
-        Raises PositionPurgedError: it is not there any more.
-        """
+        Raises PositionPurgedError: it is not there any more."""
         path = place(log_range.path)
         try:
             return cls([path])
@@ -297,9 +292,7 @@ class ClassicBinlog(FileEngine):
 
     def whole_window(self, log_range: LogRange, memory: memoryview) -> BlockWindow | None:
         """A window on the file of a range, read into memory; None if the range is not all of it, or it is not small.
-
-        Raises StoreError: the file cannot be read.
-        """
+        Raises StoreError: the file cannot be read."""
         if isinstance(log_range, ClassicRange):
             self._series.number_as(log_range.file_name, log_range.file_no)
         file = self._series.file(log_range.file_no)

@@ -38,9 +38,8 @@ class FollowedFiles(LogObserver[ClassicFile]):
     Attributes:
         takes_more: whether a directory or an index is asked what is there; files that were named are all.
 
-    Raises:
-        ClassicFormatError: when heads are needed: a file does not begin as a traditional binlog, or is encrypted.
-        StoreError: the files do not belong together, or one is missing.
+    Raises ClassicFormatError: when heads are needed: a file does not begin as a traditional binlog, or is encrypted;
+    StoreError: the files do not belong together, or one is missing.
     """
 
     def __init__(self, paths: Iterable[Path], *, reads_heads_at_once: bool = True) -> None:
@@ -90,9 +89,7 @@ class FollowedFiles(LogObserver[ClassicFile]):
 
     def number_as(self, name: str, file_no: int) -> None:
         """Number the files so that the one of this name has that number, as it has for another process.
-
-        Raises PositionPurgedError: there is none of that name.
-        """
+        Raises PositionPurgedError: there is none of that name."""
         at = self.picture.file(file_no)
         if at is not None and at.name == name:
             return
@@ -265,11 +262,7 @@ def _head_of(file: ClassicFile, *, is_asked: bool) -> FileHead | None:
 @contextlib.contextmanager
 def told_if_purged(file: ClassicFile) -> Iterator[None]:
     """A file that is missing where others are was purged.
-
-    Raises:
-        PositionPurgedError: it is.
-        StoreError: it cannot be opened, or its directory is gone.
-    """
+    Raises PositionPurgedError: it is; StoreError: it cannot be opened, or its directory is gone."""
     try:
         yield
     except MissingFileError:

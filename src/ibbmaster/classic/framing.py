@@ -101,9 +101,7 @@ class FileFraming:
 
     def advance(self, size: int, skips: Any = ALL) -> bool:
         """Frame from `size` bytes, or more if the group that begins here is longer; whether it is too long for that.
-
-        Raises ClassicFormatError: packed data are damaged.
-        """
+        Raises ClassicFormatError: packed data are damaged."""
         before, state = self.place, self.state
         while True:
             found = self._groups.read_into(self.offset, memoryview(self._window)[:size])
@@ -121,12 +119,8 @@ class FileFraming:
             size = WINDOW_BYTES
 
     def skip(self, skips: Any = ALL) -> None:
-        """Skip the groups in a window, or one that is longer; stay if they are not whole, or damaged.
-
-        At first it looks at few: those that are skipped may end here.
-
-        Raises ClassicFormatError: packed data are damaged.
-        """
+        """Skip the groups in a window, or one that is longer; stay if they are not whole, or damaged. At first it looks
+        at few: those that are skipped may end here. Raises ClassicFormatError: packed data are damaged."""
         if self.advance(SKIPPED_BYTES[0], skips):
             self.skip_group(skips)
             return
@@ -152,9 +146,7 @@ class FileFraming:
 
 def skip_groups(groups: ClassicGroups, kernels: Kernels) -> None:
     """Skip the groups that follow in the same file, up to the first that a kernel leaves to the reference.
-
-    Raises ClassicFormatError: packed data are damaged.
-    """
+    Raises ClassicFormatError: packed data are damaged."""
     window, nothing = np.empty(WINDOW_BYTES, dtype=np.uint8), np.zeros(0, dtype=np.uint8)
     pairs, none = np.zeros((PAIRS_MAX, PAIR_COLUMNS), dtype=np.int64), np.zeros((0, 3), dtype=np.int64)
     table, prefix = np.zeros((0, 3), dtype=np.int32), np.zeros(8, dtype=np.uint8)

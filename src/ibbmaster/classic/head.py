@@ -69,9 +69,7 @@ def begun_head(file: ClassicFile) -> FileHead | None:
 
 def read_head(window: BlockWindow) -> FileHead:
     """Read magic, FORMAT_DESCRIPTION and GTID_LIST; stops before anything else.
-
-    Raises ClassicFormatError: the file does not begin as a traditional binlog of MariaDB, or it is encrypted.
-    """
+    Raises ClassicFormatError: the file does not begin as a traditional binlog of MariaDB, or it is encrypted."""
     try:
         return _read_head(window)
     except Truncated:

@@ -53,9 +53,7 @@ class Packing:
 
     def unpack(self, unpacker: Unpacker, data: Buffer, size: int) -> bytes:
         """At most `size` bytes more of a stream.
-
-        Raises PackedDataError: the data is damaged, or asks for more memory than there is.
-        """
+        Raises PackedDataError: the data is damaged, or asks for more memory than there is."""
         try:
             return unpacker.decompress(data, size)
         except self.errors() as error:

@@ -80,9 +80,7 @@ class ClassicGroups:
 
     def read_into(self, offset: int, target: memoryview) -> int:
         """Fill `target` from the file, to its end at most; returns how many bytes that were.
-
-        Raises ClassicFormatError: a packed file is damaged or cut short.
-        """
+        Raises ClassicFormatError: a packed file is damaged or cut short."""
         return self._file.window.source.read_into(offset, target)
 
     @contextlib.contextmanager
@@ -125,9 +123,7 @@ class ClassicGroups:
     @contextlib.contextmanager
     def group_at(self, position: LogPosition) -> Iterator[EventGroup]:
         """The group at a position of the same file, by a reader of its own.
-
-        Raises ClassicFormatError: it is damaged.
-        """
+        Raises ClassicFormatError: it is damaged."""
         with contextlib.closing(ClassicFileReader(self._file.file)) as reader:
             reader.window.go_to(position.offset)
             group = next(reader.groups(), None)

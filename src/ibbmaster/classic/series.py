@@ -68,9 +68,7 @@ class ClassicSource:
 
         After each read `stands` is asked whether that was of the file; where it was not, nothing is there.
 
-        Raises:
-            StoreError: the file cannot be opened.
-            ExtraMissingError: what unpacks it is not installed.
+        Raises StoreError: the file cannot be opened; ExtraMissingError: what unpacks it is not installed.
         """
         self._file = file
         self._packing = file.packing
@@ -106,11 +104,7 @@ class ClassicSource:
 
     def read(self, offset: int, size: int) -> bytes:
         """Between 1 and `size` bytes from an offset on; none at the end of the file.
-
-        Raises:
-            ClassicFormatError: a packed file is damaged or cut short.
-            StoreError: the file cannot be read.
-        """
+        Raises ClassicFormatError: a packed file is damaged or cut short; StoreError: the file cannot be read."""
         if self.only_cached:
             target = bytearray(size)
             return bytes(target[: self._fill_at_once(offset, memoryview(target))])
@@ -127,9 +121,7 @@ class ClassicSource:
 
     def read_into(self, offset: int, target: memoryview) -> int:
         """Fill `target` with the bytes from an offset on, to the end of the file at most; returns how many they are.
-
-        Raises ClassicFormatError: a packed file is damaged or cut short.
-        """
+        Raises ClassicFormatError: a packed file is damaged or cut short."""
         if self.only_cached:
             return self._fill_at_once(offset, target)
         if self._unpacker is None:
@@ -224,11 +216,7 @@ class ClassicSource:
 
 def read_whole(file: ClassicFile, target: memoryview) -> int | None:
     """The bytes of a small file, read at once into `target`; returns how many there are.
-
-    None if they do not fit, or have to be fetched or unpacked.
-
-    Raises StoreError: the file cannot be read.
-    """
+    None if they do not fit, or have to be fetched or unpacked. Raises StoreError: the file cannot be read."""
     if file.size_bytes >= len(target) or file.packing is not None or isinstance(file.path, ObjectPath):
         return None
     try:
@@ -248,10 +236,8 @@ def find_series(paths: Iterable[Path]) -> tuple[ClassicFile, ...]:
     A path is a binlog file, an index file (`*.index`, with one file name a line), or a
     directory that holds the files of one binlog.
 
-    Raises:
-        MissingFileError: a path, or a file that an index names, is not there.
-        StoreError: a directory holds no binlog or more than one, a file is named twice, or
-            the order cannot be determined from the names.
+    Raises MissingFileError: a path, or a file that an index names, is not there; StoreError: a directory holds no
+    binlog or more than one, a file is named twice, or the order cannot be determined from the names.
     """
     files: list[ClassicFile] = []
     for path in paths:

@@ -106,12 +106,8 @@ class ClassicWriter:
     # Files --------------------------------------------------------------------------------------
 
     def begin_file(self, *, is_start: bool = False, **header: int) -> None:
-        """Begin the next file; `header` has `server_id` and `timestamp` of what is in its head.
-
-        `is_start`: a start of the server begins it, at which replicas drop temporary tables.
-
-        Raises StoreError: it cannot be written.
-        """
+        """Begin the next file; `header` has `server_id` and `timestamp` of what is in its head. `is_start`: a start of
+        the server begins it, at which replicas drop temporary tables. Raises StoreError: it cannot be written."""
         assert not self.is_open
         name = self._name(len(self.names))
         described = describe_format(
@@ -179,9 +175,8 @@ class ClassicWriter:
 
         Fragments of row events that a server of this profile does not know are put together.
 
-        Raises:
-            EventError: the bytes do not divide into events, or a server of this profile does not know one.
-            StoreError: it cannot be written.
+        Raises EventError: the bytes do not divide into events, or a server of this profile does not know one;
+        StoreError: it cannot be written.
         """
         self._group = _GroupEnd(GroupBoundary(gtid_event[GTID_FLAGS_OFFSET]))
         pieces: list[Buffer] = [gtid_event]
@@ -203,9 +198,7 @@ class ClassicWriter:
 
     def place(self, kernels: Kernels, data: Any, groups: Any, first: int, file_max: int) -> int:
         """Write collected groups from row `first` on; returns the first that is left, to be written by itself.
-
-        None is written after the one with which the file has `file_max` bytes.
-        """
+        None is written after the one with which the file has `file_max` bytes."""
         if self._out is None:
             import numpy as np
 

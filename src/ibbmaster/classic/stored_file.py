@@ -62,9 +62,7 @@ class StoredFileReader(ClassicFileReader):
         stands: Callable[[bool], bool] = lambda only_cached: True,
     ) -> None:
         """Begin at an offset; where it is not known to be `is_between_groups`, an event may begin there or not.
-
-        `only_cached` is as `ClassicFileReader` has it, `stands` as `ClassicSource`.
-        """
+        `only_cached` is as `ClassicFileReader` has it, `stands` as `ClassicSource`."""
         super().__init__(file, is_stored=True, only_cached=only_cached, stands=stands)
         self._first_offset = FIRST_EVENT_OFFSET + len(self.head.format_description)
         self._offset = offset if offset > FIRST_EVENT_OFFSET else self._first_offset
@@ -100,11 +98,7 @@ class StoredFileReader(ClassicFileReader):
 
     def items(self) -> Iterator[EventGroup | None]:
         """Every group and every other event; None whenever nothing more is there: then go on, or not.
-
-        Raises:
-            ClassicFormatError: the file is damaged.
-            MissingEventError: no event begins at the first offset.
-        """
+        Raises ClassicFormatError: the file is damaged; MissingEventError: no event begins at the first offset."""
         window = self.window
         window.go_to(self._offset)
         yield self._item(self.head.format_description, FIRST_EVENT_OFFSET)
@@ -212,11 +206,7 @@ class StoredFileReader(ClassicFileReader):
 
     def _expect_event(self) -> None:
         """Whether an event begins at the first offset, which a client has named.
-
-        Raises:
-            MissingEventError: none does.
-            Truncated: it has not come whole yet.
-        """
+        Raises MissingEventError: none does; Truncated: it has not come whole yet."""
         window, offset = self.window, self._offset
         name = self.file.name
         try:
@@ -257,12 +247,8 @@ class StoredFileReader(ClassicFileReader):
         return at == offset
 
     def _group_end(self, group_at: int, behind_gtid: int, roles: bytes) -> int:
-        """Where a group ends that is long, and not read yet; of a packed file how far it was read.
-
-        Continues where it found the end of the file before.
-
-        Raises Truncated: not all of it is there, and the file is in use.
-        """
+        """Where a group ends that is long, and not read yet; of a packed file how far it was read. Continues where it
+        found the end of the file before. Raises Truncated: not all of it is there, and the file is in use."""
         window, source = self.window, self.window.source
         if source.is_packed:
             if window.is_in_use and group_at >= self._find_complete_end():
@@ -328,8 +314,6 @@ class StoredFileState(NamedTuple):
 
 def file_state(file: ClassicFile) -> StoredFileState:
     """Look at the head and the end of a file.
-
-    Raises ClassicFormatError: the file does not begin as a traditional binlog of MariaDB, or it is encrypted.
-    """
+    Raises ClassicFormatError: the file does not begin as a traditional binlog of MariaDB, or it is encrypted."""
     with contextlib.closing(StoredFileReader(file)) as reader:
         return StoredFileState(file, reader.head, reader.is_marked_in_use, reader.end_type())

@@ -97,9 +97,7 @@ class StoredGroups(ClassicGroups):
 
     def _has_to_wait(self) -> bool:
         """Whether what went wrong is no damage: another process begins the file again, or it was gone for a moment.
-
-        Raises LogResetError: the files are others.
-        """
+        Raises LogResetError: the files are others."""
         self._series.look()
         self.check_log()
         return self._was_gone or self._series.waits(self.position.file_no, self._life)

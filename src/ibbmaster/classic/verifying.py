@@ -47,9 +47,7 @@ class CheckedGroups(NamedTuple):
 
 class GroupChecks:
     """Takes groups of one traditional file in which all is right. `ClassicFileReader` reads the others.
-
-    `helper` reads ahead. Close it.
-    """
+    `helper` reads ahead. Close it."""
 
     def __init__(self, kernels: Kernels, helper: Executor | None) -> None:
         self._kernels = kernels
@@ -114,9 +112,7 @@ class GroupChecks:
 
     def _check_long(self, window: EventWindow, offset: int) -> tuple[int, CheckedGroups] | None:
         """Where the group that begins in the block ends, read block by block, and what it is.
-
-        None if it is for the reference, or the file has no more of it.
-        """
+        None if it is for the reference, or the file has no more of it."""
         here, state, group = self._numbers, numbers(Field.SIZE), numbers(LongGroup.SIZE)
         pairs, head = self._pairs, self._head
         while True:

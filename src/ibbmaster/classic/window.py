@@ -76,12 +76,8 @@ class BlockWindow:
         return self.block[self.position + 4]
 
     def peek_size(self) -> int:
-        """The size of the next event as its header states it.
-
-        Raises:
-            ClassicFormatError: no event can have that size.
-            Truncated: there is nothing but zeros in a file that was not closed.
-        """
+        """The size of the next event as its header states it. Raises ClassicFormatError: no event can have that size;
+        Truncated: there is nothing but zeros in a file that was not closed."""
         self.require(EVENT_HEADER_SIZE)
         _, event_type, _, size, _, _ = HEADER.unpack_from(self.block, self.position)
         if EVENT_HEADER_SIZE + self.checksum_size <= size <= EVENT_SIZE_MAX:
@@ -93,11 +89,7 @@ class BlockWindow:
 
     def read_event(self, size_max: int, *, is_stored: bool = False) -> tuple[int, bytes]:
         """Type and bytes of the next event, verified, as an engine binlog would have it; or as it is stored.
-
-        Raises:
-            ClassicFormatError: it is damaged, or larger than `size_max`.
-            Truncated: the file ends inside it.
-        """
+        Raises ClassicFormatError: it is damaged, or larger than `size_max`; Truncated: the file ends inside it."""
         block, position = self.block, self.position
         if len(block) - position >= EVENT_HEADER_SIZE:
             _, event_type, _, size, log_pos, _ = HEADER.unpack_from(block, position)
@@ -126,9 +118,7 @@ class BlockWindow:
 
     def check_log_pos(self, log_pos: int, size: int) -> None:
         """Compare where the next event ends with where it says it does; 0 says nothing.
-
-        Raises ClassicFormatError: they differ.
-        """
+        Raises ClassicFormatError: they differ."""
         end = self.offset + size & 0xFFFFFFFF  # the field has 32 bits, a file may be longer
         if log_pos and log_pos != end:
             raise self.error(self.offset, f"this event ends at offset {end}, but says {log_pos}")
@@ -158,9 +148,7 @@ class BlockWindow:
 
 class EventWindow(BlockWindow):
     """The same, of a file that is read block by block.
-
-    A block is not changed while there are views of it, so these stay good.
-    """
+    A block is not changed while there are views of it, so these stay good."""
 
     def __init__(
         self,

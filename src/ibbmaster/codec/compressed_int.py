@@ -21,8 +21,7 @@ def encode(value: int) -> bytes:
 def decode(data: Buffer, offset: int) -> tuple[int, int]:
     """The number at `offset`, and the offset after it.
 
-    Raises:
-        ValueError: the number runs over the end of `data`, or needs more than 64 bits.
+    Raises ValueError: the number runs over the end of `data`, or needs more than 64 bits.
 
     Source: MariaDB 12.3, compr_int.h, compr_int_read().
     """

@@ -23,10 +23,7 @@ def encode_int(value: int) -> bytes:
 
 def decode_int(data: Buffer, offset: int) -> tuple[int, int]:
     """The number at `offset`, and the offset after it.
-
-    Raises:
-        ValueError: the number runs over the end of `data`, or its first byte starts none.
-    """
+    Raises ValueError: the number runs over the end of `data`, or its first byte starts none."""
     if offset >= len(data):
         raise ValueError("a length-encoded integer starts at the end of the data")
     first = data[offset]
@@ -48,10 +45,7 @@ def encode_bytes(value: bytes) -> bytes:
 
 def decode_bytes(data: Buffer, offset: int) -> tuple[bytes, int]:
     """A copy of the string at `offset`, and the offset after it.
-
-    Raises:
-        ValueError: the length or the string runs over the end of `data`.
-    """
+    Raises ValueError: the length or the string runs over the end of `data`."""
     size, start = decode_int(data, offset)
     end = start + size
     if end > len(data):

@@ -19,9 +19,7 @@ class ReadDisk(Protocol):
 
     def list(self) -> Sequence[str]:
         """Names of the regular files, in no order; links and other things are left out.
-
-        It may be the same object as before, which then has the same names.
-        """
+        It may be the same object as before, which then has the same names."""
 
     def size(self, name: str) -> int: ...
 
@@ -30,11 +28,7 @@ class ReadDisk(Protocol):
 
     def read(self, name: str, offset: int, size: int) -> bytes:
         """Up to `size` bytes; fewer only at the end of the file.
-
-        Raises:
-            MissingFileError: there is no such file.
-            StoreError: it cannot be read.
-        """
+        Raises MissingFileError: there is no such file; StoreError: it cannot be read."""
 
     def read_into(self, name: str, offset: int, target: memoryview, *, only_cached: bool = False) -> int | None:
         """Fill `target` as `read` does; returns the bytes read. With `only_cached`, None if that would have to wait."""
@@ -44,9 +38,7 @@ class ReadDisk(Protocol):
 
     def open(self, name: str) -> int | None:
         """A descriptor to read a file with, for the caller to close; None if what it gives is not what `read` gives.
-
-        What is read there may end earlier than with `read`, with zeros or at the end of the file.
-        """
+        What is read there may end earlier than with `read`, with zeros or at the end of the file."""
 
     def close(self) -> None:
         """Release what is held open; what is asked for later opens it again. A lock ends with it."""
@@ -84,17 +76,12 @@ class SharedDisk(ReadDisk, Protocol):
 
 
 class Disk(ReadDisk, Protocol):
-    """One directory.
-
-    What was written or truncated is durable after `sync(name)`, what was created or removed after `sync_dir()`. Calls
-    that need room raise DiskFullError and may be made again, but a `sync` that fails is final.
-    """
+    """One directory. What was written or truncated is durable after `sync(name)`, what was created or removed after
+    `sync_dir()`. Calls that need room raise DiskFullError and may be made again, but a `sync` that fails is final."""
 
     def lock(self) -> None:
         """Have the directory for this process alone, until `close` or the end of the process.
-
-        Raises BusyError: another process has it.
-        """
+        Raises BusyError: another process has it."""
 
     def create(self, name: str) -> None:
         """Make an empty file, which must not be there yet."""
@@ -119,9 +106,7 @@ class Disk(ReadDisk, Protocol):
 @contextmanager
 def owning(disk: Disk) -> Iterator[None]:
     """Lock a directory to open the log in it; the lock is released at once if that fails.
-
-    Raises BusyError: another process has it.
-    """
+    Raises BusyError: another process has it."""
     disk.lock()
     try:
         yield

@@ -31,9 +31,7 @@ SECOND_NS = 10**9
 
 class _Listing(NamedTuple):
     """The names in a directory, whose `stamp` was first seen at `seen_at` on the monotonic clock.
-
-    While `is_unchanging` the names are those of that stamp, whatever the clock of the file system.
-    """
+    While `is_unchanging` the names are those of that stamp, whatever the clock of the file system."""
 
     stamp: tuple[int, int, int]
     seen_at: float
@@ -358,9 +356,7 @@ def fill(descriptor: int, offset: int, target: memoryview, *, only_cached: bool 
 
 def expect(descriptor: int, offset: int, size: int) -> None:
     """Let the system begin to read a part of a file, unless its first byte is in memory: then so is the rest.
-
-    An error is ignored: reading meets it again, and reports it.
-    """
+    An error is ignored: reading meets it again, and reports it."""
     with contextlib.suppress(OSError):
         if fill(descriptor, offset, memoryview(bytearray(1)), only_cached=True) is None:
             for at in range(offset, offset + size, REQUEST_BYTES):

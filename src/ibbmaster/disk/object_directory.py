@@ -130,9 +130,7 @@ class ObjectDirectory:
 
     def read_some(self, name: str, offset: int, size: int) -> bytes:
         """As `read`, but perhaps less, and only then nothing when the object ends there.
-
-        Where nothing was read just before, it is what one request of the smallest size gives.
-        """
+        Where nothing was read just before, it is what one request of the smallest size gives."""
         return self._read(name, offset, size, is_greedy=False)
 
     def read_into(self, name: str, offset: int, target: memoryview, *, only_cached: bool = False) -> int | None:

@@ -94,9 +94,7 @@ class ObjectClient:
 
     def list(self) -> tuple[list[StoredObject], list[str]]:
         """The objects, and the directories below this one, in no order.
-
-        Raises StoreError: the store cannot be reached, or refuses.
-        """
+        Raises StoreError: the store cannot be reached, or refuses."""
         with self._errors(""):
             answer = self._library.list_with_delimiter(self._store)
             below = [prefix.rstrip("/").rpartition("/")[2] for prefix in answer["common_prefixes"]]
@@ -111,12 +109,8 @@ class ObjectClient:
             return None
 
     def read(self, found: StoredObject, start: int, end: int) -> Buffer:
-        """These bytes of an object, which must be as it was found.
-
-        Raises:
-            ChangedError, MissingFileError: it is not.
-            StoreError: the store cannot be reached, or refuses, or breaks off.
-        """
+        """These bytes of an object, which must be as it was found. Raises ChangedError, MissingFileError: it is not;
+        StoreError: the store cannot be reached, or refuses, or breaks off."""
         with self._errors(found.name):
             options = {"range": (start, end)}
             if found.version is not None:
@@ -128,9 +122,7 @@ class ObjectClient:
 
     def create(self, name: str, data: Buffer) -> None:
         """Put a new object, whole or not at all.
-
-        Raises StoreError: there is one of that name, or the store cannot be reached, or refuses.
-        """
+        Raises StoreError: there is one of that name, or the store cannot be reached, or refuses."""
         with self._errors(name):
             self._library.put(self._store, name, bytes(data), mode="create")
 

@@ -21,9 +21,7 @@ class _Changed:
 
 class OverlayDisk:
     """A `Disk` whose changes the one below never sees. Reading is thread-safe, changing is not.
-
-    It takes about as much memory as is written to it. With `is_empty` nothing below is seen.
-    """
+    It takes about as much memory as is written to it. With `is_empty` nothing below is seen."""
 
     def __init__(self, disk: ReadDisk, *, is_empty: bool = False) -> None:
         self._disk = disk

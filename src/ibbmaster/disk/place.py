@@ -34,9 +34,7 @@ _FILE_URL = re.compile(r"file:(?://(?=/))?", re.ASCII | re.IGNORECASE)
 
 def place(named: str | os.PathLike[str]) -> Path:
     """What a user names, as a path: relative to the working directory, or a URL.
-
-    Raises ConfigurationError: it is a URL of what is no object store, or of none in it.
-    """
+    Raises ConfigurationError: it is a URL of what is no object store, or of none in it."""
     if isinstance(named, ObjectPath):
         return named
     text = os.fspath(named)
@@ -110,9 +108,7 @@ def _modified_at(path: Path | str) -> int:
 
 class ObjectPath(PosixPath):
     """The URL of an object, or of a directory of objects; what it is asked is asked of the store.
-
-    Calls that ask raise StoreError where the store cannot be reached or refuses.
-    """
+    Calls that ask raise StoreError where the store cannot be reached or refuses."""
 
     __slots__ = ()
 
@@ -190,9 +186,7 @@ class ObjectPath(PosixPath):
 
 def stamp_of(path: Path) -> Stamp:
     """What the file at a place is known by; for those who look again and again.
-
-    Raises OSError, StoreError: there is no regular file.
-    """
+    Raises OSError, StoreError: there is no regular file."""
     if not isinstance(path, ObjectPath):
         found = os.stat(path)
         if not stat.S_ISREG(found.st_mode):

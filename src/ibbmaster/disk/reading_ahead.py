@@ -33,9 +33,7 @@ class _Block(NamedTuple):
 
 class PieceReader:
     """Reads blocks of `block_bytes`. Each may begin with the last `kept_max` bytes of the one before.
-
-    Close it: what is being read ends first.
-    """
+    Close it: what is being read ends first."""
 
     def __init__(self, read: Reading, *, block_bytes: int, kept_max: int, helper: Executor | None) -> None:
         self._read = read
@@ -49,9 +47,7 @@ class PieceReader:
 
     def at(self, offset: int) -> FoundPiece:
         """The bytes from an offset on: one that the current block has, or where it ends, needs no new beginning.
-
-        What reading raises is raised where what could not be read is wanted.
-        """
+        What reading raises is raised where what could not be read is wanted."""
         before, kept = self._current, self._next - offset
         if before is None or not 0 <= kept <= min(before.size, self._kept_max):
             self._stop()

@@ -15,9 +15,7 @@ class Spool:
 
     def __init__(self) -> None:
         """Begin one in the directory for temporary files (TMPDIR).
-
-        Raises StoreError: there is none, or it cannot be written.
-        """
+        Raises StoreError: there is none, or it cannot be written."""
         try:
             self._file = tempfile.TemporaryFile(prefix="ibbmaster-", buffering=0)  # noqa: SIM115  # lives as long as this
         except OSError as error:

@@ -50,9 +50,7 @@ def made_place(target: Path, *, is_kept: Callable[[str], bool] = lambda name: Tr
 
 def expect_nothing_at(target: ObjectPath) -> None:
     """See that there is no object below a URL.
-
-    Raises StoreError: there is, or the store cannot be reached, or refuses, or has no such bucket.
-    """
+    Raises StoreError: there is, or the store cannot be reached, or refuses, or has no such bucket."""
     objects, below = client_of(str(target)).list()
     names = sorted([one.name for one in objects] + below)
     if CLAIM in names:
@@ -66,9 +64,7 @@ def expect_nothing_at(target: ObjectPath) -> None:
 
 def upload(directory: Path, target: ObjectPath, *, is_kept: Callable[[str], bool] = lambda name: True) -> None:
     """Put the files of a directory below a URL, and those of the directories in it; marks of what is done come last.
-
-    Raises StoreError: as `expect_nothing_at`; nothing of this upload stays there then.
-    """
+    Raises StoreError: as `expect_nothing_at`; nothing of this upload stays there then."""
     paths = sorted((path for path in directory.rglob("*") if path.is_file() and is_kept(path.name)), key=_order)
     sizes = {path: size for path in paths if (size := _used_bytes(path)) or parse_file_name(path.name) is None}
     client = client_of(str(target))

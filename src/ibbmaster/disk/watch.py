@@ -39,9 +39,7 @@ REMOTE = {  # f_type of statfs(2), where other machines write, or a program does
 
 class DirectoryWatch:
     """Wakes a waiting thread when files of a directory were changed, made, removed or renamed.
-
-    `why_polled` says why the kernel does not, empty if it does. For one thread at a time.
-    """
+    `why_polled` says why the kernel does not, empty if it does. For one thread at a time."""
 
     def __init__(self, directory: Path | str, *, polls: bool = False) -> None:
         """With `polls` the kernel is not asked."""
@@ -97,9 +95,7 @@ class DirectoryWatch:
 
 def _watch(directory: Path | str) -> int:
     """A descriptor that is readable when files of a directory were changed.
-
-    Raises OSError: the kernel cannot, or does not know what is written there.
-    """
+    Raises OSError: the kernel cannot, or does not know what is written there."""
     libc = ctypes.CDLL(None, use_errno=True)
     path = os.fsencode(directory)
     found = ctypes.create_string_buffer(256)

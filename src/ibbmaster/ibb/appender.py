@@ -134,9 +134,7 @@ class Appender:
 
     def append_inside(self, record_type: RecordType, data: Buffer, gtid: Gtid) -> bytes | None:
         """As `append`, if the record is a chunk that ends inside the page it begins on, and nothing is due before it.
-
-        Returns the chunk, which goes where the next write position was; None if all is as it was.
-        """
+        Returns the chunk, which goes where the next write position was; None if all is as it was."""
         end = self.page_offset + CHUNK_HEADER_SIZE + len(data)
         if not self.page_offset or end >= DATA_SIZE:
             return None
@@ -225,9 +223,7 @@ class Appender:
 
     def _place_state(self, changes: list[PageChange], state: GtidState) -> None:
         """A state record at the page start, unless it would reach the file's last page.
-
-        The full one on page 1 is always written; a file has at least four pages.
-        """
+        The full one on page 1 is always written; a file has at least four pages."""
         data = encode_gtid_state(state, self._references().xa_file_no)
         if self.page_no + -(-len(data) // DATA_SIZE) >= self.shape.size_pages:
             return

@@ -46,9 +46,8 @@ class FileHeader:
 def decode_file_header(data: Buffer, *, file_no: int) -> FileHeader | None:
     """Judge the first 512 bytes of a file; None means pre-allocated and not used yet.
 
-    Raises:
-        ChecksumError: the short checksum does not match.
-        HeaderError: fewer than 512 bytes, another magic, major version, page size or file number.
+    Raises ChecksumError: the short checksum does not match; HeaderError: fewer than 512 bytes, another magic, major
+    version, page size or file number.
 
     Source: MariaDB 12.3, innodb_binlog.cc, fsp_binlog_open() and get_binlog_header().
     """

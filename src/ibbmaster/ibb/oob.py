@@ -71,9 +71,7 @@ class _Tree(NamedTuple):
 
 class OobForest:
     """The writer's side: which node comes next, and what the commit record must say.
-
-    Copies are cheap: keep one at a savepoint and go back to it, the nodes written since stay in the file as garbage.
-    """
+    Copies are cheap: keep one at a savepoint and go back to it, the nodes written since stay in the file as garbage."""
 
     __slots__ = ("_first", "_trees")
 

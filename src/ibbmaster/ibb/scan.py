@@ -68,9 +68,7 @@ class Nesting:
 
 def page_chunks(page: memoryview, page_offset: int = 0, *, file_no: int, page_no: int) -> Iterator[Chunk]:
     """The chunks of a page from an offset on, wherever they belong.
-
-    Raises ChunkError: a chunk is empty or reaches past the data area, or its type is unknown.
-    """
+    Raises ChunkError: a chunk is empty or reaches past the data area, or its type is unknown."""
     while isinstance(found := next_chunk(page, page_offset, file_no=file_no, page_no=page_no), Chunk):
         yield found
         page_offset = found.end_offset
@@ -78,9 +76,7 @@ def page_chunks(page: memoryview, page_offset: int = 0, *, file_no: int, page_no
 
 def last_chunk(page: memoryview, *, file_no: int, page_no: int) -> tuple[Chunk | None, ChunkEnd]:
     """The last chunk of a page, None if there is none, and why no more follow it.
-
-    Raises ChunkError: as `page_chunks`.
-    """
+    Raises ChunkError: as `page_chunks`."""
     last, offset = None, 0
     while isinstance(found := next_chunk(page, offset, file_no=file_no, page_no=page_no), Chunk):
         last, offset = found, found.end_offset

@@ -44,9 +44,7 @@ class XaComplete:
 
 def decode_xa_prepare(data: Buffer, location: Location) -> XaPrepare:
     """Read the data of an XA prepare record.
-
-    Raises RecordError: the record is too short, a part of the XID too long, or there is no stream.
-    """
+    Raises RecordError: the record is too short, a part of the XID too long, or there is no stream."""
     engine_count, xid, offset = _decode_fixed(data, location)
     try:
         node_count, offset = compressed_int.decode(data, offset)
@@ -74,9 +72,7 @@ def encode_xa_prepare(record: XaPrepare) -> bytes:
 
 def decode_xa_complete(data: Buffer, location: Location) -> XaComplete:
     """Read the data of an XA complete record.
-
-    Raises RecordError: the record is too short, a part of the XID too long, or a flag unknown.
-    """
+    Raises RecordError: the record is too short, a part of the XID too long, or a flag unknown."""
     flags, xid, _ = _decode_fixed(data, location)
     if flags & ~FLAG_ROLLBACK:
         raise RecordError(location, f"XA complete: unknown flags {flags:#04x}")

@@ -18,11 +18,7 @@ PIECE_SIZE = 1 << 20  # characters of a dump that are read at a time
 
 def base_schema(path: Path) -> BaseSchema:
     """The tables of a dump, and the position that it is of, if it says one.
-
-    Raises:
-        ConfigurationError: the file is no dump.
-        StoreError: it cannot be read.
-    """
+    Raises ConfigurationError: the file is no dump; StoreError: it cannot be read."""
     try:
         status = path.stat()
         return _schema(path, status.st_mtime_ns, status.st_size)
@@ -34,11 +30,7 @@ def base_schema(path: Path) -> BaseSchema:
 
 def base_position(path: Path) -> GtidPosition:
     """The position that a dump is of.
-
-    Raises:
-        ConfigurationError: it says none, or the file is no dump.
-        StoreError: it cannot be read.
-    """
+    Raises ConfigurationError: it says none, or the file is no dump; StoreError: it cannot be read."""
     found = base_schema(path).position
     if found is None:
         raise ConfigurationError(f"{path}: says no GTID position: mariadb-dump writes it with --master-data --gtid")
@@ -53,9 +45,7 @@ def base_rows(path: Path) -> Iterator[BaseRows]:
 
 def expect_continued(log: LogEngine, position: GtidPosition) -> None:
     """See that a log has all that came after the position of a dump, which it may have yet to reach.
-
-    Raises PositionPurgedError: groups between the two are missing.
-    """
+    Raises PositionPurgedError: groups between the two are missing."""
     try:
         log.seek(position)
     except PositionPurgedError as error:

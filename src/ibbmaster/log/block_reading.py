@@ -39,12 +39,8 @@ class FoundPages(NamedTuple):
 
 
 class BlockReader:
-    """Reads blocks of one file. With kernels their checksums are verified.
-
-    A block has `block_pages`, or fewer at the end of the file.
-
-    Raises StoreError: the file cannot be read; also from `read`.
-    """
+    """Reads blocks of one file. With kernels their checksums are verified. A block has `block_pages`, or fewer at the
+    end of the file. Raises StoreError: the file cannot be read; also from `read`."""
 
     def __init__(self, disk: ReadDisk, name: str, kernels: Kernels | None, *, block_pages: int = BLOCK_PAGES) -> None:
         self._disk = disk

@@ -22,9 +22,7 @@ from ibbmaster.position import LogPosition
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Continuation:
     """The end of a log. `position` is where the next chunk goes.
-
-    `state` holds everything that was logged, `differential` what was logged since page 1 of the file.
-    """
+    `state` holds everything that was logged, `differential` what was logged since page 1 of the file."""
 
     header: FileHeader
     size_pages: int  # of the file as it is on disk
@@ -59,9 +57,8 @@ def find_continuation(disk: ReadDisk) -> Continuation | None:
 
     Reads what lies after the last state record, and a few pages to find it.
 
-    Raises:
-        FormatError: a page that must be read is damaged, or there is data after the end.
-        StoreError: a file is missing, the newest files have no data, or the log ends inside a record.
+    Raises FormatError: a page that must be read is damaged, or there is data after the end; StoreError: a file is
+    missing, the newest files have no data, or the log ends inside a record.
 
     Source: MariaDB 12.3, innodb_binlog.cc, innodb_binlog_discover().
     """

@@ -15,9 +15,7 @@ from ibbmaster.position import LogPosition
 
 def check_filler(page: memoryview, end: Location) -> None:
     """Judge what follows the last chunk of a page that is full.
-
-    Raises ChunkError: there is room for a chunk, and other bytes than filler.
-    """
+    Raises ChunkError: there is room for a chunk, and other bytes than filler."""
     rest = bytes(page[end.page_offset : DATA_SIZE])
     if len(rest) >= CHUNK_SIZE_MIN and rest.strip(bytes((FILLER,))):
         raise ChunkError(end, f"{len(rest)} bytes that should be filler are not all ff: a chunk may have begun here")
@@ -25,9 +23,7 @@ def check_filler(page: memoryview, end: Location) -> None:
 
 class ChunkCursor:
     """Walks the chunks of a log in order; at the visible end it waits in its place.
-
-    `file_no`, `page_no` and `page_offset` say where the next chunk is looked for.
-    """
+    `file_no`, `page_no` and `page_offset` say where the next chunk is looked for."""
 
     def __init__(self, pages: PageReader, *, file_no: int, page_no: int, page_offset: int = 0) -> None:
         self.pages = pages
@@ -93,12 +89,8 @@ class ChunkCursor:
                 return None
 
     def chunks_of(self, first: Chunk) -> Iterator[Chunk]:
-        """The chunks of the record that `first` begins; ends early at the visible end.
-
-        State and dummy records in between are left out.
-
-        Raises ChunkError: another record begins before this one has ended.
-        """
+        """The chunks of the record that `first` begins; ends early at the visible end. State and dummy records in
+        between are left out. Raises ChunkError: another record begins before this one has ended."""
         nesting = Nesting()
         nesting.take(first)
         yield first

@@ -17,9 +17,7 @@ from ibbmaster.log.pages import PageReader
 
 def cut_error(disk: ReadDisk, file_no: int) -> ChunkError | None:
     """What to raise for a file whose end was cut off; None for one that was not, or is not there.
-
-    Raises ChecksumError, HeaderError: its first or last page is damaged.
-    """
+    Raises ChecksumError, HeaderError: its first or last page is damaged."""
     pages = PageReader(disk, readahead_pages_max=1)
     header = pages.header(file_no)
     if header is None:

@@ -34,11 +34,8 @@ PAGE_TRIES_MAX = 4  # a page on which more is wrong was not damaged by chance, a
 
 @dataclass(slots=True, kw_only=True)
 class Loss:
-    """Something that cannot be read, or has no place in the log.
-
-    Pages `first_page` to `last_page` of a file; without a file it is a group, or the whole
-    redo log. `after` and `before` are the groups that were read around it.
-    """
+    """Something that cannot be read, or has no place in the log. Pages `first_page` to `last_page` of a file; without a
+    file it is a group, or the whole redo log. `after` and `before` are the groups that were read around it."""
 
     reason: str
     file_name: str | None = None
@@ -88,9 +85,7 @@ class DamagedLog:
 
     def groups(self, start: LogPosition, *, end: LogPosition | None = None) -> Iterator[EventGroup]:
         """The groups from a page on, those that end where the page begins left out; each body is read once.
-
-        With `end`, nothing that begins there or after it is looked at.
-        """
+        With `end`, nothing that begins there or after it is looked at."""
         for index, file_no in enumerate(self.numbers):
             if file_no < start.file_no or (end is not None and (file_no, PAGE_SIZE) >= end):
                 continue
@@ -231,9 +226,7 @@ class DamagedLog:
 
     def _next_record(self, damaged: Location, behind: LogPosition) -> LogPosition | None:
         """Where a record begins on the page of a chunk that is damaged or does not belong there, after a place.
-
-        Only where all that the page says of its chunks, that one included, comes out at the end of its data.
-        """
+        Only where all that the page says of its chunks, that one included, comes out at the end of its data."""
         file_no, page_no, tries = self._tries
         tries = tries + 1 if (file_no, page_no) == (damaged.file_no, damaged.page_no) else 1
         self._tries = (damaged.file_no, damaged.page_no, tries)

@@ -77,9 +77,7 @@ class BinlogDirectory(LogEngine):
 
     def file_numbers(self) -> Sequence[int]:
         """The numbers of the files, without a gap.
-
-        Raises StoreError: there is none, or one in the middle is missing.
-        """
+        Raises StoreError: there is none, or one in the middle is missing."""
         names, listed = self._disk.list(), self._listed
         if listed is not None and names is listed[0]:
             return listed[1]
@@ -260,9 +258,7 @@ class BinlogDirectory(LogEngine):
 
     def _seen_last(self) -> tuple[GtidState, LogPosition]:
         """What was logged when the end was seen last, which is not to be changed, and where that was.
-
-        Raises BlockingIOError: it was not seen yet, or another thread is looking.
-        """
+        Raises BlockingIOError: it was not seen yet, or another thread is looking."""
         seen = self._last_look
         if seen is None:
             if not self._lock.acquire(blocking=False):
@@ -278,9 +274,7 @@ class BinlogDirectory(LogEngine):
     @contextlib.contextmanager
     def _at_end(self, *, only_cached: bool = False) -> Iterator[tuple[GtidState, EventGroupReader]]:
         """State and tail, at the end of what can be seen; exclusive to the caller.
-
-        Raises BlockingIOError: with `only_cached`, another thread has them, or something has to be read.
-        """
+        Raises BlockingIOError: with `only_cached`, another thread has them, or something has to be read."""
         if not self._lock.acquire(blocking=not only_cached):
             raise BlockingIOError(f"{self}: somebody else is looking where the log ends")
         try:
@@ -357,9 +351,7 @@ def kernel_source(log: LogEngine) -> Iterator[LogEngine]:
 
 class MisplacementCheck:
     """Verifies a file when numbers go back in it, and remembers what it found. Thread-safe.
-
-    Logs of a primary without gtid_strict_mode go back rightly; each file of theirs is verified once.
-    """
+    Logs of a primary without gtid_strict_mode go back rightly; each file of theirs is verified once."""
 
     def __init__(self, disk: ReadDisk) -> None:
         self._disk = disk
@@ -368,9 +360,7 @@ class MisplacementCheck:
 
     def check(self, location: Location) -> None:
         """A number goes back in this file, at or after this place.
-
-        Raises RecordError: a page is in the wrong place, as a GTID state or its copy proves.
-        """
+        Raises RecordError: a page is in the wrong place, as a GTID state or its copy proves."""
         is_closed = PageReader(self._disk).header(location.file_no + 1) is not None
         key = location.file_no, -1 if is_closed else location.page_no // STEP_PAGES
         with self._lock:

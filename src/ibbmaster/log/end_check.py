@@ -88,11 +88,7 @@ def gap_error(end: Location, found: Location, *, after: Gtid | None = None) -> C
 
 def check_reached(disk: ReadDisk, stopped_at: Location | None, end: LogPosition, *, after: Gtid | None = None) -> None:
     """A reader has found nothing at a place, None if it went on to where it was to stop; the log reaches to `end`.
-
-    Raises:
-        ChunkError: the place is before that.
-        MissingFileError: so it is, as its file is not there.
-    """
+    Raises ChunkError: the place is before that; MissingFileError: so it is, as its file is not there."""
     if stopped_at is None or LogPosition.of(stopped_at) >= end:
         return
     if (name := format_file_name(stopped_at.file_no)) not in disk.list():
@@ -201,9 +197,8 @@ class EndWatch:
     def check(self, end: Location, known_end: LogPosition | None = None, *, after: Gtid | None = None) -> None:
         """A reader has found nothing at `end`, and did so once more after it had asked for the `known_end`.
 
-        Raises:
-            ChunkError: it is not the end; the last group before it is `after`.
-            MissingFileError: its file is not there any more.
+        Raises ChunkError: it is not the end; the last group before it is `after`; MissingFileError: its file is not
+        there any more.
         """
         if known_end is not None and LogPosition.of(end) < known_end:
             if self._is_certain or self._is_over(end):

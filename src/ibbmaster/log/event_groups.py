@@ -201,9 +201,7 @@ class EventGroupReader:
 
     def check_reached(self, end: LogPosition) -> None:
         """Where there was no group: whether the log, which is known to reach to `end`, was read so far.
-
-        Raises ChunkError, MissingFileError: it was not.
-        """
+        Raises ChunkError, MissingFileError: it was not."""
         check_reached(self.disk, self.stopped_at, end, after=self._last_gtid)
 
     def _next_group(self) -> EventGroup | None:
@@ -411,9 +409,7 @@ def _first_gtid(head: Buffer) -> tuple[Gtid, ...]:
 
 def decode_first_event(head: bytes, start: int, ref: LogPosition) -> tuple[Gtid | None, int]:
     """The GTID of a commit record's payload, and where its first event ends.
-
-    Raises RecordError: the payload begins with neither a GTID nor a FORMAT_DESCRIPTION event.
-    """
+    Raises RecordError: the payload begins with neither a GTID nor a FORMAT_DESCRIPTION event."""
     try:
         header = decode_event_header(head, start)
         end = start + header.size

@@ -36,12 +36,8 @@ UNPLACED = SchemaPlace(NOWHERE, 0)
 
 
 def group_events(group: EventGroup) -> Iterator[bytes]:
-    """Every event of a group, the GTID event first. Holds one event.
-
-    Raises:
-        EventError: the bytes do not divide into events, or one is too long.
-        FormatError: what lies out of band is damaged.
-    """
+    """Every event of a group, the GTID event first. Holds one event. Raises EventError: the bytes do not divide into
+    events, or one is too long; FormatError: what lies out of band is damaged."""
     yield group.gtid_event
     yield from events_of(group.body, size_max=EVENT_SIZE_MAX)
 
@@ -66,9 +62,7 @@ def query_texts(event: bytes) -> tuple[str, str]:
 
 def xid_text(gtid_event: bytes) -> str | None:
     """The XA transaction that a group prepares or completes, as statements name it.
-
-    Raises EventError: the flags promise fields that are not there.
-    """
+    Raises EventError: the flags promise fields that are not there."""
     if not gtid_event[GTID_FLAGS_OFFSET] & OF_XA:
         return None
     return str(decode_gtid_event(gtid_event).xid)
@@ -114,9 +108,7 @@ class TableDecoder(RowDecoder):
 
     def expect_names(self) -> None:
         """See that the columns have names: else they cannot be distinguished.
-
-        Raises EventError: they have none, and none are declared.
-        """
+        Raises EventError: they have none, and none are declared."""
         if self.schema.has_names:
             return
         if isinstance(self.version, UnknownTable):
@@ -165,9 +157,8 @@ class RowReader:
 
         `start` is where the group begins: versions of tables are found by that.
 
-        Raises:
-            EventError: an event is damaged, or belongs to no table, or a table contradicts its version.
-            UndecodableError: a value cannot be read.
+        Raises EventError: an event is damaged, or belongs to no table, or a table contradicts its version;
+        UndecodableError: a value cannot be read.
         """
         return ((decoder.schema, change) for decoder, change in self.decoded(events, start))
 
@@ -184,9 +175,7 @@ class RowReader:
         self, events: Iterable[bytes], start: LogPosition = NOWHERE
     ) -> Iterator[tuple[bytes, TableDecoder | None]]:
         """Every event of a group but TABLE_MAPs, fragments put together; a row event with what reads it.
-
-        Raises EventError: as `changes`, but for what is in row events.
-        """
+        Raises EventError: as `changes`, but for what is in row events."""
         table_of = lambda event, number: self.decoder(event, SchemaPlace(start, number))  # noqa: E731 - as a callback
         for _, event, decoder in walk(events, self.large, table_of):
             yield event, decoder
@@ -202,9 +191,8 @@ class RowReader:
     def decoder(self, event: bytes, place: SchemaPlace = UNPLACED) -> TableDecoder | None:
         """What reads the row events of the table that a TABLE_MAP event names; None if it is not wanted.
 
-        Raises:
-            EventError: the event is damaged, or contradicts what is known of the table at that place.
-            ConfigurationError: the table is declared as it cannot be.
+        Raises EventError: the event is damaged, or contradicts what is known of the table at that place;
+        ConfigurationError: the table is declared as it cannot be.
         """
         if not self._takes(event, place):
             return None

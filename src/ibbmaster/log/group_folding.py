@@ -34,18 +34,14 @@ NeedsRows = Callable[[SchemaHistory], bool]
 
 def defined_history(fold: Callable[[bool], SchemaHistory], needs_rows: NeedsRows) -> SchemaHistory:
     """The schema history of a log, in which rows define tables if it needs them: to read all rows takes long.
-
-    `fold` gives it without rows, which is asked first, and with them.
-    """
+    `fold` gives it without rows, which is asked first, and with them."""
     history = fold(False)
     return fold(True) if needs_rows(history) else history
 
 
 class UndefinedTables:
     """Puts the TABLE_MAP events of a log beside its statements, in order: tables that none of them defines.
-
-    Of several that say the same between two statements one is looked at.
-    """
+    Of several that say the same between two statements one is looked at."""
 
     def __init__(self, history: SchemaHistory) -> None:
         self._history = history
@@ -79,9 +75,7 @@ TakeMap = Callable[[SchemaPlace, Gtid, bytes], object]
 
 class GroupFolding:
     """Folds group after group into one history.
-
-    A group whose folding was broken off may be given once more: what was folded of it is not folded again.
-    """
+    A group whose folding was broken off may be given once more: what was folded of it is not folded again."""
 
     def __init__(self, history: SchemaHistory, *, takes_rows: bool = False) -> None:
         """With `takes_rows` these define the tables that no statement defines."""
@@ -98,11 +92,7 @@ class GroupFolding:
 
     def fold(self, group: EventGroup, version: int | None = None) -> None:
         """Fold a group; `version` is of the server that wrote it, if that is known.
-
-        Raises:
-            BrokenOffError: it is not wanted any more.
-            EventError: a statement is damaged; it names the group.
-        """
+        Raises BrokenOffError: it is not wanted any more; EventError: a statement is damaged; it names the group."""
         if group.start != self.begun:
             self.begun, self._event_no = group.start, 0
         if group.gtid_event[GTID_FLAGS_OFFSET] & MAY_HOLD_DDL:

@@ -94,11 +94,8 @@ class _Stream:
 
 
 class GroupWriter:
-    """One group; holds about two pieces of it. For one thread at a time.
-
-    A group may have a statement part besides the transaction itself: what a rollback to a
-    savepoint does not take back. It comes first in the log.
-    """
+    """One group; holds about two pieces of it. For one thread at a time. A group may have a statement part besides the
+    transaction itself: what a rollback to a savepoint does not take back. It comes first in the log."""
 
     def __init__(self, sink: GroupSink) -> None:
         self._sink = sink
@@ -131,9 +128,7 @@ class GroupWriter:
 
     def roll_back_to(self, name: str) -> None:
         """Forget what was written since a savepoint, and the savepoints after it.
-
-        Raises StoreError: there is no such savepoint.
-        """
+        Raises StoreError: there is no such savepoint."""
         self._check_open()
         stream = self._transaction
         for index, point in enumerate(stream.savepoints):
@@ -165,9 +160,7 @@ class GroupWriter:
 
     def prepare(self, xid: Xid, *, engine_count: int = 1) -> None:
         """Prepare the group under an XID; it is finished by that XID, even after a restart.
-
-        The group needs its last event already; everything of it goes out of band.
-        """
+        The group needs its last event already; everything of it goes out of band."""
         self._check_open()
         stream = self._transaction
         if self._statement.size or not stream.size:
@@ -179,9 +172,7 @@ class GroupWriter:
 
     def prepare_internally(self, xid: Xid) -> None:
         """Prepare the group as one engine of several; the log decides: `commit` it, or give it up.
-
-        Nothing but that can be done to it from here on. Not committed before a restart, it is rolled back.
-        """
+        Nothing but that can be done to it from here on. Not committed before a restart, it is rolled back."""
         self._check_open()
         self._sink.append_prepare(self, xid, 0, self._transaction.forest.stream())
         self._xid = xid

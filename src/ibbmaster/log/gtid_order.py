@@ -51,9 +51,7 @@ def explain_order(
     error: GtidOrderError, gtid: Gtid, record: Buffer, log: LogEngine, out_of_band: OutOfBandReader
 ) -> GtidOrderError:
     """The error for a commit record that was refused: whether the log has the same group, or another of that GTID.
-
-    Everything that is logged must be durable.
-    """
+    Everything that is logged must be durable."""
     try:
         group = find_group(log, gtid)
         if group is None:
@@ -80,11 +78,7 @@ def place_of(log: LogEngine, position: LogPosition) -> str:
 
 def find_group(log: LogEngine, gtid: Gtid) -> EventGroup | None:
     """The group of a GTID; None if the log does not have it any more, or never had.
-
-    Raises:
-        FormatError, StoreError: the log cannot be read there.
-        PositionPurgedError: its file is gone.
-    """
+    Raises FormatError, StoreError: the log cannot be read there; PositionPurgedError: its file is gone."""
     state = log.state()
     if (state.seq_no(gtid.domain_id, gtid.server_id) or 0) < gtid.seq_no:
         return None
@@ -108,9 +102,7 @@ def _events(record: Buffer, out_of_band: OutOfBandReader) -> Iterator[Buffer]:
 
 class Content:
     """What is compared of a group, as a server or a replica logs it; reading its events is done once this is made.
-
-    Raises EventError: an event is damaged; of a short group when it is compared with one of other bytes.
-    """
+    Raises EventError: an event is damaged; of a short group when it is compared with one of other bytes."""
 
     def __init__(self, pieces: Iterable[Buffer]) -> None:
         """The bytes of all events, the GTID event first, cut anywhere."""

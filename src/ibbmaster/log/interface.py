@@ -79,9 +79,7 @@ class FramedEventGroups(EventGroups, Protocol):
         record_type: int = -1,
     ) -> None:
         """Continue at a position in the same file that was read up to.
-
-        `gtids` are the last of each pair on the way, `head` the first bytes of that, if they are known.
-        """
+        `gtids` are the last of each pair on the way, `head` the first bytes of that, if they are known."""
 
 
 @runtime_checkable
@@ -90,9 +88,7 @@ class CachedEventGroups(FramedEventGroups, Protocol):
 
     def next_group_at_once(self) -> EventGroup:
         """The next group, of which all is in memory, as is its body.
-
-        Raises BlockingIOError: it is not, is in another file, or this is the end: no group was read.
-        """
+        Raises BlockingIOError: it is not, is in another file, or this is the end: no group was read."""
 
 
 @runtime_checkable
@@ -109,9 +105,7 @@ class PagedEventGroups(CachedEventGroups, Protocol):
     @property
     def expects_more(self) -> bool:
         """Where `next_group` gave None: whether more is known to be there, which another process has still to write.
-
-        If it does not, `next_group` raises after some seconds.
-        """
+        If it does not, `next_group` raises after some seconds."""
 
     @property
     def may_begin_inside(self) -> bool:
@@ -261,21 +255,15 @@ class LogEngine(GroupSource, Protocol):
 
     def state(self, *, only_cached: bool = False) -> GtidState:
         """What is logged up to the durable end, with `only_cached` perhaps only up to where it was last seen.
-
-        The caller may keep it.
-        """
+        The caller may keep it."""
 
     def seek(self, position: GtidPosition, *, only_cached: bool = False) -> ReadPlan:
         """Where a replica at `position` begins to read; with `only_cached` perhaps earlier than it could.
-
-        Raises PositionPurgedError: what it needs is no longer there.
-        """
+        Raises PositionPurgedError: what it needs is no longer there."""
 
     def start_of_file(self, file_no: int | None = None) -> ReadPlan:
         """To read a file from its head, the oldest one if none is named, whatever a replica has.
-
-        Raises KeyError: there is no such file.
-        """
+        Raises KeyError: there is no such file."""
 
     def groups(self, plan: ReadPlan) -> EventGroups:
         """A reader of the groups from where a plan begins."""
@@ -307,15 +295,11 @@ class LogEngine(GroupSource, Protocol):
 
     def wait_for_growth(self, timeout_s: float) -> bool:
         """Wait until the durable end has moved since the last call; False if it has not in time, and at first.
-
-        For one who waits, what is logged and not durable is made durable at once.
-        """
+        For one who waits, what is logged and not durable is made durable at once."""
 
     def tell_growth(self, call: Callable[[], object]) -> Callable[[], None] | None:
         """Call this each time the durable end has moved, in whatever thread moved it, until what is returned is called.
-
-        None: this log does not know before it looks. What is called must not take long.
-        """
+        None: this log does not know before it looks. What is called must not take long."""
         return None
 
     def ranges(self, start: LogPosition, end: LogPosition, *, size: int) -> list[LogRange]:

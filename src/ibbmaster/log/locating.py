@@ -52,9 +52,7 @@ class ReadStart(NamedTuple):
 
 def resume(log: LogEngine, position: GtidPosition, *, on_fault: OnFault | None = None) -> ReadStart:
     """Where a reader goes on that has everything up to a position; a domain that it does not name begins at its start.
-
-    Raises: as `locate`.
-    """
+    Raises: as `locate`."""
     plan = _plan_of(log, position, on_fault)
     log = log.with_left_out
     starts = _locate(position, plan, _planned_groups(log, plan, on_fault))
@@ -74,9 +72,7 @@ def readable_groups(log: LogEngine, start: LogPosition, on_fault: OnFault) -> It
 
 def expect_logged(gtid: Gtid, state: GtidState) -> None:
     """Whether a GTID, or a later one of its server, is logged.
-
-    Raises PositionError: it is not; the text says what is.
-    """
+    Raises PositionError: it is not; the text says what is."""
     logged = state.seq_no(gtid.domain_id, gtid.server_id)
     if logged is None or logged < gtid.seq_no:
         latest = state.latest(gtid.domain_id)

@@ -31,9 +31,7 @@ class _Back:
 
 class OrderChecks:
     """What is known of the order of groups while they pass.
-
-    `find_copy` gives another page with the same bytes as one that has been read, if there is one.
-    """
+    `find_copy` gives another page with the same bytes as one that has been read, if there is one."""
 
     def __init__(self, find_copy: Callable[[Location], Location | None]) -> None:
         self._find_copy = find_copy

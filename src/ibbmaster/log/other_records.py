@@ -20,9 +20,7 @@ LEAF = encode_oob_node(OobNode(node_index=0, left=None, right=None))
 
 def check_other_record(record_type: int, head: bytes, ref: LogPosition, is_whole: bool) -> None:
     """Judge a record by its first `HEAD_SIZE` bytes, or by all of them: then it `is_whole`.
-
-    Raises RecordError: it does not hold what its type says, or a commit record has got a wrong type.
-    """
+    Raises RecordError: it does not hold what its type says, or a commit record has got a wrong type."""
     if (what := _commit_in(head, ref)) is not None:
         raise RecordError(ref.location, f"a record of type {record_type} that holds {what}: its type was changed")
     match record_type:
@@ -46,9 +44,7 @@ def check_other_record(record_type: int, head: bytes, ref: LogPosition, is_whole
 
 def check_rest(data: bytes, ref: LogPosition) -> None:
     """Judge a chunk that continues a record whose beginning was not read.
-
-    Raises ChunkError: a commit record begins here.
-    """
+    Raises ChunkError: a commit record begins here."""
     if (what := _commit_in(data, ref)) is not None:
         raise ChunkError(ref.location, f"a record continues with {what}: that it begins here was changed")
 

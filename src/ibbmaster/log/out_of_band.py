@@ -38,20 +38,15 @@ class OutOfBandReader:
         return self._data_pages.page_reads + self._node_pages.page_reads
 
     def data(self, stream: OobStream, commit_ref: LogPosition) -> Iterator[Buffer]:
-        """The bytes of one stream of the group whose commit record is at `commit_ref`.
-
-        Raises FormatError: a reference leads to something else, or to a file that is not there, or the nodes do not
-        make up the stream.
-        """
+        """The bytes of one stream of the group whose commit record is at `commit_ref`. Raises FormatError: a reference
+        leads to something else, or to a file that is not there, or the nodes do not make up the stream."""
         check_stream(stream, commit_ref)
         for node in self.nodes(stream):
             yield from self.node_data(node.position)
 
     def nodes(self, stream: OobStream) -> Iterator[FoundNode]:
         """Where the nodes of one stream are, in the order of their data; only their headers are read.
-
-        Raises FormatError: as `data`.
-        """
+        Raises FormatError: as `data`."""
         sizes: dict[LogPosition, int] = {}  # of the nodes that were looked at and not given yet
 
         def read_node(ref: LogPosition) -> OobNode:
@@ -107,9 +102,7 @@ class OutOfBandReader:
 
 def check_stream(stream: OobStream, commit_ref: LogPosition) -> None:
     """Whether a stream can be that of the group whose commit record is at `commit_ref`.
-
-    Raises RecordError: it does not lie before that.
-    """
+    Raises RecordError: it does not lie before that."""
     if stream.last >= commit_ref or stream.first > stream.last:
         problem = f"commit record refers to nodes from {stream.first} to {stream.last}, not before itself"
         raise RecordError(commit_ref.location, problem)

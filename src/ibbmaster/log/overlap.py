@@ -94,9 +94,7 @@ class Overlap:
 
     def finish(self) -> None:
         """No more groups come.
-
-        Raises StoreError: the log has one that did not come, though later ones of its server did.
-        """
+        Raises StoreError: the log has one that did not come, though later ones of its server did."""
         for domain_id in self._first:
             self._expect_none_left(domain_id)
         self.close()

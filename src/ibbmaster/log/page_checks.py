@@ -93,11 +93,8 @@ class PageChecks:
     def check(
         self, block: Any, page_count: int, page: int, offset: int, *, verified: int = 0, due: int = -1
     ) -> Checked:
-        """Check whole groups and out-of-band records from a place between records on.
-
-        The checksums of the first `verified` pages are known to be right. It stops at the state record that is due on
-        page `due`.
-        """
+        """Check whole groups and out-of-band records from a place between records on. The checksums of the first
+        `verified` pages are known to be right. It stops at the state record that is due on page `due`."""
         state = self._state
         state[:] = NO_STATE
         state[Field.VERIFIED], state[Field.DUE] = verified, due
@@ -117,9 +114,7 @@ class PageChecks:
 
     def split(self, block: Any, found: FoundRecord, header_size: int, before: SplitState) -> SplitState | None:
         """Divide the data of an out-of-band record into events, from where those before it have ended.
-
-        None if they are for the reference.
-        """
+        None if they are for the reference."""
         state, head = self._state, self._head
         state[Field.EVENT_LEFT], state[Field.HEAD_HELD] = before.left, len(before.head)
         head[: len(before.head)] = before.head
@@ -151,9 +146,7 @@ class _Passed(NamedTuple):
 
 class PassedNodes:
     """Out-of-band nodes of groups that are not committed yet, checked as they passed: none of them is read again.
-
-    The reference: `ibbmaster.log.out_of_band`, which reads each from its file.
-    """
+    The reference: `ibbmaster.log.out_of_band`, which reads each from its file."""
 
     def __init__(self) -> None:
         self._nodes: dict[LogPosition, _Passed] = {}

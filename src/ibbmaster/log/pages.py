@@ -35,14 +35,8 @@ class PageReader:
         self._is_verified = bytearray()
 
     def page(self, file_no: int, page_no: int) -> memoryview | None:
-        """One page, or None after the physical end of the file or if there is no such file.
-
-        The view stays good for as long as it is kept.
-
-        Raises:
-            ChecksumError: the page is damaged.
-            StoreError: the file cannot be read.
-        """
+        """One page, or None after the physical end of the file or if there is no such file. The view stays good for as
+        long as it is kept. Raises ChecksumError: the page is damaged; StoreError: the file cannot be read."""
         index = page_no - self._first_no
         if file_no != self._file_no or not 0 <= index < len(self._is_verified):
             if not self._read_block(file_no, page_no):
@@ -90,9 +84,7 @@ class PageReader:
 
     def header(self, file_no: int) -> FileHeader | None:
         """The header of a file; None if the file is not there, or pre-allocated and not used yet.
-
-        Raises HeaderError, ChecksumError: page 0 is neither blank nor a header that can be read.
-        """
+        Raises HeaderError, ChecksumError: page 0 is neither blank nor a header that can be read."""
         try:
             data = self._read(file_no, 0, 1)
         except MissingFileError:

@@ -11,11 +11,8 @@ from ibbmaster.ibb.file_name import format_file_name
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PurgeRequest:
-    """A file goes if any of these says so.
-
-    `to_file_no`: it is older than this file. `before`: it was last written before this
-    moment, in seconds since 1970. `total_bytes`: all files together are larger.
-    """
+    """A file goes if any of these says so. `to_file_no`: it is older than this file. `before`: it was last written
+    before this moment, in seconds since 1970. `total_bytes`: all files together are larger."""
 
     to_file_no: int | None = None
     before: float | None = None

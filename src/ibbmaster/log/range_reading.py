@@ -49,9 +49,7 @@ class FileBoundary:
 
     def check(self) -> None:
         """All was read, and the last group does not reach into the next file.
-
-        Raises FormatError: the next file begins after other groups, or its beginning is damaged.
-        """
+        Raises FormatError: the next file begins after other groups, or its beginning is damaged."""
         next_no = self._range.file_no + 1
         if self._range.end_offset < self._disk.size(format_file_name(self._range.file_no)):
             return
@@ -116,10 +114,7 @@ def groups_in_range(disk: ReadDisk, log_range: LogRange, on_fault: OnFault | Non
 
 def check_range_reached(reader: EventGroupReader, end: LogPosition, *, is_strict: bool) -> None:
     """Whether a reader that finds nothing any more was to stop there. Without `is_strict` the end of a range is only
-    where its file ends, and the log may end before.
-
-    Raises ChunkError, MissingFileError: it was not.
-    """
+    where its file ends, and the log may end before. Raises ChunkError, MissingFileError: it was not."""
     if is_strict:
         reader.check_reached(end)
     elif (found := _behind_gap(reader.disk, reader.stopped_at, end)) is not None:

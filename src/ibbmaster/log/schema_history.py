@@ -243,9 +243,7 @@ class LoggedSchema:
 
     def _finds(self, last: LastFolded, groups: EventGroups) -> bool:
         """Read up to the last group that was folded, and it; False if the log at this path is another one.
-
-        Of another one the place may be anywhere, also inside an event; reading from the start reports damage.
-        """
+        Of another one the place may be anywhere, also inside an event; reading from the start reports damage."""
         try:
             group = groups.next_group()
             while group is not None and group.start < last.start:

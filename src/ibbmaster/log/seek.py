@@ -162,9 +162,8 @@ def seek(
     The files from `oldest_file_no` on, up to the one that has the `end`, all have a header. `current_state`
     is what is logged up to there, if that is known; `records` are those that are known already.
 
-    Raises:
-        PositionPurgedError: even the oldest file begins after something the replica lacks.
-        FormatError: a state on the way is damaged.
+    Raises PositionPurgedError: even the oldest file begins after something the replica lacks; FormatError: a state on
+    the way is damaged.
 
     Source: MariaDB 12.3, innodb_binlog.cc, ha_innodb_binlog_reader::init_gtid_pos() and gtid_search.
     """
@@ -252,9 +251,7 @@ def _keep_for_near(
 
 def _find_file(search: _Search, active: int) -> tuple[int, GtidState]:
     """The newest file whose full state is before the position: MariaDB walks back from the newest.
-
-    Raises PositionPurgedError: there is none.
-    """
+    Raises PositionPurgedError: there is none."""
     oldest = search.oldest
     while not search.judge(active) and search.full_state(active) is None and active > oldest:
         active -= 1  # its first state is not there yet
@@ -275,9 +272,7 @@ def _find_file(search: _Search, active: int) -> tuple[int, GtidState]:
 
 def _newest_before(search: _Search, low: int, high: int) -> int | None:
     """The newest file from `low` to before `high` whose full state is before the position, by halving.
-
-    Both were judged, and `high` is not before it.
-    """
+    Both were judged, and `high` is not before it."""
     if not search.judge(low) and _stays_so(search, low, high):
         return None
     if high - low <= 1:
@@ -307,11 +302,8 @@ def _stays_so(search: _Search, low: int, high: int) -> bool:
 def _find_page(
     search: _Search, file_no: int, base: GtidState, end_page_no: int | None, current_state: GtidState | None
 ) -> tuple[int, GtidState]:
-    """The last page of the file whose state is before the position.
-
-    Where a file has few states all are looked at. Else it is halved, and what was found
-    counts if it has all that was logged up to the end of the file.
-    """
+    """The last page of the file whose state is before the position. Where a file has few states all are looked at. Else
+    it is halved, and what was found counts if it has all that was logged up to the end of the file."""
     header = search.records.header(search.pages, file_no)
     interval = 0 if header is None else header.state_interval_pages
     if header is None or not 0 < interval < header.size_pages:
@@ -331,9 +323,7 @@ def _find_page(
 
 def _halve_pages(search: _Search, file_no: int, base: GtidState, count: int, interval: int) -> tuple[int, GtidState]:
     """The last of `count` pages whose state is before the position.
-
-    A page where a record is due may have none: then the one before it counts.
-    """
+    A page where a record is due may have none: then the one before it counts."""
     page_no, state = FULL_STATE_PAGE, base
     low, high = 0, count  # both count intervals
     while high - low > 1:

@@ -23,9 +23,7 @@ KNOWN_MAX = (
 
 def read_state_record(pages: PageReader, file_no: int, page_no: int) -> GtidStateRecord | None:
     """The state record that begins page `page_no`, or None if that page has none, or is not there yet.
-
-    Raises FormatError: the page or the record is damaged.
-    """
+    Raises FormatError: the page or the record is damaged."""
     page = pages.page(file_no, page_no)
     if page is None:
         return None
@@ -43,9 +41,7 @@ def read_state_record(pages: PageReader, file_no: int, page_no: int) -> GtidStat
 
 class StateRecords:
     """State records and headers of one log that were read lately: they are not read again, as neither ever changes.
-
-    So what a search has found by them stays good: `found` and `found_near` are where it keeps that.
-    """
+    So what a search has found by them stays good: `found` and `found_near` are where it keeps that."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], GtidStateRecord] = {}

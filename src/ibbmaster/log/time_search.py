@@ -34,9 +34,7 @@ _Place = TypeVar("_Place", LogFile, LogRange)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeStep:
     """A place that was looked at: its first group, that one's time, and the middle of the times there.
-
-    Times are in seconds since 1970.
-    """
+    Times are in seconds since 1970."""
 
     gtid: Gtid
     position: LogPosition
@@ -197,9 +195,7 @@ def _time_of(group: EventGroup) -> int:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeStart:
     """The first group of a log that is not older than a time, and where a replica is that has all before it.
-
-    `group` and `group_time` are None where every group is older; `notes` say what is not as it seems.
-    """
+    `group` and `group_time` are None where every group is older; `notes` say what is not as it seems."""
 
     given: GivenTime
     position: GtidPosition

@@ -210,11 +210,8 @@ class _Verifier:
     def _check_block(
         self, read: FoundPages, first: Location, offset: int
     ) -> Generator[Fault, None, tuple[int | None, int]]:
-        """Check the pages of a block from an offset in the first of them on.
-
-        Returns how many of them were passed, and the offset in the one after these; None
-        where another verifier continues.
-        """
+        """Check the pages of a block from an offset in the first of them on. Returns how many of them were passed, and
+        the offset in the one after these; None where another verifier continues."""
         block, count = read.data, read.page_count
         if not offset and read.is_blank:
             self._ended_at = self._ended_at or first
@@ -322,9 +319,7 @@ class _Verifier:
 
     def _check_page(self, page: memoryview, location: Location, offset: int) -> Generator[Fault, None, int]:
         """Check the chunks of one page from a place on.
-
-        Returns where to continue, 0 for the next page: after the first record, if others can be checked faster.
-        """
+        Returns where to continue, 0 for the next page: after the first record, if others can be checked faster."""
         file_no, page_no = location.file_no, location.page_no
         while True:
             here = Location(file_no=file_no, page_no=page_no, page_offset=offset)

@@ -85,9 +85,8 @@ class PlayedLog(LogEngine):
     def __init__(
         self, log: LogEngine, pace: Pace, clock: Callable[[], float], *, starts_when_read: bool = False
     ) -> None:
-        """`clock` gives seconds, as a monotonic clock does; with `starts_when_read` it matters from the first reader
-        of groups on.
-        """
+        """`clock` gives seconds, as a monotonic clock does; with `starts_when_read` it matters from the first reader of
+        groups on."""
         self._log = log
         self._pace = pace
         self._clock = clock
@@ -260,9 +259,7 @@ class PlayedLog(LogEngine):
 
     def has_after(self, position: LogPosition) -> bool:
         """Whether a group after a place between groups is logged by now.
-
-        Raises IbbMasterError: the recording cannot be read on.
-        """
+        Raises IbbMasterError: the recording cannot be read on."""
         while position >= self._end:
             if not self.advance():
                 with self._lock:

@@ -51,9 +51,8 @@ class RepeatedLog(LogEngine):
     def __init__(self, log: LogEngine, rounds: int | None = None) -> None:
         """Reads the recording once: its numbers and times. Without `rounds` it ends where the numbers of a domain do.
 
-        Raises:
-            ConfigurationError: there is nothing to repeat, or so often.
-            IbbMasterError: the recording cannot be read.
+        Raises ConfigurationError: there is nothing to repeat, or so often; IbbMasterError: the recording cannot be
+        read.
         """
         self._log = log
         self._begin = log.start_of_file()
@@ -296,9 +295,7 @@ class RepeatedGroups(EventGroups):
 
     def next_group(self) -> EventGroup | None:
         """The next group, or None at the end of the last round.
-
-        Raises StageError: the numbers end, and the rounds do not.
-        """
+        Raises StageError: the numbers end, and the rounds do not."""
         while True:
             group = self._groups.next_group()
             if group is not None:

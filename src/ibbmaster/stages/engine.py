@@ -95,9 +95,7 @@ def passed_on(group: EventGroup, stages: Sequence[GroupTransform], span: LogSpan
 
 class StagedLog(LogEngine):
     """A part of a log, and what its groups go through. Thread-safe as that is.
-
-    `checksum_algorithm` is what the events of the log end with, where it has files that say so.
-    """
+    `checksum_algorithm` is what the events of the log end with, where it has files that say so."""
 
     def __init__(
         self,

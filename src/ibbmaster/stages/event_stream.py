@@ -17,9 +17,7 @@ HEAD_SIZE = 80  # bytes: header, table and flags of a row event, also of one in 
 
 class EventStream:
     """Takes a body cut anywhere; an event is held as a whole only where a caller asks for it.
-
-    After `next_event` there are `head`, its first bytes, and one of: `whole`, `pieces`, or nothing, which skips it.
-    """
+    After `next_event` there are `head`, its first bytes, and one of: `whole`, `pieces`, or nothing, which skips it."""
 
     def __init__(self, body: Iterable[Buffer]) -> None:
         self._source = iter(body)

@@ -152,11 +152,7 @@ class _Content:
 
     def filtered(self, events: EventStream) -> Iterator[Buffer]:
         """The events that are left.
-
-        Raises:
-            EventError: the group is damaged.
-            StageError: what comes cannot be judged.
-        """
+        Raises EventError: the group is damaged; StageError: what comes cannot be judged."""
         while (header := events.next_event()) is not None:
             event_type = header.event_type
             if event_type in ROW_EVENT_TYPES or event_type == EventType.PARTIAL_ROW_DATA:

@@ -63,9 +63,7 @@ class NameMap:
 
     def __init__(self, pairs: Sequence[tuple[str, str]], find_case: Callable[[], NameCase]) -> None:
         """`pairs` are old and new names: of databases, or of tables as `database.table`.
-
-        Raises ConfigurationError: one is a table and the other is not, or two become one.
-        """
+        Raises ConfigurationError: one is a table and the other is not, or two become one."""
         self._find_case = functools.cache(find_case)
         self.databases: dict[str, str] = {}
         self.tables: dict[TableName, TableName] = {}
@@ -115,9 +113,7 @@ class NameMap:
 
     def text(self, statement: LoggedStatement) -> str:
         """The statement with other names.
-
-        Raises NotUnderstoodError: a name may be one that is changed, or another one.
-        """
+        Raises NotUnderstoodError: a name may be one that is changed, or another one."""
         words = list(_words(statement))
         self._expect_free(words, statement)
         changes: dict[tuple[int, int], str] = {}

@@ -125,11 +125,7 @@ def given_stages(options: Any) -> dict[str, Any]:
 
 def check_stages(options: StageOptions) -> None:
     """Refuse what cannot be used with any log.
-
-    Raises:
-        ConfigurationError: a value cannot be read.
-        TypeError: there is no option of that name.
-    """
+    Raises ConfigurationError: a value cannot be read; TypeError: there is no option of that name."""
     unknown = sorted(options.keys() - {name for name, *_ in stage_options()})
     if unknown:
         raise TypeError(f"there is no stage {unknown[0]!r}")
@@ -154,9 +150,7 @@ def staged_with(
     span: LogSpan | None,
 ) -> StagedLog:
     """As `staged`, of which the part of the log is known.
-
-    Raises ConfigurationError: an option cannot be used with this log.
-    """
+    Raises ConfigurationError: an option cannot be used with this log."""
     from ibbmaster.stages.engine import StagedLog
 
     check_stages(options)
@@ -198,9 +192,7 @@ def staged(
 
 def renamed_table(name: TableName, options: StageOptions, find_case: Callable[[], NameCase]) -> TableName:
     """What a table is called after these options.
-
-    Raises ConfigurationError: it is called as another one is to be called.
-    """
+    Raises ConfigurationError: it is called as another one is to be called."""
     names = _names(options, find_case)
     try:
         return name if names is None else names.table(name)
@@ -210,9 +202,7 @@ def renamed_table(name: TableName, options: StageOptions, find_case: Callable[[]
 
 def _judged(until: GtidPosition, ends: GtidPosition) -> Iterator[str]:
     """What is worth knowing of GTIDs at which a part ends by their numbers, because the log does not have them.
-
-    Raises ConfigurationError: another server has logged that number.
-    """
+    Raises ConfigurationError: another server has logged that number."""
     for domain_id, gtid in until.items():
         last = ends.get(domain_id)
         if last == gtid:
@@ -259,11 +249,7 @@ def stages_of(
     state: GtidState, options: StageOptions, case: NameCase | None, find_history: Callable[[], SchemaHistory]
 ) -> Iterator[GroupTransform]:
     """What each group goes through, of a log that has `state`; of one whose state is unknown no number is checked.
-
-    `case` and `find_history` as in `staged`.
-
-    Raises ConfigurationError: an option cannot be used with this log.
-    """
+    `case` and `find_history` as in `staged`. Raises ConfigurationError: an option cannot be used with this log."""
     from ibbmaster.stages.filtering import KINDS, ContentFilter, OriginFilter
     from ibbmaster.stages.renaming import NameChange
     from ibbmaster.stages.renumbering import OriginMap
@@ -307,9 +293,8 @@ def expect_tables(log: StagedLog, *, only: bool = False) -> None:
 
     Where it cannot be read, or filtered, the check ends: the error is raised to those who read up to there.
 
-    Raises:
-        ConfigurationError: a pattern is about none; the text says which tables there are.
-        StoreError: the log cannot be read.
+    Raises ConfigurationError: a pattern is about none; the text says which tables there are; StoreError: the log cannot
+    be read.
     """
     for choice in [tables for stage in log.stages if (tables := getattr(stage, "tables", None)) is not None]:
         with suppress(ClassicFormatError, EventError, FormatError, StageError):

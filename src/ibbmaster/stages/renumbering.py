@@ -39,9 +39,7 @@ class OriginMap(GtidTransform):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repetition(GtidTransform):
     """The groups of a recording once more: newer numbers in each domain, and later times.
-
-    `steps` has what is added to the numbers of each domain, `seconds` what is added to times.
-    """
+    `steps` has what is added to the numbers of each domain, `seconds` what is added to times."""
 
     number: int
     steps: Mapping[int, int]

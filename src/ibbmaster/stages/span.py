@@ -62,9 +62,7 @@ class LogSpan:
 
     def check_start(self, position: GtidPosition) -> None:
         """Whether a replica at a position misses nothing of what is before the span.
-
-        Raises PositionPurgedError: it does.
-        """
+        Raises PositionPurgedError: it does."""
         if not self.begin.is_before(position):
             raise PositionPurgedError(
                 f"position [{position}] is before what is served of this log, which begins after {self.after}: "
@@ -125,11 +123,7 @@ def span_so_far(log: LogEngine) -> LogSpan:
 
 def span_of_file(log: LogEngine, file_no: int) -> LogSpan:
     """What one file of a log has: the groups that begin in it.
-
-    Raises:
-        KeyError: there is no such file.
-        FormatError, ClassicFormatError: a file is damaged.
-    """
+    Raises KeyError: there is no such file; FormatError, ClassicFormatError: a file is damaged."""
     begin = log.start_of_file(file_no)
     so_far = span_so_far(log)
     assert so_far.state is not None  # it has an end

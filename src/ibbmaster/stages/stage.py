@@ -42,9 +42,7 @@ class GtidTransform(GroupTransform, Protocol):
 
 def emptied(group: EventGroup) -> EventGroup:
     """The group with nothing in it: its GTID event, and a COMMIT.
-
-    Its commit id, and whether it may run beside others, stay: of an empty transaction both are true.
-    """
+    Its commit id, and whether it may run beside others, stay: of an empty transaction both are true."""
     header, value = decode_event_header(group.gtid_event), decode_gtid_event(group.gtid_event)
     plain = replace(
         value,

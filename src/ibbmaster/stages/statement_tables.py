@@ -63,9 +63,7 @@ class Touched:
 
 def touched_by(statement: LoggedStatement) -> Touched:
     """What a statement is about. Tables that it only reads are left out.
-
-    Raises NotUnderstoodError: that is not known.
-    """
+    Raises NotUnderstoodError: that is not known."""
     cursor = statement_cursor(statement.text, statement.sql_mode, statement.server_version)
     first = cursor.peek()
     if first.is_word("BEGIN") and cursor.peek(1).is_word("NOT"):

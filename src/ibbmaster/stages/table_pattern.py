@@ -14,9 +14,7 @@ TABLES_SHOWN = 8  # in an error
 
 class TableChoice:
     """The tables that some patterns name, but for those that others name. Threads share it.
-
-    `find_case` says how the log's server compares names; it is asked once, where that makes a difference.
-    """
+    `find_case` says how the log's server compares names; it is asked once, where that makes a difference."""
 
     def __init__(
         self, only: Iterable[TablePattern], leaves_out: Iterable[TablePattern], find_case: Callable[[], NameCase]

@@ -26,9 +26,7 @@ from ibbmaster.store.writer import BinlogWriter
 
 class AppendedLog(Protocol):
     """What groups are appended to; durable after `flush`.
-
-    `in_bulk` is the writer of a log without a redo log. `is_new`: there was no log before.
-    """
+    `in_bulk` is the writer of a log without a redo log. `is_new`: there was no log before."""
 
     @property
     def in_bulk(self) -> BinlogWriter | None: ...

@@ -43,9 +43,8 @@ class BackupReport:
 def back_up(source: ReadDisk, target: Disk, *, progress: Callable[[int], object] = lambda size: None) -> BackupReport:
     """Copy a store into an empty directory and recover the copy; `progress` hears of bytes as they are copied.
 
-    Raises:
-        StoreError: the target is not empty, the source changes faster than it can be copied, or a disk fails.
-        DamageError, FormatError: the source is damaged.
+    Raises StoreError: the target is not empty, the source changes faster than it can be copied, or a disk fails;
+    DamageError, FormatError: the source is damaged.
     """
     if target.list():
         raise StoreError(f"{target} is not empty: give a new directory")
@@ -93,11 +92,8 @@ class _Copier:
         self.lsn = 0
 
     def copy(self) -> int | None:
-        """Copy what is not there yet.
-
-        Returns the LSN from which the redo log is to be applied to the copy, 0 without one;
-        None if the copy is not sound and the same must be done again.
-        """
+        """Copy what is not there yet. Returns the LSN from which the redo log is to be applied to the copy, 0 without
+        one; None if the copy is not sound and the same must be done again."""
         try:
             before = self._scan()
             numbers = sorted(number for name in self._source.list() if (number := parse_file_name(name)) is not None)

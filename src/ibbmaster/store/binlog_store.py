@@ -110,9 +110,7 @@ class BinlogStore(WritableLogEngine):
 
     def xa_commit(self, xid: Xid, gtid: Gtid, gtid_event: Buffer) -> LogPosition:
         """Commit a prepared transaction, perhaps one that was prepared before a restart.
-
-        Raises StoreError: there is no such transaction, or as `write_direct`.
-        """
+        Raises StoreError: there is no such transaction, or as `write_direct`."""
         entry = self._prepared(xid)
         assert entry.stream is not None
         record = encode_commit_header(CommitHeader(streams=(entry.stream,))) + gtid_event
@@ -241,9 +239,7 @@ class BinlogStore(WritableLogEngine):
 
     def flush(self, *, delete_domain_ids: Iterable[int] = ()) -> None:
         """End the active file where it is, and begin the next; domains no file holds any more can be forgotten.
-
-        Raises BusyError: a file still holds groups of a domain that is to be forgotten.
-        """
+        Raises BusyError: a file still holds groups of a domain that is to be forgotten."""
         dropped = tuple(delete_domain_ids)
         earliest = self.start_of_file().state if dropped else GtidState()
 
@@ -255,9 +251,7 @@ class BinlogStore(WritableLogEngine):
 
     def reset(self, state: GtidState | None = None) -> None:
         """Remove every file and begin again with number 0, and with `state` as what was logged before.
-
-        Raises BusyError: a group that wrote out of band is open, or a transaction prepared.
-        """
+        Raises BusyError: a group that wrote out of band is open, or a transaction prepared."""
         self._writer.reset(state or GtidState(), self._remove_files)
         self._reset_count += 1  # who has asked meanwhile may have the state of before, and the files of now
 
@@ -342,9 +336,7 @@ class BinlogStore(WritableLogEngine):
 
     def _oob_file_no(self, file_no: int) -> int:
         """The oldest file that the groups of a file may need; the file itself if it was not begun.
-
-        After a restart MariaDB leaves prepared XA transactions out of the first of both references.
-        """
+        After a restart MariaDB leaves prepared XA transactions out of the first of both references."""
         header = PageReader(self._visible, readahead_pages_max=1).header(file_no)
         if header is None:
             return file_no
@@ -367,9 +359,7 @@ class BinlogStore(WritableLogEngine):
 
     def check_unbroken(self) -> None:
         """Read the active file up to where the log ends, before anything is appended after it.
-
-        Raises FormatError: a page of it is damaged, or was lost.
-        """
+        Raises FormatError: a page of it is damaged, or was lost."""
         check_unbroken(self._visible, self._writer.durable.mark)
 
     def needs_checkpoint(self) -> bool:

@@ -115,9 +115,7 @@ class Flusher:
 
     def make_file(self, file_no: int, size_pages: int) -> int:
         """Have an empty file of at least this size, durable itself; returns the pages it has.
-
-        The file two before it is complete and durable before: so only two files can ever need the redo log.
-        """
+        The file two before it is complete and durable before: so only two files can ever need the redo log."""
         with self.lock, self._latch.work:
             old = {number for number in self._dirty if number < file_no - 1}
             if old or self._fifo.oldest_file_no() < file_no - 1:
@@ -152,9 +150,7 @@ class Flusher:
 
 def make_file(disk: Disk, file_no: int, size_pages: int, *, is_sparse: bool) -> tuple[int, bool]:
     """Have an empty file of at least this size; returns the pages it has, and whether anything was changed for it.
-
-    The caller makes it durable.
-    """
+    The caller makes it durable."""
     name = format_file_name(file_no)
     try:
         found = disk.size(name)

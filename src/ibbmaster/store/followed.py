@@ -196,9 +196,7 @@ class FollowedDirectory(LogEngine):
 
     def look(self, *, is_urgent: bool = False) -> None:
         """See what is durable, and which files there are and whose log they are, if the last look was some time ago.
-
-        A redo log is read from its last checkpoint on at first, which may take long: for a worker thread.
-        """
+        A redo log is read from its last checkpoint on at first, which may take long: for a worker thread."""
         with self._lock:
             now = time.monotonic()
             is_urgent |= self._follow_redo()
@@ -267,9 +265,7 @@ class FollowedDirectory(LogEngine):
 
     def check(self, position: LogPosition, resets: int) -> None:
         """Whether a reader of the log as it was after this number of resets may continue at a position.
-
-        Raises PositionPurgedError: the log was begun anew, or what comes next is gone.
-        """
+        Raises PositionPurgedError: the log was begun anew, or what comes next is gone."""
         with contextlib.suppress(MissingFileError):  # nothing is there; perhaps it will be
             self._glance()
         file_no, offset = position

@@ -45,9 +45,7 @@ class FollowedIbbFiles(LogObserver[IbbFile]):
 
     def __init__(self, disk: SharedDisk, view: ReadDisk, reached: Callable[[], LogPosition | None]) -> None:
         """`view` is what is read: `disk`, or that with a redo log; `reached` says up to where the log is known.
-
-        Raises StoreError: there is no file.
-        """
+        Raises StoreError: there is no file."""
         self._disk = disk
         self._view = view
         self._reached = reached

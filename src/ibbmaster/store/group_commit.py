@@ -35,9 +35,7 @@ class GroupCommit:
 
     def wait(self, is_done: Callable[[], bool]) -> None:
         """Return once `is_done`, after a work that this thread or another one has begun since.
-
-        Raises what the work raises, in the thread that does it; others then try it themselves.
-        """
+        Raises what the work raises, in the thread that does it; others then try it themselves."""
         while not is_done():
             with self._lock:
                 waiter = _Waiter(self._next) if self._is_led else None

@@ -144,9 +144,8 @@ class LogWriter(StepWriter):
     ) -> Ticket:
         """Append a commit record, and before it the completion of `entry` if it ends a prepared transaction.
 
-        Raises:
-            GtidOrderError: the GTID is not newer than what its domain has; nothing was appended.
-            StoreError: as `append`.
+        Raises GtidOrderError: the GTID is not newer than what its domain has; nothing was appended; StoreError: as
+        `append`.
         """
         commit = NewRecord(RecordType.COMMIT, record, gtid)
         try:

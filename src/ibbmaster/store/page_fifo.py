@@ -141,9 +141,7 @@ class PageFifo:
 
     def last_partial(self) -> tuple[tuple[int, int], PageRun] | None:
         """The last page if it is partly filled and not in its file as it is; its next change brings the whole page.
-
-        The page's key and a sealed copy.
-        """
+        The page's key and a sealed copy."""
         with self._lock:
             if not self._pages:
                 return None
@@ -210,9 +208,7 @@ class PageFifo:
 
 class VisiblePages:
     """A directory with the pages that are not in its files yet, as a `ReadDisk`.
-
-    Everything before `mark()` is durable and visible, nothing else is.
-    """
+    Everything before `mark()` is durable and visible, nothing else is."""
 
     def __init__(self, disk: ReadDisk, fifo: PageFifo, mark: Callable[[], LogPosition]) -> None:
         self._disk = disk
@@ -272,9 +268,7 @@ class VisiblePages:
 
 class _View(NamedTuple):
     """Of what is read from `offset` on: the pages in memory, and where in it the visible part ends.
-
-    Pages after the end may be on their way into the file, half of one already.
-    """
+    Pages after the end may be on their way into the file, half of one already."""
 
     held: dict[int, bytes]
     offset: int

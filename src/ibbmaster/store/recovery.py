@@ -77,9 +77,7 @@ def replay(disk: Disk, scan: RedoScan, *, is_alone: bool = False) -> LogPosition
     With `is_alone` the files are not those that the redo log belongs to, or none: files that
     are missing are made, and pages of which it has no beginning stay as they are.
 
-    Raises:
-        DamageError: files and redo log do not fit together.
-        StoreError: the directory cannot be read or written.
+    Raises DamageError: files and redo log do not fit together; StoreError: the directory cannot be read or written.
     """
     steps = _Replay(disk, is_alone=is_alone)
     steps.apply(scan.records)

@@ -21,11 +21,8 @@ from ibbmaster.store.redo_names import has_redo_log
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedoReport:
-    """What is in a redo log. LSNs count its bytes.
-
-    `group_count` groups are not in the files as they are. `gtid_state` is that of the whole
-    log with them; None if it is not known, as the redo log does not apply: `problem` says why.
-    """
+    """What is in a redo log. LSNs count its bytes. `group_count` groups are not in the files as they are. `gtid_state`
+    is that of the whole log with them; None if it is not known, as the redo log does not apply: `problem` says why."""
 
     first_lsn: int = 0  # of what the next start would read
     end_lsn: int = 0
@@ -63,9 +60,7 @@ class RedoReport:
 
 def check_redo(disk: ReadDisk, *, is_in_use: Callable[[], bool] = lambda: False) -> RedoReport | None:
     """What the redo log of a directory holds; None if there is none, or nothing in it.
-
-    Raises StoreError: the directory cannot be read.
-    """
+    Raises StoreError: the directory cannot be read."""
     if not has_redo_log(disk):
         return None
     in_use = is_in_use()

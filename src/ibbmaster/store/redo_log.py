@@ -51,11 +51,8 @@ SEGMENT_BYTES_MIN = 64 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedoScan:
-    """What the redo log holds when a store is opened.
-
-    `records` are those after the last checkpoint's LSN, `checkpoint` the last one, and
-    `notes` the records after that checkpoint's own.
-    """
+    """What the redo log holds when a store is opened. `records` are those after the last checkpoint's LSN, `checkpoint`
+    the last one, and `notes` the records after that checkpoint's own."""
 
     segment: int  # the one written last
     segment_bytes: int  # of that segment
@@ -73,9 +70,8 @@ def scan_redo(disk: ReadDisk, *, replay_from: int | None = None, end_lsn: float 
     `replay_from` is an LSN before the last checkpoint that is to count instead of it, as the
     files are older than the redo log. Of the records only those before `end_lsn` count.
 
-    Raises:
-        DamageError: a segment that is needed is not whole.
-        StoreError: it cannot be read, or a newer version wrote it.
+    Raises DamageError: a segment that is needed is not whole; StoreError: it cannot be read, or a newer version wrote
+    it.
     """
     names = disk.list()
     segments: list[tuple[int, int, int, list[RedoRecord]]] = []  # LSN, number, size, records
@@ -186,11 +182,7 @@ class RedoLog:
 
     def begin(self, checkpoint: Checkpoint) -> None:
         """Begin this life; `checkpoint` is the present end, and everything before it is durable in the files.
-
-        Raises:
-            DiskFullError: there is no room; try again.
-            StoreError: the disk fails.
-        """
+        Raises DiskFullError: there is no room, try again; StoreError: the disk fails."""
         assert not self.is_begun
         record = encode_record(self.end_lsn, self._life, [checkpoint])
         with self._latch.repeatable:
@@ -214,9 +206,7 @@ class RedoLog:
 
         False if a checkpoint must become durable first. `xa` gives the table as it is now.
 
-        Raises:
-            DiskFullError: there is no room; try again.
-            StoreError: the disk fails, or has failed before.
+        Raises DiskFullError: there is no room, try again; StoreError: the disk fails, or has failed before.
         """
         needed = RECORD_HEADER.size + size + reserve
         if self.end_lsn + needed <= self._segment_end_lsn and self._latch.failure is None:
@@ -262,21 +252,13 @@ class RedoLog:
 
     def write(self) -> None:
         """Hand everything appended to the operating system.
-
-        Raises:
-            DiskFullError: there is no room; try again.
-            StoreError: the disk fails, or has failed before.
-        """
+        Raises DiskFullError: there is no room, try again; StoreError: the disk fails, or has failed before."""
         with self._write_lock:
             self._write()
 
     def sync(self, lsn: int) -> None:
         """Make every record before `lsn` durable; one sync serves all who wait.
-
-        Raises:
-            DiskFullError: there is no room; try again.
-            StoreError: the disk fails, or has failed before.
-        """
+        Raises DiskFullError: there is no room, try again; StoreError: the disk fails, or has failed before."""
         self._group_commit.wait(lambda: lsn <= self.durable_lsn)
 
     @property

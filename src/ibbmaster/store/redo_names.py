@@ -11,9 +11,7 @@ SEGMENT_NAMES = ("ibbmaster-redo-0", "ibbmaster-redo-1")
 
 def has_redo_log(disk: ReadDisk) -> bool:
     """Whether there are segments of a redo log, whatever is in them.
-
-    Asked by their names, as a list of the directory may be long: each reader of a range asks.
-    """
+    Asked by their names, as a list of the directory may be long: each reader of a range asks."""
     return any(_is_there(disk, name) for name in SEGMENT_NAMES)
 
 

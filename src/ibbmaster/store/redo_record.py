@@ -60,11 +60,8 @@ class XaState(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class XaEntry:
-    """A transaction in two phases.
-
-    `first_file_no` is the oldest file it needs. `engine_count` is how many engines prepared it with changes, 0 for one
-    that the log alone decides. `stream` is what it wrote out of band, if it did.
-    """
+    """A transaction in two phases. `first_file_no` is the oldest file it needs. `engine_count` is how many engines
+    prepared it with changes, 0 for one that the log alone decides. `stream` is what it wrote out of band, if it did."""
 
     xid: Xid
     state: XaState
@@ -96,9 +93,7 @@ class Reset:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
     """Every change before `lsn` is durable in the files.
-
-    `end` is where the log ended there, None before the first file. `xa` is the table as of this record itself.
-    """
+    `end` is where the log ended there, None before the first file. `xa` is the table as of this record itself."""
 
     lsn: int
     end: LogPosition | None
@@ -182,9 +177,7 @@ def encode_change(lsn: int, life: int, file_no: int, page_no: int, page_offset: 
 
 def decode_record(data: Buffer, offset: int, lsn: int, life: int) -> RedoRecord | None:
     """The record at `offset`, which must have this LSN and belong to this life or a later one.
-
-    None if there is no such record: the log ends here. A later life begins with a checkpoint.
-    """
+    None if there is no such record: the log ends here. A later life begins with a checkpoint."""
     start = offset + RECORD_HEADER.size
     if start > len(data):
         return None

@@ -63,9 +63,8 @@ def salvage(
 
     `progress` hears of groups as they are read.
 
-    Raises:
-        BusyError: another process writes one of them.
-        StoreError: the target is not empty, or cannot be written; the source holds nothing that can be read.
+    Raises BusyError: another process writes one of them; StoreError: the target is not empty, or cannot be written; the
+    source holds nothing that can be read.
     """
     if target.list():
         raise StoreError(f"{target} is not empty: give a new directory")
@@ -361,9 +360,7 @@ def _loss_of(group: EventGroup, reason: str) -> Loss:
 
 def _sizes_of(disk: Disk, log: DamagedLog) -> tuple[int, int]:
     """File size and state interval of the log, or the usual ones; a header that its file agrees with is believed first.
-
-    One that speaks of more than any file of a server has is not believed: it would fill the disk.
-    """
+    One that speaks of more than any file of a server has is not believed: it would fill the disk."""
     found: list[tuple[bool, tuple[int, int]]] = []
     for file_no in log.numbers:
         try:

@@ -68,9 +68,7 @@ class StoreReader:
 
     def check_log(self) -> None:
         """Whether this is still the log that the reader began with.
-
-        Raises PositionPurgedError: the log was reset since, or the file to begin with purged.
-        """
+        Raises PositionPurgedError: the log was reset since, or the file to begin with purged."""
         if self.is_purged:
             raise PositionPurgedError(f"{format_file_name(self.file_no)} was purged before it could be read")
         if self._resets() != self._began_at:
@@ -91,9 +89,8 @@ class StoreReader:
     def next_group(self, *, only_cached: bool = False) -> EventGroup | None:
         """The next durable group, or None at the durable end; then ask again later.
 
-        Raises:
-            BlockingIOError: with `only_cached`, it would have to be waited for: no group was read.
-            PositionPurgedError: the log was reset since the reader was made; also from a body.
+        Raises BlockingIOError: with `only_cached`, it would have to be waited for: no group was read;
+        PositionPurgedError: the log was reset since the reader was made; also from a body.
         """
         before = self._reader.position.file_no
         try:

@@ -92,18 +92,14 @@ class PageWriter:
 
     def room(self, page_no: int, page_offset: int) -> tuple[memoryview, int]:
         """Whole pages for a kernel to place bytes in from a position on, and where in them that is.
-
-        What was placed before may not be changed; `placed` says how far it went.
-        """
+        What was placed before may not be changed; `placed` says how far it went."""
         if page_no - self._first_no > BATCH_PAGES - ROOM_PAGES:
             self._write_full_pages(page_no, page_offset)
         return self._batch, (page_no - self._first_no) * PAGE_SIZE + page_offset
 
     def placed(self, end: int) -> tuple[int, int]:
         """Take what was placed up to `end`: after the last byte, or the start of the page after a full one.
-
-        Returns the position there.
-        """
+        Returns the position there."""
         self._end = end if end % PAGE_SIZE else end - (PAGE_SIZE - DATA_SIZE)
         self._is_written = False
         return self._first_no + end // PAGE_SIZE, end % PAGE_SIZE
@@ -248,17 +244,14 @@ class BinlogWriter(StepWriter):
         The pieces of `body` must not change until this returns. Without `gtid`, the event is the FORMAT_DESCRIPTION a
         server logs when it starts. An error of `body` itself leaves the log without the group.
 
-        Raises:
-            GtidOrderError: the GTID is not newer than what its domain has; the log is as it was.
-            StoreError: the disk fails, or has failed before.
+        Raises GtidOrderError: the GTID is not newer than what its domain has; the log is as it was; StoreError: the
+        disk fails, or has failed before.
         """
         return write_whole_group(self, gtid, gtid_event, body).ref
 
     def room(self) -> Room:
         """Where a kernel may place commit records of known pairs, each at most `inline_size_max` long.
-
-        Raises StoreError: the disk fails, or has failed before.
-        """
+        Raises StoreError: the disk fails, or has failed before."""
         self._check_usable()
         appender = self.appender
         with self.changing:

@@ -32,9 +32,7 @@ class WrittenDirectory(FollowedDirectory):
 
     def opened_to(self, log_range: LogRange) -> BinlogDirectory:
         """The log as it is seen now; waits until it has a range that another process has seen, for a while.
-
-        Raises StoreError: there is no log.
-        """
+        Raises StoreError: there is no log."""
         end = LogPosition(log_range.file_no, log_range.end_offset)
         deadline = time.monotonic() + PATIENCE_S
         while (self._ask(lambda opened: opened.end()) or end) < end and time.monotonic() < deadline:

@@ -19,11 +19,8 @@ ENTRIES_MAX = 10_000
 
 
 class XaTable:
-    """XID -> entry. Not thread-safe.
-
-    `size_max` is how many bytes it takes in the redo log, one more entry included; a number at hand, as each commit
-    asks for it.
-    """
+    """XID -> entry. Not thread-safe. `size_max` is how many bytes it takes in the redo log, one more entry included; a
+    number at hand, as each commit asks for it."""
 
     def __init__(self, entries: Iterable[XaEntry] = ()) -> None:
         self._entries = {entry.xid: entry for entry in entries}
