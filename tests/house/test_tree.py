@@ -46,7 +46,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     "ibb/test_scan.py": ("kernel/scan.py",),
     "classic/test_page_groups.py": ("kernel/placing.py",),
     "classic/test_verifying.py": ("kernel/classic_checking.py",),
-    "classic/test_engine.py": ("classic/framing.py", "classic/read_groups.py"),
+    "classic/test_engine.py": ("classic/framing.py",),
     # Files that grow, are continued, purged and reset: what counts is what a primary would send of them.
     "classic/test_stored_groups.py": ("classic/stored_file.py",),
     "streaming/test_changed_blocks.py": (
@@ -92,7 +92,6 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     # An event goes through all of them, and a group is valid afterwards or not.
     "stages/test_filtering.py": (*("stages/event_stream.py", "stages/statement_tables.py", "stages/table_pattern.py"),),
     "stages/test_engine.py": ("stages/span.py", "stages/stage.py"),
-    "stages/test_renaming.py": ("stages/name_map.py",),
     "api/test_serving_options.py": ("option.py",),
     # A session is one state: where it is, and what it can name there.
     "server/test_connection.py": ("server/answering.py", "server/client.py"),

@@ -14,8 +14,7 @@ from ibbmaster.event.table_map import decode_table_map
 from ibbmaster.schema.clause import NotUnderstoodError
 from ibbmaster.schema.name_case import NameCase
 from ibbmaster.sqltext.table_name import TableName
-from ibbmaster.stages.name_map import NameMap
-from ibbmaster.stages.renaming import NameChange
+from ibbmaster.stages.renaming import NameChange, NameMap
 from tests.machinery.tables import rows_of
 from tests.stages.test_engine import check_group, gtids_of
 from tests.stages.test_filtering import XID, group_of, query, rows, table_map, through

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from ibbmaster.classic import framing, series
+from ibbmaster.classic.binlog import ClassicGroups
 from ibbmaster.classic.engine import ClassicBinlog
-from ibbmaster.classic.read_groups import ClassicGroups
 from ibbmaster.dump.profile import PROFILES
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.gtid import GtidPosition, GtidState

@@ -11,7 +11,7 @@ from ibbmaster.errors import FormatError
 from ibbmaster.gtid import GtidState
 from ibbmaster.ibb.file_header import FileHeader
 from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.log.cut_check import cut_error
+from ibbmaster.log.end_check import cut_error
 from ibbmaster.log.interface import LogFile
 from ibbmaster.log.pages import PageReader
 from ibbmaster.log.states import FULL_STATE_PAGE, read_state_record

@@ -24,8 +24,8 @@ from ibbmaster.ibb.gtid_state import decode_gtid_state
 from ibbmaster.ibb.page import PAGE_SIZE, verify_page
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import Field, FileRange, GroupColumn, Status, last_gtids
-from ibbmaster.log.cut_check import is_ended
 from ibbmaster.log.directory import BinlogDirectory
+from ibbmaster.log.end_check import is_ended
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.log.log_range import LogRange
 from ibbmaster.log.states import FULL_STATE_PAGE, check_continuation

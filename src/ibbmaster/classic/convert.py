@@ -152,7 +152,7 @@ def import_groups(
     ) as log:
         if not append and not log.is_new:
             raise StoreError(f"{disk} holds a binlog already: another process has begun it just now")
-        first_file_no = log.end.file_no
+        first_file_no = log.end().file_no
         counts = _Counts()
         converter: GroupConverter | None = None  # once the kernels are ready
 
@@ -175,7 +175,7 @@ def import_groups(
             counts.groups += converter.group_count
             counts.event_bytes += converter.event_bytes
         log.flush()
-        last_file_no = log.end.file_no
+        last_file_no = log.end().file_no
         state = log.state.copy()
     if progress is not None:
         progress(source.size_bytes, source.size_bytes)

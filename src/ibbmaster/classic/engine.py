@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from ibbmaster.classic.binlog import ClassicReader
+from ibbmaster.classic.binlog import ClassicGroups, ClassicReader
 from ibbmaster.classic.following import FollowedFiles, told_if_purged
 from ibbmaster.classic.groups import ClassicFileReader
 from ibbmaster.classic.head import missing_between
-from ibbmaster.classic.read_groups import ClassicGroups
 from ibbmaster.classic.series import FIRST_EVENT_OFFSET, ClassicFile, read_whole
 from ibbmaster.classic.stored_file import StoredFileState, file_state
 from ibbmaster.classic.stored_groups import StoredGroups

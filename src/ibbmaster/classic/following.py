@@ -1,7 +1,5 @@
 """The files of a traditional binlog, which a server or a copier may add to, and purge or reset, while they are read."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import itertools

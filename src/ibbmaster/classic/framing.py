@@ -13,7 +13,7 @@ from ibbmaster.kernel.packet_fields import ClassicField
 from ibbmaster.position import LogPosition
 
 if TYPE_CHECKING:
-    from ibbmaster.classic.read_groups import ClassicGroups
+    from ibbmaster.classic.binlog import ClassicGroups
     from ibbmaster.kernel.calls import Kernels
 
 WINDOW_BYTES = 1 << 20  # of a file that one call of a kernel sees at most

@@ -14,8 +14,6 @@ Invariants:
 - Memory does not depend on the size of an event or a group (test_memory_does_not_grow_with_an_event).
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Callable, Iterator
 
@@ -52,6 +50,8 @@ class ClassicFileReader:
     Attributes:
         head: what the head of the file says.
         notice: what a user should know about the end of this file, if anything.
+        window: the bytes of the file, for callers that read groups themselves.
+        is_at_group_end: whether the last group was read as a whole.
 
     Raises ClassicFormatError: the file does not begin as a traditional binlog of MariaDB, or it is encrypted.
     """
@@ -74,15 +74,15 @@ class ClassicFileReader:
         self.file = file
         self._is_stored = is_stored
         self.notice: str | None = None
-        self._window = EventWindow(
+        self.window = EventWindow(
             file, block_size=block_size, reads_on=reads_on, only_cached=only_cached, stands=stands
         )
-        self._is_at_group_end = True
+        self.is_at_group_end = True
         self._is_passed_over = False  # the rest of the group that was yielded last
         self._groups_end = 0  # of the groups read so far
         self._complete_end: int | None = None  # of a file in use: where its last whole group ends
         try:
-            self.head = read_head(self._window)
+            self.head = read_head(self.window)
         except BaseException:
             self.close()
             raise
@@ -90,31 +90,21 @@ class ClassicFileReader:
     @property
     def is_in_use(self) -> bool:
         """Whether the server has not closed the file: it runs, or it crashed."""
-        return self._window.is_in_use
+        return self.window.is_in_use
 
     @property
     def bytes_read(self) -> int:
         """How much of the file on disk was read so far."""
-        return self._window.bytes_read
+        return self.window.bytes_read
 
     def close(self) -> None:
         """Close the file; a second call does nothing."""
-        self._window.close()
-
-    @property
-    def window(self) -> EventWindow:
-        """The bytes of the file, for callers that read groups themselves."""
-        return self._window
-
-    @property
-    def is_at_group_end(self) -> bool:
-        """Whether the last group was read as a whole."""
-        return self._is_at_group_end
+        self.window.close()
 
     def continue_at(self, offset: int) -> None:
         """Continue at an offset between groups, after one was yielded: the caller has read what is before it."""
-        self._window.go_to(offset)
-        self._is_passed_over = self._is_at_group_end = True
+        self.window.go_to(offset)
+        self._is_passed_over = self.is_at_group_end = True
 
     def groups(self, take: Callable[[EventWindow], bool] | None = None) -> Iterator[EventGroup]:
         """Every event group, to be called once.
@@ -127,7 +117,7 @@ class ClassicFileReader:
         Raises ClassicFormatError: the file is damaged, or it ends inside a group although the server had closed it.
         Also from a body, if the group comes in pieces.
         """
-        window = self._window
+        window = self.window
         offset = window.offset
         try:
             while window.has_more():
@@ -141,15 +131,15 @@ class ClassicFileReader:
                         return
                     continue
                 gtid, flags = self._decode_gtid(event, offset)
-                self._is_at_group_end = False
+                self.is_at_group_end = False
                 body = self._read_body(STANDALONE_ROLES if flags & _IS_STANDALONE else TRANSACTION_ROLES)
                 first = next(body)
-                if not self._is_at_group_end and window.is_in_use and offset >= self._find_complete_end():
+                if not self.is_at_group_end and window.is_in_use and offset >= self._find_complete_end():
                     raise Truncated
                 yield EventGroup(
                     gtid=gtid,
                     gtid_event=event,
-                    body=iter((first,)) if self._is_at_group_end else self._rest_of_body(first, body, offset),
+                    body=iter((first,)) if self.is_at_group_end else self._rest_of_body(first, body, offset),
                     start=LogPosition(self.file.index, offset),
                     end=LogPosition(self.file.index, window.offset),
                 )
@@ -169,7 +159,7 @@ class ClassicFileReader:
 
     def _ends_file(self, event_type: int, offset: int) -> bool:
         """What an event outside of a group means; True after the last one of the file."""
-        window = self._window
+        window = self.window
         if event_type == EventType.BINLOG_CHECKPOINT:
             return False
         if event_type in ENDING_TYPES:
@@ -190,7 +180,7 @@ class ClassicFileReader:
         raise window.error(offset, f"{type_name(event_type)} event outside of an event group")
 
     def _decode_gtid(self, event: bytes, offset: int) -> tuple[Gtid, int]:
-        window = self._window
+        window = self.window
         if self.head.state is None:
             raise window.error(offset, "an event group, but no GTID_LIST event before it tells what was logged earlier")
         if has_plain_fields(event):
@@ -208,10 +198,10 @@ class ClassicFileReader:
     def _read_body(self, roles: bytes) -> Iterator[Buffer]:
         """The events after the GTID event, in pieces of about `GROUP_BUFFER_SIZE`.
 
-        `_is_at_group_end` is set before the last piece is yielded. A group that fits
+        `is_at_group_end` is set before the last piece is yielded. A group that fits
         into one piece was read and verified as a whole when that piece comes.
         """
-        window = self._window
+        window = self.window
         unpack, pack_into, crc32 = HEADER.unpack_from, SIZE_AND_LOG_POS.pack_into, zlib.crc32
         checksum_size = window.checksum_size
         size_min = EVENT_HEADER_SIZE + checksum_size
@@ -269,7 +259,7 @@ class ClassicFileReader:
                 yield body
                 body = bytearray()
         window.position = position
-        self._is_at_group_end = True
+        self.is_at_group_end = True
         yield body
 
     def _rest_of_body(self, first: Buffer, rest: Iterator[Buffer], offset: int) -> Iterator[Buffer]:
@@ -277,10 +267,10 @@ class ClassicFileReader:
         try:
             yield from rest
         except Truncated:
-            raise self._window.error(offset, _CUT_SHORT) from None
+            raise self.window.error(offset, _CUT_SHORT) from None
 
     def _role(self, roles: bytes, event_type: int) -> int:
-        window = self._window
+        window = self.window
         role = roles[event_type]
         if role == NOT_INSIDE:
             problem = "where the event group before it has not ended" if event_type in KNOWN_TYPES else "is unknown"
@@ -289,7 +279,7 @@ class ClassicFileReader:
 
     def _read_large_event(self, size: int) -> Iterator[Buffer]:
         """One event in pieces; its checksum is verified after the last one was yielded."""
-        window = self._window
+        window = self.window
         header = bytearray(window.view[window.position : window.position + EVENT_HEADER_SIZE])
         window.check_log_pos(HEADER.unpack_from(header)[4], size)
         offset = window.offset

@@ -1,7 +1,5 @@
 """The head of a traditional file: what it says about itself, and what was logged before it."""
 
-from __future__ import annotations
-
 import contextlib
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Which kind of log is at a path: traditional files, or those of the engine."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

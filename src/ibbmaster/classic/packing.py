@@ -1,7 +1,5 @@
 """How files of a traditional binlog may be packed: each way by the end of their names, and what unpacks it in steps."""
 
-from __future__ import annotations
-
 import importlib
 import lzma
 import sys

@@ -3,8 +3,6 @@
 The reference, which takes what this does not: the reader's own `next_group`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What an event of each type does to the group it is in."""
 
-from __future__ import annotations
-
 import functools
 
 from ibbmaster.event.group import GroupBoundary

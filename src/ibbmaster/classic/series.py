@@ -4,8 +4,6 @@ A file may be packed, as the end of its name says (`packing`), and offsets every
 Only this module opens files outside a store's directory, and only for reading.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -72,6 +70,7 @@ class ClassicSource:
         """
         self._file = file
         self._packing = file.packing
+        self.is_packed = self._packing is not None  # the bytes of the file are not those of the binlog
         self._unpacker = None if self._packing is None else self._packing.new_unpacker()
         with _errors(file.path):
             self._stream = open_file(file.path)
@@ -81,11 +80,6 @@ class ClassicSource:
         self.bytes_read = 0  # of the file on disk
         self.only_cached = only_cached
         self._stands = stands
-
-    @property
-    def is_packed(self) -> bool:
-        """Whether the bytes of the file are not those of the binlog."""
-        return self._packing is not None
 
     @property
     def descriptor(self) -> int | None:

@@ -92,6 +92,7 @@ class ClassicWriter:
         self._disk = disk
         self._profile = profile
         self._stem = stem
+        self.index_name, self.state_name = stem + INDEX_SUFFIX, stem + STATE_SUFFIX
         self._first_number = first_number
         self._has_checksums = profile.event_checksum is ChecksumAlgorithm.CRC32
         self._type_max = profile.type_count
@@ -156,14 +157,6 @@ class ClassicWriter:
         for name in (*self.names, self.index_name, self.state_name):
             self._disk.sync(name)
         self._disk.sync_dir()
-
-    @property
-    def index_name(self) -> str:
-        return self._stem + INDEX_SUFFIX
-
-    @property
-    def state_name(self) -> str:
-        return self._stem + STATE_SUFFIX
 
     def _name(self, number: int) -> str:
         return f"{self._stem}.{self._first_number + number:06}"

@@ -12,8 +12,6 @@ Invariants:
   (test_a_long_group_comes_once_all_of_it_is_there).
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -70,7 +68,8 @@ class StoredFileReader(ClassicFileReader):
         self._walk = (0, 0)  # of the group that was not all there: where it begins, and how much of it is there
         self.has_ended = False
         try:
-            self.may_grow = may_grow and not self._is_ended()
+            # its server may have ended the file; one that is still written is not packed
+            self.may_grow = may_grow and not self.window.source.is_packed and self.end_type() is None
         except BlockingIOError:
             self.close()
             raise
@@ -91,7 +90,7 @@ class StoredFileReader(ClassicFileReader):
     def items_from(self, offset: int) -> Iterator[EventGroup | None]:
         """As `items`, without the first, from an offset between groups on."""
         assert not self._is_lead_in
-        self._offset, self._is_at_group_end, self._is_passed_over = offset, True, False
+        self._offset, self.is_at_group_end, self._is_passed_over = offset, True, False
         items = self.items()
         next(items)
         return items
@@ -132,10 +131,10 @@ class StoredFileReader(ClassicFileReader):
         _, event = window.read_event(LARGE_EVENT_SIZE, is_stored=True)
         gtid, flags = self._decode_gtid(without_checksum(event, window.checksum_size), offset)
         roles = STANDALONE_ROLES if flags & GtidFlag.STANDALONE else TRANSACTION_ROLES
-        self._is_at_group_end = False
+        self.is_at_group_end = False
         body = self._read_body(roles)
         first = next(body)
-        is_whole = self._is_at_group_end
+        is_whole = self.is_at_group_end
         end = window.offset if is_whole else self._group_end(offset, offset + len(event), roles)
         return EventGroup(
             gtid=gtid,
@@ -184,10 +183,6 @@ class StoredFileReader(ClassicFileReader):
         )
 
     # What is there -----------------------------------------------------------------------
-
-    def _is_ended(self) -> bool:
-        """Whether its server has ended the file; one that is still written is not packed."""
-        return self.window.source.is_packed or self.end_type() is not None
 
     def end_type(self) -> EventType | None:
         """The type of the last event, if it is a STOP, or a ROTATE to a name as long; None of a packed file."""

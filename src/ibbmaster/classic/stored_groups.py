@@ -1,21 +1,19 @@
 """All there is in the files of a traditional binlog from a place on, as a primary sends it, and as it comes."""
 
-from __future__ import annotations
-
 import contextlib
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from functools import partial
 
+from ibbmaster.classic.binlog import ClassicGroups
 from ibbmaster.classic.following import FollowedFiles, told_if_purged
 from ibbmaster.classic.head import continued, missing_between
-from ibbmaster.classic.read_groups import ClassicGroups
 from ibbmaster.classic.series import FIRST_EVENT_OFFSET, ClassicFile
 from ibbmaster.classic.stored_file import StoredFileReader
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import GapError, IbbMasterError, LogResetError, PositionPurgedError, StoreError
 from ibbmaster.event.group import EventGroup
-from ibbmaster.gtid import Gtid, GtidState
+from ibbmaster.gtid import GtidState
 from ibbmaster.position import LogPosition
 
 
@@ -231,12 +229,6 @@ class StoredGroups(ClassicGroups):
 
     # For callers that read groups themselves
 
-    @property
-    def is_in_file(self) -> bool:
-        """Whether what was read ends at `position`, between groups."""
-        file = self._current
-        return file is not None and file.is_at_group_end and file.window.offset == self.position.offset
-
     is_stored = True
 
     @property
@@ -244,14 +236,6 @@ class StoredGroups(ClassicGroups):
         if self._current is None or self._series.waits(self.position.file_no, self._life):
             return None
         return "as stored", self._resets, self._current.file.life
-
-    @property
-    def is_in_use(self) -> bool:
-        return self._file.window.is_in_use
-
-    def log(self, gtids: Iterable[Gtid]) -> None:
-        for gtid in gtids:
-            self._state.log(gtid)
 
     @contextlib.contextmanager
     def group_at(self, position: LogPosition) -> Iterator[EventGroup]:
@@ -262,6 +246,10 @@ class StoredGroups(ClassicGroups):
             if group is None:
                 raise reader.window.error(position.offset, "the file ends inside what begins here")
             yield group
+
+    @property
+    def _open_file(self) -> StoredFileReader | None:
+        return self._current
 
     @property
     def _file(self) -> StoredFileReader:

@@ -1,7 +1,5 @@
 """What is wrong with traditional files: each by itself, and whether each continues the one before."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor

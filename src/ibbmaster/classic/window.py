@@ -4,8 +4,6 @@ It checks what every event must keep: a size that is possible, an end where `log
 it is, and the checksum if the file has them.
 """
 
-from __future__ import annotations
-
 import struct
 import zlib
 from collections.abc import Callable

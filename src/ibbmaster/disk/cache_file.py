@@ -3,8 +3,6 @@
 One that another user may have written is not read (`user_cache.distrust`).
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import stat

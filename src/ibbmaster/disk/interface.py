@@ -4,8 +4,6 @@ Nothing else below the command line may import `os`; a simulated disk takes this
 Names are plain file names of one directory.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol, runtime_checkable

@@ -1,7 +1,5 @@
 """A directory of the machine this runs on."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl

@@ -85,9 +85,10 @@ class ObjectClient:
 
         self._library = obstore
         scheme, _, rest = url.partition("://")
+        retries: RetryConfig = {"max_retries": RETRIES_MAX, "retry_timeout": timedelta(seconds=RETRY_S)}
         try:
             self._store: ObjectStore = from_url(
-                f"{scheme}://{quote(rest, safe='/@:._-')}", client_options=_client_options(), retry_config=_retries()
+                f"{scheme}://{quote(rest, safe='/@:._-')}", client_options=_client_options(), retry_config=retries
             )
         except (BaseError, ValueError) as error:
             raise ConfigurationError(f"{url}: {_said(error)}") from None
@@ -212,10 +213,6 @@ def _client_options(environment: Mapping[str, str] = os.environ) -> ClientConfig
     if any(environment.get(name, "").startswith("http://") for name in _ENDPOINTS):
         options["allow_http"] = True
     return options
-
-
-def _retries() -> RetryConfig:
-    return {"max_retries": RETRIES_MAX, "retry_timeout": timedelta(seconds=RETRY_S)}
 
 
 def _said(error: Exception) -> str:

@@ -1,7 +1,5 @@
 """A directory with changes on top that are in memory alone: what recovery would make of it, without writing."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ibbmaster.codec.buffer import Buffer

@@ -1,7 +1,5 @@
 """The bytes of a file in order, block after block, the next ones read by other threads where there are any."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor, Future

@@ -1,7 +1,5 @@
 """Bytes that are too many for the memory, for as long as they are needed: a file without a name."""
 
-from __future__ import annotations
-
 import mmap
 import tempfile
 import weakref

@@ -6,8 +6,6 @@ Invariants:
 - An upload that fails removes what it has put (test_an_upload_that_fails_leaves_nothing).
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import tempfile

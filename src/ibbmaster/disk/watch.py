@@ -4,8 +4,6 @@ The kernel reports it (inotify) where files are written on this machine. On a ne
 what others write, so there it is time to look every `POLL_PERIOD_S`.
 """
 
-from __future__ import annotations
-
 import ctypes
 import logging
 import os
@@ -52,7 +50,8 @@ class DirectoryWatch:
                 self._descriptor = _watch(directory)
             except OSError as error:
                 self.why_polled = error.strerror or str(error)
-        log.debug("%s: %s", directory, "the kernel tells of writes" if not self.why_polled else self._excuse())
+        how = f"the kernel does not tell of writes ({self.why_polled}): looked at every {POLL_PERIOD_S * 1000:g} ms"
+        log.debug("%s: %s", directory, how if self.why_polled else "the kernel tells of writes")
 
     def wait(self, timeout_s: float) -> bool:
         """Wait until something was changed since the last call returned; False if nothing was for so long.
@@ -88,9 +87,6 @@ class DirectoryWatch:
         poll = select.poll()
         poll.register(self._descriptor, select.POLLIN)
         return bool(poll.poll(max(0.0, timeout_s) * 1000))
-
-    def _excuse(self) -> str:
-        return f"the kernel does not tell of writes ({self.why_polled}): looked at every {POLL_PERIOD_S * 1000:g} ms"
 
 
 def _watch(directory: Path | str) -> int:

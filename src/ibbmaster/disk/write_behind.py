@@ -1,7 +1,5 @@
 """Writes in bulk that no caller has to wait for, until what was written must be durable."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor

@@ -4,8 +4,6 @@ Pure: an `Appender` says which bytes to place in which page, and its caller writ
 them. Nothing it placed is ever changed; a page only grows. Rules: protocol/ibb/record.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -213,13 +211,11 @@ class Appender:
             self.page_no = 1
         if self.page_no == 1:
             self.differential = GtidState()
-            self._place_state(changes, GtidState() if self._is_very_first() else self.state)
+            # In file 0 a state of one pair with number 1 is left out, so that a replica may start before it.
+            is_first = self.file_no == 0 and [gtid.seq_no for gtid in self.state] == [1]
+            self._place_state(changes, GtidState() if is_first else self.state)
         elif self.shape.state_interval_pages and self.page_no % self.shape.state_interval_pages == 0:
             self._place_state(changes, self.differential)
-
-    def _is_very_first(self) -> bool:
-        """In file 0 a state of one pair with sequence number 1 is left out, so that a replica may start before it."""
-        return self.file_no == 0 and len(self.state) == 1 and next(iter(self.state)).seq_no == 1
 
     def _place_state(self, changes: list[PageChange], state: GtidState) -> None:
         """A state record at the page start, unless it would reach the file's last page.

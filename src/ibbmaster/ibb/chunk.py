@@ -1,7 +1,5 @@
 """Chunks: the pieces of records on one data page. Layout: protocol/ibb/chunk.md."""
 
-from __future__ import annotations
-
 import enum
 import struct
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The header of a commit record. Layout: protocol/ibb/commit.md."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from ibbmaster.codec import compressed_int

@@ -1,7 +1,5 @@
 """The header page of a file. Layout: protocol/ibb/file-header.md."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass
 

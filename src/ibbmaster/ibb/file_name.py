@@ -1,7 +1,5 @@
 """Names of binlog files: `binlog-000000.ibb` and up. Rules: protocol/ibb/file-header.md."""
 
-from __future__ import annotations
-
 import re
 
 FILE_NO_MAX = 2**64 - 2  # the largest 64-bit number means "none"

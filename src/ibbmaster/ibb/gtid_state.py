@@ -1,7 +1,5 @@
 """GTID state records: what was logged up to here. Layout: protocol/ibb/gtid-state.md."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Pages: 16 KiB, the last 4 bytes a CRC-32C of the rest. Layout: protocol/ibb/page.md."""
 
-from __future__ import annotations
-
 import struct
 
 from ibbmaster.codec.buffer import Buffer

@@ -1,7 +1,5 @@
 """References to records: file number and offset of the first chunk. Rules: protocol/ibb/record.md."""
 
-from __future__ import annotations
-
 from ibbmaster.codec import compressed_int
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.position import LOG_START, LogPosition

@@ -3,8 +3,6 @@
 Rules: protocol/ibb/chunk.md and protocol/ibb/record.md.
 """
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """XA records: a transaction is prepared, or its fate is decided. Layout: protocol/ibb/xa.md."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A dump on disk that a log goes on from: what its tables were at a position, and their rows."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator
 from pathlib import Path

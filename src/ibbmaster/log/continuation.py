@@ -1,7 +1,5 @@
 """Where a writer continues in a directory that holds a log: the place, and the state there."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -74,7 +72,7 @@ def find_continuation(disk: ReadDisk) -> Continuation | None:
     base = read_state_record(pages, file_no, FULL_STATE_PAGE)
     if base is None:
         raise StoreError(f"{name}: no GTID state on page {FULL_STATE_PAGE}")
-    state = directory.state()
+    before, state = GtidState(base.gtids), directory.state()
     directory.check_end()
     size_pages = disk.size(name) // PAGE_SIZE
     return Continuation(
@@ -82,13 +80,9 @@ def find_continuation(disk: ReadDisk) -> Continuation | None:
         size_pages=size_pages,
         position=_write_position(pages, file_no, size_pages),
         state=state,
-        differential=_difference(GtidState(base.gtids), state),
+        # the pairs that moved since page 1, in the order in which they did
+        differential=GtidState(one for one in state if before.seq_no(one.domain_id, one.server_id) != one.seq_no),
     )
-
-
-def _difference(base: GtidState, state: GtidState) -> GtidState:
-    """What was logged between two states: the pairs that moved, in the order in which they did."""
-    return GtidState(gtid for gtid in state if base.seq_no(gtid.domain_id, gtid.server_id) != gtid.seq_no)
 
 
 def _write_position(pages: PageReader, file_no: int, size_pages: int) -> LogPosition:

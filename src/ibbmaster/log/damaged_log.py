@@ -5,8 +5,6 @@ checksum is right and the lengths of its chunks lead to the end of its data, els
 is left out only if a chunk or page of its own is damaged, or what it has out of band.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 

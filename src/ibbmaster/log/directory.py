@@ -1,7 +1,5 @@
 """A directory of `.ibb` files as a binlog to read; it may grow meanwhile."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import itertools
@@ -17,8 +15,7 @@ from ibbmaster.ibb.chunk import CHUNK_SIZE_MIN
 from ibbmaster.ibb.file_header import FileHeader
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
-from ibbmaster.log.cut_check import check_not_cut, cut_error
-from ibbmaster.log.end_check import EndWatch, gap_error, page_behind
+from ibbmaster.log.end_check import EndWatch, check_not_cut, cut_error, gap_error, page_behind
 from ibbmaster.log.event_groups import EventGroupReader
 from ibbmaster.log.fault import Fault
 from ibbmaster.log.interface import LogEngine, LogFile, OnFault, PagedEventGroups, ReadPlan
@@ -46,7 +43,7 @@ class BinlogDirectory(LogEngine):
 
     def __init__(self, disk: ReadDisk, *, known_end: Callable[[], LogPosition | None] | None = None) -> None:
         """`known_end` is given by who knows where the log ends, and shows nothing after that."""
-        self._disk = disk
+        self.disk = disk
         self._records = StateRecords()
         self._listed: tuple[Sequence[str], range] | None = None  # names, and the numbers they come to
         self._lock = threading.Lock()  # for everything below
@@ -55,39 +52,30 @@ class BinlogDirectory(LogEngine):
         self._last_look: tuple[GtidState, LogPosition] | None = None  # a copy of both, once it was asked for
         self._seen_end: LogPosition | None = None
         self._misplacement = MisplacementCheck(disk)
-        self._reached: LogPosition | None = None  # by `_tail`
+        self.reached: LogPosition | None = None  # the end that `_tail` saw last, if it was asked for
         self._is_end_known = known_end is not None
-        self._end_watch = EndWatch(disk, known_end=known_end or (lambda: self._reached), is_certain=self._is_end_known)
+        self._end_watch = EndWatch(disk, known_end=known_end or (lambda: self.reached), is_certain=self._is_end_known)
 
     def __str__(self) -> str:
-        return str(self._disk)
-
-    @property
-    def disk(self) -> ReadDisk:
-        return self._disk
-
-    @property
-    def reached(self) -> LogPosition | None:
-        """The end that was seen last, if it was asked for."""
-        return self._reached
+        return str(self.disk)
 
     def close(self) -> None:
         """Close descriptors; later calls open files again."""
-        self._disk.close()
+        self.disk.close()
 
     def file_numbers(self) -> Sequence[int]:
         """The numbers of the files, without a gap.
         Raises StoreError: there is none, or one in the middle is missing."""
-        names, listed = self._disk.list(), self._listed
+        names, listed = self.disk.list(), self._listed
         if listed is not None and names is listed[0]:
             return listed[1]
         numbers = sorted(number for name in names if (number := parse_file_name(name)) is not None)
         if not numbers:
-            raise StoreError(f"{self._disk}: no binlog files (binlog-000000.ibb and so on)")
+            raise StoreError(f"{self.disk}: no binlog files (binlog-000000.ibb and so on)")
         for before, after in itertools.pairwise(numbers):
             if after != before + 1:
                 raise MissingFileError(
-                    f"{self._disk}: {format_file_name(before + 1)} is missing between {format_file_name(before)} and "
+                    f"{self.disk}: {format_file_name(before + 1)} is missing between {format_file_name(before)} and "
                     f"{format_file_name(after)}"
                 )
         found = range(numbers[0], numbers[-1] + 1)
@@ -96,17 +84,17 @@ class BinlogDirectory(LogEngine):
 
     def files(self) -> list[LogFile]:
         return [
-            LogFile(file_no=number, name=(name := format_file_name(number)), size=self._disk.size(name))
+            LogFile(file_no=number, name=(name := format_file_name(number)), size=self.disk.size(name))
             for number in self.file_numbers()
         ]
 
     def header(self, file_no: int) -> FileHeader | None:
         """The header of a file, None if it is pre-allocated and not used yet."""
-        return PageReader(self._disk, readahead_pages_max=1).header(file_no)
+        return PageReader(self.disk, readahead_pages_max=1).header(file_no)
 
     def active_file_no(self, pages: PageReader | None = None) -> int:
         """The newest file with a header; 0 for a log that has only begun to exist."""
-        return self._find_active(pages or PageReader(self._disk), self.file_numbers())
+        return self._find_active(pages or PageReader(self.disk), self.file_numbers())
 
     def file_name(self, file_no: int) -> str:
         return format_file_name(file_no)
@@ -134,8 +122,8 @@ class BinlogDirectory(LogEngine):
                 end = tail.stopped_at
             if end is None:
                 return
-            found = page_behind(self._disk, end, pages_max=pages_max)
-            problem = cut_error(self._disk, end.file_no) if found is None else gap_error(end, found)
+            found = page_behind(self.disk, end, pages_max=pages_max)
+            problem = cut_error(self.disk, end.file_no) if found is None else gap_error(end, found)
             if problem is None:
                 return
             if time.monotonic() >= deadline:
@@ -149,7 +137,7 @@ class BinlogDirectory(LogEngine):
             with self._at_end() as (state, tail):
                 current_state, end = state.copy(), tail.position
         return seek(
-            PageReader(self._disk, readahead_pages_max=1, only_cached=only_cached),
+            PageReader(self.disk, readahead_pages_max=1, only_cached=only_cached),
             position,
             oldest_file_no=self.file_numbers()[0],
             end=end,
@@ -162,7 +150,7 @@ class BinlogDirectory(LogEngine):
         # A differential state may lack pairs after a restart of MariaDB, so only full ones are sure.
         state = plan.state if page_no == FULL_STATE_PAGE and plan.is_begun else None
         return EventGroupReader(
-            self._disk,
+            self.disk,
             file_no=plan.position.file_no,
             page_no=page_no,
             state=state,
@@ -180,7 +168,7 @@ class BinlogDirectory(LogEngine):
             file_no = numbers[0]
         if file_no not in numbers:
             raise KeyError(file_no)
-        pages = PageReader(self._disk, readahead_pages_max=1)
+        pages = PageReader(self.disk, readahead_pages_max=1)
         full = read_state_record(pages, file_no, FULL_STATE_PAGE)
         state = GtidState()
         if full is None:
@@ -201,7 +189,7 @@ class BinlogDirectory(LogEngine):
             if start.file_no <= file_no <= end.file_no:
                 first = start.offset if file_no == start.file_no else 0
                 last = end.offset if file_no == end.file_no else WHOLE_FILE
-                last = min(last, self._disk.size(format_file_name(file_no)))
+                last = min(last, self.disk.size(format_file_name(file_no)))
                 if last <= PAGE_SIZE:
                     self._check_without_pages(file_no)
                 header = self.header(file_no) if last > size else None  # of one range its reader checks the header
@@ -210,10 +198,10 @@ class BinlogDirectory(LogEngine):
 
     def _check_without_pages(self, file_no: int) -> None:
         """Raise ChunkError for a file of which nothing is left but its header: no range of it would show that."""
-        check_not_cut(self._disk, file_no)
+        check_not_cut(self.disk, file_no)
 
     def groups_in(self, log_range: LogRange, *, on_fault: OnFault | None = None) -> Iterator[EventGroup]:
-        return groups_in_range(self._disk, log_range, on_fault)
+        return groups_in_range(self.disk, log_range, on_fault)
 
     def wait_for_growth(self, timeout_s: float) -> bool:
         deadline = time.monotonic() + timeout_s
@@ -249,12 +237,12 @@ class BinlogDirectory(LogEngine):
                 return number
             if empty > EMPTY_FILES_MAX:
                 raise StoreError(
-                    f"{self._disk}: {format_file_name(number)} and those after it are empty: at most "
+                    f"{self.disk}: {format_file_name(number)} and those after it are empty: at most "
                     f"{EMPTY_FILES_MAX} empty files can be ready for later use"
                 )
         if numbers[0] == 0:
             return 0
-        raise StoreError(f"{self._disk}: only empty files are left, so the GTID state is unknown")
+        raise StoreError(f"{self.disk}: only empty files are left, so the GTID state is unknown")
 
     def _seen_last(self) -> tuple[GtidState, LogPosition]:
         """What was logged when the end was seen last, which is not to be changed, and where that was.
@@ -294,7 +282,7 @@ class BinlogDirectory(LogEngine):
         file_no, offset = tail.position
         if offset % PAGE_SIZE > DATA_SIZE - CHUNK_SIZE_MIN:
             offset += PAGE_SIZE - offset % PAGE_SIZE
-        read = functools.partial(read_cached, self._disk) if only_cached else self._disk.read
+        read = functools.partial(read_cached, self.disk) if only_cached else self.disk.read
         try:
             if read(format_file_name(file_no), offset, 1) not in NOTHING:
                 return False
@@ -313,33 +301,33 @@ class BinlogDirectory(LogEngine):
         while (group := self._tail.next_group()) is not None:
             if group.gtid is not None:
                 self._state.log(group.gtid)
-        self._reached = self._tail.position
+        self.reached = self._tail.position
 
     def _open_tail(self) -> tuple[GtidState, EventGroupReader]:
         """The state at the last state record of the active file, and a reader at that place."""
-        pages = PageReader(self._disk, readahead_pages_max=1)
+        pages = PageReader(self.disk, readahead_pages_max=1)
         file_no = self.active_file_no(pages)
         full = read_state_record(pages, file_no, FULL_STATE_PAGE)
         if full is None and file_no > self.file_numbers()[0]:  # it is about to be said what was before
             file_no -= 1
             full = read_state_record(pages, file_no, FULL_STATE_PAGE)
         if full is None and file_no > 0:
-            raise StoreError(f"{self._disk}: {format_file_name(file_no)} does not say yet what was logged before it")
+            raise StoreError(f"{self.disk}: {format_file_name(file_no)} does not say yet what was logged before it")
         header = pages.header(file_no)
         state, page_no = GtidState(full.gtids if full is not None else ()), FULL_STATE_PAGE
         interval = 0 if header is None else header.state_interval_pages
-        size_pages = self._disk.size(format_file_name(file_no)) // PAGE_SIZE
+        size_pages = self.disk.size(format_file_name(file_no)) // PAGE_SIZE
         last_no = pages.last_with_data(file_no, size_pages) if interval else 0
         probes = range(interval, last_no + 1, interval or 1)
-        if isinstance(self._disk, ExpectingDisk):
-            self._disk.expect_reads(format_file_name(file_no), [probe * PAGE_SIZE for probe in probes])
+        if isinstance(self.disk, ExpectingDisk):
+            self.disk.expect_reads(format_file_name(file_no), [probe * PAGE_SIZE for probe in probes])
         for probe in probes:
             record = read_state_record(pages, file_no, probe) if probe > FULL_STATE_PAGE else None
             if record is not None:
                 # One on top of the other: after a restart MariaDB leaves out what was logged before it.
                 state, page_no = state_at(state, record), probe
         watch = self._end_watch if self._is_end_known else None
-        return state, EventGroupReader(self._disk, file_no=file_no, page_no=page_no, end_watch=watch)
+        return state, EventGroupReader(self.disk, file_no=file_no, page_no=page_no, end_watch=watch)
 
 
 @contextlib.contextmanager

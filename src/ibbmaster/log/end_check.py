@@ -4,8 +4,6 @@ A file that is ready before it is needed is all zeros, and a page that was lost 
 for the end without looking after it, nor before a place that the log is known to reach.
 """
 
-from __future__ import annotations
-
 import contextlib
 import threading
 import time
@@ -13,14 +11,14 @@ from collections.abc import Callable
 
 from ibbmaster.codec.buffer import is_zero
 from ibbmaster.disk.interface import ReadDisk
-from ibbmaster.errors import ChunkError, IbbMasterError, Location, MissingFileError
+from ibbmaster.errors import ChunkError, FormatError, IbbMasterError, Location, MissingFileError
 from ibbmaster.gtid import Gtid
-from ibbmaster.ibb.chunk import ChunkEnd
+from ibbmaster.ibb.chunk import ChunkEnd, RecordType
 from ibbmaster.ibb.file_header import decode_file_header
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE, is_blank, verify_page
 from ibbmaster.ibb.scan import last_chunk
-from ibbmaster.log.cut_check import cut_error
+from ibbmaster.log.pages import PageReader
 from ibbmaster.position import LogPosition
 
 BLOCK_PAGES = 64
@@ -29,6 +27,50 @@ PATIENCE_S = 5.0  # pages of a running writer may reach the disk in another orde
 NEAR_PAGES = 256  # after the end that are looked at again when the file was changed
 STEP_PAGES = 1024  # of those farther away, at a time
 FORGOTTEN_S = 60.0  # a place where a reader stopped; it will be noted anew if it matters
+
+
+def cut_error(disk: ReadDisk, file_no: int) -> ChunkError | None:
+    """What to raise for a file whose end was cut off; None for one that was not, or is not there.
+    Raises ChecksumError, HeaderError: its first or last page is damaged."""
+    pages = PageReader(disk, readahead_pages_max=1)
+    header = pages.header(file_no)
+    if header is None:
+        return None
+    size = disk.size(format_file_name(file_no))
+    size_pages = size // PAGE_SIZE
+    if size >= header.size_pages * PAGE_SIZE or (not size % PAGE_SIZE and _is_ended(pages, file_no, size_pages - 1)):
+        return None
+    return ChunkError(
+        Location(file_no=file_no, page_no=size_pages),
+        f"the file has {size} bytes, its header says {header.size_pages * PAGE_SIZE}, and no FLUSH has ended it here: "
+        "what was behind is lost; take this file from a backup",
+    )
+
+
+def check_not_cut(disk: ReadDisk, file_no: int) -> None:
+    """Raise ChunkError if the end of a file was cut off; and as `cut_error` does."""
+    if (error := cut_error(disk, file_no)) is not None:
+        raise error
+
+
+def _is_ended(pages: PageReader, file_no: int, page_no: int) -> bool:
+    page = pages.page(file_no, page_no) if page_no else None
+    return page is not None and is_ended(page, file_no=file_no, page_no=page_no)
+
+
+def is_ended(page: memoryview, *, file_no: int, page_no: int) -> bool:
+    """Whether a page is not full, so that nothing followed it, or FLUSH has filled it up.
+
+    FLUSH BINARY LOGS cuts a file after its last page, and fills that page up: with a dummy record, or with filler where
+    there is no room for one. After a page that is full otherwise there was more.
+    """
+    try:
+        last, end = last_chunk(page, file_no=file_no, page_no=page_no)
+    except FormatError:
+        return True  # who reads the page meets the same
+    return (
+        end is ChunkEnd.NO_DATA or last is None or last.record_type == RecordType.DUMMY or last.end_offset < DATA_SIZE
+    )
 
 
 def page_behind(disk: ReadDisk, end: Location, *, pages_max: int | None = None) -> Location | None:

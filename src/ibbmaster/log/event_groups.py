@@ -1,7 +1,5 @@
 """Whole event groups in commit order; what lies out of band is read on demand."""
 
-from __future__ import annotations
-
 import functools
 import struct
 from collections.abc import Callable, Iterable, Iterator
@@ -22,8 +20,7 @@ from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.gtid_state import decode_gtid_state
 from ibbmaster.ibb.scan import NESTABLE, Misplaced
 from ibbmaster.log.cursor import ChunkCursor
-from ibbmaster.log.cut_check import check_not_cut
-from ibbmaster.log.end_check import EndWatch, check_reached
+from ibbmaster.log.end_check import EndWatch, check_not_cut, check_reached
 from ibbmaster.log.out_of_band import OutOfBandReader
 from ibbmaster.log.pages import PageReader
 from ibbmaster.log.states import FULL_STATE_PAGE, check_continuation, read_state_record
@@ -134,7 +131,7 @@ class EventGroupReader:
         gtids: Iterable[Gtid],
         *,
         head: Buffer | None = None,
-        is_inside_record: bool,
+        is_inside_record: bool = False,
         record_type: int = -1,
     ) -> None:
         """Continue at a position in the same file, up to which the caller has read; `gtids` are the last of each pair.

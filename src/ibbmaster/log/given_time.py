@@ -1,7 +1,5 @@
 """Times as people give them: ISO 8601 with a zone, or the local time of this machine, which the answer says."""
 
-from __future__ import annotations
-
 import datetime
 import re
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """What is in a group: its events, and the changes of rows they make."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 

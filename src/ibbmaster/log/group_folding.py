@@ -4,8 +4,6 @@ Only groups are read for statements that a server has marked as DDL, and those o
 SEQUENCE has no mark.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator
 

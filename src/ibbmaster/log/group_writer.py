@@ -102,7 +102,7 @@ class GroupWriter:
         self._transaction = _Stream()
         self._statement = _Stream()
         self._is_open = True
-        self._xid: Xid | None = None
+        self.xid: Xid | None = None  # of `prepare_internally`
         self._record = bytearray()  # the next piece: long ones need no new memory each
 
     def write(self, data: Buffer) -> None:
@@ -175,12 +175,7 @@ class GroupWriter:
         Nothing but that can be done to it from here on. Not committed before a restart, it is rolled back."""
         self._check_open()
         self._sink.append_prepare(self, xid, 0, self._transaction.forest.stream())
-        self._xid = xid
-
-    @property
-    def xid(self) -> Xid | None:
-        """The XID of `prepare_internally`."""
-        return self._xid
+        self.xid = xid
 
     def abandon(self) -> None:
         """Give the group up; pieces that are in the log already stay there as garbage."""
@@ -222,7 +217,7 @@ class GroupWriter:
     def _check_open(self, *, allow_prepared: bool = False) -> None:
         if not self._is_open:
             raise StoreError("the group was committed, prepared or given up before")
-        if self._xid is not None and not allow_prepared:
+        if self.xid is not None and not allow_prepared:
             raise StoreError("the group is prepared: it can only be committed or given up")
 
 

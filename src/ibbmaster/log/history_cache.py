@@ -3,8 +3,6 @@
 Who only reads a log leaves its directory as it is: it may be that of a running server.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path

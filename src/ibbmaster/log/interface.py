@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeGuard, runtime_checkable
+from typing import Any, Generic, Protocol, TypedDict, TypeGuard, TypeVar, Unpack, runtime_checkable
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.disk.interface import ReadDisk
@@ -20,6 +20,7 @@ from ibbmaster.log.purge import PurgeRequest, PurgeResult
 from ibbmaster.position import LogPosition
 
 OnFault = Callable[[LogPosition, str], object]  # where, and what is wrong there
+Kind = TypeVar("Kind")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +49,14 @@ class ReadPlan:
     is_begun: bool = True
 
 
+class ReadPart(TypedDict, total=False):
+    """What is known of a part of a file by who has read it beside a reader: its first bytes, and where it ends."""
+
+    head: Buffer | None
+    is_inside_record: bool
+    record_type: int  # of the record that continues there
+
+
 class EventGroups(Protocol):
     """The groups from a place in the log on, for one reader."""
 
@@ -69,15 +78,7 @@ class FramedEventGroups(EventGroups, Protocol):
     def check_log(self) -> None:
         """Whether this is still the log that the reader began with. Raises PositionPurgedError: it is not."""
 
-    def continue_at(
-        self,
-        position: LogPosition,
-        gtids: Iterable[Gtid],
-        *,
-        head: Buffer | None = None,
-        is_inside_record: bool = False,
-        record_type: int = -1,
-    ) -> None:
+    def continue_at(self, position: LogPosition, gtids: Iterable[Gtid], **known: Unpack[ReadPart]) -> None:
         """Continue at a position in the same file that was read up to.
         `gtids` are the last of each pair on the way, `head` the first bytes of that, if they are known."""
 
@@ -163,51 +164,6 @@ def files_end_of(groups: EventGroups) -> LogPosition | None:
 def changes_of(groups: EventGroups) -> tuple[Any, ...]:
     """As `PassedGroups.changes`, of any groups."""
     return groups.changes if are_passed(groups) else ()
-
-
-def are_framed(groups: EventGroups) -> TypeGuard[FramedEventGroups]:
-    """As `isinstance`, which takes 20 us for a protocol: it is asked once for each type."""
-    return _is_of(groups, FramedEventGroups)
-
-
-def are_paged(groups: EventGroups) -> TypeGuard[PagedEventGroups]:
-    """As `are_framed`."""
-    return _is_of(groups, PagedEventGroups)
-
-
-def are_cached(groups: EventGroups) -> TypeGuard[CachedEventGroups]:
-    """As `are_framed`."""
-    return _is_of(groups, CachedEventGroups)
-
-
-def is_staged(source: GroupSource) -> TypeGuard[StagedSource]:
-    """As `are_framed`."""
-    return _is_of(source, StagedSource)
-
-
-def has_files(source: GroupSource) -> TypeGuard[FileEngine]:
-    """As `are_framed`."""
-    return _is_of(source, FileEngine)
-
-
-def has_written_ranges(source: GroupSource) -> TypeGuard[WrittenRanges]:
-    """As `are_framed`."""
-    return _is_of(source, WrittenRanges)
-
-
-def are_passed(groups: EventGroups) -> TypeGuard[PassedGroups]:
-    """As `are_framed`."""
-    return _is_of(groups, PassedGroups)
-
-
-_OF: dict[tuple[type, type], bool] = {}
-
-
-def _is_of(groups: object, protocol: type) -> bool:
-    key = type(groups), protocol
-    if key not in _OF:
-        _OF[key] = isinstance(groups, protocol)
-    return _OF[key]
 
 
 class TransactionEngine(Protocol):
@@ -339,6 +295,28 @@ class FileEngine(LogEngine, Protocol):
         The first is the FORMAT_DESCRIPTION, what follows begins at `offset`. What is added to the
         last file, and files that follow it, come when they are there.
         """
+
+
+class _IsOf(Generic[Kind]):
+    """As `isinstance`, which takes 20 us for a protocol: it is asked once for each type."""
+
+    def __init__(self, protocol: type) -> None:
+        self._protocol = protocol
+        self._known: dict[type, bool] = {}
+
+    def __call__(self, one: object) -> TypeGuard[Kind]:
+        if type(one) not in self._known:
+            self._known[type(one)] = isinstance(one, self._protocol)
+        return self._known[type(one)]
+
+
+are_framed: _IsOf[FramedEventGroups] = _IsOf(FramedEventGroups)
+are_paged: _IsOf[PagedEventGroups] = _IsOf(PagedEventGroups)
+are_cached: _IsOf[CachedEventGroups] = _IsOf(CachedEventGroups)
+are_passed: _IsOf[PassedGroups] = _IsOf(PassedGroups)
+is_staged: _IsOf[StagedSource] = _IsOf(StagedSource)
+has_files: _IsOf[FileEngine] = _IsOf(FileEngine)
+has_written_ranges: _IsOf[WrittenRanges] = _IsOf(WrittenRanges)
 
 
 class WritableLogEngine(LogEngine, Protocol):

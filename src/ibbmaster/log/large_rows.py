@@ -1,7 +1,5 @@
 """Row events that are larger than the memory, on the disk for as long as they are read."""
 
-from __future__ import annotations
-
 from ibbmaster.disk.spool import Spool
 from ibbmaster.event.rows.large import KEPT_SIZE_MAX, SIZE_MAX, LargeRows
 from ibbmaster.sizes import parse_size

@@ -1,7 +1,5 @@
 """Sizes of a log: of its files, between its state records, and of the records in it."""
 
-from __future__ import annotations
-
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.gtid import GtidState
 from ibbmaster.ibb.chunk import CHUNK_DATA_MAX, CHUNK_HEADER_SIZE, CHUNK_SIZE_MIN

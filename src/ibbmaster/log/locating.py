@@ -1,7 +1,5 @@
 """Where GTIDs are in a log, for readers who need more than the place to begin at."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Ranges of a log as plain numbers, to be sent to other processes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from ibbmaster.gtid import Gtid

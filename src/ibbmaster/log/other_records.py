@@ -1,7 +1,5 @@
 """Records that are no commit records: whether they hold what their type says."""
 
-from __future__ import annotations
-
 from ibbmaster.errors import ChunkError, EventError, RecordError
 from ibbmaster.event.header import EVENT_HEADER_SIZE, decode_event_header
 from ibbmaster.event.types import EventType

@@ -1,7 +1,5 @@
 """The out-of-band part of a group, piece by piece in the order it was written."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ A group that the log has is skipped if it is the same transaction, also where an
 replica; the log keeps the copy that it has.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Pages checked in batches; stops at the first anomaly, which the reference checker then reports."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 

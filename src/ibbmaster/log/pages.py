@@ -1,7 +1,5 @@
 """Verified pages of a binlog directory, several a read where they are wanted in order."""
 
-from __future__ import annotations
-
 from ibbmaster.codec.buffer import is_zero
 from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.errors import ChecksumError, Location, MissingFileError

@@ -1,7 +1,5 @@
 """Which files may go. Rules: protocol/store/files.md."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Ranges of `.ibb` files: where they are cut, and the groups in one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from ibbmaster.disk.interface import ReadDisk

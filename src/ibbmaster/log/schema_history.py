@@ -3,8 +3,6 @@
 The cache may be deleted at any time; one that is not of this log, or not as it was written, is not used.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import hashlib

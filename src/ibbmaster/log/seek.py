@@ -8,8 +8,6 @@ States grow from file to file, so halving finds it, but for FLUSH with DELETE_DO
 files before it may hold what the replica lacks, and those after it nothing of that domain.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

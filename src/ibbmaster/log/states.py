@@ -1,7 +1,5 @@
 """GTID state records where they are kept: page 1 of each file, and pages at the interval."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable
 from typing import Any
 

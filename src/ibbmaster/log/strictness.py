@@ -1,7 +1,5 @@
 """A directory to read as a whole: what a hole in its log means."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from ibbmaster.disk.place import open_disk

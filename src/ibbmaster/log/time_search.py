@@ -8,8 +8,6 @@ counts, so a few groups that are out of order lead no search astray. Where a clo
 holds, a log passes the same time more than once: one of these places is found, and what was seen of it is noted.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Sequence

@@ -98,8 +98,8 @@ class PlayedLog(LogEngine):
         self._next_time = 0  # the newest so far: a clock that went back does not stop the player
         self._first_time: int | None = None
         self._state = plan.state.copy()
-        self._end = plan.position
-        self._failure: IbbMasterError | None = None
+        self.logged_end = plan.position  # as `end`, where it was last; quick
+        self.failure: IbbMasterError | None = None  # why it is over, if not because all was played
         self._begun_at = None if starts_when_read else clock()
         self._rounds = 0  # logged at once
         self._steps = 0  # that were asked for and not taken
@@ -119,7 +119,7 @@ class PlayedLog(LogEngine):
         try:
             group = self._ahead.next_group()
         except IbbMasterError as error:
-            self._failure, group = error, None
+            self.failure, group = error, None
         self._next = group
         if group is None:
             self._is_over = True
@@ -138,7 +138,7 @@ class PlayedLog(LogEngine):
             before = self.count
             while self._next is not None and self.count - before < ADVANCE_MAX and self._is_due():
                 group = self._next
-                self._end = group.end
+                self.logged_end = group.end
                 self.count += 1
                 if group.gtid is not None:
                     self._state.log(group.gtid)
@@ -155,13 +155,13 @@ class PlayedLog(LogEngine):
         if isinstance(log, RepeatedLog):
             round_no = self._rounds if log.is_endless else log.last_round_no
             log.note_round(round_no)
-            self._end, self._state = log.end_of_round(round_no), log.state_after_round(round_no)
+            self.logged_end, self._state = log.end_of_round(round_no), log.state_after_round(round_no)
             self._is_over = round_no == log.last_round_no
-            self._failure = log.end_error if self._is_over else None
+            self.failure = log.end_error if self._is_over else None
             self._rounds = round_no + 1
             self.count = self._rounds * log.round_count
         else:
-            self._end, self._state, self._is_over = log.end(), log.state(), True
+            self.logged_end, self._state, self._is_over = log.end(), log.state(), True
             self._rounds = 1
         return True
 
@@ -195,11 +195,6 @@ class PlayedLog(LogEngine):
         self.advance()
         return self._is_over
 
-    @property
-    def failure(self) -> IbbMasterError | None:
-        """Why it is over, if not because all was played."""
-        return self._failure
-
     # The log as it is now --------------------------------------------------------------------
 
     def close(self) -> None:
@@ -211,11 +206,11 @@ class PlayedLog(LogEngine):
 
     def files(self) -> list[LogFile]:
         self.advance()
-        return [file for file in self._log.files() if file.file_no <= self._end.file_no]
+        return [file for file in self._log.files() if file.file_no <= self.logged_end.file_no]
 
     def end(self, *, only_cached: bool = False) -> LogPosition:
         self.advance()
-        return self._end
+        return self.logged_end
 
     def state(self, *, only_cached: bool = False) -> GtidState:
         self.advance()
@@ -235,7 +230,7 @@ class PlayedLog(LogEngine):
 
     def groups_in(self, log_range: LogRange, *, on_fault: OnFault | None = None) -> Iterator[EventGroup]:
         for group in self._log.groups_in(log_range, on_fault=on_fault):
-            if group.start >= self._end:
+            if group.start >= self.logged_end:
                 return
             yield group
 
@@ -252,32 +247,27 @@ class PlayedLog(LogEngine):
         """What the events of the recording end with, where it says so."""
         return getattr(self._log, "checksum_algorithm", None)
 
-    @property
-    def logged_end(self) -> LogPosition:
-        """As `end`, where it was last; quick."""
-        return self._end
-
     def has_after(self, position: LogPosition) -> bool:
         """Whether a group after a place between groups is logged by now.
         Raises IbbMasterError: the recording cannot be read on."""
-        while position >= self._end:
+        while position >= self.logged_end:
             if not self.advance():
                 with self._lock:
-                    if position < self._end or not (self._rounds and self._log_round()):
+                    if position < self.logged_end or not (self._rounds and self._log_round()):
                         break
-        if position >= self._end and self._failure is not None:
-            raise self._failure
-        return position < self._end
+        if position >= self.logged_end and self.failure is not None:
+            raise self.failure
+        return position < self.logged_end
 
     def wait_for_growth(self, timeout_s: float) -> bool:
         self.advance()
-        if self._end == self._seen and not self._is_over:
+        if self.logged_end == self._seen and not self._is_over:
             self._stepped.clear()
             with self._lock:
                 left = timeout_s if self._begun_at is None or self._next is None else self._due() - self._clock()
             self._stepped.wait(max(0.0, min(timeout_s, left)))
             self.advance()
-        has_grown, self._seen = self._end != self._seen, self._end
+        has_grown, self._seen = self.logged_end != self._seen, self.logged_end
         return has_grown
 
 

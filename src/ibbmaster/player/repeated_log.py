@@ -11,9 +11,8 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Unpack
 
-from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import ConfigurationError, StageError
 from ibbmaster.event.format_description import ChecksumAlgorithm
 from ibbmaster.event.group import EventGroup
@@ -25,6 +24,7 @@ from ibbmaster.log.interface import (
     LogEngine,
     LogFile,
     OnFault,
+    ReadPart,
     ReadPlan,
     changes_of,
     files_end_of,
@@ -81,6 +81,7 @@ class RepeatedLog(LogEngine):
         if rounds is not None and rounds > possible:
             raise ConfigurationError(f"{self._limit}: play fewer, or without that domain")
         self._rounds = possible if rounds is None else rounds
+        self.last_round_no = self._rounds - 1  # that there can be
         self.is_endless = rounds is None
         self._seconds = max(times) - min(times) + 1
         self._known = 0  # the last round that a reader has come to
@@ -220,11 +221,6 @@ class RepeatedLog(LogEngine):
         )
         return there if group.gtid is None or not repetition.number else repetition.pass_on(there)
 
-    @property
-    def last_round_no(self) -> int:
-        """Of the last round that there can be."""
-        return self._rounds - 1
-
     def has_round(self, round_no: int) -> bool:
         return round_no < self._rounds
 
@@ -326,19 +322,11 @@ class RepeatedFiles(FramedEventGroups):
         if files is not None:
             files.check_log()
 
-    def continue_at(
-        self,
-        position: LogPosition,
-        gtids: Iterable[Gtid],
-        *,
-        head: Buffer | None = None,
-        is_inside_record: bool = False,
-        record_type: int = -1,
-    ) -> None:
+    def continue_at(self, position: LogPosition, gtids: Iterable[Gtid], **known: Unpack[ReadPart]) -> None:
         files, there = self.groups.recorded_files, self.groups.there(position)
         assert files is not None, "kernels have read them"
         assert there is not None, "a round continues in itself"
-        files.continue_at(there, gtids, head=head, is_inside_record=is_inside_record, record_type=record_type)
+        files.continue_at(there, gtids, **known)
 
     def next_group(self) -> EventGroup | None:
         return self.groups.next_group()

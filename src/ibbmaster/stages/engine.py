@@ -107,21 +107,16 @@ class StagedLog(LogEngine):
     ) -> None:
         """`notes` are for who asked for it."""
         self.notes = tuple(notes)
-        self._log = log
+        self.inner = log  # in front of the stages
         self.stages = tuple(stages)
-        self._span = span
+        self.span = span  # the part of the log that is there; None: all of it
         self._renaming: list[GtidTransform] = [stage for stage in stages if isinstance(stage, GtidTransform)]
         self.checksum_algorithm: ChecksumAlgorithm | None = getattr(log, "checksum_algorithm", None)
 
     @property
-    def inner(self) -> LogEngine:
-        """The log in front of the stages."""
-        return self._log
-
-    @property
     def choice(self) -> GroupSelection | None:
         """Which groups of the log in front are left, if each of them is left as it is; else None."""
-        limits = GroupSelection() if self._span is None else self._span.groups
+        limits = GroupSelection() if self.span is None else self.span.groups
         match self.stages:
             case []:
                 return limits
@@ -129,99 +124,94 @@ class StagedLog(LogEngine):
                 return replace(limits, domains=origin.domain_ids, servers=origin.server_ids)
         return None
 
-    @property
-    def span(self) -> LogSpan | None:
-        """The part of the log that is there; None for all of it."""
-        return self._span
-
     def close(self) -> None:
-        self._log.close()
+        self.inner.close()
 
     def file_name(self, file_no: int) -> str:
-        return self._log.file_name(file_no)
+        return self.inner.file_name(file_no)
 
     def server_version_of(self, file_no: int) -> str:
         """As the log's own, empty if it does not know."""
-        return self._log.server_version_of(file_no) if isinstance(self._log, LogOfServers) else ""
+        return self.inner.server_version_of(file_no) if isinstance(self.inner, LogOfServers) else ""
 
     def files(self) -> list[LogFile]:
-        return self._log.files()
+        return self.inner.files()
 
     def end(self, *, only_cached: bool = False) -> LogPosition:
-        span = self._span
-        return self._log.end(only_cached=only_cached) if span is None or span.until is None else span.end
+        span = self.span
+        return self.inner.end(only_cached=only_cached) if span is None or span.until is None else span.end
 
     def state(self, *, only_cached: bool = False) -> GtidState:
-        span = self._span
+        span = self.span
         if span is not None and span.state is not None:
             return self._renamed(span.state.copy())
-        return self._renamed(self._log.state(only_cached=only_cached))
+        return self._renamed(self.inner.state(only_cached=only_cached))
 
     def seek(self, position: GtidPosition, *, only_cached: bool = False) -> ReadPlan:
         position = self._original(position)
-        if self._span is not None:
-            self._span.check_start(position)
+        if self.span is not None:
+            self.span.check_start(position)
         position = self._with_left_out(position, only_cached=only_cached)
-        return self._as_here(self._log.seek(position, only_cached=only_cached), has_begin=True)
+        return self._as_here(self.inner.seek(position, only_cached=only_cached), has_begin=True)
 
     def start_of_file(self, file_no: int | None = None) -> ReadPlan:
-        return self._as_here(self._log.start_of_file(file_no))
+        return self._as_here(self.inner.start_of_file(file_no))
 
     def groups(self, plan: ReadPlan) -> StagedGroups:
-        there, span = plan, self._span
+        there, span = plan, self.span
         if isinstance(plan, StagedPlan):
             there = plan.there
             span = span.without_begin if span is not None and plan.has_begin else span
-        return StagedGroups(self._log.groups(there), self.stages, span)
+        return StagedGroups(self.inner.groups(there), self.stages, span)
 
     def groups_in(self, log_range: LogRange, *, on_fault: OnFault | None = None) -> Iterator[EventGroup]:
-        for group in self._log.groups_in(log_range, on_fault=on_fault):
-            passed = passed_on(group, self.stages, self._span)
+        for group in self.inner.groups_in(log_range, on_fault=on_fault):
+            passed = passed_on(group, self.stages, self.span)
             if passed is not None:
                 yield passed
 
     def ranges(self, start: LogPosition, end: LogPosition, *, size: int) -> list[LogRange]:
-        span = self._span
+        span = self.span
         if span is not None:
-            start = max(start, span.first_of(self._log.state()))
+            start = max(start, span.first_of(self.inner.state()))
             end = end if span.until is None else min(end, span.end)
-        return self._log.ranges(start, end, size=size)
+        return self.inner.ranges(start, end, size=size)
 
     @property
     def with_past(self) -> StagedLog:
-        span = self._span
+        span = self.span
         if span is None or not span.after:
             return self
-        return StagedLog(self._log.with_past, self.stages, span.without_begin)
+        return StagedLog(self.inner.with_past, self.stages, span.without_begin)
 
     @property
     def with_left_out(self) -> StagedLog:
-        return StagedLog(self._log.with_left_out, self._renaming, self._span)
+        return StagedLog(self.inner.with_left_out, self._renaming, self.span)
 
     @property
     def reset_count(self) -> int:
-        return self._log.reset_count
+        return self.inner.reset_count
 
     @property
     def unfinished(self) -> str | None:
-        return None if self.is_over else self._log.unfinished
+        return None if self.is_over else self.inner.unfinished
 
     @property
     def is_over(self) -> bool:
-        return self._log.is_over or (self._span is not None and self._span.until is not None)
+        return self.inner.is_over or (self.span is not None and self.span.until is not None)
 
     def wait_for_growth(self, timeout_s: float) -> bool:
-        return self._log.wait_for_growth(timeout_s)
+        return self.inner.wait_for_growth(timeout_s)
 
     def tell_growth(self, call: Callable[[], object]) -> Callable[[], None] | None:
-        return self._log.tell_growth(call)
+        return self.inner.tell_growth(call)
 
     def _with_left_out(self, position: GtidPosition, *, only_cached: bool) -> GtidPosition:
         """A position that has all of the domains of which no replica gets anything."""
         chosen = [stage.domain_ids for stage in self.stages if isinstance(stage, OriginFilter) and stage.drops_empty]
         left_out = {
             gtid.domain_id: gtid
-            for gtid in (self._log.state(only_cached=only_cached).position().values() if any(chosen) else ())
+            for gtid in (self.inner.state(only_cached=only_cached).position().values() if any(chosen) else ())
             if gtid.domain_id not in position and any(ids and gtid.domain_id not in ids for ids in chosen)
         }
         return GtidPosition([*position.values(), *left_out.values()]) if left_out else position
@@ -229,7 +219,7 @@ class StagedLog(LogEngine):
     # Other GTIDs ----------------------------------------------------------------------------
 
     def _as_here(self, plan: ReadPlan, *, has_begin: bool = False) -> StagedPlan:
-        state = plan.state if self._span is None or has_begin else self._span.state_from(plan)
+        state = plan.state if self.span is None or has_begin else self.span.state_from(plan)
         return StagedPlan(
             position=plan.position,
             state=self._renamed(state),

@@ -1,7 +1,5 @@
 """The events of a group one after the other, of which a reader looks at the first bytes and then decides."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterable, Iterator
 

@@ -10,8 +10,6 @@ Invariants:
   row event is held (test_a_large_group_goes_through_in_pieces).
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field

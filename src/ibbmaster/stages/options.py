@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ibbmaster.log.interface import LogEngine
     from ibbmaster.schema.history import SchemaHistory
     from ibbmaster.stages.engine import StagedLog
-    from ibbmaster.stages.name_map import NameMap
+    from ibbmaster.stages.renaming import NameMap
     from ibbmaster.stages.span import LogSpan
     from ibbmaster.stages.stage import GroupTransform
     from ibbmaster.stages.table_pattern import TableChoice
@@ -357,7 +357,7 @@ def _ids(options: StageOptions, name: str) -> frozenset[int]:
 
 
 def _names(options: StageOptions, find_case: Callable[[], NameCase]) -> NameMap | None:
-    from ibbmaster.stages.name_map import NameMap
+    from ibbmaster.stages.renaming import NameMap
 
     values = _values(options, "rename")
     pairs = [divided(value, "=") for value in values]

@@ -1,7 +1,5 @@
 """Groups under other server ids and domains: in the GTID, and in the header of each event."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 

@@ -83,7 +83,7 @@ def span_of(log: LogEngine, after: GtidPosition | None, until: GtidPosition | No
     for gtid in (*begin.values(), *(until or GtidPosition()).values()):
         expect_logged(gtid, state)
     starts = _places(log, begin, state)
-    begun = GtidState(gtid for gtid in _state_at(log, begin, starts, state) if gtid.domain_id in begin)
+    begun = GtidState(gtid for gtid in _end_at(log, begin, starts, state).state if gtid.domain_id in begin)
     if until is None:
         selection = GroupSelection(starts=tuple(starts.items()))
         return LogSpan(
@@ -154,11 +154,6 @@ def _plan(log: LogEngine, position: GtidPosition, state: GtidState) -> ReadPlan:
 
 def _places(log: LogEngine, position: GtidPosition, state: GtidState) -> dict[int, LogPosition]:
     return locate_in(log, position, _plan(log, position, state)) if position else {}
-
-
-def _state_at(log: LogEngine, until: GtidPosition, ends: dict[int, LogPosition], state: GtidState) -> GtidState:
-    """What is logged where each domain has come to its end; of domains without one, what was before the log."""
-    return _end_at(log, until, ends, state).state
 
 
 class _End(NamedTuple):

@@ -1,7 +1,5 @@
 """A stage: what becomes of one event group, whichever came before."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Protocol, runtime_checkable
 

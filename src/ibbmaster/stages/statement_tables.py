@@ -1,7 +1,5 @@
 """What a statement in the log is about, for those who may pass on only what they understand."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

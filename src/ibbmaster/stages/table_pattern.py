@@ -1,7 +1,5 @@
 """Which tables are meant by patterns as `shop.*`, compared as the log's server compares names."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Iterable
 

@@ -4,11 +4,9 @@ Who appends to a log with a redo log and leaves that out, writes over groups tha
 and not yet in the files, and leaves behind files that it does not fit any more.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from dataclasses import dataclass
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.disk.interface import Disk
@@ -24,31 +22,25 @@ from ibbmaster.store.store_options import Durability, StoreOptions
 from ibbmaster.store.writer import BinlogWriter
 
 
-class AppendedLog(Protocol):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppendedLog:
     """What groups are appended to; durable after `flush`.
-    `in_bulk` is the writer of a log without a redo log. `is_new`: there was no log before."""
 
-    @property
-    def in_bulk(self) -> BinlogWriter | None: ...
+    Attributes:
+        in_bulk: the writer of a log without a redo log.
+        is_new: there was no log before.
+        logged: what was there before anything was written here, to be read until then.
+        state: what is logged so far; not to be changed or kept.
+        end: gives the first byte after the last record.
+    """
 
-    @property
-    def is_new(self) -> bool: ...
-
-    @property
-    def logged(self) -> LogEngine:
-        """What was there before anything was written here, to be read until then."""
-
-    @property
-    def state(self) -> GtidState:
-        """What is logged so far; not to be changed or kept."""
-
-    @property
-    def end(self) -> LogPosition:
-        """The first byte after the last record."""
-
-    def write_group(self, gtid: Gtid, gtid_event: Buffer, body: Iterable[Buffer]) -> None: ...
-
-    def flush(self) -> None: ...
+    in_bulk: BinlogWriter | None
+    is_new: bool
+    logged: LogEngine
+    state: GtidState
+    end: Callable[[], LogPosition]
+    write_group: Callable[[Gtid, Buffer, Iterable[Buffer]], object]
+    flush: Callable[[], None]
 
 
 @contextmanager
@@ -79,7 +71,7 @@ def open_log(
         )
         with BinlogStore(disk, options, initial_state=initial_state) as store:
             store.check_unbroken()
-            yield _Store(store)
+            yield _appended_to(store)
         return
     behind = WriteBehindDisk(disk)
     try:
@@ -91,43 +83,26 @@ def open_log(
             is_sparse=True,
             gtid_strict=gtid_strict,
         ) as writer:
-            yield _Files(writer, BinlogDirectory(disk))
+            yield AppendedLog(
+                in_bulk=writer,
+                is_new=writer.is_new,
+                logged=BinlogDirectory(disk),
+                state=writer.current_state,
+                end=lambda: writer.end,
+                write_group=writer.write_group,
+                flush=writer.flush,
+            )
     finally:
         behind.close()
 
 
-class _Files:
-    def __init__(self, writer: BinlogWriter, logged: LogEngine) -> None:
-        self.in_bulk = writer
-        self.logged = logged
-        self.is_new = writer.is_new
-        self.flush = writer.flush
+def _appended_to(store: BinlogStore) -> AppendedLog:
+    state = store.state()
 
-    @property
-    def state(self) -> GtidState:
-        return self.in_bulk.current_state
+    def write_group(gtid: Gtid, gtid_event: Buffer, body: Iterable[Buffer]) -> None:
+        store.group_commit_ordered(store.write_direct_ordered(gtid, gtid_event, body))
+        state.log(gtid)
 
-    @property
-    def end(self) -> LogPosition:
-        return self.in_bulk.end
-
-    def write_group(self, gtid: Gtid, gtid_event: Buffer, body: Iterable[Buffer]) -> None:
-        self.in_bulk.write_group(gtid, gtid_event, body)
-
-
-class _Store:
-    in_bulk = None
-    is_new = False
-
-    def __init__(self, store: BinlogStore) -> None:
-        self._store = self.logged = store
-        self.state = store.state()
-        self.flush = store.sync
-
-    @property
-    def end(self) -> LogPosition:
-        return self._store.end()
-
-    def write_group(self, gtid: Gtid, gtid_event: Buffer, body: Iterable[Buffer]) -> None:
-        self._store.group_commit_ordered(self._store.write_direct_ordered(gtid, gtid_event, body))
-        self.state.log(gtid)
+    return AppendedLog(
+        in_bulk=None, is_new=False, logged=store, state=state, end=store.end, write_group=write_group, flush=store.sync
+    )

@@ -6,7 +6,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from types import TracebackType
 
 from ibbmaster.errors import DiskFullError, IbbMasterError
 from ibbmaster.store.binlog_store import BinlogStore
@@ -41,9 +40,7 @@ class Background:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._is_stopping = True
         self._store.wake.set()
         self._thread.join()

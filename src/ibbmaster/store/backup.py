@@ -6,8 +6,6 @@ at first, opening the copy brings its files to one moment, that of the redo log'
 copied again. Source of the idea: InnoDB's physical backup.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -7,7 +7,6 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from types import TracebackType
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.disk.interface import Disk, owning
@@ -403,9 +402,7 @@ class BinlogStore(WritableLogEngine):
     def __enter__(self) -> BinlogStore:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -1,7 +1,5 @@
 """The durable end of a log: what of it a reader may see, and what waits to be seen."""
 
-from __future__ import annotations
-
 import threading
 from collections import deque
 from collections.abc import Callable

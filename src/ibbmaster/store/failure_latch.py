@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import TracebackType
 
 from ibbmaster.errors import BusyError, DiskFullError, FailedError, StoreError
 
@@ -22,9 +21,7 @@ class _Guard:
         if self._checks:
             self._latch.check()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         if error is not None:
             self.hear(error)
 

@@ -4,8 +4,6 @@ Nothing reaches a file before its redo is durable, so a file never holds what a 
 for one thread at a time, and never holds the writer's lock while the disk works.
 """
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Callable

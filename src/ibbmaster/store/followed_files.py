@@ -1,7 +1,5 @@
 """The `.ibb` files of a directory that another process may write, as `LogObserver` sees them."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 from collections.abc import Callable, Sequence

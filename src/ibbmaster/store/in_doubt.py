@@ -7,8 +7,6 @@ not waited for: it is done while the store serves, can be interrupted anywhere a
 Source of the rules: MariaDB 12.3, handler.cc, ha_recover_engine_binlog().
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections import Counter

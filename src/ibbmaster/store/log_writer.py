@@ -4,8 +4,6 @@ How it is durable: protocol/store/redo-log.md. Locks, in the order in which they
 the flusher's, the writer's (`ordered`), the redo log's, the durable end's.
 """
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Callable, Iterator

@@ -5,8 +5,6 @@ middle leaves nothing that the next start does not do over. Nothing is taken fro
 that the redo log covers, and nothing is changed in a file that it does not cover.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What a redo log holds that the files do not, and whether it fits them; nothing is changed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -14,8 +14,6 @@ Layout and rules: protocol/store/redo-log.md. Invariants:
   test_a_full_disk_is_no_error_and_the_same_bytes_are_written_later).
 """
 
-from __future__ import annotations
-
 import math
 import threading
 from collections.abc import Callable, Iterable

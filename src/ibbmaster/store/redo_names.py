@@ -1,7 +1,5 @@
 """The names of a redo log's files, for those who only ask whether there is one."""
 
-from __future__ import annotations
-
 from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.errors import MissingFileError
 from ibbmaster.ibb.file_name import parse_file_name

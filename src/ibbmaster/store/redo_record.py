@@ -4,8 +4,6 @@ Pure: bytes in, values out. A record is applied wholly or not at all; it holds t
 changes of one step of the log, and notes on prepared transactions.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -208,13 +206,12 @@ def _encode_item(item: Item) -> bytes:
         case XaEntry():
             return bytes((ItemType.XA,)) + _encode_xa(item)
         case Checkpoint():
-            end = b"\0" if item.end is None else b"\1" + _encode_end(item.end)
+            end = b"\0"
+            if item.end is not None:
+                place = item.end.file_no, item.end.page_no, item.end.page_offset
+                end = b"".join((b"\1", *map(number, place)))
             table = number(len(item.xa)) + b"".join(map(_encode_xa, item.xa))
             return b"".join((bytes((ItemType.CHECKPOINT,)), number(item.lsn), end, table))
-
-
-def _encode_end(end: LogPosition) -> bytes:
-    return b"".join(map(compressed_int.encode, (end.file_no, end.page_no, end.page_offset)))
 
 
 def _encode_xa(entry: XaEntry) -> bytes:

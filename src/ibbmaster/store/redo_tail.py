@@ -6,8 +6,6 @@ counts only with the LSN that comes next and a right checksum. A reader that doe
 later checkpoint on, which has brought to the files what was missed.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterable
 

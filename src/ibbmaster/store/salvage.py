@@ -5,8 +5,6 @@ fit together. It is only read. Its log is read twice: as the redo log makes it, 
 log changes on, as the files alone have it. A group in both is written once.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field

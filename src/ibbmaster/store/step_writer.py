@@ -1,7 +1,5 @@
 """Steps of a log: what is the same whether each of them is made durable, or all of them at the end."""
 
-from __future__ import annotations
-
 import threading
 from abc import abstractmethod
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What a store can be asked for, and what it says about itself."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import IntEnum
 

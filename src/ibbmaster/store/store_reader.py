@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import replace
+from typing import Unpack
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.disk.interface import ReadDisk
@@ -12,6 +13,7 @@ from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.log.event_groups import EventGroupReader
+from ibbmaster.log.interface import ReadPart
 from ibbmaster.position import LogPosition
 
 
@@ -74,16 +76,8 @@ class StoreReader:
         if self._resets() != self._began_at:
             raise LogResetError("the log was reset while it was read")
 
-    def continue_at(
-        self,
-        position: LogPosition,
-        gtids: Iterable[Gtid],
-        *,
-        head: Buffer | None = None,
-        is_inside_record: bool,
-        record_type: int = -1,
-    ) -> None:
-        self._reader.continue_at(position, gtids, head=head, is_inside_record=is_inside_record, record_type=record_type)
+    def continue_at(self, position: LogPosition, gtids: Iterable[Gtid], **known: Unpack[ReadPart]) -> None:
+        self._reader.continue_at(position, gtids, **known)
         self._group_file_no = None
 
     def next_group(self, *, only_cached: bool = False) -> EventGroup | None:

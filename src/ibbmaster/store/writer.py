@@ -23,7 +23,6 @@ For a log that must not lose what it acknowledged there is `BinlogStore`. Invari
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from types import TracebackType
 from typing import NamedTuple
 
 from ibbmaster.codec.buffer import Buffer
@@ -292,9 +291,7 @@ class BinlogWriter(StepWriter):
     def __enter__(self) -> BinlogWriter:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def append_prepare(self, group: GroupWriter, xid: Xid, engine_count: int, stream: OobStream | None) -> None:

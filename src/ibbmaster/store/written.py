@@ -1,7 +1,5 @@
 """A directory that another process may be writing, to be read range by range, each by a process of its own."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Transactions in two phases that are not finished: prepared ones, and what recovery still has to forget."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from ibbmaster.disk.interface import ReadDisk

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ibbmaster.classic.binlog import ClassicGroups
 from ibbmaster.classic.framing import PART_FIELDS, WINDOW_BYTES, FileFraming
-from ibbmaster.classic.read_groups import ClassicGroups
 from ibbmaster.classic.roles import kernel_roles
 from ibbmaster.dump.framing import check_event_size
 from ibbmaster.dump.rewriting import LogPositions, Selection

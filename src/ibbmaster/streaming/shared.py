@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
-from ibbmaster.classic.read_groups import ClassicGroups
+from ibbmaster.classic.binlog import ClassicGroups
 from ibbmaster.kernel.loading import kernels
 from ibbmaster.kernel.parts import KernelPart
 from ibbmaster.log.interface import EventGroups, FramedEventGroups, are_paged, changes_of, files_end_of, files_of
