@@ -1,9 +1,8 @@
 """Bugs that are planted on purpose: each must turn a test red. `python -m tests.simulation.planting [NAME ...]`
 
-A patch in `planted/` begins with `title:` and `found-by:` lines, the latter with what pytest is
-to run; a unified diff of the sources follows. It is applied to a copy of them, and those tests
-run against the copy: they must fail. A bug that nobody finds, and a patch that fits no longer,
-is a failure.
+A patch in `planted/` begins with `title:` and `found-by:` lines, the latter with what pytest is to run; a unified diff
+of the sources follows. It is applied to a copy of them, and those tests run against the copy: they must fail. A bug
+that nobody finds, and a patch that fits no longer, is a failure.
 """
 
 from __future__ import annotations
@@ -57,10 +56,7 @@ class Bug:
 
     def plant(self, root):
         """Change the sources below `root`.
-
-        Raises:
-            UnfitPatchError: what is to be changed is not there, or several times.
-        """
+        Raises UnfitPatchError: what is to be changed is not there, or several times."""
         for name, hunks in self.changes.items():
             path = root / name
             text = path.read_text()
@@ -84,11 +80,7 @@ def all_bugs():
 
 
 def is_found(bug):
-    """Whether a test fails with the bug, and what pytest said.
-
-    Raises:
-        UnfitPatchError: the patch does not fit.
-    """
+    """Whether a test fails with the bug, and what pytest said. Raises UnfitPatchError: the patch does not fit."""
     with tempfile.TemporaryDirectory(prefix="ibbmaster-planted-") as directory:
         root = Path(directory)
         shutil.copytree(ROOT / "src", root / "src")  # with what is compiled: it stays valid

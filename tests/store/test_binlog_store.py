@@ -197,8 +197,7 @@ def test_what_comes_after_a_savepoint_can_be_taken_back(store):
     assert read(store) == [("0-1-1", make_gtid_event(gtid(1)) + kept + end)]
 
 
-# As mysql-test/suite/binlog_in_engine/nontrans.test
-# As mysql-test/suite/binlog_in_engine/rpl_dual_cache.test
+# As mysql-test/suite/binlog_in_engine/nontrans.test As mysql-test/suite/binlog_in_engine/rpl_dual_cache.test
 @pytest.mark.parametrize("size", [50, 60_000])
 def test_the_statement_part_comes_first_and_survives_a_rollback_to_a_savepoint(store, size):
     group = store.open_group()

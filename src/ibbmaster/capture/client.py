@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import struct
 import zlib
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -128,16 +128,15 @@ def _from_first(connection: pymysql.Connection[Any], primary: PrimaryAddress) ->
 
 def groups_between(primary: PrimaryAddress, start: GtidPosition, end: GtidPosition) -> Iterator[EventGroup]:
     """The groups after one position, up to another; the body of each is read with it.
-
     Raises EventError: what the primary sends are no events; SourceError: it cannot be reached, refuses, has purged what
-    comes next, or breaks off.
-    """
+    comes next, or breaks off."""
     if str(start) == str(end) or not len(end):
         return
     reached = {gtid.domain_id: gtid for gtid in start.values()}
     try:
         with connected(primary) as connection:
-            _check_logged(primary, _logged(connection), end)
+            # Another primary may have taken the place of the one that had logged `end`: what it lacks never comes.
+            _expect(primary, _logged(connection), end, "has logged {has}, and not {wanted}, which it had before")
             for group in _groups(_events(connection, start, end, primary.server_id)):
                 assert group.gtid is not None
                 reached[group.gtid.domain_id] = group.gtid
@@ -146,26 +145,17 @@ def groups_between(primary: PrimaryAddress, start: GtidPosition, end: GtidPositi
         if _is_refused_dump(refusal) and "purged" in str(refusal):
             raise SourceError(f"{refusal} {AFTER_PURGE}") from refusal.__cause__
         raise
-    _check_reached(primary, reached, end)
+    # A primary, or a proxy before it, may end a dump early: what came would pass for all there is.
+    _expect(primary, GtidPosition(reached.values()), end, "ended the stream at {has}, before {wanted}: try again")
 
 
-def _check_logged(primary: PrimaryAddress, logged: GtidPosition, end: GtidPosition) -> None:
-    """Another primary may have taken the place of the one that had logged `end`: what it lacks would be waited for."""
-    found = {gtid.domain_id: gtid for gtid in logged.values()}
+def _expect(primary: PrimaryAddress, found: GtidPosition, end: GtidPosition, problem: str) -> None:
+    """Raise SourceError with the first GTID of `end` that a position lacks."""
     for wanted in end.values():
         last = found.get(wanted.domain_id)
         if last is None or last.seq_no < wanted.seq_no:
             has = last or f"nothing of domain {wanted.domain_id}"
-            raise SourceError(f"{primary}: the primary has logged {has}, and not {wanted}, which it had before")
-
-
-def _check_reached(primary: PrimaryAddress, reached: Mapping[int, Gtid], end: GtidPosition) -> None:
-    """A primary, or a proxy before it, may end a dump early: what came would pass for all there is."""
-    for wanted in end.values():
-        found = reached.get(wanted.domain_id)
-        if found is None or found.seq_no < wanted.seq_no:
-            last = found or f"nothing of domain {wanted.domain_id}"
-            raise SourceError(f"{primary}: the primary ended the stream at {last}, before {wanted}: try again")
+            raise SourceError(f"{primary}: the primary {problem.format(has=has, wanted=wanted)}")
 
 
 @contextlib.contextmanager

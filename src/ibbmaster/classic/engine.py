@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ibbmaster.classic.binlog import ClassicGroups, ClassicReader
 from ibbmaster.classic.following import FollowedFiles, told_if_purged
 from ibbmaster.classic.groups import ClassicFileReader
-from ibbmaster.classic.head import missing_between
+from ibbmaster.classic.head import is_gap, missing_between
 from ibbmaster.classic.series import FIRST_EVENT_OFFSET, ClassicFile, read_whole
 from ibbmaster.classic.stored_file import StoredFileState, file_state
 from ibbmaster.classic.stored_groups import StoredGroups
@@ -227,7 +227,7 @@ class ClassicBinlog(FileEngine):
     def check_numbers(self) -> None:
         """See that no file is missing between the first and the last. Raises GapError: one is."""
         for before, file in itertools.pairwise(self._series.from_file(0)):
-            if before.number is not None and file.number is not None and file.number > before.number + 1:
+            if is_gap(before, file):
                 gap = missing_between(before, file)
                 raise GapError(file.name, FIRST_EVENT_OFFSET, gap, gap)
 

@@ -108,10 +108,8 @@ class FollowedFiles(LogObserver[ClassicFile]):
 
     def growing(self) -> tuple[ClassicFile, ...]:
         """The newest files, as many as have states each of which grows to the next: see `GtidState.grows_to`.
-
         Where not all heads were read at once, this holds for those that were read, and is assumed of the others: who
-        reads more of them asks again.
-        """
+        reads more of them asks again."""
         with self._lock:
             picture = self.picture
             self.head(picture.last)  # then there are those of all files, unless each is read when it is asked for

@@ -67,10 +67,8 @@ class ClassicFileReader:
         stands: Callable[[bool], bool] = lambda only_cached: True,
     ) -> None:
         """With `is_stored` events are given as the file has them, checksum and all; `reads_on` as in `EventWindow`.
-
         With `only_cached`, and whenever that is set in the source of the window, reading raises BlockingIOError where
-        it would have to wait.
-        """
+        it would have to wait."""
         self.file = file
         self._is_stored = is_stored
         self.notice: str | None = None
@@ -197,10 +195,8 @@ class ClassicFileReader:
 
     def _read_body(self, roles: bytes) -> Iterator[Buffer]:
         """The events after the GTID event, in pieces of about `GROUP_BUFFER_SIZE`.
-
-        `is_at_group_end` is set before the last piece is yielded. A group that fits
-        into one piece was read and verified as a whole when that piece comes.
-        """
+        `is_at_group_end` is set before the last piece is yielded. A group that fits into one piece was read and
+        verified as a whole when that piece comes."""
         window = self.window
         unpack, pack_into, crc32 = HEADER.unpack_from, SIZE_AND_LOG_POS.pack_into, zlib.crc32
         checksum_size = window.checksum_size

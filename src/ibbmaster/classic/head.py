@@ -152,11 +152,8 @@ def _explain_magic(magic: bytes) -> str:
 
 def continued(before: ClassicFile, state: GtidState, file: ClassicFile, head: FileHead) -> tuple[GtidState, str | None]:
     """Compare what a file says was logged before it with `state`, at which the file before it ended.
-
-    Returns what was logged before the file, and what a user should know about that.
-
-    Raises GapError: files between the two are missing, or the two are not of one binlog.
-    """
+    Returns what was logged before the file, and what a user should know about that. Raises GapError: files between the
+    two are missing, or the two are not of one binlog."""
     listed = head.state
     if listed is None or listed == state:
         return state, None
@@ -174,6 +171,11 @@ def continued(before: ClassicFile, state: GtidState, file: ClassicFile, head: Fi
         )
     names = ", ".join(map(str, sorted(dropped)))
     return listed.copy(), f"{file.name}: the server forgot domain {names} here (DELETE_DOMAIN_ID)"
+
+
+def is_gap(before: ClassicFile, file: ClassicFile) -> bool:
+    """Whether numbers are missing between those of two files."""
+    return before.number is not None and file.number is not None and file.number > before.number + 1
 
 
 def missing_between(before: ClassicFile, file: ClassicFile) -> str:

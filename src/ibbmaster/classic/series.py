@@ -54,20 +54,15 @@ class ClassicFile:
 
 class ClassicSource:
     """The bytes of one file, unpacked where need be.
-
-    Memory: what one `read` returns; for a packed file the dictionary of its packing, and what was unpacked
-    last. To read further back there means to unpack the file from its start once more.
-    """
+    Memory: what one `read` returns; for a packed file the dictionary of its packing, and what was unpacked last. To
+    read further back there means to unpack the file from its start once more."""
 
     def __init__(
         self, file: ClassicFile, *, only_cached: bool = False, stands: Callable[[bool], bool] = lambda only_cached: True
     ) -> None:
         """While `only_cached`, reading raises BlockingIOError where it would have to wait for the disk.
-
-        After each read `stands` is asked whether that was of the file; where it was not, nothing is there.
-
-        Raises StoreError: the file cannot be opened; ExtraMissingError: what unpacks it is not installed.
-        """
+        After each read `stands` is asked whether that was of the file; where it was not, nothing is there. Raises
+        StoreError: the file cannot be opened; ExtraMissingError: what unpacks it is not installed."""
         self._file = file
         self._packing = file.packing
         self.is_packed = self._packing is not None  # the bytes of the file are not those of the binlog

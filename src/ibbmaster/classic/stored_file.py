@@ -13,7 +13,7 @@ Invariants:
 """
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from ibbmaster.classic.groups import ENDING_TYPES, LARGE_EVENT_SIZE, TRANSACTION, ClassicFileReader
@@ -21,6 +21,7 @@ from ibbmaster.classic.head import GTID_LIST_SIZE_MAX, FileHead, is_marked_in_us
 from ibbmaster.classic.roles import KNOWN_TYPES, STANDALONE_ROLES, TRANSACTION_ROLES
 from ibbmaster.classic.series import FIRST_EVENT_OFFSET, ClassicFile
 from ibbmaster.classic.window import Truncated
+from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import ClassicFormatError, MissingEventError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.gtid_event import GtidFlag
@@ -159,28 +160,18 @@ class StoredFileReader(ClassicFileReader):
             raise Truncated
         pieces = self._read_large_event(size)
         header = bytes(next(pieces))
-        return EventGroup(
-            gtid=None,
-            gtid_event=header,
-            body=pieces,
-            start=LogPosition(self.file.index, offset),
-            end=LogPosition(self.file.index, offset + size),
-        )
+        return self._item(header, offset, pieces, offset + size)
 
     def _expect_around(self, event_type: int, offset: int) -> None:
         is_free = not self.head.knows_gtids and TRANSACTION_ROLES[event_type] != NOT_INSIDE
         if event_type not in AROUND_TYPES and not is_free:
             self._ends_file(event_type, offset)  # says what is wrong
 
-    def _item(self, event: bytes, offset: int) -> EventGroup:
-        file_no = self.file.index
-        return EventGroup(
-            gtid=None,
-            gtid_event=event,
-            body=iter(()),
-            start=LogPosition(file_no, offset),
-            end=LogPosition(file_no, self.window.offset),
-        )
+    def _item(self, event: bytes, offset: int, body: Iterable[Buffer] = (), end: int | None = None) -> EventGroup:
+        """What is no group; without `end` all of it was read."""
+        file_no, end = self.file.index, self.window.offset if end is None else end
+        start = LogPosition(file_no, offset)
+        return EventGroup(gtid=None, gtid_event=event, body=iter(body), start=start, end=LogPosition(file_no, end))
 
     # What is there -----------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from ibbmaster.classic.binlog import ClassicGroups
 from ibbmaster.classic.following import FollowedFiles, told_if_purged
-from ibbmaster.classic.head import continued, missing_between
+from ibbmaster.classic.head import continued, is_gap, missing_between
 from ibbmaster.classic.series import FIRST_EVENT_OFFSET, ClassicFile
 from ibbmaster.classic.stored_file import StoredFileReader
 from ibbmaster.codec.buffer import Buffer
@@ -19,10 +19,8 @@ from ibbmaster.position import LogPosition
 
 class StoredGroups(ClassicGroups):
     """Every group with its events as they are stored, and every other event as one without GTID.
-
-    At the end of what is there it gives nothing, and more once more is there: in the last file, or in one
-    that follows. `offset` is that of the first event after the first FORMAT_DESCRIPTION.
-    """
+    At the end of what is there it gives nothing, and more once more is there: in the last file, or in one that follows.
+    `offset` is that of the first event after the first FORMAT_DESCRIPTION."""
 
     def __init__(
         self,
@@ -165,7 +163,7 @@ class StoredGroups(ClassicGroups):
                 if self._series.picture.file(before.index) is None:  # it was removed before the one behind it was seen
                     raise LogResetError(str(error)) from None
                 raise
-        elif behind.number is not None and before.number is not None and behind.number > before.number + 1:
+        elif is_gap(before, behind):
             gap = missing_between(before, behind)
             raise GapError(behind.name, head.state_offset, gap, gap)
         elif head.state is not None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ibbmaster.classic.following import FollowedFiles
 from ibbmaster.classic.groups import ClassicFileReader
-from ibbmaster.classic.head import FileHead, continued, missing_between
+from ibbmaster.classic.head import FileHead, continued, is_gap, missing_between
 from ibbmaster.classic.roles import kernel_roles
 from ibbmaster.classic.series import ClassicFile, classic_file, has_head, index_lines, index_path, listed_name
 from ibbmaster.classic.stored_file import file_state
@@ -160,12 +160,8 @@ def verify_files(
     series: FollowedFiles, totals: Totals, on_bytes: Callable[[int], object], *, jobs: int = 1
 ) -> Iterator[Fault]:
     """The faults of all files, in order; `on_bytes` is called with the size of what was read.
-
-    With more than one job another thread reads ahead.
-
-    What was logged before a file is compared with what the files before it hold. After a fault
-    it is known again at the next file, where only the number of the file shows a gap.
-    """
+    With more than one job another thread reads ahead. What was logged before a file is compared with what the files
+    before it hold. After a fault it is known again at the next file, where only the number of the file shows a gap."""
     with contextlib.ExitStack() as stack:
         helper = None
         if jobs > 1:
@@ -192,8 +188,8 @@ def _faults(
                             yield Fault(problem=notice, severity=Severity.NOTE)
                         yield from _empty_files(before, file)
                         yield from _other_server(before, version, file, reader.head)
-                    elif before is not None:
-                        yield from _missing(before, file)
+                    elif before is not None and is_gap(before, file):
+                        yield Fault(problem=f"{file.name}: {missing_between(before, file)}")
                 except GapError as error:
                     yield Fault(problem=str(error))
                 state = (reader.head.state or GtidState()).copy()
@@ -251,7 +247,7 @@ class _Quickly:
 
 def _empty_files(before: ClassicFile, file: ClassicFile) -> Iterator[Fault]:
     """Files whose numbers are missing, although no group is."""
-    if _is_gap(before, file):
+    if is_gap(before, file):
         problem = f"files between {before.name} and {file.name} are not here; no event group is missing"
         yield Fault(problem=f"{file.name}: {problem}", severity=Severity.NOTE)
 
@@ -319,13 +315,3 @@ def _wrong_fragments(group: EventGroup, on_bytes: Callable[[int], object]) -> st
         except EventError as error:
             problem = str(error)
     return problem
-
-
-def _missing(before: ClassicFile, file: ClassicFile) -> Iterator[Fault]:
-    """A gap in the numbers of two files, where nothing else shows it."""
-    if _is_gap(before, file):
-        yield Fault(problem=f"{file.name}: {missing_between(before, file)}")
-
-
-def _is_gap(before: ClassicFile, file: ClassicFile) -> bool:
-    return before.number is not None and file.number is not None and file.number > before.number + 1

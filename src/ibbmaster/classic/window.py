@@ -29,10 +29,8 @@ class Truncated(Exception):  # noqa: N818  # the reader of the file decides whet
 
 class BlockWindow:
     """What is around the next event of a file: `view` of `block`, and `position` in it.
-
     By itself it is of all of a small file, which was read before: a log may have ten thousand of them. `block_offset`
-    is where the block begins in the file. `checksum_size` and `is_in_use` are set when the head of the file is read.
-    """
+    is where the block begins in the file. `checksum_size` and `is_in_use` are set when the head of the file is read."""
 
     def __init__(self, file: ClassicFile, data: Buffer) -> None:
         """`data` is what is in the file; it is not changed while the window is used."""

@@ -18,10 +18,8 @@ MODE = 0o640
 
 class CacheFile:
     """One file. Whatever is wrong with it, it is as if it were not there.
-
-    One beside a log may also be of who owns the directory: they could have written the log, too. Of
-    others the directory is made when it is needed, and no more than `count_max` files stay in it.
-    """
+    One beside a log may also be of who owns the directory: they could have written the log, too. Of others the
+    directory is made when it is needed, and no more than `count_max` files stay in it."""
 
     def __init__(self, path: Path, *, size_max: int, count_max: int | None = None) -> None:
         self.path = path

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ibbmaster.codec.buffer import Buffer
-from ibbmaster.disk.held_file import Stamp
+from ibbmaster.disk.held_file import COARSE_TICK_S, SECOND_NS, TICK_S, Stamp
 from ibbmaster.disk.watch import DirectoryWatch
 from ibbmaster.errors import BusyError, DiskFullError, MissingFileError, StoreError
 
@@ -23,8 +23,6 @@ WRITABLE_FILES_MAX = 4  # kept for writing
 REQUEST_BYTES = 1 << 19  # of a larger request to read ahead systems heed no more than a device takes at once
 FULL = (errno.ENOSPC, errno.EDQUOT)
 LOCK_TRIES, LOCK_PAUSE_S = 10, 0.02  # for a lock that another process may only be testing
-TICK_S, COARSE_TICK_S = 0.1, 3.0  # within so long two changes of a directory may bear the same time
-SECOND_NS = 10**9
 
 
 class _Listing(NamedTuple):
@@ -377,11 +375,8 @@ def _staging_stem(directory: Path) -> str:
 @contextlib.contextmanager
 def made_at_once(directory: Path) -> Iterator[Path]:
     """A new directory to fill, which takes its name once it is whole: who is killed leaves nothing under that name.
-
-    A directory that is a file system of its own cannot be replaced, and is filled as it is.
-
-    Raises StoreError: there is something at that name, or no directory can be made there.
-    """
+    A directory that is a file system of its own cannot be replaced, and is filled as it is. Raises StoreError: there is
+    something at that name, or no directory can be made there."""
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise StoreError(f"{directory} is not empty: give a new directory")
     if directory.is_mount():

@@ -68,10 +68,8 @@ BLOCKS = RangeCache(CACHE_BYTES)
 
 class ObjectDirectory:
     """The objects whose names begin with a URL and a slash, as a `SharedDisk`. Thread-safe.
-
-    What is there is known from listings, which are taken again in the background: so a log that
-    others add files to can be followed, and no reader waits for that.
-    """
+    What is there is known from listings, which are taken again in the background: so a log that others add files to can
+    be followed, and no reader waits for that."""
 
     def __init__(self, url: str) -> None:
         self.url = url

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
@@ -134,12 +134,8 @@ class ObjectClient:
 
     def upload(self, name: str, path: Path, size: int) -> None:
         """Put the first bytes of a file as a new object, whole or not at all.
-
-        A large one goes in parts, which the store takes over what has come meanwhile: who uploads to one place
-        has to be alone there.
-
-        Raises StoreError: there is one of that name, or the store cannot be reached, or refuses.
-        """
+        A large one goes in parts, which the store takes over what has come meanwhile: who uploads to one place has to
+        be alone there. Raises StoreError: there is one of that name, or the store cannot be reached, or refuses."""
         if size <= PARTS_FROM_BYTES:
             with path.open("rb") as file:
                 self.create(name, file.read(size))
@@ -203,14 +199,14 @@ def storage_options() -> dict[str, str] | None:
     return {"allow_http": "true"} if _client_options().get("allow_http") else None
 
 
-def _client_options(environment: Mapping[str, str] = os.environ) -> ClientConfig:
+def _client_options() -> ClientConfig:
     """What the environment does not say; an endpoint without TLS was chosen by who names it so."""
     options: ClientConfig = {}
-    if not environment.get("AWS_CONNECT_TIMEOUT"):
+    if not os.environ.get("AWS_CONNECT_TIMEOUT"):
         options["connect_timeout"] = timedelta(seconds=CONNECT_S)
-    if not environment.get("AWS_TIMEOUT"):
+    if not os.environ.get("AWS_TIMEOUT"):
         options["timeout"] = timedelta(seconds=ANSWER_S)
-    if any(environment.get(name, "").startswith("http://") for name in _ENDPOINTS):
+    if any(os.environ.get(name, "").startswith("http://") for name in _ENDPOINTS):
         options["allow_http"] = True
     return options
 

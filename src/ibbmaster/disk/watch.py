@@ -55,10 +55,8 @@ class DirectoryWatch:
 
     def wait(self, timeout_s: float) -> bool:
         """Wait until something was changed since the last call returned; False if nothing was for so long.
-
         True means that it is time to look, not that there is something: where the kernel does not report it, it is time
-        every `POLL_PERIOD_S`. Notices are `GAP_S` apart at least, but for the first `NOTICES_AT_ONCE`.
-        """
+        every `POLL_PERIOD_S`. Notices are `GAP_S` apart at least, but for the first `NOTICES_AT_ONCE`."""
         if self._descriptor is None:
             time.sleep(max(0.0, min(timeout_s, POLL_PERIOD_S)))
             return timeout_s >= POLL_PERIOD_S

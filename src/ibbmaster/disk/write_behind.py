@@ -16,10 +16,8 @@ SYNC_BYTES = 32 << 20  # after this number the disk begins to work, so that the 
 
 class WriteBehindDisk:
     """A `Disk` whose writes are done in order by a thread of its own; every other call waits for them.
-
-    An error of a write is raised by the call that comes next, and by each one after it: what
-    was written after it did not take place. Not thread-safe; `close` ends the thread.
-    """
+    An error of a write is raised by the call that comes next, and by each one after it: what was written after it did
+    not take place. Not thread-safe; `close` ends the thread."""
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk

@@ -14,10 +14,8 @@ ENTRY_SIZE_MIN = 3  # three compressed integers
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GtidStateRecord:
     """The pairs of one state record, the latest of each domain last.
-
     Page 1 of a file holds everything logged before; a differential record what was logged since page 1 of the same
-    file. `xa_file_no` is the oldest file with a pending XA transaction when the record was written.
-    """
+    file. `xa_file_no` is the oldest file with a pending XA transaction when the record was written."""
 
     gtids: tuple[Gtid, ...]
     xa_file_no: int | None

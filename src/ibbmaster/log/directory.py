@@ -111,11 +111,8 @@ class BinlogDirectory(LogEngine):
 
     def check_end(self, *, patience_s: float = 0.0, pages_max: int | None = None) -> None:
         """Look after the end, in all that follows or in `pages_max` pages.
-
-        Where another process may be writing, what was found must stay there for a while.
-
-        Raises FormatError: there is data after it, or the file was cut there, so it is not the end.
-        """
+        Where another process may be writing, what was found must stay there for a while. Raises FormatError: there is
+        data after it, or the file was cut there, so it is not the end."""
         deadline = time.monotonic() + patience_s
         while True:
             with self._at_end() as (_, tail):

@@ -60,10 +60,8 @@ def _is_ended(pages: PageReader, file_no: int, page_no: int) -> bool:
 
 def is_ended(page: memoryview, *, file_no: int, page_no: int) -> bool:
     """Whether a page is not full, so that nothing followed it, or FLUSH has filled it up.
-
     FLUSH BINARY LOGS cuts a file after its last page, and fills that page up: with a dummy record, or with filler where
-    there is no room for one. After a page that is full otherwise there was more.
-    """
+    there is no room for one. After a page that is full otherwise there was more."""
     try:
         last, end = last_chunk(page, file_no=file_no, page_no=page_no)
     except FormatError:
@@ -75,10 +73,8 @@ def is_ended(page: memoryview, *, file_no: int, page_no: int) -> bool:
 
 def page_behind(disk: ReadDisk, end: Location, *, pages_max: int | None = None) -> Location | None:
     """The first page after `end`, in its file and in the next, that has data; `end` if that is on its page.
-
-    The next file is the one that is ready before it is needed. Holes cost nothing, zeros on the disk are read;
-    with `pages_max` only that many, and none of the next file.
-    """
+    The next file is the one that is ready before it is needed. Holes cost nothing, zeros on the disk are read; with
+    `pages_max` only that many, and none of the next file."""
     found = _data_near(disk, end, pages_max)
     if found is not None or pages_max is not None or format_file_name(end.file_no + 1) not in disk.list():
         return found
@@ -238,10 +234,8 @@ class EndWatch:
 
     def check(self, end: Location, known_end: LogPosition | None = None, *, after: Gtid | None = None) -> None:
         """A reader has found nothing at `end`, and did so once more after it had asked for the `known_end`.
-
         Raises ChunkError: it is not the end; the last group before it is `after`; MissingFileError: its file is not
-        there any more.
-        """
+        there any more."""
         if known_end is not None and LogPosition.of(end) < known_end:
             if self._is_certain or self._is_over(end):
                 check_reached(self._disk, end, known_end, after=after)
@@ -314,11 +308,8 @@ class EndWatch:
 
 def check_unbroken(disk: ReadDisk, end: LogPosition) -> None:
     """Read the pages of a file from the header to the end of the log in it: each is sound, and has data to its end.
-
     Takes about half a second for a gigabyte that is in memory. Whether a page is another's is not seen: `verify` does.
-
-    Raises FormatError: a page is damaged, was lost, or has less data than was written there.
-    """
+    Raises FormatError: a page is damaged, was lost, or has less data than was written there."""
     name, file_no = format_file_name(end.file_no), end.file_no
     for first in range(0, end.page_no, BLOCK_PAGES):
         count = min(BLOCK_PAGES, end.page_no - first)

@@ -36,10 +36,8 @@ HEAD_SIZE = HEADER_SIZE_MAX + GTID_EVENT_SIZE_MAX  # of a record, held to judge 
 
 class ChunkChecks(NamedTuple):
     """What judges all that is skipped, and may raise.
-
-    `record` is given type, first `HEAD_SIZE` bytes and place of a record that is no commit record, and
-    whether that is all of it; `rest` the data and place of a chunk whose record began before.
-    """
+    `record` is given type, first `HEAD_SIZE` bytes and place of a record that is no commit record, and whether that is
+    all of it; `rest` the data and place of a chunk whose record began before."""
 
     record: Callable[[int, bytes, LogPosition, bool], None]
     rest: Callable[[bytes, LogPosition], None]
@@ -135,10 +133,8 @@ class EventGroupReader:
         record_type: int = -1,
     ) -> None:
         """Continue at a position in the same file, up to which the caller has read; `gtids` are the last of each pair.
-
-        `head` is what the log has where the reader was, `GLANCE_SIZE` bytes, if the caller knows them;
-        `record_type` is that of the record that continues at the position, if it is known.
-        """
+        `head` is what the log has where the reader was, `GLANCE_SIZE` bytes, if the caller knows them; `record_type` is
+        that of the record that continues at the position, if it is known."""
         self._inside_type = record_type
         self._behind = None
         begin, gtids = self._cursor.position, tuple(gtids)

@@ -152,12 +152,8 @@ class RowReader:
 
     def changes(self, events: Iterable[bytes], start: LogPosition = NOWHERE) -> Iterator[tuple[TableSchema, RowChange]]:
         """The changes that the events of one group make, in order, with the table as the binlog has it.
-
-        `start` is where the group begins: versions of tables are found by that.
-
-        Raises EventError: an event is damaged, or belongs to no table, or a table contradicts its version;
-        UndecodableError: a value cannot be read.
-        """
+        `start` is where the group begins: versions of tables are found by that. Raises EventError: an event is damaged,
+        or belongs to no table, or a table contradicts its version; UndecodableError: a value cannot be read."""
         return ((decoder.schema, change) for decoder, change in self.decoded(events, start))
 
     def decoded(
@@ -188,10 +184,8 @@ class RowReader:
 
     def decoder(self, event: bytes, place: SchemaPlace = UNPLACED) -> TableDecoder | None:
         """What reads the row events of the table that a TABLE_MAP event names; None if it is not wanted.
-
         Raises EventError: the event is damaged, or contradicts what is known of the table at that place;
-        ConfigurationError: the table is declared as it cannot be.
-        """
+        ConfigurationError: the table is declared as it cannot be."""
         if not self._takes(event, place):
             return None
         version = self._version_at(event, place)

@@ -15,7 +15,7 @@ from ibbmaster.event.types import type_name
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.ibb.commit import decode_commit_header
 from ibbmaster.log.event_groups import EVENT_SIZE_MAX
-from ibbmaster.log.interface import LogEngine
+from ibbmaster.log.interface import LogEngine, groups_from
 from ibbmaster.log.large_rows import large_rows
 from ibbmaster.log.out_of_band import OutOfBandReader
 from ibbmaster.position import LogPosition
@@ -84,8 +84,8 @@ def find_group(log: LogEngine, gtid: Gtid) -> EventGroup | None:
         return None
     others = [other for other in state.position().values() if other.domain_id != gtid.domain_id]
     before = Gtid(domain_id=gtid.domain_id, server_id=gtid.server_id, seq_no=gtid.seq_no - 1)
-    groups = log.groups(log.seek(GtidPosition([*others, before] if before.seq_no > 0 else others)))
-    while (group := groups.next_group()) is not None:
+    plan = log.seek(GtidPosition([*others, before] if before.seq_no > 0 else others))
+    for group in groups_from(log, plan):
         if group.gtid == gtid:
             return group
         if group.gtid is not None and group.gtid.domain_id == gtid.domain_id and group.gtid.seq_no > gtid.seq_no:

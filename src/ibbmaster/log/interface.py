@@ -188,20 +188,14 @@ class GroupSource(Protocol):
 
     def groups_in(self, log_range: LogRange, *, on_fault: OnFault | None = None) -> Iterator[EventGroup]:
         """The groups of a range in order. Each body must be read, or dropped, before the next group.
-
-        With `on_fault` damage is reported there, and reading continues after it, as far as that is possible.
-
-        Raises FormatError, ClassicFormatError: a file is damaged, and there is no `on_fault`.
-        """
+        With `on_fault` damage is reported there, and reading continues after it, as far as that is possible. Raises
+        FormatError, ClassicFormatError: a file is damaged, and there is no `on_fault`."""
 
 
 class LogEngine(GroupSource, Protocol):
     """A binlog to read. Thread-safe, but for the groups it hands out: each has one reader.
-
-    With `only_cached` a call takes what is in memory, for those who may not wait.
-
-    Raises BlockingIOError: with `only_cached`, another thread or the disk would have to be waited for.
-    """
+    With `only_cached` a call takes what is in memory, for those who may not wait. Raises BlockingIOError: with
+    `only_cached`, another thread or the disk would have to be waited for."""
 
     def files(self) -> list[LogFile]:
         """Every file, the oldest first, one that is ready for later use included."""
@@ -291,10 +285,8 @@ class FileEngine(LogEngine, Protocol):
 
     def stored_groups(self, plan: ReadPlan, offset: int = 4) -> FramedEventGroups:
         """All there is from the head of a file on, each event as it is stored; groups, and other events without GTID.
-
-        The first is the FORMAT_DESCRIPTION, what follows begins at `offset`. What is added to the
-        last file, and files that follow it, come when they are there.
-        """
+        The first is the FORMAT_DESCRIPTION, what follows begins at `offset`. What is added to the last file, and files
+        that follow it, come when they are there."""
 
 
 class _IsOf(Generic[Kind]):
@@ -317,6 +309,13 @@ are_passed: _IsOf[PassedGroups] = _IsOf(PassedGroups)
 is_staged: _IsOf[StagedSource] = _IsOf(StagedSource)
 has_files: _IsOf[FileEngine] = _IsOf(FileEngine)
 has_written_ranges: _IsOf[WrittenRanges] = _IsOf(WrittenRanges)
+
+
+def groups_from(log: LogEngine, plan: ReadPlan) -> Iterator[EventGroup]:
+    """The groups from where a plan begins to the end of what there is."""
+    with closing(log.groups(plan)) as groups:
+        while (group := groups.next_group()) is not None:
+            yield group
 
 
 class WritableLogEngine(LogEngine, Protocol):

@@ -1,13 +1,12 @@
 """Where GTIDs are in a log, for readers who need more than the place to begin at."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import closing
 from typing import NamedTuple
 
 from ibbmaster.errors import FormatError, PositionError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
-from ibbmaster.log.interface import LogEngine, OnFault, ReadPlan
+from ibbmaster.log.interface import LogEngine, OnFault, ReadPlan, groups_from
 from ibbmaster.log.log_range import WHOLE_FILE
 from ibbmaster.position import LOG_START, LogPosition
 
@@ -29,15 +28,13 @@ def locate(log: LogEngine, position: GtidPosition, *, on_fault: OnFault | None =
 
 def locate_in(log: LogEngine, position: GtidPosition, plan: ReadPlan) -> dict[int, LogPosition]:
     """As `locate`, by who knows a place in front of what the position names: it need not name every domain."""
-    return _locate(position, plan, _groups_from(log, plan))
+    return _locate(position, plan, groups_from(log, plan))
 
 
 class ReadStart(NamedTuple):
     """Where a reader that has everything up to a position goes on.
-
-    After `begin` there is all that it lacks. Domains interleave otherwise on each server, so a
-    position need not be a prefix of this log: a domain of `starts` is lacking only from its place on.
-    """
+    After `begin` there is all that it lacks. Domains interleave otherwise on each server, so a position need not be a
+    prefix of this log: a domain of `starts` is lacking only from its place on."""
 
     begin: LogPosition
     starts: dict[int, LogPosition]
@@ -89,13 +86,7 @@ def _plan_of(log: LogEngine, position: GtidPosition, on_fault: OnFault | None) -
 
 
 def _planned_groups(log: LogEngine, plan: ReadPlan, on_fault: OnFault | None) -> Iterator[EventGroup]:
-    return _groups_from(log, plan) if on_fault is None else readable_groups(log, plan.position, on_fault)
-
-
-def _groups_from(log: LogEngine, plan: ReadPlan) -> Iterator[EventGroup]:
-    with closing(log.groups(plan)) as groups:
-        while (group := groups.next_group()) is not None:
-            yield group
+    return groups_from(log, plan) if on_fault is None else readable_groups(log, plan.position, on_fault)
 
 
 def _locate(position: GtidPosition, plan: ReadPlan, groups: Iterable[EventGroup]) -> dict[int, LogPosition]:

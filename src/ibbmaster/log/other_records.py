@@ -63,10 +63,8 @@ def _commit_in(head: bytes, ref: LogPosition) -> str | None:
 
 def _is_leaf_with_events(head: bytes) -> bool:
     """Whether these bytes are a node without children, and an event begins after its header.
-
-    Such a part out of band looks like a commit record where the time of that event has the number of GTID in its
-    lowest byte, and its server id could be the size of an event.
-    """
+    Such a part out of band looks like a commit record where the time of that event has the number of GTID in its lowest
+    byte, and its server id could be the size of an event."""
     if head[: len(LEAF)] != LEAF or len(head) < len(LEAF) + EVENT_HEADER_SIZE:
         return False
     try:

@@ -20,10 +20,8 @@ from ibbmaster.position import LogPosition
 
 class FileBoundary:
     """Compares the groups of a file's last range with the state that the next file begins with.
-
-    A file that was cut between two pages looks whole by itself. A pair of domain and server that
-    the range does not hold is not compared, unless the range is the whole file.
-    """
+    A file that was cut between two pages looks whole by itself. A pair of domain and server that the range does not
+    hold is not compared, unless the range is the whole file."""
 
     def __init__(self, disk: ReadDisk, log_range: LogRange, *, checks_header: bool = True) -> None:
         """Raises FormatError: the state of the file is damaged, or its header, if it `checks_header`."""

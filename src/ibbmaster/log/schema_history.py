@@ -17,10 +17,9 @@ from ibbmaster.errors import ClassicFormatError, EventError, FormatError, IbbMas
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import TYPE_OFFSET
 from ibbmaster.event.statement.logged import decode_statement
-from ibbmaster.event.table_map import decode_table_map
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
-from ibbmaster.log.group_content import group_events
+from ibbmaster.log.group_content import group_events, own_name
 from ibbmaster.log.group_folding import GroupFolding, NeedsRows, TakeMap, defined_history
 from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.log.interface import EventGroups, FramedEventGroups, LogEngine, PagedEventGroups, ReadPlan
@@ -355,10 +354,8 @@ class LoggedSchema:
 
 class NamesInRows:
     """Looks at the names in the TABLE_MAP events of a log, which is by how its server finds tables.
-
-    Only if there is a table whose name has capitals, and no further than LOOKED_BYTES after its statement:
-    a server that tells them apart has written the first name with a capital there, another one none.
-    """
+    Only if there is a table whose name has capitals, and no further than LOOKED_BYTES after its statement: a server
+    that tells them apart has written the first name with a capital there, another one none."""
 
     def __init__(self) -> None:
         self._at: LogPosition | None = None  # up to where it has looked
@@ -402,8 +399,7 @@ class NamesInRows:
             size += len(event)
             if event[TYPE_OFFSET] != EventType.TABLE_MAP:
                 continue
-            head = decode_table_map(event)
-            name = TableName(*(part.decode("utf-8", "surrogateescape") for part in (head.database, head.table)))
+            name = own_name(event)
             if NameCase.LOWER.table_key(*name) != name:
                 return NameCase.EXACT
             place = SchemaPlace(group.start, 0)

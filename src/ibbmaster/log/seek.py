@@ -48,10 +48,8 @@ class SeekStep:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeekPlan(ReadPlan):
     """Where to begin reading for a replica at `wanted`, and how that was found.
-
-    The place is a page. `page_reads` counts pages asked of the disk. `forgotten` are domains that
-    the file begins without, and the newest file before it that was seen to begin with them.
-    """
+    The place is a page. `page_reads` counts pages asked of the disk. `forgotten` are domains that the file begins
+    without, and the newest file before it that was seen to begin with them."""
 
     wanted: GtidPosition
     steps: tuple[SeekStep, ...]
@@ -223,10 +221,8 @@ def _keep_for_near(
     records: StateRecords, plan: SeekPlan, current: GtidState, first: GtidState | None, there: tuple[int, ...]
 ) -> None:
     """Keep a plan for the positions from the last border at or before its own to before the next.
-
-    At these borders, and nowhere else, one of the states that were looked at is judged otherwise. What comes after
-    what was logged is another border: later states may be before such a position.
-    """
+    At these borders, and nowhere else, one of the states that were looked at is judged otherwise. What comes after what
+    was logged is another border: later states may be before such a position."""
     (gtid,) = plan.wanted.values()
     pair = gtid.domain_id, gtid.server_id
     borders = {0, (current.seq_no(*pair) or 0) + 1}
@@ -347,10 +343,8 @@ def _halve_pages(search: _Search, file_no: int, base: GtidState, count: int, int
 
 def _tells_all(search: _Search, file_no: int, page_no: int, base: GtidState, end: GtidState) -> bool:
     """Whether a differential state names every pair that was logged in its file before the next one began.
-
-    After a restart in the middle of a file MariaDB leaves out pairs that were logged before
-    it and not since. Then such a state looks as if less had been logged.
-    """
+    After a restart in the middle of a file MariaDB leaves out pairs that were logged before it and not since. Then such
+    a state looks as if less had been logged."""
     record = search.record(file_no, page_no)
     told = set() if record is None else {(gtid.domain_id, gtid.server_id) for gtid in record.gtids}
     return all(

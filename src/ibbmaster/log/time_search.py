@@ -11,7 +11,6 @@ holds, a log passes the same time more than once: one of these places is found, 
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -20,7 +19,7 @@ from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.log.given_time import GivenTime, shown_time
-from ibbmaster.log.interface import LogEngine, LogFile
+from ibbmaster.log.interface import LogEngine, LogFile, groups_from
 from ibbmaster.log.log_range import LogRange
 from ibbmaster.position import LogPosition
 
@@ -62,12 +61,8 @@ class TimeFound:
 
 def find_time(log: LogEngine, time: int) -> TimeFound | None:
     """Where the log passes a time in seconds since 1970; None if it is empty.
-
-    Reads some groups of about as many places as halving takes, and all headers of one range of `.ibb` files, or of
-    one traditional file.
-
-    Raises FormatError, ClassicFormatError, StoreError: the log cannot be read.
-    """
+    Reads some groups of about as many places as halving takes, and all headers of one range of `.ibb` files, or of one
+    traditional file. Raises FormatError, ClassicFormatError, StoreError: the log cannot be read."""
     return _Search(log, time).found()
 
 
@@ -142,9 +137,8 @@ class _Search:
         return step
 
     def _groups_of_file(self, file: LogFile) -> Iterator[EventGroup]:
-        with closing(self.log.groups(self.log.start_of_file(file.file_no))) as groups:
-            while (group := groups.next_group()) is not None and group.start.file_no == file.file_no:
-                yield group
+        groups = groups_from(self.log, self.log.start_of_file(file.file_no))
+        return itertools.takewhile(lambda group: group.start.file_no == file.file_no, groups)
 
     def _groups_from(self, place: LogPosition) -> Iterator[EventGroup]:
         """All groups from a place on, range after range."""
@@ -175,10 +169,11 @@ class _Search:
         if plan.position > position:  # its numbers were given before
             plan = self.log.start_of_file(position.file_no)
         state = plan.state.copy()
-        with closing(self.log.groups(plan)) as groups:
-            while (group := groups.next_group()) is not None and group.start < position:
-                if group.gtid is not None:
-                    state.log(group.gtid)
+        for group in groups_from(self.log, plan):
+            if group.start >= position:
+                break
+            if group.gtid is not None:
+                state.log(group.gtid)
         return state
 
 

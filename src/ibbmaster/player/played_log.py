@@ -69,7 +69,25 @@ class Pace:
         return begun_at + max(0.0, time - first_time) / self.factor
 
 
-class PlayedLog(LogEngine):
+class _Played(LogEngine):
+    """Places of a recording, which has more than is logged so far."""
+
+    _log: LogEngine
+
+    def file_name(self, file_no: int) -> str:
+        return self._log.file_name(file_no)
+
+    def seek(self, position: GtidPosition, *, only_cached: bool = False) -> ReadPlan:
+        return self._log.seek(position, only_cached=only_cached)
+
+    def start_of_file(self, file_no: int | None = None) -> ReadPlan:
+        return self._log.start_of_file(file_no)
+
+    def ranges(self, start: LogPosition, end: LogPosition, *, size: int) -> list[LogRange]:
+        return self._log.ranges(start, min(end, self.end()), size=size)
+
+
+class PlayedLog(_Played):
     """A part of a log that is over, played. Thread-safe.
 
     As fast as can be, all of it is logged at once; of one without end each round once a reader has come to the end of
@@ -201,9 +219,6 @@ class PlayedLog(LogEngine):
         self._ahead.close()
         self._log.close()
 
-    def file_name(self, file_no: int) -> str:
-        return self._log.file_name(file_no)
-
     def files(self) -> list[LogFile]:
         self.advance()
         return [file for file in self._log.files() if file.file_no <= self.logged_end.file_no]
@@ -217,12 +232,6 @@ class PlayedLog(LogEngine):
         with self._lock:
             return self._state.copy()
 
-    def seek(self, position: GtidPosition, *, only_cached: bool = False) -> ReadPlan:
-        return self._log.seek(position, only_cached=only_cached)
-
-    def start_of_file(self, file_no: int | None = None) -> ReadPlan:
-        return self._log.start_of_file(file_no)
-
     def groups(self, plan: ReadPlan) -> PlayedGroups:
         self.was_read = True
         self.start()
@@ -233,9 +242,6 @@ class PlayedLog(LogEngine):
             if group.start >= self.logged_end:
                 return
             yield group
-
-    def ranges(self, start: LogPosition, end: LogPosition, *, size: int) -> list[LogRange]:
-        return self._log.ranges(start, min(end, self.end()), size=size)
 
     @property
     def with_past(self) -> LogEngine:
@@ -271,7 +277,7 @@ class PlayedLog(LogEngine):
         return has_grown
 
 
-class PlayedPast(LogEngine):
+class PlayedPast(_Played):
     """A recording as it is played, with what was logged before it."""
 
     def __init__(self, played: PlayedLog, log: LogEngine) -> None:
@@ -280,9 +286,6 @@ class PlayedPast(LogEngine):
 
     def close(self) -> None:
         """It is the recording that is closed."""
-
-    def file_name(self, file_no: int) -> str:
-        return self._log.file_name(file_no)
 
     def files(self) -> list[LogFile]:
         return [file for file in self._log.files() if file.file_no <= self.end().file_no]
@@ -293,12 +296,6 @@ class PlayedPast(LogEngine):
     def state(self, *, only_cached: bool = False) -> GtidState:
         return self._played.state()
 
-    def seek(self, position: GtidPosition, *, only_cached: bool = False) -> ReadPlan:
-        return self._log.seek(position, only_cached=only_cached)
-
-    def start_of_file(self, file_no: int | None = None) -> ReadPlan:
-        return self._log.start_of_file(file_no)
-
     def groups(self, plan: ReadPlan) -> PlayedGroups:
         return PlayedGroups(self._played, self._log.groups(plan))
 
@@ -307,9 +304,6 @@ class PlayedPast(LogEngine):
             if not self._played.has_after(group.start):
                 return
             yield group
-
-    def ranges(self, start: LogPosition, end: LogPosition, *, size: int) -> list[LogRange]:
-        return self._log.ranges(start, min(end, self.end()), size=size)
 
     def wait_for_growth(self, timeout_s: float) -> bool:
         return self._played.wait_for_growth(timeout_s)

@@ -50,10 +50,8 @@ class RepeatedLog(LogEngine):
 
     def __init__(self, log: LogEngine, rounds: int | None = None) -> None:
         """Reads the recording once: its numbers and times. Without `rounds` it ends where the numbers of a domain do.
-
         Raises ConfigurationError: there is nothing to repeat, or so often; IbbMasterError: the recording cannot be
-        read.
-        """
+        read."""
         self._log = log
         self._begin = log.start_of_file()
         self._finish = log.state()

@@ -18,6 +18,7 @@ from ibbmaster.errors import (
     PositionError,
     StageError,
 )
+from ibbmaster.facts import NULL, rows_of
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.log.given_time import GivenTime, is_date, is_time, parse_time, shown_time
 from ibbmaster.option import NamedOption, Option, flag_of, named_options
@@ -34,82 +35,32 @@ if TYPE_CHECKING:
     from ibbmaster.stages.stage import GroupTransform
     from ibbmaster.stages.table_pattern import TableChoice
 
-PART, FILTER, OTHER = "which part of the log", "what of it", "under other names"
+PART = "which part of the log"
 TABLES_SHOWN = 8
 Many = str | Sequence[str] | None  # several in a text are divided by commas
+_HELP = rows_of(__package__, "options")
+
+
+def _told(name: str, default: object = None) -> Option:
+    """An option with what its help says."""
+    heading, metavar, text = next(cells for option, *cells in _HELP if option == name)
+    return Option(default, text, None if metavar == NULL else metavar, heading)
 
 
 class StageOptions(TypedDict, total=False):
     """A part of a log, and what is left out or changed in it. Without any the log is as it is."""
 
-    after: Annotated[
-        str | None,
-        Option(
-            None,
-            help="begin after these GTIDs, one a domain, as 0-1-100,1-1-7; or with what was logged at a time or later, "
-            "as '2026-01-31 12:00:00+01:00'",
-            metavar="POSITION",
-            group=PART,
-        ),
-    ]
-    until: Annotated[
-        str | None,
-        Option(
-            None,
-            help="end after these GTIDs, one a domain: domains that are not named have nothing; or after what was "
-            "logged up to a time",
-            metavar="POSITION",
-            group=PART,
-        ),
-    ]
-    only: Annotated[
-        Many,
-        Option(
-            None,
-            help="only these tables, as 'shop.*' or 'shop.orders,shop.items'; may be given several times",
-            metavar="TABLES",
-            group=FILTER,
-        ),
-    ]
-    except_: Annotated[Many, Option(None, help="not these tables, as 'shop.log_*'", metavar="TABLES", group=FILTER)]
-    domain: Annotated[Many, Option(None, help="only these GTID domains, as 0,2", metavar="IDS", group=FILTER)]
-    server: Annotated[
-        Many, Option(None, help="only what these server ids have logged, as 1,7", metavar="IDS", group=FILTER)
-    ]
-    kinds: Annotated[
-        Many,
-        Option(
-            None,
-            help="only rows (row events), statements (changes of rows in statement format) or ddl; several with commas",
-            metavar="KINDS",
-            group=FILTER,
-        ),
-    ]
-    drop_empty: Annotated[
-        bool,
-        Option(
-            False,
-            help="leave out a transaction of which nothing is left; without this it keeps its GTID, and is empty",
-            group=FILTER,
-        ),
-    ]
-    rename: Annotated[
-        Many,
-        Option(
-            None,
-            help="other names for databases, as shop=stage, and tables, as shop.orders=stage.orders; a statement in "
-            "which a name may be something else is refused",
-            metavar="OLD=NEW",
-            group=OTHER,
-        ),
-    ]
-    map_server_id: Annotated[
-        Many,
-        Option(None, help="give what a server has logged another server id, as 1=7", metavar="OLD=NEW", group=OTHER),
-    ]
-    map_domain: Annotated[
-        Many, Option(None, help="give a GTID domain another number, as 0=3", metavar="OLD=NEW", group=OTHER)
-    ]
+    after: Annotated[str | None, _told("after")]
+    until: Annotated[str | None, _told("until")]
+    only: Annotated[Many, _told("only")]
+    except_: Annotated[Many, _told("except_")]
+    domain: Annotated[Many, _told("domain")]
+    server: Annotated[Many, _told("server")]
+    kinds: Annotated[Many, _told("kinds")]
+    drop_empty: Annotated[bool, _told("drop_empty", False)]
+    rename: Annotated[Many, _told("rename")]
+    map_server_id: Annotated[Many, _told("map_server_id")]
+    map_domain: Annotated[Many, _told("map_domain")]
 
 
 def stage_options() -> Iterator[NamedOption]:
@@ -303,11 +254,8 @@ def expect_tables(log: StagedLog, *, only: bool = False) -> None:
 
 def expect_only(log: StagedLog, options: StageOptions) -> None:
     """See that the patterns of `only` are about tables, where the same options may be used again on a longer log.
-
-    With `after` or `until` nothing is checked: such a part may lack a table.
-
-    Raises ConfigurationError, StoreError: as `expect_tables`.
-    """
+    With `after` or `until` nothing is checked: such a part may lack a table. Raises ConfigurationError, StoreError: as
+    `expect_tables`."""
     if options.get("only") and not (options.get("after") or options.get("until")) and log.state():
         expect_tables(log, only=True)
 

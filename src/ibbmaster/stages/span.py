@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ibbmaster.errors import ConfigurationError, PositionPurgedError
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
-from ibbmaster.log.interface import LogEngine, ReadPlan
+from ibbmaster.log.interface import LogEngine, ReadPlan, groups_from
 from ibbmaster.log.locating import expect_logged, locate_in
 from ibbmaster.log.log_range import GroupSelection
 from ibbmaster.position import LOG_START, LogPosition
@@ -177,14 +176,15 @@ def _end_at(log: LogEngine, until: GtidPosition, ends: dict[int, LogPosition], s
     end = max(ends.values())
     has_others = any(gtid.domain_id not in until and gtid not in begin.state for gtid in state)
     whole = begin.position if has_others else None
-    with closing(log.groups(plan)) as groups:
-        while (group := groups.next_group()) is not None and group.start < end:
-            logged = group.gtid
-            if logged is None:
-                continue
-            if group.start < ends.get(logged.domain_id, plan.position):
-                found.log(logged)
-                end = max(end, group.end)
-            elif whole is None:
-                whole = group.start
+    for group in groups_from(log, plan):
+        if group.start >= end:
+            break
+        logged = group.gtid
+        if logged is None:
+            continue
+        if group.start < ends.get(logged.domain_id, plan.position):
+            found.log(logged)
+            end = max(end, group.end)
+        elif whole is None:
+            whole = group.start
     return _End(found, end, end if whole is None else whole)

@@ -47,10 +47,8 @@ class StatementKind(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Touched:
     """The tables that a statement changes, makes or removes, and whole databases, which are not among them.
-
     `is_tolerant`: it works as well where some of its tables are missing. `trigger`: what it drops, of a table of its
-    database that it does not name.
-    """
+    database that it does not name."""
 
     kind: StatementKind
     tables: tuple[TableName, ...] = ()

@@ -40,10 +40,8 @@ class BackupReport:
 
 def back_up(source: ReadDisk, target: Disk, *, progress: Callable[[int], object] = lambda size: None) -> BackupReport:
     """Copy a store into an empty directory and recover the copy; `progress` hears of bytes as they are copied.
-
     Raises StoreError: the target is not empty, the source changes faster than it can be copied, or a disk fails;
-    DamageError, FormatError: the source is damaged.
-    """
+    DamageError, FormatError: the source is damaged."""
     if target.list():
         raise StoreError(f"{target} is not empty: give a new directory")
     copier = _Copier(source, target, progress)

@@ -68,6 +68,10 @@ class BinlogStore(WritableLogEngine):
         with owning(disk):
             found = recover(disk, replay_from=replay_from)
             self._writer = LogWriter(disk, options, found, initial_state or GtidState())
+            writer = self._writer  # which is asked for these as it is
+            self.wake, self.sync, self.stop_waiting = writer.wake, writer.sync, writer.stop_waiting
+            self.write_pages, self.prepare_next_file = writer.write_pages, writer.prepare_next_file
+            self.checkpoint, self.needs_checkpoint = writer.checkpoint, writer.needs_checkpoint
             self._visible = VisiblePages(disk, self._writer.fifo, lambda: self._writer.durable.mark)
             self._directory = BinlogDirectory(self._visible, known_end=lambda: self._writer.durable.mark)
             self._writer.explain_order = self._explain_order
@@ -145,10 +149,6 @@ class BinlogStore(WritableLogEngine):
         if not entry.engine_count:
             raise StoreError("the transaction is prepared internally: commit its group")
         return entry
-
-    def sync(self) -> None:
-        """Make everything durable that was appended."""
-        self._writer.sync()
 
     # Reading --------------------------------------------------------------------------------
 
@@ -343,30 +343,10 @@ class BinlogStore(WritableLogEngine):
 
     # In the background ----------------------------------------------------------------------
 
-    @property
-    def wake(self) -> threading.Event:
-        """Set when there is work for the background."""
-        return self._writer.wake
-
-    def write_pages(self) -> None:
-        """Write the full pages whose redo is durable to their files."""
-        self._writer.write_pages()
-
-    def checkpoint(self) -> None:
-        """Make the files hold everything that is in the log now; recovery then has nothing to do."""
-        self._writer.checkpoint()
-
     def check_unbroken(self) -> None:
         """Read the active file up to where the log ends, before anything is appended after it.
         Raises FormatError: a page of it is damaged, or was lost."""
         check_unbroken(self._visible, self._writer.durable.mark)
-
-    def needs_checkpoint(self) -> bool:
-        return self._writer.needs_checkpoint()
-
-    def prepare_next_file(self) -> bool:
-        """Have the file after the active one ready; whether one was made."""
-        return self._writer.prepare_next_file()
 
     def clean_step(self) -> bool:
         """Forget a little of what recovery rolled back; whether there is more."""
@@ -378,10 +358,6 @@ class BinlogStore(WritableLogEngine):
 
     def _note_finished(self, entry: XaEntry) -> None:
         self._writer.append([], notes=lambda: (replace(entry, state=XaState.FINISHED),))
-
-    def stop_waiting(self) -> None:
-        """Threads that wait for room on the disk get a DiskFullError now."""
-        self._writer.stop_waiting()
 
     def close(self) -> None:
         """Make everything durable in the files; a second call does nothing. Open groups are given up."""

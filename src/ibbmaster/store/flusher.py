@@ -78,10 +78,8 @@ class Flusher:
 
     def checkpoint(self) -> None:
         """Make everything that is in the log now durable in its files, and note that in the redo log.
-
-        The note counts, and frees room in the redo log, once it is durable itself. A purge that is
-        not finished is noted again after it: it has left groups that need files that are gone.
-        """
+        The note counts, and frees room in the redo log, once it is durable itself. A purge that is not finished is
+        noted again after it: it has left groups that need files that are gone."""
         with self.lock, self._latch.work:
             with self._ordered:
                 lsn = self._redo.end_lsn

@@ -66,10 +66,8 @@ def decide(writer: LogWriter, engines: Iterable[TransactionEngine], *, was_repla
 
 class Cleaning:
     """`next_entry` gives a transaction that was rolled back and is not forgotten yet, `finished` forgets it.
-
-    `garbage` counts the records of each file, by its number, that no group refers to. Any thread
-    may take a step; one that comes during another's waits for it.
-    """
+    `garbage` counts the records of each file, by its number, that no group refers to. Any thread may take a step; one
+    that comes during another's waits for it."""
 
     def __init__(
         self, disk: ReadDisk, next_entry: Callable[[], XaEntry | None], finished: Callable[[XaEntry], None]

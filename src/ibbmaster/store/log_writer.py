@@ -141,10 +141,8 @@ class LogWriter(StepWriter):
         self, record: Buffer, gtid: Gtid | None, *, entry: XaEntry | None = None, group: GroupWriter | None = None
     ) -> Ticket:
         """Append a commit record, and before it the completion of `entry` if it ends a prepared transaction.
-
         Raises GtidOrderError: the GTID is not newer than what its domain has; nothing was appended; StoreError: as
-        `append`.
-        """
+        `append`."""
         commit = NewRecord(RecordType.COMMIT, record, gtid)
         try:
             if entry is not None:

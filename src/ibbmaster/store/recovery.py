@@ -61,12 +61,17 @@ def recover(disk: Disk, *, replay_from: int | None = None) -> Recovered:
             f"the files end at {end.position}, and the redo log at {expected}: something else has written "
             f"here, or one of them is older. {SALVAGE_ADVICE}"
         )
+    return Recovered(scan=scan, end=end, xa=table_of(scan).snapshot(), replayed_records=replayed)
+
+
+def table_of(scan: RedoScan) -> XaTable:
+    """The transactions in two phases that are not finished where a redo log ends."""
     table = XaTable(scan.checkpoint.xa)
     for record in scan.notes:
         for item in record.items():
             if isinstance(item, XaEntry):
                 table.apply(item)
-    return Recovered(scan=scan, end=end, xa=table.snapshot(), replayed_records=replayed)
+    return table
 
 
 def replay(disk: Disk, scan: RedoScan, *, is_alone: bool = False) -> LogPosition | None:

@@ -138,10 +138,8 @@ def read_durable_end(disk: ReadDisk) -> int | None:
 
 class RedoLog:
     """The write side. `make_room` and the appends are for one thread at a time; `write` and `sync` for any.
-
-    Nothing is written before `begin`. To continue after what a scan found, give it. `synced` is
-    called with the LSN that is durable after each sync, before those who wait for it continue.
-    """
+    Nothing is written before `begin`. To continue after what a scan found, give it. `synced` is called with the LSN
+    that is durable after each sync, before those who wait for it continue."""
 
     def __init__(
         self,
@@ -201,11 +199,8 @@ class RedoLog:
 
     def make_room(self, size: int, *, reserve: int, xa: Callable[[], tuple[XaEntry, ...]]) -> bool:
         """Have room for a record with `size` bytes of items, and for checkpoints of `reserve` bytes after it.
-
-        False if a checkpoint must become durable first. `xa` gives the table as it is now.
-
-        Raises DiskFullError: there is no room, try again; StoreError: the disk fails, or has failed before.
-        """
+        False if a checkpoint must become durable first. `xa` gives the table as it is now. Raises DiskFullError: there
+        is no room, try again; StoreError: the disk fails, or has failed before."""
         needed = RECORD_HEADER.size + size + reserve
         if self.end_lsn + needed <= self._segment_end_lsn and self._latch.failure is None:
             return True

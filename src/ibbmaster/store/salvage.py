@@ -27,12 +27,12 @@ from ibbmaster.log.pages import PageReader
 from ibbmaster.log.states import FULL_STATE_PAGE, read_state_record
 from ibbmaster.position import LogPosition
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.recovery import replay
+from ibbmaster.store.recovery import replay, table_of
 from ibbmaster.store.redo_log import RedoScan, scan_redo
 from ibbmaster.store.redo_record import XaEntry, XaState
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.writer import BinlogWriter
-from ibbmaster.store.xa_table import XaTable, find_pending_xa
+from ibbmaster.store.xa_table import find_pending_xa, xid_text
 
 PAGES_BEFORE = 1024  # before the first change of the redo log, a record may begin that reaches it
 SEEN_MAX = 200_000  # groups that are known again by their content, before the redo log begins
@@ -41,10 +41,8 @@ SEEN_MAX = 200_000  # groups that are known again by their content, before the r
 @dataclass(slots=True)
 class SalvageReport:
     """What was written and what was not.
-
     `group_count` groups are in the new log, `duplicates` were in the old one twice or more. `conflict_count` have no
-    place in the new log, as it has other groups of their domain that are as new: they are in a log of their own.
-    """
+    place in the new log, as it has other groups of their domain that are as new: they are in a log of their own."""
 
     group_count: int = 0
     duplicates: int = 0
@@ -58,12 +56,8 @@ def salvage(
     source: Disk, target: Disk, conflicts: Callable[[], Disk], *, progress: Callable[[int], object] = lambda count: None
 ) -> SalvageReport:
     """Write what can be read of `source` to the empty `target`, and what has no place there to `conflicts`.
-
-    `progress` hears of groups as they are read.
-
-    Raises BusyError: another process writes one of them; StoreError: the target is not empty, or cannot be written; the
-    source holds nothing that can be read.
-    """
+    `progress` hears of groups as they are read. Raises BusyError: another process writes one of them; StoreError: the
+    target is not empty, or cannot be written; the source holds nothing that can be read."""
     if target.list():
         raise StoreError(f"{target} is not empty: give a new directory")
     source.lock()
@@ -320,9 +314,7 @@ class _Salvage:
                         group.write(piece)
                 except FormatError as error:
                     group.abandon()
-                    xid = entry.xid
-                    name = f"{xid.format_id},{xid.gtrid.hex()},{xid.bqual.hex()}"
-                    self._note(Loss(reason=f"prepared transaction XID {name}: {error}"))
+                    self._note(Loss(reason=f"prepared transaction {xid_text(entry.xid)}: {error}"))
                     continue
                 group.prepare(entry.xid, engine_count=entry.engine_count)
                 self._report.prepared_count += 1
@@ -333,12 +325,7 @@ def _table_of(disk: Disk, scan: RedoScan | None) -> list[XaEntry]:
     if scan is None:
         end = find_continuation(disk)
         return [] if end is None else list(find_pending_xa(disk, end))
-    table = XaTable(scan.checkpoint.xa)
-    for record in scan.notes:
-        for item in record.items():
-            if isinstance(item, XaEntry):
-                table.apply(item)
-    return list(table)
+    return list(table_of(scan))
 
 
 def _checked(body: Iterator[Buffer]) -> Iterator[Buffer]:

@@ -19,10 +19,8 @@ from ibbmaster.position import LogPosition
 
 class StoreReader:
     """Groups for one reader. The store purges nothing that it needs, until it is closed.
-
-    `resets` counts how often the log was reset, `began_at` is what it said when the place was
-    found from which this reads. `closed` is called with the reader when it is.
-    """
+    `resets` counts how often the log was reset, `began_at` is what it said when the place was found from which this
+    reads. `closed` is called with the reader when it is."""
 
     def __init__(
         self,
@@ -82,10 +80,8 @@ class StoreReader:
 
     def next_group(self, *, only_cached: bool = False) -> EventGroup | None:
         """The next durable group, or None at the durable end; then ask again later.
-
         Raises BlockingIOError: with `only_cached`, it would have to be waited for: no group was read;
-        PositionPurgedError: the log was reset since the reader was made; also from a body.
-        """
+        PositionPurgedError: the log was reset since the reader was made; also from a body."""
         before = self._reader.position.file_no
         try:
             group = self._reader.next_group(only_cached=only_cached)

@@ -59,10 +59,8 @@ def seal_pages(pages: memoryview, count: int) -> None:
 
 class PageWriter:
     """Takes the changes of one file's pages, and writes whole sealed pages.
-
-    A full page is written once, the last, partly filled one by each `write_out` that finds
-    more in it. To continue in a file that has data, give the place after it.
-    """
+    A full page is written once, the last, partly filled one by each `write_out` that finds more in it. To continue in a
+    file that has data, give the place after it."""
 
     def __init__(
         self, disk: Disk, file_no: int, *, page_no: int = 0, page_offset: int = 0, seal: Seal = seal_pages

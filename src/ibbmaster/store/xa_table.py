@@ -38,7 +38,7 @@ class XaTable:
     def check_room(self, xid: Xid) -> None:
         """Whether another transaction can be prepared. Raises StoreError: the XID is in use, or there are too many."""
         if xid in self._entries:
-            raise StoreError(f"{_text(xid)} is in use")
+            raise StoreError(f"{xid_text(xid)} is in use")
         if len(self._entries) >= ENTRIES_MAX:
             raise StoreError(f"{ENTRIES_MAX} transactions are prepared: finish some of them first")
 
@@ -46,7 +46,7 @@ class XaTable:
         """The entry of a prepared transaction. Raises StoreError: there is none."""
         entry = self._entries.get(xid)
         if entry is None or entry.state is not XaState.PREPARED:
-            raise StoreError(f"{_text(xid)} is not prepared")
+            raise StoreError(f"{xid_text(xid)} is not prepared")
         return entry
 
     def entries(self, state: XaState) -> list[XaEntry]:
@@ -107,5 +107,5 @@ def find_pending_xa(disk: ReadDisk, end: Continuation) -> tuple[XaEntry, ...]:
     )
 
 
-def _text(xid: Xid) -> str:
+def xid_text(xid: Xid) -> str:
     return f"XID {xid.format_id},{xid.gtrid.hex()},{xid.bqual.hex()}"
