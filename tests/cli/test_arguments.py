@@ -1,29 +1,15 @@
-"""Arguments that several commands have."""
+"""What commands ask of their arguments before they begin."""
 
-import argparse
 import os
 from pathlib import Path
 
 import pytest
 
 from ibbmaster.cli import arguments
-from ibbmaster.cli.arguments import add_directory, add_log, open_to_change, size
+from ibbmaster.cli.arguments import open_to_change
 from ibbmaster.errors import IbbMasterError, StoreError
 from ibbmaster.ibb.page import PAGE_SIZE
 from tests.damage import flip
-
-
-def test_a_size_is_a_number_of_bytes_or_refused_in_the_words_of_the_command_line():
-    assert (size("7"), size("2M")) == (7, 2 << 20)
-    with pytest.raises(argparse.ArgumentTypeError, match="'many' is not a size"):
-        size("many")
-
-
-@pytest.mark.parametrize("add", [add_directory, add_log])
-def test_a_log_is_named_by_its_directory(add, tmp_path):
-    parser = argparse.ArgumentParser()
-    add(parser)
-    assert parser.parse_args([str(tmp_path)]).directory == tmp_path
 
 
 def test_a_log_that_is_changed_is_opened_and_left_and_none_is_begun(tmp_path, feed):

@@ -1,6 +1,5 @@
 """`ibbmaster import`: what it prints, what it leaves on disk, how it fails."""
 
-import argparse
 import fcntl
 import json
 import os
@@ -13,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ibbmaster.cli import import_
+from ibbmaster.cli.main import parse_arguments
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import ClassicFormatError, ConfigurationError, MissingFileError, StoreError
 from ibbmaster.gtid import GtidState
@@ -24,9 +23,7 @@ SMALL = ["--max-file-size", "64K", "--state-interval", "16K"]
 
 
 def run(*arguments: str | Path) -> int:
-    parser = argparse.ArgumentParser()
-    import_.add_parser(parser.add_subparsers())
-    args = parser.parse_args(["import", *map(str, arguments)])
+    args = parse_arguments(["import", *map(str, arguments)])
     code: int = args.run(args)
     return code
 
@@ -119,11 +116,7 @@ def test_wrong_options_end_with_code_2(tmp_path, capsys) -> None:
 
 
 def test_there_is_a_progress_bar_on_a_terminal(tmp_path) -> None:
-    program = (
-        "import argparse, sys; from ibbmaster.cli import import_; parser = argparse.ArgumentParser(); "
-        "import_.add_parser(parser.add_subparsers()); args = parser.parse_args(); sys.exit(args.run(args))"
-    )
-    command = [sys.executable, "-c", program, "import", CLASSIC / "vectors", "--to", tmp_path / "ibb", *SMALL]
+    command = [sys.executable, "-m", "ibbmaster", "import", CLASSIC / "vectors", "--to", tmp_path / "ibb", *SMALL]
     terminal, its_end = pty.openpty()
     os.set_blocking(terminal, False)
     fcntl.ioctl(its_end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))  # a new one has no columns

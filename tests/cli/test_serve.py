@@ -13,7 +13,7 @@ import pytest
 
 import ibbmaster
 from ibbmaster.api.writing import WritableLog
-from ibbmaster.cli.main import build_parser, main
+from ibbmaster.cli.main import main, parse_arguments
 from ibbmaster.cli.serve import open_log, parse_listen, read_options
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.dump.profile import OpeningTimestamp
@@ -67,7 +67,7 @@ def test_an_option_that_cannot_be_used_is_refused(options, message, tmp_path, ca
     ],
 )
 def test_the_time_a_stream_opens_with_may_be_chosen(tmp_path, options, expected):
-    args = build_parser().parse_args(["serve", str(tmp_path), "--tls", "off", *options])
+    args = parse_arguments(["serve", str(tmp_path), "--tls", "off", *options])
     assert read_options(args).primary.profile.opening_timestamp is expected
 
 
@@ -87,7 +87,7 @@ def test_verbose_is_about_our_own_log_lines_and_no_others():
 
 
 def test_options_make_a_primary(tmp_path):
-    args = build_parser().parse_args(["serve", str(tmp_path), "--listen", ":0", "--tls", "off", "--user", "u"])
+    args = parse_arguments(["serve", str(tmp_path), "--listen", ":0", "--tls", "off", "--user", "u"])
     options = read_options(args).primary
     assert (options.host, options.port, options.account.user, options.certificate) == ("127.0.0.1", 0, "u", None)
 
@@ -107,7 +107,7 @@ def test_a_primary_whose_port_is_taken_says_so(tmp_path, capsys):
 
 
 def options_of(directory, *more):
-    return build_parser().parse_args(["serve", str(directory), *more])
+    return parse_arguments(["serve", str(directory), *more])
 
 
 def crashed_store(directory):
@@ -230,7 +230,7 @@ def test_a_scenario_that_means_nothing_is_refused_in_a_line(tmp_path, capsys):
 
 def test_without_a_scenario_nothing_of_it_is_there(tmp_path):
     """No stage and no observer: dumps and conversations pay nothing; nor does a start, which imports nothing of it."""
-    options = read_options(build_parser().parse_args(["serve", str(tmp_path)]))
+    options = read_options(parse_arguments(["serve", str(tmp_path)]))
     assert (options.primary.stages, options.primary.observer) == ((), None)
     code = "import sys, ibbmaster.api.serving, ibbmaster.cli.serve; print([n for n in sys.modules if 'testkit' in n])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

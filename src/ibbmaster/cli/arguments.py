@@ -1,96 +1,27 @@
-"""Kinds of arguments that several commands have."""
+"""What several commands ask of their arguments before they begin."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
 import errno
+import json
 import os
 import sys
-from collections.abc import Iterable
-from os import PathLike
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ibbmaster.disk.place import ObjectPath, local_place, place
-from ibbmaster.errors import ConfigurationError, FormatError, StoreError
-from ibbmaster.option import NamedOption, flag_of
+from ibbmaster.disk.place import ObjectPath
+from ibbmaster.errors import FormatError, StoreError
 
 if TYPE_CHECKING:
     import ibbmaster
     from ibbmaster.stages.options import StageOptions
 
 
-def add_directory(parser: argparse.ArgumentParser) -> None:
-    """Add the directory of a log that a command changes."""
-    parser.add_argument("directory", type=place, metavar="DIR", help="directory with binlog-NNNNNN.ibb files")
-
-
-def add_log(parser: argparse.ArgumentParser, *, is_needed: bool = True) -> None:
-    """Add the log a command reads."""
-    what = "directory with binlog-NNNNNN.ibb files; or traditional files: their directory, index, or one of them"
-    parser.add_argument("directory", type=place, metavar="DIR", nargs=None if is_needed else "?", help=what)
-
-
-def written_directory(text: str) -> Path:
-    """The directory that a command writes files to.
-
-    Raises:
-        ConfigurationError: it is in an object store.
-    """
-    return local_place(text, "this command")
-
-
-def add_name_case(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
-    """Add how the server of a log compares names of tables."""
-    from ibbmaster.api.serving_options import serving_option
-
-    add_option(parser, serving_option("lower_case_table_names"))
-
-
-def add_state_interval(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
-    """Add how far apart `.ibb` files have GTID states."""
-    parser.add_argument(
-        "--state-interval",
-        type=size,
-        default="2M",
-        metavar="SIZE",
-        help="distance of GTID states inside a file: 16K times a power of two (default: %(default)s)",
-    )
-
-
-def add_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup, named: NamedOption) -> None:
-    """Add a flag for an option of serving, with its type, default and help."""
-    name, option, kind, choices = named
-    if kind is bool:
-        parser.add_argument(flag_of(name), dest=name, action="store_true", help=option.help)
-        return
-    parser.add_argument(
-        flag_of(name),
-        dest=name,
-        action="append" if kind is list else "store",
-        type=Path if kind is PathLike else str if kind is list else kind,
-        choices=choices or None,
-        default=option.default,
-        help=option.help,
-        metavar=option.metavar,
-    )
-
-
-def add_stages(parser: argparse.ArgumentParser) -> None:
-    """Add the flags that choose a part of a log, and what its transactions go through."""
-    from ibbmaster.stages.options import stage_options
-
-    groups: dict[str | None, argparse._ArgumentGroup] = {}
-    for named in stage_options():
-        heading = named.option.group
-        if heading not in groups:
-            groups[heading] = parser.add_argument_group(heading)
-        add_option(groups[heading], named)
-
-
 def chosen_stages(args: argparse.Namespace) -> StageOptions:
-    """What the flags of `add_stages` say, as `Log.through` takes it."""
+    """What the flags of stages say, as `Log.through` takes it."""
     from ibbmaster.stages.options import stage_options
 
     said: Any = {name: getattr(args, name) for name, *_ in stage_options()}
@@ -98,7 +29,7 @@ def chosen_stages(args: argparse.Namespace) -> StageOptions:
 
 
 def chosen_part(log: ibbmaster.Log, args: argparse.Namespace) -> ibbmaster.Log:
-    """What the flags of `add_stages` choose of a log; what is worth knowing of it goes to standard error.
+    """What the flags of stages choose of a log; what is worth knowing of it goes to standard error.
 
     Raises:
         ConfigurationError: an option cannot be used with this log, or a pattern is about no table.
@@ -114,16 +45,6 @@ def chosen_part(log: ibbmaster.Log, args: argparse.Namespace) -> ibbmaster.Log:
         print(f"ibbmaster: {note}", file=sys.stderr)
     expect_tables(part.staged)
     return part
-
-
-def size(text: str) -> int:
-    """A number of bytes, with K, M, G or T after it or not."""
-    from ibbmaster.sizes import parse_size
-
-    try:
-        return parse_size(text)
-    except ConfigurationError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def expect_log(directory: Path | str) -> None:
@@ -178,3 +99,8 @@ def open_to_change(directory: Path) -> ibbmaster.WritableLog:
     import ibbmaster
 
     return ibbmaster.open(directory, writable=True, has_background=False, full_disk_retry_s=0)
+
+
+def report(args: argparse.Namespace, facts: Mapping[str, object], *lines: str) -> None:
+    """Print what a command has done: with `--json` as one object, else in these lines."""
+    print(json.dumps(facts) if args.json else "\n".join(lines))

@@ -3,27 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import json
 
-from ibbmaster.cli.arguments import add_directory
-from ibbmaster.disk.place import place
-
-
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `backup` to the command line."""
-    parser = subparsers.add_parser(
-        "backup",
-        help="copy a directory, even while another process writes it",
-        description="Copy DIR to a new directory and recover the copy, so that it holds the log as it was at one "
-        "moment. The process that writes DIR is not held up. The copy is read to its last page: nothing is left of one "
-        "that is damaged.",
-    )
-    add_directory(parser)
-    parser.add_argument(
-        "--to", type=place, required=True, metavar="DIR2", help="directory to make, or URL of an object store"
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.set_defaults(run=run)
+from ibbmaster.cli.arguments import report
 
 
 def run(args: argparse.Namespace) -> int:
@@ -35,18 +16,8 @@ def run(args: argparse.Namespace) -> int:
     with ibbmaster.open(args.directory) as log:
         load_kernels(KernelSet.VERIFY, log.stored_bytes)
         with progress(total=sum(file.size for file in log.files)) as bar:
-            report = log.back_up(args.to, on_bytes=bar.add)
-    if args.json:
-        print(
-            json.dumps(
-                {
-                    "files": report.files,
-                    "copied_bytes": report.copied_bytes,
-                    "lsn": report.lsn,
-                    "gtid_state": str(report.gtid_state),
-                }
-            )
-        )
-    else:
-        print(f"{len(report.files)} files in {args.to}, up to LSN {report.lsn}, GTID state [{report.gtid_state}]")
+            made = log.back_up(args.to, on_bytes=bar.add)
+    state, files = str(made.gtid_state), made.files
+    facts = {"files": files, "copied_bytes": made.copied_bytes, "lsn": made.lsn, "gtid_state": state}
+    report(args, facts, f"{len(files)} files in {args.to}, up to LSN {made.lsn}, GTID state [{state}]")
     return 0

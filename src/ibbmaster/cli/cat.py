@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ibbmaster.cli.arguments import add_log, add_name_case, add_stages, chosen_part
+from ibbmaster.cli.arguments import chosen_part
 from ibbmaster.sqltext.table_name import parse_table_name
 
 if TYPE_CHECKING:
@@ -22,50 +22,6 @@ if TYPE_CHECKING:
     from ibbmaster.stages.engine import StagedLog
 
 WORK_OF_BYTE = 8  # what the reference takes to print one, in bytes that it reads meanwhile
-FORMATS = ("json", "mariadb-binlog", "sql", "csv", "debezium")
-
-
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `cat` to the command line."""
-    parser = subparsers.add_parser(
-        "cat",
-        help="print what a log changes, as JSON, CSV, SQL or a script for a server",
-        description="Print every change of every row, and every statement, of a log.",
-    )
-    add_log(parser)
-    parser.add_argument("--format", choices=FORMATS, default="json", help="how it is printed (default: %(default)s)")
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help="write to a file, which has its name once it is whole (default: standard output)",
-    )
-    parser.add_argument(
-        "-f", "--follow", action="store_true", help="wait for more at the end of the log, until SIGINT or SIGTERM"
-    )
-    parser.add_argument(
-        "--schema",
-        type=Path,
-        metavar="FILE",
-        help="CREATE TABLE statements of tables whose columns neither the log's events nor its statements name",
-    )
-    add_name_case(parser)
-    parser.add_argument(
-        "--on-undecodable",
-        choices=("fail", "binary"),
-        default="fail",
-        help="what becomes of a value that cannot be read: an error, or its bytes (default: %(default)s)",
-    )
-    parser.add_argument("--table", metavar="DB.TABLE", help="whose changes csv has, with the columns of its last shape")
-    parser.add_argument(
-        "--load-files",
-        type=Path,
-        metavar="DIR",
-        help="where mariadb-binlog puts the data of LOAD DATA in statement format, which is an error without it",
-    )
-    add_stages(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

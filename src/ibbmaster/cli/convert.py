@@ -3,26 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import sys
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ibbmaster.cli.arguments import (
-    add_name_case,
-    add_stages,
-    add_state_interval,
-    chosen_part,
-    chosen_stages,
-    expect_log,
-    expect_writable,
-    size,
-)
-from ibbmaster.disk.place import place
+from ibbmaster.cli.arguments import chosen_part, chosen_stages, expect_log, expect_writable, report
 from ibbmaster.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -30,71 +17,13 @@ if TYPE_CHECKING:
     from ibbmaster.dump.profile import Profile
 
 IBB, TRADITIONAL = "ibb", "traditional"
-PROFILES = ("classic-10.11", "classic-11.8")
 STEM = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}", re.ASCII)
-
-
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `convert` to the command line."""
-    parser = subparsers.add_parser(
-        "convert",
-        help="make traditional files of .ibb files, or the other way round",
-        description="Make traditional binlog files of a log of .ibb files, or .ibb files of traditional ones. "
-        "Traditional files have an index and the state of a server that was stopped in order: mariadb-binlog reads "
-        "them, and a server starts on them as on its own.",
-    )
-    parser.add_argument(
-        "source",
-        type=place,
-        metavar="SOURCE",
-        help="directory with binlog-NNNNNN.ibb files; or traditional files: their directory, index, or one of them",
-    )
-    parser.add_argument(
-        "target",
-        type=place,
-        metavar="TARGET",
-        help="directory to write, made if missing, else empty; or URL of an object store",
-    )
-    parser.add_argument(
-        "--to", choices=(IBB, TRADITIONAL), help="which files to write (default: those that SOURCE does not have)"
-    )
-    parser.add_argument(
-        "--max-file-size",
-        type=size,
-        default="1G",
-        metavar="SIZE",
-        help="size of each .ibb file; a traditional file ends with the transaction that reaches it "
-        "(default: %(default)s)",
-    )
-    of_traditional = parser.add_argument_group("traditional files")
-    of_traditional.add_argument(
-        "--profile",
-        choices=PROFILES,
-        default="classic-11.8",
-        help="which server's files to write (default: %(default)s)",
-    )
-    of_traditional.add_argument("--server-version", metavar="VERSION", help="as 11.8.6-MariaDB-log, in their heads")
-    of_traditional.add_argument(
-        "--checksum", choices=("crc32", "none"), default="crc32", help="of each event (default: %(default)s)"
-    )
-    of_traditional.add_argument(
-        "--name", default="binlog", metavar="NAME", help="of the files, before .000001 (default: %(default)s)"
-    )
-    of_ibb = parser.add_argument_group(".ibb files")
-    of_ibb.add_argument(
-        "--append", action="store_true", help="go on with the log in TARGET, as `ibbmaster import` does"
-    )
-    add_state_interval(of_ibb)
-    add_stages(parser)
-    add_name_case(parser)
-    parser.add_argument("--json", action="store_true", help="report as one line of JSON")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Convert, and say what was done."""
     from ibbmaster.classic.kind import holds_traditional
-    from ibbmaster.cli.import_ import import_files
+    from ibbmaster.cli.import_ import import_files, written
     from ibbmaster.stages.options import given_stages
 
     is_traditional = holds_traditional(args.source)
@@ -105,11 +34,19 @@ def run(args: argparse.Namespace) -> int:
         return import_files([args.source], args.target, args)
     if args.append:
         raise ConfigurationError("--append goes on with .ibb files made of whole logs")
-    report = _export(args, to, stages, profile)
-    if args.json:
-        print(json.dumps(_as_json(report, to, profile)))
-    else:
-        print("\n".join(_lines(report, args.target)))
+    made = _export(args, to, stages, profile)
+    position = str(made.gtid_state.position())
+    facts = {
+        "format": to,
+        "server_version": profile.server_version if to == TRADITIONAL else None,
+        "files": list(made.files),
+        "event_groups": made.group_count,
+        "event_bytes": made.event_bytes,
+        "server_restarts": made.restart_count,
+        "gtid_position": position,
+        "gtid_state": str(made.gtid_state),
+    }
+    report(args, facts, written(made, made.files, args.target), f"GTID position {position}")
     return 0
 
 
@@ -155,7 +92,7 @@ def _export(args: argparse.Namespace, to: str, stages: dict[str, Any], profile: 
             load_kernels(KernelSet.EXPORT, whole.stored_bytes)
         with made_place(args.target) as staging, closing(RealDisk(staging)) as disk:
             if to == TRADITIONAL:
-                report = export_traditional(
+                found = export_traditional(
                     log.engine, disk, profile, stem=args.name, max_file_bytes=args.max_file_size, progress=bar.reach
                 )
             else:
@@ -166,36 +103,14 @@ def _export(args: argparse.Namespace, to: str, stages: dict[str, Any], profile: 
                     state_interval_bytes=args.state_interval,
                     progress=bar.reach,
                 )
-                report = ConversionReport(
+                found = ConversionReport(
                     files=made.ibb_files,
                     group_count=made.group_count,
                     event_bytes=made.event_bytes,
                     restart_count=0,
                     gtid_state=made.gtid_state,
                 )
-            if stages and not report.group_count:
+            if stages and not found.group_count:
                 has = f"which has groups up to [{whole.position}]"
                 raise ConfigurationError(f"no event group of {args.source}, {has}, is in the part that was chosen")
-    return report
-
-
-def _lines(report: ConversionReport, directory: Path) -> Iterator[str]:
-    first, last = report.files[0], report.files[-1]
-    yield (
-        f"{report.group_count} event groups with {report.event_bytes} bytes "
-        f"-> {directory / first}{'' if first == last else f' to {last}'}"
-    )
-    yield f"GTID position {report.gtid_state.position()}"
-
-
-def _as_json(report: ConversionReport, to: str, profile: Profile) -> dict[str, object]:
-    return {
-        "format": to,
-        "server_version": profile.server_version if to == TRADITIONAL else None,
-        "files": list(report.files),
-        "event_groups": report.group_count,
-        "event_bytes": report.event_bytes,
-        "server_restarts": report.restart_count,
-        "gtid_position": str(report.gtid_state.position()),
-        "gtid_state": str(report.gtid_state),
-    }
+    return found

@@ -19,7 +19,7 @@ USER_VARIABLE = "IBBMASTER_USER"
 PASSWORD_VARIABLE = "IBBMASTER_PASSWORD"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse._ActionsContainer) -> None:
     """Add the options every command with an account understands."""
     group = parser.add_argument_group(
         "account",

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ibbmaster.cli.arguments import add_log
 from ibbmaster.codec.printable import address
 from ibbmaster.errors import IbbMasterError
 
@@ -21,19 +20,6 @@ if TYPE_CHECKING:
 USER, PASSWORD = "repl", "demo"
 CHANGES_SHOWN = 12
 REPLICA_TIMEOUT_S = 60
-
-
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `demo` to the command line."""
-    parser = subparsers.add_parser(
-        "demo",
-        help="serve a directory and show real clients following it",
-        description="Serve DIR on a free port of this machine, read it with python-mysql-replication, and where "
-        "mariadbd is installed let a private, temporary MariaDB replica follow it. Everything it starts ends with it.",
-    )
-    add_log(parser)
-    parser.add_argument("--no-replica", action="store_true", help="show the CDC client only")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ibbmaster.cli import credentials
-from ibbmaster.cli.arguments import add_stages, chosen_stages
+from ibbmaster.cli.arguments import chosen_stages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,41 +22,7 @@ if TYPE_CHECKING:
 
 PRIMARY = re.compile(r"(?P<host>[^/]+):(?P<port>\d{1,5})")
 SERVER_ID = 4_000_000_002  # as a replica of a primary; that of a stream of Spark is another
-SHOWN = 10
 EXIT_DIFFERENT = 1
-
-
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `diff` to the command line."""
-    parser = subparsers.add_parser(
-        "diff",
-        help="compare two logs, transaction by transaction",
-        description="Compare two logs by the GTIDs of each domain, and each transaction that both have event by event. "
-        "Files, positions and checksums do not count, nor does the order of domains.",
-    )
-    what = "a directory of .ibb or traditional files, one traditional file, or host:port of a running primary"
-    parser.add_argument("first", metavar="A", help=what)
-    parser.add_argument("second", metavar="B", help="the same")
-    parser.add_argument(
-        "--ignore",
-        metavar="WHAT",
-        default="",
-        help="what may differ, several with commas: server-id, time, thread-id, xid, commit-id, table-id, annotations, "
-        "metadata, packing, rewriting; or replica, for all of them but server-id",
-    )
-    parser.add_argument(
-        "--limit",
-        type=int,
-        default=SHOWN,
-        metavar="N",
-        help="differences that are shown; 0: all (default: %(default)s)",
-    )
-    parser.add_argument("--quiet", "-q", action="store_true", help="print nothing: the exit code says it")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    add_stages(parser)
-    parser.add_argument("--tls", action="store_true", help="encrypt the connection to a running primary")
-    credentials.add_arguments(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -4,26 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from ibbmaster.cli.arguments import add_directory, open_to_change
-
-
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `flush` to the command line."""
-    parser = subparsers.add_parser(
-        "flush",
-        help="end the active file of a directory, and begin the next",
-        description="Cut the active file behind its last page, and begin the next one with the full GTID state.",
-    )
-    add_directory(parser)
-    parser.add_argument(
-        "--delete-domain",
-        type=int,
-        action="append",
-        default=[],
-        metavar="ID",
-        help="forget a GTID domain that no file holds any more; may be given several times",
-    )
-    parser.set_defaults(run=run)
+from ibbmaster.cli.arguments import open_to_change
 
 
 def run(args: argparse.Namespace) -> int:

@@ -3,57 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ibbmaster.cli.arguments import add_state_interval, expect_readable, expect_writable, size, written_directory
-from ibbmaster.disk.place import local_place, place
+from ibbmaster.cli.arguments import expect_readable, expect_writable, report
+from ibbmaster.disk.place import local_place
 from ibbmaster.errors import StoreError
 
 if TYPE_CHECKING:
     from ibbmaster.classic.binlog import ClassicReader
     from ibbmaster.classic.convert import ImportReport
-    from ibbmaster.classic.exporting import LogRead
-
-
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `import` to the command line."""
-    parser = subparsers.add_parser(
-        "import",
-        help="make a directory of .ibb files from traditional binlog files",
-        description="Make a directory of .ibb files from the traditional binlog files of a MariaDB server. `convert` "
-        "does it for a part of a log, too, and the other way round.",
-    )
-    parser.add_argument(
-        "classic",
-        type=place,
-        nargs="+",
-        metavar="CLASSIC",
-        help="binlog files in any order (.xz, .gz, .zst are unpacked), an index file, or a directory of one binlog or "
-        "of .ibb files",
-    )
-    parser.add_argument(
-        "--to", type=written_directory, required=True, metavar="DIR", help="directory to write; made if missing"
-    )
-    parser.add_argument(
-        "--append",
-        action="store_true",
-        help="go on with the log that DIR holds; transactions that it has already, also as a replica has logged them, "
-        "are skipped",
-    )
-    parser.add_argument(
-        "--max-file-size",
-        type=size,
-        default="1G",
-        metavar="SIZE",
-        help="size of each .ibb file, 64K or more (default: %(default)s)",
-    )
-    add_state_interval(parser)
-    parser.add_argument("--json", action="store_true", help="report as one line of JSON")
-    parser.set_defaults(run=run)
+    from ibbmaster.classic.exporting import ConversionReport, LogRead
 
 
 def run(args: argparse.Namespace) -> int:
@@ -86,7 +48,7 @@ def import_files(paths: list[Path], directory: Path, args: argparse.Namespace) -
         try:
             load_kernels(KernelSet.IMPORT, source.size_bytes)
             with progress(is_wanted=not args.json) as bar:
-                report = import_groups(
+                made = import_groups(
                     source,
                     disk,
                     max_file_bytes=args.max_file_size,
@@ -98,10 +60,7 @@ def import_files(paths: list[Path], directory: Path, args: argparse.Namespace) -
             disk.close()
             if is_new and not any(directory.iterdir()):  # refused before anything was written
                 directory.rmdir()
-    if args.json:
-        print(json.dumps(_as_json(report)))
-    else:
-        print("\n".join(_lines(report, directory)))
+    report(args, _as_json(made), *_lines(made, directory))
     return 0
 
 
@@ -126,13 +85,15 @@ def _source(paths: list[Path], stack: ExitStack) -> ClassicReader | LogRead:
     return ClassicReader(files)
 
 
+def written(made: ImportReport | ConversionReport, files: Sequence[str], directory: Path, origin: str = "") -> str:
+    """What came into which files, in a line."""
+    into = f"{directory / files[0]}{'' if len(files) == 1 else f' to {files[-1]}'}"
+    return f"{made.group_count} event groups with {made.event_bytes} bytes{origin} -> {into}"
+
+
 def _lines(report: ImportReport, directory: Path) -> Iterator[str]:
-    first, last = report.ibb_files[0], report.ibb_files[-1]
     files = "1 file" if len(report.source_files) == 1 else f"{len(report.source_files)} files"
-    yield (
-        f"{report.group_count} event groups with {report.event_bytes} bytes from {files} "
-        f"-> {directory / first}{'' if first == last else f' to {last}'}"
-    )
+    yield written(report, report.ibb_files, directory, f" from {files}")
     if report.skipped_count:
         yield f"{report.skipped_count} groups were in the log already"
     yield f"GTID position {report.gtid_state.position()}"

@@ -6,33 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
-from ibbmaster.cli.arguments import add_stages, chosen_part
-from ibbmaster.disk.place import place
-
-
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `info` to the command line."""
-    parser = subparsers.add_parser(
-        "info",
-        help="show what is in a log: times, GTIDs, tables, largest groups, files and their states",
-        description="Read every group of a log, or of one file, and show what is in it: first and last time and the "
-        "longest pause, GTIDs and gaps by domain, rows and bytes by table, the largest groups, event types, who "
-        "wrote it, and each file with its state. Nothing is changed, and nothing that another process writes.",
-    )
-    parser.add_argument(
-        "log",
-        type=place,
-        metavar="LOG",
-        help="directory with binlog-NNNNNN.ibb files, or one of them; or traditional files: their directory, index, or "
-        "one of them",
-    )
-    parser.add_argument(
-        "--seek", metavar="POSITION", help="also where a replica at this GTID position begins, and how that is found"
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write one page, which loads nothing else")
-    add_stages(parser)
-    parser.set_defaults(run=run)
+from ibbmaster.cli.arguments import chosen_part
 
 
 def run(args: argparse.Namespace) -> int:

@@ -10,27 +10,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ibbmaster.disk.place import place
-
 if TYPE_CHECKING:
     from ibbmaster.ibb.chunk import Chunk
-
-
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `inspect` to the command line."""
-    parser = subparsers.add_parser(
-        "inspect",
-        help="show what is in one file or page",
-        description="Show the header of a file and count what it holds, or list the chunks of one page, or of a "
-        "traditional file the events from an offset on.",
-    )
-    parser.add_argument("file", type=place, metavar="FILE", help="a binlog-NNNNNN.ibb file, or a traditional file")
-    parser.add_argument("--page", type=int, metavar="N", help="list the chunks of page N; 0 is the header")
-    parser.add_argument(
-        "--offset", type=int, metavar="N", help="list the events of a traditional file from byte N on; 4 is the first"
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON object a line")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

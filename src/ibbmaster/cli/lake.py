@@ -9,13 +9,12 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import ibbmaster
-from ibbmaster.cli.arguments import add_name_case, expect_log, expect_writable
+from ibbmaster.cli.arguments import expect_log, expect_writable
+from ibbmaster.cli.options import add_command, add_options
 from ibbmaster.disk.place import is_object_place
-from ibbmaster.disk.place import place as named_place
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.extras import needed_for
 
@@ -44,100 +43,23 @@ class _OfSpark(argparse.Action):
             raise ConfigurationError(f"{option}: `ibbmaster lake snapshot` no longer runs on Spark; {OF_SPARK}")
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `lake` to the command line."""
-    parser = subparsers.add_parser(
-        "lake",
-        help="keep the tables of an archive, or write one as it was",
-        description="Tables of whole archives, as they are or were, each exact or with the reason why it is not.",
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the jobs, and names of those that are no more."""
     jobs = parser.add_subparsers(title="jobs", metavar="JOB", required=True)
-    declared = argparse.ArgumentParser(add_help=False)
-    declared.add_argument(
-        "--schema",
-        metavar="FILE",
-        help="CREATE TABLE statements, or JSON, of tables whose columns the log does not name",
+    for name, run_job in (("snapshot", run_snapshot), ("maintain", run_maintain)):
+        one = add_command(jobs, f"lake {name}")
+        one.set_defaults(run=run_job)
+        add_options(one, f"lake {name}")
+    jobs.choices["snapshot"].add_argument(
+        *("--engine", "--master", "--conf", "--archives"), action=_OfSpark, help=argparse.SUPPRESS
     )
-    add_name_case(declared)
-    declared.add_argument(
-        "--zero-dates",
-        choices=("null", "text"),
-        default="null",
-        help="what dates like 0000-00-00 become: null, or all dates are text (default: %(default)s)",
-    )
-    based = argparse.ArgumentParser(add_help=False)
-    based.add_argument(
-        "--base",
-        metavar="DUMP",
-        type=Path,
-        help="what `mariadb-dump --master-data --gtid` wrote: the rows of tables at a position from "
-        "which the log goes on, where it lacks their beginning, or what a statement did",
-    )
-    local = argparse.ArgumentParser(add_help=False)
-    local.add_argument("directory", metavar="LOG", help="directory of .ibb or traditional files")
-    local.add_argument("--json", action="store_true", help="print one JSON object")
-
-    text = "write a table as the changes of the log leave it"
-    one = jobs.add_parser("snapshot", help=text, description=f"{text.capitalize()}.", parents=[local, declared, based])
-    one.set_defaults(run=run_snapshot)
-    one.add_argument("--engine", "--master", "--conf", "--archives", action=_OfSpark, help=argparse.SUPPRESS)
-    one.add_argument("table", metavar="DB.TABLE")
-    what = "Parquet directory to write, or URL of an object store (default: print some rows)"
-    one.add_argument("--to", type=named_place, metavar="DIR", help=what)
-    one.add_argument(
-        "--key", action="append", default=[], metavar="COLUMN", help="of the key (default: the primary key)"
-    )
-    one.add_argument("--history", action="store_true", help="every version of each row, and when it held (SCD type 2)")
-    one.add_argument(
-        "--accept-inexact",
-        action="store_true",
-        help="write a table also if rows changed in ways that the log does not tell, and list these",
-    )
-    one.add_argument("--at", metavar="GTIDS", help="up to this position (default: the end of the log)")
-    one = jobs.add_parser(
-        "maintain",
-        help="keep tables of a log as Delta or Iceberg tables, and say of each whether it is exact",
-        description="Bring tables of a lake to the end of a log, without Spark; a later run brings what is new. "
-        "Ends with 1 if a table is not exact.",
-        parents=[local, declared, based],
-    )
-    one.add_argument(
-        "--to",
-        required=True,
-        metavar="KIND://DIR",
-        help="delta://DIR or iceberg://DIR: directory with a Delta or an Iceberg table for each table",
-    )
-    one.add_argument(
-        "--catalog",
-        metavar="NAME",
-        help="catalog of PyIceberg's configuration that gets the tables of iceberg://DIR (default: one in DIR)",
-    )
-    one.add_argument(
-        "--as",
-        choices=("current", "changes", "history"),
-        default="current",
-        dest="kind",
-        help="what the tables have: their rows now, every change, or each version of a row (default: %(default)s)",
-    )
-    one.add_argument(
-        "--only", action="append", default=[], metavar="PATTERN", help="only these tables, as 'shop.*'; may be repeated"
-    )
-    one.add_argument(
-        "--except",
-        action="append",
-        default=[],
-        dest="leaves_out",
-        metavar="PATTERN",
-        help="all but these tables; may be repeated",
-    )
-    one.set_defaults(run=run_maintain)
     for name in GONE:
         one = jobs.add_parser(name, add_help=False, prefix_chars="\0")  # takes whatever it was given
         one.add_argument("given", nargs="*")
-        one.set_defaults(run=refuse, job=name)
+        one.set_defaults(job=name)
 
 
-def refuse(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Name the way out of a job that is no more."""
     raise ConfigurationError(f"`ibbmaster lake {args.job}` was removed: {GONE[args.job]}")
 

@@ -5,21 +5,19 @@ from __future__ import annotations
 import argparse
 import gc
 import importlib
+import keyword
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import ibbmaster
+from ibbmaster.cli.options import add_command, add_options
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.extras import needed_for
+from ibbmaster.facts import rows_of
 
-#: Modules of ibbmaster.cli, in the order of --help.
-COMMANDS = (
-    *("serve", "replay", "record", "import_", "convert", "info", "inspect", "verify", "seek", "cat", "diff"),
-    *("recover", "flush", "purge", "reset", "backup", "lake", "scorecard", "warm_up", "demo"),
-)
 EXAMPLES = Path(__file__).with_name("examples")
 EXIT_FAILURE = 1
 EXIT_UNUSABLE = 2  # the command could not do its work; argparse uses the same for wrong options
@@ -51,15 +49,24 @@ class _Command(argparse.ArgumentParser):
         super().__init__(prog=prog, **settings)
 
 
-def build_parser(commands: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:
-    """The parser with these commands in it, or with every one."""
+def build_parser(command: str) -> argparse.ArgumentParser:
+    """The parser with all of a command in it; if there is none of that name, with the names of all commands."""
     parser = argparse.ArgumentParser(
         prog="ibbmaster", description=DESCRIPTION, epilog=EPILOG, formatter_class=_CommandsFormatter
     )
     parser.add_argument("--version", action="version", version=f"ibbmaster {ibbmaster.__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Command)
-    for command in commands:
-        importlib.import_module(f"ibbmaster.cli.{command}").add_parser(subparsers)
+    names = [name for name, *_ in rows_of(__package__, "commands") if " " not in name]
+    if command not in names:
+        for name in names:
+            add_command(subparsers, name)
+        return parser
+    module_name = f"{command.replace('-', '_')}{'_' * keyword.iskeyword(command)}"
+    added, module = add_command(subparsers, command), importlib.import_module(f"ibbmaster.cli.{module_name}")
+    added.set_defaults(run=module.run)
+    if hasattr(module, "add_arguments"):
+        module.add_arguments(added)
+    add_options(added, command)
     _know_themselves(parser)
     return parser
 
@@ -76,10 +83,8 @@ def _know_themselves(parser: argparse.ArgumentParser) -> None:
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     """As `parse_args` of the parser, but who gives a command what it does not know is shown that command's usage."""
     given = sys.argv[1:] if arguments is None else arguments
-    first = given[0] if given else ""
-    named = [command for command in COMMANDS if first == command.rstrip("_").replace("_", "-")]
-    commands = () if first == "--version" else named or COMMANDS  # loading all of them takes 0.1 s
-    args, unknown = build_parser(commands).parse_known_args(given)
+    command = next((word for word in given if not word.startswith("-")), "")
+    args, unknown = build_parser(command).parse_known_args(given)
     if unknown:
         args.command.error(f"unrecognized arguments: {' '.join(unknown)}")
     return args
@@ -92,18 +97,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             args = parse_arguments(arguments)
             code: int = args.run(args)
             sys.stdout.flush()
-    except IbbMasterError as error:
-        print(f"ibbmaster: {error}", file=sys.stderr)
-        return EXIT_UNUSABLE
-    except ModuleNotFoundError as error:
-        print(f"ibbmaster: {error}", file=sys.stderr)
-        return EXIT_UNUSABLE
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BrokenPipeError:  # the reader of our output has gone, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_FAILURE
-    except OSError as error:
+    except (IbbMasterError, ModuleNotFoundError, OSError) as error:
         print(f"ibbmaster: {error}", file=sys.stderr)
         return EXIT_UNUSABLE
     return code

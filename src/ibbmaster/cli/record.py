@@ -8,8 +8,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
-from ibbmaster.cli.arguments import written_directory
-from ibbmaster.cli.serve import add_listen, allow_open_files, begin_log, parse_listen
+from ibbmaster.cli.serve import allow_open_files, begin_log, parse_listen
 from ibbmaster.codec.printable import address
 from ibbmaster.errors import ConfigurationError
 
@@ -17,34 +16,6 @@ if TYPE_CHECKING:
     from ibbmaster.recorder.recording import Recording
 
 DEFAULT_PORT = 3306
-CONNECTIONS = 64
-
-
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `record` to the command line."""
-    parser = subparsers.add_parser(
-        "record",
-        help="record what passes between a real primary and its consumers, as a scenario",
-        description="Stand between a real primary and its consumers, pass every byte on, and write a scenario:\n"
-        "what came as a log of .ibb files, and what went wrong. Passwords are neither needed nor recorded.",
-    )
-    parser.add_argument(
-        "--from", dest="source", required=True, metavar="HOST[:PORT]", help=f"the primary (port {DEFAULT_PORT})"
-    )
-    add_listen(parser)
-    parser.add_argument(
-        "--to",
-        type=written_directory,
-        required=True,
-        metavar="DIR",
-        help="directory to write, new or empty: scenario.toml and log/",
-    )
-    parser.add_argument("--seconds", type=float, metavar="N", help="end after so long (default: at SIGINT or SIGTERM)")
-    parser.add_argument(
-        "--max-connections", type=int, default=CONNECTIONS, metavar="N", help="at one time (default: %(default)s)"
-    )
-    parser.add_argument("--json", action="store_true", help="report as lines of JSON: where it listens, what it has")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

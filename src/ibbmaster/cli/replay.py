@@ -8,8 +8,7 @@ import logging
 import sys
 from typing import TYPE_CHECKING, Any
 
-from ibbmaster.cli import credentials, serve
-from ibbmaster.cli.arguments import add_log
+from ibbmaster.cli import serve
 from ibbmaster.stages.options import expect_tables, given_stages
 
 if TYPE_CHECKING:
@@ -21,43 +20,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 PROGRESS_S = 0.5
-
-
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `replay` to the command line."""
-    parser = subparsers.add_parser(
-        "replay",
-        help="serve a captured log as a recording is played: at its pace, faster, step by step, or in a loop",
-        description="Serve a log as a recording is played: a primary on which each transaction is logged when it is "
-        "due. All replicas see the same moment of it. The log is only read.",
-    )
-    add_log(parser)
-    play = parser.add_argument_group("the recording")
-    play.add_argument(
-        "--pace",
-        default="original",
-        metavar="PACE",
-        help="original, a factor as x10 or x0.5, max, or step: each line of input, or number in it, lets one "
-        "transaction, or as many, be logged (default: %(default)s)",
-    )
-    play.add_argument(
-        "--loop",
-        type=int,
-        nargs="?",
-        const=None,
-        default=1,
-        metavar="N",
-        help="play it N times, or without end, each time with newer GTIDs and later times",
-    )
-    play.add_argument(
-        "--start-when-connected", action="store_true", help="let its time begin with the first dump, and not at once"
-    )
-    serve.add_listen(parser)
-    credentials.add_arguments(parser)
-    serve.add_serving_options(parser)
-    parser.add_argument("--json", action="store_true", help="print where it listens as one line of JSON")
-    parser.add_argument("-v", "--verbose", action="store_true", help="log every connection and statement")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -31,38 +31,6 @@ JOBS_MAX = 64
 SILENCE_S_MAX = 3600
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `scorecard` to the command line."""
-    parser = subparsers.add_parser(
-        "scorecard",
-        help="put real consumers of binlogs through faults, and grade them",
-        description="Put consumers through scenarios: each follows a primary that misbehaves on cue, and is graded by "
-        "what arrived. Consumers are fetched from their package registries and built once, in the user's cache.",
-    )
-    parser.add_argument("consumers", nargs="*", metavar="CONSUMER", help="which ones (default: all)")
-    add = parser.add_argument
-    add("--scenario", action="append", default=[], metavar="NAME", help="only this scenario; may be given again")
-    add("--family", action="append", default=[], metavar="NAME", help="only this family of them; may be given again")
-    add("--adapters", action="append", default=[], type=Path, metavar="DIR", help="a directory with more adapters")
-    add("--jobs", type=int, default=1, metavar="N", help="so many runs at a time (default: %(default)s)")
-    add("--silence", type=float, metavar="S", help="without progress for S seconds it hangs (default: 12 and more)")
-    add("--confirm", action="store_true", help="run silent losses beside a real primary as well")
-    add("--json", metavar="FILE", help="write the results; - for standard output")
-    add("--brief", action="store_true", help="write to it only what a table shows, not what was sent and what arrived")
-    add("--html", type=Path, metavar="FILE", help="write them as one page to look at")
-    add("--markdown", type=Path, metavar="FILE", help="write them as a table")
-    add("--picture", type=Path, metavar="FILE", help="write them as an SVG picture")
-    add("--report", metavar="CONSUMER", help="print a text for the authors of a consumer")
-    add(
-        "--from", dest="source", type=Path, metavar="FILE", help="show results again; nothing is run, but for --confirm"
-    )
-    add("--merge", type=Path, metavar="FILE", help="take over from older results what is not run now")
-    add("--build", action="store_true", help="build the consumers, and run nothing")
-    add("--list", action="store_true", help="list consumers and scenarios")
-    add("--show", metavar="SCENARIO", help="print a scenario as a file for `ibbmaster serve --scenario`")
-    parser.set_defaults(run=run)
-
-
 def run(args: argparse.Namespace) -> int:
     """List, show, or run and write."""
     from ibbmaster.scorecard.adapter import read_adapters

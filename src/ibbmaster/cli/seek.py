@@ -7,32 +7,12 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from ibbmaster.cli.arguments import add_log
 from ibbmaster.errors import ConfigurationError, GtidError
 from ibbmaster.log.given_time import is_date, is_time
 
 if TYPE_CHECKING:
     from ibbmaster.api.log import Start
     from ibbmaster.log.time_search import TimeStart
-
-
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `seek` to the command line."""
-    parser = subparsers.add_parser(
-        "seek",
-        help="show where a dump from a GTID position or a time starts, and the search that found it",
-        description="Show where a replica at POSITION begins to read, and which GTID states were compared to find it. "
-        "Ends with 1 if the position cannot be served. With --time: the first transaction of then or later.",
-    )
-    add_log(parser)
-    parser.add_argument(
-        "position", metavar="POSITION", nargs="?", help="GTIDs separated by commas, one a domain; may be empty"
-    )
-    parser.add_argument(
-        "--time", metavar="TIME", help="instead: a time, as '2026-11-20 14:03:05+01:00'; without a zone a local one"
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

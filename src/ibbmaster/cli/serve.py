@@ -11,13 +11,11 @@ import resource
 import signal
 import sys
 import threading
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ibbmaster.api.serving_options import default_options
 from ibbmaster.api.serving_options import serving_options as options_of_serving
 from ibbmaster.cli import credentials
-from ibbmaster.cli.arguments import add_log, add_option
 from ibbmaster.codec.printable import address
 from ibbmaster.errors import ConfigurationError
 
@@ -32,67 +30,6 @@ DEFAULT_LISTEN = "127.0.0.1:3307"  # one beside a MariaDB server's own port
 
 OTHER_FILES = 512  # binlog files, blocks in the cache, and what a process needs
 GC_THRESHOLDS = (50_000, 20, 50)  # a thousand waiting replicas are many objects to look at, and none to throw away
-
-
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `serve` to the command line."""
-    parser = subparsers.add_parser(
-        "serve",
-        help="serve .ibb or traditional binlog files to replicas and CDC clients",
-        description="Serve a directory of .ibb files, or traditional binlog files, as a MariaDB replication primary.\n"
-        "A directory of .ibb files may grow, be purged or reset meanwhile.",
-    )
-    add_log(parser, is_needed=False)
-    parser.add_argument(
-        "--scenario",
-        type=Path,
-        metavar="FILE",
-        help="instead of DIR: the log of a scenario, with its faults, for tests (docs/faults.md)",
-    )
-    parser.add_argument(
-        "--at-once",
-        action="store_true",
-        help="with --scenario: without its times: every group is there at first, nothing stalls or stays closed",
-    )
-    add_listen(parser)
-    credentials.add_arguments(parser)
-    add_serving_options(parser)
-    life = parser.add_argument_group("the directory")
-    life.add_argument(
-        "--own",
-        action="store_true",
-        help="own DIR: recover it, maintain its files, lock other writers out; without this DIR is only read, "
-        "before, beside and after any process that writes it",
-    )
-    life.add_argument("--read-only", action="store_true", help="only read DIR (the default)")
-    life.add_argument(
-        "--expire", type=float, metavar="SECONDS", help="remove files last written longer ago (implies --own)"
-    )
-    life.add_argument(
-        "--max-total", metavar="SIZE", help="remove the oldest files while all together are larger (implies --own)"
-    )
-    life.add_argument(
-        "--replicas-needed",
-        type=int,
-        default=1,
-        metavar="N",
-        help="remove files only while at least N replicas are connected (default: %(default)s)",
-    )
-    parser.add_argument("--json", action="store_true", help="print where it listens as one line of JSON")
-    parser.add_argument("-v", "--verbose", action="store_true", help="log every connection and statement")
-    parser.set_defaults(run=run)
-
-
-def add_serving_options(parser: argparse.ArgumentParser) -> None:
-    """A flag for each option of `ibbmaster.serve` that the command line does not say in another way."""
-    groups: dict[str | None, argparse.ArgumentParser | argparse._ArgumentGroup] = {None: parser}
-    for named in options_of_serving():
-        group = named.option.group
-        if not named.option.help:
-            continue
-        if group is not None and group not in groups:
-            groups[group] = parser.add_argument_group(group)
-        add_option(groups[group], named)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -219,16 +156,6 @@ def serving_options(args: argparse.Namespace) -> ServingOptions:
     said: Any = {"host": host, "port": port, "user": user, "password": password}
     said |= {name: getattr(args, name) for name, option, _, _ in options_of_serving() if option.help}
     return said  # type: ignore[no-any-return]
-
-
-def add_listen(parser: argparse.ArgumentParser) -> None:
-    """Add where a primary listens."""
-    parser.add_argument(
-        "--listen",
-        default=DEFAULT_LISTEN,
-        metavar="HOST:PORT",
-        help="address to listen on; port 0 takes a free one and prints it (default: %(default)s)",
-    )
 
 
 def parse_listen(text: str) -> tuple[str, int]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ibbmaster.cli.arguments import add_log
+from ibbmaster.cli.arguments import report
 
 if TYPE_CHECKING:
     from ibbmaster.api.log_files import LogFiles
@@ -19,17 +18,8 @@ JOBS_MAX = 1024
 BLOCK_SIZE = 512  # bytes, in which the system counts what a file has of the disk
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `verify` to the command line."""
-    parser = subparsers.add_parser(
-        "verify",
-        help="check every checksum, chunk, record, reference and GTID state of a directory",
-        description="Read every page of every file in DIR and list each fault with file, page and offset. What a "
-        "healthy MariaDB server leaves, too, is a note: GTID states that lack what was logged before a restart, an "
-        "extra page behind a full file, sequence numbers that go back without gtid_strict_mode. Ends with 0 if there "
-        "is no fault, 1 if there are some, 2 if the directory cannot be read.",
-    )
-    add_log(parser)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what depends on the machine."""
     parser.add_argument(
         "--jobs",
         type=job_count,
@@ -37,11 +27,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="N",
         help="threads, each with files of its own (default: one for each core, %(default)s here)",
     )
-    parser.add_argument(
-        "--strict", action="store_true", help="count notes as faults: for logs that no MariaDB server wrote"
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.set_defaults(run=run)
 
 
 def job_count(text: str) -> int:
@@ -69,27 +54,12 @@ def run(args: argparse.Namespace) -> int:
                 if not args.json:
                     print(fault, flush=True)
     totals, redo = check.totals, check.redo
-    if redo is not None and redo.problem is None and not args.json:
-        print(redo.line())
-    if args.json:
-        print(
-            json.dumps(
-                {
-                    "directory": str(args.directory),
-                    "redo_log": None if redo is None else redo.as_json(),
-                    "files": totals.files,
-                    "pages": totals.pages,
-                    "groups": totals.groups,
-                    "oob_records": totals.oob_records,
-                    "faults": faults,
-                    "notes": notes,
-                }
-            )
-        )
-    else:
-        verdict = f"{len(faults)} fault{'s' * (len(faults) != 1)}" if faults else "no faults"
-        verdict += f", {len(notes)} note{'s' * (len(notes) != 1)}" if notes else ""
-        print(f"{totals}: {verdict}")
+    verdict = f"{len(faults)} fault{'s' * (len(faults) != 1)}" if faults else "no faults"
+    verdict += f", {len(notes)} note{'s' * (len(notes) != 1)}" if notes else ""
+    counts = {name: getattr(totals, name) for name in ("files", "pages", "groups", "oob_records")}
+    facts = {"directory": str(args.directory), "redo_log": None if redo is None else redo.as_json(), **counts}
+    of_redo = [redo.line()] if redo is not None and redo.problem is None else []
+    report(args, {**facts, "faults": faults, "notes": notes}, *of_redo, f"{totals}: {verdict}")
     return 1 if faults else 0
 
 

@@ -3,32 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from typing import TYPE_CHECKING
 
+from ibbmaster.cli.arguments import report
 from ibbmaster.errors import StoreError
 
 if TYPE_CHECKING:
     from ibbmaster.kernel.parts import KernelSet
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `warm-up` to the command line."""
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add which kernels."""
     from ibbmaster.kernel.parts import KernelSet
 
-    parser = subparsers.add_parser(
-        "warm-up",
-        help="compile the fast kernels before they are needed, as into the image of a container",
-        description="Compile kernels into the cache directory, which IBBMASTER_KERNEL_CACHE names "
-        "(default: ~/.cache/ibbmaster/kernels). It may be read-only afterwards. Does nothing where they are there.",
-    )
-    parser.add_argument(
-        "sets", nargs="*", metavar="WHAT", type=kernel_set, help=f"what for: {', '.join(KernelSet)} (default: all)"
-    )
-    parser.add_argument("--timings", action="store_true", help="print how many seconds of a CPU each kernel took")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.set_defaults(run=run)
+    what = f"what for: {', '.join(KernelSet)} (default: all)"
+    parser.add_argument("sets", nargs="*", metavar="WHAT", type=kernel_set, help=what)
 
 
 def kernel_set(text: str) -> KernelSet:
@@ -57,12 +47,9 @@ def run(args: argparse.Namespace) -> int:
     except CompilationError as error:
         raise StoreError(str(error)) from error
     seconds = time.monotonic() - begun
-    if args.json:
-        answer = {"directory": str(directory), "sets": sets, "compiled": not was_there, "seconds": seconds}
-        print(json.dumps(answer | ({"cpu_seconds": costs} if args.timings else {})))
-    else:
-        if args.timings:
-            print("".join(f"{cost:7.2f} s  {name}\n" for name, cost in costs.items()), end="")
-        done = "were there already" if was_there else f"compiled in {seconds:.1f} s"
-        print(f"kernels for {', '.join(sets)} in {directory}: {done}")
+    facts = {"directory": str(directory), "sets": sets, "compiled": not was_there, "seconds": seconds}
+    told = [f"{cost:7.2f} s  {name}" for name, cost in costs.items()] if args.timings else []
+    done = "were there already" if was_there else f"compiled in {seconds:.1f} s"
+    text = f"kernels for {', '.join(sets)} in {directory}: {done}"
+    report(args, facts | ({"cpu_seconds": costs} if args.timings else {}), *told, text)
     return 0

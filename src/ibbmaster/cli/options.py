@@ -1,0 +1,155 @@
+"""Commands and their options as the parser knows them, from the tables `commands` and `options` beside this."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable, Iterable
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ibbmaster.disk.place import local_place, place
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.facts import NULL, rows_of
+from ibbmaster.option import NamedOption, flag_of
+
+if TYPE_CHECKING:
+    Subparsers: TypeAlias = argparse._SubParsersAction[Any]
+    Taker: TypeAlias = argparse._ActionsContainer
+
+ONE_OF = "one of"  # in place of a heading: one of these options has to be given, and no other of them
+_KIND = re.compile(r"(?P<type>[^ ?*+!]+)(?P<again> again)?(?P<nargs>[?*+]?)(?P<is_needed>!?)")
+
+
+def add_command(subparsers: Subparsers, name: str) -> argparse.ArgumentParser:
+    """Add a command, or a job of one by both their names; without options."""
+    [(_, text, description)] = [row for row in rows_of(__package__, "commands") if row[0] == name]
+    added: argparse.ArgumentParser = subparsers.add_parser(name.split()[-1], help=text)
+    added.description = description.replace("\\n", "\n")
+    return added
+
+
+def add_options(parser: Taker, command: str) -> None:
+    """Add the options of a command."""
+    takers: dict[str, Taker] = {NULL: parser}
+    for name, heading, words, kind, *cells in rows_of(__package__, "options"):
+        if name != command:
+            continue
+        if heading not in takers and heading == ONE_OF:
+            takers[heading] = parser.add_mutually_exclusive_group(required=True)
+        elif heading not in takers:
+            takers[heading] = parser.add_argument_group(heading)
+        if words in _OF_OTHERS:
+            _OF_OTHERS[words](takers[heading])
+        elif words.startswith("@"):
+            add_options(takers[heading], words)
+        else:
+            flags = [word for word in words.split() if word.startswith("-")]
+            name_of_value: dict[str, Any] = {} if flags == words.split() or not flags else {"dest": words.split()[-1]}
+            takers[heading].add_argument(*(flags or [words]), **name_of_value, **_settings(kind, *cells))
+
+
+def _settings(kind: str, *cells: str) -> dict[str, Any]:
+    """How an option is added whose kind, default, metavar and help are these."""
+    default, metavar, text = (None if cell == NULL else cell for cell in cells)
+    if kind == "flag":
+        return {"action": "store_true", "help": text}
+    found = _KIND.fullmatch(kind)
+    assert found is not None, kind
+    settings = {"default": default, "metavar": metavar, "help": text, "nargs": found["nargs"] or None}
+    settings |= {"choices": found["type"].split("|")} if "|" in kind else {"type": _TYPES[found["type"]]}
+    settings |= {"action": "append", "default": []} if found["again"] else {}
+    return settings | ({"required": True} if found["is_needed"] else {})
+
+
+def add_named(parser: Taker, options: Iterable[NamedOption]) -> None:
+    """Add a flag, below its heading, for each option that the command line does not say in another way."""
+    takers: dict[str | None, Taker] = {None: parser}
+    for named in options:
+        heading = named.option.group
+        if not named.option.help:
+            continue
+        if heading not in takers:
+            takers[heading] = parser.add_argument_group(heading)
+        _add_named(takers[heading], named)
+
+
+def _add_named(parser: Taker, named: NamedOption) -> None:
+    name, option, kind, choices = named
+    if kind is bool:
+        parser.add_argument(flag_of(name), dest=name, action="store_true", help=option.help)
+        return
+    parser.add_argument(
+        flag_of(name),
+        dest=name,
+        action="append" if kind is list else "store",
+        type=Path if kind is PathLike else str if kind is list else kind,
+        choices=choices or None,
+        default=option.default,
+        help=option.help,
+        metavar=option.metavar,
+    )
+
+
+def _add_account(parser: Taker) -> None:
+    from ibbmaster.cli.credentials import add_arguments
+
+    add_arguments(parser)
+
+
+def _add_serving(parser: Taker) -> None:
+    """What `ibbmaster.serve` takes, too."""
+    from ibbmaster.api.serving_options import serving_options
+
+    add_named(parser, serving_options())
+
+
+def _add_stages(parser: Taker) -> None:
+    """What chooses a part of a log, and what its transactions go through."""
+    from ibbmaster.stages.options import stage_options
+
+    add_named(parser, stage_options())
+
+
+def _add_name_case(parser: Taker) -> None:
+    """How the server of a log compares names of tables."""
+    from ibbmaster.api.serving_options import serving_option
+
+    _add_named(parser, serving_option("lower_case_table_names"))
+
+
+def written_directory(text: str) -> Path:
+    """The directory that a command writes files to.
+
+    Raises:
+        ConfigurationError: it is in an object store.
+    """
+    return local_place(text, "this command")
+
+
+def size(text: str) -> int:
+    """A number of bytes, with K, M, G or T after it or not."""
+    from ibbmaster.sizes import parse_size
+
+    try:
+        return parse_size(text)
+    except ConfigurationError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+_TYPES: dict[str, Callable[[str], object]] = {
+    "text": str,
+    "number": int,
+    "seconds": float,
+    "path": Path,
+    "size": size,
+    "place": place,
+    "written": written_directory,
+}
+_OF_OTHERS: dict[str, Callable[[Taker], None]] = {
+    "@account": _add_account,
+    "@name-case": _add_name_case,
+    "@serving": _add_serving,
+    "@stages": _add_stages,
+}
