@@ -6,58 +6,11 @@ from ibbmaster.dialogue import immediate
 from ibbmaster.dialogue.immediate import IMMEDIATE_SIZE_MAX
 from ibbmaster.dialogue.sql import parse
 from ibbmaster.wire.response import Err, Ok, ResultSet
+from tests.case_table import cases_beside
 
-IMMEDIATE = [  # what replicas of 10.11, 11.8 and 12.3, mariadb-binlog and CDC clients send before a dump
-    "SELECT UNIX_TIMESTAMP()",
-    "SHOW VARIABLES LIKE 'SERVER_ID'",
-    "SHOW VARIABLES LIKE 'rpl_semi_sync_master_enabled'",
-    "SHOW VARIABLES LIKE 'BINLOG_ROW_METADATA';",
-    "SHOW GLOBAL VARIABLES LIKE 'BINLOG_CHECKSUM'",
-    "SET @master_heartbeat_period= 30000001024",
-    "SET @master_binlog_checksum= @@global.binlog_checksum",
-    "SELECT @master_binlog_checksum",
-    "SELECT @@GLOBAL.gtid_domain_id",
-    "SELECT @@GLOBAL.binlog_storage_engine",
-    "SET @mariadb_slave_capability=4",
-    "SET @slave_connect_state='0-1-7,3-1-1'",
-    "SET @slave_gtid_strict_mode=0, @slave_gtid_ignore_duplicates=0",
-    "SET NAMES utf8mb4",
-    "SET AUTOCOMMIT = 0",
-    "SELECT VERSION()",
-    "SELECT @@nothing",  # an error is an answer, too
-    "COMMIT",
-    "BEGIN",
-    "USE information_schema",
-    "KILL 8",
-    "KILL QUERY 9",
-    "SHOW FULL PROCESSLIST",
-]
-HEAVY = [
-    "SELECT @@global.gtid_binlog_state",
-    "SELECT @@gtid_binlog_pos",
-    "SET @x = @@gtid_current_pos",
-    "SELECT unix_timestamp(@@gtid_binlog_pos)",
-    "SET @x=1; SHOW MASTER STATUS",
-    "SHOW VARIABLES",
-    "SHOW VARIABLES LIKE '%state'",
-    "SHOW VARIABLES WHERE Variable_name = 'server_id'",
-    "SHOW BINARY LOGS",
-    "SHOW BINLOG EVENTS",
-    "SHOW STATUS",
-    "SELECT repeat('x', 1000000)",
-    "SELECT (SELECT @@gtid_binlog_pos)",
-    "SELECT binlog_gtid_pos('binlog.000001', 4)",
-    "SELECT 1 FROM information_schema.processlist",
-    "SELECT 1 WHERE @@gtid_binlog_pos",
-    "SHOW PROCESSLIST WHERE Id = 7",
-    "SET @ibb_position = '0-1-1'",
-    "START TRANSACTION WITH CONSISTENT SNAPSHOT",
-    "USE shop",
-    "SHOW DATABASES",
-    "SELECT",
-    "",
-    "SET @x = '" + "x" * IMMEDIATE_SIZE_MAX + "'",
-]
+CASES = cases_beside(__file__)  # what replicas, mariadb-binlog and CDC clients send before a dump, and what is heavy
+IMMEDIATE = [sql for sql, (when,) in CASES.items() if when == "at once"]
+HEAVY = [sql for sql, (when,) in CASES.items() if when == "by work"] + ["SET @x = '" + "x" * IMMEDIATE_SIZE_MAX + "'"]
 
 
 def told(answers):

@@ -1,4 +1,4 @@
-"""SELECT of expressions; codes were asked of MariaDB 10.11."""
+"""SELECT of expressions: codes as of MariaDB 10.11, columns as 11.8.6 described them to a client of utf8mb4."""
 
 from decimal import Decimal
 
@@ -9,6 +9,7 @@ from ibbmaster.dialogue.relation import Relation
 from ibbmaster.dialogue.sql import parse
 from ibbmaster.wire.refusal import RefusedError
 from ibbmaster.wire.response import ColumnDefinition
+from tests.case_table import cases_beside
 
 
 @pytest.fixture
@@ -89,3 +90,15 @@ def test_a_row_does_not_fill_the_memory(querying):
     with pytest.raises(RefusedError) as caught:
         answer(querying, text)
     assert caught.value.err.code == 1153
+
+
+@pytest.mark.parametrize(("sql", "described"), cases_beside(__file__).items(), ids=list(cases_beside(__file__)))
+def test_a_column_is_described_as_a_real_server_does(new_dialog, sql, described):
+    column = new_dialog("classic-11.8").query(sql.encode())[-1].columns[0]
+    found = column.column_type, column.length, column.flags, column.decimals
+    assert [column.name, *(str(int(each)) for each in found)] == described
+
+
+def test_now_was_a_datetime_up_to_10_11(new_dialog):
+    (column,) = new_dialog("classic-10.11").query(b"SELECT NOW()")[0].columns
+    assert column.column_type == 12

@@ -1,5 +1,7 @@
 """SHOW: what is there, who may see it, and what does not exist."""
 
+import json
+
 import pytest
 
 from ibbmaster.dialogue import privileges
@@ -9,6 +11,7 @@ from ibbmaster.dialogue.sql import parse
 from ibbmaster.select.lone_expressions import row_condition
 from ibbmaster.wire.refusal import RefusedError
 from ibbmaster.wire.response import Err
+from tests.case_table import cases_beside
 
 ALL = frozenset(
     (
@@ -40,51 +43,13 @@ def ask(new_evaluator, new_schema):
     return ask
 
 
-SHOWN = {
-    "SHOW VARIABLES LIKE 'server_id'": [("server_id", "1")],
-    "SHOW GLOBAL VARIABLES LIKE 'timestamp'": [],
-    "SHOW STATUS WHERE Value > 10": [("Uptime", "60")],
-    "SHOW BINARY LOGS": [("binlog-000000.ibb", 65536), ("binlog-000001.ibb", 1073741824)],
-    "SHOW MASTER STATUS": [("binlog-000001.ibb", 16640, "", "")],
-    "SHOW SLAVE HOSTS": [(2, "replica.example", 3306, 1)],
-    "SHOW WARNINGS": [],
-    "SHOW COUNT(*) WARNINGS": [(0,)],
-    "SHOW DATABASES": [("information_schema",), ("mysql",), ("performance_schema",)],
-    "SHOW DATABASES LIKE 'm%'": [("mysql",)],
-    "SHOW COLLATION WHERE Id = 63": [("binary", "binary", 63, "Yes", "Yes", 1)],
-    "SHOW CHARSET LIKE 'latin1'": [("latin1", "cp1252 West European", "latin1_swedish_ci", 1)],
-    "SHOW ENGINES LIKE 'Inno%'": [
-        ("InnoDB", "DEFAULT", "Supports transactions, row-level locking and foreign keys", "YES", "YES", "YES")
-    ],
-    "SHOW TABLES FROM mysql": [("gtid_slave_pos",)],
-    "SHOW FULL TABLES FROM mysql": [("gtid_slave_pos", "BASE TABLE")],
-    "SHOW FULL TABLES FROM information_schema LIKE 'ENGINES'": [("ENGINES", "SYSTEM VIEW")],
-    "SHOW TRIGGERS FROM mysql": [],
-    "SHOW COLUMNS FROM mysql.gtid_slave_pos LIKE 'seq%'": [("seq_no", "bigint(20) unsigned", "NO", "", None, "")],
-    "SHOW FULL COLUMNS FROM gtid_slave_pos FROM mysql LIKE 'sub%'": [
-        ("sub_id", "bigint(20) unsigned", None, "NO", "PRI", None, "", "select", "")
-    ],
-    "SHOW CREATE DATABASE mysql": [
-        ("mysql", "CREATE DATABASE `mysql` /*!40100 DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci */")
-    ],
-    "SHOW ENGINE InnoDB STATUS": [],
-    "SHOW PROCEDURE STATUS": [],
-    "SHOW PACKAGE BODY STATUS": [],
-    "SHOW AUTHORS": [],
-    "SHOW SLAVE STATUS": [],
-    "SHOW GRANTS FOR CURRENT_USER": None,
-    "SHOW BINLOG EVENTS LIMIT 1": [("binlog-000000.ibb", 0, "Gtid", 1, 0, "GTID 0-1-1")],
-    "SHOW PROCESSLIST": [
-        (7, "repl", "::1", None, "Query", 0, "", None, "0.000"),
-        (8, "repl", "::1", None, "Query", 0, "", None, "0.000"),
-    ],
-}
+SHOWN = {sql: json.loads(rows) for sql, (rows,) in cases_beside(__file__).items()}
 
 
 @pytest.mark.parametrize(("sql", "rows"), SHOWN.items(), ids=list(SHOWN))
 def test_what_is_there_is_shown(ask, sql, rows):
     found = ask(sql)[1]
-    assert found == rows if rows is not None else found
+    assert list(map(list, found)) == rows if rows is not None else found
 
 
 def test_names_of_columns_tell_what_was_asked(ask):

@@ -96,6 +96,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     # A session is one state: where it is, and what it can name there.
     "server/test_connection.py": ("server/answering.py", "server/client.py"),
     "server/test_leaving.py": (),  # likewise: what clients that leave, or hold all threads, do to it
+    "server/test_growth.py": (),  # of many dumps that wait, whoever sends what is new
     "server/test_attacks.py": (),  # of nobody alone: what one account does to all of a server
     "dialogue/test_dialog.py": ("dialogue/log_tables.py", "expr/session_facts.py"),
     "dialogue/test_sql.py": ("dialogue/statement.py",),

@@ -11,7 +11,7 @@ from ibbmaster.wire import connection, handshake, response
 from ibbmaster.wire.answer import encode_response
 from ibbmaster.wire.auth import ED25519, ED25519_NONCE_SIZE, ED25519_SIGNATURE_SIZE
 from ibbmaster.wire.binary_row import encode_binary_value
-from ibbmaster.wire.capability import SERVER_OFFERED, Capability, StatusFlag
+from ibbmaster.wire.capability import SERVER_DEFAULT, Capability, StatusFlag
 from ibbmaster.wire.command import UNKNOWN_COMMAND, BinlogDump, Command, DumpFlag, RegisterReplica, decode_command
 from ibbmaster.wire.packet import EVENT_STATUS, PACKET_HEADER_SIZE, PACKET_PAYLOAD_MAX, frame_packets
 from tests.machinery.client_wire import decode_column, decode_eof, encode_command, encode_login
@@ -72,7 +72,7 @@ def test_capabilities_have_the_bits_and_offers_of_the_table() -> None:
     rows = read_table("handshake.md", "Capabilities")
     assert {row["Name"]: 1 << int(row["Bit"]) for row in rows} == {flag.name: flag.value for flag in Capability}
     for row in rows:
-        is_offered = bool(SERVER_OFFERED & Capability[row["Name"]])
+        is_offered = bool(SERVER_DEFAULT & Capability[row["Name"]])
         assert row["Offered"] == ("with a certificate" if row["Name"] == "TLS" else "yes" if is_offered else "no")
 
 
@@ -81,7 +81,7 @@ def test_the_greeting_has_the_sizes_of_the_table() -> None:
         server_version="12",
         connection_id=1,
         seed=b"s" * 20,
-        capabilities=SERVER_OFFERED,
+        capabilities=SERVER_DEFAULT,
         collation_id=45,
         plugin_name="p",
     )

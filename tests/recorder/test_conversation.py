@@ -23,7 +23,7 @@ from ibbmaster.recorder.conversation import (
     greeting_in_clear,
 )
 from ibbmaster.wire.answer import encode_response
-from ibbmaster.wire.capability import SERVER_OFFERED, Capability, StatusFlag
+from ibbmaster.wire.capability import SERVER_DEFAULT, Capability, StatusFlag
 from ibbmaster.wire.command import BinlogDump, Ping, QueryCommand, Quit, RegisterReplica, StatementPrepare
 from ibbmaster.wire.handshake import Greeting, LoginRequest, TlsRequest, decode_greeting, encode_greeting
 from ibbmaster.wire.packet import frame_packets
@@ -54,7 +54,7 @@ def greeting(extra=Capability.PROTOCOL_41):
             server_version="11.8.6-MariaDB-log",
             connection_id=5,
             seed=b"12345678901234567890",
-            capabilities=SERVER_OFFERED | extra,
+            capabilities=SERVER_DEFAULT | extra,
             collation_id=45,
         )
     )
@@ -241,7 +241,7 @@ def test_a_greeting_loses_tls_and_compression_and_nothing_else():
     whole = framed([greeting(TAKEN_AWAY)])
     changed = greeting_in_clear(whole)
     assert len(changed) == len(whole)
-    assert decode_greeting(changed[4:]).capabilities == SERVER_OFFERED & ~TAKEN_AWAY
+    assert decode_greeting(changed[4:]).capabilities == SERVER_DEFAULT & ~TAKEN_AWAY
     assert greeting_in_clear(framed([greeting()])) == framed([greeting()])
     for size in range(30):
         assert greeting_in_clear(whole[:size]) == whole[:size]

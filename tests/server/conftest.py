@@ -24,7 +24,7 @@ from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.server.certificate import make_certificate
 from ibbmaster.server.client_stream import PlainStream, Sender
-from ibbmaster.server.dumping import begin_dump, run_dump
+from ibbmaster.server.dumping import DumpSender
 from ibbmaster.server.follower import Follower
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.primary import Primary
@@ -150,11 +150,10 @@ class WaitingDump:
         async with ours, theirs, trio.open_nursery() as nursery:
             nursery.start_soon(self._receive, theirs)
             with contextlib.closing(self._source):
-                sender = Sender(PlainStream(ours))
-                await begin_dump(self._source, self.session, self.follower, self.connection, sender)
-                await run_dump(
-                    self._source, self.session, self.follower, self.connection, sender, trio.CapacityLimiter(1)
-                )
+                socket_sender = Sender(PlainStream(ours))
+                sender = DumpSender(self._source, self.session, self.follower, self.connection, socket_sender)
+                await sender.begin()
+                await sender.run(trio.CapacityLimiter(1))
             await ours.aclose()
 
     async def wait_until_idle(self) -> None:

@@ -31,8 +31,8 @@ from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.kernel import loading
 from ibbmaster.log.directory import BinlogDirectory
-from ibbmaster.server import dumping
 from ibbmaster.server.client_stream import Sender
+from ibbmaster.server.dumping import DumpSender
 from ibbmaster.server.registry import EndReason
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.followed import FollowedDirectory
@@ -180,13 +180,13 @@ async def test_many_that_wait_get_each_group_and_few_are_woken_for_it(serving, c
     assert loading.load() is not None
     growing, waits = Growing(tmp_path / "log", max_file_bytes=64 << 20), Counter()
     growing.commit()
-    wait = dumping._wait_at_end
+    wait = DumpSender._wait_at_end
 
-    async def counted(session, *rest):
-        waits[session] += 1
-        await wait(session, *rest)
+    async def counted(sender, generation):
+        waits[sender] += 1
+        await wait(sender, generation)
 
-    monkeypatch.setattr(dumping, "_wait_at_end", counted)
+    monkeypatch.setattr(DumpSender, "_wait_at_end", counted)
     group = [GROUP[0], 23, GROUP[1]]
     body = [make_event(23, 1, bytes(10_000)), make_event(16, 1, bytes(8))]
     async with serving(growing.directory) as (_, port):

@@ -17,7 +17,7 @@ from ibbmaster.kernel import loading
 from ibbmaster.server import crowd
 from ibbmaster.server.certificate import make_certificate
 from ibbmaster.server.client_stream import PlainStream, Sender
-from ibbmaster.server.dumping import begin_dump, run_dump
+from ibbmaster.server.dumping import DumpSender
 from ibbmaster.server.follower import Follower
 from ibbmaster.server.tls_stream import TlsStream
 from ibbmaster.store.binlog_store import BinlogStore
@@ -88,8 +88,9 @@ class Waiting:
             self.sinks[number] = sender.sink
             with contextlib.closing(dump._source), self.follower.reading():
                 counter = self.counters[number]
-                await begin_dump(dump._source, dump.session, self.follower, dump.connection, sender, counter)
-                await run_dump(dump._source, dump.session, self.follower, dump.connection, sender, limiter, counter)
+                dumping = DumpSender(dump._source, dump.session, self.follower, dump.connection, sender, counter)
+                await dumping.begin()
+                await dumping.run(limiter)
             await streams[0].aclose()
 
     def _client(self, number: int, stream: trio.SocketStream) -> trio.abc.ReceiveStream:

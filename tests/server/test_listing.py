@@ -5,7 +5,7 @@ import struct
 import pytest
 
 from ibbmaster.classic.engine import ClassicBinlog
-from ibbmaster.server.listing import state_at, stored_rows
+from ibbmaster.server.listing import StoredListing
 from ibbmaster.wire.refusal import RefusedError
 
 
@@ -15,14 +15,14 @@ def test_every_event_is_listed_where_it_lies(fixtures, name):
     for file in engine.files():
         data = (fixtures / "classic" / name / file.name).read_bytes()
         offset = 4
-        rows = list(stored_rows(engine, file, 4))
+        rows = list(StoredListing(engine).rows(file, 4))
         for row in rows:
             size, log_pos = struct.unpack_from("<II", data, offset + 9)
             assert (row.file_name, row.position, row.end_position) == (file.name, offset, log_pos)
             offset += size
         assert offset == len(data)
         middle = rows[len(rows) // 2].position
-        assert list(stored_rows(engine, file, middle)) == rows[len(rows) // 2 :]
+        assert list(StoredListing(engine).rows(file, middle)) == rows[len(rows) // 2 :]
 
 
 @pytest.mark.parametrize(
@@ -32,13 +32,13 @@ def test_every_event_is_listed_where_it_lies(fixtures, name):
 def test_an_offset_where_no_event_begins_is_refused_as_by_mariadb(fixtures, offset, why):
     engine = ClassicBinlog([fixtures / "classic/10.11/domains"])
     with pytest.raises(RefusedError) as refusal:
-        stored_rows(engine, engine.files()[1], offset)
+        StoredListing(engine).rows(engine.files()[1], offset)
     assert why in str(refusal.value)
 
 
 def test_the_state_is_known_at_events_only(fixtures):
     engine = ClassicBinlog([fixtures / "classic/10.11/domains"])
-    file = engine.files()[1]
-    assert state_at(engine, file, 256) == engine.start_of_file(1).state
-    assert state_at(engine, file, 7000) is None
-    assert state_at(engine, file, file.size) == engine.start_of_file(2).state
+    file, listing = engine.files()[1], StoredListing(engine)
+    assert listing.state_at(file, 256) == engine.start_of_file(1).state
+    assert listing.state_at(file, 7000) is None
+    assert listing.state_at(file, file.size) == engine.start_of_file(2).state

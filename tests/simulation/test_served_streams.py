@@ -29,7 +29,7 @@ from ibbmaster.log.group_writer import GroupWriter
 from ibbmaster.log.purge import PurgeRequest
 from ibbmaster.server.certificate import make_certificate
 from ibbmaster.server.client_stream import PlainStream, Sender
-from ibbmaster.server.dumping import begin_dump, run_dump
+from ibbmaster.server.dumping import DumpSender
 from ibbmaster.server.follower import Follower
 from ibbmaster.server.registry import EndReason, Registry, Session
 from ibbmaster.server.tls_stream import TlsStream
@@ -484,9 +484,9 @@ class World:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self.read, replica, theirs, stream, nursery.cancel_scope)
                 with contextlib.suppress(*gone):
-                    sender = Sender(ours)
-                    await begin_dump(source, session, self.follower, replica.connection, sender)
-                    await run_dump(source, session, self.follower, replica.connection, sender, self.pumps)
+                    sender = DumpSender(source, session, self.follower, replica.connection, Sender(ours))
+                    await sender.begin()
+                    await sender.run(self.pumps)
                 await trio.aclose_forcefully(connection)
         finally:
             with trio.CancelScope(shield=True):

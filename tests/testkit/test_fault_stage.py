@@ -22,7 +22,7 @@ from ibbmaster.api.serving import check_options, serve_checked
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
-from ibbmaster.server import growth
+from ibbmaster.server import dumping
 from ibbmaster.testkit import fixture_log
 from ibbmaster.testkit.action import ACTIONS
 from ibbmaster.testkit.fault_stage import Faults
@@ -715,8 +715,8 @@ def test_what_is_planned_before_a_group_is_written_is_about_it_though_the_dump_h
         return rest
 
     one_by_one = threading.Lock()
-    written = growth.written
-    monkeypatch.setattr(growth, "written", send_and_plan)
+    written = dumping.written
+    monkeypatch.setattr(dumping, "written", send_and_plan)
     with growing(faults) as (port, write), contextlib.closing(Dumped(port)) as dump:
         for _ in range(50_000):  # of a thousand the dump waits for few
             with one_by_one:

@@ -10,7 +10,7 @@ import pytest
 
 from ibbmaster.errors import LocalProtocolError, PacketOrderError, PacketTooLargeError, RemoteProtocolError
 from ibbmaster.wire.auth import Account, certificate_proof, make_account
-from ibbmaster.wire.capability import SERVER_DEFAULT, SERVER_OFFERED, Capability
+from ibbmaster.wire.capability import SERVER_DEFAULT, Capability
 from ibbmaster.wire.command import BinlogDump, MalformedCommand, Ping, QueryCommand, UnsupportedCommand
 from ibbmaster.wire.connection import (
     BEFORE_LOGIN,
@@ -142,12 +142,12 @@ def test_a_connection_begins_with_a_greeting() -> None:
     assert greeting.server_version == "12.3.2-MariaDB-log"
     assert greeting.connection_id == 7
     assert greeting.seed == SEED
-    assert greeting.capabilities == SERVER_OFFERED
+    assert greeting.capabilities == SERVER_DEFAULT
     assert client.connection.data_to_send() == b""
 
 
 def test_tls_is_offered_when_asked_for() -> None:
-    assert decode_greeting(connect(offers_tls=True).answers[0]).capabilities == SERVER_OFFERED | Capability.TLS
+    assert decode_greeting(connect(offers_tls=True).answers[0]).capabilities == SERVER_DEFAULT | Capability.TLS
 
 
 def test_the_right_password_logs_in() -> None:

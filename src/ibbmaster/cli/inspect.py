@@ -73,7 +73,7 @@ def _events(path: Path, offset: int) -> Iterator[dict[str, Any]]:
     """The events of a traditional file from an offset on, as SHOW BINLOG EVENTS lists them."""
     from ibbmaster.classic.engine import ClassicBinlog
     from ibbmaster.errors import ConfigurationError
-    from ibbmaster.server.listing import stored_rows
+    from ibbmaster.server.listing import StoredListing
     from ibbmaster.wire.refusal import RefusedError
 
     with closing(ClassicBinlog([path])) as engine:
@@ -81,7 +81,7 @@ def _events(path: Path, offset: int) -> Iterator[dict[str, Any]]:
         if offset < 0:
             raise ConfigurationError(f"{file.name} has no offset {offset}: expected one from 4 to {file.size}")
         try:
-            rows = stored_rows(engine, file, offset)
+            rows = StoredListing(engine).rows(file, offset)
         except RefusedError:
             raise ConfigurationError(f"{file.name}: no event begins at offset {offset}") from None
         for row in rows:

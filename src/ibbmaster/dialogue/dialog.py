@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ibbmaster.dialogue import privileges
+from ibbmaster.dialogue import statement as verbs
 from ibbmaster.dialogue.evaluating import Evaluator, Who
 from ibbmaster.dialogue.immediate import IMMEDIATE_SIZE_MAX, immediate_statements
 from ibbmaster.dialogue.information_schema import Catalog
@@ -15,34 +16,10 @@ from ibbmaster.dialogue.known_answers import KnownAnswers, key_of
 from ibbmaster.dialogue.log_tables import LogFacts
 from ibbmaster.dialogue.querying import Querying
 from ibbmaster.dialogue.relation import Relation, RowValues
-from ibbmaster.dialogue.session_position import POSITION_VARIABLE, SessionPosition
-from ibbmaster.dialogue.session_tables import SessionTables
+from ibbmaster.dialogue.session_tables import POSITION_VARIABLE, SessionPosition, SessionTables
 from ibbmaster.dialogue.settings import Settings
 from ibbmaster.dialogue.show import Shower
 from ibbmaster.dialogue.sql import parse_one
-from ibbmaster.dialogue.statement import (
-    Administration,
-    Assignment,
-    CallProcedure,
-    CharsetAssignment,
-    Describe,
-    Do,
-    IsolationAssignment,
-    Kill,
-    KillStatement,
-    KillUser,
-    LockTables,
-    Nothing,
-    Savepoint,
-    Select,
-    Set,
-    SetStatement,
-    Show,
-    Statement,
-    Transaction,
-    Unread,
-    Use,
-)
 from ibbmaster.dialogue.table_columns import SYSTEM_DATABASES
 from ibbmaster.dialogue.user_variables import UserVariables
 from ibbmaster.dialogue.variables import ProcessRow, SystemValue, version_number
@@ -98,7 +75,7 @@ class _NextStatement:
     end: int
     tokens: SqlTokens | SqlError | RefusedError
 
-    def __call__(self) -> Statement:
+    def __call__(self) -> verbs.Statement:
         """Read it.
 
         Raises:
@@ -189,9 +166,9 @@ class Dialog:
             explanation = f"account {self._who.user!r} has no privilege {privileges.REPLICATION_SLAVE}"
             raise DumpError(refused.text, explanation, code=refused.code, sqlstate=refused.sqlstate)
 
-    def use(self, database: str) -> list[Response | Kill]:
+    def use(self, database: str) -> list[Response | verbs.Kill]:
         """Choose a default database."""
-        return self._answers(lambda: [Use(database)])
+        return self._answers(lambda: [verbs.Use(database)])
 
     def _use(self, name: str) -> None:
         if name.lower() not in SYSTEM_DATABASES:
@@ -201,11 +178,11 @@ class Dialog:
             name = database.name
         self._who.database = name
 
-    def query(self, sql: bytes) -> list[Response | Kill]:
+    def query(self, sql: bytes) -> list[Response | verbs.Kill]:
         """All answers to a text, each with its rows still to be read."""
         return list(self.answers(sql))
 
-    def answers(self, sql: bytes) -> Iterator[Response | Kill]:
+    def answers(self, sql: bytes) -> Iterator[Response | verbs.Kill]:
         """Answer every statement of a text; after an error the rest is left undone, and the session continues.
 
         A statement is carried out when its answer is asked for: by then the one before it has been read to its end.
@@ -226,7 +203,7 @@ class Dialog:
             if self._has_failed:
                 return
 
-    def query_at_once(self, sql: bytes) -> list[Response | Kill] | None:
+    def query_at_once(self, sql: bytes) -> list[Response | verbs.Kill] | None:
         """As `query`, if that takes neither the disk nor long; else None, and nothing was done."""
         if len(sql) > IMMEDIATE_SIZE_MAX:
             return None
@@ -237,14 +214,14 @@ class Dialog:
             return self.guarded(lambda: (self._answer_alike(sql, statements[0]),))
         return self._answers(lambda: statements)
 
-    def _answer_alike(self, sql: bytes, statement: Statement) -> Response | Kill:
+    def _answer_alike(self, sql: bytes, statement: verbs.Statement) -> Response | verbs.Kill:
         """As `_carry_out`, where nothing of the session is in the answer but values."""
         self._begin(statement)
         values: list[Value | SystemValue]
         match statement:
-            case Select(values=(_, *_) as items):
+            case verbs.Select(values=(_, *_) as items):
                 values = [self._evaluator.evaluate(item.node) for item in items]
-            case Show(what="VARIABLES", pattern=pattern):
+            case verbs.Show(what="VARIABLES", pattern=pattern):
                 values = [self._settings.value(name) for name in self._settings.names(pattern)]
             case _:
                 return self._answer(statement)
@@ -269,15 +246,15 @@ class Dialog:
             return _NextStatement(len(text), error)
         return _NextStatement(tokens.end, tokens) if tokens.tokens or not start else None
 
-    def _answers(self, statements: Callable[[], Iterable[Statement]]) -> list[Response | Kill]:
+    def _answers(self, statements: Callable[[], Iterable[verbs.Statement]]) -> list[Response | verbs.Kill]:
         return self.guarded(lambda: map(self._carry_out, statements()))
 
-    def _carry_out(self, statement: Statement) -> Response | Kill:
+    def _carry_out(self, statement: verbs.Statement) -> Response | verbs.Kill:
         self._limit()
         self._begin(statement)
         return self._answer(statement)
 
-    def _begin(self, statement: Statement) -> None:
+    def _begin(self, statement: verbs.Statement) -> None:
         self._evaluator.begin_statement()
         self._tables.begin_statement()
         if not _is_about_errors(statement):
@@ -289,9 +266,9 @@ class Dialog:
         """A statement has the time that its session has set, from now on."""
         limit_work(float(self._settings.value("max_statement_time") or 0) or math.inf)
 
-    def guarded(self, answer: Callable[[], Iterable[Response | Kill]]) -> list[Response | Kill]:
+    def guarded(self, answer: Callable[[], Iterable[Response | verbs.Kill]]) -> list[Response | verbs.Kill]:
         """Answers up to the first error, which is the last of them."""
-        answers: list[Response | Kill] = []
+        answers: list[Response | verbs.Kill] = []
         try:
             answers.extend(answer())
         except _ANSWERED as error:
@@ -356,7 +333,7 @@ class Dialog:
             return "utf-8"
         return TWO_BYTE_CODECS.get(str(self._settings.value(variable)), "utf-8")
 
-    def carry_out(self, statement: Statement) -> Response | Kill:
+    def carry_out(self, statement: verbs.Statement) -> Response | verbs.Kill:
         """Answer a prepared statement: rows are binary."""
         self._is_binary = True
         try:
@@ -364,17 +341,17 @@ class Dialog:
         finally:
             self._is_binary = False
 
-    def columns(self, statement: Statement) -> tuple[ColumnDefinition, ...]:
+    def columns(self, statement: verbs.Statement) -> tuple[ColumnDefinition, ...]:
         """The columns that a statement gives; none where it gives no rows. What it would set stays as it is."""
-        if isinstance(statement, SetStatement):
+        if isinstance(statement, verbs.SetStatement):
             return self.columns(statement.statement)
-        if not isinstance(statement, Select | Show | Describe):
+        if not isinstance(statement, verbs.Select | verbs.Show | verbs.Describe):
             return ()
         kept = dict(self.variables)
         self._limit()
         self._begin(statement)
         try:
-            if isinstance(statement, Select) and _of_session(statement) is None:
+            if isinstance(statement, verbs.Select) and _of_session(statement) is None:
                 try:
                     return self._told(self._tables.columns(statement))
                 except RefusedError as refused:
@@ -386,7 +363,7 @@ class Dialog:
         finally:
             self.variables.restore(kept)
 
-    def kill(self, connection_id: int, *, query_only: bool) -> Response | Kill:
+    def kill(self, connection_id: int, *, query_only: bool) -> Response | verbs.Kill:
         """KILL: of a connection of the same account, or with the right to it of any.
 
         Source: MariaDB 12.3, sql_parse.cc, kill_one_thread().
@@ -396,57 +373,57 @@ class Dialog:
             return Err(code=1094, sqlstate="HY000", text=f"Unknown thread id: {connection_id}")
         if found.user != self._who.user and not self._held & privileges.ADMINISTRATING:
             return Err(code=1095, sqlstate="HY000", text=f"You are not owner of thread {connection_id}")
-        return Kill(connection_id=connection_id, query_only=query_only)
+        return verbs.Kill(connection_id=connection_id, query_only=query_only)
 
-    def _answer(self, statement: Statement) -> Response | Kill:
+    def _answer(self, statement: verbs.Statement) -> Response | verbs.Kill:
         match statement:
-            case Select():
+            case verbs.Select():
                 return self._select(statement)
-            case Set(assignments=assignments):
+            case verbs.Set(assignments=assignments):
                 self._set(assignments)
-            case SetStatement():
+            case verbs.SetStatement():
                 return self._set_statement(statement)
-            case Show():
+            case verbs.Show():
                 return self._shown(self._shower().answer(statement))
-            case Describe(table=table, pattern=pattern):
-                return self._shown(self._shower().answer(Show(what="COLUMNS", table=table, pattern=pattern)))
-            case KillStatement(connection_id=connection_id, query_only=query_only):
+            case verbs.Describe(table=table, pattern=pattern):
+                return self._shown(self._shower().answer(verbs.Show(what="COLUMNS", table=table, pattern=pattern)))
+            case verbs.KillStatement(connection_id=connection_id, query_only=query_only):
                 return self.kill(connection_id, query_only=query_only)
-            case KillUser():
+            case verbs.KillUser():
                 raise not_supported("KILL USER")
-            case Use(database=database):
+            case verbs.Use(database=database):
                 self._use(database)
-            case Transaction(verb=verb, has_snapshot=has_snapshot):
+            case verbs.Transaction(verb=verb, has_snapshot=has_snapshot):
                 self._is_in_transaction = verb == "BEGIN"
                 self._savepoints.clear()
                 if self._is_in_transaction:
                     self._position.begin(has_snapshot=has_snapshot)
                 else:
                     self._position.end_transaction()
-            case Savepoint(verb=verb, name=name):
+            case verbs.Savepoint(verb=verb, name=name):
                 self._savepoint(verb, name)
-            case LockTables():
+            case verbs.LockTables():
                 self._lock(statement)
-            case CallProcedure():
+            case verbs.CallProcedure():
                 if not (database := statement.database or self._who.database):
                     raise no_database()
                 raise RefusedError(1305, "42000", f"PROCEDURE {database}.{statement.name} does not exist")
-            case Do(expressions=expressions):
+            case verbs.Do(expressions=expressions):
                 for expression in expressions:
                     self._evaluator.evaluate(expression)
-            case Nothing():
+            case verbs.Nothing():
                 pass
-            case Unread(verb=verb, tables=tables):
+            case verbs.Unread(verb=verb, tables=tables):
                 for table in tables:
                     if verb != "WITH" or table.database is not None:  # others may be its own
                         self._tables.find(table)
                 raise not_supported(f"{verb} in this form")
-            case Administration():
+            case verbs.Administration():
                 raise RefusedError(1290, "HY000", READ_ONLY_TEXT)
         return self._ok()
 
     def _computed(self, query: Query) -> Relation:
-        found = self._tables.answer(Select(query, sql_mode=self._settings.sql_mode), is_binary=False)
+        found = self._tables.answer(verbs.Select(query, sql_mode=self._settings.sql_mode), is_binary=False)
         assert isinstance(found, Relation)
         return found
 
@@ -458,7 +435,7 @@ class Dialog:
     def _constant(self, expression: Expression) -> Value:
         return self._facts.tables.constant_value(expression, self._evaluator, version_number(self._facts))
 
-    def _select(self, select: Select) -> Response:
+    def _select(self, select: verbs.Select) -> Response:
         if (block := _of_session(select)) is not None:
             return self._shown(self._querying.answer(block))
         answer = self._tables.answer(select, is_binary=self._is_binary)
@@ -544,7 +521,7 @@ class Dialog:
             "Uptime": self._facts.uptime_s(),
         }
 
-    def _set(self, assignments: Iterable[Assignment | CharsetAssignment | IsolationAssignment]) -> None:
+    def _set(self, assignments: Iterable[verbs.AnyAssignment]) -> None:
         """All assignments, or none of them."""
         kept = dict(self._settings.values)
         try:
@@ -554,16 +531,16 @@ class Dialog:
             self._settings.values = kept
             raise
 
-    def _assign(self, assignment: Assignment | CharsetAssignment | IsolationAssignment) -> None:
+    def _assign(self, assignment: verbs.AnyAssignment) -> None:
         match assignment:
-            case Assignment(target=UserVariable(name=name), value=value):
+            case verbs.Assignment(target=UserVariable(name=name), value=value):
                 kept = self.variables.get(name)
                 self.variables.assign(name, self._evaluator.evaluate(value))
                 if name == POSITION_VARIABLE:
                     self._go(kept)
-            case CharsetAssignment():
+            case verbs.CharsetAssignment():
                 self._settings.assign_charset(assignment)
-            case IsolationAssignment(level=level, scope=scope, is_read_only=is_read_only):
+            case verbs.IsolationAssignment(level=level, scope=scope, is_read_only=is_read_only):
                 if scope == "global":
                     raise missing_privilege(privileges.SUPER)
                 for name in ("transaction_read_only", "tx_read_only") if scope and is_read_only is not None else ():
@@ -571,9 +548,9 @@ class Dialog:
                 if level is not None and scope:
                     target = SystemVariable("transaction_isolation", "", "transaction_isolation")
                     self._settings.assign(target, level)
-            case Assignment(target=SystemVariable() as target, value=Default()):
+            case verbs.Assignment(target=SystemVariable() as target, value=Default()):
                 self._settings.assign(target, None, is_default=True)
-            case Assignment(target=SystemVariable() as target, value=value):
+            case verbs.Assignment(target=SystemVariable() as target, value=value):
                 self._settings.assign(target, self._evaluator.evaluate(value))
 
     def _go(self, kept: Value) -> None:
@@ -584,7 +561,7 @@ class Dialog:
             self.variables.assign(POSITION_VARIABLE, kept)
             raise
 
-    def _set_statement(self, statement: SetStatement) -> Response | Kill:
+    def _set_statement(self, statement: verbs.SetStatement) -> Response | verbs.Kill:
         """Run a statement under other settings, and go back to those of the session."""
         kept = dict(self._settings.values)
         names = [item.target.name for item in statement.assignments if isinstance(item.target, SystemVariable)]
@@ -611,7 +588,7 @@ class Dialog:
         elif verb == "RELEASE":
             self._savepoints.discard(known)
 
-    def _lock(self, statement: LockTables) -> None:
+    def _lock(self, statement: verbs.LockTables) -> None:
         """Sessions here do not write, so that there is nothing to keep out: the session stops where it is."""
         if statement.writes:
             raise RefusedError(1290, "HY000", READ_ONLY_TEXT)
@@ -629,17 +606,17 @@ class Dialog:
             self._position.unlock()
 
 
-def _is_about_errors(statement: Statement) -> bool:
-    return isinstance(statement, Show) and statement.what in ("WARNINGS", "ERRORS", "COUNT")
+def _is_about_errors(statement: verbs.Statement) -> bool:
+    return isinstance(statement, verbs.Show) and statement.what in ("WARNINGS", "ERRORS", "COUNT")
 
 
-def _with_more(answer: Response | Kill) -> Response | Kill:
-    if isinstance(answer, Kill):
+def _with_more(answer: Response | verbs.Kill) -> Response | verbs.Kill:
+    if isinstance(answer, verbs.Kill):
         return replace(answer, answer=with_more_results(answer.answer))
     return with_more_results(answer)
 
 
-def _of_session(select: Select) -> SelectBlock | None:
+def _of_session(select: verbs.Select) -> SelectBlock | None:
     """A query that asks only what the session, its primary or the clock says."""
     items = select.values
     is_plain = items is not None and all(is_of_session(item.node) for item in items)

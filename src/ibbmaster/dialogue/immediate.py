@@ -8,19 +8,9 @@ from __future__ import annotations
 
 import functools
 
+from ibbmaster.dialogue import statement as verbs
 from ibbmaster.dialogue.matching import matcher
 from ibbmaster.dialogue.sql import parse
-from ibbmaster.dialogue.statement import (
-    Assignment,
-    KillStatement,
-    Nothing,
-    Select,
-    Set,
-    Show,
-    Statement,
-    Transaction,
-    Use,
-)
 from ibbmaster.dialogue.table_columns import SYSTEM_DATABASES
 from ibbmaster.dialogue.variables import FROM_THE_DISK
 from ibbmaster.expr.session_facts import SESSION_FUNCTIONS
@@ -36,7 +26,7 @@ _CALLS = SESSION_FUNCTIONS - {"binlog_gtid_pos"}
 
 
 @functools.lru_cache(STATEMENTS_KEPT)
-def immediate_statements(sql: str, version: int, sql_mode: int = 0) -> tuple[Statement, ...] | None:
+def immediate_statements(sql: str, version: int, sql_mode: int = 0) -> tuple[verbs.Statement, ...] | None:
     """The statements of a text if all are answered at once; None if in doubt. `version`, `sql_mode`: as in `parse`.
 
     Every replica says the same: what one of them has said is understood already.
@@ -52,11 +42,11 @@ def immediate_statements(sql: str, version: int, sql_mode: int = 0) -> tuple[Sta
     return statements if all(map(is_immediate, statements)) else None
 
 
-def _changes_reading(statement: Statement) -> bool:
+def _changes_reading(statement: verbs.Statement) -> bool:
     """Whether what follows is read in another way."""
     match statement:
-        case Set(assignments=assignments):
-            return any(not isinstance(one, Assignment) or _is_read_by(one.target) for one in assignments)
+        case verbs.Set(assignments=assignments):
+            return any(not isinstance(one, verbs.Assignment) or _is_read_by(one.target) for one in assignments)
         case _:
             return False
 
@@ -65,24 +55,24 @@ def _is_read_by(target: UserVariable | SystemVariable) -> bool:
     return isinstance(target, SystemVariable) and target.name in READ_BY
 
 
-def is_immediate(statement: Statement) -> bool:
+def is_immediate(statement: verbs.Statement) -> bool:
     """Whether a statement is answered at once, whatever is in the log; False if in doubt."""
     match statement:
-        case Set(assignments=assignments):
+        case verbs.Set(assignments=assignments):
             return all(
                 _is_immediate(item.value) and item.target != POSITION
                 for item in assignments
-                if isinstance(item, Assignment)
+                if isinstance(item, verbs.Assignment)
             )
-        case Select(values=items):
+        case verbs.Select(values=items):
             return items is not None and all(_is_immediate(item.node) for item in items)
-        case Show(what="VARIABLES", pattern=str() as pattern, where=None):
+        case verbs.Show(what="VARIABLES", pattern=str() as pattern, where=None):
             return not any(map(matcher(pattern), FROM_THE_DISK))
-        case Transaction(has_snapshot=has_snapshot):
+        case verbs.Transaction(has_snapshot=has_snapshot):
             return not has_snapshot
-        case Use(database=database):
+        case verbs.Use(database=database):
             return database.lower() in SYSTEM_DATABASES
-        case Nothing() | KillStatement() | Show(what="PROCESSLIST", where=None):
+        case verbs.Nothing() | verbs.KillStatement() | verbs.Show(what="PROCESSLIST", where=None):
             return True  # the last two help where others hold all threads
         case _:
             return False

@@ -9,6 +9,7 @@ from ibbmaster.dialogue.relation import Relation, RowValues
 from ibbmaster.dialogue.settings import Settings
 from ibbmaster.dialogue.table_columns import INFORMATION_SCHEMA, information_columns, read_columns
 from ibbmaster.dialogue.variables import ProcessRow, ServerFacts, is_uca_default, shown, version_number
+from ibbmaster.facts import rows_of
 from ibbmaster.schema.collations import character_sets, collations
 
 if TYPE_CHECKING:
@@ -20,16 +21,7 @@ GTID_SLAVE_POS = "gtid_slave_pos"
 WARNINGS_MAX = 64  # as `max_error_count`
 OF_COLUMNS = frozenset(("COLUMNS", "STATISTICS", "KEY_COLUMN_USAGE", "TABLE_CONSTRAINTS", "REFERENTIAL_CONSTRAINTS"))
 LICENSE = "GPL"  # what a server says of its own plugins
-ENGINES = (
-    ("MEMORY", "YES", "Hash based, stored in memory, useful for temporary tables", "NO", "NO", "NO"),
-    ("CSV", "YES", "Stores tables as CSV files", "NO", "NO", "NO"),
-    ("MyISAM", "YES", "Non-transactional engine with good performance and small data footprint", "NO", "NO", "NO"),
-    ("Aria", "YES", "Crash-safe tables with MyISAM heritage", "NO", "NO", "NO"),
-    ("MRG_MyISAM", "YES", "Collection of identical MyISAM tables", "NO", "NO", "NO"),
-    ("InnoDB", "DEFAULT", "Supports transactions, row-level locking and foreign keys", "YES", "YES", "YES"),
-    ("PERFORMANCE_SCHEMA", "YES", "Performance Schema", "NO", "NO", "NO"),
-    ("SEQUENCE", "YES", "Generated tables filled with sequential values", "YES", "NO", "YES"),
-)
+ENGINES = tuple(map(tuple, rows_of("ibbmaster.dialogue", "engines")))
 PLUGINS = (  # name, type, version, version of the type, description
     ("binlog", "DAEMON", "1.0", "110806.0", "This is a pseudo storage engine to represent the binlog in a transaction"),
     ("mysql_native_password", "AUTHENTICATION", "1.0", "2.2", "Native MySQL authentication"),

@@ -180,7 +180,8 @@ class Settings:
 
     def _checked(self, name: str, written: str, value: Value) -> SystemValue:
         """The value as the variable keeps it."""
-        if name in ("character_set_results", *CHARSETS):
+        is_charset = name.startswith("character_set_") and name != "character_set_collations"
+        if name in CHARSETS or (is_charset and isinstance(value, str)):
             if value is None and name == "character_set_results":
                 return None
             charset = find_charset(text_of(value)) if value is not None else None
@@ -189,11 +190,6 @@ class Settings:
             return charset
         if name.startswith("collation_") and isinstance(value, str):
             return self._collation(value, None)
-        if name.startswith("character_set_") and name != "character_set_collations" and isinstance(value, str):
-            charset = find_charset(value)
-            if charset is None:
-                raise RefusedError(1115, "42000", f"Unknown character set: '{value}'")
-            return charset
         if name == "time_zone":
             if value is None or parse_time_zone(text_of(value)) is None:
                 raise RefusedError(1298, "HY000", f"Unknown or incorrect time zone: '{_shown(value)}'")

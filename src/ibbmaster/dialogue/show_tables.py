@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from ibbmaster.dialogue.describing import LETTER_SIZE
-from ibbmaster.dialogue.information_tables import information_table
+from ibbmaster.dialogue.information_tables import LETTER_SIZE, information_table
 from ibbmaster.dialogue.relation import Relation
 from ibbmaster.dialogue.session_schema import SessionSchema
 from ibbmaster.dialogue.statement import Show

@@ -8,28 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ibbmaster.dialogue import statement as verbs
 from ibbmaster.dialogue.sql_show import ShowParser
-from ibbmaster.dialogue.statement import (
-    Administration,
-    Assignment,
-    CallProcedure,
-    CharsetAssignment,
-    Describe,
-    Do,
-    IsolationAssignment,
-    KillStatement,
-    KillUser,
-    LockTables,
-    Nothing,
-    Savepoint,
-    Select,
-    Set,
-    SetStatement,
-    Statement,
-    Transaction,
-    Unread,
-    Use,
-)
 from ibbmaster.sqltext.expression import Default, Expression, Literal, SystemVariable, UserVariable
 from ibbmaster.sqltext.query_tree import GivenTable, SelectBlock
 from ibbmaster.sqltext.token import SqlError, SqlTokens, Token, TokenKind, UnreadSqlError, tokenize, words
@@ -126,40 +106,31 @@ _QUERIES = frozenset(("SELECT", "WITH", "("))
 _LEVELS = ("READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE")
 
 
-def parse(sql: str, *, version: int = 0, sql_mode: int = 0) -> list[Statement]:
+def parse(sql: str, *, version: int = 0, sql_mode: int = 0) -> list[verbs.Statement]:
     """The statements of a text; `version` decides what conditional comments mean.
 
     Raises:
         SqlError: what stands there is not understood.
     """
-    return parse_tokens(tokenize(sql, version=version, sql_mode=sql_mode))
-
-
-def parse_tokens(tokens: SqlTokens) -> list[Statement]:
-    """The statements of a text that is cut already.
-
-    Raises:
-        SqlError: what stands there is not understood.
-    """
-    parser = _Parser(tokens)
-    statements: list[Statement] = []
+    parser = _Parser(tokenize(sql, version=version, sql_mode=sql_mode))
+    statements: list[verbs.Statement] = []
     while not parser.is_at_end:
         statements.append(parser.statement())
         while not parser.is_at_end:
             parser.expect(";")
             if not parser.is_next(";"):
                 break
-    return statements or [Nothing()]
+    return statements or [verbs.Nothing()]
 
 
-def parse_one(tokens: SqlTokens) -> Statement:
+def parse_one(tokens: SqlTokens) -> verbs.Statement:
     """The only statement of a text that is cut already.
 
     Raises:
         SqlError: what stands there is not understood, or is more than one.
     """
     parser = _Parser(tokens)
-    statement = Nothing() if parser.is_at_end else parser.statement()
+    statement = verbs.Nothing() if parser.is_at_end else parser.statement()
     if not parser.is_at_end:
         parser.expect(";")
         parser.expect_end()
@@ -169,7 +140,7 @@ def parse_one(tokens: SqlTokens) -> Statement:
 class _Parser(ShowParser):
     """One statement after the other."""
 
-    def statement(self) -> Statement:
+    def statement(self) -> verbs.Statement:
         """The next one, up to its end.
 
         Raises:
@@ -190,7 +161,7 @@ class _Parser(ShowParser):
             return unread
         return statement
 
-    def _known_statement(self) -> Statement:
+    def _known_statement(self) -> verbs.Statement:
         if self._peek("(") or self._peek("SELECT") or self._peek("WITH"):
             return self._select()
         keyword = self._take_word()
@@ -198,13 +169,13 @@ class _Parser(ShowParser):
             case "SET" if self._accept("STATEMENT"):
                 return self._set_statement()
             case "SET":
-                return Set(self._assignments())
+                return verbs.Set(self._assignments())
             case "SHOW":
                 return self._show()
             case "KILL":
                 return self._kill()
             case "USE":
-                return Use(self._take_name())
+                return verbs.Use(self._take_name())
             case "BEGIN" | "COMMIT" | "ROLLBACK" | "SAVEPOINT" | "RELEASE":
                 return self._transaction(keyword)
             case "START" if self._accept("TRANSACTION"):
@@ -214,19 +185,19 @@ class _Parser(ShowParser):
             case "DESCRIBE" | "DESC" | "EXPLAIN" if not self._begins_query():
                 table = self._table_name()
                 is_named = not (self.is_at_end or self._peek(";"))
-                return Describe(table, self._column_pattern() if is_named else None)
+                return verbs.Describe(table, self._column_pattern() if is_named else None)
             case "CALL":
                 table = self._table_name()
                 self._skip_statement()
-                return CallProcedure(table.name, table.database)
+                return verbs.CallProcedure(table.name, table.database)
             case "DO":
-                return Do(self._list(self._expression))
+                return verbs.Do(self._list(self._expression))
             case "HELP":
                 self._skip_statement()
-                return Nothing()
+                return verbs.Nothing()
             case _ if keyword in _ADMINISTRATION:
                 self._skip_statement()
-                return Administration(keyword)
+                return verbs.Administration(keyword)
         self._index -= 1
         raise self._error()
 
@@ -235,15 +206,15 @@ class _Parser(ShowParser):
         token = self._token()
         return self._take_text() if token is not None and token.kind is TokenKind.TEXT else self._take_name()
 
-    def _select(self) -> Select:
+    def _select(self) -> verbs.Select:
         start = self._index
         self._has_subquery = False
         query = self.query()
         self.skip_locks()
         has_tables = self._has_subquery or not isinstance(query, SelectBlock) or query.source is not None
-        return Select(query, named_tables(self._tokens[start : self._index]), has_tables, self._sql_mode)
+        return verbs.Select(query, named_tables(self._tokens[start : self._index]), has_tables, self._sql_mode)
 
-    def _unread(self, failed: int, problem: SqlError) -> Select | Unread | None:
+    def _unread(self, failed: int, problem: SqlError) -> verbs.Select | verbs.Unread | None:
         """A query that is not understood, or another statement by the tables it names; None if it names none.
 
         `failed` is the place of the token that was not understood.
@@ -264,17 +235,17 @@ class _Parser(ShowParser):
         tables = (handled_table(tokens),) if verb == "HANDLER" and len(tokens) > 1 else named_tables(tokens)
         if verb in _QUERIES:
             is_cut_off = failed == self._index and not tables and not isinstance(problem, UnreadSqlError)
-            return None if balance or is_cut_off else Select(None, tables, True, self._sql_mode, problem)
-        return Unread(verb, tables) if not balance and (tables or verb in _NOT_SUPPORTED) else None
+            return None if balance or is_cut_off else verbs.Select(None, tables, True, self._sql_mode, problem)
+        return verbs.Unread(verb, tables) if not balance and (tables or verb in _NOT_SUPPORTED) else None
 
-    def _unread_show(self) -> Unread | None:
+    def _unread_show(self) -> verbs.Unread | None:
         self._index += 1
         self._accept("CREATE")
         token = self._token()
         self._skip_statement()
-        return Unread("SHOW", ()) if token is not None and token.word in _OTHER_SHOWN else None
+        return verbs.Unread("SHOW", ()) if token is not None and token.word in _OTHER_SHOWN else None
 
-    def _set_statement(self) -> SetStatement:
+    def _set_statement(self) -> verbs.SetStatement:
         assignments = [self._assignment("")]
         while self._accept(","):
             assignments.append(self._assignment(""))
@@ -282,10 +253,10 @@ class _Parser(ShowParser):
         self._depth += 1
         if self._depth > 8:
             raise self._error()
-        return SetStatement(tuple(assignments), self._known_statement())
+        return verbs.SetStatement(tuple(assignments), self._known_statement())
 
-    def _assignments(self) -> tuple[Assignment | CharsetAssignment | IsolationAssignment, ...]:
-        found: list[Assignment | CharsetAssignment | IsolationAssignment] = []
+    def _assignments(self) -> tuple[verbs.AnyAssignment, ...]:
+        found: list[verbs.AnyAssignment] = []
         scope = self._take_scope()
         if self._accept("TRANSACTION"):
             return (self._isolation(scope),)
@@ -295,7 +266,7 @@ class _Parser(ShowParser):
                 return tuple(found)
             scope = self._take_scope() or scope
 
-    def _charset_assignment(self) -> CharsetAssignment | None:
+    def _charset_assignment(self) -> verbs.CharsetAssignment | None:
         token = self._tokens[self._index + 1] if self._index + 1 < len(self._tokens) else None
         if token is not None and token.word in ("=", ":="):
             return None  # a variable of that name
@@ -303,14 +274,14 @@ class _Parser(ShowParser):
         if not (is_names or self._accept("CHARACTER", "SET") or self._accept("CHARSET")):
             return None
         if self._accept("DEFAULT"):
-            return CharsetAssignment(None, None, is_names)
+            return verbs.CharsetAssignment(None, None, is_names)
         charset = self._take_name()
         collation = None
         if is_names and self._accept("COLLATE") and not self._accept("DEFAULT"):
             collation = self._take_name()
-        return CharsetAssignment(charset, collation, is_names)
+        return verbs.CharsetAssignment(charset, collation, is_names)
 
-    def _isolation(self, scope: str) -> IsolationAssignment:
+    def _isolation(self, scope: str) -> verbs.IsolationAssignment:
         level = is_read_only = None
         while True:
             if self._accept("ISOLATION", "LEVEL"):
@@ -324,9 +295,11 @@ class _Parser(ShowParser):
             else:
                 raise self._error()
             if not self._accept(","):
-                return IsolationAssignment(None if level is None else level.replace(" ", "-"), scope, is_read_only)
+                return verbs.IsolationAssignment(
+                    None if level is None else level.replace(" ", "-"), scope, is_read_only
+                )
 
-    def _assignment(self, scope: str) -> Assignment:
+    def _assignment(self, scope: str) -> verbs.Assignment:
         token = self._token()
         target: UserVariable | SystemVariable
         if token is not None and token.kind is TokenKind.USER:
@@ -338,7 +311,7 @@ class _Parser(ShowParser):
             target = SystemVariable(name.lower(), scope, name)
         if not (self._accept("=") or self._accept(":=")):
             raise self._error()
-        return Assignment(target, self._assigned_value(target))
+        return verbs.Assignment(target, self._assigned_value(target))
 
     def _assigned_value(self, target: UserVariable | SystemVariable) -> Expression:
         """A value; to system variables keywords such as ON are values as well."""
@@ -351,7 +324,7 @@ class _Parser(ShowParser):
                 return Default() if word == "DEFAULT" else Literal(None) if word == "NULL" else Literal(token.text)
         return self._expression()
 
-    def _kill(self) -> KillStatement | KillUser:
+    def _kill(self) -> verbs.KillStatement | verbs.KillUser:
         if not self._accept("HARD"):
             self._accept("SOFT")
         query_only = self._accept("QUERY")
@@ -360,28 +333,28 @@ class _Parser(ShowParser):
         else:
             self._accept("CONNECTION")
         if self._accept("USER"):
-            return KillUser(self._take_name(), query_only)
-        return KillStatement(self._take_int(), query_only)
+            return verbs.KillUser(self._take_name(), query_only)
+        return verbs.KillStatement(self._take_int(), query_only)
 
-    def _transaction(self, verb: str) -> Transaction | Savepoint:
+    def _transaction(self, verb: str) -> verbs.Transaction | verbs.Savepoint:
         if verb == "SAVEPOINT":
-            return Savepoint(verb, self._take_name())
+            return verbs.Savepoint(verb, self._take_name())
         if verb == "RELEASE":
             self.expect("SAVEPOINT")
-            return Savepoint(verb, self._take_name())
+            return verbs.Savepoint(verb, self._take_name())
         self._accept("WORK")
         if verb == "ROLLBACK" and self._accept("TO"):
             self._accept("SAVEPOINT")
-            return Savepoint(verb, self._take_name())
+            return verbs.Savepoint(verb, self._take_name())
         if verb != "BEGIN":
             if self._accept("AND"):
                 self._accept("NO")
                 self.expect("CHAIN")
             self._accept("NO")
             self._accept("RELEASE")
-        return Transaction(verb)
+        return verbs.Transaction(verb)
 
-    def _start_transaction(self) -> Transaction:
+    def _start_transaction(self) -> verbs.Transaction:
         has_snapshot = False
         while not (self.is_at_end or self._peek(";")):
             if self._accept("WITH", "CONSISTENT", "SNAPSHOT"):
@@ -389,9 +362,9 @@ class _Parser(ShowParser):
             elif not (self._accept("READ", "ONLY") or self._accept("READ", "WRITE")):
                 raise self._error()
             self._accept(",")
-        return Transaction("BEGIN", has_snapshot)
+        return verbs.Transaction("BEGIN", has_snapshot)
 
-    def _lock(self, verb: str) -> LockTables | Administration:
+    def _lock(self, verb: str) -> verbs.LockTables | verbs.Administration:
         if verb == "FLUSH":
             if not self._accept("NO_WRITE_TO_BINLOG"):
                 self._accept("LOCAL")
@@ -400,7 +373,7 @@ class _Parser(ShowParser):
             while not (self.is_at_end or self._peek(";")):
                 stops |= self._accept("WITH", "READ", "LOCK") or self._accept("FOR", "EXPORT")
                 self._index += not (self.is_at_end or self._peek(";"))
-            return LockTables((), "RELOAD", stops=stops) if is_harmless else Administration(verb)
+            return verbs.LockTables((), "RELOAD", stops=stops) if is_harmless else verbs.Administration(verb)
         if not (self._accept("TABLES") or self._accept("TABLE")):
             raise self._error()
         tables: list[GivenTable] = []
@@ -416,7 +389,7 @@ class _Parser(ShowParser):
                 writes = True
             if not self._accept(","):
                 break
-        return LockTables(tuple(tables), "LOCK TABLES" if tables else None, writes, stops=bool(tables))
+        return verbs.LockTables(tuple(tables), "LOCK TABLES" if tables else None, writes, stops=bool(tables))
 
     def _alias_before_lock(self) -> None:
         if self._accept("AS") or not (self._peek("READ") or self._peek("WRITE") or self._peek("LOW_PRIORITY")):

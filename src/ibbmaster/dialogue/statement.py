@@ -73,11 +73,14 @@ class IsolationAssignment:
     is_read_only: bool | None = None
 
 
+AnyAssignment: TypeAlias = Assignment | CharsetAssignment | IsolationAssignment
+
+
 @dataclass(frozen=True, slots=True)
 class Set:
     """SET with its elements, in their order."""
 
-    assignments: tuple[Assignment | CharsetAssignment | IsolationAssignment, ...]
+    assignments: tuple[AnyAssignment, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,17 +84,10 @@ class SessionState(Enum):
 
 
 _ALWAYS = frozenset(
-    [
-        "data_to_send",
-        "sent",
-        "sent_nothing",
-        "advance_clock",
-        "fail",
-        "fail_in_group",
-        "fail_reading",
-        "end_of_service",
-        "terminated_by_newer",
-    ]
+    (
+        *("data_to_send", "sent", "sent_nothing", "advance_clock", "fail", "fail_in_group", "fail_reading"),
+        *("end_of_service", "terminated_by_newer"),
+    )
 )
 CALLS = {  # what may be called in which state; the table of `DumpSession` is drawn from it
     SessionState.NEW: frozenset({"start"}),

@@ -16,7 +16,7 @@ from ibbmaster.errors import IbbMasterError, LogResetError, RemoteProtocolError
 from ibbmaster.server.answering import Answers
 from ibbmaster.server.client import RECEIVE_SIZE, ConnectedClient
 from ibbmaster.server.dump_opening import DumpStart
-from ibbmaster.server.dumping import begin_dump, run_dump
+from ibbmaster.server.dumping import DumpSender
 from ibbmaster.server.login import log_in
 from ibbmaster.server.observing import ConnectionStep, Observer
 from ibbmaster.server.primary_parts import PrimaryParts
@@ -73,7 +73,8 @@ async def _run_dump(client: ConnectedClient, opened: DumpStart) -> None:
         primary.follower.reading(),
         contextlib.closing(BlockSource(opened.groups, dump, primary.shared_blocks)) as source,
     ):
-        await begin_dump(source, dump, primary.follower, session, client.sender, stage)
+        sender = DumpSender(source, dump, primary.follower, session, client.sender, stage)
+        await sender.begin()
         server_id = session.dump_server_id  # the first events do not wait for what is logged of them
         log.info("%s (server id %d) dumps from [%s], %s", client, server_id, opened.position, opened.file_name)
         if client.holds_more and _notice_leaving(client):
@@ -82,7 +83,7 @@ async def _run_dump(client: ConnectedClient, opened: DumpStart) -> None:
             trio.CancelScope() as scope,
             primary.reactor.watching(client.descriptor, functools.partial(_notice_leaving, client), scope.cancel),
         ):
-            await run_dump(source, dump, primary.follower, session, client.sender, primary.pumps, stage)
+            await sender.run(primary.pumps)
 
 
 def _prepare_dump(client: ConnectedClient, command: commands.BinlogDump, *, only_cached: bool = False) -> DumpStart:

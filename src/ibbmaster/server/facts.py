@@ -13,8 +13,8 @@ from ibbmaster.dialogue.variables import BinlogEventRow, ProcessRow
 from ibbmaster.errors import PositionPurgedError, without_paths
 from ibbmaster.gtid import GtidState
 from ibbmaster.log.history_cache import HistoryCache
-from ibbmaster.log.interface import LogEngine, LogFile
-from ibbmaster.server.listing import listing_of
+from ibbmaster.log.interface import FileEngine, LogEngine, LogFile
+from ibbmaster.server.listing import Listing, StoredListing
 from ibbmaster.server.login_guard import LoginGuard
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.registry import Registry
@@ -51,7 +51,7 @@ class PrimaryFacts:
     ) -> None:
         self._guard = guard
         self._engine = engine
-        self._listing = listing_of(engine)
+        self._listing = StoredListing(engine) if isinstance(engine, FileEngine) else Listing(engine)
         directory = None if cache is None else cache.directory
         given = [] if directory is None else [directory, directory.absolute(), directory.resolve()]
         self._hidden = sorted({str(path) for path in given if path.is_absolute()}, key=len, reverse=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from itertools import chain
-from typing import Protocol
 
 from ibbmaster.dialogue.variables import BinlogEventRow
 from ibbmaster.errors import MissingEventError
@@ -24,37 +23,21 @@ CANNOT_LIST = 1220
 FIRST_OFFSET = 4
 
 
-class Listing(Protocol):
-    """What is listed of the files of a log."""
+class Listing:
+    """What is listed of the files of a log whose groups are made into a stream: events have no offsets there."""
+
+    def __init__(self, engine: LogEngine) -> None:
+        self._engine = engine
 
     def end(self) -> LogPosition:
         """Where the log ends, as a place that a dump can begin at."""
+        return self._engine.end()
 
     def rows(self, file: LogFile | None, offset: int) -> Iterator[BinlogEventRow]:
         """The events of a file from the first one at an offset or after it.
 
         Raises KeyError, RefusedError: there is no such file, or no event begins there.
         """
-
-    def state_at(self, file: LogFile, offset: int) -> GtidState | None:
-        """What was logged before a byte of a file; None where a dump could not begin there."""
-
-
-def listing_of(engine: LogEngine) -> Listing:
-    """The listing of a log, by what its files are."""
-    return StoredListing(engine) if isinstance(engine, FileEngine) else GroupListing(engine)
-
-
-class GroupListing(Listing):
-    """Of files whose groups are made into a stream: events have no offsets there."""
-
-    def __init__(self, engine: LogEngine) -> None:
-        self._engine = engine
-
-    def end(self) -> LogPosition:
-        return self._engine.end()
-
-    def rows(self, file: LogFile | None, offset: int) -> Iterator[BinlogEventRow]:
         if file is None:
             raise KeyError("there is no such file")
         return self._rows(self._engine.groups(self._engine.start_of_file(file.file_no)), file.name, offset)
@@ -76,6 +59,7 @@ class GroupListing(Listing):
                     )
 
     def state_at(self, file: LogFile, offset: int) -> GtidState | None:
+        """What was logged before a byte of a file; None where a dump could not begin there."""
         plan = self._engine.start_of_file(file.file_no)
         state = plan.state.copy()
         with contextlib.closing(self._engine.groups(plan)) as groups:
@@ -92,7 +76,8 @@ class StoredListing(Listing):
     """Of files that are streams themselves: each event has its offset."""
 
     def __init__(self, engine: FileEngine) -> None:
-        self._engine = engine
+        super().__init__(engine)
+        self._files = engine
 
     def end(self) -> LogPosition:
         self._engine.state()  # so the end is one that a dump begins at
@@ -101,74 +86,64 @@ class StoredListing(Listing):
     def rows(self, file: LogFile | None, offset: int) -> Iterator[BinlogEventRow]:
         if file is None:
             raise _refused("Could not find target log")
-        return stored_rows(self._engine, file, offset)
+        if offset > file.size and not file.is_packed:
+            raise _refused(
+                f"Invalid pos specified. Requested from pos:{offset} is greater than actual file size:{file.size}"
+            )
+        rows = self._stored_rows(file, max(offset, FIRST_OFFSET))
+        first = next(rows, None)  # what is wrong with the offset shall be said before any row
+        return rows if first is None else chain((first,), rows)
+
+    def _stored_rows(self, file: LogFile, offset: int) -> Iterator[BinlogEventRow]:
+        trailer_size = 0
+        with contextlib.closing(self._files.stored_groups(self._files.start_of_file(file.file_no), offset)) as groups:
+            while True:
+                try:
+                    group = groups.next_group()
+                except MissingEventError:
+                    raise _refused("Wrong offset or I/O error") from None
+                if group is None or group.start.file_no != file.file_no:
+                    return
+                position = group.start.offset
+                for event in event_heads(group.gtid_event, group.body):
+                    header = decode_event_header(event)
+                    is_description = header.event_type == EventType.FORMAT_DESCRIPTION
+                    if is_description:
+                        trailer_size = CHECKSUM_SIZE if has_checksums(event) else 0
+                    if position >= offset:
+                        is_cut = len(event) < header.size
+                        plain = event if is_description else without_checksum(event, 0 if is_cut else trailer_size)
+                        yield BinlogEventRow(
+                            file_name=file.name,
+                            event_type=event_type_name(header.event_type),
+                            server_id=header.server_id,
+                            info=describe_event(resized(plain)),
+                            position=position,
+                            end_position=header.log_pos,
+                        )
+                    position += header.size
 
     def state_at(self, file: LogFile, offset: int) -> GtidState | None:
-        return state_at(self._engine, file, offset)
+        """What was logged before an event of a file, or before its end; None where no event begins.
 
+        A group counts once its GTID event is passed.
 
-def stored_rows(engine: FileEngine, file: LogFile, offset: int) -> Iterator[BinlogEventRow]:
-    """The events of a file from an offset on. Raises RefusedError: no event begins there."""
-    if offset > file.size and not file.is_packed:
-        raise _refused(
-            f"Invalid pos specified. Requested from pos:{offset} is greater than actual file size:{file.size}"
-        )
-    rows = _rows(engine, file, max(offset, FIRST_OFFSET))
-    first = next(rows, None)  # what is wrong with the offset shall be said before any row
-    return rows if first is None else chain((first,), rows)
-
-
-def _rows(engine: FileEngine, file: LogFile, offset: int) -> Iterator[BinlogEventRow]:
-    trailer_size = 0
-    with contextlib.closing(engine.stored_groups(engine.start_of_file(file.file_no), offset)) as groups:
-        while True:
-            try:
-                group = groups.next_group()
-            except MissingEventError:
-                raise _refused("Wrong offset or I/O error") from None
-            if group is None or group.start.file_no != file.file_no:
-                return
-            position = group.start.offset
-            for event in event_heads(group.gtid_event, group.body):
-                header = decode_event_header(event)
-                is_description = header.event_type == EventType.FORMAT_DESCRIPTION
-                if is_description:
-                    trailer_size = CHECKSUM_SIZE if has_checksums(event) else 0
-                if position >= offset:
-                    is_cut = len(event) < header.size
-                    plain = event if is_description else without_checksum(event, 0 if is_cut else trailer_size)
-                    yield BinlogEventRow(
-                        file_name=file.name,
-                        event_type=event_type_name(header.event_type),
-                        server_id=header.server_id,
-                        info=describe_event(resized(plain)),
-                        position=position,
-                        end_position=header.log_pos,
-                    )
-                position += header.size
-
-
-def state_at(engine: FileEngine, file: LogFile, offset: int) -> GtidState | None:
-    """What was logged before an event of a file, or before its end; None where no event begins.
-
-    A group counts once its GTID event is passed.
-
-    Source: MariaDB 10.11, sql_repl.cc, gtid_state_from_pos().
-    """
-    plan = engine.start_of_file(file.file_no)
-    state = plan.state.copy()
-    with contextlib.closing(engine.stored_groups(plan)) as groups:
-        while (group := groups.next_group()) is not None and group.start.file_no == file.file_no:
-            position = group.start.offset
-            for event in event_heads(group.gtid_event, group.body):
-                if position >= offset:
-                    return state if position == offset else None
-                if group.gtid is not None and position == group.start.offset:
-                    state.log(group.gtid)
-                position += decode_event_header(event).size
-            if position == offset:
-                return state
-    return None
+        Source: MariaDB 10.11, sql_repl.cc, gtid_state_from_pos().
+        """
+        plan = self._files.start_of_file(file.file_no)
+        state = plan.state.copy()
+        with contextlib.closing(self._files.stored_groups(plan)) as groups:
+            while (group := groups.next_group()) is not None and group.start.file_no == file.file_no:
+                position = group.start.offset
+                for event in event_heads(group.gtid_event, group.body):
+                    if position >= offset:
+                        return state if position == offset else None
+                    if group.gtid is not None and position == group.start.offset:
+                        state.log(group.gtid)
+                    position += decode_event_header(event).size
+                if position == offset:
+                    return state
+        return None
 
 
 def _refused(why: str) -> RefusedError:

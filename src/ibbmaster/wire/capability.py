@@ -50,34 +50,14 @@ class Capability(enum.IntFlag):
 EXTENDED_SHIFT = 32
 LOW_MASK = 0xFFFFFFFF
 
-# What a MariaDB server offers, less what is not done here: compression, TLS (offered when there is a certificate),
-# session tracking, result sets without EOF, and of what is extended all but the metadata of columns.
-SERVER_DEFAULT = (
-    Capability.FOUND_ROWS
-    | Capability.LONG_FLAG
-    | Capability.CONNECT_WITH_DB
-    | Capability.NO_SCHEMA
-    | Capability.ODBC
-    | Capability.LOCAL_FILES
-    | Capability.IGNORE_SPACE
-    | Capability.PROTOCOL_41
-    | Capability.INTERACTIVE
-    | Capability.IGNORE_SIGPIPE
-    | Capability.TRANSACTIONS
-    | Capability.RESERVED
-    | Capability.SECURE_CONNECTION
-    | Capability.MULTI_STATEMENTS
-    | Capability.MULTI_RESULTS
-    | Capability.PS_MULTI_RESULTS
-    | Capability.PLUGIN_AUTH
-    | Capability.CONNECT_ATTRIBUTES
-    | Capability.LENENC_AUTH_DATA
-    | Capability.EXPIRED_PASSWORDS
-    | Capability.REMEMBER_OPTIONS
-    | Capability.EXTENDED_METADATA
+_NOT_DONE = (
+    *(Capability.MYSQL, Capability.COMPRESS, Capability.TLS, Capability.SESSION_TRACK, Capability.DEPRECATE_EOF),
+    *(Capability.ZSTD_COMPRESS, Capability.VERIFY_CERTIFICATE, Capability.PROGRESS, Capability.MULTI_COMMAND),
+    *(Capability.BULK_OPERATIONS, Capability.CACHE_METADATA, Capability.BULK_UNIT_RESULTS),
 )
-#: What a client is offered: with more said of columns, drivers distinguish UUID, INET6, JSON and POINT from texts.
-SERVER_OFFERED = SERVER_DEFAULT | Capability.EXTENDED_METADATA
+#: What a MariaDB server offers, less what is not done here; TLS is offered when there is a certificate. Of what is
+#: extended only the metadata of columns: with these, drivers distinguish UUID, INET6, JSON and POINT from texts.
+SERVER_DEFAULT = Capability(sum(flag for flag in Capability if flag not in _NOT_DONE))
 
 
 class StatusFlag(enum.IntFlag):

@@ -27,7 +27,7 @@ from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import LocalProtocolError, PacketOrderError, PacketTooLargeError, RemoteProtocolError
 from ibbmaster.wire.answer import encode_response, framed_response
 from ibbmaster.wire.auth import Account, certificate_proof
-from ibbmaster.wire.capability import SERVER_OFFERED, Capability
+from ibbmaster.wire.capability import SERVER_DEFAULT, Capability
 from ibbmaster.wire.command import AnyCommand, BinlogDump, Command, Quit, decode_command
 from ibbmaster.wire.handshake import (
     NATIVE_PASSWORD,
@@ -150,7 +150,7 @@ class ServerConnection:
         nonce: bytes,
         peer_host: str,
         offers_tls: bool = False,
-        capabilities: Capability = SERVER_OFFERED,
+        capabilities: Capability = SERVER_DEFAULT,
         collation_id: int = COLLATION_DEFAULT,
         command_size_max: int = COMMAND_SIZE_MAX,
     ) -> None:
