@@ -228,3 +228,10 @@ def rng() -> random.Random:
     seed = int(os.environ.get("DIALOGUE_TEST_SEED") or random.randrange(2**32))
     print(f"DIALOGUE_TEST_SEED={seed}")
     return random.Random(seed)
+
+
+def refused(call, *arguments, **options) -> tuple[int, str]:
+    """Code and text of what a call is refused with."""
+    with pytest.raises(RefusedError) as caught:
+        call(*arguments, **options)
+    return caught.value.err.code, caught.value.err.text

@@ -7,6 +7,7 @@ from ibbmaster.dialogue.program_rows import ROWS, created_program, listed_progra
 from ibbmaster.dialogue.sql import parse
 from ibbmaster.dialogue.table_columns import information_columns
 from ibbmaster.wire.refusal import RefusedError
+from tests.dialogue.conftest import refused
 
 STATEMENTS = (
     "CREATE DATABASE shop",
@@ -75,9 +76,7 @@ def test_each_kind_is_listed_for_its_database(schema):
 
 @pytest.mark.parametrize(("sql", "code"), [("SHOW TRIGGERS", 1046), ("SHOW TRIGGERS FROM nothing", 1049)])
 def test_triggers_are_those_of_a_database_that_is_there(schema, sql, code):
-    with pytest.raises(RefusedError) as caught:
-        listed(schema(), sql)
-    assert caught.value.err.code == code
+    assert refused(listed, schema(), sql)[0] == code
 
 
 def test_a_statement_is_shown_by_kind_and_name(schema):
@@ -91,9 +90,7 @@ def test_a_statement_is_shown_by_kind_and_name(schema):
 
 @pytest.mark.parametrize(("kind", "code"), [("TRIGGER", 1360), ("EVENT", 1539), ("PACKAGE BODY", 1305)])
 def test_what_is_not_there_is_refused_as_by_a_server(schema, kind, code):
-    with pytest.raises(RefusedError) as caught:
-        created_program(schema(), kind, "shop", "LATE")
-    assert caught.value.err.code == code
+    assert refused(created_program, schema(), kind, "shop", "LATE")[0] == code
 
 
 def test_what_was_altered_is_refused_with_where_it_is(schema):

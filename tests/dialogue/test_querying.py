@@ -7,9 +7,9 @@ import pytest
 from ibbmaster.dialogue.querying import ROW_SIZE_MAX, Querying
 from ibbmaster.dialogue.relation import Relation
 from ibbmaster.dialogue.sql import parse
-from ibbmaster.wire.refusal import RefusedError
 from ibbmaster.wire.response import ColumnDefinition
 from tests.case_table import cases_beside
+from tests.dialogue.conftest import refused
 
 
 @pytest.fixture
@@ -45,9 +45,7 @@ REFUSED = {
 
 @pytest.mark.parametrize(("sql", "code"), REFUSED.items(), ids=list(REFUSED))
 def test_what_is_missing_or_not_answered_has_its_code(querying, sql, code):
-    with pytest.raises(RefusedError) as caught:
-        answer(querying, sql)
-    assert caught.value.err.code == code
+    assert refused(answer, querying, sql)[0] == code
 
 
 @pytest.mark.parametrize(
@@ -58,9 +56,7 @@ def test_a_query_in_brackets_is_one_value(new_evaluator, sql, code):
     columns = tuple(ColumnDefinition(name=item.name, column_type=253, length=4) for item in select.query.items)
     rows = [("row", 1)] if code == 1241 else [("a",), ("b",)]
     querying = Querying(new_evaluator(), lambda _: Relation(columns, rows), 101119)
-    with pytest.raises(RefusedError) as caught:
-        querying.value(select.query)
-    assert caught.value.err.code == code
+    assert refused(querying.value, select.query)[0] == code
 
 
 @pytest.mark.parametrize(
@@ -87,9 +83,7 @@ def test_a_query_in_brackets_without_rows_is_null(querying):
 def test_a_row_does_not_fill_the_memory(querying):
     text = f"SELECT {', '.join(['@a'] * 17)}"
     querying.evaluator.variables.assign("a", "x" * (ROW_SIZE_MAX // 17 + 1))
-    with pytest.raises(RefusedError) as caught:
-        answer(querying, text)
-    assert caught.value.err.code == 1153
+    assert refused(answer, querying, text)[0] == 1153
 
 
 @pytest.mark.parametrize(("sql", "described"), cases_beside(__file__).items(), ids=list(cases_beside(__file__)))

@@ -7,6 +7,7 @@ from ibbmaster.dialogue.session_schema import SessionSchema
 from ibbmaster.dialogue.table_columns import SYSTEM_DATABASES
 from ibbmaster.schema.describing import shown_column_rows
 from ibbmaster.wire.refusal import RefusedError
+from tests.dialogue.conftest import refused
 
 NOBODY = frozenset[str]()
 
@@ -24,9 +25,7 @@ def test_databases_of_the_log_stand_among_those_of_every_server(schema):
 
 @pytest.mark.parametrize("name", ["SHOP", "nothing", ""])
 def test_names_of_databases_are_exact(schema, name):
-    with pytest.raises(RefusedError) as caught:
-        schema.database(name)
-    assert caught.value.err.code == 1049
+    assert refused(schema.database, name)[0] == 1049
 
 
 def test_tables_are_sorted_and_the_unknown_one_is_among_them(schema):
@@ -40,9 +39,7 @@ def test_tables_are_sorted_and_the_unknown_one_is_among_them(schema):
     ("database", "name", "code"), [("shop", "ITEM", 1146), ("nothing", "item", 1146), ("shop", "lost", 1105)]
 )
 def test_a_table_that_is_not_there_or_not_known_is_refused(schema, database, name, code):
-    with pytest.raises(RefusedError) as caught:
-        schema.table(database, name)
-    assert caught.value.err.code == code
+    assert refused(schema.table, database, name)[0] == code
 
 
 def test_the_reason_is_told_of_a_table_that_nobody_knows(schema):

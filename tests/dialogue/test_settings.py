@@ -6,7 +6,7 @@ from ibbmaster.dialogue.settings import SETTING_SIZE_MAX, Settings
 from ibbmaster.dialogue.sql import parse
 from ibbmaster.dialogue.statement import CharsetAssignment
 from ibbmaster.sqltext.expression import SystemVariable
-from ibbmaster.wire.refusal import RefusedError
+from tests.dialogue.conftest import refused
 
 
 @pytest.fixture
@@ -16,12 +16,6 @@ def settings(new_facts):
 
 def target(name: str, scope: str = "") -> SystemVariable:
     return SystemVariable(name.lower(), scope, name)
-
-
-def refused(call, *arguments, **options) -> tuple[int, str]:
-    with pytest.raises(RefusedError) as caught:
-        call(*arguments, **options)
-    return caught.value.err.code, caught.value.err.text
 
 
 def test_a_value_is_the_primarys_until_the_session_sets_one(settings):

@@ -4,7 +4,7 @@ import pytest
 
 from ibbmaster.dialogue.show_tables import TableShower
 from ibbmaster.dialogue.sql import parse
-from ibbmaster.wire.refusal import RefusedError
+from tests.dialogue.conftest import refused
 
 
 @pytest.fixture
@@ -42,9 +42,7 @@ def test_tables_have_their_kinds(ask):
 
 def test_tables_are_those_of_the_default_database(ask):
     assert ask("SHOW TABLES LIKE 's%'", "shop")[0] == ["Tables_in_shop (s%)"]
-    with pytest.raises(RefusedError) as caught:
-        ask("SHOW TABLES")
-    assert caught.value.err.code == 1046
+    assert refused(ask, "SHOW TABLES")[0] == 1046
 
 
 def test_columns_leave_out_nothing_that_a_server_shows(ask):
@@ -106,9 +104,7 @@ CODES = {
 
 @pytest.mark.parametrize(("sql", "code"), CODES.items(), ids=list(CODES))
 def test_what_does_not_exist_has_the_code_of_mariadb(ask, sql, code):
-    with pytest.raises(RefusedError) as caught:
-        ask(sql)
-    assert caught.value.err.code == code
+    assert refused(ask, sql)[0] == code
 
 
 def test_what_no_log_tells_is_empty(ask):

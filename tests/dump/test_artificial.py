@@ -3,6 +3,7 @@ import zlib
 import pytest
 
 from ibbmaster.dump import artificial
+from ibbmaster.event.control import FLAG_UNTIL_REACHED, GtidList, encode_gtid_list
 from ibbmaster.event.format_description import ChecksumAlgorithm
 from ibbmaster.event.header import HEADER, EventHeader, decode_event_header
 from ibbmaster.event.types import EventFlag, EventType
@@ -48,12 +49,9 @@ def test_an_artificial_rotate_has_a_checksum_on_demand() -> None:
     ],
 )
 def test_a_gtid_list_tells_the_state(state: str, is_until_reached: bool, log_pos: int, expected: bytes) -> None:
-    event = artificial.artificial_gtid_list(
-        GtidState.parse(state),
-        server_id=1,
-        is_until_reached=is_until_reached,
-        log_pos=log_pos,
-        with_checksum=log_pos > 0,
+    listed = GtidList(gtids=tuple(GtidState.parse(state)), flags=FLAG_UNTIL_REACHED if is_until_reached else 0)
+    event = encode_gtid_list(
+        listed, server_id=1, log_pos=log_pos, flags=EventFlag.ARTIFICIAL, with_checksum=log_pos > 0
     )
     assert event == expected
 

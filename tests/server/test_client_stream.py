@@ -10,8 +10,7 @@ import trio
 
 from ibbmaster.position import LogPosition
 from ibbmaster.server.client_stream import PlainStream, Sender, read_now, write_all
-from ibbmaster.streaming.block import Block, joined
-from ibbmaster.streaming.framing_state import FramingState
+from ibbmaster.streaming.block import Block, FramingState, joined
 
 
 @pytest.fixture

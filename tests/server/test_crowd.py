@@ -9,9 +9,8 @@ from ibbmaster.gtid import Gtid
 from ibbmaster.position import LogPosition
 from ibbmaster.server import crowd
 from ibbmaster.server.crowd import Crowds
-from ibbmaster.streaming.block import Block
-from ibbmaster.streaming.framing_state import FramingState
-from ibbmaster.streaming.shared_step import EndProbe, SharedPlace, shared_step
+from ibbmaster.streaming.block import Block, FramingState
+from ibbmaster.streaming.shared import EndProbe, SharedPlace, shared_step
 from ibbmaster.streaming.sink import SocketSink
 from ibbmaster.wire.packet import PacketReader
 

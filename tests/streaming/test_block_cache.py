@@ -10,9 +10,8 @@ import pytest
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.position import LogPosition
 from ibbmaster.streaming import block_cache
-from ibbmaster.streaming.block import OVERHEAD, Block
+from ibbmaster.streaming.block import OVERHEAD, Block, FramingState
 from ibbmaster.streaming.block_cache import NO_WAY, BlockCache, KnownSkips, KnownWay, KnownWays
-from ibbmaster.streaming.framing_state import FramingState
 
 FIRST, SECOND = KnownWay(20_000, 90_000), KnownWay(100_000, 300_000)
 

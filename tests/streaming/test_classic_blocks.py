@@ -143,7 +143,7 @@ def test_what_stops_the_way_to_a_position_is_not_looked_at_by_those_who_go_there
 
     def note(self, at, limits, *, only_cached):
         block = skip(self, at, limits, only_cached=only_cached)
-        if not self._groups.is_before_other:
+        if not self.groups.is_before_other:
             tries.append(block)
         return block
 

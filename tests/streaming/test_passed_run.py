@@ -16,7 +16,7 @@ from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.streaming import page_blocks
 from ibbmaster.streaming.block_cache import KnownWay, KnownWays
-from ibbmaster.streaming.passed_run import PassedRun
+from ibbmaster.streaming.large_group import PassedRun
 from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.wire.packet import PacketReader
 from tests.machinery.events import XID_EVENT, make_event, make_gtid_event, new_group

@@ -19,10 +19,9 @@ from ibbmaster.position import LogPosition
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.streaming import block_cache, page_blocks
-from ibbmaster.streaming.block import Block, joined
+from ibbmaster.streaming.block import Block, FramingState, joined
 from ibbmaster.streaming.block_cache import BlockCache, KnownSkips
 from ibbmaster.streaming.buffers import OUT_BYTES, SHARED_BYTES, SHARED_OUT_BYTES
-from ibbmaster.streaming.framing_state import FramingState
 from ibbmaster.streaming.page_blocks import SHORT_PAGES, PageBlocks
 from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.streaming.source import BlockSource

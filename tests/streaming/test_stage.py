@@ -4,8 +4,7 @@ import pytest
 import trio
 
 from ibbmaster.position import LOG_START
-from ibbmaster.streaming.block import plain_block
-from ibbmaster.streaming.framing_state import FramingState
+from ibbmaster.streaming.block import FramingState, plain_block
 from ibbmaster.streaming.stage import Counter, Stages, made_stage
 
 AT = FramingState(LOG_START)

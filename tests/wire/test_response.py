@@ -1,8 +1,10 @@
 """Answers: the bytes of real servers, decoded and made again."""
 
 import contextlib
+import json
 import random
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +15,6 @@ from ibbmaster.wire.capability import SERVER_DEFAULT, Capability, StatusFlag
 from ibbmaster.wire.command import QueryCommand, Statistics, decode_command
 from ibbmaster.wire.packet import frame_payloads
 from ibbmaster.wire.response import (
-    DECIMALS_NOT_FIXED,
     ColumnDefinition,
     Eof,
     Err,
@@ -38,62 +39,24 @@ from tests.machinery.client_wire import decode_column, decode_column_count, deco
 PLAIN = Capability.PROTOCOL_41
 EXTENDED = SERVER_DEFAULT | Capability.EXTENDED_METADATA | Capability.CACHE_METADATA
 
-# dump-protocol, 20.1
-NUMBER = ColumnDefinition(
-    name="UNIX_TIMESTAMP()", column_type=FieldType.LONGLONG, length=17, collation_id=63, flags=0x80
-)
-TIMESTAMP = ResultSet(columns=(NUMBER,), rows=((b"1778384896",),))
-TIMESTAMP_PACKETS = bytes.fromhex(
-    "01000001 01"
-    "26000002 03646566 000000 10554e49585f54494d455354414d502829 00 0c 3f00 11000000 08 8000 00 0000"
-    "05000003 fe00000200"
-    "0b000004 0a31373738333834383936"
-    "05000005 fe00000200"
-)
-LONG = ColumnDefinition(
-    name="@master_binlog_checksum",
-    column_type=FieldType.LONG_BLOB,
-    length=0x03FFFFFC,
-    collation_id=45,
-    decimals=DECIMALS_NOT_FIXED,
-)
-CHECKSUM = ResultSet(columns=(LONG,), rows=((b"NONE",),))
-CHECKSUM_PACKETS = bytes.fromhex(
-    "01000001 01"
-    "2d000002 03646566 000000 17406d61737465725f62696e6c6f675f636865636b73756d 00 0c 2d00 fcffff03 fb 0000 27 0000"
-    "05000003 fe00000200"
-    "05000004 044e4f4e45"
-    "05000005 fe00000200"
-)
-SHORT = ColumnDefinition(
-    name="@@GLOBAL.binlog_storage_engine",
-    column_type=FieldType.VAR_STRING,
-    length=64,
-    collation_id=45,
-    decimals=DECIMALS_NOT_FIXED,
-)
-ENGINE = ResultSet(columns=(SHORT,), rows=((b"InnoDB",),))
-ENGINE_PACKETS = bytes.fromhex(
-    "01000001 01"
-    "34000002 03646566 000000 1e4040474c4f42414c2e62696e6c6f675f73746f726167655f656e67696e65 00"
-    "0c 2d00 40000000 fd 0000 27 0000"
-    "05000003 fe00000200"
-    "07000004 06496e6e6f4442"
-    "05000005 fe00000200"
-)
+RECORDED = json.loads(Path(__file__).with_suffix(".json").read_text())  # dump-protocol, 20.1
+
+
+def result_set(name: str) -> ResultSet:
+    column, value = ColumnDefinition(**RECORDED[name]["column"]), RECORDED[name]["value"]
+    return ResultSet(columns=(column,), rows=((value.encode(),),))
+
+
+TIMESTAMP, CHECKSUM, ENGINE = map(result_set, ("timestamp", "checksum", "engine"))
 UNKNOWN_VARIABLE = Err(code=1193, sqlstate="HY000", text="Unknown system variable 'binlog_storage_engine'")
-UNKNOWN_VARIABLE_PACKETS = bytes.fromhex(
-    "38000001 ffa904234859303030556e6b6e6f776e2073797374656d20766172696162"
-    "6c65202762696e6c6f675f73746f726167655f656e67696e6527"
-)
 PROOF = b"\x0164A7963D78AC67E4D9B233A753FA5B7C5CB88287285E95DE9F208D7DC1B8DE45"
 
 CASES: dict[str, tuple[Response, bytes]] = {
     "OK": (Ok(), bytes.fromhex("07000001 00000002000000")),
-    "a result set of a number": (TIMESTAMP, TIMESTAMP_PACKETS),
-    "a result set of a text": (CHECKSUM, CHECKSUM_PACKETS),
-    "a result set of a short text": (ENGINE, ENGINE_PACKETS),
-    "an error": (UNKNOWN_VARIABLE, UNKNOWN_VARIABLE_PACKETS),
+    "a result set of a number": (TIMESTAMP, bytes.fromhex(RECORDED["timestamp"]["packets"])),
+    "a result set of a text": (CHECKSUM, bytes.fromhex(RECORDED["checksum"]["packets"])),
+    "a result set of a short text": (ENGINE, bytes.fromhex(RECORDED["engine"]["packets"])),
+    "an error": (UNKNOWN_VARIABLE, bytes.fromhex(RECORDED["unknown variable"]["packets"])),
     "the end of a dump": (Eof(), bytes.fromhex("05000001 fe00000200")),
     "bare text": (Text(text="Uptime: 1"), bytes.fromhex("09000001") + b"Uptime: 1"),
 }

@@ -48,11 +48,7 @@ def number_of(value: Value) -> int | float | Decimal | None:
 
 
 def integer_of(value: Value) -> int | None:
-    """A value as an integer, rounded.
-
-    Raises:
-        RefusedError: it is too large.
-    """
+    """A value as an integer, rounded. Raises RefusedError: it is too large."""
     number = number_of(value)
     if number is None or isinstance(number, int):
         return number

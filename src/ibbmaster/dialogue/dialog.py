@@ -76,11 +76,7 @@ class _NextStatement:
     tokens: SqlTokens | SqlError | RefusedError
 
     def __call__(self) -> verbs.Statement:
-        """Read it.
-
-        Raises:
-            SqlError, RefusedError: it is no statement.
-        """
+        """Read it. Raises SqlError, RefusedError: it is no statement."""
         if isinstance(self.tokens, SqlTokens):
             return parse_one(self.tokens)
         raise self.tokens
@@ -157,10 +153,7 @@ class Dialog:
         return bool(self._settings.value("skip_replication"))
 
     def check_dump(self) -> None:
-        """
-        Raises:
-            DumpError: the account may not dump.
-        """
+        """Raises DumpError: the account may not dump."""
         if privileges.REPLICATION_SLAVE not in self._held:
             refused = missing_privilege(privileges.REPLICATION_SLAVE).err
             explanation = f"account {self._who.user!r} has no privilege {privileges.REPLICATION_SLAVE}"

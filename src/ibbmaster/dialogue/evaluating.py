@@ -47,8 +47,7 @@ class Who:
     def located(self, table: GivenTable) -> tuple[str, str]:
         """Database and name of a table; without a database it is in the default one.
 
-        Raises:
-            RefusedError: there is none.
+        Raises RefusedError: there is none.
         """
         database = table.database or self.database
         if not database:
@@ -81,8 +80,7 @@ class Evaluator:
     def evaluate(self, expression: Expression) -> Value:
         """The value of an expression outside of a query.
 
-        Raises:
-            RefusedError: it names what does not exist, or cannot be computed here.
+        Raises RefusedError: it names what does not exist, or cannot be computed here.
         """
         match expression:
             case Literal(value=value):
@@ -121,8 +119,7 @@ class Evaluator:
     def counted(self, value: Value) -> Value:
         """A value that was made; the arguments of one call may be thousands.
 
-        Raises:
-            RefusedError: all of them together are too large.
+        Raises RefusedError: all of them together are too large.
         """
         if isinstance(value, str | bytes) and len(value) > LONG_VALUE:
             self._made_size += len(value)

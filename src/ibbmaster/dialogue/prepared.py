@@ -142,8 +142,7 @@ class PreparedStatements:
     def _add(self, tokens: SqlTokens) -> PreparedStatement:
         """Keep a statement.
 
-        Raises:
-            RefusedError: there are too many already, or too large ones, or it has too many `?`.
+        Raises RefusedError: there are too many already, or too large ones, or it has too many `?`.
         """
         places = tuple(no for no, token in enumerate(tokens.tokens) if _is_placeholder(token))
         if len(places) > PARAMETERS_MAX:
@@ -159,19 +158,12 @@ class PreparedStatements:
         return statement
 
     def _hold(self, size: int) -> None:
-        """
-        Raises:
-            RefusedError: there is no room for that.
-        """
+        """Raises RefusedError: there is no room for that."""
         self._session.hold("prepared statements", size)
         self._size = size
 
     def _find(self, statement_id: int, command: str) -> PreparedStatement:
-        """A statement by its number.
-
-        Raises:
-            RefusedError: there is none.
-        """
+        """A statement by its number. Raises RefusedError: there is none."""
         number = self._newest if statement_id == NEWEST_STATEMENT else statement_id
         statement = self._statements.get(number)
         if statement is None:
@@ -209,8 +201,7 @@ class PreparedStatements:
     def _bind(self, statement: PreparedStatement, parameters: bytes) -> SqlTokens:
         """The statement with the values that a client sends; pieces sent before are used up.
 
-        Raises:
-            RefusedError: they cannot be read, or are too long.
+        Raises RefusedError: they cannot be read, or are too long.
         """
         pieces: Mapping[int, bytes] = dict(statement.pieces)
         is_too_long = statement.is_too_long

@@ -77,11 +77,7 @@ def routine_rows(programs: Iterable[StoredProgram]) -> Iterator[RowValues]:
 
 
 def parameter_rows(programs: Iterable[StoredProgram]) -> Iterable[RowValues]:
-    """The rows of PARAMETERS, where there is no routine that could have one.
-
-    Raises:
-        RefusedError: there is one.
-    """
+    """The rows of PARAMETERS, where there is no routine that could have one. Raises RefusedError: there is one."""
     if any(program.kind in (FUNCTION, PROCEDURE) for program in programs):
         raise not_supported("information_schema.PARAMETERS of stored routines; SHOW CREATE has their parameters")
     return ()
@@ -108,8 +104,7 @@ ROWS: dict[str, Callable[[Iterable[StoredProgram]], Iterable[RowValues]]] = {
 def listed_programs(schema: SessionSchema, show: Show, default: str) -> Relation:
     """SHOW TRIGGERS, SHOW EVENTS, and SHOW PROCEDURE STATUS with its like; `default` is the session's database.
 
-    Raises:
-        RefusedError: there is no such database.
+    Raises RefusedError: there is no such database.
     """
     if show.what.endswith(_STATUS):
         kind = show.what.removesuffix(_STATUS)
@@ -131,11 +126,7 @@ def _picked(table: str, shown: str, programs: Iterable[StoredProgram]) -> Relati
 
 
 def created_program(schema: SessionSchema, kind: str, database: str, name: str) -> Relation:
-    """SHOW CREATE of a program.
-
-    Raises:
-        RefusedError: there is none, or it was altered.
-    """
+    """SHOW CREATE of a program. Raises RefusedError: there is none, or it was altered."""
     program = schema.program(database, kind, name)
     if program is None and kind == TRIGGER:
         raise RefusedError(1360, "HY000", "Trigger does not exist")

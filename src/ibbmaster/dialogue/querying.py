@@ -47,11 +47,7 @@ class Querying:
     version: int  # of the server, as conditional comments count it
 
     def answer(self, select: SelectBlock) -> Relation:
-        """The row of a query whose items are all `is_of_session`.
-
-        Raises:
-            RefusedError: it names what does not exist.
-        """
+        """The row of a query whose items are all `is_of_session`. Raises RefusedError: it names what does not exist."""
         values = [self.evaluator.evaluate(item.node) for item in select.items]
         columns = self.columns(select.items, values)
         row = tuple(_as_shown(item, value) for item, value in zip(select.items, values, strict=True))
@@ -62,8 +58,7 @@ class Querying:
     def value(self, query: Query) -> Value:
         """The value of a query in brackets: of its first column in its only row.
 
-        Raises:
-            RefusedError: it has several columns or rows.
+        Raises RefusedError: it has several columns or rows.
         """
         relation = self.compute(query)
         if len(relation.columns) != 1:

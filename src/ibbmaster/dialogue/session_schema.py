@@ -154,11 +154,7 @@ class SessionSchema:
         return dict(sorted(found.items()))
 
     def database(self, name: str) -> DatabaseVersion:
-        """A database by its name; those of a server by their names in any case.
-
-        Raises:
-            RefusedError: there is none.
-        """
+        """A database by its name; those of a server by their names in any case. Raises RefusedError: there is none."""
         found = self._own.get(name.lower()) or self.databases.get(self.case.key(name))
         if found is None:
             raise unknown_database(name)
@@ -204,8 +200,7 @@ class SessionSchema:
     def table(self, database: str, name: str) -> TableVersion:
         """A table whose columns are known, or a view.
 
-        Raises:
-            RefusedError: there is none of that name, or its columns are not known.
+        Raises RefusedError: there is none of that name, or its columns are not known.
         """
         return self._with_columns(self._find(database, name))
 

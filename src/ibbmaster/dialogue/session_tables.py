@@ -51,8 +51,7 @@ class SessionPosition:
     def stopped(self) -> LogSnapshot | None:
         """Where the session has stopped; None at the end of the log.
 
-        Raises:
-            RefusedError: `@ibb_position` is none that can be gone to.
+        Raises RefusedError: `@ibb_position` is none that can be gone to.
         """
         value = self._variables.get(POSITION_VARIABLE)
         text = "" if value is None else text_of(value).strip()
@@ -185,11 +184,7 @@ class SessionTables:
         )
 
     def find(self, table: GivenTable) -> Relation | TableVersion:
-        """A table that exists.
-
-        Raises:
-            RefusedError: it does not, or the account may not read it.
-        """
+        """A table that exists. Raises RefusedError: it does not, or the account may not read it."""
         database, name = self._evaluator.who.located(table)
         found = self.catalog.find(database, name)
         if database.lower() == "information_schema" and found is None:

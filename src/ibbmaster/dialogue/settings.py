@@ -68,8 +68,7 @@ class Settings:
     def value(self, name: str, scope: str = "") -> SystemValue:
         """The value of a variable in this session, or with scope 'global' of the primary.
 
-        Raises:
-            RefusedError: there is no such variable, or not in this scope.
+        Raises RefusedError: there is no such variable, or not in this scope.
         """
         if not has_variable(self._facts, name):
             raise unknown_variable(name)
@@ -94,8 +93,7 @@ class Settings:
     def assign(self, target: SystemVariable, value: Value, *, is_default: bool = False) -> None:
         """Set a variable for this session.
 
-        Raises:
-            RefusedError: there is no such variable, it may not be set, or not to this value.
+        Raises RefusedError: there is no such variable, it may not be set, or not to this value.
         """
         name = target.name
         if not has_variable(self._facts, name):
@@ -120,8 +118,7 @@ class Settings:
     def assign_charset(self, assignment: CharsetAssignment) -> None:
         """SET NAMES and SET CHARACTER SET.
 
-        Raises:
-            RefusedError: there is no such character set or collation, or they do not go together.
+        Raises RefusedError: there is no such character set or collation, or they do not go together.
         """
         if assignment.charset is None:
             for name in (*CHARSETS, "collation_connection"):

@@ -62,8 +62,7 @@ class Shower:
     def answer(self, show: Show) -> Relation:
         """The table that is asked for.
 
-        Raises:
-            RefusedError: it is of something that does not exist, or that the account may not see.
+        Raises RefusedError: it is of something that does not exist, or that the account may not see.
         """
         needed = _NEEDED.get(show.what)
         if needed is not None and needed not in self.held:

@@ -23,11 +23,7 @@ class TableShower:
     version: int
 
     def of_database(self, show: Show, default: str) -> Relation:
-        """What a database holds, or the default one.
-
-        Raises:
-            RefusedError: there is no such database.
-        """
+        """What a database holds, or the default one. Raises RefusedError: there is no such database."""
         name = show.database or default
         if show.what == "OPEN TABLES":  # there are none, whatever database is asked for
             return Relation(shown_columns(show.what))
@@ -57,11 +53,7 @@ class TableShower:
             yield table.name, table.kind.value if isinstance(table, TableVersion) else TableKind.BASE.value
 
     def of_table(self, show: Show, database: str, name: str) -> Relation:
-        """SHOW COLUMNS, SHOW INDEX.
-
-        Raises:
-            RefusedError: there is no such table, or its columns are not known.
-        """
+        """SHOW COLUMNS, SHOW INDEX. Raises RefusedError: there is no such table, or its columns are not known."""
         table = self._table(database, name)
         if show.what == "INDEX":
             return Relation(shown_columns("INDEX"), list(describing.shown_index_rows(table, self.version)))
@@ -71,11 +63,7 @@ class TableShower:
         return Relation(shown_columns("FULL COLUMNS" if show.is_full else "COLUMNS"), rows)
 
     def created_database(self, show: Show) -> Relation:
-        """SHOW CREATE DATABASE.
-
-        Raises:
-            RefusedError: there is no such database.
-        """
+        """SHOW CREATE DATABASE. Raises RefusedError: there is no such database."""
         assert show.table is not None
         database = self.schema.database(show.table.name)
         text = render.create_database(database, if_not_exists=show.if_not_exists)
@@ -84,8 +72,7 @@ class TableShower:
     def created(self, show: Show, database: str, name: str, default: str) -> Relation:
         """SHOW CREATE TABLE, VIEW and SEQUENCE; `default` is the session's database.
 
-        Raises:
-            RefusedError: there is no such table, it is of another kind, or its columns are not known.
+        Raises RefusedError: there is no such table, it is of another kind, or its columns are not known.
         """
         table = self._table(database, name)
         if show.what == "CREATE VIEW" and table.kind is not TableKind.VIEW:

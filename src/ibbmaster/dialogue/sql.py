@@ -109,8 +109,7 @@ _LEVELS = ("READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABL
 def parse(sql: str, *, version: int = 0, sql_mode: int = 0) -> list[verbs.Statement]:
     """The statements of a text; `version` decides what conditional comments mean.
 
-    Raises:
-        SqlError: what stands there is not understood.
+    Raises SqlError: what stands there is not understood.
     """
     parser = _Parser(tokenize(sql, version=version, sql_mode=sql_mode))
     statements: list[verbs.Statement] = []
@@ -126,8 +125,7 @@ def parse(sql: str, *, version: int = 0, sql_mode: int = 0) -> list[verbs.Statem
 def parse_one(tokens: SqlTokens) -> verbs.Statement:
     """The only statement of a text that is cut already.
 
-    Raises:
-        SqlError: what stands there is not understood, or is more than one.
+    Raises SqlError: what stands there is not understood, or is more than one.
     """
     parser = _Parser(tokens)
     statement = verbs.Nothing() if parser.is_at_end else parser.statement()
@@ -141,11 +139,7 @@ class _Parser(ShowParser):
     """One statement after the other."""
 
     def statement(self) -> verbs.Statement:
-        """The next one, up to its end.
-
-        Raises:
-            SqlError: it is not understood, and names no table.
-        """
+        """The next one, up to its end. Raises SqlError: it is not understood, and names no table."""
         start = self._index
         try:
             statement = self._known_statement()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ibbmaster.dialogue.statement import Show
 from ibbmaster.schema.collations import find_charset
 from ibbmaster.sqltext.literals import UINT64_MAX
@@ -84,16 +86,7 @@ class ShowParser(QueryReader):
         pattern = self._take_text() if self._accept("LIKE") else None
         where = self._expression() if pattern is None and self._accept("WHERE") else None
         limit = self._limit() if show.what in ("WARNINGS", "ERRORS") else None
-        return Show(
-            what=show.what,
-            scope=show.scope,
-            is_full=show.is_full,
-            table=show.table,
-            database=show.database,
-            pattern=pattern,
-            where=where,
-            limit=limit,
-        )
+        return replace(show, pattern=pattern, where=where, limit=limit)
 
     def _binlog_events(self) -> Show:
         file_name = self._take_name() if self._accept("IN") else None

@@ -205,21 +205,6 @@ class Kill:
     answer: Response = field(default_factory=Ok)
 
 
-Statement: TypeAlias = (
-    Select
-    | Unread
-    | Set
-    | SetStatement
-    | Show
-    | KillStatement
-    | KillUser
-    | Use
-    | Transaction
-    | Savepoint
-    | LockTables
-    | Describe
-    | CallProcedure
-    | Do
-    | Nothing
-    | Administration
-)
+_Questions: TypeAlias = Select | Unread | Show | Describe | Do | CallProcedure
+_Settings: TypeAlias = Set | SetStatement | Use | Transaction | Savepoint | LockTables
+Statement: TypeAlias = _Questions | _Settings | KillStatement | KillUser | Nothing | Administration

@@ -26,8 +26,7 @@ class UserVariables(dict[str, Value]):
     def assign(self, name: str, value: Value) -> None:
         """Set a variable.
 
-        Raises:
-            RefusedError: it steers dumps and cannot have this value, or there is too much in all of them.
+        Raises RefusedError: it steers dumps and cannot have this value, or there is too much in all of them.
         """
         problem = check_variable(name, value)
         if problem is not None:

@@ -72,8 +72,7 @@ class ServerFacts(Protocol):
     def binlog_events(self, file_name: str | None, offset: int) -> Iterator[BinlogEventRow]:
         """The events of one file, the oldest file without a name, from the first group at or after `offset`.
 
-        Raises:
-            KeyError: there is no such file.
+        Raises KeyError: there is no such file.
         """
 
     def gtid_position_at(self, file_name: str, offset: int) -> str | None:

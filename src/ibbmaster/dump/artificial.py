@@ -6,7 +6,6 @@ import functools
 import struct
 
 from ibbmaster.event.control import (
-    FLAG_UNTIL_REACHED,
     POSITION_MIN,
     GtidList,
     Heartbeat,
@@ -92,22 +91,6 @@ def artificial_rotate(file_name: str, position: int, *, server_id: int, with_che
     return encode_rotate(
         Rotate(file_name=file_name, position=position),
         server_id=server_id,
-        flags=EventFlag.ARTIFICIAL,
-        with_checksum=with_checksum,
-    )
-
-
-def artificial_gtid_list(
-    state: GtidState, *, server_id: int, is_until_reached: bool, log_pos: int, with_checksum: bool
-) -> bytes:
-    """Says to a replica what was logged up to here; one bit says that its UNTIL is reached.
-
-    Source: MariaDB 12.3, sql_repl.cc, fake_gtid_list_event().
-    """
-    return encode_gtid_list(
-        GtidList(gtids=tuple(state), flags=FLAG_UNTIL_REACHED if is_until_reached else 0),
-        server_id=server_id,
-        log_pos=log_pos,
         flags=EventFlag.ARTIFICIAL,
         with_checksum=with_checksum,
     )

@@ -10,7 +10,6 @@ from typing import Any, Protocol, TypeVar
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.dump.artificial import (
-    artificial_gtid_list,
     artificial_rotate,
     file_head,
     file_tail,
@@ -26,6 +25,7 @@ from ibbmaster.dump.rewriting import FIRST_POSITION, LOG_POS_MASK, LogPositions,
 from ibbmaster.dump.skipping import SEND, GroupFilter, Verdict
 from ibbmaster.dump.start import StartCheck, impossible_position
 from ibbmaster.errors import IbbMasterError, LogResetError, MissingEventError
+from ibbmaster.event.control import FLAG_UNTIL_REACHED, GtidList, encode_gtid_list
 from ibbmaster.event.format_description import ChecksumAlgorithm, has_checksums
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET, decode_event_header
@@ -642,16 +642,14 @@ class DumpSession:
         self._queue_event(artificial_rotate(name, position, server_id=self._server_id, with_checksum=with_checksum))
 
     def _queue_gtid_list(self, *, is_until_reached: bool = False) -> None:
+        """Say what was logged up to here; one bit says that the replica's UNTIL is reached.
+
+        Source: MariaDB 12.3, sql_repl.cc, fake_gtid_list_event().
+        """
+        listed = GtidList(gtids=tuple(self._state), flags=FLAG_UNTIL_REACHED if is_until_reached else 0)
         log_pos = self._rewriter.position & LOG_POS_MASK if self._profile.rotates_with_files else 0
-        self._queue_event(
-            artificial_gtid_list(
-                self._state,
-                server_id=self._server_id,
-                is_until_reached=is_until_reached,
-                log_pos=log_pos,
-                with_checksum=self._has_checksums,
-            )
-        )
+        of_us = {"server_id": self._server_id, "flags": EventFlag.ARTIFICIAL}
+        self._queue_event(encode_gtid_list(listed, log_pos=log_pos, with_checksum=self._has_checksums, **of_us))
 
     def _queue_rewritten(self, event: bytes) -> None:
         rewritten = self._rewriter.rewrite(event, is_between_groups=True)

@@ -1,4 +1,4 @@
-"""A kernel that checks pages whose records are all as they should be, and stops where one is not.
+"""Kernels that read pages, and check those whose records are all as they should be; they stop where one is not.
 
 The reference, which says what is wrong: `ibbmaster.log.verify`.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from numba import int64, uint64
 
 from ibbmaster.event.header import TYPE_OFFSET
-from ibbmaster.kernel.crc32c import DATA, PAGE
+from ibbmaster.kernel.crc32c import DATA, PAGE, is_page_good
 from ibbmaster.kernel.fields import (
     CHUNK_HEADER,
     COMMIT,
@@ -30,9 +30,32 @@ from ibbmaster.kernel.fields import (
 )
 from ibbmaster.kernel.group_begin import is_group, is_group_begin, is_step_back, note_group, size_of
 from ibbmaster.kernel.memory import copy, inlined, jit, load32
+from ibbmaster.kernel.pump import _pread
 from ibbmaster.kernel.scan import index_chunks
 
+PAGES_PER_READ = 16
 COMMIT_BEGIN = 1 + GROUP_BEGIN  # bytes of a commit record that identify its group, if none of it is out of band
+
+
+@jit
+def read_pages(file, offset, pages):
+    """Fill `pages` from an offset of a file on; returns how many are whole, and how many from the first on are right.
+
+    They end where the file does, and at an error of reading.
+    """
+    size = good = int64(0)
+    end = len(pages)
+    is_right = True
+    while size < end:
+        wanted = min(end - size, PAGES_PER_READ * PAGE - size % PAGE)
+        taken = _pread(file, pages.ctypes.data + size, wanted, offset + size)
+        if taken <= 0:
+            break
+        size += taken
+        while is_right and (good + 1) * PAGE <= size:
+            is_right = is_page_good(pages, good * PAGE)
+            good += int64(is_right)
+    return size // PAGE, good
 
 
 @inlined

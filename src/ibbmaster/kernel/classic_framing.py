@@ -11,18 +11,16 @@ from ibbmaster.event.types import EventType
 from ibbmaster.kernel.classic_groups import CUT, NO_GROUP, STANDALONE, WRONG, event_role, event_size, group_kind
 from ibbmaster.kernel.crc32 import crc32
 from ibbmaster.kernel.fields import (
-    ANNOTATE_ROWS,
     CONTINUES,
     ENDS,
     EVENT_HEADER,
-    LEAVES_OUT_ANNOTATE,
-    LEAVES_OUT_MARKED,
     PACKET_MAX,
     SEGMENT_MIN,
     SMALL_EVENT,
     Field,
     Status,
 )
+from ibbmaster.kernel.framing import is_left_out
 from ibbmaster.kernel.group_begin import is_skipped, note_group
 from ibbmaster.kernel.memory import copy, copy32, inlined, jit, load32, store32, store64
 from ibbmaster.kernel.packet_fields import ClassicField
@@ -33,30 +31,10 @@ LARGE_MIN = 1 << 19  # bytes: a longer event may be framed before all of it was 
 ROOM = 64  # bytes that are kept free for headers, checksums, and copies that go too far
 
 
-K_READ_AT, K_SOURCE_OFFSET = int(ClassicField.READ_AT), int(ClassicField.SOURCE_OFFSET)
-K_CHECKSUM_BYTES, K_CHECKSUM = int(ClassicField.CHECKSUM_BYTES), int(ClassicField.CHECKSUM)
-K_IS_STORED, K_POSITION = int(ClassicField.IS_STORED), int(ClassicField.POSITION)
-K_LAST_POSITION, K_PASSES_OVER = int(ClassicField.LAST_POSITION), int(ClassicField.PASSES_OVER)
-K_IN_PARTS, K_KIND, K_IS_LARGE = int(ClassicField.IN_PARTS), int(ClassicField.KIND), int(ClassicField.IS_LARGE)
-K_IS_LAST, K_PAYLOAD_LEFT = int(ClassicField.IS_LAST), int(ClassicField.PAYLOAD_LEFT)
-K_MAY_BE_IN_PARTS = int(ClassicField.MAY_BE_IN_PARTS)
-K_GROUP_OFFSET = int(ClassicField.GROUP_OFFSET)
-K_FILE_SIZE = int(ClassicField.FILE_SIZE)
-
-
-@inlined
-def is_left_out(source, offset, filters):
-    """Whether a replica does not want an event."""
-    return filters != 0 and (
-        (filters & LEAVES_OUT_ANNOTATE and source[offset + 4] == ANNOTATE_ROWS)
-        or (filters & LEAVES_OUT_MARKED and source[offset + 18] & 0x80)
-    )
-
-
 @inlined
 def trailer_bytes(state):
     """Of the checksum that each event goes out with."""
-    return state[K_CHECKSUM_BYTES] if state[K_IS_STORED] else 0
+    return state[ClassicField.CHECKSUM_BYTES] if state[ClassicField.IS_STORED] else 0
 
 
 @jit
@@ -85,15 +63,15 @@ def put(source, start, size, state, out, segments):
 @jit
 def begin_large(source, offset, state, prefix, out):
     """Frame the header of an event that is longer than what is here of it."""
-    kept = load32(source, offset + 9) - state[K_CHECKSUM_BYTES]
+    kept = load32(source, offset + 9) - state[ClassicField.CHECKSUM_BYTES]
     trailer = trailer_bytes(state)
-    state[K_IS_LARGE] = 1
+    state[ClassicField.IS_LARGE] = 1
     state[Field.EVENT_LEFT] = kept - EVENT_HEADER
-    state[K_CHECKSUM] = crc32(source, offset, offset + EVENT_HEADER, 0)
-    if not state[K_PASSES_OVER]:
-        state[K_LAST_POSITION] = state[K_POSITION]
-        state[K_POSITION] += kept + trailer
-    state[Field.IS_DROPPED] = int(state[K_PASSES_OVER] or is_left_out(source, offset, state[Field.FILTERS]))
+    state[ClassicField.CHECKSUM] = crc32(source, offset, offset + EVENT_HEADER, 0)
+    if not state[ClassicField.PASSES_OVER]:
+        state[ClassicField.LAST_POSITION] = state[ClassicField.POSITION]
+        state[ClassicField.POSITION] += kept + trailer
+    state[Field.IS_DROPPED] = int(state[ClassicField.PASSES_OVER] or is_left_out(source, offset, state[Field.FILTERS]))
     if state[Field.IS_DROPPED]:
         return
     payload = state[Field.PREFIX_SIZE] + kept + trailer
@@ -104,18 +82,18 @@ def begin_large(source, offset, state, prefix, out):
     for index in range(state[Field.PREFIX_SIZE]):
         out[state[Field.OUT] + index] = prefix[index]
     copy(out, start, source, offset, EVENT_HEADER)
-    if not state[K_IS_STORED]:
+    if not state[ClassicField.IS_STORED]:
         store32(out, start + 9, kept)
         store32(out, start + 13, 0)
     state[Field.OUT] = start + EVENT_HEADER
     state[Field.PACKET_LEFT] -= state[Field.PREFIX_SIZE] + EVENT_HEADER
-    state[K_PAYLOAD_LEFT] = payload - state[Field.PREFIX_SIZE] - EVENT_HEADER
+    state[ClassicField.PAYLOAD_LEFT] = payload - state[Field.PREFIX_SIZE] - EVENT_HEADER
 
 
 @jit
 def frame_large(source, end, state, out, segments):
     """Frame what is here of the current event; Status.DONE after it, and Status.FALLBACK if its checksum is wrong."""
-    offset = state[K_READ_AT]
+    offset = state[ClassicField.READ_AT]
     is_dropped = state[Field.IS_DROPPED] != 0
     status = Status.DONE
     while state[Field.EVENT_LEFT] > 0:
@@ -129,52 +107,52 @@ def frame_large(source, end, state, out, segments):
                 status = Status.FULL
                 break
             if state[Field.PACKET_LEFT] == 0:
-                state[Field.PACKET_LEFT] = min(state[K_PAYLOAD_LEFT], PACKET_MAX)
+                state[Field.PACKET_LEFT] = min(state[ClassicField.PAYLOAD_LEFT], PACKET_MAX)
                 begin_packet(state, out, state[Field.PACKET_LEFT])
             taken = min(taken, min(state[Field.PACKET_LEFT], room))
-        if state[K_CHECKSUM_BYTES] > 0:
-            state[K_CHECKSUM] = crc32(source, offset, offset + taken, state[K_CHECKSUM])
+        if state[ClassicField.CHECKSUM_BYTES] > 0:
+            state[ClassicField.CHECKSUM] = crc32(source, offset, offset + taken, state[ClassicField.CHECKSUM])
         if not is_dropped:
             put(source, offset, taken, state, out, segments)
             state[Field.PACKET_LEFT] -= taken
-            state[K_PAYLOAD_LEFT] -= taken
+            state[ClassicField.PAYLOAD_LEFT] -= taken
         offset += taken
         state[Field.EVENT_LEFT] -= taken
-    state[K_READ_AT] = offset
+    state[ClassicField.READ_AT] = offset
     if status != Status.DONE:
         return status
-    if end - offset < state[K_CHECKSUM_BYTES]:
+    if end - offset < state[ClassicField.CHECKSUM_BYTES]:
         return Status.NEED_MORE
-    if state[K_CHECKSUM_BYTES] > 0 and load32(source, offset) != state[K_CHECKSUM]:
+    if state[ClassicField.CHECKSUM_BYTES] > 0 and load32(source, offset) != state[ClassicField.CHECKSUM]:
         return Status.FALLBACK
     if not is_dropped:
         if len(out) - state[Field.SEGMENT_BYTES] - state[Field.OUT] < ROOM:
             return Status.FULL
-        checksum = state[K_CHECKSUM]
+        checksum = state[ClassicField.CHECKSUM]
         for _ in range(trailer_bytes(state)):
             if state[Field.PACKET_LEFT] == 0:
-                state[Field.PACKET_LEFT] = min(state[K_PAYLOAD_LEFT], PACKET_MAX)
+                state[Field.PACKET_LEFT] = min(state[ClassicField.PAYLOAD_LEFT], PACKET_MAX)
                 begin_packet(state, out, state[Field.PACKET_LEFT])
             out[state[Field.OUT]] = checksum & 0xFF
             checksum >>= 8
             state[Field.OUT] += 1
             state[Field.PACKET_LEFT] -= 1
-            state[K_PAYLOAD_LEFT] -= 1
+            state[ClassicField.PAYLOAD_LEFT] -= 1
         if state[Field.EMPTY_TAIL]:
             begin_packet(state, out, 0)
-    state[K_READ_AT] = offset + state[K_CHECKSUM_BYTES]
-    state[K_IS_LARGE] = state[Field.EMPTY_TAIL] = 0
-    if state[K_IS_LAST]:
-        state[K_KIND] = state[K_IS_LAST] = 0
+    state[ClassicField.READ_AT] = offset + state[ClassicField.CHECKSUM_BYTES]
+    state[ClassicField.IS_LARGE] = state[Field.EMPTY_TAIL] = 0
+    if state[ClassicField.IS_LAST]:
+        state[ClassicField.KIND] = state[ClassicField.IS_LAST] = 0
     return Status.DONE
 
 
 @inlined
 def frame_whole(source, offset, size, state, prefix_number, out, segments):
     """Frame an event that is here and verified; False where the output has no room for it."""
-    is_stored, prefix_size = state[K_IS_STORED], state[Field.PREFIX_SIZE]
-    kept = size if is_stored else size - state[K_CHECKSUM_BYTES]
-    behind = state[K_POSITION] + kept
+    is_stored, prefix_size = state[ClassicField.IS_STORED], state[Field.PREFIX_SIZE]
+    kept = size if is_stored else size - state[ClassicField.CHECKSUM_BYTES]
+    behind = state[ClassicField.POSITION] + kept
     is_framed = True
     if not is_left_out(source, offset, state[Field.FILTERS]):
         position = state[Field.OUT]
@@ -202,8 +180,8 @@ def frame_whole(source, offset, size, state, prefix_number, out, segments):
             else:
                 state[Field.OUT] = position + kept
     if is_framed:
-        state[K_LAST_POSITION] = state[K_POSITION]
-        state[K_POSITION] = behind
+        state[ClassicField.LAST_POSITION] = state[ClassicField.POSITION]
+        state[ClassicField.POSITION] = behind
     return is_framed
 
 
@@ -221,22 +199,22 @@ def frame_classic(source, end, framing, roles, skips):
     state, prefix, pairs, out, segments = framing.state, framing.prefix, framing.pairs, framing.out, framing.segments
     state[Field.GROUPS] = 0
     state[Field.SEGMENTS] = state[Field.SEGMENT_BYTES] = 0
-    checksum_bytes, source_offset = state[K_CHECKSUM_BYTES], state[K_SOURCE_OFFSET]
-    is_in_parts, passes_over = state[K_IN_PARTS] != 0, state[K_PASSES_OVER] != 0
-    is_stored = state[K_IS_STORED] != 0
+    checksum_bytes, source_offset = state[ClassicField.CHECKSUM_BYTES], state[ClassicField.SOURCE_OFFSET]
+    is_in_parts, passes_over = state[ClassicField.IN_PARTS] != 0, state[ClassicField.PASSES_OVER] != 0
+    is_stored = state[ClassicField.IS_STORED] != 0
     prefix_number = load32(prefix, 0) & ((1 << (8 * state[Field.PREFIX_SIZE])) - 1)
-    kind = state[K_KIND]
-    offset = state[K_READ_AT]
+    kind = state[ClassicField.KIND]
+    offset = state[ClassicField.READ_AT]
     group_at = offset
     before_out, before_sequence = state[Field.OUT], state[Field.SEQUENCE]
-    before_position, before_last = state[K_POSITION], state[K_LAST_POSITION]
+    before_position, before_last = state[ClassicField.POSITION], state[ClassicField.LAST_POSITION]
     before_segments = before_segment_bytes = 0
     status = Status.DONE
     while True:
-        if state[K_IS_LARGE]:
-            state[K_READ_AT] = offset
+        if state[ClassicField.IS_LARGE]:
+            state[ClassicField.READ_AT] = offset
             status = frame_large(source, end, state, out, segments)
-            offset, kind = state[K_READ_AT], state[K_KIND]
+            offset, kind = state[ClassicField.READ_AT], state[ClassicField.KIND]
             if status == Status.DONE and kind == NO_GROUP:
                 state[Field.GROUPS] += 1
                 break
@@ -278,10 +256,10 @@ def frame_classic(source, end, framing, roles, skips):
                 break
             group_at = offset
             before_out, before_sequence = state[Field.OUT], state[Field.SEQUENCE]
-            before_position, before_last = state[K_POSITION], state[K_LAST_POSITION]
+            before_position, before_last = state[ClassicField.POSITION], state[ClassicField.LAST_POSITION]
             before_segments, before_segment_bytes = state[Field.SEGMENTS], state[Field.SEGMENT_BYTES]
             if is_in_parts:
-                state[K_GROUP_OFFSET] = source_offset + offset
+                state[ClassicField.GROUP_OFFSET] = source_offset + offset
                 note_group(source, offset, pairs, state)
         else:
             event_type = source[offset + 4]
@@ -292,16 +270,16 @@ def frame_classic(source, end, framing, roles, skips):
                 status = Status.FALLBACK
                 break
         if is_large:
-            if source_offset + offset + size > state[K_FILE_SIZE]:
+            if source_offset + offset + size > state[ClassicField.FILE_SIZE]:
                 status = Status.FALLBACK
                 break
             if len(out) - state[Field.SEGMENT_BYTES] - state[Field.OUT] < ROOM:
                 status = Status.FULL
                 break
             begin_large(source, offset, state, prefix, out)
-            state[K_IS_LAST] = int(ends)
+            state[ClassicField.IS_LAST] = int(ends)
             offset += EVENT_HEADER
-            state[K_KIND] = kind
+            state[ClassicField.KIND] = kind
             continue
         if not passes_over and not frame_whole(source, offset, size, state, prefix_number, out, segments):
             status = Status.FULL
@@ -317,8 +295,8 @@ def frame_classic(source, end, framing, roles, skips):
     if kind != NO_GROUP and not is_in_parts:
         offset, kind = group_at, NO_GROUP
         state[Field.OUT], state[Field.SEQUENCE] = before_out, before_sequence
-        state[K_POSITION], state[K_LAST_POSITION] = before_position, before_last
+        state[ClassicField.POSITION], state[ClassicField.LAST_POSITION] = before_position, before_last
         state[Field.SEGMENTS], state[Field.SEGMENT_BYTES] = before_segments, before_segment_bytes
-    state[K_READ_AT] = offset
-    state[K_KIND] = kind
+    state[ClassicField.READ_AT] = offset
+    state[ClassicField.KIND] = kind
     return status

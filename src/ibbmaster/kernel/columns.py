@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from numba import int32, uint64
+from numba import int32
 
 from ibbmaster.event.header import FLAGS_OFFSET, TYPE_OFFSET
+from ibbmaster.kernel.digits import put_gtid
 from ibbmaster.kernel.fields import EventColumn, GroupColumn
 from ibbmaster.kernel.group_begin import server_of
 from ibbmaster.kernel.memory import copy, copy32, jit, load16, load32
 
 GTID_TEXT_MAX = 10 + 10 + 20 + 2
-MINUS = 45
 
 
 @jit
@@ -22,21 +22,6 @@ def header_columns(data, events, count, types, timestamps, server_ids, flags):
         types[index] = int32(data[start + TYPE_OFFSET])
         server_ids[index] = server_of(data, start)
         flags[index] = int32(load16(data, start + FLAGS_OFFSET))
-
-
-@jit
-def write_number(out, position, number):
-    """Write a number in decimal; returns the position after it."""
-    digits = 1
-    rest = number // uint64(10)
-    while rest != uint64(0):
-        digits += 1
-        rest //= uint64(10)
-    rest = number
-    for index in range(digits):
-        out[position + digits - 1 - index] = 48 + rest % uint64(10)
-        rest //= uint64(10)
-    return position + digits
 
 
 @jit
@@ -52,11 +37,8 @@ def gtid_texts(groups, wanted, count, offsets, out):
             position += last_size
         else:
             last, last_start = group, position
-            position = write_number(out, position, uint64(groups[group, GroupColumn.DOMAIN]))
-            out[position] = MINUS
-            position = write_number(out, position + 1, uint64(groups[group, GroupColumn.SERVER]))
-            out[position] = MINUS
-            position = write_number(out, position + 1, uint64(groups[group, GroupColumn.SEQ_NO]))
+            domain, server = groups[group, GroupColumn.DOMAIN], groups[group, GroupColumn.SERVER]
+            position = put_gtid(out, position, domain, server, groups[group, GroupColumn.SEQ_NO])
             last_size = position - last_start
         offsets[index + 1] = position
 

@@ -30,11 +30,9 @@ def byte_tables(polynomial: int) -> np.ndarray:
     They say what a byte does to the register after 0 to 7 more bytes of zeros.
     """
     tables = np.zeros((8, 256), dtype=np.uint32)
-    for byte in range(256):
-        register = byte
-        for _ in range(8):
-            register = (register >> 1) ^ (polynomial if register & 1 else 0)
-        tables[0, byte] = register
+    tables[0] = np.arange(256)
+    for _ in range(8):
+        tables[0] = tables[0] >> 1 ^ (tables[0] & 1) * np.uint32(polynomial)
     for index in range(1, 8):
         tables[index] = (tables[index - 1] >> 8) ^ tables[0][tables[index - 1] & 0xFF]
     return tables
@@ -43,21 +41,11 @@ def byte_tables(polynomial: int) -> np.ndarray:
 def _shift_tables(size: int) -> np.ndarray:
     """Four tables: what each byte of the register becomes after `size` bytes of zeros."""
     zero_table = BYTE_TABLES[0]
-    columns = []
-    for bit in range(32):
-        register = np.uint32(1 << bit)
-        columns.append(register)
-    registers = np.array(columns, dtype=np.uint32)
+    registers = np.uint32(1) << np.arange(32, dtype=np.uint32)
     for _ in range(size):
         registers = (registers >> 8) ^ zero_table[registers & 0xFF]
-    tables = np.zeros((4, 256), dtype=np.uint32)
-    for index in range(4):
-        for byte in range(256):
-            value = 0
-            for bit in range(8):
-                if byte >> bit & 1:
-                    value ^= int(registers[8 * index + bit])
-            tables[index, byte] = value
+    bits = np.arange(256, dtype=np.uint32)[:, None] >> np.arange(8, dtype=np.uint32) & 1
+    tables: np.ndarray = np.bitwise_xor.reduce(bits * registers.reshape(4, 1, 8), axis=2)
     return tables
 
 

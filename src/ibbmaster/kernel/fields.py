@@ -745,8 +745,3 @@ class PlacedField(IntEnum):
     SAYS_ALL = 4  # whether each event says where it ends, and not only the first and the last of a group
     TYPE_MAX = 5  # the highest type of an event that the server knows
     SIZE = 6
-
-
-S_OUT, S_GROUPS = int(Field.OUT), int(Field.GROUPS)
-C_READ_AT, C_SOURCE_OFFSET = int(Conversion.READ_AT), int(Conversion.SOURCE_OFFSET)
-C_CHECKSUM = int(Conversion.CHECKSUM_BYTES)

@@ -25,9 +25,18 @@ from ibbmaster.kernel.fields import (
     Status,
 )
 from ibbmaster.kernel.group_begin import size_of
-from ibbmaster.kernel.memory import copy, copy32, jit, load16, load32, store32, store64
+from ibbmaster.kernel.memory import copy, copy32, inlined, jit, load16, load32, store32, store64
 
 MARKED = int(EventFlag.SKIP_REPLICATION)
+
+
+@inlined
+def is_left_out(source, offset, filters):
+    """Whether a replica does not want an event."""
+    return filters != 0 and (
+        (filters & LEAVES_OUT_ANNOTATE and source[offset + TYPE_OFFSET] == ANNOTATE_ROWS)
+        or (filters & LEAVES_OUT_MARKED and load16(source, offset + FLAGS_OFFSET) & MARKED)
+    )
 
 
 @jit
@@ -52,10 +61,7 @@ def frame_bytes(source, start, end, framing):
         if state[Field.EVENT_LEFT] == 0 and state[Field.HEAD_HELD] == 0 and end - offset >= EVENT_HEADER:
             size = size_of(source, offset)
             if size <= end - offset and size >= EVENT_HEADER and size < whole_max:
-                if filters != 0 and (
-                    (filters & LEAVES_OUT_ANNOTATE and source[offset + TYPE_OFFSET] == ANNOTATE_ROWS)
-                    or (filters & LEAVES_OUT_MARKED and load16(source, offset + FLAGS_OFFSET) & MARKED)
-                ):
+                if is_left_out(source, offset, filters):
                     offset += size
                     continue
                 if room - position < size + prefix_size + 4:
@@ -87,9 +93,7 @@ def frame_bytes(source, start, end, framing):
             state[Field.HEAD_HELD] = 0
             state[Field.EVENT_LEFT] = size - EVENT_HEADER
             state[Field.IS_DROPPED] = 0
-            if (filters & LEAVES_OUT_ANNOTATE and head[TYPE_OFFSET] == ANNOTATE_ROWS) or (
-                filters & LEAVES_OUT_MARKED and load16(head, FLAGS_OFFSET) & MARKED
-            ):
+            if is_left_out(head, 0, filters):
                 state[Field.IS_DROPPED] = 1
                 continue
             payload = size + prefix_size

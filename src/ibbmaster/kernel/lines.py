@@ -8,9 +8,22 @@ from __future__ import annotations
 import numpy as np
 from numba import int64, uint8, uint64
 
-from ibbmaster.kernel.columns import write_number
-from ibbmaster.kernel.decimals import put_decimal
-from ibbmaster.kernel.digits import COLON, MINUS, SPACE, date_of, put_clock, put_date, put_number, put_two
+from ibbmaster.kernel.digits import (
+    COLON,
+    MINUS,
+    SPACE,
+    date_of,
+    put_clock,
+    put_date,
+    put_decimal,
+    put_gtid,
+    put_inet4,
+    put_inet6,
+    put_number,
+    put_time,
+    put_two,
+    put_uuid,
+)
 from ibbmaster.kernel.fields import (
     KIND_BITS,
     TEXT_SIZES,
@@ -23,7 +36,6 @@ from ibbmaster.kernel.fields import (
 )
 from ibbmaster.kernel.memory import copy, copy32, inlined, jit, load64, store64
 from ibbmaster.kernel.numbers import big, fraction_of, little
-from ibbmaster.kernel.texts import put_inet4, put_inet6, put_time, put_uuid
 
 BACKSLASH, DELETED, LETTER_T, LETTER_U, LETTER_Z, EQUALS = 92, 127, 84, 117, 90, 61
 DAY_S = 86_400
@@ -294,11 +306,8 @@ def write_heads(groups, note_offsets, notes, first, count, steps, store, head, o
             at = put(out, at, store, steps[step, LineColumn.START], steps[step, LineColumn.SIZE])
             op = steps[step, LineColumn.OP]
             if op == LineOp.GTID:
-                at = write_number(out, at, uint64(groups[group, GroupColumn.DOMAIN]))
-                out[at] = MINUS
-                at = write_number(out, at + 1, uint64(groups[group, GroupColumn.SERVER]))
-                out[at] = MINUS
-                at = write_number(out, at + 1, uint64(groups[group, GroupColumn.SEQ_NO]))
+                domain, server = groups[group, GroupColumn.DOMAIN], groups[group, GroupColumn.SERVER]
+                at = put_gtid(out, at, domain, server, groups[group, GroupColumn.SEQ_NO])
             elif op == LineOp.MOMENT:
                 seconds = groups[group, GroupColumn.TIMESTAMP]
                 at = put_day(out, at, seconds // DAY_S)
@@ -313,7 +322,7 @@ def write_heads(groups, note_offsets, notes, first, count, steps, store, head, o
                 at += 1
             elif op == LineOp.GROUP:
                 value = groups[group, steps[step, LineColumn.FIRST]] * steps[step, LineColumn.SECOND]
-                at = write_number(out, at, uint64(value))
+                at = put_number(out, at, uint64(value), 1)
             elif op == LineOp.NOTE:
                 at = put(out, at, notes, note_offsets[group], note_offsets[group + 1] - note_offsets[group])
     offsets[(head + 1) * len(groups)] = at

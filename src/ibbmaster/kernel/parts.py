@@ -43,49 +43,38 @@ PARTS: dict[KernelSet, tuple[KernelPart, ...]] = {  # in the order in which they
     KernelSet.PRINT: (KernelPart.COLLECT, KernelPart.COLUMNS, KernelPart.LINES),
     KernelSet.SELECT: (KernelPart.ANSWERS, KernelPart.COLLECT, KernelPart.FOLD),
 }
+
+
+def _of(**modules: str) -> dict[str, str]:
+    """The module of each kernel, of the kernels of each module."""
+    return {kernel: f"ibbmaster.kernel.{module}" for module, kernels in modules.items() for kernel in kernels.split()}
+
+
 KERNELS: dict[KernelPart, dict[str, str]] = {  # the module of each
-    KernelPart.PAGES: {
-        "index_chunks": "ibbmaster.kernel.scan",
-        "frame_table": "ibbmaster.kernel.groups",
-        "skip_table": "ibbmaster.kernel.groups",
-        "frame_node": "ibbmaster.kernel.groups",
-        "frame_bytes": "ibbmaster.kernel.framing",
-        "renumber": "ibbmaster.kernel.framing",
-        "pump": "ibbmaster.kernel.pump",
-        "pump_nodes": "ibbmaster.kernel.pump",
-        "pump_way": "ibbmaster.kernel.pump",
-        "find_nodes": "ibbmaster.kernel.node_search",
-    },
-    KernelPart.FILES: {
-        "frame_classic": "ibbmaster.kernel.classic_framing",
-        "pump_classic": "ibbmaster.kernel.classic_pump",
-    },
-    KernelPart.CHANGES: {"change_packets": "ibbmaster.kernel.changing", "leave_out": "ibbmaster.kernel.leaving_out"},
-    KernelPart.CONVERT: {"convert_groups": "ibbmaster.kernel.converting", "seal_pages": "ibbmaster.kernel.converting"},
-    KernelPart.CHECK: {
-        "read_pages": "ibbmaster.kernel.reading",
-        "check_table": "ibbmaster.kernel.checking",
-        "split_node": "ibbmaster.kernel.checking",
-        "check_classic_groups": "ibbmaster.kernel.classic_checking",
-        "check_long_group": "ibbmaster.kernel.classic_checking",
-    },
-    KernelPart.COLLECT: {
-        "collect_table": "ibbmaster.kernel.collecting",
-        "collect_classic_groups": "ibbmaster.kernel.classic_groups",
-        "index_events": "ibbmaster.kernel.collecting",
-        "gtid_texts": "ibbmaster.kernel.columns",
-        "find_open": "ibbmaster.kernel.rows",
-    },
-    KernelPart.PLACE: {"place_groups": "ibbmaster.kernel.placing"},
-    KernelPart.COLUMNS: {
-        "header_columns": "ibbmaster.kernel.columns",
-        "copy_strings": "ibbmaster.kernel.columns",
-        "write_texts": "ibbmaster.kernel.texts",
-        "decode_rows": "ibbmaster.kernel.rows",
-    },
-    KernelPart.LINES: {"write_heads": "ibbmaster.kernel.lines", "write_lines": "ibbmaster.kernel.lines"},
-    KernelPart.ANSWERS: {"write_rows": "ibbmaster.kernel.row_values", "locate_values": "ibbmaster.kernel.row_values"},
-    KernelPart.FOLD: {"collect_changes": "ibbmaster.kernel.row_changes"},
+    KernelPart.PAGES: _of(
+        scan="index_chunks",
+        groups="frame_table skip_table frame_node",
+        framing="frame_bytes renumber",
+        pump="pump pump_nodes pump_way",
+        node_search="find_nodes",
+    ),
+    KernelPart.FILES: _of(classic_framing="frame_classic", pump="pump_classic"),
+    KernelPart.CHANGES: _of(changing="change_packets leave_out"),
+    KernelPart.CONVERT: _of(converting="convert_groups seal_pages"),
+    KernelPart.CHECK: _of(
+        checking="read_pages check_table split_node", classic_groups="check_classic_groups check_long_group"
+    ),
+    KernelPart.COLLECT: _of(
+        collecting="collect_table index_events",
+        classic_groups="collect_classic_groups",
+        columns="gtid_texts",
+        rows="find_open",
+    ),
+    KernelPart.PLACE: _of(placing="place_groups"),
+    KernelPart.COLUMNS: _of(columns="header_columns copy_strings", digits="write_texts", rows="decode_rows"),
+    KernelPart.LINES: _of(lines="write_heads write_lines"),
+    KernelPart.ANSWERS: _of(row_values="write_rows locate_values"),
+    KernelPart.FOLD: _of(row_changes="collect_changes"),
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import int64, types
 
+from ibbmaster.kernel.classic_framing import frame_classic
 from ibbmaster.kernel.crc32c import DATA, PAGE
 from ibbmaster.kernel.fields import (
     CHUNK_HEADER,
@@ -20,6 +21,7 @@ from ibbmaster.kernel.fields import (
 )
 from ibbmaster.kernel.groups import frame_node, frame_table, frame_way
 from ibbmaster.kernel.memory import jit
+from ibbmaster.kernel.packet_fields import ClassicField
 from ibbmaster.kernel.scan import stop_at
 
 PAGES_PER_READ = 32  # 512 KiB: a sixth to a quarter more goes through than with half or twice as much
@@ -28,6 +30,8 @@ READ_MAX = 1 << 28  # bytes of a file in one call: where nothing is framed, it m
 WAIT_MS = 10  # for a socket that takes nothing, before the caller shall wait in a better way
 POLLOUT = 4
 IPPROTO_TCP, TCP_CORK = 6, 3
+BYTES_PER_READ = 1 << 18  # of a traditional file: that and what is made of it stay in the second cache of a core
+BYTES_PER_LONG_READ = 1 << 20  # of groups that are longer
 DONT_WAIT_NO_SIGNAL = 0x4040  # MSG_DONTWAIT | MSG_NOSIGNAL of Linux
 MESSAGE_VECTORS, MESSAGE_COUNT = 2, 3  # words of a struct msghdr of 64-bit Linux
 
@@ -303,5 +307,50 @@ def pump_way(file, socket, nodes, pages, framing, sending):
     """As `_pump_way`, with the socket corked meanwhile."""
     cork(socket, 1, sending.wanted)
     status = _pump_way(file, socket, nodes, pages, framing, sending)
+    cork(socket, 0, sending.wanted)
+    return status
+
+
+@jit
+def _pump_classic(file, socket, source, framing, roles, sending):
+    """Frame and send until the budget is used, the socket takes no more, or the caller has to decide."""
+    state, progress = framing.state, sending.progress
+    wanted_bytes = BYTES_PER_READ
+    while progress[Progress.FRAMED] < progress[Progress.BUDGET]:
+        size = _pread(file, source.ctypes.data, wanted_bytes, progress[Progress.FILE_OFFSET])
+        if progress[Progress.END] > 0 and state[ClassicField.IN_PARTS] == 0:
+            size = min(size, progress[Progress.END] - progress[Progress.FILE_OFFSET])
+        if size <= 0:
+            return Status.NEED_MORE
+        state[ClassicField.READ_AT] = state[Field.OUT] = 0
+        state[ClassicField.SOURCE_OFFSET] = progress[Progress.FILE_OFFSET]
+        status = frame_classic(source, size, framing, roles, framing.segments[:0])
+        has_advanced = state[ClassicField.READ_AT] > 0 or state[Field.OUT] > 0
+        progress[Progress.FILE_OFFSET] += state[ClassicField.READ_AT]
+        if not send_framed(socket, source, framing, sending):
+            return Status.FULL
+        if status == Status.DONE:
+            state[ClassicField.IN_PARTS] = 0
+            wanted_bytes = BYTES_PER_READ
+        elif status == Status.FALLBACK:
+            return Status.FALLBACK
+        elif has_advanced:
+            wanted_bytes = BYTES_PER_LONG_READ if state[ClassicField.IN_PARTS] else BYTES_PER_READ
+        elif status == Status.NEED_MORE and size < wanted_bytes:
+            return Status.NEED_MORE
+        elif status == Status.NEED_MORE and wanted_bytes < BYTES_PER_LONG_READ:
+            wanted_bytes = BYTES_PER_LONG_READ
+        elif state[ClassicField.IN_PARTS] or not state[ClassicField.MAY_BE_IN_PARTS]:
+            return status
+        else:
+            state[ClassicField.IN_PARTS] = 1
+    return Status.FULL
+
+
+@jit
+def pump_classic(file, socket, source, framing, roles, sending):
+    """As `_pump_classic`, with the socket corked meanwhile; see `frame_classic`."""
+    cork(socket, 1, sending.wanted)
+    status = _pump_classic(file, socket, source, framing, roles, sending)
     cork(socket, 0, sending.wanted)
     return status

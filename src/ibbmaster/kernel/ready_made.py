@@ -78,8 +78,7 @@ def read_ready_made(part: KernelPart) -> bytes | None:
 def make(directory: Path, kinds: Iterable[str] = CPU_KINDS, parts: Iterable[KernelPart] = KernelPart) -> None:
     """Compile for some kinds of CPUs, each in a process of its own.
 
-    Raises:
-        subprocess.CalledProcessError: that does not go.
+    Raises subprocess.CalledProcessError: that does not go.
     """
     import subprocess
 

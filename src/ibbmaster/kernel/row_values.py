@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from numba import int64, uint8, uint64
 
-from ibbmaster.kernel.decimals import put_decimal
-from ibbmaster.kernel.digits import MINUS, POINT, SPACE, ZERO, date_of, put_clock, put_date, put_digits, put_number
+from ibbmaster.kernel.digits import (
+    MINUS,
+    POINT,
+    SPACE,
+    ZERO,
+    date_of,
+    put_clock,
+    put_date,
+    put_decimal,
+    put_digits,
+    put_number,
+)
 from ibbmaster.kernel.fields import PACKET_MAX, ROW_HEAD, AnswerField, AnswerStatus, LayoutColumn, ValueColumn, ValueOp
 from ibbmaster.kernel.memory import copy, copy32, inlined, jit, load16, load32
 from ibbmaster.kernel.numbers import POWERS, big, fraction_of, little

@@ -40,12 +40,12 @@ _RESULTS = {"None": 0, "int": 1, "tuple[int, int]": 2}
 
 def shapes_of(kernel: str) -> tuple[Shape, ...]:
     """Of what a kernel takes, by what `Kernels` says of it."""
-    return tuple(_shape(said) for name, said in _annotations(kernel).items() if name != "return")
+    return tuple(map(_shape, _said(kernel)[0]))
 
 
 def results_of(kernel: str) -> int:
     """How many words it gives."""
-    return _RESULTS[_annotations(kernel)["return"]]
+    return _RESULTS[_said(kernel)[1]]
 
 
 def words_of(shape: Shape) -> int:
@@ -55,8 +55,10 @@ def words_of(shape: Shape) -> int:
     return 1 if shape is None else 1 + shape.dimensions
 
 
-def _annotations(kernel: str) -> dict[str, str]:
-    return vars(Kernels)[kernel].__annotations__  # type: ignore[no-any-return]
+def _said(kernel: str) -> tuple[list[str], str]:
+    """The types of what it takes, and that of what it gives."""
+    taken, _, given = Kernels.__annotations__[kernel].removeprefix("Callable[[").removesuffix("]").partition("], ")
+    return taken.split(", "), given
 
 
 def _shape(said: Any) -> Shape:

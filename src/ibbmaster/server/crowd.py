@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 import trio
 
 from ibbmaster.streaming.block import Block, plain_block
-from ibbmaster.streaming.shared_step import SentSteps, SharedPlace, SharedStep
+from ibbmaster.streaming.shared import SentSteps, SharedPlace, SharedStep
 from ibbmaster.streaming.sink import Sink
 
 STEPS_MIN = 32  # before a dump is brought up to them; about twice as many at most, so that not all are at once

@@ -25,7 +25,7 @@ from ibbmaster.server.crowd import Missed
 from ibbmaster.server.follower import Follower
 from ibbmaster.server.registry import EndReason, Session
 from ibbmaster.streaming.block import Block
-from ibbmaster.streaming.shared_step import SharedPlace, shared_step
+from ibbmaster.streaming.shared import SharedPlace, shared_step
 from ibbmaster.streaming.source import BlockSource, written
 from ibbmaster.streaming.stage import Stage
 

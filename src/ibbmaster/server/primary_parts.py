@@ -11,10 +11,9 @@ from ibbmaster.server.dump_opening import DumpOpening
 from ibbmaster.server.facts import PrimaryFacts
 from ibbmaster.server.follower import Follower
 from ibbmaster.server.login_guard import LoginGuard
-from ibbmaster.server.look_ahead import LookAhead
 from ibbmaster.server.memory import SharedMemory
 from ibbmaster.server.options import PrimaryOptions
-from ibbmaster.server.preparation import Preparation
+from ibbmaster.server.preparation import LookAhead, Preparation
 from ibbmaster.server.reactor import Reactor
 from ibbmaster.server.registry import Registry
 from ibbmaster.server.working import Workers

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Required, TypedDict
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.dump.error import not_continuous
 from ibbmaster.dump.rewriting import LogPositions
 from ibbmaster.gtid import Gtid
+from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.position import LogPosition
-from ibbmaster.streaming.framing_state import Mark
 
 if TYPE_CHECKING:
     from ibbmaster.streaming.buffers import Buffers
@@ -20,6 +20,55 @@ SMALL = 32 * 1024  # bytes: fewer do not keep a whole buffer
 OVERHEAD = 2048  # bytes: a block without packets, its key and what they refer to
 
 Key = tuple[Hashable, ...]
+
+
+class Mark(Hashable, Protocol):
+    """Where a block begins or ends: who frames from there on needs to know no more. Hashable; `str` is for errors."""
+
+    @property
+    def position(self) -> LogPosition:
+        """Where a reader continues; inside a group that is where the group begins."""
+
+    @property
+    def is_inside_group(self) -> bool:
+        """Whether a group has begun whose end is still to come; only who made the mark can continue from there."""
+
+
+class FramingState(NamedTuple):
+    """Between records, or inside one that is skipped (types other than -1)."""
+
+    position: LogPosition
+    skip_type: int = -1
+    nested_type: int = -1
+
+    @property
+    def is_inside_group(self) -> bool:
+        return False
+
+    def __str__(self) -> str:
+        return f"{format_file_name(max(self.position.file_no, 0))} offset {self.position.offset}"
+
+
+def file_end(end: LogPosition | None, at: LogPosition) -> int:
+    """The offset of an end in the file of a place: 0 where the end is none, or in a later file; else 1 at least."""
+    if end is None or end.file_no > at.file_no:
+        return 0
+    return max(1, end.offset) if end.file_no == at.file_no else 1
+
+
+class Marks(TypedDict, total=False):
+    """What a reader has to know of a block besides its packets: see `Block`."""
+
+    before: Required[Mark]
+    after: Required[Mark]
+    gtids: tuple[Gtid, ...]
+    is_in_order: bool
+    is_stopped: bool
+    stored_gtids: tuple[Gtid, ...] | None
+    head: bytes | None
+    is_inside_event: bool
+    log_positions: LogPositions | None
+    framed_bytes: int | None
 
 
 class Block:
@@ -119,9 +168,20 @@ def plain_block(data: Buffer, at: Mark) -> Block:
     return Block(data, None, len(data), before=at, after=at)
 
 
-def skipped_block(before: Mark, after: Mark, gtids: tuple[Gtid, ...]) -> Block:
+def skipped_block(
+    before: Mark,
+    after: Mark,
+    gtids: tuple[Gtid, ...],
+    head: bytes | None = b"",
+    *,
+    stored_gtids: tuple[Gtid, ...] | None = None,
+    is_in_order: bool = True,
+    is_stopped: bool = False,
+) -> Block:
     """No packets of what lies between two marks."""
-    return Block(b"", None, 0, before=before, after=after, gtids=gtids, head=b"")
+    marks = Marks(before=before, after=after, gtids=gtids, stored_gtids=stored_gtids, head=head)
+    marks["is_in_order"], marks["is_stopped"] = is_in_order, is_stopped
+    return Block(b"", None, 0, **marks)
 
 
 def check_continues(block: Block, at: Mark) -> None:

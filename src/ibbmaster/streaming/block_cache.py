@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakValueDictionary
 
 from ibbmaster.gtid import Gtid
-from ibbmaster.streaming.block import Block, Key, last_of_pairs
+from ibbmaster.streaming.block import Block, Key, last_of_pairs, skipped_block
 from ibbmaster.streaming.buffers import Buffers
 
 if TYPE_CHECKING:
@@ -123,29 +123,14 @@ def _steps_back(before: Block, after: Block) -> bool:
 def _joined(before: Block, after: Block) -> Block:
     """Two blocks without packets as one; its GTIDs leave the same state as those of both, see `noted_gtids`."""
     gtids = last_of_pairs(before.gtids + after.gtids)
-    stored_gtids = last_of_pairs(before.stored_gtids + after.stored_gtids)
-    return _skipped(before, after, gtids, stored_gtids, is_stopped=after.is_stopped)
+    stored = last_of_pairs(before.stored_gtids + after.stored_gtids)
+    places = before.before, after.after
+    return skipped_block(*places, gtids, before.head, stored_gtids=stored, is_stopped=after.is_stopped)
 
 
 def _without_stop(block: Block) -> Block:
     """The same block for dumps with other limits: what stopped the walk after it may not stop them."""
-    return _skipped(block, block, block.gtids, block.stored_gtids, is_stopped=False)
-
-
-def _skipped(
-    first: Block, last: Block, gtids: tuple[Gtid, ...], stored_gtids: tuple[Gtid, ...], *, is_stopped: bool
-) -> Block:
-    return Block(
-        b"",
-        None,
-        0,
-        is_stopped=is_stopped,
-        before=first.before,
-        after=last.after,
-        gtids=gtids,
-        stored_gtids=stored_gtids,
-        head=first.head,
-    )
+    return skipped_block(block.before, block.after, block.gtids, block.head, stored_gtids=block.stored_gtids)
 
 
 class KnownWay(NamedTuple):

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ibbmaster.dump.rewriting import Selection
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid
 from ibbmaster.position import LogPosition
-from ibbmaster.streaming.block import Block
-from ibbmaster.streaming.framing_state import Mark
+from ibbmaster.streaming.block import Block, Mark
+
+
+class Wanted(NamedTuple):
+    """How packets are to be framed: without waiting for a disk or a lock; more for many readers, or few, and soon."""
+
+    only_cached: bool
+    is_shared: bool = False
+    is_short: bool = False
 
 
 class BlockMaker(Protocol):
@@ -36,19 +43,8 @@ class BlockMaker(Protocol):
     def identity(self, at: Mark, *, only_cached: bool) -> Hashable:
         """What distinguishes the file of a mark from one that had its name before; None where no block can begin."""
 
-    def frame(
-        self,
-        at: Mark,
-        selection: Selection,
-        sequence: int,
-        *,
-        only_cached: bool,
-        is_shared: bool = False,
-        is_short: bool = False,
-    ) -> Block | None:
+    def frame(self, at: Mark, selection: Selection, sequence: int, wanted: Wanted) -> Block | None:
         """The packets from a mark on, the first of which has the number `sequence`.
-
-        For many readers (`is_shared`) they are more, with `is_short` they are few, and soon there.
 
         Raises:
             FormatError, BrokenGroupError: what is inside a group is damaged, or does not make up events.

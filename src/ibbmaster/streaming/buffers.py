@@ -1,4 +1,4 @@
-"""Memory that is used again: buffers for blocks, and workspaces for those who make them."""
+"""Memory that is used again: buffers, workspaces for those who make blocks, and the blocks that a kernel has framed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from ibbmaster.disk.page_memory import page_memory
 from ibbmaster.dump.rewriting import Selection
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import (
     CALL_WORDS,
     LEAVES_OUT_ANNOTATE,
@@ -26,7 +27,7 @@ from ibbmaster.kernel.fields import (
     noted_gtids,
 )
 from ibbmaster.position import LogPosition
-from ibbmaster.streaming.framing_state import FramingState
+from ibbmaster.streaming.block import SMALL, Block, FramingState, Marks
 
 PAGES_PER_BLOCK = 16  # 256 KiB: pages and packets of it stay in the second cache of a core
 PAGES_MAX = 64  # of a record that is framed as one piece
@@ -37,6 +38,7 @@ FREE_SHARED_MAX = 4  # of them that are kept for later
 PAIRS_MAX = 64
 CHUNKS_MAX = 8192  # that a block is divided into at most: here it ends where there are more
 SEGMENTS_MAX = 64
+SEQUENCE_MASK = 0xFF
 
 
 def pages_to_border(page_no: int, size: int = PAGES_PER_BLOCK) -> int:
@@ -137,3 +139,35 @@ class Buffers:
             yield workspace
         finally:
             self._workspaces.append(workspace)
+
+
+def make_block(out: Any, pool: Buffers, state: Any, **marks: Unpack[Marks]) -> Block:
+    """The block that a kernel has left in `out`, which belongs to it from now on."""
+    size = int(state[Field.OUT])
+    is_small = size < (SMALL if len(out) == OUT_BYTES else len(out) // 2)
+    buffer = out[:size].copy() if is_small else out
+    if is_small:
+        pool.release(out)
+    return Block(buffer, None if is_small else pool, size, sequence_after=int(state[Field.SEQUENCE]), **marks)
+
+
+def renumbered(block: Block, was: int, sequence: int, *, kernels: Kernels, pool: Buffers, first: int = 0) -> Block:
+    """The same block with other packet numbers; its first packet begins at byte `first`."""
+    size = len(block)
+    out: Any = pool.take() if size <= OUT_BYTES else np.empty(size, dtype=np.uint8)
+    delta = (sequence - was) & SEQUENCE_MASK
+    memoryview(out)[:size] = block.data()
+    kernels.renumber(out, size, min(first, size), delta)
+    return Block(
+        out,
+        pool if size <= OUT_BYTES else None,
+        size,
+        sequence_after=(block.sequence_after + delta) & SEQUENCE_MASK,
+        before=block.before,
+        after=block.after,
+        gtids=block.gtids,
+        stored_gtids=block.stored_gtids,
+        head=block.head,
+        is_inside_event=block.is_inside_event,
+        log_positions=block.log_positions,
+    )

@@ -1,8 +1,8 @@
-"""Blocks of groups that are changed on their way: those of another maker, each changed as a whole by a kernel."""
+"""Blocks of another maker: with groups that a kernel changes on their way, or in the rounds of a repeated recording."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,13 @@ from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import LEAVES_OUT_ANNOTATE, LEAVES_OUT_MARKED, Status
 from ibbmaster.kernel.packet_fields import AS_STORED, BORDERS, EVERY, ChangeOf
-from ibbmaster.position import NOWHERE
+from ibbmaster.player.repeated_log import RepeatedGroups
+from ibbmaster.position import NOWHERE, LogPosition
 from ibbmaster.stages.stage import GtidTransform
-from ibbmaster.streaming.block import Block
+from ibbmaster.streaming.block import Block, FramingState, Mark
 from ibbmaster.streaming.block_cache import BlockCache
-from ibbmaster.streaming.block_maker import BlockMaker
+from ibbmaster.streaming.block_maker import BlockMaker, Wanted
 from ibbmaster.streaming.buffers import OUT_BYTES
-from ibbmaster.streaming.framing_state import Mark
 from ibbmaster.streaming.packet_changes import PacketChange, Packets
 
 _LOG_POS = {LogPosRule.STORED: AS_STORED, LogPosRule.EVERY: EVERY, LogPosRule.GROUP_BORDERS: BORDERS}
@@ -55,23 +55,13 @@ class ChangedBlocks(BlockMaker):
     def identity(self, at: Mark, *, only_cached: bool) -> Hashable:
         return self._maker.identity(at, only_cached=only_cached)
 
-    def frame(
-        self,
-        at: Mark,
-        selection: Selection,
-        sequence: int,
-        *,
-        only_cached: bool,
-        is_shared: bool = False,
-        is_short: bool = False,
-    ) -> Block | None:
+    def frame(self, at: Mark, selection: Selection, sequence: int, wanted: Wanted) -> Block | None:
         if at.position < self._left_until:
             return None
         whole = Selection(leaves_out_annotate=False, leaves_out_marked=False, prefix=selection.prefix)
-        options = {"only_cached": only_cached, "is_shared": is_shared, "is_short": is_short}
-        block = self._maker.frame(at, whole, sequence, **options)
-        if block is not None and block.ends_inside_group and is_shared:
-            block = self._maker.frame(at, whole, sequence, **{**options, "is_shared": False})
+        block = self._maker.frame(at, whole, sequence, wanted)
+        if block is not None and block.ends_inside_group and wanted.is_shared:
+            block = self._maker.frame(at, whole, sequence, wanted._replace(is_shared=False))
         if block is None or block.ends_inside_group:
             return None
         changed = self._changed(block, selection, sequence)
@@ -180,3 +170,57 @@ def _state_of(selection: Selection) -> Any:
         state[ChangeOf.LOG_POS] = _LOG_POS[selection.made.log_pos_rule]
         state[ChangeOf.CHECKSUM_BYTES] = CHECKSUM_BYTES if selection.made.has_checksums else 0
     return state
+
+
+class RepeatedBlocks(BlockMaker):
+    """A `BlockMaker` that has another one in each round, which knows of that round alone.
+
+    Large groups, and where a round begins and ends, are left to the reference way.
+    """
+
+    def __init__(self, groups: RepeatedGroups, maker: BlockMaker, make: Callable[[], BlockMaker | None]) -> None:
+        """`make` gives who makes the blocks of the round in which `groups` are, all of which end between groups.
+
+        `maker` is what it gave for this round.
+        """
+        self._groups = groups
+        self._make = make
+        self._round_no = groups.round_no
+        self._maker = maker
+
+    def identity(self, at: Mark, *, only_cached: bool) -> Hashable:
+        if self._groups.recorded_files is None:
+            return None
+        return self._current().identity(self._there(at), only_cached=only_cached)
+
+    def frame(self, at: Mark, selection: Selection, sequence: int, wanted: Wanted) -> Block | None:
+        return self._as_here(self._current().frame(self._there(at), selection, sequence, wanted))
+
+    def renumbered(self, block: Block, was: int, sequence: int) -> Block:
+        return self._maker.renumbered(block, was, sequence)
+
+    def skip(self, at: Mark, limits: Iterable[Gtid], *, only_cached: bool) -> Block | None:
+        return self._as_here(self._current().skip(self._there(at), limits, only_cached=only_cached))
+
+    def _current(self) -> BlockMaker:
+        if self._round_no != self._groups.round_no:
+            maker = self._make()
+            assert maker is not None, "each round goes through the same stages"
+            self._maker, self._round_no = maker, self._groups.round_no
+        return self._maker
+
+    def _there(self, at: Mark) -> Mark:
+        position = self._groups.there(at.position)
+        assert position is not None, "a dump is in the round of its reader"
+        return _moved(at, position)
+
+    def _as_here(self, block: Block | None) -> Block | None:
+        if block is not None:  # as made just now: no other has seen it
+            block.before = _moved(block.before, self._groups.place(block.begin))
+            block.after = _moved(block.after, self._groups.place(block.end))
+        return block
+
+
+def _moved(mark: Mark, position: LogPosition) -> Mark:
+    assert isinstance(mark, FramingState), "blocks end between groups"
+    return mark._replace(position=position)

@@ -21,12 +21,10 @@ from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import Field, Progress
 from ibbmaster.kernel.packet_fields import ClassicField
 from ibbmaster.position import LogPosition
-from ibbmaster.streaming.block import Block, joined
+from ibbmaster.streaming.block import Block, FramingState, Mark, Marks, file_end, joined
 from ibbmaster.streaming.block_cache import BlockCache
-from ibbmaster.streaming.block_maker import BlockPump, BrokenGroupError
-from ibbmaster.streaming.buffers import SHARED_BYTES, Buffers, Workspace
-from ibbmaster.streaming.framed_block import make_block, renumbered
-from ibbmaster.streaming.framing_state import FramingState, Mark, file_end
+from ibbmaster.streaming.block_maker import BlockPump, BrokenGroupError, Wanted
+from ibbmaster.streaming.buffers import SHARED_BYTES, Buffers, Workspace, make_block, renumbered
 
 BORDER_BYTES = 256 * 1024  # blocks of all dumps end at the last group before a multiple of it in a file
 SHORT_BYTES = 1 << 14  # of the first block of a dump: its replica shall not wait for many
@@ -77,39 +75,30 @@ class ClassicBlocks:
         find_end: Callable[[], LogPosition | None] = lambda: None,
     ) -> None:
         """`find_end` gives the place up to which groups may be framed, None where there is no such place."""
-        self._find_end = find_end
-        self._groups = groups
-        self._buffers = cache.buffers
-        self._kernels = kernels
+        self.find_end = find_end
+        self.groups = groups
+        self.buffers = cache.buffers
+        self.kernels = kernels
 
     def identity(self, at: Mark, *, only_cached: bool) -> Hashable:
-        is_at_hand = self._groups.is_in_file and at.position.file_no == self._groups.position.file_no
-        return self._groups.log_identity if is_at_hand else None
+        is_at_hand = self.groups.is_in_file and at.position.file_no == self.groups.position.file_no
+        return self.groups.log_identity if is_at_hand else None
 
     def large_group(self, group: EventGroup) -> ClassicPart | None:
-        if not self._groups.is_cut:
+        if not self.groups.is_cut:
             return None
-        self._groups.continue_at(group.start, ())
+        self.groups.continue_at(group.start, ())
         return ClassicPart(group.start, group.start.offset)
 
     def known_group(self, at: Mark) -> tuple[Gtid, Mark] | None:
         return None  # a part can be framed by who has read nothing before it
 
-    def frame(
-        self,
-        at: Mark,
-        selection: Selection,
-        sequence: int,
-        *,
-        only_cached: bool,
-        is_shared: bool = False,
-        is_short: bool = False,
-    ) -> Block | None:
-        if only_cached and not (is_short and isinstance(at, FramingState) and self._groups.is_in_file):
+    def frame(self, at: Mark, selection: Selection, sequence: int, wanted: Wanted) -> Block | None:
+        if wanted.only_cached and not (wanted.is_short and isinstance(at, FramingState) and self.groups.is_in_file):
             return None
-        with self._groups.reading(only_cached=only_cached):
-            block = self._frame(at, selection, sequence, SHORT_BYTES if is_short else _to_border(at))
-        if block is None or not is_shared:
+        with self.groups.reading(only_cached=wanted.only_cached):
+            block = self._frame(at, selection, sequence, SHORT_BYTES if wanted.is_short else _to_border(at))
+        if block is None or not wanted.is_shared:
             return block
         return _longer(
             block,
@@ -120,10 +109,10 @@ class ClassicBlocks:
 
     def _frame(self, at: Mark, selection: Selection, sequence: int, size: int) -> Block | None:
         """A block of the groups in about `size` bytes."""
-        with self._buffers.workspace() as workspace:
-            out = self._buffers.take()
-            framing = ClassicFraming(self._groups, self._kernels, workspace, at, selection, sequence, out=out)
-            framing.file_end = file_end(self._find_end(), at.position)
+        with self.buffers.workspace() as workspace:
+            out = self.buffers.take()
+            framing = ClassicFraming(self.groups, self.kernels, workspace, at, selection, sequence, out=out)
+            framing.file_end = file_end(self.find_end(), at.position)
             try:
                 if not framing.is_in_parts and framing.advance(size) and self._may_part(at):
                     framing.go_in_parts()
@@ -132,28 +121,28 @@ class ClassicBlocks:
             except (ClassicFormatError, BlockingIOError):  # of damaged packed data the reference finds the place
                 framing.stay()
             if framing.has_advanced:
-                return framing.block(out, self._buffers)
-            self._buffers.release(out)
+                return framing.block(out, self.buffers)
+            self.buffers.release(out)
         if isinstance(at, ClassicPart):
             raise self._problem(at)
         return None
 
     def renumbered(self, block: Block, was: int, sequence: int) -> Block:
         first = block.before.packet_left if isinstance(block.before, ClassicPart) else 0
-        return renumbered(block, was, sequence, kernels=self._kernels, pool=self._buffers, first=first)
+        return renumbered(block, was, sequence, kernels=self.kernels, pool=self.buffers, first=first)
 
     def skip(self, at: Mark, limits: Iterable[Gtid], *, only_cached: bool) -> Block | None:
-        if self.identity(at, only_cached=only_cached) is None or self._groups.is_before_other:
+        if self.identity(at, only_cached=only_cached) is None or self.groups.is_before_other:
             return None
         rows = [(gtid.domain_id, gtid.server_id, gtid.seq_no) for gtid in limits]
         skips = np.array(rows, dtype=np.uint64).astype(np.int64).reshape(-1, 3)
-        with self._buffers.workspace() as workspace:
+        with self.buffers.workspace() as workspace:
             framing = ClassicFraming(
-                self._groups, self._kernels, workspace, at, STORED if self._groups.is_stored else NOTHING
+                self.groups, self.kernels, workspace, at, STORED if self.groups.is_stored else NOTHING
             )
-            framing.file_end = file_end(self._find_end(), at.position)
+            framing.file_end = file_end(self.find_end(), at.position)
             try:
-                with self._groups.reading(only_cached=only_cached):
+                with self.groups.reading(only_cached=only_cached):
                     framing.skip(skips)
             except BlockingIOError:  # up to here
                 if framing.is_in_parts:
@@ -162,33 +151,33 @@ class ClassicBlocks:
                 return None
             if not framing.has_advanced:
                 return None
-            return Block(
-                b"", None, 0, is_in_order=framing.is_in_order, is_stopped=framing.is_stopped, **framing.marks()
-            )
+            marks = framing.marks()
+            marks["is_in_order"], marks["is_stopped"] = framing.is_in_order, framing.is_stopped
+            return Block(b"", None, 0, **marks)
 
     @contextlib.contextmanager
     def pump(self, socket: int) -> Iterator[ClassicPump]:
-        with self._buffers.workspace() as workspace:
-            yield ClassicPump(self._groups, self._buffers, self._kernels, workspace, socket, self._find_end)
+        with self.buffers.workspace() as workspace:
+            yield ClassicPump(self, workspace, socket)
 
     def _may_part(self, at: Mark) -> bool:
         """Whether parts of a long group may go out: of a file that its server has not closed only if all is there."""
-        if not self._groups.is_in_use:
+        if not self.groups.is_in_use:
             return True
-        with self._buffers.workspace() as workspace:
-            framing = ClassicFraming(self._groups, self._kernels, workspace, at)
+        with self.buffers.workspace() as workspace:
+            framing = ClassicFraming(self.groups, self.kernels, workspace, at)
             framing.skip_group()
             return framing.has_advanced
 
     def _problem(self, at: ClassicPart) -> BrokenGroupError:
         """What is wrong with the rest of a group, as the reference finds it."""
-        with self._groups.group_at(at.position) as group:
+        with self.groups.group_at(at.position) as group:
             try:
                 for _ in group.body:
                     pass
                 header = bytearray(EVENT_HEADER_SIZE)
-                self._groups.read_into(at.offset, memoryview(header))
-                check_event_size(HEADER.unpack(header)[3] - self._groups.checksum_size)
+                self.groups.read_into(at.offset, memoryview(header))
+                check_event_size(HEADER.unpack(header)[3] - self.groups.checksum_size)
             except IbbMasterError as error:
                 return BrokenGroupError(group, error)
             return BrokenGroupError(group, EventError(f"the events from offset {at.offset} on cannot be read"))
@@ -229,9 +218,11 @@ class ClassicFraming(FileFraming):
 
     def block(self, out: Any, pool: Buffers, *, framed_bytes: int | None = None) -> Block:
         """What was framed; it owns `out` from now on."""
-        return make_block(out, pool, self.state, framed_bytes=framed_bytes, **self.marks())
+        marks = self.marks()
+        marks["framed_bytes"] = framed_bytes
+        return make_block(out, pool, self.state, **marks)
 
-    def marks(self) -> dict[str, Any]:
+    def marks(self) -> Marks:
         """Where it began and ended, and what its reader has to know."""
         state, file_no = self.state, self._before.position.file_no
         offset, fields = self.place
@@ -251,42 +242,30 @@ class ClassicFraming(FileFraming):
 class ClassicPump(BlockPump):
     """The `BlockPump` of traditional files: what one visit of a thread needs, from the file to the socket."""
 
-    def __init__(
-        self,
-        groups: ClassicGroups,
-        buffers: Buffers,
-        kernels: Kernels,
-        workspace: Workspace,
-        socket: int,
-        find_end: Callable[[], LogPosition | None],
-    ) -> None:
-        self._find_end = find_end
-        self._groups = groups
-        self._buffers = buffers
-        self._kernels = kernels
+    def __init__(self, maker: ClassicBlocks, workspace: Workspace, socket: int) -> None:
+        self._maker = maker
         self._workspace = workspace
         self._socket = socket
 
     def send(self, at: Mark, selection: Selection, sequence: int) -> Block | None:
-        groups, workspace = self._groups, self._workspace
+        maker, workspace = self._maker, self._workspace
+        groups, buffers, kernels = maker.groups, maker.buffers, maker.kernels
         if not groups.is_in_file or groups.descriptor is None:
             return None
-        out, rest = self._buffers.take(), self._buffers.take()
+        out, rest = buffers.take(), buffers.take()
         framing = ClassicFraming(
-            groups, self._kernels, workspace, at, selection, sequence, out=out, segments=workspace.segments
+            groups, kernels, workspace, at, selection, sequence, out=out, segments=workspace.segments
         )
         framing.state[ClassicField.MAY_BE_IN_PARTS] = not groups.is_in_use
         progress = np.zeros(Progress.SIZE, dtype=np.int64)
         progress[Progress.BUDGET], progress[Progress.FILE_OFFSET] = BUDGET_BYTES, framing.offset
-        progress[Progress.END] = file_end(self._find_end(), at.position)
+        progress[Progress.END] = file_end(maker.find_end(), at.position)
         sending = workspace.sending(progress, rest)
-        self._kernels.pump_classic(
-            groups.descriptor, self._socket, workspace.pages, framing.framing, kernel_roles(), sending
-        )
-        self._buffers.release(out)
+        kernels.pump_classic(groups.descriptor, self._socket, workspace.pages, framing.framing, kernel_roles(), sending)
+        buffers.release(out)
         framing.offset = int(progress[Progress.FILE_OFFSET])
         framing.state[Field.OUT] = progress[Progress.REST]
-        return framing.block(rest, self._buffers, framed_bytes=int(progress[Progress.FRAMED]))
+        return framing.block(rest, buffers, framed_bytes=int(progress[Progress.FRAMED]))
 
 
 def _to_border(at: Mark) -> int:

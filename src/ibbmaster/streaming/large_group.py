@@ -1,4 +1,7 @@
-"""A group with a part out of band, framed node after node, never a whole node in memory."""
+"""A group with a part out of band, framed node after node, never a whole node in memory; and the way to its commit.
+
+That record is found by the heads of chunks, and what lies before it checked while it is sent.
+"""
 
 from __future__ import annotations
 
@@ -14,29 +17,32 @@ import numpy as np
 from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.dump.framing import check_event_size
 from ibbmaster.dump.rewriting import Selection
-from ibbmaster.errors import EventError, RecordError
+from ibbmaster.errors import ChunkError, EventError, RecordError
 from ibbmaster.event.header import EVENT_HEADER_SIZE, SIZE_OFFSET
 from ibbmaster.ibb.commit import OobStream
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import (
+    COMMIT,
     NODE_HEAD_MIN,
     NODE_HEADER_NUMBERS,
+    TYPE_MASK,
+    ChunkColumn,
     Field,
     NodeColumn,
     NodeScan,
     Status,
     UnreadNodeColumn,
 )
+from ibbmaster.log.cursor import ChunkCursor
 from ibbmaster.log.event_groups import StoredGroup
 from ibbmaster.log.out_of_band import FoundNode, OutOfBandReader, check_stream
-from ibbmaster.log.pages import PageReader
+from ibbmaster.log.pages import REREADS, PageReader
 from ibbmaster.position import LOG_START, NOWHERE, LogPosition
-from ibbmaster.streaming.block import Block
-from ibbmaster.streaming.buffers import SHARED_BYTES, Buffers, Workspace, pages_to_border
-from ibbmaster.streaming.framed_block import make_block
-from ibbmaster.streaming.framing_state import FramingState
+from ibbmaster.streaming.block import Block, FramingState, Mark
+from ibbmaster.streaming.block_maker import Wanted
+from ibbmaster.streaming.buffers import SHARED_BYTES, Buffers, Workspace, make_block, pages_to_border
 
 BLOCK_BYTES = 192 * 1024  # of packets end a block: with what one more call adds it still fits its buffer
 NUMBER_MAX = 2**62  # of what is looked for by a kernel
@@ -44,7 +50,6 @@ NODES_AT_FIRST = 64  # found in one go, which looks at the disk: the first event
 NODES_AHEAD = 1024  # later: about what a pump sends in one call
 FIRST_FIELD = Field.EVENT_LEFT  # from here on the state is that of a place inside a group
 NodeRow = Sequence[int]  # see NodeColumn
-REREADS = 20  # of a page whose checksum is wrong: a writer may be in the middle of it
 
 
 class LargeGroup:
@@ -84,15 +89,7 @@ class LargeGroup:
         return self._nodes[number - 1 :]
 
     def frame(
-        self,
-        at: PartState,
-        selection: Selection,
-        sequence: int,
-        buffers: Buffers,
-        kernels: Kernels,
-        *,
-        only_cached: bool,
-        is_shared: bool,
+        self, at: PartState, selection: Selection, sequence: int, buffers: Buffers, kernels: Kernels, wanted: Wanted
     ) -> Block | None:
         """The packets from a place on; None with `only_cached`: would wait.
 
@@ -103,13 +100,13 @@ class LargeGroup:
         """
         with buffers.workspace() as workspace:
             workspace.prepare(selection, sequence)
-            out = buffers.take(is_shared=is_shared)
-            wanted_bytes = SHARED_BYTES if is_shared else BLOCK_BYTES
+            out = buffers.take(is_shared=wanted.is_shared)
+            wanted_bytes = SHARED_BYTES if wanted.is_shared else BLOCK_BYTES
             after: PartState | None = at
             is_full = False
             try:
                 while after is not None and not is_full and workspace.state[Field.OUT] < wanted_bytes:
-                    after, is_full = self._step(workspace, after, out, kernels, only_cached=only_cached)
+                    after, is_full = self._step(workspace, after, out, kernels, only_cached=wanted.only_cached)
             except _WouldWaitError:
                 buffers.release(out)
                 return None
@@ -322,3 +319,64 @@ def _nodes_of(disk: ReadDisk, out_of_band: OutOfBandReader, kernels: Kernels, st
     if count < stream.node_count:
         for (file_no, offset), header_size in islice(out_of_band.nodes(stream), count, None):
             yield file_no, offset, header_size
+
+
+class PassedRun:
+    """From where the out-of-band records begin to their commit record, for one dump.
+
+    What lies there was passed without a look at its checksums: it is good only once all of it was checked, in order,
+    by a pump that sends it or by `check`. No group may begin on it.
+    """
+
+    def __init__(self, disk: ReadDisk, kernels: Kernels, buffers: Buffers, begin: FramingState, commit: int) -> None:
+        """`commit` is the file offset of the commit record."""
+        self.begin = begin
+        self.commit = LogPosition(begin.position.file_no, commit)
+        self.at = begin  # everything before was checked
+        self.sent_to: Mark | None = None  # where the group was sent to from the way; None: nothing was
+        self._disk = disk
+        self._kernels = kernels
+        self._buffers = buffers
+
+    def check(self, start: FramingState | None = None) -> None:
+        """Check what is left, or from a place on, where a record begins.
+
+        Raises:
+            FormatError: it is damaged, or not the way to a commit record.
+            StoreError: the file cannot be read.
+        """
+        with self._buffers.workspace() as workspace:
+            at = self.at if start is None else start
+            rereads_left = REREADS
+            while at.position < self.commit:
+                after, status = self._step(workspace, at)
+                if status == Status.BAD_PAGE and rereads_left:
+                    rereads_left -= 1
+                    PageReader(self._disk).fresh_page(after.position.file_no, after.position.page_no)
+                elif after == at or status not in (Status.NEED_MORE, Status.NO_DATA, Status.FULL):
+                    raise self._problem(after)
+                at = after
+            if at != FramingState(self.commit):
+                raise self._problem(at)
+
+    def _step(self, workspace: Workspace, at: FramingState) -> tuple[FramingState, int]:
+        """Check some pages; returns the place after what is good, and why it ends there."""
+        (file_no, _), page_no = at.position, at.position.page_no
+        target = memoryview(workspace.pages)[: pages_to_border(page_no) * PAGE_SIZE]
+        size = self._disk.read_into(format_file_name(file_no), page_no * PAGE_SIZE, target, only_cached=False)
+        assert size is not None, "a read that may wait gives what is there"
+        state, table = workspace.state, workspace.table
+        state[Field.PAGE] = state[Field.VERIFIED] = 0
+        state[Field.END] = self.commit.offset - page_no * PAGE_SIZE
+        workspace.go_to(at)
+        rows, status = self._kernels.index_chunks(workspace.pages, size // PAGE_SIZE, state, table, 0)
+        types = table[:rows, ChunkColumn.TYPE] & TYPE_MASK
+        if (types == COMMIT).any():
+            start = int(table[(types == COMMIT).argmax(), ChunkColumn.START])
+            return FramingState(LogPosition(file_no, page_no * PAGE_SIZE + start)), Status.FALLBACK
+        return workspace.framing_state(file_no, page_no + int(state[Field.PAGE])), status
+
+    def _problem(self, at: FramingState) -> Exception:
+        """What is wrong at a place, as the reference finds it."""
+        ChunkCursor.at(PageReader(self._disk), at.position).next_chunk()
+        return ChunkError(at.position.location, f"this is not part of the group at {self.commit}")

@@ -36,13 +36,19 @@ from ibbmaster.log.event_groups import GLANCE_SIZE, StoredGroup
 from ibbmaster.log.interface import PagedEventGroups
 from ibbmaster.log.pages import PageReader, read_cached
 from ibbmaster.position import NOWHERE, LogPosition
-from ibbmaster.streaming.block import Block
+from ibbmaster.streaming.block import Block, FramingState, Mark, file_end, skipped_block
 from ibbmaster.streaming.block_cache import BlockCache, KnownWay
-from ibbmaster.streaming.buffers import PAGES_MAX, PAGES_PER_BLOCK, SHARED_BYTES, Workspace, pages_to_border
-from ibbmaster.streaming.framed_block import make_block, renumbered
-from ibbmaster.streaming.framing_state import FramingState, Mark, file_end
-from ibbmaster.streaming.large_group import LargeGroup, PartState, first_packet, is_inside_event, resume
-from ibbmaster.streaming.passed_run import PassedRun
+from ibbmaster.streaming.block_maker import Wanted
+from ibbmaster.streaming.buffers import (
+    PAGES_MAX,
+    PAGES_PER_BLOCK,
+    SHARED_BYTES,
+    Workspace,
+    make_block,
+    pages_to_border,
+    renumbered,
+)
+from ibbmaster.streaming.large_group import LargeGroup, PartState, PassedRun, first_packet, is_inside_event, resume
 
 NOTHING = Selection(leaves_out_annotate=False, leaves_out_marked=False, prefix=b"")
 SKIPPED_PAGES = 128  # in one call at most: a state interval of MariaDB, 2 MiB, takes a kernel 0.3 ms
@@ -76,12 +82,12 @@ class PageBlocks:
         find_end: Callable[[], LogPosition | None] = lambda: None,
     ) -> None:
         """`find_end` gives the place up to which groups may be framed, None where there is no such place."""
-        self._find_end = find_end
+        self.find_end = find_end
         self._groups = groups
         self._disk = groups.disk
-        self._check_log = groups.check_log
-        self._cache = cache
-        self._kernels = kernels
+        self.check_log = groups.check_log
+        self.cache = cache
+        self.kernels = kernels
         self._file_no = -1
         self._identity: Hashable = None  # of that file: one of the same name has another
         self.way: PassedRun | None = None  # that a pump has found, and sends
@@ -101,44 +107,30 @@ class PageBlocks:
         if not isinstance(group, StoredGroup):
             return None
         key = self._identity_of(group.start.file_no), group.start
-        found = self._cache.large_group(key, lambda: LargeGroup(self._disk, group, self._kernels))
+        found = self.cache.large_group(key, lambda: LargeGroup(self._disk, group, self.kernels))
         return None if found is None else found.begin()
 
     def known_group(self, at: Mark) -> tuple[Gtid, PartState] | None:
         file_no = at.position.file_no
-        group = self._cache.large_group((self._identity, at.position)) if file_no == self._file_no else None
+        group = self.cache.large_group((self._identity, at.position)) if file_no == self._file_no else None
         if group is None or group.gtid is None or group.end.file_no != file_no:
             return None
         return group.gtid, group.begin()
 
-    def frame(
-        self,
-        at: Mark,
-        selection: Selection,
-        sequence: int,
-        *,
-        only_cached: bool,
-        is_shared: bool = False,
-        is_short: bool = False,
-    ) -> Block | None:
-        buffers = self._cache.buffers
+    def frame(self, at: Mark, selection: Selection, sequence: int, wanted: Wanted) -> Block | None:
+        buffers = self.cache.buffers
         if self.way is not None and at != self.way.begin:
-            if only_cached:
+            if wanted.only_cached:
                 return None
             self.check_way()
         self.way = None
         if isinstance(at, PartState):
-            return at.group.frame(
-                at, selection, sequence, buffers, self._kernels, only_cached=only_cached, is_shared=is_shared
-            )
+            return at.group.frame(at, selection, sequence, buffers, self.kernels, wanted)
         assert isinstance(at, FramingState)
         with buffers.workspace() as workspace:
-            out = buffers.take(is_shared=is_shared)
-            if is_shared:
-                framed = self._frame_long(workspace, out, at, selection, sequence, only_cached=only_cached)
-            else:
-                pages = SHORT_PAGES if is_short else 0
-                framed = self._frame_in(workspace, out, at, selection, sequence, only_cached=only_cached, pages=pages)
+            out = buffers.take(is_shared=wanted.is_shared)
+            frame = self._frame_long if wanted.is_shared else self._frame_in
+            framed = frame(workspace, out, at, selection, sequence, wanted)
             if framed is None:
                 buffers.release(out)
                 return None
@@ -148,28 +140,19 @@ class PageBlocks:
 
     def renumbered(self, block: Block, was: int, sequence: int) -> Block:
         first = first_packet(block.before) if isinstance(block.before, PartState) else 0
-        return renumbered(block, was, sequence, kernels=self._kernels, pool=self._cache.buffers, first=first)
+        return renumbered(block, was, sequence, kernels=self.kernels, pool=self.cache.buffers, first=first)
 
     def skip(self, at: Mark, limits: Iterable[Gtid], *, only_cached: bool) -> Block | None:
         assert isinstance(at, FramingState)
         if at.position.offset <= PAGE_SIZE:
             return None
         skips = _rows_of(tuple(limits))
-        with self._cache.buffers.workspace() as workspace:
+        with self.cache.buffers.workspace() as workspace:
             skipped = self._skip_in(workspace, at, skips, only_cached=only_cached)
             if skipped is None:
                 return None
-            return Block(
-                b"",
-                None,
-                0,
-                before=at,
-                after=skipped.after,
-                gtids=workspace.gtids(),
-                is_in_order=workspace.is_in_order,
-                is_stopped=skipped.is_stopped,
-                head=skipped.head,
-            )
+            gtids, head, is_in_order = workspace.gtids(), skipped.head, workspace.is_in_order
+            return skipped_block(at, skipped.after, gtids, head, is_in_order=is_in_order, is_stopped=skipped.is_stopped)
 
     def check_way(self) -> None:
         """Check what is left of the way to the group that a pump has begun to send: it goes out in another way now.
@@ -185,27 +168,28 @@ class PageBlocks:
         try:
             way.check(start)
         except Exception:
-            self._cache.ways.forget(self._identity_of(way.commit.file_no))
+            self.cache.ways.forget(self._identity_of(way.commit.file_no))
             raise
 
     def known_way(self, at: FramingState, end: int) -> KnownWay:
         """The way to a large group that a dump has found, and that comes next; `end` as `KnownWays` takes it."""
-        return self._cache.ways.next_from(self._identity_of(at.position.file_no), at.position.offset, end)
+        return self.cache.ways.next_from(self._identity_of(at.position.file_no), at.position.offset, end)
 
     def begin_way(self, begin: FramingState, commit: int) -> None:
         """A pump has found the commit record of a large group, at an offset of the file where its parts begin."""
-        self.way = PassedRun(self._disk, self._kernels, self._cache.buffers, begin, commit)
-        self._cache.ways.note(self._identity_of(begin.position.file_no), KnownWay(begin.position.offset, commit))
+        self.way = PassedRun(self._disk, self.kernels, self.cache.buffers, begin, commit)
+        self.cache.ways.note(self._identity_of(begin.position.file_no), KnownWay(begin.position.offset, commit))
 
     @contextlib.contextmanager
     def pump(self, socket: int) -> Iterator[PagePump]:
-        pump = PagePump(self, socket, self._cache, self._kernels, self._open, self._check_log, self._find_end)
+        pump = PagePump(self, socket)
         try:
             yield pump
         finally:
             pump.close()
 
-    def _open(self, file_no: int) -> int | None:
+    def open(self, file_no: int) -> int | None:
+        """A descriptor of a file; None if there is none that can be read."""
         return self._disk.open(format_file_name(file_no))
 
     def _identity_of(self, file_no: int, *, only_cached: bool = False) -> Hashable:
@@ -214,7 +198,7 @@ class PageBlocks:
             return None if header is None else dataclasses.astuple(header)  # sooner hashed
 
         if file_no != self._file_no:
-            header = self._cache.identity((file_no, self._short_header(file_no, only_cached)), judge)
+            header = self.cache.identity((file_no, self._short_header(file_no, only_cached)), judge)
             self._identity = None if header is None else (self._groups.log_identity, header)
             self._file_no = file_no
         return self._identity
@@ -227,14 +211,7 @@ class PageBlocks:
             return b""
 
     def _frame_long(
-        self,
-        workspace: Workspace,
-        out: Any,
-        at: FramingState,
-        selection: Selection,
-        sequence: int,
-        *,
-        only_cached: bool,
+        self, workspace: Workspace, out: Any, at: FramingState, selection: Selection, sequence: int, wanted: Wanted
     ) -> Framed | None:
         """Frame from a place on to a border of blocks for many readers; as `_frame_in` where that goes no step."""
         name, state = format_file_name(at.position.file_no), workspace.state
@@ -244,47 +221,39 @@ class PageBlocks:
         workspace.go_to(at)
         framing = workspace.framing(out, workspace.none)
         after, head, status = at, b"", int(Status.NEED_MORE)
-        end = file_end(self._find_end(), at.position)
+        end = file_end(self.find_end(), at.position)
         while page_no < border and status == Status.NEED_MORE:
             if end and page_no * PAGE_SIZE >= end:
                 break
             target = memoryview(workspace.pages)[: min(PAGES_PER_READ, border - page_no) * PAGE_SIZE]
-            size = self._disk.read_into(name, page_no * PAGE_SIZE, target, only_cached=only_cached)
+            size = self._disk.read_into(name, page_no * PAGE_SIZE, target, only_cached=wanted.only_cached)
             if size is None:
                 return None
             head = head or _head(workspace, at)
             state[Field.PAGE], state[Field.END] = 0, end and end - page_no * PAGE_SIZE
-            status = self._kernels.frame_table(workspace.pages, size // PAGE_SIZE, framing)
+            status = self.kernels.frame_table(workspace.pages, size // PAGE_SIZE, framing)
             page_no += int(state[Field.PAGE])
             before, after = after, workspace.framing_state(at.position.file_no, page_no)
             if after == before:
                 break
         if after != at:
             return Framed(after, head)
-        return self._frame_in(workspace, out, at, selection, sequence, only_cached=only_cached)
+        return self._frame_in(workspace, out, at, selection, sequence, wanted)
 
     def _frame_in(
-        self,
-        workspace: Workspace,
-        out: Any,
-        at: FramingState,
-        selection: Selection,
-        sequence: int,
-        *,
-        only_cached: bool,
-        pages: int = 0,
+        self, workspace: Workspace, out: Any, at: FramingState, selection: Selection, sequence: int, wanted: Wanted
     ) -> Framed | None:
         """Frame a number of pages, or to a border; None if that went no step."""
         name = format_file_name(at.position.file_no)
         state = workspace.state
         first_page_no = at.position.page_no
-        page_count = pages or pages_to_border(first_page_no)
-        end = file_end(self._find_end(), at.position)
+        page_count = SHORT_PAGES if wanted.is_short else pages_to_border(first_page_no)
+        end = file_end(self.find_end(), at.position)
         if end and end <= at.position.offset:
             return None
         while True:
             target = memoryview(workspace.pages)[: page_count * PAGE_SIZE]
-            size = self._disk.read_into(name, first_page_no * PAGE_SIZE, target, only_cached=only_cached)
+            size = self._disk.read_into(name, first_page_no * PAGE_SIZE, target, only_cached=wanted.only_cached)
             if not size:
                 return None
             found = size // PAGE_SIZE
@@ -292,7 +261,7 @@ class PageBlocks:
             workspace.go_to(at)
             state[Field.END] = end and end - first_page_no * PAGE_SIZE
             framing = workspace.framing(out, workspace.none)
-            status = self._kernels.frame_table(workspace.pages, found, framing)
+            status = self.kernels.frame_table(workspace.pages, found, framing)
             after = workspace.framing_state(at.position.file_no, first_page_no + int(state[Field.PAGE]))
             if after.position != at.position:
                 return Framed(after, _head(workspace, at))
@@ -304,7 +273,7 @@ class PageBlocks:
         """Skip from a place on to a border, with a look at few pages first; None if that went no step."""
         (file_no, offset), page_no = at.position, at.position.page_no
         name, state = format_file_name(file_no), workspace.state
-        end = file_end(self._find_end(), at.position)
+        end = file_end(self.find_end(), at.position)
         if end and end <= offset:
             return None
         workspace.prepare(NOTHING, 0)
@@ -322,7 +291,7 @@ class PageBlocks:
                 if not at.position.page_offset and self._groups.may_begin_inside:
                     state[Field.SKIP_TYPE] = _type_inside(workspace.pages)
             state[Field.PAGE], state[Field.END] = 0, end and end - page_no * PAGE_SIZE
-            status = self._kernels.skip_table(workspace.pages, size // PAGE_SIZE, framing, skips)
+            status = self.kernels.skip_table(workspace.pages, size // PAGE_SIZE, framing, skips)
             page_no += int(state[Field.PAGE])
             before, after = after, workspace.framing_state(file_no, page_no)
             left = border - page_no
@@ -370,23 +339,11 @@ class PagePump:
     Once a file is open it is checked that it is of this log: from then on it is that, whatever becomes of its name.
     """
 
-    def __init__(
-        self,
-        maker: PageBlocks,
-        socket: int,
-        cache: BlockCache,
-        kernels: Kernels,
-        open_file: Callable[[int], int | None],
-        check_log: Callable[[], None],
-        find_end: Callable[[], LogPosition | None],
-    ) -> None:
+    def __init__(self, maker: PageBlocks, socket: int) -> None:
         self._maker = maker
         self._socket = socket
-        self._buffers = cache.buffers
-        self._kernels = kernels
-        self._open_file = open_file
-        self._check_log = check_log
-        self._find_end = find_end
+        self._buffers = maker.cache.buffers
+        self._kernels = maker.kernels
         self._stack = contextlib.ExitStack()
         self._workspace = self._stack.enter_context(self._buffers.workspace())
         self._out = self._buffers.take()
@@ -415,7 +372,7 @@ class PagePump:
         workspace.prepare(selection, sequence)
         workspace.go_to(at)
         progress[Progress.FILE_OFFSET] = at.position.page_no * PAGE_SIZE
-        end = progress[Progress.END] = file_end(self._find_end(), at.position)
+        end = progress[Progress.END] = file_end(self._maker.find_end(), at.position)
         progress[Progress.KNOWN_BEGIN], progress[Progress.KNOWN_COMMIT] = self._maker.known_way(at, end)
         status = self._kernels.pump(
             file.descriptor,
@@ -508,13 +465,13 @@ class PagePump:
     def _file_of(self, file_no: int) -> OpenFile | None:
         """A file, with a budget for one more call; None if a socket cannot be fed from it."""
         if self._file is None or self._file.file_no != file_no:
-            descriptor = self._open_file(file_no)
+            descriptor = self._maker.open(file_no)
             if descriptor is None:
                 return None
             if self._file is not None:
                 os.close(self._file.descriptor)
             self._file = OpenFile(file_no, descriptor, np.zeros(Progress.SIZE, dtype=np.int64))
-            self._check_log()
+            self._maker.check_log()
         progress = self._file.progress
         progress[Progress.BUDGET], progress[Progress.FRAMED], progress[Progress.REST] = BUDGET_BYTES, 0, 0
         return self._file

@@ -20,11 +20,18 @@ from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid
 from ibbmaster.log.interface import EventGroups, are_cached, files_of
 from ibbmaster.position import NOWHERE, LogPosition
-from ibbmaster.streaming.block import Block, check_continues, joined, plain_block, sent_block, skipped_block
-from ibbmaster.streaming.block_maker import AbsentPump, BlockMaker, BlockPump, BrokenGroupError
-from ibbmaster.streaming.framing_state import FramingState, Mark
-from ibbmaster.streaming.shared import SharedBlocks
-from ibbmaster.streaming.shared_step import EndProbe, SentSteps, SharedPlace
+from ibbmaster.streaming.block import (
+    Block,
+    FramingState,
+    Mark,
+    check_continues,
+    joined,
+    plain_block,
+    sent_block,
+    skipped_block,
+)
+from ibbmaster.streaming.block_maker import AbsentPump, BlockMaker, BlockPump, BrokenGroupError, Wanted
+from ibbmaster.streaming.shared import EndProbe, SentSteps, SharedBlocks, SharedPlace
 from ibbmaster.streaming.sink import PATIENCE_MS, Sink
 
 if TYPE_CHECKING:
@@ -352,12 +359,7 @@ class BlockSource:
             if like is not None:
                 return maker.renumbered(*like, sequence)
             return maker.frame(
-                at,
-                selection,
-                sequence,
-                only_cached=only_cached,
-                is_shared=is_shared,
-                is_short=self._is_first and not is_shared,
+                at, selection, sequence, Wanted(only_cached, is_shared, is_short=self._is_first and not is_shared)
             )
 
         key = (identity, at, selection, is_shared)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.extras import needed_for
@@ -40,11 +40,8 @@ class Verifier(Protocol):
 class NativeVerifier:
     """mysql_native_password: SHA-1 of SHA-1 of the password; of an empty password nothing."""
 
+    plugin_name: ClassVar[str] = NATIVE_PASSWORD
     password_hash: bytes = field(repr=False)
-
-    @property
-    def plugin_name(self) -> str:
-        return NATIVE_PASSWORD
 
     def verify(self, nonce: bytes, answer: bytes) -> bool:
         """Whether the answer proves the password for this seed of 20 bytes.
@@ -63,11 +60,8 @@ class NativeVerifier:
 class Ed25519Verifier:
     """client_ed25519: the public key that belongs to the password."""
 
+    plugin_name: ClassVar[str] = ED25519
     password_hash: bytes = field(repr=False)
-
-    @property
-    def plugin_name(self) -> str:
-        return ED25519
 
     def verify(self, nonce: bytes, answer: bytes) -> bool:
         """Whether the answer is the signature of these 32 bytes.

@@ -47,7 +47,8 @@ class Command(enum.IntEnum):
     RESET_CONNECTION = 0x1F
 
 
-_STATEMENT_SIZES = {  # bytes before what varies, of those that have more than a number
+_STATEMENT_SIZES = {  # bytes before what varies, of commands about a prepared statement
+    **dict.fromkeys((Command.STATEMENT_CLOSE, Command.STATEMENT_RESET), NUMBER_SIZE),
     Command.STATEMENT_EXECUTE: _EXECUTE.size,
     Command.STATEMENT_LONG_DATA: _LONG_DATA.size,
     Command.STATEMENT_FETCH: _FETCH.size,
@@ -197,26 +198,10 @@ class MalformedCommand:
     answer: Err
 
 
-AnyCommand: TypeAlias = (
-    Quit
-    | InitDb
-    | QueryCommand
-    | Statistics
-    | ProcessKill
-    | Ping
-    | BinlogDump
-    | RegisterReplica
-    | SetOption
-    | ResetConnection
-    | StatementPrepare
-    | StatementExecute
-    | StatementLongData
-    | StatementClose
-    | StatementReset
-    | StatementFetch
-    | UnsupportedCommand
-    | MalformedCommand
-)
+_OfStatements: TypeAlias = StatementPrepare | StatementExecute | StatementLongData | StatementClose | StatementReset
+_OfSessions: TypeAlias = Quit | InitDb | QueryCommand | Statistics | ProcessKill | Ping | SetOption | ResetConnection
+_Others: TypeAlias = StatementFetch | BinlogDump | RegisterReplica | UnsupportedCommand | MalformedCommand
+AnyCommand: TypeAlias = _OfSessions | _OfStatements | _Others
 
 
 def decode_command(payload: Buffer) -> AnyCommand:
@@ -253,13 +238,7 @@ def decode_command(payload: Buffer) -> AnyCommand:
             return ResetConnection()
         case Command.STATEMENT_PREPARE:
             return StatementPrepare(sql=body)
-        case (
-            Command.STATEMENT_EXECUTE
-            | Command.STATEMENT_LONG_DATA
-            | Command.STATEMENT_CLOSE
-            | Command.STATEMENT_RESET
-            | Command.STATEMENT_FETCH
-        ):
+        case _ if code in _STATEMENT_SIZES:
             return _decode_statement(Command(code), body)
         case _:
             return UnsupportedCommand(code=code)
@@ -267,7 +246,7 @@ def decode_command(payload: Buffer) -> AnyCommand:
 
 def _decode_statement(code: Command, body: bytes) -> AnyCommand:
     """A command about a prepared statement, whose number comes first."""
-    if len(body) < _STATEMENT_SIZES.get(code, NUMBER_SIZE):
+    if len(body) < _STATEMENT_SIZES[code]:
         if code in (Command.STATEMENT_LONG_DATA, Command.STATEMENT_CLOSE):  # without an answer, as always
             return StatementClose(statement_id=0)
         return MalformedCommand(code=code, answer=MALFORMED_PACKET)

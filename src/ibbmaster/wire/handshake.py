@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import struct
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from ibbmaster.codec import lenenc
 from ibbmaster.codec.buffer import Buffer
@@ -22,6 +21,11 @@ COLLATION_BYTE_MAX = 0xFF  # the greeting has one byte for a collation id
 USER_SIZE_MAX = 384  # 128 characters of 3 bytes
 NAME_SIZE_MAX = 192  # 64 characters of 3 bytes: databases and plugins
 NATIVE_PASSWORD = "mysql_native_password"
+
+# quicker than flags
+_PROTOCOL_41, _TLS, _LENENC_AUTH_DATA = map(int, (Capability.PROTOCOL_41, Capability.TLS, Capability.LENENC_AUTH_DATA))
+_SECURE_CONNECTION, _CONNECT_WITH_DB = int(Capability.SECURE_CONNECTION), int(Capability.CONNECT_WITH_DB)
+_PLUGIN_AUTH, _CONNECT_ATTRIBUTES = int(Capability.PLUGIN_AUTH), int(Capability.CONNECT_ATTRIBUTES)
 
 _CONNECTION_ID = struct.Struct("<I")
 _GREETING_MIDDLE = struct.Struct("<xHBHHB6xI")  # from the NUL after the seed's first part to the extended capabilities
@@ -80,16 +84,14 @@ def encode_greeting(greeting: Greeting) -> bytes:
     begin, middle = _of_every_greeting(
         greeting.server_version, greeting.capabilities, greeting.collation_id, greeting.status
     )
-    return b"".join(
-        (
-            begin,
-            _CONNECTION_ID.pack(greeting.connection_id),
-            greeting.seed[:SEED_FIRST_SIZE],
-            middle,
-            greeting.seed[SEED_FIRST_SIZE:],
-            b"\x00",
-            _terminated(greeting.plugin_name),
-        )
+    first, second = greeting.seed[:SEED_FIRST_SIZE], greeting.seed[SEED_FIRST_SIZE:] + b"\x00"
+    return (
+        begin
+        + _CONNECTION_ID.pack(greeting.connection_id)
+        + first
+        + middle
+        + second
+        + _terminated(greeting.plugin_name)
     )
 
 
@@ -146,26 +148,26 @@ def decode_login(payload: Buffer) -> LoginRequest | TlsRequest:
     """
     fields = _Fields(payload, "a login")
     low, payload_size_max, collation_id, extended = _LOGIN_FIXED.unpack(fields.take(_LOGIN_FIXED.size))
-    capabilities, form = _form_of_login(low, extended)
-    if not form.is_41:
+    capabilities = _join_capabilities(low, extended)
+    if not low & _PROTOCOL_41:
         raise RemoteProtocolError("a login of a protocol older than 4.1")
-    if form.has_tls and not fields.left:
+    if low & _TLS and not fields.left:
         return TlsRequest(capabilities=capabilities, payload_size_max=payload_size_max, collation_id=collation_id)
     user = fields.take_text(USER_SIZE_MAX)
-    if form.has_lenenc_auth_data:
+    if low & _LENENC_AUTH_DATA:
         auth_data = fields.take_lenenc()
-    elif form.is_secure:
+    elif low & _SECURE_CONNECTION:
         (size,) = fields.take(1)
         auth_data = fields.take(size)
     else:
         raise RemoteProtocolError("a login with a password answer older than 4.1")
     database = plugin_name = None
     attributes: tuple[tuple[str, str], ...] = ()
-    if form.has_database and fields.left:
+    if low & _CONNECT_WITH_DB and fields.left:
         database = fields.take_text(NAME_SIZE_MAX)
-    if form.has_plugin and fields.left:
+    if low & _PLUGIN_AUTH and fields.left:
         plugin_name = fields.take_text(NAME_SIZE_MAX)
-    if form.has_attributes and fields.left:
+    if low & _CONNECT_ATTRIBUTES and fields.left:
         attributes = _decode_attributes(fields.take_lenenc())
     return LoginRequest(
         capabilities=capabilities,
@@ -184,34 +186,7 @@ def encode_auth_switch(switch: AuthSwitch) -> bytes:
     return bytes((AUTH_SWITCH_MARK,)) + _terminated(switch.plugin_name) + switch.plugin_data
 
 
-class _LoginForm(NamedTuple):
-    """What a login may have, by its capabilities."""
-
-    is_41: bool
-    has_tls: bool
-    has_lenenc_auth_data: bool
-    is_secure: bool
-    has_database: bool
-    has_plugin: bool
-    has_attributes: bool
-
-
-@functools.lru_cache(64)
-def _form_of_login(low: int, extended: int) -> tuple[Capability, _LoginForm]:
-    """Clients of one kind say the same, and flags take a microsecond each."""
-    capabilities = _join_capabilities(low, extended)
-    asked = (
-        Capability.PROTOCOL_41,
-        Capability.TLS,
-        Capability.LENENC_AUTH_DATA,
-        Capability.SECURE_CONNECTION,
-        Capability.CONNECT_WITH_DB,
-        Capability.PLUGIN_AUTH,
-        Capability.CONNECT_ATTRIBUTES,
-    )
-    return capabilities, _LoginForm(*(flag in capabilities for flag in asked))
-
-
+@functools.lru_cache(64)  # clients of one kind say the same
 def _join_capabilities(low: int, extended: int) -> Capability:
     """The extended bits count only if the bit that says "MySQL" is clear."""
     return Capability(low if low & Capability.MYSQL else low | extended << EXTENDED_SHIFT)

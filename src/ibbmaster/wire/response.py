@@ -215,15 +215,9 @@ def encode_ok(ok: Ok) -> bytes:
     """The payload of an OK packet."""
     if not (ok.affected_rows or ok.insert_id or ok.message):  # as nearly all of them
         return b"\x00\x00\x00" + _STATUS_AND_WARNINGS.pack(ok.status, ok.warning_count)
-    return b"".join(
-        (
-            b"\x00",
-            lenenc.encode_int(ok.affected_rows),
-            lenenc.encode_int(ok.insert_id),
-            _STATUS_AND_WARNINGS.pack(ok.status, ok.warning_count),
-            lenenc.encode_bytes(ok.message) if ok.message else b"",
-        )
-    )
+    counts = lenenc.encode_int(ok.affected_rows) + lenenc.encode_int(ok.insert_id)
+    message = lenenc.encode_bytes(ok.message) if ok.message else b""
+    return b"\x00" + counts + _STATUS_AND_WARNINGS.pack(ok.status, ok.warning_count) + message
 
 
 def encode_err(err: Err, *, with_sqlstate: bool = True) -> bytes:
@@ -246,17 +240,9 @@ def encode_column(column: ColumnDefinition, capabilities: Capability = Capabilit
 
 
 def _encode_column(column: ColumnDefinition, is_extended: bool) -> bytes:
-    parts = [
-        lenenc.encode_bytes(text.encode("utf-8", "replace"))
-        for text in (
-            column.catalog,
-            column.schema,
-            column.table,
-            column.original_table,
-            column.name,
-            column.original_name,
-        )
-    ]
+    of_table = column.catalog, column.schema, column.table, column.original_table
+    names = *of_table, column.name, column.original_name
+    parts = [lenenc.encode_bytes(text.encode("utf-8", "replace")) for text in names]
     if is_extended:
         parts.append(lenenc.encode_bytes(column.extended_metadata))
     parts.append(

@@ -8,10 +8,9 @@ import pytest
 from ibbmaster.dump.error import DumpError
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.position import LOG_START, LogPosition
-from ibbmaster.streaming.block import Block, sent_block
-from ibbmaster.streaming.framing_state import FramingState
+from ibbmaster.streaming.block import Block, FramingState, sent_block
 from ibbmaster.streaming.large_group import PartState
-from ibbmaster.streaming.shared_step import BYTES_MAX, PACKETS_MAX, SentSteps, SharedPlace, shared_step
+from ibbmaster.streaming.shared import BYTES_MAX, PACKETS_MAX, SentSteps, SharedPlace, shared_step
 
 
 def mark(offset):
