@@ -1,6 +1,5 @@
 """The tables of protocol/event against the code, so that neither can drift."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -10,17 +9,13 @@ from ibbmaster.event.gtid_event import FIXED, GtidExtraFlag, GtidFlag
 from ibbmaster.event.header import EVENT_HEADER_SIZE, EventHeader, encode_event
 from ibbmaster.event.rows.table_schema import METADATA_SIZES, MetadataField
 from ibbmaster.event.types import EventFlag, EventType, post_header_sizes
+from tests.protocol.documents import read_tables
 
 EVENT = Path(__file__).parents[2] / "protocol" / "event"
 
 
 def table(document, heading):
-    """The first table under a heading, a list of rows by column name."""
-    text = (EVENT / document).read_text()
-    section = re.split(rf"^#+ {re.escape(heading)}$", text, flags=re.MULTILINE)[1]
-    lines = re.search(r"(?:^\|.*\n)+", section, flags=re.MULTILINE)[0].splitlines()
-    header, _, *rows = ([cell.strip() for cell in line.strip()[1:-1].split("|")] for line in lines)
-    return [dict(zip(header, row, strict=True)) for row in rows]
+    return read_tables(f"protocol/event/{document}", heading)[0]
 
 
 def places(document, heading):

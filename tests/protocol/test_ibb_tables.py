@@ -1,6 +1,5 @@
 """The tables of protocol/ibb against the code, so that neither can drift."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -12,18 +11,14 @@ from ibbmaster.ibb.chunk import RecordType
 from ibbmaster.ibb.commit import CommitHeader, OobStream, encode_commit_header
 from ibbmaster.ibb.gtid_state import encode_gtid_state
 from ibbmaster.position import LogPosition
+from tests.protocol.documents import read_tables
 
 IBB = Path(__file__).parents[2] / "protocol" / "ibb"
 REF = LogPosition(0, 16389)
 
 
 def table(document, heading):
-    """The first table under a heading, a list of rows by column name."""
-    text = (IBB / document).read_text()
-    section = re.split(rf"^#+ {re.escape(heading)}$", text, flags=re.MULTILINE)[1]
-    lines = re.search(r"(?:^\|.*\n)+", section, flags=re.MULTILINE)[0].splitlines()
-    header, _, *rows = ([cell.strip() for cell in line.strip()[1:-1].split("|")] for line in lines)
-    return [dict(zip(header, row, strict=True)) for row in rows]
+    return read_tables(f"protocol/ibb/{document}", heading)[0]
 
 
 def fixed_fields(document, heading):

@@ -1,7 +1,6 @@
 """The tables of protocol/schema.md against the code."""
 
 import json
-import re
 from pathlib import Path
 
 from ibbmaster.codec.crc32c import crc32c
@@ -16,16 +15,13 @@ from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.indexing import BYTES_MAX
 from ibbmaster.schema.saved_history import FORMAT, HEADER, LastFolded, encode_history
 from ibbmaster.schema.session import EXPLICIT_TIMESTAMPS
+from tests.protocol.documents import read_tables
 
 TEXT = (Path(__file__).parents[2] / "protocol" / "schema.md").read_text()
 
 
 def table(heading, *, index=0):
-    """A table under a heading, a list of rows by column name."""
-    section = re.split(rf"^## {re.escape(heading)}$", TEXT, flags=re.MULTILINE)[1]
-    lines = re.findall(r"(?:^\|.*\n)+", section, flags=re.MULTILINE)[index].splitlines()
-    header, _, *rows = ([cell.strip() for cell in line.strip()[1:-1].split("|")] for line in lines)
-    return [dict(zip(header, row, strict=True)) for row in rows]
+    return read_tables("protocol/schema.md", heading)[index]
 
 
 def test_statements_have_the_status_variables_of_the_table():

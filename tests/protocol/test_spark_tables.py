@@ -24,6 +24,7 @@ from ibbmaster.spark import options as read_options
 from ibbmaster.spark import write_options
 from ibbmaster.spark.options import parse_options
 from ibbmaster.spark.write_options import parse_write_options
+from tests.protocol.documents import read_tables
 
 DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
 
@@ -36,11 +37,7 @@ NOT_TOLD_BY_FULL = {"UUID", "INET4", "INET6", "VECTOR"}
 
 
 def table(heading):
-    """The first table under a heading, a list of rows by column name."""
-    section = re.split(rf"^#+ {re.escape(heading)}$", DOCUMENT.read_text(), flags=re.MULTILINE)[1]
-    lines = re.findall(r"(?:^\|.*\n)+", section, flags=re.MULTILINE)[0].splitlines()
-    header, _, *rows = ([cell.strip() for cell in line.strip()[1:-1].split("|")] for line in lines)
-    return [dict(zip(header, row, strict=True)) for row in rows]
+    return read_tables("docs/spark.md", heading)[0]
 
 
 def quoted(cell):

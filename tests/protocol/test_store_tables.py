@@ -11,16 +11,13 @@ from ibbmaster.log.interface import LogEngine, WritableLogEngine
 from ibbmaster.store import redo_log, redo_names, redo_record
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.redo_record import Cut, ItemType, Purge, Reset, XaState, decode_record, encode_record
+from tests.protocol.documents import read_tables
 
 STORE = Path(__file__).parents[2] / "protocol" / "store"
 
 
 def table(document, heading, *, index=0):
-    """A table under a heading, a list of rows by column name."""
-    section = re.split(rf"^#+ {re.escape(heading)}$", (STORE / document).read_text(), flags=re.MULTILINE)[1]
-    lines = re.findall(r"(?:^\|.*\n)+", section, flags=re.MULTILINE)[index].splitlines()
-    header, _, *rows = ([cell.strip() for cell in line.strip()[1:-1].split("|")] for line in lines)
-    return [dict(zip(header, row, strict=True)) for row in rows]
+    return read_tables(f"protocol/store/{document}", heading)[index]
 
 
 def sizes(heading):

@@ -15,25 +15,13 @@ from ibbmaster.wire.capability import SERVER_DEFAULT, Capability, StatusFlag
 from ibbmaster.wire.command import UNKNOWN_COMMAND, BinlogDump, Command, DumpFlag, RegisterReplica, decode_command
 from ibbmaster.wire.packet import EVENT_STATUS, PACKET_HEADER_SIZE, PACKET_PAYLOAD_MAX, frame_packets
 from tests.machinery.client_wire import decode_column, decode_eof, encode_command, encode_login
+from tests.protocol.documents import Row, read_tables
 
 WIRE = Path(__file__).parents[2] / "protocol" / "wire"
-Row = dict[str, str]
-
-
-def read_tables(document: str, heading: str) -> list[list[Row]]:
-    """The tables under a heading of a document, each a list of rows by column name."""
-    text = (WIRE / document).read_text()
-    section = re.split(rf"^#+ {re.escape(heading)}$", text, flags=re.MULTILINE)[1]
-    section = re.split(r"^#+ ", section, flags=re.MULTILINE)[0]
-    tables = []
-    for block in re.findall(r"(?:^\|.*\n)+", section, flags=re.MULTILINE):
-        header, _, *rows = ([cell.strip() for cell in line.strip()[1:-1].split("|")] for line in block.splitlines())
-        tables.append([dict(zip(header, row, strict=True)) for row in rows])
-    return tables
 
 
 def read_table(document: str, heading: str) -> list[Row]:
-    return read_tables(document, heading)[0]
+    return read_tables(f"protocol/wire/{document}", heading)[0]
 
 
 def offsets(rows: list[Row]) -> dict[str, int]:
@@ -44,7 +32,7 @@ def offsets(rows: list[Row]) -> dict[str, int]:
 @pytest.mark.parametrize("path", sorted(WIRE.glob("*.md")), ids=lambda path: path.name)
 def test_every_table_has_rows_as_wide_as_its_head(path: Path) -> None:
     for heading in re.findall(r"^#+ (.*)$", path.read_text(), flags=re.MULTILINE):
-        read_tables(path.name, heading)
+        read_tables(f"protocol/wire/{path.name}", heading)
 
 
 def test_a_packet_begins_with_its_length_and_number() -> None:
@@ -195,7 +183,7 @@ def test_status_bits_are_those_of_the_table() -> None:
 
 
 def test_column_types_are_those_of_the_table() -> None:
-    rows = read_tables("response.md", "Column definition")[1]
+    rows = read_tables("protocol/wire/response.md", "Column definition")[1]
     assert {row["Name"]: int(row["Type"]) for row in rows} == {kind.name: kind.value for kind in response.FieldType}
 
 
@@ -262,7 +250,7 @@ def test_commands_have_the_bytes_of_the_table() -> None:
 
 
 def test_a_dump_command_has_its_fields_where_the_table_says() -> None:
-    layout, flags = read_tables("commands.md", "COM_BINLOG_DUMP")
+    layout, flags = read_tables("protocol/wire/commands.md", "COM_BINLOG_DUMP")
     dump = BinlogDump(position=0x01020304, flags=2, server_id=5, file_name="binlog.000001")
     payload = encode_command(dump)
     rows = offsets(layout)
@@ -310,14 +298,16 @@ def test_the_answer_to_prepare_has_its_fields_where_the_table_says() -> None:
 
 
 def test_commands_of_prepared_statements_are_those_of_the_table() -> None:
-    rows = read_tables("prepared.md", "Prepared statements")[0]
+    rows = read_tables("protocol/wire/prepared.md", "Prepared statements")[0]
     named = {name for row in rows for name in row["Command"].split(", ")}
     assert named == {code.name for code in Command if code.name.startswith("STATEMENT_")}
     assert f"at most {STATEMENTS_MAX}" in " ".join((WIRE / "prepared.md").read_text().split())
 
 
 def test_values_of_integer_types_have_the_sizes_of_the_table() -> None:
-    (row,) = (row for row in read_tables("prepared.md", "Binary row")[1] if row["Type"].startswith("TINY"))
+    (row,) = (
+        row for row in read_tables("protocol/wire/prepared.md", "Binary row")[1] if row["Type"].startswith("TINY")
+    )
     sizes = [int(size) for size in re.findall(r"\d+", row["Value"].split("bytes")[0])]
     for names, size in zip(row["Type"].split(";"), sizes, strict=True):
         for name in names.split(","):
