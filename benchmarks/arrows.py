@@ -23,6 +23,7 @@ from benchmarks.figures import Bench, Figure, Target, rows, spread
 from ibbmaster.arrow.fast_reading import fast_batches
 from ibbmaster.arrow.plan import ReadTask, find_fields, plan_tasks
 from ibbmaster.disk.local import RealDisk
+from ibbmaster.event.column_types.kind import StoredText
 from ibbmaster.event.control import encode_xid
 from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
 from ibbmaster.event.query import Query, encode_query
@@ -35,7 +36,6 @@ from ibbmaster.event.rows.encoding import (
     encode_table_map,
     written_table,
 )
-from ibbmaster.event.rows.kinds.kind import StoredText
 from ibbmaster.event.rows.written_column import written_column
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.calls import Kernels

@@ -49,7 +49,7 @@ def test_files_without_a_log_around_them_have_the_faults_that_the_log_has(tmp_pa
 def test_the_command_loads_nothing_that_reads_rows_or_sql(path):
     done = subprocess.run([sys.executable, "-c", MODULES, path], capture_output=True, text=True, check=True)
     loaded = json.loads(done.stdout.splitlines()[-1])
-    for room in ("schema", "event.rows.kinds", "stages", "sqltext", "lake", "arrow", "server", "dump"):
+    for room in ("schema", "event.column_types", "stages", "sqltext", "lake", "arrow", "server", "dump"):
         assert not [name for name in loaded if name.startswith(f"ibbmaster.{room}")], room
     assert not {"numpy", "llvmlite", "numba", "trio"} & set(loaded)  # for so little
 

@@ -20,11 +20,11 @@ from ibbmaster.arrow.plan import find_fields, open_log, plan_tasks
 from ibbmaster.arrow.reading import batches, rows_of
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import EventError, FormatError, IbbMasterError
+from ibbmaster.event.column_types.temporal import DATETIME2_ZERO
 from ibbmaster.event.header import EVENT_HEADER_SIZE
 from ibbmaster.event.rows.changes import ChangeKind
 from ibbmaster.event.rows.charset import CODECS, NO_LETTER, charset_of, decode_text, letters_of
 from ibbmaster.event.rows.encoding import encode_rows, encode_table_map, written_table
-from ibbmaster.event.rows.kinds.temporal import DATETIME2_ZERO
 from ibbmaster.event.table_map import ROW_EVENT_TYPES
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid

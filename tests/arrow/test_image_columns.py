@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from ibbmaster.arrow.image_columns import moment_texts
+from ibbmaster.event.column_types.registry import kind_of
+from ibbmaster.event.column_types.temporal import FRACTION_SIZES
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
-from ibbmaster.event.rows.kinds.registry import kind_of
-from ibbmaster.event.rows.kinds.temporal import FRACTION_SIZES
 
 SIZES = {ColumnType.DATE: 3, ColumnType.DATETIME2: 5, ColumnType.TIMESTAMP2: 4}
 CASES = [

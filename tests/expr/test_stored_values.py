@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ibbmaster.event.rows.kinds.registry import kind_of
+from ibbmaster.event.column_types.registry import kind_of
 from ibbmaster.expr.stored_values import stored_value
 from ibbmaster.expr.value_texts import TextSettings, text_of
 from ibbmaster.fold.stored import StoredColumn, own_columns

@@ -1,10 +1,10 @@
-"""What is said of a column type is said in `event/rows`; who reads columns asks them, and knows no type by its code."""
+"""What is said of a column type is said in `event/column_types`; readers of columns ask there, and name no code."""
 
 import re
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "src" / "ibbmaster"
-ROOM = PACKAGE / "event" / "rows"
+ROOM = PACKAGE / "event"
 
 #: The modules outside of it that name type codes of MariaDB. This table only gets shorter.
 BY_CODE = {

@@ -7,9 +7,9 @@ import pytest
 
 from ibbmaster.arrow.arrays import shown_array
 from ibbmaster.arrow.column_reading import text_op
+from ibbmaster.event.column_types.registry import kind_of
+from ibbmaster.event.column_types.temporal import FRACTION_SIZES
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
-from ibbmaster.event.rows.kinds.registry import kind_of
-from ibbmaster.event.rows.kinds.temporal import FRACTION_SIZES
 from ibbmaster.kernel.loading import load
 
 SIZES = {ValueKind.UUID: 16, ValueKind.INET4: 4, ValueKind.INET6: 16}

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from ibbmaster.event.rows.kinds.decimals import decimal_reader
+from ibbmaster.event.column_types.decimals import decimal_reader
 from ibbmaster.event.rows.number import decimal_size
 from ibbmaster.kernel import loading
 

@@ -7,10 +7,10 @@ import json
 from collections.abc import Callable
 from decimal import Decimal
 
+from ibbmaster.event.column_types.registry import kind_of
+from ibbmaster.event.column_types.temporal import moment_reader
 from ibbmaster.event.rows.changes import ABSENT, Image
 from ibbmaster.event.rows.column import Column, TableSchema
-from ibbmaster.event.rows.kinds.registry import kind_of
-from ibbmaster.event.rows.kinds.temporal import moment_reader
 from ibbmaster.event.rows.value import Reader, Value, fixed
 from ibbmaster.expr.column_casts import Convert
 from ibbmaster.schema.model import TableVersion

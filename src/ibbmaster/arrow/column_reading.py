@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, replace
 
+from ibbmaster.event.column_types.net import INET4_SIZE, INET6_SIZE, UUID_SIZE
+from ibbmaster.event.column_types.registry import kind_of
+from ibbmaster.event.column_types.temporal import FRACTION_SIZES
 from ibbmaster.event.rows.charset import letters_of
 from ibbmaster.event.rows.column import Column, ValueKind
-from ibbmaster.event.rows.kinds.net import INET4_SIZE, INET6_SIZE, UUID_SIZE
-from ibbmaster.event.rows.kinds.registry import kind_of
-from ibbmaster.event.rows.kinds.temporal import FRACTION_SIZES
 from ibbmaster.event.rows.number import decimal_size
 from ibbmaster.kernel.fields import LineOp, RowOp, TextOp
 

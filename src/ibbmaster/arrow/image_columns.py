@@ -12,8 +12,8 @@ from ibbmaster.arrow.column_reading import text_reading_of
 from ibbmaster.arrow.event_batch import EventBatch
 from ibbmaster.arrow.row_columns import RowColumns
 from ibbmaster.arrow.row_tables import ColumnCells
+from ibbmaster.event.column_types.temporal import FRACTION_SIZES
 from ibbmaster.event.rows.column import Column, ValueKind
-from ibbmaster.event.rows.kinds.temporal import FRACTION_SIZES
 from ibbmaster.kernel.fields import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, RowOp
 
 if TYPE_CHECKING:

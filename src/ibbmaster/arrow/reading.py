@@ -26,11 +26,11 @@ from ibbmaster.arrow.shape import (
 )
 from ibbmaster.disk.place import open_disk
 from ibbmaster.errors import ClassicFormatError, EventError, FormatError
+from ibbmaster.event.column_types.registry import bytes_reader, value_reader
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.event.rows.changes import ABSENT, ChangeKind, Image, RawValue
 from ibbmaster.event.rows.column import Column, TableSchema
-from ibbmaster.event.rows.kinds.registry import bytes_reader, value_reader
 from ibbmaster.event.rows.value import Reader, Value
 from ibbmaster.event.types import EventType, type_name
 from ibbmaster.ibb.chunk import Chunk, RecordType

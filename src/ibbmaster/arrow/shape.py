@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from ibbmaster.arrow.read_options import Granularity, ZeroDates
 from ibbmaster.errors import ConfigurationError, EventError
+from ibbmaster.event.column_types.registry import kind_of
 from ibbmaster.event.rows.column import Column, ValueKind
-from ibbmaster.event.rows.kinds.registry import kind_of
 from ibbmaster.facts import rows_of
 from ibbmaster.rows.shape import TableShape, has_every_value
 

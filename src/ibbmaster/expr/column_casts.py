@@ -14,12 +14,12 @@ import struct
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 
+from ibbmaster.event.column_types.decimals import DIGITS_MAX
+from ibbmaster.event.column_types.integer import YEAR_ZERO, integer_range
+from ibbmaster.event.column_types.strings import bytes_max, characters_max
 from ibbmaster.event.rows.changes import ABSENT, RawValue
 from ibbmaster.event.rows.charset import encode_text
 from ibbmaster.event.rows.column import Column, ValueKind
-from ibbmaster.event.rows.kinds.decimals import DIGITS_MAX
-from ibbmaster.event.rows.kinds.integer import YEAR_ZERO, integer_range
-from ibbmaster.event.rows.kinds.strings import bytes_max, characters_max
 from ibbmaster.event.rows.value import Value
 
 Convert = Callable[[Value], Value]

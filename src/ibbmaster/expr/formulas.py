@@ -14,10 +14,10 @@ from decimal import Decimal
 from typing import Any
 
 from ibbmaster.errors import IbbMasterError
+from ibbmaster.event.column_types.decimals import DIGITS_MAX
+from ibbmaster.event.column_types.registry import kind_of
 from ibbmaster.event.rows.charset import character_size
 from ibbmaster.event.rows.column import Column, ValueKind
-from ibbmaster.event.rows.kinds.decimals import DIGITS_MAX
-from ibbmaster.event.rows.kinds.registry import kind_of
 from ibbmaster.event.rows.value import Value
 from ibbmaster.expr import kinds
 from ibbmaster.expr.compiling import Compiler

@@ -5,12 +5,12 @@ from __future__ import annotations
 from decimal import Decimal, InvalidOperation
 
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.event.column_types.kind import DeclaredType
+from ibbmaster.event.column_types.net import INET4_SIZE, UUID_SIZE
+from ibbmaster.event.column_types.registry import BY_WORD
+from ibbmaster.event.column_types.temporal import FRACTION_SIZES
 from ibbmaster.event.rows.charset import decode_text
 from ibbmaster.event.rows.column import Column, ValueKind
-from ibbmaster.event.rows.kinds.kind import DeclaredType
-from ibbmaster.event.rows.kinds.net import INET4_SIZE, UUID_SIZE
-from ibbmaster.event.rows.kinds.registry import BY_WORD
-from ibbmaster.event.rows.kinds.temporal import FRACTION_SIZES
 from ibbmaster.expr.value_texts import encoded
 from ibbmaster.schema.model import SqlType
 from ibbmaster.sqltext.literals import Value

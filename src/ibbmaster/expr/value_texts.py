@@ -7,9 +7,9 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import NamedTuple
 
+from ibbmaster.event.column_types.registry import kind_of
 from ibbmaster.event.rows.charset import CODECS, decode_text
 from ibbmaster.event.rows.column import Column, ValueKind
-from ibbmaster.event.rows.kinds.registry import kind_of
 from ibbmaster.schema.model import SqlType
 from ibbmaster.sqltext.moment import civil_date
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from ibbmaster.event.rows.kinds.registry import kind_of
+from ibbmaster.event.column_types.registry import kind_of
 from ibbmaster.event.rows.value import Value
 from ibbmaster.expr.formulas import Evaluate, NotSimpleError, formula
 from ibbmaster.expr.stored_values import stored_value

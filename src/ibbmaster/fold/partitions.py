@@ -12,7 +12,7 @@ import functools
 from array import array
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from ibbmaster.event.rows.kinds.registry import kind_of
+from ibbmaster.event.column_types.registry import kind_of
 from ibbmaster.expr.formulas import NotSimpleError
 from ibbmaster.expr.partition_values import INT64_MAX, Compute, Value, Values, compiled, whole
 from ibbmaster.fold.contents import InexactRowsError, TableContents

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from ibbmaster.event.column_types.registry import kind_of
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
-from ibbmaster.event.rows.kinds.registry import kind_of
 from ibbmaster.expr.column_casts import Convert, as_text, cast_of
 from ibbmaster.expr.stored_values import stored_value
 from ibbmaster.expr.value_texts import TextSettings, text_of

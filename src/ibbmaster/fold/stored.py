@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ibbmaster.errors import EventError
+from ibbmaster.event.column_types.registry import kind_of
 from ibbmaster.event.rows.column import Column, ColumnType, TableSchema, ValueKind
-from ibbmaster.event.rows.kinds.registry import kind_of
 from ibbmaster.kernel.fields import KeyOp
 from ibbmaster.schema.model import SqlType, TableColumn, TableVersion
 from ibbmaster.schema.names import COLUMNS_REMEMBERED, column_of, named

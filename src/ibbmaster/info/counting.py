@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
 from ibbmaster.errors import EventError
+from ibbmaster.event.column_types.registry import kind_of
 from ibbmaster.event.format_description import decode_format_description
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET
 from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET, decode_event_header
 from ibbmaster.event.rows.changes import KINDS, rows_of
 from ibbmaster.event.rows.column import TableSchema
-from ibbmaster.event.rows.kinds.registry import kind_of
 from ibbmaster.event.rows.large import LargeRows
 from ibbmaster.event.rows.table_schema import decode_table_schema
 from ibbmaster.event.statement.logged import decode_statement

@@ -35,7 +35,7 @@ SOURCES = (  # all that kernels import; their values are compiled in
     "errors.py",
     "event/gtid_event.py",
     "event/header.py",
-    "event/rows/kinds/net.py",
+    "event/column_types/net.py",
     "event/rows/number.py",
     "event/table_map.py",
     "event/types.py",

@@ -1,6 +1,6 @@
 """Values as the text that MariaDB shows, for kernels that write it, and a kernel that writes a column of them.
 
-The references: `ibbmaster.event.rows.kinds`.
+The references: `ibbmaster.event.column_types`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numba import int32, int64, uint8, uint64
 
-from ibbmaster.event.rows.kinds.net import (
+from ibbmaster.event.column_types.net import (
     REORDERED_VARIANT_BYTE,
     REORDERED_VERSION_BYTE,
     REORDERED_VERSION_END,

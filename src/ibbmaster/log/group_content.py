@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ibbmaster.errors import EventError
+from ibbmaster.event.column_types.registry import value_reader
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag, decode_gtid_event
 from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
@@ -11,7 +12,6 @@ from ibbmaster.event.query import decode_query
 from ibbmaster.event.rows.changes import RowChange, RowDecoder
 from ibbmaster.event.rows.column import Column, TableSchema
 from ibbmaster.event.rows.declared import Declaration, declare
-from ibbmaster.event.rows.kinds.registry import value_reader
 from ibbmaster.event.rows.large import ALL_ROWS, LargeRows
 from ibbmaster.event.rows.table_schema import decode_table_schema
 from ibbmaster.event.rows.value import Reader

@@ -12,6 +12,7 @@ from ibbmaster.arrow.plan import ReadTask, row_reader
 from ibbmaster.arrow.row_columns import RowColumns, raw_value
 from ibbmaster.arrow.row_tables import RowTables
 from ibbmaster.errors import EventError, UndecodableError
+from ibbmaster.event.column_types.registry import value_reader
 from ibbmaster.event.gtid_event import (
     GTID_EVENT_SIZE_MIN,
     GTID_FLAGS_OFFSET,
@@ -21,7 +22,6 @@ from ibbmaster.event.gtid_event import (
     decode_gtid_event,
 )
 from ibbmaster.event.header import TYPE_OFFSET
-from ibbmaster.event.rows.kinds.registry import value_reader
 from ibbmaster.event.statement.logged import STATEMENT_TYPES
 from ibbmaster.event.types import EventType
 from ibbmaster.kernel.calls import Kernels

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ibbmaster.errors import EventError
+from ibbmaster.event.column_types.registry import kind_of
+from ibbmaster.event.column_types.strings import GEOMETRIES
 from ibbmaster.event.rows.changes import ABSENT, Image, RawValue
 from ibbmaster.event.rows.column import Column, TableSchema, ValueKind
-from ibbmaster.event.rows.kinds.registry import kind_of
-from ibbmaster.event.rows.kinds.strings import GEOMETRIES
 from ibbmaster.event.rows.value import Value
 from ibbmaster.expr.column_casts import Convert, cast_of, converted
 from ibbmaster.expr.formulas import Evaluate, NotSimpleError, constant, formula

@@ -9,9 +9,9 @@ import dataclasses
 import functools
 
 from ibbmaster.errors import ConfigurationError, EventError
+from ibbmaster.event.column_types.kind import read_declared
+from ibbmaster.event.column_types.registry import BY_TYPE, BY_WORD
 from ibbmaster.event.rows.column import Column, ColumnType, TableSchema
-from ibbmaster.event.rows.kinds.kind import read_declared
-from ibbmaster.event.rows.kinds.registry import BY_TYPE, BY_WORD
 from ibbmaster.schema.model import SqlType, TableColumn, TableVersion, UnknownTable
 from ibbmaster.schema.table_map import CODES, disagreement, expected_size
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
+from ibbmaster.event.column_types.strings import GEOMETRIES
 from ibbmaster.event.rows.charset import character_size
 from ibbmaster.event.rows.column import Column, ColumnType, TableSchema, ValueKind
-from ibbmaster.event.rows.kinds.strings import GEOMETRIES
 from ibbmaster.facts import NULL, rows_of
 from ibbmaster.schema.collations import character_sets
 from ibbmaster.schema.model import IndexKind, IndexPart, SchemaPlace, SqlType, TableColumn, TableIndex, TableVersion

@@ -1,6 +1,6 @@
 """Types of columns as DDL writes them, every alias resolved."""
 
-from ibbmaster.event.rows.kinds.strings import GEOMETRIES
+from ibbmaster.event.column_types.strings import GEOMETRIES
 from ibbmaster.facts import NULL, rows_of
 from ibbmaster.schema.clause import CharsetClause, NotUnderstoodError, TypeClause
 from ibbmaster.schema.reading import SHOWN, expect_brackets, expect_number, expect_option, fail, takes_charset

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from ibbmaster.dialogue.relation import Relation
+from ibbmaster.event.column_types.registry import kind_of
 from ibbmaster.event.rows.column import ValueKind
-from ibbmaster.event.rows.kinds.registry import kind_of
 from ibbmaster.expr import values
 from ibbmaster.expr.compiling import Compiler
 from ibbmaster.expr.emitting import NO_SQLITE

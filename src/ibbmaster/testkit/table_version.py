@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.event.column_types.kind import StoredText
+from ibbmaster.event.column_types.registry import value_reader
 from ibbmaster.event.rows.charset import character_size
 from ibbmaster.event.rows.column import TableSchema
 from ibbmaster.event.rows.declared import declare
 from ibbmaster.event.rows.encoding import Columns, Row, WrittenTable, encode_table_map
-from ibbmaster.event.rows.kinds.kind import StoredText
-from ibbmaster.event.rows.kinds.registry import value_reader
 from ibbmaster.event.rows.table_schema import decode_table_schema
 from ibbmaster.event.rows.value import Reader, Value
 from ibbmaster.event.rows.written_column import WrittenColumn, written_column

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.event.column_types.kind import StoredText
 from ibbmaster.event.rows.column import ColumnType
-from ibbmaster.event.rows.kinds.kind import StoredText
 from ibbmaster.event.rows.written_column import written_column
 
 

@@ -9,10 +9,10 @@ from typing import Final
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError, UndecodableError
+from ibbmaster.event.column_types.registry import value_reader
 from ibbmaster.event.header import TYPE_OFFSET
 from ibbmaster.event.query import unpack, unpacked_size
 from ibbmaster.event.rows.column import Column, TableSchema
-from ibbmaster.event.rows.kinds.registry import value_reader
 from ibbmaster.event.rows.large import ALL_ROWS, LargeRows
 from ibbmaster.event.rows.value import BadValueError, Reader, Value
 from ibbmaster.event.table_map import RowsHeader, decode_rows_header

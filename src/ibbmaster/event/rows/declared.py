@@ -11,10 +11,10 @@ import dataclasses
 from collections.abc import Mapping
 
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.event.column_types.kind import read_declared
+from ibbmaster.event.column_types.registry import BY_WORD
 from ibbmaster.event.rows.attributes import is_primary_key
 from ibbmaster.event.rows.column import TableSchema
-from ibbmaster.event.rows.kinds.kind import read_declared
-from ibbmaster.event.rows.kinds.registry import BY_WORD
 
 Declaration = Mapping[str, str]  # column name -> type
 

@@ -10,11 +10,11 @@ from typing import Any
 from ibbmaster.codec import lenenc
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError
+from ibbmaster.event.column_types.kind import Layout
+from ibbmaster.event.column_types.registry import BY_TYPE, KINDS
 from ibbmaster.event.header import EVENT_HEADER_SIZE
 from ibbmaster.event.rows.charset import BINARY_COLLATION, CODECS, charset_of, decode_label
 from ibbmaster.event.rows.column import Column, ColumnType, TableSchema, ValueKind
-from ibbmaster.event.rows.kinds.kind import Layout
-from ibbmaster.event.rows.kinds.registry import BY_TYPE, KINDS
 from ibbmaster.event.table_map import TABLE_ID_SIZE, TableMap, decode_table_map
 
 COLUMN_COUNT_MAX = 4096  # MariaDB's own limit

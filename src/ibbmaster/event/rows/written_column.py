@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.event.column_types.kind import StoredText, read_declared
+from ibbmaster.event.column_types.registry import BY_WORD
 from ibbmaster.event.rows.attributes import attributes_of, is_nullable, named_charset
 from ibbmaster.event.rows.column import ColumnType
-from ibbmaster.event.rows.kinds.kind import StoredText, read_declared
-from ibbmaster.event.rows.kinds.registry import BY_WORD
 from ibbmaster.event.rows.value import Encode
 
 UTF8 = "utf8mb4"

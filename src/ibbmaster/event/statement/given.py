@@ -8,8 +8,8 @@ from decimal import Decimal
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError
+from ibbmaster.event.column_types.decimals import DIGITS_MAX, SCALE_MAX, decimal_reader
 from ibbmaster.event.header import decode_body
-from ibbmaster.event.rows.kinds.decimals import DIGITS_MAX, SCALE_MAX, decimal_reader
 from ibbmaster.event.rows.number import decimal_size
 from ibbmaster.event.types import EventType
 

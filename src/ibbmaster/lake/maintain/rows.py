@@ -24,7 +24,7 @@ from ibbmaster.arrow.shape import (
 )
 from ibbmaster.dialogue.log_tables import LogSnapshot
 from ibbmaster.errors import EventError, PositionError, UndecodableError
-from ibbmaster.event.rows.kinds.registry import kind_of
+from ibbmaster.event.column_types.registry import kind_of
 from ibbmaster.fold.contents import InexactRowsError, TableContents
 from ibbmaster.fold.row_doubts import UnknownRows
 from ibbmaster.fold.stored import own_columns

@@ -7,9 +7,9 @@ from decimal import Context, Decimal, InvalidOperation
 from typing import Any
 
 from ibbmaster.errors import ConfigurationError, EventError
+from ibbmaster.event.column_types.kind import ColumnKind, DeclaredType, Layout, WrittenType
 from ibbmaster.event.rows.attributes import is_unsigned
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
-from ibbmaster.event.rows.kinds.kind import ColumnKind, DeclaredType, Layout, WrittenType
 from ibbmaster.event.rows.number import PART_SIZES, decimal_size, digit_groups
 from ibbmaster.event.rows.value import Encode, Value
 

@@ -3,9 +3,9 @@
 import pytest
 
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.event.column_types.kind import read_declared
+from ibbmaster.event.column_types.labels import Labels
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
-from ibbmaster.event.rows.kinds.kind import read_declared
-from ibbmaster.event.rows.kinds.labels import Labels
 
 
 def column(kind: ColumnType, labels=None, charset=None, size=1) -> Column:

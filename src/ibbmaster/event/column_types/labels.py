@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.event.column_types.kind import ColumnKind, DeclaredType, WrittenType
 from ibbmaster.event.rows.charset import encode_text
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
-from ibbmaster.event.rows.kinds.kind import ColumnKind, DeclaredType, WrittenType
 from ibbmaster.event.rows.value import Encode, Value
 
 ENUM_LABELS_MAX = 65535

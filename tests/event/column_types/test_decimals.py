@@ -6,9 +6,9 @@ from decimal import Decimal
 import pytest
 
 from ibbmaster.errors import ConfigurationError, EventError
+from ibbmaster.event.column_types.decimals import Decimals, decimal_reader
+from ibbmaster.event.column_types.kind import read_declared
 from ibbmaster.event.rows.column import ColumnType
-from ibbmaster.event.rows.kinds.decimals import Decimals, decimal_reader
-from ibbmaster.event.rows.kinds.kind import read_declared
 
 
 def encoder(declared: str):

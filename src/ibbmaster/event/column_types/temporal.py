@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ibbmaster.errors import ConfigurationError, EventError
+from ibbmaster.event.column_types.kind import ColumnKind, DeclaredType, Layout, WrittenType
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
-from ibbmaster.event.rows.kinds.kind import ColumnKind, DeclaredType, Layout, WrittenType
 from ibbmaster.event.rows.value import Encode, Value
 from ibbmaster.sqltext.moment import Moment, civil_date, days_of, moment_of
 

@@ -6,9 +6,9 @@ import struct
 import pytest
 
 from ibbmaster.errors import EventError
+from ibbmaster.event.column_types.integer import INTEGER_SIZES, Bit, Integer, Year
+from ibbmaster.event.column_types.kind import read_declared
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
-from ibbmaster.event.rows.kinds.integer import INTEGER_SIZES, Bit, Integer, Year
-from ibbmaster.event.rows.kinds.kind import read_declared
 
 WORDS = {"tinyint": "b", "smallint": "h", "int": "i", "bigint": "q", "boolean": "b", "int8": "q"}
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from ibbmaster.event.column_types.decimals import Decimals
+from ibbmaster.event.column_types.floating import Floating
+from ibbmaster.event.column_types.integer import Bit, Integer, Year
+from ibbmaster.event.column_types.kind import ColumnKind
+from ibbmaster.event.column_types.labels import Labels
+from ibbmaster.event.column_types.strings import Strings
+from ibbmaster.event.column_types.temporal import Date, DateTime, Time, Timestamp
 from ibbmaster.event.rows.column import Column
-from ibbmaster.event.rows.kinds.decimals import Decimals
-from ibbmaster.event.rows.kinds.floating import Floating
-from ibbmaster.event.rows.kinds.integer import Bit, Integer, Year
-from ibbmaster.event.rows.kinds.kind import ColumnKind
-from ibbmaster.event.rows.kinds.labels import Labels
-from ibbmaster.event.rows.kinds.strings import Strings
-from ibbmaster.event.rows.kinds.temporal import Date, DateTime, Time, Timestamp
 from ibbmaster.event.rows.value import Reader, fixed, prefixed
 
 KINDS: tuple[ColumnKind, ...] = (

@@ -5,9 +5,9 @@ import zlib
 import pytest
 
 from ibbmaster.errors import ConfigurationError, EventError
+from ibbmaster.event.column_types.kind import Layout, read_declared
+from ibbmaster.event.column_types.strings import Strings
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
-from ibbmaster.event.rows.kinds.kind import Layout, read_declared
-from ibbmaster.event.rows.kinds.strings import Strings
 
 
 def column(

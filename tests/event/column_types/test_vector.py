@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from ibbmaster.event.rows.kinds.vector import vector_of
+from ibbmaster.event.column_types.vector import vector_of
 
 
 def test_a_vector_is_its_numbers():

@@ -8,6 +8,17 @@ from ipaddress import IPv4Address, IPv6Address
 from typing import Any, NamedTuple
 
 from ibbmaster.errors import ConfigurationError, EventError
+from ibbmaster.event.column_types.kind import ColumnKind, DeclaredType, Layout, StoredText, WrittenType
+from ibbmaster.event.column_types.net import (
+    INET4_SIZE,
+    INET6_SIZE,
+    UUID_SIZE,
+    inet4_text,
+    inet6_text,
+    uuid_bytes,
+    uuid_text,
+)
+from ibbmaster.event.column_types.vector import VECTOR_NUMBER_SIZE, vector_bytes, vector_of
 from ibbmaster.event.rows.attributes import named_charset
 from ibbmaster.event.rows.charset import (
     BINARY_COLLATION,
@@ -19,17 +30,6 @@ from ibbmaster.event.rows.charset import (
     encode_text,
 )
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
-from ibbmaster.event.rows.kinds.kind import ColumnKind, DeclaredType, Layout, StoredText, WrittenType
-from ibbmaster.event.rows.kinds.net import (
-    INET4_SIZE,
-    INET6_SIZE,
-    UUID_SIZE,
-    inet4_text,
-    inet6_text,
-    uuid_bytes,
-    uuid_text,
-)
-from ibbmaster.event.rows.kinds.vector import VECTOR_NUMBER_SIZE, vector_bytes, vector_of
 from ibbmaster.event.rows.value import Encode, Value
 
 SHORT_LENGTH_MAX = 255  # longer strings have their length in two bytes

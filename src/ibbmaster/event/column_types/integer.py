@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ibbmaster.errors import ConfigurationError, EventError
+from ibbmaster.event.column_types.kind import ColumnKind, DeclaredType, Layout, WrittenType
 from ibbmaster.event.rows.attributes import is_unsigned
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
-from ibbmaster.event.rows.kinds.kind import ColumnKind, DeclaredType, Layout, WrittenType
 from ibbmaster.event.rows.value import Encode, Reader, Value
 
 INTEGER_SIZES = {

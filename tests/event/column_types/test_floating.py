@@ -7,9 +7,9 @@ import struct
 import pytest
 
 from ibbmaster.errors import EventError
+from ibbmaster.event.column_types.floating import Floating
+from ibbmaster.event.column_types.kind import read_declared
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
-from ibbmaster.event.rows.kinds.floating import Floating
-from ibbmaster.event.rows.kinds.kind import read_declared
 
 
 def column(kind: ColumnType) -> Column:

@@ -3,8 +3,8 @@
 import pytest
 
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.event.column_types.kind import ColumnKind, Layout, read_declared
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
-from ibbmaster.event.rows.kinds.kind import ColumnKind, Layout, read_declared
 
 COLUMN = Column(name="a", type=ColumnType.VARCHAR, metadata=40, kind=ValueKind.BINARY)
 

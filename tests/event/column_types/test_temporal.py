@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from ibbmaster.errors import ConfigurationError, EventError
+from ibbmaster.event.column_types.kind import read_declared
+from ibbmaster.event.column_types.registry import kind_of
+from ibbmaster.event.column_types.temporal import Date, DateTime, Time, Timestamp
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
-from ibbmaster.event.rows.kinds.kind import read_declared
-from ibbmaster.event.rows.kinds.registry import kind_of
-from ibbmaster.event.rows.kinds.temporal import Date, DateTime, Time, Timestamp
 
 DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
 

@@ -5,10 +5,10 @@ from decimal import Decimal
 
 import pytest
 
+from ibbmaster.event.column_types.registry import BY_TYPE, BY_WORD, KINDS, kind_of, value_reader
 from ibbmaster.event.rows.column import ColumnType
 from ibbmaster.event.rows.declared import declare
 from ibbmaster.event.rows.encoding import encode_table_map, written_table
-from ibbmaster.event.rows.kinds.registry import BY_TYPE, BY_WORD, KINDS, kind_of, value_reader
 from ibbmaster.event.rows.table_schema import decode_table_schema
 
 UNREADABLE = {ColumnType.DECIMAL, ColumnType.NULL}  # never in a binlog that MariaDB writes today

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ibbmaster.errors import EventError
+from ibbmaster.event.column_types.kind import ColumnKind, DeclaredType, Layout, WrittenType
 from ibbmaster.event.rows.attributes import is_unsigned
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
-from ibbmaster.event.rows.kinds.kind import ColumnKind, DeclaredType, Layout, WrittenType
 from ibbmaster.event.rows.value import Encode, Value
 
 _LAYOUTS = {ColumnType.FLOAT: struct.Struct("<f"), ColumnType.DOUBLE: struct.Struct("<d")}
