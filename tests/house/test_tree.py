@@ -109,7 +109,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     # A run goes through all of them, and what counts is what the table is afterwards.
     "lake/maintain/test_job.py": ("lake/maintain/rows.py", "lake/maintain/state.py"),
     "lake/test_one_certainty.py": ("lake/noting.py",),
-    "lake/test_arrow_snapshots.py": ("lake/arrow_changes.py", "log/group_content.py"),
+    "lake/test_arrow_snapshots.py": ("log/group_content.py",),
     # What differs between versions of PySpark, and what is run with each.
     "spark/test_versions.py": (),
     "spark/test_stream.py": ("spark/live.py", "spark/stream_reader.py"),

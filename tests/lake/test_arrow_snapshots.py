@@ -15,7 +15,7 @@ from ibbmaster.errors import ConfigurationError, InexactError, PositionError
 from ibbmaster.event.rows.encoding import written_table
 from ibbmaster.event.types import EventType
 from ibbmaster.fold.contents import LIKE_A_REPLACE
-from ibbmaster.lake import arrow_snapshots
+from ibbmaster.lake import arrow_snapshots, noting
 from ibbmaster.lake.arrow_snapshots import EXACT_AT, INEXACT, arrow_snapshot
 from ibbmaster.lake.maintain import rows as maintained_rows
 from ibbmaster.log.group_content import table_name
@@ -155,6 +155,24 @@ def test_a_table_without_a_key_has_its_rows_too(tmp_path):
         assert rows_of(log.difference("d.t", "0-1-2")) == [("delete", 1)]
         periods = [("0-1-2", "0-1-3"), ("0-1-2", None), ("0-1-2", None)]
         assert [(row["_gtid_from"], row["_gtid_to"]) for row in log.history("d.t").to_pylist()] == periods
+
+
+def test_what_was_rolled_back_is_in_no_history(tmp_path):
+    group = [inserted(T, [1, 10]), "SAVEPOINT a", inserted(T, [2, 20]), "ROLLBACK TO a", inserted(T, [3, 30])]
+    with ibbmaster.open(write_log(tmp_path / "log", CREATE_T, group, [deleted(T, [1, 10])])) as log:
+        history = log.history("d.t").select(["id", "_gtid_from", "_gtid_to", "_is_current"])
+        assert rows_of(history) == [(1, "0-1-2", "0-1-3", False), (3, "0-1-2", None, True)]
+
+
+def test_a_history_that_takes_too_much_memory_is_refused(small_log, tmp_path, monkeypatch):
+    monkeypatch.setattr(noting, "NOTES_MAX", 2)
+    assert len(small_log.history("d.t")) == 6  # changes alone are enough
+    keyless = write_log(tmp_path / "keyless", "CREATE TABLE t (id INT, a INT)", [inserted(T, [1, 1], [1, 1], [2, 2])])
+    with (
+        ibbmaster.open(keyless) as log,
+        pytest.raises(InexactError, match=r"since 0-1-2, because .* more than 2 changes"),
+    ):
+        log.history("d.t")
 
 
 def tables_of(log):

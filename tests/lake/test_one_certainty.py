@@ -19,13 +19,13 @@ from ibbmaster.event.header import encode_event
 from ibbmaster.event.rows.encoding import written_table
 from ibbmaster.event.types import EventType
 from ibbmaster.fold.contents import LIKE_A_REPLACE
-from ibbmaster.lake.arrow_changes import after
 from ibbmaster.lake.arrow_snapshots import arrow_history, arrow_snapshot
 from ibbmaster.lake.doubts import find_doubts
 from ibbmaster.lake.maintain.job import maintain
 from ibbmaster.lake.maintain.rows import folded_batches
 from ibbmaster.lake.maintain.source import LogSource
 from ibbmaster.lake.row_versions import WHOLE, FoldedColumns, last_changes
+from ibbmaster.lake.statements import after
 from ibbmaster.rows.certainty import doubt_text
 from ibbmaster.rows.effects import in_statement_format
 from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion

@@ -18,9 +18,7 @@ from tests.written_log import inserted, write_log
 
 def told(*statements: str, table: str = "t", has_rows_before: bool = False, declared: str = "") -> Past:
     """The past of a table of d by these statements, each in a group of its own; a number before one is its thread.
-
-    `declared` is what d.t was before the log.
-    """
+    `declared` is what d.t was before the log."""
     history, found = Folded(schema_of_texts({TableName("d", "t"): declared}) if declared else None), []
     for number, one in enumerate(statements, start=1):
         thread, _, text = one.partition("|") if "|" in one else ("1", "", one)

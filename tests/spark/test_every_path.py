@@ -29,9 +29,8 @@ GROUPS_IN_BATCH = 3
 class Log:
     """What a primary logs under binlog_row_metadata=NO_LOG, and what is then read of d.t.
 
-    A step is a statement, or a table and the rows that one group inserts into it; with a
-    number before it, it is of that domain. `rows` are those of all paths, `streamed` those of
-    a stream from the beginning where these are others.
+    A step is a statement, or a table and the rows that one group inserts into it; with a number before it, it is of
+    that domain. `rows` are those of all paths, `streamed` those of a stream from the beginning where these are others.
     """
 
     steps: list[Any]

@@ -8,9 +8,9 @@ never taken over: then nothing is said of the table any more.
 from __future__ import annotations
 
 import contextlib
-import functools
 from array import array
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Any
 
 from ibbmaster.event.column_types.registry import kind_of
 from ibbmaster.expr.formulas import NotSimpleError
@@ -40,20 +40,7 @@ Raises:
 """
 
 
-@functools.total_ordering
-class _Above:
-    """MAXVALUE: more than every value."""
-
-    def __lt__(self, other: object) -> bool:
-        return False
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Above)
-
-    __hash__ = object.__hash__
-
-
-_MAXVALUE = _Above()
+_MAXVALUE = object()  # more than every value
 
 
 def move_rows(step: PartitionStep, tables: Sequence[TableContents], before: TableVersion, after: TableVersion) -> None:
@@ -190,14 +177,15 @@ def _hashed(key: Compute, names: Sequence[str], *, is_linear: bool) -> FindParti
 
 def _ranged(keys: Sequence[Compute], bounds: Sequence[tuple[str, list[tuple[object, ...]]]]) -> FindPartition:
     def find(values: Values) -> str:
-        found = tuple(_Comparable(key(values)) for key in keys)
-        for name, limits in bounds:
-            if found < tuple(_Comparable(one) for one in limits[0]):
+        found = _ordered(key(values) for key in keys)
+        for name, limit in ends:
+            if found < limit:
                 return name
         raise InexactRowsError("a row is in no partition")
 
     if any(len(limits) != 1 for _, limits in bounds):
         raise InexactRowsError("a partition without a bound")
+    ends = [(name, _ordered(limits[0])) for name, limits in bounds]
     return find
 
 
@@ -214,23 +202,9 @@ def _listed(keys: Sequence[Compute], bounds: Sequence[tuple[str, list[tuple[obje
     return find
 
 
-@functools.total_ordering
-class _Comparable:
-    """A value in the order of partitions: NULL is less than every other."""
-
-    def __init__(self, value: object) -> None:
-        self._value = value
-
-    def __lt__(self, other: object) -> bool:
-        assert isinstance(other, _Comparable)
-        if self._value is None or isinstance(other._value, _Above):
-            return other._value is not None and not isinstance(self._value, _Above)
-        return other._value is not None and self._value < other._value  # type: ignore[operator]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Comparable) and self._value == other._value
-
-    __hash__ = object.__hash__
+def _ordered(values: Iterable[object]) -> list[tuple[int, Any]]:
+    """Values in the order of partitions: NULL is less than every other."""
+    return [(0, 0) if one is None else (2, 0) if one is _MAXVALUE else (1, one) for one in values]
 
 
 def _values(partition: str, count: int) -> list[tuple[object, ...]]:
@@ -274,7 +248,7 @@ def _expect_comparable(
             if len(values) != len(kinds):
                 raise InexactRowsError(f"a bound of {len(values)} values")
             for one, kind in zip(values, kinds, strict=True):
-                if not (one is None or isinstance(one, kind | _Above)):
+                if not (one is None or one is _MAXVALUE or isinstance(one, kind)):
                     raise InexactRowsError(f"bound {one} is compared with values of another kind")
 
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from ibbmaster.arrow.read_options import ZeroDates
 from ibbmaster.arrow.shape import TableFields, field_name
 from ibbmaster.fold.folding import WITHOUT_BEGINNING
-from ibbmaster.lake.arrow_changes import after, effective, read_table
 from ibbmaster.lake.pasts import START, Doubt, Past, Place
 from ibbmaster.lake.row_versions import FoldedColumns, Images
+from ibbmaster.lake.statements import after, effective, read_table
 from ibbmaster.rows.shape import holds_dates
 from ibbmaster.schema.reading import named_in
 

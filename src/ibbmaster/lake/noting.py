@@ -15,6 +15,7 @@ from ibbmaster.lake.maintain.source import LogSource, UncertainRowsError
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.sqltext.table_name import TableName
 
+NOTES_MAX = 1 << 24  # changes of the rows of a table that are followed one by one: they are in memory
 Moment = tuple[str, int | None]  # GTID of a group that has taken effect, and when, in seconds since 1970
 
 
@@ -54,6 +55,9 @@ class _NotedRows(KeptRows):
         if number in self.noted:
             found = places if places is not None else [None] * len(keys)
             self._notes += [((number, key), place, self.moment) for key, place in zip(keys, found, strict=True)]
+            if len(self._notes) > NOTES_MAX:
+                reason = f"its history is followed row by row, and it has more than {NOTES_MAX} changes"
+                raise UncertainRowsError(self.moment[0], reason)
 
     def periods(self) -> list[Period]:
         """Those of a row after each other."""

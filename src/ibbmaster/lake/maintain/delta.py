@@ -123,8 +123,7 @@ class DeltaTarget:
         """
         return not (reshape.renamed or reshape.dropped or reshape.widened)
 
-    def append(self, rows: pa.Table, reshape: Reshape, state: TableState) -> None:
-        """Have these rows, too, once those that are there are reshaped."""
+    def _append(self, rows: pa.Table, reshape: Reshape, state: TableState) -> None:
         from deltalake import write_deltalake
 
         with plain_errors(self._directory):
@@ -137,12 +136,17 @@ class DeltaTarget:
             )
 
     def merge(
-        self, keys: Sequence[str], changes: LastChanges | NewVersions, reshape: Reshape, state: TableState
+        self, keys: Sequence[str], changes: LastChanges | NewVersions | pa.Table, reshape: Reshape, state: TableState
     ) -> bool:
         """Let the reshaped rows with these keys become what changes say, or add versions and end those that they
-        replace; returns whether rows were as these say."""
-        merge = self._patch if isinstance(changes, LastChanges) else self._extend
-        merge(keys, changes, reshape, state)  # type: ignore[arg-type]
+        replace, or just add rows; returns whether rows were as these say."""
+        if isinstance(changes, LastChanges):
+            self._patch(keys, changes, reshape, state)
+        elif isinstance(changes, NewVersions):
+            self._extend(keys, changes, reshape, state)
+        else:
+            self._append(changes, reshape, state)
+            return True
         return self.committed() == state
 
     def _patch(self, keys: Sequence[str], changes: LastChanges, reshape: Reshape, state: TableState) -> None:

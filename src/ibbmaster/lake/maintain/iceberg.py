@@ -130,20 +130,19 @@ class IcebergTarget:
         """Whether rows can become rows with other columns without being written."""
         return True
 
-    def append(self, rows: pa.Table, reshape: Reshape, state: TableState) -> None:
-        """Have these rows, too, once those that are there are reshaped."""
-        with self._plain_errors():
-            change = self._reshaped(reshape, rows.schema)
-            _commit(change, state, [], _written(change, rows.to_reader()))
-
     def merge(
-        self, keys: Sequence[str], changes: LastChanges | NewVersions, reshape: Reshape, state: TableState
+        self, keys: Sequence[str], changes: LastChanges | NewVersions | pa.Table, reshape: Reshape, state: TableState
     ) -> bool:
         """Let the reshaped rows with these keys become what changes say, or add versions and end those that they
-        replace; returns whether rows were as these say."""
+        replace, or just add rows; returns whether rows were as these say."""
         import numpy as np
         import pyarrow as pa
 
+        if isinstance(changes, pa.Table):
+            with self._plain_errors():
+                change = self._reshaped(reshape, changes.schema)
+                _commit(change, state, [], _written(change, changes.to_reader()))
+            return True
         wanted = changes.rows if isinstance(changes, LastChanges) else changes.ended
 
         def changed(rows: pa.Table) -> tuple[Any, pa.Table]:

@@ -12,7 +12,7 @@ from ibbmaster.disk.place import place as named_place
 from ibbmaster.errors import ConfigurationError, IbbMasterError, StoreError
 from ibbmaster.lake.maintain.delta import DeltaLake
 from ibbmaster.lake.maintain.iceberg import IcebergLake
-from ibbmaster.lake.maintain.rows import FreshChanges, Replaced, TableChanges, TableRows
+from ibbmaster.lake.maintain.rows import Replaced, TableChanges, TableRows
 from ibbmaster.lake.maintain.source import LogSource, Read, UncertainRowsError
 from ibbmaster.lake.maintain.state import TableList, TableState
 from ibbmaster.lake.maintain.target import ForeignChangeError, Lake, TargetTable
@@ -239,9 +239,6 @@ class _Run:
         if found is None:
             return TableState(commit=state.commit, rows_at=end, seen=end).doubted_since(*doubted)
         state = self._begin(full_name, target, state).doubted_since(*doubted)
-        if isinstance(found, FreshChanges):
-            target.append(found.rows, found.reshape, state)
-            return state
         if not isinstance(found, Replaced):
             if target.merge(found.keys, found.changes, found.reshape, state):
                 return state

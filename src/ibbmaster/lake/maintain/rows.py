@@ -105,10 +105,10 @@ class Replaced:
 
 @dataclass(frozen=True, slots=True)
 class Patched:
-    """The rows that have become others, or the versions that have come and ended, by these key columns."""
+    """The rows that have become others, or the versions that have come and ended, by these key columns; or changes."""
 
     keys: tuple[str, ...]
-    changes: LastChanges | NewVersions
+    changes: LastChanges | NewVersions | pa.Table
     reshape: Reshape
 
 
@@ -333,14 +333,6 @@ def names_of_key(fields: TableFields) -> tuple[str, ...]:
     return tuple(field_name(schema.columns[number].name) for number in schema.primary_key)
 
 
-@dataclass(frozen=True, slots=True)
-class FreshChanges:
-    """Changes that come after those that are there."""
-
-    rows: pa.Table
-    reshape: Reshape
-
-
 class TableChanges:
     """The changes of the tables of a log up to its end, all of them or those since a position."""
 
@@ -358,7 +350,7 @@ class TableChanges:
         """The changes that `find` will read."""
         return self._step(name, table, rows_at)[0]
 
-    def find(self, name: TableName, table: TableVersion, rows_at: str | None) -> Replaced | FreshChanges | None:
+    def find(self, name: TableName, table: TableVersion, rows_at: str | None) -> Replaced | Patched | None:
         """What becomes of a table that has the changes up to a position; None if there are no more.
 
         Raises:
@@ -370,7 +362,7 @@ class TableChanges:
         found = self._source.changes(read)
         if reshape is None:
             return Replaced(found.to_reader())
-        return FreshChanges(found, reshape) if len(found) or reshape else None
+        return Patched((), found, reshape) if len(found) or reshape else None
 
     def _step(self, name: TableName, table: TableVersion, rows_at: str | None) -> tuple[Read, Reshape | None]:
         """What is read, and how changes up to a position look now; None if there are none to go on from."""

@@ -22,10 +22,9 @@ from ibbmaster.fold.folding import WITHOUT_BEGINNING
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel.loading import do_pay
 from ibbmaster.kernel.parts import KernelSet
-from ibbmaster.lake.arrow_changes import after, effective, read_table
 from ibbmaster.lake.maintain.reshaping import Reshape, reshape_of
 from ibbmaster.lake.pasts import START, Past, Place, past_of
-from ibbmaster.lake.statements import Logged, completions, logged_statements
+from ibbmaster.lake.statements import Logged, after, completions, effective, logged_statements, read_table
 from ibbmaster.log.locating import resume
 from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.rows.shape import version_shape

@@ -65,14 +65,11 @@ class TargetTable(Protocol):
     def can_reshape(self, reshape: Reshape) -> bool:
         """Whether rows can become rows with other columns without being written."""
 
-    def append(self, rows: pa.Table, reshape: Reshape, state: TableState) -> None:
-        """Have these rows, too, once those that are there are reshaped."""
-
     def merge(
-        self, keys: Sequence[str], changes: LastChanges | NewVersions, reshape: Reshape, state: TableState
+        self, keys: Sequence[str], changes: LastChanges | NewVersions | pa.Table, reshape: Reshape, state: TableState
     ) -> bool:
         """Let the reshaped rows with these keys become what changes say, or add versions and end those that they
-        replace; returns whether rows were as these say."""
+        replace, or just add rows; returns whether rows were as these say."""
 
     def files(self) -> set[str]:
         """The names of all files that a run may leave without a commit."""
