@@ -60,9 +60,8 @@ def event_batches(
 
     `on_start` is given what is logged without a GTID: the FORMAT_DESCRIPTION of a server that was started.
 
-    Raises:
-        FormatError, ClassicFormatError: a file is damaged; the text names the group if it is known.
-        EventError: a group does not consist of events.
+    Raises FormatError, ClassicFormatError: a file is damaged; the text names the group if it is known; EventError: a
+    group does not consist of events.
     """
     if is_staged(source) and (choice := source.choice) is not None:
         batches = event_batches(source.inner, log_range, kernels, is_strict=is_strict, on_start=on_start)

@@ -39,9 +39,8 @@ def scan_ddl(
     """Hand over each statement of groups that may hold DDL, and what TABLE_MAP events say if that is wanted; None
     without the kernels that `find` finds, of an empty log, or of one that began anew meanwhile.
 
-    Raises:
-        FormatError, ClassicFormatError: a file is damaged; the text names the group if it is known.
-        EventError: a group does not consist of events.
+    Raises FormatError, ClassicFormatError: a file is damaged; the text names the group if it is known; EventError: a
+    group does not consist of events.
     """
     kernels = find(log)
     if kernels is None:

@@ -60,12 +60,8 @@ def is_sound(task: ReadTask, kernels: Kernels) -> bool:
 
 
 def fast_batches(task: ReadTask, kernels: Kernels) -> Iterator[pa.RecordBatch]:
-    """The record batches of one range; an empty one if there is nothing.
-
-    Raises:
-        FormatError, ClassicFormatError: a file is damaged.
-        EventError: an event is damaged, or a value cannot be read; it names the group.
-    """
+    """The record batches of one range; an empty one if there is nothing. Raises FormatError, ClassicFormatError: a file
+    is damaged; EventError: an event is damaged, or a value cannot be read; it names the group."""
     freeze()
     maker = maker_of(task, kernels)
     has_yielded = False

@@ -38,11 +38,8 @@ class GroupColumns:
         self._open: tuple[Any, _Sums] | None = None  # the last group, which may continue in the next batch
 
     def record_batches(self, batch: EventBatch) -> Iterator[pa.RecordBatch]:
-        """The groups that are complete now; the last one may continue.
-
-        Raises:
-            EventError: an event is damaged; the text names the group.
-        """
+        """The groups that are complete now; the last one may continue. Raises EventError: an event is damaged; the text
+        names the group."""
         sums = _Sums.of(batch)
         self._read_texts(batch, sums)
         groups = batch.groups

@@ -111,10 +111,8 @@ def _maps(names: list[str], texts: list[pa.Array], present: Any) -> pa.MapArray:
 
 
 def moment_texts(column: Column, data: Any, starts: Any, valid: Any) -> pa.Array | None:
-    """DATE, DATETIME and TIMESTAMP (since 10.1) as text; None if one of them is not as it should be.
-
-    `starts` says where each value begins in `data`, `valid` has 0 for those that are NULL.
-    """
+    """DATE, DATETIME and TIMESTAMP (since 10.1) as text; None if one of them is not as it should be. `starts` says
+    where each value begins in `data`, `valid` has 0 for those that are NULL."""
     import pyarrow as pa
 
     is_there = valid != 0

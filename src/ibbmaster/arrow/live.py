@@ -1,8 +1,7 @@
 """A running primary as a source of groups: ranges of its log are GTID positions.
 
-What a primary sends has no place in a file. Groups are numbered in the order in which they come,
-so that versions of tables have places among them; those who read a range again see by some GTIDs
-whether the order is the same.
+What a primary sends has no place in a file. Groups are numbered in the order in which they come, so that versions of
+tables have places among them; those who read a range again see by some GTIDs whether the order is the same.
 """
 
 import os
@@ -30,10 +29,8 @@ PASSWORD_VARIABLE = "IBBMASTER_PASSWORD"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveRange(LogRange):
-    """The groups after one position, up to another. The first one has the number after `start_offset`.
-
-    `landmarks` are GTIDs that must have these numbers.
-    """
+    """The groups after one position, up to another. The first one has the number after `start_offset`. `landmarks` are
+    GTIDs that must have these numbers."""
 
     start: str
     end: str
@@ -55,9 +52,8 @@ def read_history(options: ReadOptions, log_range: LiveRange) -> SchemaHistory:
 
     The one table of options is defined by its rows where it is not by statements.
 
-    Raises:
-        SourceError: the primary cannot be reached, refuses, or breaks off.
-        EventError: a statement is damaged; it names the group.
+    Raises SourceError: the primary cannot be reached, refuses, or breaks off; EventError: a statement is damaged; it
+    names the group.
     """
     takes_rows = options.table is not None
     given = repr((options.declarations, options.stages, takes_rows))

@@ -1,7 +1,6 @@
 """Several tables in one scan of a log: blocks are read once, and each row event by what reads its own table.
 
-Which tables there are takes another scan, which reads no rows. What kernels do not read is read
-table by table.
+Which tables there are takes another scan, which reads no rows. What kernels do not read is read table by table.
 """
 
 from __future__ import annotations
@@ -92,12 +91,11 @@ class TablesTask:
 
 
 def find_tables(options: ReadOptions, *, only_changed: bool = False) -> dict[str, TableFields]:
-    """The tables that options select, by name, each with its columns: those that changes of rows are of, and those
-    that are there at the end, unless only the others are wanted: these have changes in what is read, or near its
-    start. They have the names that they have at the end.
+    """The tables that options select, by name, each with its columns: those that changes of rows are of, and those that
+    are there at the end, unless only the others are wanted: these have changes in what is read, or near its start. They
+    have the names that they have at the end.
 
-    Raises:
-        ConfigurationError: a pattern matches no table where all are wanted; the columns of a table are not known.
+    Raises ConfigurationError: a pattern matches no table where all are wanted; the columns of a table are not known.
     """
     options = ended(options)
     takes = TableFilter(options.tables).takes
@@ -117,13 +115,8 @@ def find_tables(options: ReadOptions, *, only_changed: bool = False) -> dict[str
 
 
 def expect_tables(options: ReadOptions) -> None:
-    """See that each pattern for tables matches one of the log; reads it up to where that is known.
-
-    Those of a running primary may come later.
-
-    Raises:
-        ConfigurationError: a pattern matches none; the error names those that there are.
-    """
+    """See that each pattern for tables matches one of the log; reads it up to where that is known. Those of a running
+    primary may come later. Raises ConfigurationError: a pattern matches none; the error names those that there are."""
     if options.host is not None:
         return
     with closing(open_log(options)) as log:
@@ -198,10 +191,8 @@ def _fields_of(source: GroupSource, options: ReadOptions, name: str, maps: list[
 def plan_tables(
     options: ReadOptions, tables: Mapping[str, TableFields], *, known: SchemaHistory | None = None
 ) -> list[TablesTask]:
-    """The ranges of one query of these tables; errors as `plan_tasks`.
-
-    `known` is the schema history, where the log does not have all of it any more.
-    """
+    """The ranges of one query of these tables; errors as `plan_tasks`. `known` is the schema history, where the log
+    does not have all of it any more."""
     with closing(open_source(options)) as source:
         options, selection, ranges = planned_ranges(source, options)
         versions = {name: versions_in(source, of_table(options, name), known=known) for name in tables}
@@ -260,11 +251,7 @@ class TableReaders:
                 yield from ((name, found) for found in self._columns[name].of_plain(part))
 
     def finish(self) -> None:
-        """The log ends here.
-
-        Raises:
-            EventError: it ends inside the fragments of a row event.
-        """
+        """The log ends here. Raises EventError: it ends inside the fragments of a row event."""
         self._plain.finish()
 
     def _divided(self, batch: EventBatch) -> Iterator[tuple[str, EventBatch]]:

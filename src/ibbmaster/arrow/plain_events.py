@@ -43,11 +43,7 @@ class PlainEvents:
         yield _batch_of(batch, data, rows)
 
     def finish(self) -> None:
-        """The log ends here.
-
-        Raises:
-            EventError: it ends inside the fragments of a row event.
-        """
+        """The log ends here. Raises EventError: it ends inside the fragments of a row event."""
         self._rows.finish()
 
 

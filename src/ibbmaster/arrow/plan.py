@@ -125,8 +125,7 @@ def versions_in(
 
     With `table` they are of the one table that is called so where its shape is taken.
 
-    Raises:
-        PositionError: a GTID of the options is not in the log.
+    Raises PositionError: a GTID of the options is not in the log.
     """
     if options.granularity not in OF_ROWS:
         return NO_VERSIONS
@@ -151,10 +150,8 @@ def history_in(
 def selected_versions(
     options: ReadOptions, history: SchemaHistory, end: SchemaPlace | None = None, *, goes_on: bool = False
 ) -> TableVersions:
-    """Those of a history; `end` is that of what is read, if it is not that of the log.
-
-    A stream `goes_on`: after that, whatever is called so is wanted, too.
-    """
+    """Those of a history; `end` is that of what is read, if it is not that of the log. A stream `goes_on`: after that,
+    whatever is called so is wanted, too."""
     if options.table is None:
         return versions_of(history, TableFilter(options.tables).takes)
     name = history.case.table_key(*parse_table_name(options.table))
@@ -174,10 +171,8 @@ def ended(options: ReadOptions) -> ReadOptions:
 
 
 def needs_rows(options: ReadOptions, history: SchemaHistory, *, goes_on: bool = False) -> bool:
-    """Whether statements do not define the one table of options everywhere, so that its rows must.
-
-    Where none names it rows name their columns alike; but if that `goes_on`, one may follow.
-    """
+    """Whether statements do not define the one table of options everywhere, so that its rows must. Where none names it
+    rows name their columns alike; but if that `goes_on`, one may follow."""
     if options.table is None:
         return False
     versions = selected_versions(options, history)
@@ -259,11 +254,8 @@ def _schema_place(options: ReadOptions) -> SchemaPlace | None:
 
 
 def find_fields(options: ReadOptions) -> tuple[ShapeField, ...]:
-    """The columns of the DataFrame.
-
-    Raises:
-        ConfigurationError: a column is unknown, or the table is not in the log or has no names.
-    """
+    """The columns of the DataFrame. Raises ConfigurationError: a column is unknown, or the table is not in the log or
+    has no names."""
     if options.table is None:
         return generic_shape(options.granularity, options.columns)
     return table_fields(
@@ -275,12 +267,8 @@ def find_fields(options: ReadOptions) -> tuple[ShapeField, ...]:
 
 
 def find_shape(options: ReadOptions, name: str) -> TableShape:
-    """The shape in which options read a table.
-
-    Raises:
-        ConfigurationError: no group changes rows of that table, or its columns are not known where the shape is taken.
-        PositionError: that place is not in the log.
-    """
+    """The shape in which options read a table. Raises ConfigurationError: no group changes rows of that table, or its
+    columns are not known where the shape is taken; PositionError: that place is not in the log."""
     options = ended(options)
     with closing(open_source(options)) as source:
         return shape_of(
@@ -344,9 +332,8 @@ def maps_backwards(
 ) -> Generator[list[SeenMap], None, None]:
     """The tables that each range of the log of options writes to, from the last to the first that ends after a place.
 
-    Raises:
-        FormatError, ClassicFormatError: a file is damaged, and shall not be.
-        EventError: a group does not consist of events.
+    Raises FormatError, ClassicFormatError: a file is damaged, and shall not be; EventError: a group does not consist of
+    events.
     """
     kernels = load_kernels(options) if options.is_strict else None
     on_fault = damage_handler(is_strict=options.is_strict)
@@ -380,11 +367,8 @@ def _ranges_backwards(options: ReadOptions, source: GroupSource) -> Iterator[Log
 
 
 def find_selection(options: ReadOptions, log: LogEngine) -> tuple[LogPosition, GroupSelection]:
-    """Which groups the options select, and a place in front of all of them.
-
-    Raises:
-        PositionError: a GTID of them is not in the log.
-    """
+    """Which groups the options select, and a place in front of all of them. Raises PositionError: a GTID of them is not
+    in the log."""
     on_fault = damage_handler(is_strict=options.is_strict)
     start = ReadStart(LOG_START, {})
     ends: dict[int, LogPosition] | None = None
@@ -408,22 +392,16 @@ def selection_of(options: ReadOptions, starts: tuple[tuple[int, LogPosition], ..
 
 
 def plan_tasks(options: ReadOptions, fields: tuple[ShapeField, ...]) -> list[ReadTask]:
-    """The ranges of one batch query; the end is fixed here, so a log that grows gives one answer.
-
-    Raises:
-        PositionError: a GTID of the options is not in the log.
-        StoreError: the log has a hole, or there is none.
-    """
+    """The ranges of one batch query; the end is fixed here, so a log that grows gives one answer. Raises PositionError:
+    a GTID of the options is not in the log; StoreError: the log has a hole, or there is none."""
     with closing(open_source(options)) as source:
         options, selection, ranges = planned_ranges(source, options)
         return tasks_between(options, fields, selection, ranges, versions_in(source, options))
 
 
 def planned_ranges(source: GroupSource, options: ReadOptions) -> tuple[ReadOptions, GroupSelection, list[LogRange]]:
-    """Options whose end stays, which groups of their log they select, and the ranges that have these.
-
-    Raises: as `plan_tasks`.
-    """
+    """Options whose end stays, which groups of their log they select, and the ranges that have these. Raises: as
+    `plan_tasks`."""
     if options.host is not None:
         from ibbmaster.arrow.live import whole_range
 

@@ -14,11 +14,8 @@ REMEDY = "workers read the log themselves, so each must see it under the same pa
 
 
 def expect_log(options: ReadOptions, log_range: LogRange, *, is_strict: bool) -> None:
-    """In a worker: see that a log is there, and the file of a range unless files may be missing.
-
-    Raises:
-        StoreError: it is not; it names this machine.
-    """
+    """In a worker: see that a log is there, and the file of a range unless files may be missing. Raises StoreError: it
+    is not; it names this machine."""
     path = options.path
     if options.is_classic:
         if not place(path).exists():

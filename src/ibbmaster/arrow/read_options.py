@@ -94,11 +94,8 @@ def with_keys(options: ReadOptions) -> ReadOptions:
 
 
 def parse_schema_mode(where: str, text: str) -> tuple[SchemaMode, str | None]:
-    """`latest`, `asWritten` or `at:GTID`, in any case; with the position after `at:`. `where` is for the error.
-
-    Raises:
-        ConfigurationError: it is none of them.
-    """
+    """`latest`, `asWritten` or `at:GTID`, in any case; with the position after `at:`. `where` is for the error. Raises
+    ConfigurationError: it is none of them."""
     word, _, behind = text.strip().partition(":")
     for mode in SchemaMode:
         if word.lower() == mode.value.lower() and bool(behind.strip()) == (mode is SchemaMode.AT):

@@ -370,11 +370,8 @@ class _TableReaders:
 
     @cached_property
     def _wanted(self) -> dict[int, tuple[ShapeField, ColumnOrigin]]:
-        """The columns that are in the DataFrame, by their numbers.
-
-        Raises:
-            EventError: one has another type than the DataFrame was made with.
-        """
+        """The columns that are in the DataFrame, by their numbers. Raises EventError: one has another type than the
+        DataFrame was made with."""
         found = {}
         columns = dict(zip(self._origins, self._fields.shape.columns, strict=True))
         for field in self._fields:

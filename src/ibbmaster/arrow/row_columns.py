@@ -111,12 +111,8 @@ class RowColumns:
         return RowTables(own, shape, self._reader, self._zero_dates, completes_keys=self._completes_keys)
 
     def record_batches(self, batch: EventBatch) -> Iterator[pa.RecordBatch]:
-        """The changes in a batch of events.
-
-        Raises:
-            EventError: an event is damaged, or belongs to no table; it names the group.
-            UndecodableError: a value cannot be read.
-        """
+        """The changes in a batch of events. Raises EventError: an event is damaged, or belongs to no table; it names
+        the group; UndecodableError: a value cannot be read."""
         self.begin(batch)
         for plain in self._plain.of(batch):
             yield from self.of_plain(plain)
@@ -201,11 +197,7 @@ class RowColumns:
         return self._event_sizes
 
     def finish(self) -> Iterator[pa.RecordBatch]:
-        """The log ends here.
-
-        Raises:
-            EventError: it ends inside the fragments of a row event.
-        """
+        """The log ends here. Raises EventError: it ends inside the fragments of a row event."""
         self._plain.finish()
         return iter(())
 
@@ -497,10 +489,8 @@ def _open_tables(size: int) -> Any:
 
 
 def _number_array(kind: pa.DataType, values: Any, more: Any, valid: Any) -> pa.Array:
-    """Numbers as cells; `more` has the upper halves of those that have one, for others it is None.
-
-    The numbers are copied: their buffers are those of the next rows, too, and record batches may be kept.
-    """
+    """Numbers as cells; `more` has the upper halves of those that have one, for others it is None. The numbers are
+    copied: their buffers are those of the next rows, too, and record batches may be kept."""
     import pyarrow as pa
 
     if pa.types.is_decimal(kind):

@@ -142,10 +142,8 @@ class RowTables:
         self.slot_count = 0
 
     def forget(self) -> None:
-        """From here on tables are others, though their TABLE_MAP events may have the same bytes.
-
-        What the current group has named stays as it is.
-        """
+        """From here on tables are others, though their TABLE_MAP events may have the same bytes. What the current group
+        has named stays as it is."""
         self.maps[:, MapColumn.SIZE] = -1
 
     def _remember(self, data: bytes) -> int:
@@ -158,11 +156,8 @@ class RowTables:
         return start
 
     def add_map(self, event: bytes, place: SchemaPlace) -> None:
-        """Know the table of a TABLE_MAP event.
-
-        Raises:
-            EventError: its columns have no names, and some of them are wanted.
-        """
+        """Know the table of a TABLE_MAP event. Raises EventError: its columns have no names, and some of them are
+        wanted."""
         decoder = self._reader.decoder(event, place)
         if decoder is not None and self._fields:
             decoder.expect_names()
@@ -174,11 +169,7 @@ class RowTables:
         self.table_cells.append(None)
 
     def cells_of(self, row: int) -> TableCells:
-        """How a known table is read.
-
-        Raises:
-            EventError: a column is not of the type that the DataFrame has.
-        """
+        """How a known table is read. Raises EventError: a column is not of the type that the DataFrame has."""
         found = self.table_cells[row]
         if found is None:
             decoder = self.decoders[row]
@@ -187,12 +178,8 @@ class RowTables:
         return found
 
     def add_variant(self, event: Buffer, row: int) -> None:
-        """Know the kind of a row event of a table.
-
-        Raises:
-            EventError: its columns are not those of the table, or of the DataFrame.
-            UndecodableError: values of one of its columns cannot be read at all.
-        """
+        """Know the kind of a row event of a table. Raises EventError: its columns are not those of the table, or of the
+        DataFrame; UndecodableError: values of one of its columns cannot be read at all."""
         header = decode_rows_header(event)
         decoder = self.decoders[row]
         assert decoder is not None

@@ -39,9 +39,7 @@ ENDLESS = 1 << 62
 
 def batches_of_ranges(source: LogEngine, ranges: Sequence[LogRange], kernels: Kernels) -> Iterator[EventBatch]:
     """The events of ranges that follow each other, as `event_batches` gives them; a batch may reach over some files.
-
-    Raises: as `event_batches`.
-    """
+    Raises: as `event_batches`."""
     if isinstance(source, ClassicBinlog):
         yield from ClassicBatches(source, ranges, kernels)
     elif isinstance(source, BinlogDirectory):
@@ -60,9 +58,7 @@ class _Begin(NamedTuple):
 
 class _SmallFiles:
     """Reads whole small files of `.ibb` pages into one block, without their headers: a record goes on in the next file.
-
-    Invariant: each file begins with what the groups before it come to, as far as they are known, or is an error.
-    """
+    Invariant: each file begins with what the groups before it come to, as far as they are known, or is an error."""
 
     def __init__(self, log: BinlogDirectory, kernels: Kernels) -> None:
         self._log = log
@@ -232,11 +228,8 @@ class _SmallFiles:
     # States -------------------------------------------------------------------------------------
 
     def _check_begins(self, last: int) -> None:
-        """Compare what files up to number `last` begin with and what the groups before them come to.
-
-        Raises:
-            RecordError: a file begins after other groups.
-        """
+        """Compare what files up to number `last` begin with and what the groups before them come to. Raises
+        RecordError: a file begins after other groups."""
         groups = self._room.groups[: self._room.count]
         while self._begins and self._begins[0].file_no <= last:
             begin = self._begins.pop(0)

@@ -28,12 +28,8 @@ _FLAG = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
 
 
 def staged_log(options: ReadOptions, log: LogEngine) -> LogEngine:
-    """A log after the stages of options; it closes that log.
-
-    Raises:
-        ConfigurationError, GtidError: an option cannot be used with this log.
-        PositionError, FormatError, ClassicFormatError, StoreError: as `stages.options.staged`.
-    """
+    """A log after the stages of options; it closes that log. Raises ConfigurationError, GtidError: an option cannot be
+    used with this log; PositionError, FormatError, ClassicFormatError, StoreError: as `stages.options.staged`."""
     for number, given in enumerate(options.stages):
         find_history = _history_finder(options, log)
         given = _as_read(given, options)
@@ -49,11 +45,8 @@ def staged_log(options: ReadOptions, log: LogEngine) -> LogEngine:
 
 
 def live_stages(options: ReadOptions) -> list[GroupTransform]:
-    """What the groups of a primary go through: every one of them is left, so that each has its number.
-
-    Raises:
-        ConfigurationError: an option cannot be used.
-    """
+    """What the groups of a primary go through: every one of them is left, so that each has its number. Raises
+    ConfigurationError: an option cannot be used."""
     case = options.name_case or NameCase.EXACT
     keeps = options.granularity not in _SHOWS_EMPTY
     return [

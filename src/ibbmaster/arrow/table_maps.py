@@ -27,11 +27,8 @@ class SeenMap(NamedTuple):
 
 
 def seen_maps(batches: Iterable[EventBatch], boundaries: Sequence[SchemaPlace], kernels: Kernels) -> list[SeenMap]:
-    """Those in batches of events, in their order; two between which a boundary lies are different.
-
-    Raises:
-        FormatError, ClassicFormatError, EventError: as the batches.
-    """
+    """Those in batches of events, in their order; two between which a boundary lies are different. Raises FormatError,
+    ClassicFormatError, EventError: as the batches."""
     found: dict[tuple[int, bytes], SeenMap] = {}
     for batch in batches:
         types = batch.data[batch.events[:, EventColumn.START] + TYPE_OFFSET]

@@ -41,21 +41,14 @@ class BaseDump:
 
     @classmethod
     def of_file(cls, path: Path) -> BaseDump:
-        """That of a file.
-
-        Raises:
-            ConfigurationError: it is no dump, or says no position.
-            StoreError: it cannot be read.
-        """
+        """That of a file. Raises ConfigurationError: it is no dump, or says no position; StoreError: it cannot be
+        read."""
         return cls(position=base_position(path), read=partial(base_rows, path))
 
 
 def stored_rows(table: TableVersion, layout: StoredLayout, inserted: InsertedRows) -> Iterator[list[StoredRow]]:
-    """The rows of an INSERT as images of a layout, some at a time.
-
-    Raises:
-        ConfigurationError: a row is none of the table.
-    """
+    """The rows of an INSERT as images of a layout, some at a time. Raises ConfigurationError: a row is none of the
+    table."""
     columns = [
         (layout.places[column.id], layout.columns[layout.places[column.id]]) for column in _named(table, inserted)
     ]
@@ -78,11 +71,8 @@ def stored_rows(table: TableVersion, layout: StoredLayout, inserted: InsertedRow
 
 
 def columns_left_out(table: TableVersion, inserted: InsertedRows) -> list[TableColumn]:
-    """The columns of a table of which an INSERT says nothing: those that the server computes.
-
-    Raises:
-        ConfigurationError: it names a column that the table does not have.
-    """
+    """The columns of a table of which an INSERT says nothing: those that the server computes. Raises
+    ConfigurationError: it names a column that the table does not have."""
     told = {column.id for column in _named(table, inserted)}
     return [column for column in table.columns if column.id not in told and column.period is None]
 

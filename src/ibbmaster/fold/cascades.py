@@ -1,8 +1,7 @@
 """What foreign keys do to the rows of their children when rows of a parent go or change: no event tells it.
 
-A server applies ON DELETE and ON UPDATE inside its engine, row by row, also to children of
-children. Texts are compared by their collation; where it might find others alike than their bytes
-are, nothing is said of the child any more.
+A server applies ON DELETE and ON UPDATE inside its engine, row by row, also to children of children. Texts are compared
+by their collation; where it might find others alike than their bytes are, nothing is said of the child any more.
 """
 
 from __future__ import annotations
@@ -60,12 +59,8 @@ def referred_columns(children: Children) -> set[str]:
 
 
 def parent_changes(mapped: MappedTable, event: bytes, names: set[str]) -> Iterator[ForeignChange]:
-    """What a row event that is not applied yet does to rows of a parent; `names` are of its columns.
-
-    Raises:
-        EventError: the event is damaged.
-        InexactRowsError: it does not have the values, and neither has the row that it means.
-    """
+    """What a row event that is not applied yet does to rows of a parent; `names` are of its columns. Raises EventError:
+    the event is damaged; InexactRowsError: it does not have the values, and neither has the row that it means."""
     layout, contents = mapped.layout, mapped.contents
     wanted = [(column.column.name.lower(), place) for place, column in enumerate(layout.columns)]
     wanted = [(name, place) for name, place in wanted if name in names]
@@ -267,10 +262,8 @@ def _reference(parts: Sequence[AlikePart], values: Sequence[bytes]) -> bytes | N
 
 
 class ForeignIndex:
-    """Which rows of a child may refer to a value: whoever asks looks at the row.
-
-    It only grows: what has gone, or was rolled back, is found no more where its row is looked for.
-    """
+    """Which rows of a child may refer to a value: whoever asks looks at the row. It only grows: what has gone, or was
+    rolled back, is found no more where its row is looked for."""
 
     def __init__(self, column_ids: Sequence[int], parts: Sequence[AlikePart]) -> None:
         self._column_ids = column_ids
@@ -301,11 +294,8 @@ class ForeignIndex:
 
 
 def alike_part(column: StoredColumn) -> AlikePart:
-    """What makes the values of a column that are equal the same bytes.
-
-    Raises:
-        InexactRowsError: the collation of its texts is none that is known here.
-    """
+    """What makes the values of a column that are equal the same bytes. Raises InexactRowsError: the collation of its
+    texts is none that is known here."""
     if not is_text(column):
         return bytes
     collation = column.type.collation or ""

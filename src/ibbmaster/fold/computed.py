@@ -28,11 +28,7 @@ class ColumnExpression(NamedTuple):
     compute: Evaluate | None
 
     def value(self, layout: StoredLayout, values: Sequence[bytes | None]) -> bytes | None:
-        """What it stores in a row with these stored values.
-
-        Raises:
-            NotSimpleError: that cannot be told.
-        """
+        """What it stores in a row with these stored values. Raises NotSimpleError: that cannot be told."""
         if self.compute is None:
             raise NotSimpleError(f"the expression of {self.column.column.name}")
         taken: dict[str, Value] = {}
@@ -84,10 +80,8 @@ def affected(columns: Sequence[ColumnExpression], told: Collection[int]) -> list
 def compute(
     columns: Iterable[ColumnExpression], layout: StoredLayout, values: list[bytes | None], unknown: Collection[int]
 ) -> Iterator[StoredColumn]:
-    """Give generated columns the values that the others make; those it cannot are NULL, and returned.
-
-    `unknown` are the ids of columns whose values nobody knows.
-    """
+    """Give generated columns the values that the others make; those it cannot are NULL, and returned. `unknown` are the
+    ids of columns whose values nobody knows."""
     for one in columns:
         try:
             if any(layout.columns[place].id in unknown for place in one.sources):

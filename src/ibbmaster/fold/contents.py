@@ -57,10 +57,7 @@ class KeyPlan:
     parts: list[tuple[int, SortKey]]
 
     def key(self, image: bytes, spans: Sequence[Span]) -> bytes:
-        """
-        Raises:
-            InexactRowsError: the image has no value for a column of the key.
-        """
+        """Raises InexactRowsError: the image has no value for a column of the key."""
         found = b""
         for place, make in self.parts:
             span = spans[place]
@@ -259,11 +256,8 @@ class TableContents:
     # Changes of rows --------------------------------------------------------------------------
 
     def insert(self, layout: StoredLayout, rows: Sequence[StoredRow]) -> None:
-        """Add rows, given as whole images and where their values are.
-
-        Raises:
-            InexactRowsError: a row of the same key is there.
-        """
+        """Add rows, given as whole images and where their values are. Raises InexactRowsError: a row of the same key is
+        there."""
         rows = [row for row in rows if self._is_current(layout, *row, self.ends)]
         if self.table.kind is TableKind.SEQUENCE:
             self.kept.drop(self.number)  # it has one row, and every event says which
@@ -283,11 +277,8 @@ class TableContents:
             self._note(layout, keys, rows)
 
     def delete(self, layout: StoredLayout, rows: Sequence[StoredRow]) -> None:
-        """Remove rows, given as images that have at least the key.
-
-        Raises:
-            InexactRowsError: one of them is not there.
-        """
+        """Remove rows, given as images that have at least the key. Raises InexactRowsError: one of them is not
+        there."""
         rows = [row for row in rows if self._is_current(layout, *row)]
         plan = self.key_plan(layout)
         if plan is None:
@@ -310,11 +301,7 @@ class TableContents:
         return True
 
     def _replace(self, layout: StoredLayout, key: bytes, after: StoredRow, reported: Collection[int] | None) -> None:
-        """A row has other values where some are in doubt.
-
-        Raises:
-            InexactRowsError: it is not there.
-        """
+        """A row has other values where some are in doubt. Raises InexactRowsError: it is not there."""
         if self.kept.place(self.number, key) is None:
             if not self.may_have(key):
                 raise InexactRowsError("an UPDATE of a row that is not there")
@@ -335,8 +322,7 @@ class TableContents:
 
         `reported` are the columns that the change reports, by their ids; None: all of them.
 
-        Raises:
-            InexactRowsError: one of them is not there, or gets the key of another one.
+        Raises InexactRowsError: one of them is not there, or gets the key of another one.
         """
         plan = self.key_plan(layout)
         self.used.add(layout.number)
@@ -379,11 +365,8 @@ class TableContents:
         self.insert(layout, [after])
 
     def before_image(self, layout: StoredLayout, image: bytes, spans: list[Span]) -> list[bytes | None]:
-        """The stored values of the row that an image without all of its columns means, in the order of a layout.
-
-        Raises:
-            InexactRowsError: it is not there, or one of its values is not known.
-        """
+        """The stored values of the row that an image without all of its columns means, in the order of a layout. Raises
+        InexactRowsError: it is not there, or one of its values is not known."""
         plan = self.key_plan(layout)
         if plan is None:
             raise InexactRowsError(NOT_WHOLE)
@@ -398,10 +381,8 @@ class TableContents:
         return frozenset(layout.places[column.id] for column in self.table.columns if column.is_computed)
 
     def uncertain_places(self, layout: StoredLayout) -> frozenset[int]:
-        """The places of columns of which an INSERT may have NULL where rows have a value.
-
-        Source: MariaDB 10.11.18, 11.8.6 and 11.8.9 log so the VIRTUAL columns of system-versioned tables under MINIMAL.
-        """
+        """The places of columns of which an INSERT may have NULL where rows have a value. Source: MariaDB 10.11.18,
+        11.8.6 and 11.8.9 log so the VIRTUAL columns of system-versioned tables under MINIMAL."""
         if not self.table.is_versioned:
             return frozenset()
         columns = self.table.columns
@@ -426,8 +407,7 @@ class TableContents:
 
         Generated columns that no image has keep what they hold, unless what makes them has changed.
 
-        Raises:
-            InexactRowsError: the row is not there, or one of its values is not known.
+        Raises InexactRowsError: the row is not there, or one of its values is not known.
 
         Source: MariaDB 11.8.9 has no generated column in images of UPDATE and DELETE; 11.8.6 and 10.11.19 have.
         """
@@ -457,12 +437,8 @@ class TableContents:
     def _with_generated(
         self, layout: StoredLayout, before: StoredRow, missing: Collection[int]
     ) -> tuple[list[bytes | None], set[int]]:
-        """The values of an image that leaves out generated columns, with what the row has held in these, and the ids
-        of the columns of which that is not known.
-
-        Raises:
-            InexactRowsError: the row is not there.
-        """
+        """The values of an image that leaves out generated columns, with what the row has held in these, and the ids of
+        the columns of which that is not known. Raises InexactRowsError: the row is not there."""
         values, plan = values_of(*before), self.key_plan(layout)
         lost = {layout.columns[place].id for place in missing}
         if plan is None:
@@ -492,10 +468,7 @@ class TableContents:
         self, layout: StoredLayout, before: StoredRow, after: StoredRow, places: Collection[int]
     ) -> bool:
         """Whether an UPDATE that reports only some places is of a row of which nothing is known; then it still is so.
-
-        Raises:
-            InexactRowsError: the image before has no value for a column of the key.
-        """
+        Raises InexactRowsError: the image before has no value for a column of the key."""
         plan = self.key_plan(layout)
         if plan is None or not self.is_doubtful:
             return False
@@ -517,9 +490,7 @@ class TableContents:
         self, layout: StoredLayout, before: StoredRow, after: StoredRow, places: Collection[int]
     ) -> bool:
         """Whether a REPLACE may have logged an UPDATE: the image behind has the key, and for another one a second key.
-
-        Source: MariaDB 10.11 and 11.8, as they log it.
-        """
+        Source: MariaDB 10.11 and 11.8, as they log it."""
         plan = self.key_plan(layout)
         if plan is None or not {place for place, _ in plan.parts} <= set(places):
             return False
@@ -531,8 +502,7 @@ class TableContents:
 
         A MINIMAL image of a REPLACE does not have the defaults of the columns that it does not name.
 
-        Raises:
-            InexactRowsError: the table has no key.
+        Raises InexactRowsError: the table has no key.
 
         Source: MariaDB 10.11 and 11.8, as they log it.
         """
@@ -555,11 +525,8 @@ class TableContents:
             self.doubt_row(plan.key(*row), lost, reason)
 
     def values_in(self, layout: StoredLayout, stored: StoredLayout, image: bytes) -> list[bytes | None]:
-        """The values of an image of another layout as a layout stores them.
-
-        Raises:
-            InexactRowsError: a value of a column that was added is not known.
-        """
+        """The values of an image of another layout as a layout stores them. Raises InexactRowsError: a value of a
+        column that was added is not known."""
         values = stored.values(image)
         if stored is layout:
             return values
@@ -591,10 +558,7 @@ class TableContents:
         self, layout: StoredLayout, values: list[bytes | None], missing: Collection[int]
     ) -> list[StoredColumn]:
         """Give a row of an INSERT what its image leaves out, at the places that are missing, but for what is returned.
-
-        Raises:
-            InexactRowsError: a default is no constant, or the key is not known.
-        """
+        Raises InexactRowsError: a default is no constant, or the key is not known."""
         if self.table.kind is TableKind.SEQUENCE:
             known_values = self._sequence_values(layout)
             for place in missing:
@@ -611,11 +575,8 @@ class TableContents:
     def compute_updated(
         self, layout: StoredLayout, values: list[bytes | None], told: Collection[int], gtid: str
     ) -> None:
-        """An UPDATE tells only some columns: others that are computed from those have other values, too.
-
-        Raises:
-            InexactRowsError: the key is not known any more.
-        """
+        """An UPDATE tells only some columns: others that are computed from those have other values, too. Raises
+        InexactRowsError: the key is not known any more."""
         columns = self._computed_of(layout)
         unknown = self.unknown_columns.keys() | {one for found in self.doubts.rows.values() for one in found}
         for column in self._compute(layout, values, affected(columns, told), AN_UPDATE, unknown):
@@ -629,11 +590,8 @@ class TableContents:
         what: str,
         unknown: Collection[int] = (),
     ) -> list[StoredColumn]:
-        """Give generated columns their values, but for what is returned.
-
-        Raises:
-            InexactRowsError: the key is not known.
-        """
+        """Give generated columns their values, but for what is returned. Raises InexactRowsError: the key is not
+        known."""
         lost = list(compute(columns, layout, values, unknown))
         for column in lost:
             if column.id in self._key_columns():
@@ -699,11 +657,8 @@ class TableContents:
     # All rows at once -------------------------------------------------------------------------
 
     def values_at(self, place: int) -> list[bytes | None]:
-        """The stored values of a row, or of one that was there, in the columns that the table has now.
-
-        Raises:
-            InexactRowsError: a value of a column that was added is not known.
-        """
+        """The stored values of a row, or of one that was there, in the columns that the table has now. Raises
+        InexactRowsError: a value of a column that was added is not known."""
         layout_no, image = self.kept.rows.read(place)
         return self.values_in(self.layouts.add(own_columns(self.table)), self.layouts[layout_no], image)
 
@@ -732,8 +687,7 @@ class TableContents:
 
         Returns the columns whose values are not known any more, by their ids, and why.
 
-        Raises:
-            InexactRowsError: the rows, or their keys, cannot be made of what is kept.
+        Raises InexactRowsError: the rows, or their keys, cannot be made of what is kept.
         """
         old, self.table = self.table, table
         self.references.clear()
@@ -806,11 +760,7 @@ def _no_value(what: str, column: StoredColumn) -> str:
 
 
 def first_value(known: TableColumn, column: StoredColumn) -> bytes | None:
-    """What rows store in a column that was added when they were there.
-
-    Raises:
-        InexactRowsError: it is not known.
-    """
+    """What rows store in a column that was added when they were there. Raises InexactRowsError: it is not known."""
     return _constant(known, column, known.first_value)
 
 

@@ -116,11 +116,8 @@ class FastRowFold(RowFold):
         self._is_replace = None if event is None else is_of_replace(event)
 
     def apply_at(self, event: bytes, head: bytes | None, gtid: str, place: SchemaPlace) -> None:
-        """Apply an event of another type; `head` is the GTID event of its group, if that is at hand.
-
-        Raises:
-            NotPlainError: it needs more of its group.
-        """
+        """Apply an event of another type; `head` is the GTID event of its group, if that is at hand. Raises
+        NotPlainError: it needs more of its group."""
         self._gtid, self._place = gtid, place
         if head is None:
             raise NotPlainError
@@ -244,11 +241,7 @@ class _Changes:
         return wanted
 
     def finish(self) -> None:
-        """The log ends here.
-
-        Raises:
-            EventError: it ends inside the fragments of a row event.
-        """
+        """The log ends here. Raises EventError: it ends inside the fragments of a row event."""
         self._plain.finish()
         self._keep()
 

@@ -20,10 +20,8 @@ SORTED_BYTES_MAX = 128 << 20  # of keys and places in memory; tables with more a
 
 
 class FastKeptRows(KeptRows):
-    """As `KeptRows`, but what changes contradict is seen late: by `conclude`, or whoever asks for rows.
-
-    There is no way back to a savepoint.
-    """
+    """As `KeptRows`, but what changes contradict is seen late: by `conclude`, or whoever asks for rows. There is no way
+    back to a savepoint."""
 
     def __init__(
         self,
@@ -51,10 +49,7 @@ class FastKeptRows(KeptRows):
         """Nothing is undone here."""
 
     def undo(self, name: str) -> None:
-        """
-        Raises:
-            WrongChangeError: nothing is undone here.
-        """
+        """Raises WrongChangeError: nothing is undone here."""
         raise WrongChangeError
 
     # Many changes at once ---------------------------------------------------------------------
@@ -64,11 +59,8 @@ class FastKeptRows(KeptRows):
         return f"r{number}" not in self._tables
 
     def change(self, number: int, ops: Any, keys: Any, places: Any) -> None:
-        """Change rows with a key: see `RowChanges`.
-
-        Raises:
-            WrongChangeError: they are not as these or earlier changes say.
-        """
+        """Change rows with a key: see `RowChanges`. Raises WrongChangeError: they are not as these or earlier changes
+        say."""
         changes = RowChanges(ops if ops.any() else None, keys, places)
         if self.is_sorted(number):
             self._wait(number, changes)
@@ -94,11 +86,7 @@ class FastKeptRows(KeptRows):
             self._conclude(number)
 
     def conclude(self) -> None:
-        """Have nothing wait.
-
-        Raises:
-            WrongChangeError: changes contradict each other.
-        """
+        """Have nothing wait. Raises WrongChangeError: changes contradict each other."""
         for number in list(self._waiting):
             self._conclude(number)
 

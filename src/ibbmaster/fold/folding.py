@@ -86,10 +86,8 @@ class NotPlainError(Exception):
 
 
 class RowFold:
-    """The rows of tables at `position`, which goes forward. One thread at a time.
-
-    `wanted` are the generations whose rows are kept, None for all; row events of other tables are passed over.
-    """
+    """The rows of tables at `position`, which goes forward. One thread at a time. `wanted` are the generations whose
+    rows are kept, None for all; row events of other tables are passed over."""
 
     def __init__(
         self,
@@ -195,11 +193,7 @@ class RowFold:
     # The base ---------------------------------------------------------------------------------
 
     def _load(self, base: BaseDump) -> None:
-        """The rows that there were before.
-
-        Raises:
-            ConfigurationError: a row is none of its table.
-        """
+        """The rows that there were before. Raises ConfigurationError: a row is none of its table."""
         self._gtid = str(base.position)
         for known in self._timeline.at(self._place).tables.values():
             if isinstance(known, TableVersion):
@@ -365,11 +359,8 @@ class RowFold:
         return MappedTable(contents, layout, self._large)
 
     def _is_followed(self, table: TableVersion) -> bool:
-        """Whether row events of a table say something of rows that are kept.
-
-        Raises:
-            MissingTablesError: they do, and its own are not kept.
-        """
+        """Whether row events of a table say something of rows that are kept. Raises MissingTablesError: they do, and
+        its own are not kept."""
         if self.keeps(table) or engine_of(table) in MERGED:
             return True
         if needed := self._leading_to_wanted(table, frozenset()):
@@ -463,11 +454,7 @@ class RowFold:
         return self._followed_children(table.database, table.name)
 
     def _followed_children(self, database: str, name: str) -> Children:
-        """Those whose rows are kept.
-
-        Raises:
-            MissingTablesError: rows of others must be kept, too.
-        """
+        """Those whose rows are kept. Raises MissingTablesError: rows of others must be kept, too."""
         found = self._followed.get((database, name))
         if found is None:
             found = [one for one in self._children_named(database, name) if self._is_followed(one[0])]
@@ -570,11 +557,8 @@ class RowFold:
                     self._take_doubt(self._contents(table), outcome)
 
     def _moves(self, step: PartitionStep) -> bool:
-        """Whether rows of partitions went, or went elsewhere, as the statement has it that is read.
-
-        Raises:
-            MissingTablesError: rows of one more table must be kept.
-        """
+        """Whether rows of partitions went, or went elsewhere, as the statement has it that is read. Raises
+        MissingTablesError: rows of one more table must be kept."""
         if self._moved == (self._place, step):
             return True  # as the other table was told of
         before, after = (find(step.table, self._place) for find in (self._statements.before, self._statements.after))

@@ -48,9 +48,8 @@ def move_rows(step: PartitionStep, tables: Sequence[TableContents], before: Tabl
 
     `before` and `after` are the versions of the first around it.
 
-    Raises:
-        InexactRowsError: which rows these are, or some of their values, cannot be told.
-        NotUnderstoodError: nor how the table is partitioned.
+    Raises InexactRowsError: which rows these are, or some of their values, cannot be told; NotUnderstoodError: nor how
+    the table is partitioned.
     """
     contents = tables[0]
     if len(tables) == 1:
@@ -111,10 +110,7 @@ def _put(target: TableContents, source: TableContents, places: Sequence[int]) ->
 
 def partition_finder(table: TableVersion, layout: StoredLayout, unknown: Collection[int] = ()) -> FindPartition:
     """What finds the partition of rows that lie as a layout says; `unknown` has ids of columns without known values.
-
-    Raises:
-        InexactRowsError: the table is partitioned in a way that is not followed.
-    """
+    Raises InexactRowsError: the table is partitioned in a way that is not followed."""
     if table.partitioning is None:
         raise InexactRowsError("it has no partitions")
     head, parts = split_partitions(table.partitioning)
@@ -136,11 +132,7 @@ def partition_finder(table: TableVersion, layout: StoredLayout, unknown: Collect
 
 
 def names_of_partitions(table: TableVersion) -> list[str]:
-    """In lower case, in their order.
-
-    Raises:
-        InexactRowsError: there are too many, or none.
-    """
+    """In lower case, in their order. Raises InexactRowsError: there are too many, or none."""
     head, parts = split_partitions(table.partitioning or "")
     if parts:
         return [partition_name(one) for one in parts]
@@ -239,10 +231,7 @@ def _constant(part: Sequence[Token]) -> object:
 def _expect_comparable(
     bounds: Sequence[tuple[str, list[tuple[object, ...]]]], kinds: Sequence[type[int] | type[Moment]]
 ) -> None:
-    """
-    Raises:
-        InexactRowsError: a bound is of another kind than the values that it is compared with.
-    """
+    """Raises InexactRowsError: a bound is of another kind than the values that it is compared with."""
     for _, listed in bounds:
         for values in listed:
             if len(values) != len(kinds):
@@ -272,10 +261,7 @@ class _Columns:
                 self._words[known.name.lower()] = known.type.word
 
     def of(self, text: str) -> Compute:
-        """
-        Raises:
-            InexactRowsError: it is none that is followed.
-        """
+        """Raises InexactRowsError: it is none that is followed."""
         read = _read(text)
         word = self._words.get(read.parts[-1].lower()) if isinstance(read, ColumnName) else None
         self.kinds.append(Moment if word in _DAYS else int)
@@ -301,10 +287,7 @@ def _read(text: str) -> Expression:
 
 
 def _followed(expression: Expression, columns: dict[str, Compute]) -> Compute:
-    """
-    Raises:
-        InexactRowsError: it is none that is followed; likewise what is returned.
-    """
+    """Raises InexactRowsError: it is none that is followed; likewise what is returned."""
 
     def compute(values: Values) -> Value:
         with _as_inexact():

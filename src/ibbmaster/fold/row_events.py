@@ -19,10 +19,8 @@ PORTION_BYTES = 64 << 20  # images of one event that are held at a time
 
 
 class _Plan(NamedTuple):
-    """Which columns an image has: their sizes, fixed or of the length before them, and their places.
-
-    It `is_whole` with all columns, and `is_complete` with all but generated ones.
-    """
+    """Which columns an image has: their sizes, fixed or of the length before them, and their places. It `is_whole` with
+    all columns, and `is_complete` with all but generated ones."""
 
     sizes: list[tuple[int | None, int]]
     places: list[int]
@@ -44,9 +42,7 @@ class MappedTable:
 
         `is_replace`: whether a REPLACE has logged it; None if the log does not say.
 
-        Raises:
-            EventError: the event is damaged.
-            InexactRowsError: what it changes is not there, or not known.
+        Raises EventError: the event is damaged; InexactRowsError: what it changes is not there, or not known.
         """
         header = decode_rows_header(event)
         if header.column_count != len(self.layout.columns):
@@ -74,11 +70,8 @@ class MappedTable:
                 self.contents.lose_values(self.layout, row, lost, AN_INSERT, gtid)
 
     def images(self, event: bytes) -> Iterator[tuple[StoredRow, Collection[int], StoredRow | None, Collection[int]]]:
-        """Each row of an event as it was, and as an UPDATE leaves it, and which places of the two have values.
-
-        Raises:
-            EventError: the event is damaged.
-        """
+        """Each row of an event as it was, and as an UPDATE leaves it, and which places of the two have values. Raises
+        EventError: the event is damaged."""
         header = decode_rows_header(event)
         data, offset = rows_of(event, header, self.large)
         is_update = KINDS[EventType(event[TYPE_OFFSET])] is ChangeKind.UPDATE
@@ -133,10 +126,8 @@ class MappedTable:
     def _filled(
         self, plan: _Plan, uncertain: Collection[int], image: bytes, spans: list[Span]
     ) -> tuple[StoredRow, list[StoredColumn]]:
-        """The whole image of an INSERT: with defaults where it has no value; and the columns that are not known.
-
-        NULL at one of the places `uncertain` is no value.
-        """
+        """The whole image of an INSERT: with defaults where it has no value; and the columns that are not known. NULL
+        at one of the places `uncertain` is no value."""
         values = values_of(image, spans)
         missing = {place for place in uncertain if values[place] is None}
         missing |= set(range(len(values))) - set(plan.places)

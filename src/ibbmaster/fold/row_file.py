@@ -16,10 +16,8 @@ READ_SIZE = 1 << 12  # most rows are not longer
 
 
 class RowFile:
-    """Images of rows with the numbers of their layouts, by the offset where they begin. Thread-safe.
-
-    The disk space goes back once nobody has the file or a buffer of it any more.
-    """
+    """Images of rows with the numbers of their layouts, by the offset where they begin. Thread-safe. The disk space
+    goes back once nobody has the file or a buffer of it any more."""
 
     def __init__(self) -> None:
         self._file, path = tempfile.mkstemp(prefix="ibbmaster-rows-")

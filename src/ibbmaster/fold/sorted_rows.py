@@ -104,11 +104,8 @@ class SortedRows:
         return [key[: -len(END)] for key in self.keys.tolist()]
 
     def changed(self, parts: Sequence[RowChanges]) -> SortedRows:
-        """The rows after changes, given in portions.
-
-        Raises:
-            WrongChangeError: one of them is of a row that is not there, or inserts one that is.
-        """
+        """The rows after changes, given in portions. Raises WrongChangeError: one of them is of a row that is not
+        there, or inserts one that is."""
         own, *keys = _alike([self.keys, *(part.keys for part in parts)])
         places = [part.places for part in parts]
         if all(part.ops is None for part in parts) and _are_ascending([own, *keys]):

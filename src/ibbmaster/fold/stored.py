@@ -39,11 +39,7 @@ class StoredLayout:
         self._sizes = [(column.fixed, column.prefix) for column in self.columns]
 
     def spans(self, data: bytes, offset: int = 0) -> tuple[list[Span], int]:
-        """Where each value of an image lies, and the offset behind the image.
-
-        Raises:
-            EventError: it ends too early.
-        """
+        """Where each value of an image lies, and the offset behind the image. Raises EventError: it ends too early."""
         return spans_of(data, offset, self._sizes)
 
     def image(self, values: Sequence[bytes | None]) -> bytes:
@@ -72,11 +68,8 @@ class StoredLayout:
 
 
 def spans_of(data: bytes, offset: int, sizes: Sequence[tuple[int | None, int]]) -> tuple[list[Span], int]:
-    """Where the values of an image lie whose columns are of these sizes, fixed or of the length before them.
-
-    Raises:
-        EventError: it ends too early.
-    """
+    """Where the values of an image lie whose columns are of these sizes, fixed or of the length before them. Raises
+    EventError: it ends too early."""
     start = offset
     offset += (len(sizes) + 7) // 8
     nulls = int.from_bytes(data[start:offset], "little")
@@ -111,11 +104,7 @@ class StoredLayouts:
         return len(self._layouts)
 
     def add(self, columns: Sequence[StoredColumn]) -> StoredLayout:
-        """The layout of these columns.
-
-        Raises:
-            EventError: there are too many layouts.
-        """
+        """The layout of these columns. Raises EventError: there are too many layouts."""
         known = tuple(columns)
         layout = self._numbers.get(known)
         if layout is None:
@@ -127,11 +116,8 @@ class StoredLayouts:
 
 
 def mapped_columns(schema: TableSchema, table: TableVersion) -> list[StoredColumn]:
-    """How row events of a table lie, as their TABLE_MAP and the version of the table at that place say.
-
-    Raises:
-        EventError: the two contradict each other.
-    """
+    """How row events of a table lie, as their TABLE_MAP and the version of the table at that place say. Raises
+    EventError: the two contradict each other."""
     columns = named(schema, table).columns
     return [_stored(column, known) for column, known in zip(columns, table.columns, strict=True)]
 

@@ -116,9 +116,8 @@ def arrow_difference(options: ReadOptions) -> pa.Table:
     Columns are those of the later one. A column that the earlier one does not have is NULL in its rows, and makes no
     difference by itself.
 
-    Raises:
-        InexactError: the log does not show the rows at one of them.
-        ConfigurationError: a column has values of another type at one of them.
+    Raises InexactError: the log does not show the rows at one of them; ConfigurationError: a column has values of
+    another type at one of them.
     """
     with closing(open_log(options)) as log:
         asked = _asked(replace(options, starting_gtid=None), log)
@@ -140,11 +139,8 @@ def arrow_difference(options: ReadOptions) -> pa.Table:
 
 
 def _asked(options: ReadOptions, log: LogEngine) -> AskedTable:
-    """
-    Raises:
-        ConfigurationError: the table is not in the log, or its columns have no names.
-        PositionError: the position is not in the log.
-    """
+    """Raises ConfigurationError: the table is not in the log, or its columns have no names; PositionError: the position
+    is not in the log."""
     assert options.table is not None
     history = history_of(options, log)
     name = history.case.key(options.table)
@@ -157,11 +153,8 @@ def _asked(options: ReadOptions, log: LogEngine) -> AskedTable:
 
 
 def domains_left_out(options: ReadOptions) -> list[int]:
-    """Domains of a log that the position where options end does not name: a snapshot there has nothing of them.
-
-    Raises:
-        StoreError: there is no log.
-    """
+    """Domains of a log that the position where options end does not name: a snapshot there has nothing of them. Raises
+    StoreError: there is no log."""
     if options.ending_gtid is None:
         return []
     with closing(open_log(options)) as log:
@@ -184,11 +177,8 @@ def _is_of(state: KnownTable | None, shape: TableShape) -> TypeGuard[TableVersio
 
 
 def _key_of(table: TableSchema, key: Iterable[str]) -> list[str]:
-    """The columns of the key, called as in a DataFrame; `key` may call them so, or as the table does.
-
-    Raises:
-        ConfigurationError: the table has no such column, or no key.
-    """
+    """The columns of the key, called as in a DataFrame; `key` may call them so, or as the table does. Raises
+    ConfigurationError: the table has no such column, or no key."""
     names = [field_name(column.name) for column in table.columns]
     keys = [name if name in names else field_name(name) for name in key]
     keys = keys or [names[number] for number in table.primary_key]
@@ -204,9 +194,8 @@ def _as_changed(
 ) -> pa.Table:
     """What the changes of a table come to; `texts` say why they are not all there is, if that is known.
 
-    Raises:
-        InexactError: they are not all there is, and nobody hears it; or they contradict each other.
-        EventError: the key of a row changes, and its image is not whole.
+    Raises InexactError: they are not all there is, and nobody hears it; or they contradict each other; EventError: the
+    key of a row changes, and its image is not whole.
     """
     fields = table_fields(asked.shape, asked.options.zero_dates, [*OF_VERSIONS, *asked.names])
     with LogSource(asked.options) as source:

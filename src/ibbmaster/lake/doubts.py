@@ -29,10 +29,8 @@ OF_PARENTS = ("_file_no", "_offset", "_change_no", "_gtid", "_change_type")
 def untold_changes(
     source: LogSource, past: Past, since: Place = START, gtids: str = "", *, has_gone: bool = False
 ) -> list[Doubt]:
-    """Changes of a table after a place, or ever, that no event shows, in the order of the log.
-
-    `gtids` is a position from which all these can be read. If it `has_gone`, rows count that are gone now, too.
-    """
+    """Changes of a table after a place, or ever, that no event shows, in the order of the log. `gtids` is a position
+    from which all these can be read. If it `has_gone`, rows count that are gone now, too."""
     found = [*(past.past_doubts if has_gone else ()), *past.doubts]
     begin = since if has_gone else max(since, past.begin)
     cascaded = _cascaded(source, past, begin, gtids) if past.ancestors else ()
@@ -41,9 +39,7 @@ def untold_changes(
 
 def find_doubts(source: LogSource, past: Past, *, has_gone: bool, is_whole: bool) -> list[Doubt]:
     """Why the changes of a table up to the end, since it was emptied or all, may not be what its rows come from.
-
-    `is_whole` says whether there was no row before them.
-    """
+    `is_whole` says whether there was no row before them."""
     found = untold_changes(source, past, has_gone=has_gone)
     if not is_whole:
         found.append(Doubt(START, str(source.log.start_of_file().state.position()), WITHOUT_BEGINNING))

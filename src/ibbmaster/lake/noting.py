@@ -84,10 +84,7 @@ class _NotingFold(RowFold):
 
 
 def expect_known(contents: TableContents) -> None:
-    """
-    Raises:
-        UncertainRowsError: something of some row is not known.
-    """
+    """Raises UncertainRowsError: something of some row is not known."""
     of_rows = (one for found in contents.doubts.rows.values() for one in found.values())
     for unknown in (contents.unknown, *contents.unknown_columns.values(), *of_rows):
         if unknown is not None:
@@ -95,12 +92,8 @@ def expect_known(contents: TableContents) -> None:
 
 
 def periods_of(source: LogSource, name: TableName, table: TableVersion) -> tuple[TableContents, list[Period]]:
-    """Every row that a table of now has had; and its rows now.
-
-    Raises:
-        UncertainRowsError: the log does not tell the rows of some position.
-        IbbMasterError: the log cannot be read.
-    """
+    """Every row that a table of now has had; and its rows now. Raises UncertainRowsError: the log does not tell the
+    rows of some position; IbbMasterError: the log cannot be read."""
     noted = wanted = source.generations(name)
     while True:
         kept = _NotedRows(noted)

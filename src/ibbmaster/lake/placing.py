@@ -31,12 +31,10 @@ TABLE = "table"  # in the directory beside the place, until it is whole
 def only_writer(directory: Path, place: Path | None = None) -> Iterator[None]:
     """Have a directory for one job of this machine, until it or its process ends; a missing one is made.
 
-    The lock is on the directory itself: no file shows it. A directory that was made and stayed
-    empty goes again. Errors speak of `place` if it is another.
+    The lock is on the directory itself: no file shows it. A directory that was made and stayed empty goes again. Errors
+    speak of `place` if it is another.
 
-    Raises:
-        BusyError: another job has it.
-        StoreError: it cannot be made, or what the job does with its files fails.
+    Raises BusyError: another job has it; StoreError: it cannot be made, or what the job does with its files fails.
     """
     place = place or directory
     if isinstance(directory, ObjectPath):
@@ -90,11 +88,8 @@ def _take(disk: RealDisk, place: Path) -> list[Path]:
 
 
 def make_directory(directory: Path, place: Path | None = None) -> list[Path]:
-    """Make a directory and those above it; returns what was missing, the lowest first.
-
-    Raises:
-        StoreError: it cannot be made, and why.
-    """
+    """Make a directory and those above it; returns what was missing, the lowest first. Raises StoreError: it cannot be
+    made, and why."""
     place = place or directory
     try:
         missing = [path for path in (directory, *directory.parents) if not path.exists()]
@@ -120,11 +115,8 @@ def _named_errors(place: Path) -> Iterator[None]:
 
 
 def check_free(place: Path) -> None:
-    """See that no job writes to a place, without making anything: known before the log is read.
-
-    Raises:
-        BusyError: another job has it.
-    """
+    """See that no job writes to a place, without making anything: known before the log is read. Raises BusyError:
+    another job has it."""
     for directory in () if isinstance(place, ObjectPath) else (place, _beside(place, "new")):
         if directory.is_dir():
             with only_writer(directory, place):
@@ -137,9 +129,7 @@ def write_whole(rows: pa.Table, place: Path) -> int:
     In an object store there may be none before. Until it is written the old table stays; a run that was killed leaves
     it as it was.
 
-    Raises:
-        BusyError: another job writes there.
-        StoreError: the directory holds something else, or cannot be made.
+    Raises BusyError: another job writes there; StoreError: the directory holds something else, or cannot be made.
     """
     if isinstance(place, ObjectPath):
         with made_place(place) as made:

@@ -72,10 +72,8 @@ class NewVersions(NamedTuple):
 
 
 class Images:
-    """The images of changes that are in the order of the log, and what they are to rows.
-
-    `changes` has `_change_type`, `_absent` and the columns.
-    """
+    """The images of changes that are in the order of the log, and what they are to rows. `changes` has `_change_type`,
+    `_absent` and the columns."""
 
     def __init__(self, changes: pa.Table, columns: FoldedColumns) -> None:
         self.changes, self.columns = changes, columns
@@ -117,10 +115,7 @@ class Images:
             yield reason, self.changes[name].is_null().to_numpy() & ~self.lack(name)
 
     def expect_told(self) -> None:
-        """
-        Raises:
-            PartialChangeError: changes alone do not say what becomes of rows.
-        """
+        """Raises PartialChangeError: changes alone do not say what becomes of rows."""
         for reason, mask in self.untold():
             if mask.any():
                 raise PartialChangeError(reason)
@@ -138,10 +133,7 @@ class RowSteps:
     """
 
     def __init__(self, images: Images, cuts: Sequence[Truncation] = ()) -> None:
-        """
-        Raises:
-            PartialChangeError: an update has no image before it, or changes a key and leaves out other values.
-        """
+        """Raises PartialChangeError: an update has no image before it, or changes a key and leaves out other values."""
         import numpy as np
 
         self.images = images
@@ -215,12 +207,8 @@ class RowSteps:
 
 
 def last_changes(changes: pa.Table, columns: FoldedColumns) -> LastChanges:
-    """What becomes of each row that changes touch, whatever it was before.
-
-    Raises:
-        PartialChangeError: an image leaves out what only the table itself, or the server, knows; or the log contradicts
-            itself.
-    """
+    """What becomes of each row that changes touch, whatever it was before. Raises PartialChangeError: an image leaves
+    out what only the table itself, or the server, knows; or the log contradicts itself."""
     import numpy as np
     import pyarrow as pa
 
@@ -249,8 +237,7 @@ def new_versions(
     `cuts` are where the table was emptied. Unless it `is_strict`, changes are taken as they are, also where they are
     not enough or contradict each other: values that none has are NULL.
 
-    Raises:
-        PartialChangeError: the changes alone are not enough, or contradict each other.
+    Raises PartialChangeError: the changes alone are not enough, or contradict each other.
     """
     import numpy as np
     import pyarrow as pa

@@ -56,9 +56,7 @@ _BETWEEN_TABLES = (
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Emptied:
     """No row of before is left: the table is made anew, or is gone; or TRUNCATE, by which it stays (`is_kept`).
-
-    `is_temporary`: that is said of a table of the session.
-    """
+    `is_temporary`: that is said of a table of the session."""
 
     table: TableName
     is_kept: bool = False
@@ -97,10 +95,8 @@ class PartitionStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unknown:
-    """Rows have changed, and no event says how; if it `adds`, there may be some where there were none.
-
-    `step`: a reader that has the rows finds it in their values.
-    """
+    """Rows have changed, and no event says how; if it `adds`, there may be some where there were none. `step`: a reader
+    that has the rows finds it in their values."""
 
     table: TableName
     reason: str
@@ -278,10 +274,8 @@ def _substituted(table: TableName, statement: LoggedStatement) -> Substituted:
 
 
 def _left(found: DdlStatement, error_code: int) -> Iterator[Effect]:
-    """What a statement has done all the same that failed on the server.
-
-    CREATE OR REPLACE has dropped what was there before; a plain CREATE has done nothing.
-    """
+    """What a statement has done all the same that failed on the server. CREATE OR REPLACE has dropped what was there
+    before; a plain CREATE has done nothing."""
     match found:
         case CreateTable() | CreateSequence() if found.replaces:
             yield Emptied(table=found.table)
@@ -375,11 +369,8 @@ def _before(cursor: Cursor, end: str) -> list[Token]:
 
 
 def _named(head: Iterable[Token], database: str) -> tuple[TableName, ...]:
-    """What may be tables in the head of an UPDATE or DELETE, which is more than it changes.
-
-    Raises:
-        NotUnderstoodError: there is none.
-    """
+    """What may be tables in the head of an UPDATE or DELETE, which is more than it changes. Raises NotUnderstoodError:
+    there is none."""
     cursor, tables = Cursor(head), dict[TableName, None]()
     while not cursor.is_at_end:
         if cursor.peek().is_word(*_BETWEEN_TABLES) or not cursor.peek().is_name:

@@ -106,11 +106,8 @@ class ColumnOrigin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableShape:
-    """The columns that a table is read with.
-
-    `version` is the one they are of; None where nothing but a TABLE_MAP tells them: columns are
-    then the same by name, and nothing tells what rows have in one whose name they lack.
-    """
+    """The columns that a table is read with. `version` is the one they are of; None where nothing but a TABLE_MAP tells
+    them: columns are then the same by name, and nothing tells what rows have in one whose name they lack."""
 
     schema: TableSchema
     version: TableVersion | None = None
@@ -246,11 +243,7 @@ def _is_before(one: TableVersion, other: TableVersion) -> bool:
 
 
 def version_shape(name: str, version: TableVersion, mode: SchemaMode = SchemaMode.LATEST) -> TableShape:
-    """The shape of one version of a table.
-
-    Raises:
-        EventError: it has columns of a type of which nothing is known.
-    """
+    """The shape of one version of a table. Raises EventError: it has columns of a type of which nothing is known."""
     version = version.shown
     try:
         columns = tuple(column_of(column) for column in version.columns)

@@ -42,10 +42,8 @@ def texts_before(options: ReadOptions, position: GtidPosition) -> TableTexts:
 
 
 class LiveSchema:
-    """The schema after the offset at which a run of a stream begins; it grows with what the primary sends.
-
-    Groups are numbered from that offset on: `passed` says how many there are up to another one.
-    """
+    """The schema after the offset at which a run of a stream begins; it grows with what the primary sends. Groups are
+    numbered from that offset on: `passed` says how many there are up to another one."""
 
     def __init__(self, options: ReadOptions, start: GtidPosition, texts: TableTexts, began: GtidPosition) -> None:
         kept = {name: one for name, one in options.declarations.items() if parse_table_name(name) not in texts}
@@ -94,11 +92,8 @@ class LiveSchema:
         return {**found, **dict.fromkeys(gone)}
 
     def fields(self, fields: tuple[ShapeField, ...]) -> tuple[ShapeField, ...]:
-        """The columns of the DataFrame, as those of the table that this schema knows.
-
-        Raises:
-            ConfigurationError: its columns have other names now than when the DataFrame was made.
-        """
+        """The columns of the DataFrame, as those of the table that this schema knows. Raises ConfigurationError: its
+        columns have other names now than when the DataFrame was made."""
         if not isinstance(fields, TableFields) or fields.shape.version is None:
             return fields
         versions = self.versions()
@@ -194,10 +189,7 @@ class LiveTracker:
 
     def next(self, start: Mapping[str, object], limits: Limits) -> Offset:
         """The offset at the end of the batch that begins at `start`; with limits the groups are read to count them.
-
-        Raises:
-            SourceError: the primary cannot be reached, refuses, or has logged less than `start`.
-        """
+        Raises SourceError: the primary cannot be reached, refuses, or has logged less than `start`."""
         position = decode_offset(start)
         end = logged_position(self._primary) if self._target is None else self._target
         self._check_reached(position, end)

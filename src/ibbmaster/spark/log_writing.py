@@ -103,11 +103,7 @@ class RunWriter:
 
 
 def read_run(path: str) -> Iterator[Record]:
-    """The records of a run.
-
-    Raises:
-        StoreError: it cannot be read, or ends early.
-    """
+    """The records of a run. Raises StoreError: it cannot be read, or ends early."""
     try:
         with Path(path).open("rb", buffering=READ_BYTES) as file:
             while head := file.read(HEAD.size):
@@ -124,11 +120,8 @@ def read_run(path: str) -> Iterator[Record]:
 
 
 class Recorder:
-    """Makes records of the rows of one task.
-
-    Raises:
-        ConfigurationError: a row cannot be written; the text says which and why.
-    """
+    """Makes records of the rows of one task. Raises ConfigurationError: a row cannot be written; the text says which
+    and why."""
 
     def __init__(self, options: WriteOptions, task: int) -> None:
         self._options = options
@@ -336,11 +329,8 @@ class _Groups:
 
 
 def _whole_group(records: list[Record]) -> tuple[Gtid, bytes, list[bytes]]:
-    """A group whose events are there as they were.
-
-    Raises:
-        ConfigurationError: one is missing, is there twice, or is no event.
-    """
+    """A group whose events are there as they were. Raises ConfigurationError: one is missing, is there twice, or is no
+    event."""
     first = records[0]
     name = f"{first.domain_id}-{first.server_id}-{first.seq_no}"
     try:
@@ -363,11 +353,8 @@ def _whole_group(records: list[Record]) -> tuple[Gtid, bytes, list[bytes]]:
 
 
 def _changes(records: list[Record]) -> Iterator[tuple[str, ChangeKind, bytes | None, bytes | None]]:
-    """Table, kind and images of each change; the two images of an update follow each other.
-
-    Raises:
-        ConfigurationError: an update has lost one of its images.
-    """
+    """Table, kind and images of each change; the two images of an update follow each other. Raises ConfigurationError:
+    an update has lost one of its images."""
     before: tuple[str, bytes] | None = None
     for record in records:
         size = record.data[0]

@@ -1,16 +1,15 @@
 """Offsets of a stream: a GTID position as JSON, with a hint where in the log that is.
 
-`{"v": 1, "gtid": "0-1-100,1-2-7", "file": 12, "offset": 14303233}`: the position is what was
-read, one GTID for every domain; so it names a place between two groups of the log, and no
-transaction is ever split. The hint is for people and for metrics: the position decides. Of traditional
-files `file` is the name.
+`{"v": 1, "gtid": "0-1-100,1-2-7", "file": 12, "offset": 14303233}`: the position is what was read, one GTID for every
+domain; so it names a place between two groups of the log, and no transaction is ever split. The hint is for people and
+for metrics: the position decides. Of traditional files `file` is the name.
 
 What Spark shows as the latest offset has `lag`, too: that of the last batch (`lag`).
 
 An offset of the stream of one table has its `columns`, with their types: those of its DataFrame.
 
-An offset of a running primary has `tables`, too, where statements have changed any: their CREATE TABLE
-there, null for one that is gone or not known. A primary does not send again what was in front.
+An offset of a running primary has `tables`, too, where statements have changed any: their CREATE TABLE there, null for
+one that is gone or not known. A primary does not send again what was in front.
 """
 
 import json
@@ -39,11 +38,7 @@ def encode_offset(
 
 
 def tables_of(offset: Mapping[str, object]) -> TableTexts:
-    """What tables were at an offset, as far as it says.
-
-    Raises:
-        ConfigurationError: it was not written so.
-    """
+    """What tables were at an offset, as far as it says. Raises ConfigurationError: it was not written so."""
     found = offset.get("tables", {})
     if not isinstance(found, dict) or not all(text is None or isinstance(text, str) for text in found.values()):
         raise ConfigurationError(f"offset {json.dumps(dict(offset))[:60]} has tables that are no statements")
@@ -55,11 +50,7 @@ def tables_of(offset: Mapping[str, object]) -> TableTexts:
 
 
 def decode_offset(offset: Mapping[str, object]) -> GtidPosition:
-    """The position of an offset.
-
-    Raises:
-        ConfigurationError: it is none of ours, or of a later version.
-    """
+    """The position of an offset. Raises ConfigurationError: it is none of ours, or of a later version."""
     if offset.get("v") != VERSION or not isinstance(offset.get("gtid"), str):
         raise ConfigurationError(
             f"offset {json.dumps(dict(offset))[:60]} is not one of this source (version {VERSION})"
@@ -68,11 +59,8 @@ def decode_offset(offset: Mapping[str, object]) -> GtidPosition:
 
 
 def position_of_option(text: str) -> GtidPosition:
-    """The position that the option `startingOffsets` gives.
-
-    Raises:
-        ConfigurationError: it is neither a GTID position nor an offset.
-    """
+    """The position that the option `startingOffsets` gives. Raises ConfigurationError: it is neither a GTID position
+    nor an offset."""
     try:
         return decode_offset(json.loads(text)) if text.startswith("{") else GtidPosition.parse(text)
     except (ValueError, RecursionError, GtidError, ConfigurationError) as error:

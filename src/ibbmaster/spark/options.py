@@ -62,11 +62,8 @@ def schema_options(schema: str | None, name_case: int | None) -> dict[str, str]:
 
 
 def parse_options(options: Mapping[str, str], *, is_classic: bool = False) -> ReadOptions:
-    """Read the options of a DataFrame reader; names are compared without their case.
-
-    Raises:
-        ConfigurationError: an option is unknown, is missing, or cannot be read.
-    """
+    """Read the options of a DataFrame reader; names are compared without their case. Raises ConfigurationError: an
+    option is unknown, is missing, or cannot be read."""
     given = without_catalog({name.lower(): value for name, value in options.items()})
     known = {name.lower(): name for name in NAMES}
     unknown = sorted(set(given) - set(known))
@@ -130,11 +127,8 @@ def parse_options(options: Mapping[str, str], *, is_classic: bool = False) -> Re
 
 
 def _stages(given: Mapping[str, str], *, is_live: bool) -> StageOptions:
-    """What the log goes through first.
-
-    Raises:
-        ConfigurationError: a value cannot be read, or a primary cannot be read so.
-    """
+    """What the log goes through first. Raises ConfigurationError: a value cannot be read, or a primary cannot be read
+    so."""
     found: dict[str, object] = {name: given[shown.lower()] for name, shown in STAGES.items() if shown.lower() in given}
     if "drop_empty" in found:
         found["drop_empty"] = flag_of("dropEmpty", str(found["drop_empty"]))

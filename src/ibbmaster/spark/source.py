@@ -32,11 +32,8 @@ KEPT = "ibbmaster.options"  # in the metadata of the first column
 
 
 class IbbReader(DataSourceReader):
-    """Reads a batch query.
-
-    It takes no filters of queries: Spark 4.1 to 4.3 keeps what one query of a DataFrame has pushed for the
-    next one, and for the other side of a join, so that these would lack rows.
-    """
+    """Reads a batch query. It takes no filters of queries: Spark 4.1 to 4.3 keeps what one query of a DataFrame has
+    pushed for the next one, and for the other side of a join, so that these would lack rows."""
 
     def __init__(self, options: ReadOptions, fields: tuple[ShapeField, ...]) -> None:
         self._options = options
@@ -150,11 +147,8 @@ class SpanSource(IbbDataSource):
 
 
 def with_options(fields: Sequence[ShapeField], given: Mapping[str, str]) -> StructType:
-    """The schema of a table that is made, with its options.
-
-    Raises:
-        ConfigurationError: a password is among them, which the catalog would show.
-    """
+    """The schema of a table that is made, with its options. Raises ConfigurationError: a password is among them, which
+    the catalog would show."""
     if "password" in given:
         raise ConfigurationError("CREATE TABLE would keep the password: set IBBMASTER_PASSWORD for driver and workers")
     first, *others = from_arrow_schema(arrow_schema(fields), prefer_timestamp_ntz=True).fields

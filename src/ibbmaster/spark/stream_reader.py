@@ -78,11 +78,8 @@ class GroupStreamReader(DataSourceStreamReader):
         return {**offset, COLUMNS: shape} if shape else dict(offset)
 
     def _expect_shape(self, start: Mapping[str, Any]) -> None:
-        """See that the stream goes on with the columns that it had up to an offset.
-
-        Raises:
-            ConfigurationError: the table, or an option, has others now: a sink would get rows of two shapes.
-        """
+        """See that the stream goes on with the columns that it had up to an offset. Raises ConfigurationError: the
+        table, or an option, has others now: a sink would get rows of two shapes."""
         before, now = start.get(COLUMNS), self._shape()
         if before is None or before == now:
             return

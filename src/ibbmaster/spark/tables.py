@@ -73,9 +73,8 @@ def tables(session: SparkSession, path: str | None = None, **options: str) -> Lo
 
     `path` and `options` are those of a reader, but for `table`, `granularity` and `columns`.
 
-    Raises:
-        ConfigurationError: an option cannot be used; a pattern matches no table, or the columns of one are not known.
-        PositionError, SourceError: as a reader.
+    Raises ConfigurationError: an option cannot be used; a pattern matches no table, or the columns of one are not
+    known; PositionError, SourceError: as a reader.
     """
     return LoggedTables(session, _parsed({**options, **({} if path is None else {"path": path})}))
 
@@ -86,12 +85,11 @@ def each_batch(
     """A stream that gives a function, batch by batch, the tables with changes in it, from one scan, and its number.
 
     The caller names the checkpoint and the trigger, and starts it. After a restart a batch that was not done comes
-    again, with the same changes and number. Tables are names (`schemaMode=asWritten`): each row is in that under
-    which it was written, also of a table that is gone or called otherwise at the end of its batch. `path` and
-    `options` are those of a stream of files, but for `table`, `granularity` and `columns`.
+    again, with the same changes and number. Tables are names (`schemaMode=asWritten`): each row is in that under which
+    it was written, also of a table that is gone or called otherwise at the end of its batch. `path` and `options` are
+    those of a stream of files, but for `table`, `granularity` and `columns`.
 
-    Raises:
-        ConfigurationError: an option cannot be used.
+    Raises ConfigurationError: an option cannot be used.
     """
     given = {**options, "path": path}
     if not any(name.lower() == "schemamode" for name in options):

@@ -86,12 +86,8 @@ class OffsetTracker:
         self._log.close()
 
     def initial(self) -> Offset:
-        """The offset a new stream begins at, by the option `startingOffsets`.
-
-        Raises:
-            ConfigurationError: the option is neither earliest nor latest nor a position.
-            PositionError: the position is not in the log.
-        """
+        """The offset a new stream begins at, by the option `startingOffsets`. Raises ConfigurationError: the option is
+        neither earliest nor latest nor a position; PositionError: the position is not in the log."""
         text = self._options.starting_offsets.strip()
         if text.lower() == "earliest":
             position = self._log.start_of_file().state.position()
@@ -123,9 +119,8 @@ class OffsetTracker:
     def next(self, start: Mapping[str, object], limits: Limits) -> Offset:
         """The offset at the end of the batch that begins at `start`; `start` itself if there is nothing new.
 
-        Raises:
-            PositionPurgedError: what the stream needs next is no longer there.
-            FormatError, ClassicFormatError: the log is damaged there.
+        Raises PositionPurgedError: what the stream needs next is no longer there; FormatError, ClassicFormatError: the
+        log is damaged there.
         """
         since = self.point(start)
         begin, position = since.begin, decode_offset(start)
@@ -174,11 +169,8 @@ class OffsetTracker:
         return self._give(position, end)
 
     def _check_continued(self, log_range: ClassicRange, position: GtidPosition) -> None:
-        """Whether a traditional file continues what was read: its head says what was logged before.
-
-        Raises:
-            PositionError: groups are missing in front of it.
-        """
+        """Whether a traditional file continues what was read: its head says what was logged before. Raises
+        PositionError: groups are missing in front of it."""
         if self._options.stages or self._on_fault is not None:
             return
         head = self._log.start_of_file(log_range.file_no).state
@@ -286,11 +278,8 @@ class OffsetTracker:
 
 
 def of_version(fields: TableFields, newest: TableState | None) -> TableFields:
-    """The columns of a DataFrame, as those of the table that the schema of a stream knows where it began.
-
-    Raises:
-        ConfigurationError: they have other names there than when the DataFrame was made.
-    """
+    """The columns of a DataFrame, as those of the table that the schema of a stream knows where it began. Raises
+    ConfigurationError: they have other names there than when the DataFrame was made."""
     known = newest if isinstance(newest, TableVersion) else None
     if known is not None and [one.name for one in known.columns] != [one.name for one in fields.shape.columns]:
         raise ConfigurationError(

@@ -73,10 +73,7 @@ def parse_write_options(
     options: Mapping[str, str], fields: Mapping[str, str], *, overwrites: bool = False
 ) -> WriteOptions:
     """Read the options of a DataFrame writer; `fields` are the DataFrame's columns with Spark's names of their types.
-
-    Raises:
-        ConfigurationError: an option is unknown, is missing or cannot be read, or the columns do not fit.
-    """
+    Raises ConfigurationError: an option is unknown, is missing or cannot be read, or the columns do not fit."""
     given = {name.lower(): value for name, value in options.items()}
     unknown = sorted(set(given) - {name.lower() for name in NAMES})
     if unknown:

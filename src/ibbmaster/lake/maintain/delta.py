@@ -63,10 +63,8 @@ class DeltaTarget:
         self._options = storage_options() if isinstance(directory, ObjectPath) else None
 
     def committed(self) -> TableState | None:
-        """What the last commit of a run says; None if there is none.
-
-        A MERGE that changed or added other rows than the log says leaves no rows that are those of the log.
-        """
+        """What the last commit of a run says; None if there is none. A MERGE that changed or added other rows than the
+        log says leaves no rows that are those of the log."""
         with plain_errors(self._directory):
             table = self._table()
             if table is None:
@@ -116,11 +114,8 @@ class DeltaTarget:
             )
 
     def can_reshape(self, reshape: Reshape) -> bool:
-        """Whether rows can become rows with other columns without being written.
-
-        delta-rs adds columns. It does not map columns to names, and so can neither rename nor drop them, nor does it
-        widen types.
-        """
+        """Whether rows can become rows with other columns without being written. delta-rs adds columns. It does not map
+        columns to names, and so can neither rename nor drop them, nor does it widen types."""
         return not (reshape.renamed or reshape.dropped or reshape.widened)
 
     def _append(self, rows: pa.Table, reshape: Reshape, state: TableState) -> None:

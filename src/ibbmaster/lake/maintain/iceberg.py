@@ -39,11 +39,7 @@ class IcebergLake:
     """Iceberg tables, in a catalog of PyIceberg's configuration, or in a directory with a catalog of its own."""
 
     def __init__(self, place: Path, named: str | None = None) -> None:
-        """
-        Raises:
-            ConfigurationError: no catalog is called so.
-            StoreError: that catalog cannot be reached.
-        """
+        """Raises ConfigurationError: no catalog is called so; StoreError: that catalog cannot be reached."""
         self._place = place.resolve()
         self._has_own_catalog = named is None
         self._catalog = None if named is None else _named_catalog(named)
@@ -71,10 +67,8 @@ class IcebergLake:
 
 
 class IcebergTarget:
-    """One Iceberg table, which need not be there yet; in a directory of its own where the catalog is ours.
-
-    Errors are those of `TargetTable`.
-    """
+    """One Iceberg table, which need not be there yet; in a directory of its own where the catalog is ours. Errors are
+    those of `TargetTable`."""
 
     def __init__(self, lake: IcebergLake, full_name: str, directory: Path | None) -> None:
         self._lake = lake
@@ -188,9 +182,7 @@ class IcebergTarget:
         state: TableState,
     ) -> bool:
         """Write files with wanted rows anew, and rows that are new; `changed` says which wanted row each one is.
-
-        Nothing is committed, and the files are removed, where the rows that are there are not `are_there`.
-        """
+        Nothing is committed, and the files are removed, where the rows that are there are not `are_there`."""
         import numpy as np
         import pyarrow as pa
 
@@ -223,11 +215,7 @@ class IcebergTarget:
             raise StoreError(f"{self._full_name}: this Iceberg table was not made by `lake maintain`") from None
 
     def _table(self) -> Table | None:
-        """The table; None if there is none.
-
-        Raises:
-            StoreError: its metadata cannot be read.
-        """
+        """The table; None if there is none. Raises StoreError: its metadata cannot be read."""
         from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, ValidationError
 
         catalog = self._lake.catalog()
@@ -247,11 +235,7 @@ class IcebergTarget:
             raise StoreError(f"{self._full_name}: the metadata.json that the catalog names{where} is damaged") from None
 
     def _reshaped(self, reshape: Reshape, schema: pa.Schema) -> Transaction:
-        """A change of the table, which gives it the columns of a schema.
-
-        Raises:
-            ForeignChangeError: it has others.
-        """
+        """A change of the table, which gives it the columns of a schema. Raises ForeignChangeError: it has others."""
         import pyarrow as pa
 
         table = self._table()

@@ -52,11 +52,8 @@ class Maintained:
 
 
 def directory_of(target: str, catalog: str | None = None) -> Path:
-    """The directory that a target names.
-
-    Raises:
-        ConfigurationError: it is none that can be written; or it is in an object store, and would have a catalog.
-    """
+    """The directory that a target names. Raises ConfigurationError: it is none that can be written; or it is in an
+    object store, and would have a catalog."""
     path = target.removeprefix(scheme_of(target))
     if not path:
         raise ConfigurationError(f"--to is {target[:80]!r}, expected {DELTA}PATH or {ICEBERG}PATH")
@@ -74,11 +71,7 @@ def directory_of(target: str, catalog: str | None = None) -> Path:
 
 
 def scheme_of(target: str) -> str:
-    """The kind of tables that a target asks for.
-
-    Raises:
-        ConfigurationError: there is no such kind.
-    """
+    """The kind of tables that a target asks for. Raises ConfigurationError: there is no such kind."""
     for scheme in (DELTA, ICEBERG):
         if target.startswith(scheme):
             return scheme
@@ -86,11 +79,7 @@ def scheme_of(target: str) -> str:
 
 
 def _lake_of(target: str, place: Path, catalog: str | None) -> tuple[Lake, str]:
-    """Where tables are, and how it is called in settings.
-
-    Raises:
-        ConfigurationError: Delta tables are in no catalog.
-    """
+    """Where tables are, and how it is called in settings. Raises ConfigurationError: Delta tables are in no catalog."""
     if scheme_of(target) == ICEBERG:
         return IcebergLake(place, catalog), f"iceberg in catalog {catalog}" if catalog else "iceberg"
     if catalog is not None:
@@ -203,10 +192,8 @@ class _Run:
             self._list.begun = None
 
     def _maintain(self, name: TableName, full_name: str, rows: Kind) -> TableState:
-        """Let a table be what it is at the log's end; returns what is known of it then.
-
-        An error, whatever raises it, is the verdict on this table: others are brought to the end all the same.
-        """
+        """Let a table be what it is at the log's end; returns what is known of it then. An error, whatever raises it,
+        is the verdict on this table: others are brought to the end all the same."""
         target = self._lake.table(full_name)
         state = replace(self._list.tables.get(full_name, TableState()), seen=self._source.end, is_gone=False)
         try:

@@ -35,9 +35,7 @@ def reshape_of(
     then: TableVersion, now: TableVersion, fields_of: Callable[[TableVersion], tuple[ShapeField, ...]]
 ) -> Reshape | None:
     """That between two versions of one table; None if rows of then have to be written anew to be rows of now.
-
-    `fields_of` says the columns of a version as they are written.
-    """
+    `fields_of` says the columns of a version as they are written."""
     then, now = then.shown, now.shown
     if then.generation != now.generation or _key_of(then) != _key_of(now) or changed_columns(then, now):
         return None

@@ -60,12 +60,8 @@ FIRST = tuple(field.name for field in (*GROUP_FIELDS, *CHANGE_FIELDS[1:], ABSENT
 def folded_batches(
     reader: TableReader, snapshot: LogSnapshot, table: TableVersion, fields: Sequence[ShapeField]
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a table, its columns as `fields` call them and have them, in their order.
-
-    Raises:
-        UnknownRowsError: the log does not tell the rows.
-        IbbMasterError: the log cannot be read.
-    """
+    """The rows of a table, its columns as `fields` call them and have them, in their order. Raises UnknownRowsError:
+    the log does not tell the rows; IbbMasterError: the log cannot be read."""
     table = table.shown
     found = reader.rows_of(snapshot, table, [column.id for column in table.columns])
     return batches(tuple(fields), _rows(found.contents, found.places, table, fields))
@@ -145,11 +141,8 @@ class TableRows:
         return None if step.is_none else step.read or self._whole_read(name, table, step.past)
 
     def find(self, name: TableName, table: TableVersion, rows_at: str | None) -> Replaced | Patched | None:
-        """What becomes of a table whose rows are there as of a position; None if they are still the same.
-
-        Raises:
-            UncertainRowsError: the log does not have the rows.
-        """
+        """What becomes of a table whose rows are there as of a position; None if they are still the same. Raises
+        UncertainRowsError: the log does not have the rows."""
         step = self._step(name, table, rows_at)
         self._unread = None
         if step.is_none:
@@ -253,10 +246,7 @@ class TableRows:
 
     def _in_base(self, table: TableVersion, read: Read) -> pa.Table | None:
         """The rows of the dump that the log goes on from, as if its position had inserted them; None without them.
-
-        Raises:
-            PartialChangeError: they have other columns since then.
-        """
+        Raises PartialChangeError: they have other columns since then."""
         import pyarrow as pa
 
         source, then = self._source, self._source.version_in_base(read.name)
@@ -282,12 +272,8 @@ class TableRows:
 
 
 def rows_of(options: ReadOptions, table: TableVersion, *, has_history: bool = False) -> pa.Table:
-    """The rows of a table where options end, or all versions of them.
-
-    Raises:
-        UncertainRowsError: the log does not have them.
-        EventError: a value cannot be read.
-    """
+    """The rows of a table where options end, or all versions of them. Raises UncertainRowsError: the log does not have
+    them; EventError: a value cannot be read."""
     with LogSource(options) as source, closing(TableRows(source, has_history=has_history)) as rows:
         found = rows.find(TableName(table.database, table.name), table, None)
         assert isinstance(found, Replaced)
@@ -351,11 +337,8 @@ class TableChanges:
         return self._step(name, table, rows_at)[0]
 
     def find(self, name: TableName, table: TableVersion, rows_at: str | None) -> Replaced | Patched | None:
-        """What becomes of a table that has the changes up to a position; None if there are no more.
-
-        Raises:
-            UncertainRowsError: the log does not have all changes of it.
-        """
+        """What becomes of a table that has the changes up to a position; None if there are no more. Raises
+        UncertainRowsError: the log does not have all changes of it."""
         read, reshape = self._step(name, table, rows_at)
         if reshape is None:
             self._source.expect_whole(name)

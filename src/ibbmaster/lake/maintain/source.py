@@ -47,10 +47,8 @@ class UncertainRowsError(Exception):
 
 
 class Read(NamedTuple):
-    """Changes that are asked for: of a table, into some columns, in groups after a place.
-
-    `gtids` is a position from which all of them can be read; empty for the beginning.
-    """
+    """Changes that are asked for: of a table, into some columns, in groups after a place. `gtids` is a position from
+    which all of them can be read; empty for the beginning."""
 
     name: TableName
     fields: TableFields
@@ -140,11 +138,7 @@ class LogSource:
         return isinstance(known, UnknownTable) or (known is not None and known.kind is TableKind.BASE)
 
     def known_table(self, name: TableName) -> TableVersion:
-        """A table at the end.
-
-        Raises:
-            UncertainRowsError: its columns are not known.
-        """
+        """A table at the end. Raises UncertainRowsError: its columns are not known."""
         known = self.table_at(name, self.end_place)
         if isinstance(known, UnknownTable):
             raise UncertainRowsError(known.gtid or "", known.reason)
@@ -168,10 +162,7 @@ class LogSource:
         return all(one.since is not None and one.since >= begin for one in ranges)
 
     def expect_whole(self, name: TableName) -> None:
-        """
-        Raises:
-            UncertainRowsError: the table was there before the log begins, whose files were purged.
-        """
+        """Raises UncertainRowsError: the table was there before the log begins, whose files were purged."""
         if self._known is not None and not self.is_whole(name):
             raise UncertainRowsError("", WITHOUT_BEGINNING)
 
@@ -187,11 +178,8 @@ class LogSource:
     # What is new ------------------------------------------------------------------------------
 
     def place_of(self, gtids: str) -> SchemaPlace:
-        """Where a position is in this log.
-
-        Raises:
-            PositionError: it is not there, or is no place: before it there are groups that it does not have.
-        """
+        """Where a position is in this log. Raises PositionError: it is not there, or is no place: before it there are
+        groups that it does not have."""
         start = resume(self.log, GtidPosition.parse(gtids))
         last = max(start.starts.values(), default=start.begin)
         if start.begin < last:
@@ -200,11 +188,7 @@ class LogSource:
         return SchemaPlace(last, 0)
 
     def _place_of_base(self, base: BaseDump) -> SchemaPlace:
-        """Where the rows of a dump are those of the log.
-
-        Raises:
-            PositionError: nowhere, or after its end.
-        """
+        """Where the rows of a dump are those of the log. Raises PositionError: nowhere, or after its end."""
         try:
             place = self.place_of(str(base.position))
         except PositionError as error:
@@ -233,9 +217,7 @@ class LogSource:
 
     def written_since(self, gtids: str) -> set[TableName]:
         """The tables, as events name them, of which rows have changed in groups that took effect since a position.
-
-        Since the log begins if it is empty.
-        """
+        Since the log begins if it is empty."""
         found: set[str] = set()
         start = just_before(self.place_of(gtids)) if gtids else START
         for group in self._groups_since(gtids).select(["_file_no", "_offset", "tables"]).to_pylist():
@@ -251,10 +233,7 @@ class LogSource:
         return {str(row["_domain"]): (row["_gtid"], int(row["_commit_ts"].timestamp())) for row in rows}
 
     def expect_same(self, marks: Mapping[str, tuple[str, int]], position: str) -> None:
-        """
-        Raises:
-            PositionError: this is another log than that with these marks, which were made at that position.
-        """
+        """Raises PositionError: this is another log than that with these marks, which were made at that position."""
         wanted, end = dict(marks.values()), end_of(position, self.options, self.log)
         with closing(self.log.groups(self.log.seek(GtidPosition.parse(position)))) as groups:
             while (group := groups.next_group()) is not None and group.start < end:
@@ -284,12 +263,8 @@ class LogSource:
     # Rows -------------------------------------------------------------------------------------
 
     def fields(self, table: TableVersion, more: Sequence[str] = ()) -> TableFields:
-        """The columns of a table, and `more` in front of them.
-
-        Raises:
-            ConfigurationError: two of them differ only in their case.
-            EventError: there are columns of a type of which nothing is known.
-        """
+        """The columns of a table, and `more` in front of them. Raises ConfigurationError: two of them differ only in
+        their case; EventError: there are columns of a type of which nothing is known."""
         shape = version_shape(table.full_name, table)
         own = [field_name(column.name) for column in shape.columns]
         table_fields(shape, self.options.zero_dates)
@@ -363,11 +338,8 @@ class SharedScan:
         self._read: dict[TableRequest, pa.Table] = {}
 
     def take(self, one: TableRequest) -> pa.Table:
-        """What is wanted, which is not kept; what was not known before is read by itself.
-
-        Raises:
-            EventError, FormatError, ClassicFormatError, PositionError, StoreError: as `read_tables`.
-        """
+        """What is wanted, which is not kept; what was not known before is read by itself. Raises EventError,
+        FormatError, ClassicFormatError, PositionError, StoreError: as `read_tables`."""
         if one in self._read:
             return self._read.pop(one)
         others = [other for other in self._wanted if other.starting_gtid == one.starting_gtid and other != one]

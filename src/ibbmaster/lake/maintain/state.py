@@ -67,11 +67,7 @@ class TableState:
 
     @classmethod
     def of_json(cls, value: object) -> Self:
-        """The inverse of `as_json`.
-
-        Raises:
-            ValueError: it is no state.
-        """
+        """The inverse of `as_json`. Raises ValueError: it is no state."""
         match value:
             case {
                 "commit": int(commit),
@@ -111,12 +107,8 @@ class TableList:
 
     @classmethod
     def read(cls, place: Path, settings: Mapping[str, str]) -> Self:
-        """That of a directory, or a new one.
-
-        Raises:
-            ConfigurationError: its tables were made in another way.
-            StoreError: the directory holds something else.
-        """
+        """That of a directory, or a new one. Raises ConfigurationError: its tables were made in another way;
+        StoreError: the directory holds something else."""
         path = place / LIST
         if not path.exists():
             foreign = foreign_in(place, LIST, HISTORY)

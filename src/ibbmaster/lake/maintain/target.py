@@ -24,10 +24,8 @@ class ForeignChangeError(Exception):
 
 
 def directory_name(table: str) -> str:
-    """What the directory of a table is called: letters that are no letters, digits, `-` or `_` are their bytes.
-
-    Between database and table is a dot; each byte follows a tilde, as delta-rs takes per cent signs for escapes.
-    """
+    """What the directory of a table is called: letters that are no letters, digits, `-` or `_` are their bytes. Between
+    database and table is a dot; each byte follows a tilde, as delta-rs takes per cent signs for escapes."""
     return ".".join(
         "".join(
             letter if _PLAIN.match(letter) else "".join(f"~{byte:02X}" for byte in letter.encode()) for letter in name
@@ -37,24 +35,16 @@ def directory_name(table: str) -> str:
 
 
 class TargetTable(Protocol):
-    """One table, which need not be there yet.
-
-    All methods raise `StoreError` where the table cannot be read or written.
-    """
+    """One table, which need not be there yet. All methods raise `StoreError` where the table cannot be read or
+    written."""
 
     def committed(self) -> TableState | None:
-        """What the last commit of a run says; None if there is none.
-
-        Raises:
-            StoreError: another program made this table.
-        """
+        """What the last commit of a run says; None if there is none. Raises StoreError: another program made this
+        table."""
 
     def expect_own(self) -> None:
-        """See that no other program has changed the rows since the last commit of a run.
-
-        Raises:
-            ForeignChangeError: one has.
-        """
+        """See that no other program has changed the rows since the last commit of a run. Raises ForeignChangeError: one
+        has."""
 
     def number(self) -> int:
         """How often a run has written the table."""
