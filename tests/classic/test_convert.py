@@ -297,16 +297,12 @@ def imported(tmp_path, monkeypatch):
     return imported
 
 
-def binlogs(capture):
-    return [path for path in sorted(capture.iterdir()) if path.suffix[1:].isdigit()]
-
-
 @pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: f"{path.parent.name}-{path.name}")
 @pytest.mark.parametrize("sizes", [(1 << 24, 1 << 21), (1 << 18, 1 << 15), (1 << 16, 1 << 17)], ids=str)
 def test_a_capture_becomes_the_same_bytes(imported, capture, sizes):
     options = {"max_file_bytes": sizes[0], "state_interval_bytes": sizes[1]}
-    fast = imported(binlogs(capture), is_fast=True, **options)
-    assert fast == imported(binlogs(capture), is_fast=False, **options)
+    fast = imported(classic_files(capture), is_fast=True, **options)
+    assert fast == imported(classic_files(capture), is_fast=False, **options)
 
 
 def renumbered(path, numbers):
@@ -344,7 +340,7 @@ def test_what_a_lenient_primary_wrote_is_kept_and_told(imported, tmp_path, start
 @pytest.mark.parametrize("name", ["10.11/types-full-crc32", "11.8/statement", "10.11/domains", "11.8/chained"])
 def test_a_flipped_bit_is_met_at_the_same_place(imported, tmp_path, name):
     rng, files = random.Random(random.randrange(2**32)), []
-    for path in binlogs(CLASSIC / name):
+    for path in classic_files(CLASSIC / name):
         files.append(tmp_path / path.name)
         files[-1].write_bytes(path.read_bytes())
     for _ in range(25):
@@ -369,5 +365,5 @@ def test_the_kernel_is_used_where_it_can_be(tmp_path, monkeypatch):
             converters.append(self)
 
     monkeypatch.setattr(convert, "GroupConverter", Watched)
-    report = import_classic(binlogs(CLASSIC / "11.8" / "types-full-crc32"), RealDisk(tmp_path))
+    report = import_classic(classic_files(CLASSIC / "11.8" / "types-full-crc32"), RealDisk(tmp_path))
     assert converters[0].group_count > report.group_count / 2

@@ -8,23 +8,15 @@ import pytest
 PAGE = 16384
 
 
-def pattern(size, start):
-    """The filling of the examples: byte i is (7 i + start) mod 256."""
-    return bytes((7 * i + start) % 256 for i in range(size))
-
-
-def sha256(disk, file_no):
-    return hashlib.sha256(disk.files[f"binlog-{file_no:06d}.ibb"]).hexdigest()
-
-
 @pytest.fixture
 def pat():
-    return pattern
+    """The filling of the examples: byte i is (7 i + start) mod 256."""
+    return lambda size, start: bytes((7 * i + start) % 256 for i in range(size))
 
 
 @pytest.fixture
 def digest():
-    return sha256
+    return lambda disk, file_no: hashlib.sha256(disk.files[f"binlog-{file_no:06d}.ibb"]).hexdigest()
 
 
 @pytest.fixture(scope="session")

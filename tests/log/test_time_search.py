@@ -6,6 +6,7 @@ import itertools
 import math
 import random
 from pathlib import Path
+from time import tzset
 
 import pytest
 
@@ -15,10 +16,10 @@ from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.ibb.chunk import RecordType
 from ibbmaster.ibb.commit import CommitHeader, encode_commit_header
+from ibbmaster.log import time_search
 from ibbmaster.log.directory import BinlogDirectory
-from ibbmaster.log.given_time import parse_time
 from ibbmaster.log.strictness import open_directory
-from ibbmaster.log.time_search import SAMPLE, find_time, step_notes, time_start
+from ibbmaster.log.time_search import SAMPLE, find_time, parse_time, shown_time, step_notes, time_start
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 BEGIN = 1_700_000_000
@@ -206,3 +207,40 @@ def test_an_answer_says_that_a_clock_was_set_back():
 def test_an_empty_log_has_no_time(tmp_path):
     with ibbmaster.open(tmp_path) as log, pytest.raises(StoreError, match="it has no time"):
         time_start(log.engine, parse_time("", "2026-11-20 20:54Z"))
+
+
+@pytest.mark.parametrize("text", ["2026-11-20 14:03:05+01:00", "2026-11-20T13:03:05Z", "20261120T130305Z"])
+def test_a_time_with_a_zone_is_what_it_says(text):
+    given = parse_time("--after", text)
+    assert (given.seconds, given.is_local) == (1795179785.0, False)
+    assert "local" not in str(given)
+
+
+def test_a_time_without_a_zone_is_local_and_says_so(monkeypatch):
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    tzset()
+    try:
+        given = parse_time("--after", "2026-11-20 14:03:05")
+        assert given.seconds == 1795179785.0
+        assert str(given) == "2026-11-20 14:03:05+01:00 (local time)"
+        assert shown_time(given.seconds + 1, given) == "2026-11-20 14:03:06+01:00"
+    finally:
+        monkeypatch.undo()
+        tzset()
+
+
+@pytest.mark.parametrize("text", ["noon", "", "2026-13-01 00:00", "0-1-7", "25:00", "9999999999"])
+def test_what_is_no_time_is_refused(text):
+    with pytest.raises(ConfigurationError, match=r"^--until .*: expected a time, as "):
+        parse_time("--until", text)
+
+
+def test_a_time_is_told_from_a_position_by_its_colons():
+    assert time_search.is_time("2026-11-20 14:03")
+    assert not time_search.is_time("0-1-7,1-1-9")
+    assert time_search.is_date("2026-11-20")
+    assert not time_search.is_date("0-1-7")
+
+
+def test_a_moment_that_no_calendar_has_is_shown_as_a_number():
+    assert shown_time(1e30, parse_time("--after", "2026-11-20 14:03Z")) == "1e+30 s since 1970"

@@ -39,7 +39,6 @@ OPTIONS = StoreOptions(
     oob_piece_bytes=9000,
     full_disk_retry_s=0,
 )
-Files = dict[str, bytes]
 
 
 def group(seq_no):
@@ -61,10 +60,6 @@ def sound():
 
 def without_redo(files):
     return {name: data for name, data in files.items() if name not in SEGMENT_NAMES}
-
-
-def pages_of(files):
-    return {name: len(data.rstrip(b"\0")) // PAGE_SIZE + 1 for name, data in files.items() if name.endswith(".ibb")}
 
 
 def with_byte(files, page_no, offset, value):

@@ -29,7 +29,6 @@ from ibbmaster.event.rows.declared import Declaration
 from ibbmaster.extras import needed_for
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.log.directory import END_POLL_PERIOD_S
-from ibbmaster.log.given_time import parse_time
 from ibbmaster.log.group_content import RowReader
 from ibbmaster.log.history_cache import AbsentHistoryCache, HistoryCache
 from ibbmaster.log.interface import LogEngine, LogFile, ReadPlan, are_paged
@@ -37,7 +36,7 @@ from ibbmaster.log.large_rows import large_rows
 from ibbmaster.log.locating import expect_logged, locate
 from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.log.seek import SeekPlan
-from ibbmaster.log.time_search import TimeStart, time_start
+from ibbmaster.log.time_search import TimeStart, parse_time, time_start
 from ibbmaster.player.played_log import Pace, PlayedLog
 from ibbmaster.player.repeated_log import RepeatedLog
 from ibbmaster.position import LOG_START, LogPosition

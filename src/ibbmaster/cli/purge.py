@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ibbmaster.cli.arguments import open_to_change, report
-from ibbmaster.log.given_time import parse_time
+from ibbmaster.log.time_search import parse_time
 
 
 def run(args: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from ibbmaster.errors import ConfigurationError, GtidError
-from ibbmaster.log.given_time import is_date, is_time
+from ibbmaster.log.time_search import is_date, is_time
 
 if TYPE_CHECKING:
     from ibbmaster.api.log import Start

@@ -42,6 +42,44 @@ class ReadDisk(Protocol):
         """Release what is held open; what is asked for later opens it again. A lock ends with it."""
 
 
+class DiskLayer:
+    """A `ReadDisk` on top of another, which answers what the layer does not, and is closed by who has opened it."""
+
+    def __init__(self, disk: ReadDisk) -> None:
+        self._disk = disk
+
+    def __str__(self) -> str:
+        return str(self._disk)
+
+    def _below(self) -> ReadDisk:
+        """The disk to ask now."""
+        return self._disk
+
+    def list(self) -> Sequence[str]:
+        return self._below().list()
+
+    def size(self, name: str) -> int:
+        return self._below().size(name)
+
+    def modified_at(self, name: str) -> float:
+        return self._below().modified_at(name)
+
+    def read(self, name: str, offset: int, size: int) -> bytes:
+        return self._below().read(name, offset, size)
+
+    def read_into(self, name: str, offset: int, target: memoryview, *, only_cached: bool = False) -> int | None:
+        return self._below().read_into(name, offset, target, only_cached=only_cached)
+
+    def next_data(self, name: str, offset: int) -> int:
+        return self._below().next_data(name, offset)
+
+    def open(self, name: str) -> int | None:
+        return self._below().open(name)
+
+    def close(self) -> None:
+        """Nothing is held open here."""
+
+
 @runtime_checkable
 class ExpectingDisk(Protocol):
     """A directory far away: it can fetch at the same time what will be read one after the other."""

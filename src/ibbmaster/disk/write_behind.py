@@ -1,11 +1,10 @@
 """Writes in bulk that no caller has to wait for, until what was written must be durable."""
 
 from collections import deque
-from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from ibbmaster.codec.buffer import Buffer
-from ibbmaster.disk.interface import Disk
+from ibbmaster.disk.interface import Disk, DiskLayer
 from ibbmaster.disk.page_memory import page_memory
 from ibbmaster.errors import StoreError
 
@@ -14,13 +13,13 @@ HELD_BYTES = 1 << 20  # of a write, as most are
 SYNC_BYTES = 32 << 20  # after this number the disk begins to work, so that the sync at the end is short
 
 
-class WriteBehindDisk:
+class WriteBehindDisk(DiskLayer):
     """A `Disk` whose writes are done in order by a thread of its own; every other call waits for them.
     An error of a write is raised by the call that comes next, and by each one after it: what was written after it did
     not take place. Not thread-safe; `close` ends the thread."""
 
     def __init__(self, disk: Disk) -> None:
-        self._disk = disk
+        self._disk: Disk = disk
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="ibbmaster-write")
         self._syncing = ThreadPoolExecutor(1, thread_name_prefix="ibbmaster-sync")
         self._sync: Future[None] | None = None  # under way, while more is written
@@ -28,9 +27,6 @@ class WriteBehindDisk:
         self._free: list[memoryview] = []  # memory of writes that are done
         self._failure: StoreError | None = None
         self._unsynced_bytes = 0
-
-    def __str__(self) -> str:
-        return str(self._disk)
 
     def write(self, name: str, offset: int, data: Buffer) -> None:
         if len(self._writes) >= WRITES_MAX:
@@ -40,49 +36,28 @@ class WriteBehindDisk:
         self._writes.append(self._executor.submit(self._write, name, offset, held))
 
     def sync(self, name: str) -> None:
-        self._idle_disk().sync(name)
+        self._below().sync(name)
 
     def lock(self) -> None:
-        self._idle_disk().lock()
-
-    def list(self) -> Sequence[str]:
-        return self._idle_disk().list()
-
-    def size(self, name: str) -> int:
-        return self._idle_disk().size(name)
-
-    def modified_at(self, name: str) -> float:
-        return self._idle_disk().modified_at(name)
-
-    def read(self, name: str, offset: int, size: int) -> bytes:
-        return self._idle_disk().read(name, offset, size)
-
-    def read_into(self, name: str, offset: int, target: memoryview, *, only_cached: bool = False) -> int | None:
-        return self._idle_disk().read_into(name, offset, target, only_cached=only_cached)
-
-    def next_data(self, name: str, offset: int) -> int:
-        return self._idle_disk().next_data(name, offset)
-
-    def open(self, name: str) -> int | None:
-        return self._idle_disk().open(name)
+        self._below().lock()
 
     def create(self, name: str) -> None:
-        self._idle_disk().create(name)
+        self._below().create(name)
 
     def publish(self, name: str, data: Buffer) -> None:
-        self._idle_disk().publish(name, data)
+        self._below().publish(name, data)
 
     def allocate(self, name: str, size: int) -> None:
-        self._idle_disk().allocate(name, size)
+        self._below().allocate(name, size)
 
     def truncate(self, name: str, size: int) -> None:
-        self._idle_disk().truncate(name, size)
+        self._below().truncate(name, size)
 
     def sync_dir(self) -> None:
-        self._idle_disk().sync_dir()
+        self._below().sync_dir()
 
     def unlink(self, name: str) -> None:
-        self._idle_disk().unlink(name)
+        self._below().unlink(name)
 
     def close(self) -> None:
         """End the thread, and release what the disk holds, its lock too."""
@@ -120,7 +95,7 @@ class WriteBehindDisk:
         if sync is not None:
             sync.result()
 
-    def _idle_disk(self) -> Disk:
+    def _below(self) -> Disk:
         """The disk, once every write was done."""
         while self._writes:
             self._writes.popleft().result()

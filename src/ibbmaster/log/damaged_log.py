@@ -264,11 +264,6 @@ class DamagedLog:
 
     def _next_page(self, file_no: int, behind: int) -> LogPosition | None:
         """The next page of a file with data, after a page."""
-        page_no = self._next_data(file_no, behind)
-        return None if page_no is None else LogPosition.on_page(file_no, page_no)
-
-    def _next_data(self, file_no: int, behind: int) -> int | None:
-        """The next page of a file that is not blank, after a page."""
         name, page_no = format_file_name(file_no), behind + 1
         try:
             while True:
@@ -277,10 +272,11 @@ class DamagedLog:
                 if len(data) < PAGE_SIZE:
                     return None
                 if not is_zero(data):
-                    return page_no + (len(data) - len(data.lstrip(b"\0"))) // PAGE_SIZE
+                    blank_pages = (len(data) - len(data.lstrip(b"\0"))) // PAGE_SIZE
+                    return LogPosition.on_page(file_no, page_no + blank_pages)
                 page_no += PAGES_PER_LOOK
         except StoreError:  # the reader meets the same, and continues after it
-            return page_no if page_no * PAGE_SIZE < self._disk.size(name) else None
+            return LogPosition.on_page(file_no, page_no) if page_no * PAGE_SIZE < self._disk.size(name) else None
 
     def _note(self, location: Location, last_page: int, reason: str) -> None:
         """A loss from a page to another, once."""

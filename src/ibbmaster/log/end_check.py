@@ -38,7 +38,10 @@ def cut_error(disk: ReadDisk, file_no: int) -> ChunkError | None:
         return None
     size = disk.size(format_file_name(file_no))
     size_pages = size // PAGE_SIZE
-    if size >= header.size_pages * PAGE_SIZE or (not size % PAGE_SIZE and _is_ended(pages, file_no, size_pages - 1)):
+    if size >= header.size_pages * PAGE_SIZE:
+        return None
+    last = pages.page(file_no, size_pages - 1) if size_pages > 1 and not size % PAGE_SIZE else None
+    if last is not None and is_ended(last, file_no=file_no, page_no=size_pages - 1):
         return None
     return ChunkError(
         Location(file_no=file_no, page_no=size_pages),
@@ -51,11 +54,6 @@ def check_not_cut(disk: ReadDisk, file_no: int) -> None:
     """Raise ChunkError if the end of a file was cut off; and as `cut_error` does."""
     if (error := cut_error(disk, file_no)) is not None:
         raise error
-
-
-def _is_ended(pages: PageReader, file_no: int, page_no: int) -> bool:
-    page = pages.page(file_no, page_no) if page_no else None
-    return page is not None and is_ended(page, file_no=file_no, page_no=page_no)
 
 
 def is_ended(page: memoryview, *, file_no: int, page_no: int) -> bool:
@@ -75,18 +73,12 @@ def page_behind(disk: ReadDisk, end: Location, *, pages_max: int | None = None) 
     """The first page after `end`, in its file and in the next, that has data; `end` if that is on its page.
     The next file is the one that is ready before it is needed. Holes cost nothing, zeros on the disk are read; with
     `pages_max` only that many, and none of the next file."""
-    found = _data_near(disk, end, pages_max)
-    if found is not None or pages_max is not None or format_file_name(end.file_no + 1) not in disk.list():
-        return found
-    return first_data(disk, Location(file_no=end.file_no + 1, page_no=0))
+    found = page_behind_in_file(disk, end, pages_max)
+    return found if found is not None or pages_max is not None else _in_next_file(disk, end)
 
 
-def page_behind_in_file(disk: ReadDisk, end: Location) -> Location | None:
+def page_behind_in_file(disk: ReadDisk, end: Location, pages_max: int | None = None) -> Location | None:
     """As `page_behind`, in the file of `end` alone."""
-    return _data_near(disk, end, None)
-
-
-def _data_near(disk: ReadDisk, end: Location, pages_max: int | None) -> Location | None:
     if end.page_offset:
         page = disk.read(format_file_name(end.file_no), end.page_no * PAGE_SIZE, PAGE_SIZE)
         if not is_zero(page[end.page_offset : DATA_SIZE]):
@@ -131,7 +123,7 @@ def check_reached(disk: ReadDisk, stopped_at: Location | None, end: LogPosition,
         return
     if (name := format_file_name(stopped_at.file_no)) not in disk.list():
         raise MissingFileError(f"{disk}: {name} is missing: the log reaches to {end}")
-    found = _data_near(disk, stopped_at, None)
+    found = page_behind_in_file(disk, stopped_at)
     if found is not None and LogPosition.of(found) < end:
         raise gap_error(stopped_at, found, after=after)
     raise short_error(stopped_at, end, "" if after is None else f"; the last group before it is {after}")
@@ -181,7 +173,7 @@ class _Look:
         modified_at = self._disk.modified_at(name)
         if modified_at != self._modified_at:
             self._modified_at = modified_at
-            found = _data_near(self._disk, end, NEAR_PAGES) or _in_next_file(self._disk, end)
+            found = page_behind_in_file(self._disk, end, NEAR_PAGES) or _in_next_file(self._disk, end, NEAR_PAGES)
             self.cut = cut_error(self._disk, end.file_no)
         first = self._looked_to
         page_no = self._disk.next_data(name, first.page_no * PAGE_SIZE) // PAGE_SIZE
@@ -190,12 +182,10 @@ class _Look:
         return found or first_data(self._disk, first, pages_max=STEP_PAGES)
 
 
-def _in_next_file(disk: ReadDisk, end: Location) -> Location | None:
-    """Data near the beginning of the next file, whose header was lost: readers do not go there without one."""
+def _in_next_file(disk: ReadDisk, end: Location, pages_max: int | None = None) -> Location | None:
+    """Data in the next file, if its header was lost: readers do not go there without one."""
     first = Location(file_no=end.file_no + 1, page_no=0)
-    if format_file_name(first.file_no) not in disk.list():
-        return None
-    return first_data(disk, first, pages_max=NEAR_PAGES)
+    return first_data(disk, first, pages_max=pages_max) if format_file_name(first.file_no) in disk.list() else None
 
 
 class EndWatch:
@@ -251,7 +241,7 @@ class EndWatch:
         if self._is_certain:
             return False
         try:
-            found = _data_near(self._disk, end, STEP_PAGES) or _in_next_file(self._disk, end)
+            found = page_behind_in_file(self._disk, end, STEP_PAGES) or _in_next_file(self._disk, end, NEAR_PAGES)
             return found is not None or cut_error(self._disk, end.file_no) is not None
         except MissingFileError:
             return False  # there is no log yet, or it was purged or reset

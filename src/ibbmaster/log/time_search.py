@@ -6,19 +6,22 @@ ran, domains interleave, a session may SET TIMESTAMP, and a clock may be set bac
 the first group that is not older than it, after a place whose groups are older. Of a place the middle of some times
 counts, so a few groups that are out of order lead no search astray. Where a clock was set back by more than a place
 holds, a log passes the same time more than once: one of these places is found, and what was seen of it is noted.
+
+Times are given as ISO 8601 with a zone, or as the local time of this machine, which the answer says.
 """
 
+import datetime
 import itertools
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from ibbmaster.errors import ConfigurationError, StoreError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
-from ibbmaster.log.given_time import GivenTime, shown_time
 from ibbmaster.log.interface import LogEngine, LogFile, groups_from
 from ibbmaster.log.log_range import LogRange
 from ibbmaster.position import LogPosition
@@ -26,6 +29,47 @@ from ibbmaster.position import LogPosition
 STEP_BACK_MIN_S = 2.0  # a statement of a second that began before another one is no clock that was set back
 SAMPLE = 9  # groups at a place, the middle time of which counts
 _Place = TypeVar("_Place", LogFile, LogRange)
+_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+
+
+class GivenTime(NamedTuple):
+    """A moment that someone has given."""
+
+    seconds: float  # since 1970
+    moment: datetime.datetime  # with its zone
+    is_local: bool  # no zone was given
+
+    def __str__(self) -> str:
+        return f"{self.moment.isoformat(' ')}{' (local time)' if self.is_local else ''}"
+
+
+def parse_time(where: str, text: str) -> GivenTime:
+    """Read a time; `where` is for the error. Raises ConfigurationError: the text is none, or a date alone."""
+    try:
+        moment = datetime.datetime.fromisoformat(text.strip())
+        is_local = moment.tzinfo is None
+        moment = moment.astimezone() if is_local else moment
+        return GivenTime(moment.timestamp(), moment, is_local)
+    except (ValueError, OverflowError, OSError):
+        raise ConfigurationError(f"{where} {text[:60]!r}: expected a time, as '2026-01-31 12:00:00+01:00'") from None
+
+
+def is_time(text: str) -> bool:
+    """Whether a text that is a GTID position or a time is one: times have colons."""
+    return ":" in text
+
+
+def is_date(text: str) -> bool:
+    """Whether a text that reads as a GTID was perhaps meant as a day."""
+    return _DATE.fullmatch(text.strip()) is not None
+
+
+def shown_time(seconds: float, like: GivenTime) -> str:
+    """A moment in the zone of one that was given."""
+    try:
+        return datetime.datetime.fromtimestamp(seconds, like.moment.tzinfo).isoformat(" ")
+    except (OverflowError, OSError, ValueError):
+        return f"{seconds:g} s since 1970"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

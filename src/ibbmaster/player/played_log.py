@@ -77,6 +77,10 @@ class _Played(LogEngine):
     def file_name(self, file_no: int) -> str:
         return self._log.file_name(file_no)
 
+    def files(self) -> list[LogFile]:
+        last_file_no = self.end().file_no
+        return [file for file in self._log.files() if file.file_no <= last_file_no]
+
     def seek(self, position: GtidPosition, *, only_cached: bool = False) -> ReadPlan:
         return self._log.seek(position, only_cached=only_cached)
 
@@ -219,10 +223,6 @@ class PlayedLog(_Played):
         self._ahead.close()
         self._log.close()
 
-    def files(self) -> list[LogFile]:
-        self.advance()
-        return [file for file in self._log.files() if file.file_no <= self.logged_end.file_no]
-
     def end(self, *, only_cached: bool = False) -> LogPosition:
         self.advance()
         return self.logged_end
@@ -286,9 +286,6 @@ class PlayedPast(_Played):
 
     def close(self) -> None:
         """It is the recording that is closed."""
-
-    def files(self) -> list[LogFile]:
-        return [file for file in self._log.files() if file.file_no <= self.end().file_no]
 
     def end(self, *, only_cached: bool = False) -> LogPosition:
         return self._played.end()

@@ -20,7 +20,7 @@ from ibbmaster.errors import (
 )
 from ibbmaster.facts import NULL, rows_of
 from ibbmaster.gtid import GtidPosition, GtidState
-from ibbmaster.log.given_time import GivenTime, is_date, is_time, parse_time, shown_time
+from ibbmaster.log.time_search import GivenTime, is_date, is_time, parse_time, shown_time, time_start
 from ibbmaster.option import NamedOption, Option, flag_of, named_options
 from ibbmaster.schema.clause import NotUnderstoodError
 from ibbmaster.schema.name_case import NameCase
@@ -168,8 +168,6 @@ def _judged(until: GtidPosition, ends: GtidPosition) -> Iterator[str]:
 
 def _place(log: LogEngine, options: StageOptions, name: str, notes: list[str]) -> GtidPosition | None:
     """The GTID position that an option means; what is worth knowing of a time is noted."""
-    from ibbmaster.log.time_search import time_start
-
     text: Any = options.get(name)
     given = None if text is None else _parsed(name, str(text))
     if given is None or isinstance(given, GtidPosition):

@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from ibbmaster.disk.interface import ExpectingDisk, ReadDisk, SharedDisk, Watch
+from ibbmaster.disk.interface import DiskLayer, ExpectingDisk, ReadDisk, SharedDisk, Watch
 from ibbmaster.errors import (
     DamageError,
     FormatError,
@@ -342,7 +342,7 @@ class FollowedDirectory(LogEngine):
         return True
 
     def _show(self, tail: RedoTail | None) -> None:
-        self._view.show(tail)
+        self._view.tail = tail
         self._log = None
 
     def _begin_anew(self) -> None:
@@ -408,53 +408,25 @@ class FollowedReader(StoreReader):
         return None if self._has_to_wait() else (self._began_at, self._life)
 
 
-class _View:
+class _View(DiskLayer):
     """The directory as readers see it: as it is, or with what a redo log adds and nothing after that."""
 
-    def __init__(self, disk: ReadDisk) -> None:
-        self._real = disk
-        self._shown: ReadDisk = disk
-        self.tail: RedoTail | None = None
+    tail: RedoTail | None = None  # shown, too
 
-    def show(self, tail: RedoTail | None) -> None:
-        """Show files and redo log from now on, or the files alone."""
-        self.tail = tail
-        self._shown = self._real if tail is None else tail.pages
-
-    def __str__(self) -> str:
-        return str(self._real)
+    def _below(self) -> ReadDisk:
+        tail = self.tail
+        return self._disk if tail is None else tail.pages
 
     def list(self) -> Sequence[str]:
-        names, tail = self._shown.list(), self.tail
+        names, tail = self._disk.list(), self.tail
         if tail is None:
             return names
         last_file_no = tail.mark.file_no + 1  # others are those of a log that was reset, and about to be removed
         return [name for name in names if (parse_file_name(name) or 0) <= last_file_no]
 
-    def size(self, name: str) -> int:
-        return self._shown.size(name)
-
-    def modified_at(self, name: str) -> float:
-        return self._shown.modified_at(name)
-
-    def read(self, name: str, offset: int, size: int) -> bytes:
-        return self._shown.read(name, offset, size)
-
-    def read_into(self, name: str, offset: int, target: memoryview, *, only_cached: bool = False) -> int | None:
-        return self._shown.read_into(name, offset, target, only_cached=only_cached)
-
-    def next_data(self, name: str, offset: int) -> int:
-        return self._shown.next_data(name, offset)
-
     def expect_reads(self, name: str, offsets: Sequence[int]) -> None:
-        if isinstance(self._shown, ExpectingDisk):
-            self._shown.expect_reads(name, offsets)
-
-    def open(self, name: str) -> int | None:
-        return self._shown.open(name)
-
-    def close(self) -> None:
-        """The directory is closed by its follower."""
+        if isinstance(shown := self._below(), ExpectingDisk):
+            shown.expect_reads(name, offsets)
 
 
 def _let_go(reader: StoreReader) -> None:
