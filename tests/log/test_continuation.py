@@ -1,27 +1,17 @@
 """Where a writer goes on: the place at the end of the log, and the states there."""
 
-import struct
-
 import pytest
 
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import FormatError, StoreError
-from ibbmaster.gtid import Gtid, GtidState
+from ibbmaster.gtid import GtidState
 from ibbmaster.ibb.chunk import RecordType, encode_chunk
 from ibbmaster.ibb.file_header import FileHeader, encode_file_header
 from ibbmaster.ibb.page import PAGE_SIZE, seal_page
 from ibbmaster.log.continuation import find_continuation
 from ibbmaster.position import LogPosition
 from ibbmaster.store.writer import BinlogWriter
-
-
-def gtid(seq_no, domain_id=0):
-    return Gtid(domain_id=domain_id, server_id=1, seq_no=seq_no)
-
-
-def gtid_event(value):
-    body = struct.pack("<QIB", value.seq_no, value.domain_id, 0) + bytes(6)
-    return struct.pack("<IBIIIH", 1, 162, value.server_id, 38, 0, 8) + body
+from tests.machinery.events import gtid_of, make_gtid_event
 
 
 def name(file_no):
@@ -47,7 +37,7 @@ def write_file(directory, file_no, pages, *, size_pages=4):
 
 
 EMPTY_STATE = bytes.fromhex("42 02 00 00 00")
-COMMIT = encode_chunk(RecordType.COMMIT, b"\0" + gtid_event(gtid(1)), is_first=True, is_last=True)
+COMMIT = encode_chunk(RecordType.COMMIT, b"\0" + make_gtid_event(gtid_of(1)), is_first=True, is_last=True)
 
 
 def test_a_directory_without_log_has_no_end(tmp_path):
@@ -66,7 +56,7 @@ def test_the_end_is_behind_the_last_chunk(tmp_path):
     write_file(tmp_path, 0, [EMPTY_STATE + COMMIT])
     end = find_continuation(RealDisk(tmp_path))
     assert (end.header.file_no, end.size_pages, end.position) == (0, 4, LogPosition.on_page(0, 1, 5 + len(COMMIT)))
-    assert end.state == end.differential == GtidState([gtid(1)])
+    assert end.state == end.differential == GtidState([gtid_of(1)])
 
 
 def test_an_empty_file_behind_the_active_one_is_ready_for_later(tmp_path):
@@ -82,8 +72,8 @@ def test_state_and_differential_are_those_at_the_end(tmp_path):
         RealDisk(tmp_path), initial_state=before, max_file_bytes=64 * PAGE_SIZE, state_interval_bytes=2 * PAGE_SIZE
     ) as writer:
         for seq_no in range(6, 60):
-            value = gtid(seq_no, domain_id=seq_no % 2)
-            writer.write_group(value, gtid_event(value), [bytes(3000)])
+            value = gtid_of(seq_no, domain_id=seq_no % 2)
+            writer.write_group(value, make_gtid_event(value), [bytes(3000)])
     end = find_continuation(RealDisk(tmp_path))
     assert end.state == GtidState.parse("0-1-58,1-1-59,2-1-5")
     assert end.differential == GtidState.parse("0-1-58,1-1-59")

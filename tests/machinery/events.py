@@ -10,6 +10,10 @@ def make_event(event_type: int, server_id: int, body: bytes) -> bytes:
     return struct.pack("<IBIIIH", 1, event_type, server_id, 19 + len(body), 0, 0) + body
 
 
+def gtid_of(seq_no: int, domain_id: int = 0, server_id: int = 1) -> Gtid:
+    return Gtid(domain_id=domain_id, server_id=server_id, seq_no=seq_no)
+
+
 def make_gtid_event(gtid: Gtid) -> bytes:
     return make_event(162, gtid.server_id, struct.pack("<QIB", gtid.seq_no, gtid.domain_id, 0) + bytes(6))
 
@@ -21,7 +25,7 @@ def new_group(
     seq_no: int, *events: bytes | int, domain_id: int = 0, server_id: int = 1
 ) -> tuple[Gtid, bytes, list[bytes]]:
     """What writes a group takes: its GTID, its GTID event, and other events; of some only the size of the body."""
-    gtid = Gtid(domain_id=domain_id, server_id=server_id, seq_no=seq_no)
+    gtid = gtid_of(seq_no, domain_id, server_id)
     bodies = [make_event(160, 1, bytes(event)) if isinstance(event, int) else event for event in events]
     return gtid, make_gtid_event(gtid), bodies
 

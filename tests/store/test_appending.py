@@ -13,7 +13,6 @@ from ibbmaster.classic.series import find_series
 from ibbmaster.cli.main import main
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import BusyError, GtidOrderError, StoreError
-from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.log.continuation import find_continuation
 from ibbmaster.store.appending import open_log
@@ -21,7 +20,7 @@ from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.store.xa_table import find_pending_xa
-from tests.machinery.events import groups_behind, make_event, make_gtid_event
+from tests.machinery.events import groups_behind, gtid_of, make_event, make_gtid_event, new_group
 from tests.machinery.stores import faults_at, new_store, open_files
 
 CLASSIC = Path(__file__).parents[2] / "fixtures" / "classic" / "10.11" / "types-full-crc32"
@@ -49,10 +48,6 @@ for number, group in enumerate(reader.groups(), start=1):
 def kill_a_feeder(directory, classic, count):
     process = subprocess.run([sys.executable, "-c", KILLED_FEEDER, directory, classic, str(count)], check=False)
     assert process.returncode == -signal.SIGKILL
-
-
-def gtid(seq_no, domain_id=0, server_id=1):
-    return Gtid(domain_id=domain_id, server_id=server_id, seq_no=seq_no)
 
 
 def write(log, value, size=100):
@@ -108,7 +103,7 @@ main(["import", sys.argv[1], "--to", sys.argv[2], "--append"])
 
 def test_beside_a_store_that_is_open_every_other_writer_is_told_that_it_is_busy(tmp_path, capsys):
     with new_store(tmp_path) as store:
-        write(store, gtid(1))
+        write(store, gtid_of(1))
         assert main(["import", str(CLASSIC), "--to", str(tmp_path), "--append"]) == 2
         error = capsys.readouterr().err
         assert error == f"ibbmaster: {tmp_path}: another process is writing here; end it first\n"
@@ -116,19 +111,19 @@ def test_beside_a_store_that_is_open_every_other_writer_is_told_that_it_is_busy(
             BinlogWriter(RealDisk(tmp_path))
         with pytest.raises(BusyError), open_log(RealDisk(tmp_path)):
             pass
-        write(store, gtid(2))
-    assert [value for value, _ in groups_of(tmp_path)] == [gtid(1), gtid(2)]
+        write(store, gtid_of(2))
+    assert [value for value, _ in groups_of(tmp_path)] == [gtid_of(1), gtid_of(2)]
 
 
 def test_beside_a_bulk_writer_every_other_writer_is_told_that_it_is_busy(tmp_path):
     with BinlogWriter(RealDisk(tmp_path), is_sparse=True) as writer:
-        write(writer, gtid(1))
+        write(writer, gtid_of(1))
         for make in (BinlogStore, BinlogWriter):
             with pytest.raises(BusyError):
                 make(RealDisk(tmp_path))
     with BinlogWriter(RealDisk(tmp_path)) as writer:
-        write(writer, gtid(2))
-    assert [value for value, _ in groups_of(tmp_path)] == [gtid(1), gtid(2)]
+        write(writer, gtid_of(2))
+    assert [value for value, _ in groups_of(tmp_path)] == [gtid_of(1), gtid_of(2)]
 
 
 def test_a_bulk_writer_that_cannot_begin_gives_the_directory_back(tmp_path):
@@ -142,14 +137,14 @@ def test_a_bulk_writer_that_cannot_begin_gives_the_directory_back(tmp_path):
 
 def test_a_bulk_writer_leaves_a_log_with_a_redo_log_alone(tmp_path):
     with new_store(tmp_path, OPTIONS) as store:
-        write(store, gtid(1))
+        write(store, gtid_of(1))
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     with pytest.raises(StoreError, match=r"has a redo log, .*: a BinlogStore goes on with both"):
         BinlogWriter(RealDisk(tmp_path))
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
     with open_log(RealDisk(tmp_path)) as log:
         assert log.in_bulk is None
-        log.write_group(gtid(2), make_gtid_event(gtid(2)), [make_event(160, 1, bytes(10))])
+        log.write_group(*new_group(2, make_event(160, 1, bytes(10))))
     with new_store(tmp_path, OPTIONS) as store:
         assert str(store.state()) == "0-1-2"
 
@@ -165,25 +160,25 @@ def test_files_written_in_bulk_keep_naming_what_a_prepared_transaction_needs(tmp
         os.unlink(tmp_path / f"ibbmaster-redo-{number}")
     with BinlogWriter(RealDisk(tmp_path), max_file_bytes=1 << 16, state_interval_bytes=1 << 14) as writer:
         for number in range(1, 40):
-            write(writer, gtid(number), 9000)
+            write(writer, gtid_of(number), 9000)
         assert writer.end.file_no > 2
     end = find_continuation(RealDisk(tmp_path))
     assert end is not None
     assert [entry.xid for entry in find_pending_xa(RealDisk(tmp_path), end)] == [xid]
     with new_store(tmp_path, OPTIONS) as store:
         assert store.xa_recover() == [xid]
-        store.xa_commit(xid, gtid(100), make_gtid_event(gtid(100)))
+        store.xa_commit(xid, gtid_of(100), make_gtid_event(gtid_of(100)))
 
 
 def test_groups_out_of_order_are_refused_in_bulk_unless_it_is_told_to_take_them(tmp_path):
     with BinlogWriter(RealDisk(tmp_path), is_sparse=True) as writer:
-        write(writer, gtid(1))
-        write(writer, gtid(5))
-        for value in (gtid(5), gtid(2), gtid(3, server_id=2)):
+        write(writer, gtid_of(1))
+        write(writer, gtid_of(5))
+        for value in (gtid_of(5), gtid_of(2), gtid_of(3, server_id=2)):
             with pytest.raises(GtidOrderError, match=f"GTID {value} is out of order: domain 0 has .* up to 5"):
                 write(writer, value)
-        write(writer, gtid(1, domain_id=1))
-        write(writer, gtid(6))
+        write(writer, gtid_of(1, domain_id=1))
+        write(writer, gtid_of(6))
     with BinlogWriter(RealDisk(tmp_path), gtid_strict=False) as writer:
-        write(writer, gtid(2))
+        write(writer, gtid_of(2))
     assert [str(value) for value, _ in groups_of(tmp_path)] == ["0-1-1", "0-1-5", "1-1-1", "0-1-6", "0-1-2"]

@@ -12,14 +12,11 @@ from ibbmaster.store.background import Background
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.in_doubt import NODES_PER_STEP
 from ibbmaster.store.store_options import Durability, StoreOptions
-from tests.machinery.events import make_event, new_group
+from tests.machinery.events import make_event
 from tests.machinery.simulated_disk import SimulatedDisk
+from tests.machinery.stores import feed
 
 OPTIONS = StoreOptions(durability=Durability.LATER, max_file_bytes=8 * PAGE_SIZE, redo_bytes=1 << 20)
-
-
-def feed(store, seq_no, size=100):
-    store.write_direct(*new_group(seq_no, size))
 
 
 def until(condition):
@@ -34,7 +31,7 @@ def until(condition):
 def test_what_was_fed_becomes_durable_and_reaches_the_files():
     disk = SimulatedDisk()
     with BinlogStore(disk, OPTIONS) as store, Background(store, period_s=0.02):
-        feed(store, 1)
+        feed(store, [1], 100)
         until(lambda: store.status().durable_lsn >= store.status().lsn)
         until(lambda: store.status().checkpoint_lsn > 8192 and not store.needs_checkpoint())
     assert BinlogStore(SimulatedDisk(disk.files()), OPTIONS).replayed_records == 0
@@ -43,7 +40,7 @@ def test_what_was_fed_becomes_durable_and_reaches_the_files():
 def test_the_file_after_the_active_one_is_made_before_it_is_needed():
     with BinlogStore(SimulatedDisk(), OPTIONS) as store, Background(store, period_s=0.02):
         until(lambda: len(store.files()) == 2)
-        feed(store, 1, 8 * PAGE_SIZE)
+        feed(store, [1], 8 * PAGE_SIZE)
         until(lambda: len(store.files()) == 3)
 
 
@@ -51,7 +48,7 @@ def test_old_files_are_purged():
     options = StoreOptions(max_file_bytes=8 * PAGE_SIZE, max_total_bytes=32 * PAGE_SIZE, replicas_needed_for_purge=0)
     with BinlogStore(SimulatedDisk(), options) as store, Background(store, period_s=0.02):
         for seq_no in range(1, 100):
-            feed(store, seq_no, 9000)
+            feed(store, [seq_no], 9000)
         until(lambda: len(store.files()) <= 4)
 
 
@@ -63,7 +60,7 @@ def test_an_error_is_said_once_and_the_thread_lives_on(caplog):
             raise StoreError("planted")
 
         with Background(store, period_s=0.01):
-            feed(store, 1)
+            feed(store, [1], 100)
             disk.fail = refuse
             until(lambda: store.status().state == "failed")
             until(lambda: "planted" in caplog.text)

@@ -13,14 +13,9 @@ from ibbmaster.store.backup import BLOCK_SIZE, back_up
 from ibbmaster.store.redo_names import SEGMENT_NAMES
 from ibbmaster.store.store_options import StoreOptions
 from tests.machinery.disk import MemoryDisk
-from tests.machinery.events import new_group
-from tests.machinery.stores import faults_at, new_store
+from tests.machinery.stores import faults_at, feed, new_store
 
 OPTIONS = StoreOptions(max_file_bytes=1 << 18, state_interval_bytes=1 << 16, redo_bytes=16 << 20)
-
-
-def feed(store, seq_no, size=700):
-    store.write_direct(*new_group(seq_no, size))
 
 
 def numbers_in(store):
@@ -41,7 +36,7 @@ def test_a_copy_taken_under_load_starts_and_has_no_hole(tmp_path):
         def feed_on():
             nonlocal fed
             while not stop.is_set():
-                feed(store, fed + 1, 700 if fed % 100 else 90_000)
+                feed(store, [fed + 1], 700 if fed % 100 else 90_000)
                 fed += 1
 
         thread = threading.Thread(target=feed_on)
@@ -66,7 +61,7 @@ def test_a_copy_is_taken_while_files_are_purged(tmp_path):
     source = new_disk(tmp_path / "source")
     with new_store(source, OPTIONS) as store:
         for seq_no in range(1, 1000):
-            feed(store, seq_no)
+            feed(store, [seq_no])
         purged = []
 
         def purge_once(size):
@@ -84,13 +79,13 @@ def test_a_copy_is_taken_while_the_log_is_reset(tmp_path):
     source = new_disk(tmp_path / "source")
     with new_store(source, OPTIONS) as store:
         for seq_no in range(1, 1000):
-            feed(store, seq_no)
+            feed(store, [seq_no])
         done = []
 
         def reset_once(size):
             if not done:
                 done.append(store.reset(GtidState.parse("0-1-5000")))
-                feed(store, 5001)
+                feed(store, [5001])
                 store.sync()
 
         back_up(RealDisk(tmp_path / "source"), new_disk(tmp_path / "copy"), progress=reset_once)
@@ -116,13 +111,13 @@ def test_files_whose_pages_were_not_written_yet_are_copied_again():
     source, target = ChangingSource(), MemoryDisk()
     with new_store(source, OPTIONS, max_file_bytes=1 << 17, redo_bytes=1 << 20) as store:
         for seq_no in range(1, 700):
-            feed(store, seq_no)
+            feed(store, [seq_no])
             store.prepare_next_file()  # else a checkpoint makes the room for it
 
         def come_round():
             store.checkpoint()
             for seq_no in range(700, 3500):
-                feed(store, seq_no)
+                feed(store, [seq_no])
 
         source.change = come_round
         report = back_up(source, target)
@@ -145,7 +140,7 @@ def test_a_copy_of_a_log_without_redo_is_a_copy(long_log):
 def test_a_next_file_that_was_copied_while_it_was_made_is_as_large_in_the_copy_as_the_others():
     source, target = MemoryDisk(), MemoryDisk()
     with new_store(source, OPTIONS) as store:
-        feed(store, 1)
+        feed(store, [1])
         store.prepare_next_file()
         source.truncate("binlog-000001.ibb", 0)
         back_up(source, target)

@@ -1,5 +1,7 @@
 """The next file is made beside any number of others, and again where an attempt got no further."""
 
+from contextlib import ExitStack
+
 import pytest
 
 from ibbmaster.errors import DiskFullError, FailedError, StoreError
@@ -9,9 +11,8 @@ from ibbmaster.store.background import Background
 from ibbmaster.store.flusher import make_file
 from ibbmaster.store.writer import BinlogWriter
 from tests.machinery.disk_failure import DiskFailure
-from tests.machinery.events import new_group
 from tests.machinery.simulated_disk import SimulatedDisk
-from tests.machinery.stores import new_store
+from tests.machinery.stores import feed, new_store
 
 FIRST = "binlog-000000.ibb"
 SMALL = {"max_file_bytes": 4 * PAGE_SIZE, "state_interval_bytes": PAGE_SIZE}
@@ -27,28 +28,17 @@ class CountingDisk(SimulatedDisk):
         return super().list()
 
 
-def feed(write, seq_nos):
-    for seq_no in seq_nos:
-        write(*new_group(seq_no, 3000))
-
-
-def test_a_store_begins_files_without_a_look_at_those_there_are():
+@pytest.mark.parametrize("is_store", [True, False], ids=["a store", "an import"])
+def test_files_are_begun_without_a_look_at_those_there_are(is_store):
     disk = CountingDisk()
-    with new_store(disk, **SMALL) as store, Background(store):
-        feed(store.write_direct, range(1, 20))
-        before, lists = store.status().active_file, disk.lists
-        feed(store.write_direct, range(20, 200))
-        assert store.status().active_file > before
-        assert disk.lists == lists
-
-
-def test_an_import_begins_files_without_a_look_at_those_there_are():
-    disk = CountingDisk()
-    with BinlogWriter(disk, **SMALL) as writer:
-        feed(writer.write_group, range(1, 20))
-        before, lists = writer.end, disk.lists
-        feed(writer.write_group, range(20, 200))
-        assert writer.end[0] > before[0] + 2
+    with new_store(disk, **SMALL) if is_store else BinlogWriter(disk, **SMALL) as log, ExitStack() as stack:
+        if is_store:
+            stack.enter_context(Background(log))
+        end = log.end if is_store else lambda: log.end
+        feed(log, range(1, 20), 3000)
+        before, lists = end(), disk.lists
+        feed(log, range(20, 200), 3000)
+        assert end()[0] > before[0] + 2
         assert disk.lists == lists
 
 
@@ -75,7 +65,7 @@ def test_a_file_is_made_once_the_file_two_before_it_is_durable_as_a_whole(writes
     disk.fail = look
     with new_store(disk, **SMALL) as store:
         for seq_no in range(1, 100):
-            feed(store.write_direct, [seq_no])
+            feed(store, [seq_no], 3000)
             if writes_pages:
                 store.write_pages()
     del found[FIRST]
@@ -86,7 +76,7 @@ def test_a_file_is_made_once_the_file_two_before_it_is_durable_as_a_whole(writes
 def test_files_that_were_only_copied_are_durable_before_the_log_goes_on_in_them():
     source = SimulatedDisk()
     with new_store(source, **SMALL) as store:
-        feed(store.write_direct, range(1, 30))
+        feed(store, range(1, 30), 3000)
         active = parse_file_name(store.status().active_file)
     disk = SimulatedDisk()
     for name, data in source.files().items():
@@ -95,7 +85,7 @@ def test_files_that_were_only_copied_are_durable_before_the_log_goes_on_in_them(
             disk.write(name, 0, data)
     disk.sync_dir()
     names = [format_file_name(active - 1), format_file_name(active)]
-    feed(new_store(disk, **SMALL).write_direct, [30])
+    feed(new_store(disk, **SMALL), [30], 3000)
     assert [disk.durable_files()[name] for name in names] == [source.files()[name] for name in names]
 
 
@@ -122,7 +112,7 @@ def test_who_waited_while_a_sync_failed_does_not_sync_again(verb, call):
     """The second sync would succeed, and what the first has failed for would still not be on the disk."""
     disk = SimulatedDisk()
     store = new_store(disk, **SMALL)
-    feed(store.write_direct, range(1, 9))
+    feed(store, range(1, 9), 3000)
     flusher, outcomes = store._writer.flusher, []
 
     def fail(called, name):

@@ -23,8 +23,8 @@ from ibbmaster.store.followed import FollowedDirectory
 from ibbmaster.store.redo_names import SEGMENT_NAMES
 from ibbmaster.store.store_options import Durability, StoreOptions
 from ibbmaster.store.writer import BinlogWriter
-from tests.machinery.events import new_group
 from tests.machinery.killed_writer import killed_writer
+from tests.machinery.stores import feed
 
 OPTIONS = StoreOptions(max_file_bytes=1 << 16, state_interval_bytes=1 << 14, redo_bytes=1 << 20, full_disk_retry_s=0)
 GROWTH_S = 60  # nothing takes as long
@@ -56,12 +56,6 @@ def _looks_each_time(monkeypatch):
     """Nothing waits for the next look."""
     monkeypatch.setattr(followed, "LOOK_PERIOD_S", 0.01)
     monkeypatch.setattr(followed, "REDO_PERIOD_S", 0.0)
-
-
-def feed(store, numbers, size=700):
-    for seq_no in numbers:
-        take = store.write_direct if isinstance(store, BinlogStore) else store.write_group
-        take(*new_group(seq_no, size))
 
 
 def into_files(store):

@@ -12,16 +12,10 @@ from ibbmaster.store.redo_names import SEGMENT_NAMES
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.writer import BinlogWriter
 from tests.machinery.disk import MemoryDisk
-from tests.machinery.events import new_group
 from tests.machinery.killed_writer import killed_writer
+from tests.machinery.stores import feed
 
 OPTIONS = StoreOptions(max_file_bytes=1 << 20, state_interval_bytes=1 << 17, redo_bytes=4 << 20)
-
-
-def feed(log, numbers):
-    for seq_no in numbers:
-        take = log.write_direct if isinstance(log, BinlogStore) else log.write_group
-        take(*new_group(seq_no, 700))
 
 
 def copy_of(disk):

@@ -7,8 +7,7 @@ from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.store.redo_log import SEGMENT_BYTES_MIN, read_durable_end, scan_redo
 from ibbmaster.store.redo_tail import RedoTail
 from ibbmaster.store.store_options import Durability, StoreOptions
-from tests.machinery.events import new_group
-from tests.machinery.stores import new_store, open_files
+from tests.machinery.stores import feed, new_store, open_files
 
 
 @pytest.fixture
@@ -23,11 +22,6 @@ def store(disk):
         yield store
 
 
-def feed(store, seq_nos, size=100):
-    for seq_no in seq_nos:
-        store.write_direct(*new_group(seq_no, size))
-
-
 def tail_of(disk):
     return RedoTail(disk, scan_redo(disk, end_lsn=read_durable_end(disk)))
 
@@ -38,9 +32,9 @@ def groups(tail):
 
 
 def test_what_is_written_and_not_durable_is_not_taken(disk, store):
-    feed(store, range(1, 4))
+    feed(store, range(1, 4), size=100)
     store.sync()
-    feed(store, range(4, 6))
+    feed(store, range(4, 6), size=100)
     tail = tail_of(disk)
     assert groups(tail) == [1, 2, 3]
     assert tail.mark == store.end()
@@ -53,7 +47,7 @@ def test_what_is_written_and_not_durable_is_not_taken(disk, store):
 
 
 def test_it_goes_on_behind_a_checkpoint_in_the_middle_of_a_page(disk, store):
-    feed(store, range(1, 4))
+    feed(store, range(1, 4), size=100)
     store.sync()
     tail = tail_of(disk)
     store.checkpoint()
@@ -67,7 +61,7 @@ def test_it_goes_on_behind_a_checkpoint_in_the_middle_of_a_page(disk, store):
 
 
 def test_a_segment_that_was_begun_anew_before_it_was_read_is_noticed_and_nothing_of_it_taken(disk, store):
-    feed(store, range(1, 4))
+    feed(store, range(1, 4), size=100)
     store.sync()
     tail = tail_of(disk)
     feed(store, range(4, 700), size=700)  # both segments, more than once

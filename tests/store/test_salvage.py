@@ -10,7 +10,7 @@ import pytest
 
 from ibbmaster.cli.main import main
 from ibbmaster.errors import DamageError, StoreError
-from ibbmaster.gtid import Gtid, GtidState
+from ibbmaster.gtid import GtidState
 from ibbmaster.ibb.page import PAGE_SIZE, seal_page
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.store.binlog_store import BinlogStore
@@ -18,17 +18,13 @@ from ibbmaster.store.redo_names import SEGMENT_NAMES
 from ibbmaster.store.salvage import salvage
 from ibbmaster.store.writer import BinlogWriter
 from tests.machinery.disk import MemoryDisk
-from tests.machinery.events import groups_behind, make_event, make_gtid_event
+from tests.machinery.events import groups_behind, gtid_of, make_event, make_gtid_event
 from tests.machinery.stores import SMALL_FILES, faults_at, new_store, open_files
-
-
-def gtid(seq_no, domain_id=0):
-    return Gtid(domain_id=domain_id, server_id=1, seq_no=seq_no)
 
 
 def feed(log, numbers, size=3000, fill=0, domain_id=0):
     for seq_no in numbers:
-        value = gtid(seq_no, domain_id)
+        value = gtid_of(seq_no, domain_id)
         take = log.write_direct if isinstance(log, BinlogStore) else log.write_group
         body = bytes([(seq_no + fill) % 256]) * (size + 7 * seq_no)  # no two have the same size
         take(value, make_gtid_event(value), [make_event(160, 1, body)])
@@ -225,7 +221,7 @@ def test_a_header_that_is_damaged_costs_the_group_that_crosses_it_at_most(closed
 def test_a_record_that_makes_no_sense_costs_itself_alone(closed):
     name = "binlog-000000.ibb"
     data = bytearray(closed[name])
-    place = data.index(make_gtid_event(gtid(3)))
+    place = data.index(make_gtid_event(gtid_of(3)))
     data[place + 4] = 99  # the type of the event that must be a GTID event
     page_no = place // PAGE_SIZE
     page = data[page_no * PAGE_SIZE : (page_no + 1) * PAGE_SIZE]
@@ -262,14 +258,14 @@ def test_prepared_transactions_wait_in_the_new_log():
     assert (report.prepared_count, report.losses) == (1, [])
     with new_store(target, SMALL_FILES) as store:
         assert store.xa_recover() == [xid]
-        store.xa_commit(xid, gtid(4), make_gtid_event(gtid(4)))
+        store.xa_commit(xid, gtid_of(4), make_gtid_event(gtid_of(4)))
     assert numbers(target) == [1, 2, 3, 4]
 
 
 def test_what_was_logged_before_the_oldest_file_is_kept(closed):
     target, _, _ = salvaged({name: content for name, content in closed.items() if name != "binlog-000000.ibb"})
     first = numbers(target)[0]
-    assert open_files(target).start_of_file().state == GtidState([gtid(first - 1)])
+    assert open_files(target).start_of_file().state == GtidState([gtid_of(first - 1)])
 
 
 def test_the_command_says_what_is_lost_and_its_end_tells_it(tmp_path, capsys, closed):

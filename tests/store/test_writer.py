@@ -14,7 +14,7 @@ from ibbmaster.ibb.appender import PageChange
 from ibbmaster.ibb.file_header import decode_file_header
 from ibbmaster.position import LogPosition
 from ibbmaster.store.writer import BATCH_PAGES, ROOM_PAGES, BinlogWriter, PageWriter
-from tests.machinery.events import groups_behind
+from tests.machinery.events import groups_behind, gtid_of, make_gtid_event, new_group
 from tests.machinery.log_checker import check_log
 from tests.machinery.stores import faults_at, open_files
 
@@ -33,15 +33,6 @@ VECTOR_A = bytes.fromhex(
 )
 VECTOR_A_GTID_EVENT, VECTOR_A_QUERY = VECTOR_A[9:47], VECTOR_A[47:]
 NAME = "binlog-000007.ibb"
-
-
-def gtid(seq_no, *, domain_id=0, server_id=1):
-    return Gtid(domain_id=domain_id, server_id=server_id, seq_no=seq_no)
-
-
-def gtid_event(value):
-    body = struct.pack("<QIB", value.seq_no, value.domain_id, 0) + bytes(6)
-    return struct.pack("<IBIIIH", 1, 162, value.server_id, 38, 0, 8) + body
 
 
 def pattern(size, start):
@@ -88,7 +79,7 @@ def test_a_fresh_log_has_a_header_an_empty_state_and_the_next_file_ready(tmp_pat
 
 def test_a_small_group_is_one_record_as_in_vector_a(tmp_path):
     with BinlogWriter(RealDisk(tmp_path), max_file_bytes=FILE_BYTES_MIN) as writer:
-        ref = writer.write_group(gtid(1), VECTOR_A_GTID_EVENT, [VECTOR_A_QUERY[:7], VECTOR_A_QUERY[7:]])
+        ref = writer.write_group(gtid_of(1), VECTOR_A_GTID_EVENT, [VECTOR_A_QUERY[:7], VECTOR_A_QUERY[7:]])
         assert ref == LogPosition(0, 16389)
         assert writer.end == (0, PAGE_SIZE + 107)
     assert page(tmp_path, 0, 1)[:107] == VECTOR_A
@@ -103,7 +94,7 @@ def test_an_out_of_band_group_is_that_of_the_worked_example(tmp_path):
         group = writer.open_group()
         for letter in b"ABCDEFG":
             group.write(bytes([letter]) * 4)
-        assert group.commit(gtid(1), event) == LogPosition(0, 16491)
+        assert group.commit(gtid_of(1), event) == LogPosition(0, 16491)
     assert page(tmp_path, 0, 1)[91:107] == bytes.fromhex("43 0d 00 30 00 fa 00 02 00 5a 02 02 47 47 47 47")
     assert checksum(tmp_path, 0, 1) == 0xA0D9042E
 
@@ -128,24 +119,18 @@ def test_a_writer_may_go_on_at_any_distance_from_the_page_end(tmp_path, left):
     for name, is_reopened in (("one", False), ("two", True)):
         (tmp_path / name).mkdir()
         writer = BinlogWriter(RealDisk(tmp_path / name), max_file_bytes=FILE_BYTES_MIN)
-        writer.write_group(gtid(1), gtid_event(gtid(1)), first)
+        writer.write_group(gtid_of(1), make_gtid_event(gtid_of(1)), first)
         if is_reopened:
             writer.close()
             if 0 < left < 4:
                 assert page(tmp_path / name, 0, 1)[DATA_SIZE - left : DATA_SIZE] == bytes(left), "padding comes late"
             writer = BinlogWriter(RealDisk(tmp_path / name), max_file_bytes=FILE_BYTES_MIN)
-        writer.write_group(gtid(2), gtid_event(gtid(2)), ())
+        writer.write_group(*new_group(2))
         writer.close()
-        check(tmp_path / name, [gtid(1), gtid(2)])
+        check(tmp_path / name, [gtid_of(1), gtid_of(2)])
     for file_no in (0, 1):
         name = f"binlog-{file_no:06d}.ibb"
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
-
-
-def test_a_record_that_fills_its_page_leaves_the_place_at_the_next_page(tmp_path):
-    with BinlogWriter(RealDisk(tmp_path), max_file_bytes=FILE_BYTES_MIN) as writer:
-        writer.write_group(None, pattern(16371, 1), ())
-        assert writer.end == (0, 2 * PAGE_SIZE)
 
 
 # Groups of all sizes ---------------------------------------------------------------------------
@@ -169,13 +154,13 @@ class Feeder:
 
     def next_gtid(self):
         self._seq_no += 1
-        return gtid(self._seq_no, domain_id=self.rng.randrange(self._domain_count), server_id=self.rng.randrange(1, 4))
+        return gtid_of(self._seq_no, self.rng.randrange(self._domain_count), self.rng.randrange(1, 4))
 
     def feed(self, writer, count):
         for _ in range(count):
             value, body = self.next_gtid(), self.body()
-            writer.write_group(value, gtid_event(value), body)
-            self.written.append((value, gtid_event(value) + b"".join(body)))
+            writer.write_group(value, make_gtid_event(value), body)
+            self.written.append((value, make_gtid_event(value) + b"".join(body)))
 
     @property
     def gtids(self):
@@ -243,8 +228,8 @@ def test_groups_of_several_sessions_may_be_open_at_once(tmp_path):
                 group.abandon()
             else:
                 value = feeder.next_gtid()
-                group.commit(value, gtid_event(value))
-                feeder.written.append((value, gtid_event(value) + data))
+                group.commit(value, make_gtid_event(value))
+                feeder.written.append((value, make_gtid_event(value) + data))
             open_groups[index] = writer.open_group(), bytearray()
     assert read_groups(tmp_path) == feeder.written
     assert check(tmp_path, feeder.gtids).piece_sizes
@@ -257,7 +242,7 @@ def test_the_header_names_the_oldest_file_that_open_groups_need(tmp_path):
         feeder = Feeder(1)
         while writer.end.file_no < 3:
             feeder.feed(writer, 1)
-        large.commit(gtid(1, domain_id=9), gtid_event(gtid(1, domain_id=9)))
+        large.commit(gtid_of(1, domain_id=9), make_gtid_event(gtid_of(1, domain_id=9)))
         while writer.end.file_no < 5:
             feeder.feed(writer, 1)
     references = []
@@ -273,17 +258,17 @@ def test_the_header_names_the_oldest_file_that_open_groups_need(tmp_path):
 def test_a_header_written_inside_the_first_piece_of_a_group_names_the_file_before(tmp_path, left):
     """As the piece begins in file 0; with less than 4 bytes left it begins in file 1."""
     with BinlogWriter(RealDisk(tmp_path), max_file_bytes=FILE_BYTES_MIN, state_interval_bytes=FILE_BYTES_MIN) as writer:
-        writer.write_group(gtid(1), gtid_event(gtid(1)), [bytes(3 * DATA_SIZE - 5 - 3 * 3 - 1 - 38 - 20_000)])
-        writer.write_group(gtid(2), gtid_event(gtid(2)), [bytes(20_000 - 2 * 3 + 3 - 1 - 38 - left)])
+        writer.write_group(*new_group(1, bytes(3 * DATA_SIZE - 5 - 3 * 3 - 1 - 38 - 20_000)))
+        writer.write_group(*new_group(2, bytes(20_000 - 2 * 3 + 3 - 1 - 38 - left)))
         assert writer.end == ((0, 4 * PAGE_SIZE - 4 - left) if left else (0, 4 * PAGE_SIZE))
         group = writer.open_group()
         group.write(bytes(40_000))
         header = decode_file_header(page(tmp_path, 1, 0), file_no=1)
         assert header is None or header.oob_file_no == 0
-        group.commit(gtid(3), gtid_event(gtid(3)))
+        group.commit(gtid_of(3), make_gtid_event(gtid_of(3)))
     header = decode_file_header(page(tmp_path, 1, 0), file_no=1)
     assert header.oob_file_no == (0 if left >= 4 else 1)
-    check(tmp_path, [gtid(1), gtid(2), gtid(3)])
+    check(tmp_path, [gtid_of(1), gtid_of(2), gtid_of(3)])
 
 
 # As mysql-test/suite/binlog_in_engine/binlog_in_engine2.test
@@ -294,8 +279,8 @@ def test_pieces_are_at_most_half_a_file_and_as_large_as_was_asked(tmp_path):
         with BinlogWriter(
             RealDisk(directory), max_file_bytes=pages * PAGE_SIZE, oob_piece_bytes=piece_bytes, spill_bytes=1 << 20
         ) as writer:
-            writer.write_group(gtid(1), gtid_event(gtid(1)), [bytes(999_999)])
-        sizes = check(directory, [gtid(1)]).piece_sizes
+            writer.write_group(*new_group(1, bytes(999_999)))
+        sizes = check(directory, [gtid_of(1)]).piece_sizes
         assert max(sizes) <= min(pages * PAGE_SIZE // 2, piece_bytes)
         assert max(sizes) > min(pages * PAGE_SIZE // 2, piece_bytes) // 2
         assert sum(sizes) > 999_999
@@ -309,7 +294,7 @@ def test_memory_does_not_grow_with_a_group(tmp_path):
 
     with BinlogWriter(RealDisk(tmp_path), is_sparse=True) as writer:
         tracemalloc.start()
-        writer.write_group(gtid(1), gtid_event(gtid(1)), body())
+        writer.write_group(gtid_of(1), make_gtid_event(gtid_of(1)), body())
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
     assert peak < 6 << 20
@@ -321,20 +306,20 @@ def test_a_body_that_fails_leaves_the_log_without_its_group(tmp_path):
         raise ZeroDivisionError
 
     with BinlogWriter(RealDisk(tmp_path), max_file_bytes=FILE_BYTES_MIN) as writer:
-        writer.write_group(gtid(1), gtid_event(gtid(1)), ())
+        writer.write_group(*new_group(1))
         with pytest.raises(ZeroDivisionError):
-            writer.write_group(gtid(2), gtid_event(gtid(2)), body())
-        writer.write_group(gtid(3), gtid_event(gtid(3)), ())
+            writer.write_group(gtid_of(2), make_gtid_event(gtid_of(2)), body())
+        writer.write_group(*new_group(3))
         assert str(writer.state) == "0-1-3"
-    assert [value for value, _ in read_groups(tmp_path)] == [gtid(1), gtid(3)]
+    assert [value for value, _ in read_groups(tmp_path)] == [gtid_of(1), gtid_of(3)]
 
 
 def test_a_group_is_committed_or_given_up_once(tmp_path):
     with BinlogWriter(RealDisk(tmp_path), max_file_bytes=FILE_BYTES_MIN) as writer:
         group = writer.open_group()
-        group.commit(gtid(1), gtid_event(gtid(1)))
+        group.commit(gtid_of(1), make_gtid_event(gtid_of(1)))
         group.abandon()
-        for action in (lambda: group.write(b"x"), lambda: group.commit(gtid(2), gtid_event(gtid(2)))):
+        for action in (lambda: group.write(b"x"), lambda: group.commit(gtid_of(2), make_gtid_event(gtid_of(2)))):
             with pytest.raises(StoreError, match="committed, prepared or given up"):
                 action()
 
@@ -342,9 +327,9 @@ def test_a_group_is_committed_or_given_up_once(tmp_path):
 def test_a_gtid_event_that_no_record_can_hold_is_refused_and_the_log_goes_on(tmp_path):
     with BinlogWriter(RealDisk(tmp_path), max_file_bytes=FILE_BYTES_MIN) as writer:
         with pytest.raises(StoreError, match=r"a record of .* bytes"):
-            writer.write_group(gtid(1), bytes(40_000), ())
-        writer.write_group(gtid(2), gtid_event(gtid(2)), ())
-    assert [value for value, _ in read_groups(tmp_path)] == [gtid(2)]
+            writer.write_group(gtid_of(1), bytes(40_000), ())
+        writer.write_group(*new_group(2))
+    assert [value for value, _ in read_groups(tmp_path)] == [gtid_of(2)]
 
 
 # GTID states -----------------------------------------------------------------------------------
@@ -354,9 +339,9 @@ def test_a_gtid_event_that_no_record_can_hold_is_refused_and_the_log_goes_on(tmp
 def test_a_new_log_begins_with_the_state_it_is_given(tmp_path):
     before = GtidState.parse("0-2-7,0-1-9,3-3-3")
     with BinlogWriter(RealDisk(tmp_path), initial_state=before, max_file_bytes=FILE_BYTES_MIN) as writer:
-        writer.write_group(gtid(10), gtid_event(gtid(10)), ())
+        writer.write_group(*new_group(10))
         assert str(writer.state) == "0-2-7,0-1-10,3-3-3"
-    assert check(tmp_path, [gtid(10)]).state == {(0, 2): 7, (0, 1): 10, (3, 3): 3}
+    assert check(tmp_path, [gtid_of(10)]).state == {(0, 2): 7, (0, 1): 10, (3, 3): 3}
 
 
 def test_the_state_on_disk_counts_more_than_the_one_given(tmp_path):
@@ -370,7 +355,7 @@ def test_the_state_on_disk_counts_more_than_the_one_given(tmp_path):
 @pytest.mark.parametrize("pair_count", [900, 3000, 20_000])
 def test_a_state_too_large_for_the_file_size_gets_larger_files(tmp_path, pair_count):
     seed = random.randrange(1 << 32)
-    before = GtidState(gtid(2**62, domain_id=2**31 + index) for index in range(pair_count))
+    before = GtidState(gtid_of(2**62, domain_id=2**31 + index) for index in range(pair_count))
     feeder = Feeder(seed)
     options = {"max_file_bytes": FILE_BYTES_MIN, "state_interval_bytes": PAGE_SIZE}
     for _ in range(2):
@@ -393,7 +378,7 @@ def test_a_state_too_large_for_the_file_size_gets_larger_files(tmp_path, pair_co
 def test_a_state_that_ends_about_where_its_page_does_is_one_to_begin_behind(tmp_path, left):
     pair_count = 4094 if left < 0 else 4093  # of 4 bytes each, but for the first one
     before = GtidState(
-        gtid(1 if index else {0: 20_000, 5: 100, -5: 1}[left], domain_id=100 + index) for index in range(pair_count)
+        gtid_of(1 if index else {0: 20_000, 5: 100, -5: 1}[left], domain_id=100 + index) for index in range(pair_count)
     )
     feeder = Feeder(1)
     with BinlogWriter(RealDisk(tmp_path), initial_state=before, max_file_bytes=64 * PAGE_SIZE) as writer:
@@ -519,7 +504,7 @@ def test_a_writer_that_failed_says_so(tmp_path):
     with pytest.raises(StoreError, match=r"^binlog-000000.ibb: Input/output error"):
         writer.flush()
     disk.fail_at = None
-    for action in (writer.flush, lambda: writer.write_group(gtid(2), gtid_event(gtid(2)), ())):
+    for action in (writer.flush, lambda: writer.write_group(*new_group(2))):
         with pytest.raises(StoreError, match=r"not written any further after an error: .*Input/output error"):
             action()
     writer.close()
@@ -530,7 +515,7 @@ def test_a_closed_writer_takes_nothing(tmp_path):
     writer.close()
     writer.close()
     with pytest.raises(StoreError, match="closed"):
-        writer.write_group(gtid(1), gtid_event(gtid(1)), ())
+        writer.write_group(*new_group(1))
 
 
 def test_a_sparse_file_takes_no_room_before_it_is_filled(tmp_path):
@@ -590,19 +575,6 @@ def change(page_no, page_offset, data):
     return PageChange(7, page_no, page_offset, data)
 
 
-def test_a_partly_filled_page_is_sealed_and_written_again_as_it_grows(tmp_path):
-    disk = CountingDisk(tmp_path)
-    pages = PageWriter(disk, 7)
-    pages.place(change(0, 0, b"first"))
-    pages.write_out()
-    assert (tmp_path / NAME).read_bytes() == sealed(b"first")
-    pages.place(change(0, 5, b" and second"))
-    pages.write_out()
-    assert (tmp_path / NAME).read_bytes() == sealed(b"first and second")
-    pages.write_out()
-    assert disk.writes == [(0, 1), (0, 1)]
-
-
 def test_a_full_page_is_not_written_again(tmp_path):
     disk = CountingDisk(tmp_path)
     pages = PageWriter(disk, 7)
@@ -634,16 +606,6 @@ def test_a_batch_is_written_when_a_page_does_not_fit_any_more(tmp_path):
     assert (tmp_path / NAME).read_bytes() == expected
 
 
-def test_nothing_of_an_earlier_batch_is_left_behind_the_data(tmp_path):
-    pages = PageWriter(CountingDisk(tmp_path), 7)
-    for page_no in range(BATCH_PAGES):
-        pages.place(change(page_no, 0, b"\xee" * DATA_SIZE))
-    pages.write_out()
-    pages.place(change(BATCH_PAGES, 0, b"short"))
-    pages.write_out()
-    assert (tmp_path / NAME).read_bytes()[BATCH_PAGES * PAGE_SIZE :] == sealed(b"short")
-
-
 def test_a_file_with_data_is_continued(tmp_path):
     disk = CountingDisk(tmp_path)
     (tmp_path / NAME).write_bytes(sealed(b"0") + sealed(b"begun") + bytes(PAGE_SIZE))
@@ -667,26 +629,22 @@ def test_only_what_was_written_is_synced(tmp_path):
     assert disk.sync_count == 1
 
 
-def test_it_makes_no_difference_when_the_pages_are_written(tmp_path):
-    seed = random.randrange(2**32)
-    rng, contents = random.Random(seed), []
-    for share in (0, 0.1, 1):
-        directory = tmp_path / str(share)
-        directory.mkdir()
-        pages = PageWriter(CountingDisk(directory), 7)
-        pieces = random.Random(seed)
-        page_no = page_offset = 0
-        while page_no < 3 * BATCH_PAGES:
-            data = pieces.randbytes(min(pieces.choice([3, 500, 9000, DATA_SIZE]), DATA_SIZE - page_offset))
-            pages.place(change(page_no, page_offset, data))
-            page_offset += len(data)
-            if page_offset == DATA_SIZE:
-                page_no, page_offset = page_no + 1, 0
-            if rng.random() < share:
-                pages.write_out()
-        pages.write_out()
-        contents.append((directory / NAME).read_bytes())
-    assert contents[0] == contents[1] == contents[2]
+@pytest.mark.parametrize("share", [0, 0.1, 1])
+def test_it_makes_no_difference_when_the_pages_are_written(tmp_path, share):
+    rng, pages = random.Random(random.randrange(2**32)), PageWriter(CountingDisk(tmp_path), 7)
+    contents = [b""]
+    while len(contents) <= 3 * BATCH_PAGES:
+        data = rng.randbytes(min(rng.choice([3, 500, 9000, DATA_SIZE]), DATA_SIZE - len(contents[-1])))
+        pages.place(change(len(contents) - 1, len(contents[-1]), data))
+        contents[-1] += data
+        if len(contents[-1]) == DATA_SIZE:
+            contents.append(b"")
+        if rng.random() < share:
+            pages.write_out()
+            assert (tmp_path / NAME).read_bytes() == b"".join(sealed(page) for page in contents if page)
+    pages.place(change(len(contents) - 1, 0, b"short"))
+    pages.write_out()
+    assert (tmp_path / NAME).read_bytes() == b"".join(map(sealed, [*contents[:-1], b"short"]))
 
 
 def test_room_for_a_kernel_is_made_by_writing_full_pages_alone(tmp_path):

@@ -1,13 +1,11 @@
 """Transactions in two phases that are not finished."""
 
-import struct
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ibbmaster.errors import StoreError
-from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.log.purge import PurgeRequest
 from ibbmaster.store import xa_table
@@ -16,9 +14,10 @@ from ibbmaster.store.salvage import salvage
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.store.xa_table import XaTable
 from tests.machinery.disk import MemoryDisk
-from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.events import gtid_of, make_event, make_gtid_event, new_group
 from tests.machinery.log_checker import check_log
 from tests.machinery.stores import new_store
+from tests.machinery.workload import xid_bytes
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "ibb-mariadb"
 SIZES = {"max_file_bytes": 1 << 16, "state_interval_bytes": 1 << 14}
@@ -62,10 +61,6 @@ def test_there_are_only_so_many(monkeypatch):
     assert table.size_max == 4 * xa_table.ENTRY_SIZE_MAX
 
 
-def gtid(seq_no):
-    return Gtid(domain_id=0, server_id=1, seq_no=seq_no)
-
-
 def written(disk):
     return {name: bytes(data) for name, data in disk.files.items() if name.endswith(".ibb")}
 
@@ -73,7 +68,7 @@ def written(disk):
 def in_bulk(disk):
     with BinlogWriter(disk, **SIZES) as writer:
         for seq_no in range(1001, 1021):
-            writer.write_group(gtid(seq_no), make_gtid_event(gtid(seq_no)), [make_event(160, 1, bytes(9000))])
+            writer.write_group(*new_group(seq_no, make_event(160, 1, bytes(9000))))
     return disk
 
 
@@ -92,19 +87,13 @@ def test_what_mariadb_s_own_engine_has_prepared_in_files_before_the_active_one_w
     disk = brought(MemoryDisk(files))
     with new_store(disk, **SIZES) as store:
         xids = store.xa_recover()
-        assert {
-            struct.pack("<IBB", *xid[:1], *map(len, xid[1:])) + b"".join(xid[1:]) for xid in map(parts, xids)
-        } == prepared
+        assert set(map(xid_bytes, xids)) == prepared
         store.flush()
         assert store.purge(PurgeRequest(to_file_no=store.files()[-1].file_no)).file_nos == ()  # file 0 is needed
         before = len(check_log(written(disk)).groups)
         for seq_no, xid in enumerate(xids[:3], start=2001):
-            store.xa_commit(xid, gtid(seq_no), make_gtid_event(gtid(seq_no)))
+            store.xa_commit(xid, gtid_of(seq_no), make_gtid_event(gtid_of(seq_no)))
         for xid in xids[3:]:
             store.xa_rollback(xid)
     found = check_log(written(disk))
     assert (len(found.groups) - before, found.prepared) == (3, frozenset())
-
-
-def parts(xid):
-    return xid.format_id, xid.gtrid, xid.bqual

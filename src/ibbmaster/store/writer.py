@@ -11,7 +11,7 @@ For a log that must not lose what it acknowledged there is `BinlogStore`. Invari
   (test_a_file_is_made_only_when_the_one_before_the_active_is_complete_and_synced).
 - Each full page is written once. The last, partly filled page is written by `flush`, and
   again as it grows (test_each_page_is_written_once_but_for_the_last_of_a_flush,
-  test_a_partly_filled_page_is_sealed_and_written_again_as_it_grows).
+  test_it_makes_no_difference_when_the_pages_are_written).
 - After an error of the disk nothing is written any more
   (test_after_an_error_of_the_disk_nothing_is_written_any_more).
 - From its making to its end a writer has the lock of the directory. It never continues in one
