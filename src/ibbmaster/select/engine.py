@@ -107,7 +107,7 @@ class QueryRun:
         return None if table is None else table.key_column(slot)
 
     def source(self, table: GivenTable, sql_alias: str) -> tuple[str, SourceTable]:
-        """As `Tables` has it."""
+        """As `FindTable` says."""
         found = self._find(table)
         if isinstance(found, Relation):
             return self._listed_source(table, found, sql_alias)
@@ -146,12 +146,6 @@ class QueryRun:
         source = SourceTable(table.alias or table.name, database, columns, key if is_whole else (), frozenset(indexed))
         source.is_clustered = found.options.get("ENGINE", "InnoDB").lower() == "innodb" and found.partitioning is None
         return loaded.name, source
-
-    def restrict(self, slot: Slot, text: str) -> None:
-        """As `Tables` has it; tables of the log are read whole."""
-        table = self._listed.get(slot.table)
-        if table is not None:
-            table.restrict(slot, text)
 
     def _listed_source(self, table: GivenTable, relation: Relation, sql_alias: str) -> tuple[str, SourceTable]:
         session = self._session
@@ -232,7 +226,7 @@ class QueryRun:
         sql_mode = self._sql_mode
         if sql_mode & OTHER_VALUES:
             raise not_supported(f"a query of this form under sql_mode {sql_mode_text(sql_mode & OTHER_VALUES)}")
-        planner = Planner(self._session, self, self, has_full_groups=bool(sql_mode & ONLY_FULL_GROUP_BY))
+        planner = Planner(self._session, self, self.source, has_full_groups=bool(sql_mode & ONLY_FULL_GROUP_BY))
         return planner.plan(self._query)
 
     def _definition(self, name: str, kind: Type) -> ColumnDefinition:

@@ -17,15 +17,14 @@ from ibbmaster.select.grouping import GroupPlan, choosing, has_known_order, sort
 from ibbmaster.select.names import Names
 from ibbmaster.select.sources import (
     TABLES_MAX,
+    FindTable,
     KnownNames,
     Plan,
     PlannedColumn,
     SourceColumn,
     SourceTable,
-    Tables,
     make_outer,
     of_derived,
-    restrict_tables,
 )
 from ibbmaster.sqltext.expression import Aggregate, Literal, UserVariable
 from ibbmaster.sqltext.query_tree import (
@@ -48,12 +47,12 @@ class Planner:
     """Plans one statement."""
 
     def __init__(
-        self, session: QuerySession, registry: SqlFunctions, tables: Tables, *, has_full_groups: bool = False
+        self, session: QuerySession, registry: SqlFunctions, find_table: FindTable, *, has_full_groups: bool = False
     ) -> None:
         """`has_full_groups`: sql_mode has ONLY_FULL_GROUP_BY."""
         self._session = session
         self.has_full_groups = has_full_groups
-        self._tables = tables
+        self._find_table = find_table
         self._emitter = Emitter(session, registry)
         self._registry = registry
         self._count = 0
@@ -101,7 +100,6 @@ class Planner:
         where_sql, equal = [], equalities(where)
         if where is not None:
             where_sql.append(self._emitter.condition(where))
-            restrict_tables(equal, self._emitter, self._tables)
         if is_grouped:
             is_stable = has_known_order(scope, where, block.source) and not any(map(sorts_groups, nodes))
             grouping = GroupPlan(
@@ -218,7 +216,7 @@ class Planner:
 
     def _named(self, table: GivenTable, scope: KnownNames) -> str:
         number = self._next()
-        name, found = self._tables.source(table, f"a{number}")
+        name, found = self._find_table(table, f"a{number}")
         if self._has_table and not (found.is_listed and not self._has_log_table):
             self._found.add("a query of several tables")
         self._has_table = True
