@@ -26,18 +26,16 @@ class SumExact:
             self._sum += int.from_bytes(data, "big") - values._BIAS
             self._count += 1
 
-    def value(self) -> bytes | None:
+    def finalize(self) -> bytes | None:
         if not self._count:
             return None
         return (self._sum + values._BIAS).to_bytes(values.DECIMAL_BYTES, "big")
-
-    finalize = value
 
 
 class AvgExact(SumExact):
     """AVG of exact numbers."""
 
-    def value(self) -> bytes | None:
+    def finalize(self) -> bytes | None:
         if not self._count:
             return None
         total = Decimal(self._sum).scaleb(-self._scale, values.EXACT)
@@ -45,14 +43,11 @@ class AvgExact(SumExact):
         assert found is not None
         return values.store_decimal(found, values.scale_of_quotient(self._scale, 0, self._wanted))
 
-    finalize = value
-
 
 class SumReal:
     """SUM of floating numbers, one after the other."""
 
     def __init__(self) -> None:
-        self._values: list[float] = []
         self._sum = 0.0
         self._count = 0
 
@@ -101,16 +96,6 @@ def extreme_text(is_greatest: bool) -> type:
 ALIKE = not_supported("choosing one of several texts that compare alike")
 
 
-class SumOnce(SumExact):
-    """SUM(DISTINCT …)"""
-
-    def step(self, data: bytes | None) -> None:  # type: ignore[override]
-        super().step(data, 0, 0)
-
-    def finalize(self) -> bytes | None:
-        return self.value()
-
-
 class _OneValue:
     """One value out of a group; the aggregates below say which."""
 
@@ -157,7 +142,6 @@ AGGREGATES: dict[str, tuple[int, Callable[[], Any]]] = {
     "max_text": (3, extreme_text(is_greatest=True)),
     "first_row": (1, FirstRow),
     "same_row": (1, SameRow),
-    "sum_once": (1, SumOnce),
     "only_row": (1, OnlyRow),
     "sum_exact": (3, SumExact),
     "avg_exact": (3, AvgExact),

@@ -32,7 +32,6 @@ from ibbmaster.sqltext.query_tree import DerivedTable, GivenTable, Query
 from ibbmaster.sqltext.sql_mode import (
     MSSQL,
     NO_UNSIGNED_SUBTRACTION,
-    ONLY_FULL_GROUP_BY,
     ORACLE,
     PAD_CHAR_TO_FULL_LENGTH,
     TIME_ROUND_FRACTIONAL,
@@ -133,8 +132,6 @@ class QueryRun:
         for column, slot in loaded.slots(sql_alias, definitions):
             columns.append(SourceColumn(column.name, slot, not column.is_invisible))
             by_id[column.id] = slot
-        key = tuple(by_id[number] for number in loaded.row_key if number in by_id)
-        is_whole = len(key) == len(loaded.row_key)
         database = table.database or self._session.database
         indexed = {
             by_id[part.column_id]
@@ -143,7 +140,7 @@ class QueryRun:
             for part in index.parts
             if part.column_id in by_id
         }
-        source = SourceTable(table.alias or table.name, database, columns, key if is_whole else (), frozenset(indexed))
+        source = SourceTable(table.alias or table.name, database, columns, frozenset(indexed))
         source.is_clustered = found.options.get("ENGINE", "InnoDB").lower() == "innodb" and found.partitioning is None
         return loaded.name, source
 
@@ -226,8 +223,7 @@ class QueryRun:
         sql_mode = self._sql_mode
         if sql_mode & OTHER_VALUES:
             raise not_supported(f"a query of this form under sql_mode {sql_mode_text(sql_mode & OTHER_VALUES)}")
-        planner = Planner(self._session, self, self.source, has_full_groups=bool(sql_mode & ONLY_FULL_GROUP_BY))
-        return planner.plan(self._query)
+        return Planner(self._session, self, self.source).plan(self._query)
 
     def _definition(self, name: str, kind: Type) -> ColumnDefinition:
         return definition_of(kind, name, self._session.charset, self._session.collation_id)

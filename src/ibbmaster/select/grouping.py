@@ -14,7 +14,7 @@ from ibbmaster.expr.kinds import REALS, Kind, Type
 from ibbmaster.expr.scalars import Scalar, Slot, as_exact, as_real, as_text
 from ibbmaster.expr.walking import children, mapped, slots
 from ibbmaster.select.sources import KnownNames
-from ibbmaster.sqltext.expression import Aggregate, Literal
+from ibbmaster.sqltext.expression import Aggregate
 from ibbmaster.sqltext.query_tree import GivenTable, Source
 from ibbmaster.wire.refusal import RefusedError, not_supported
 from ibbmaster.wire.response import FieldType
@@ -41,7 +41,6 @@ def aggregate_slot(node: Aggregate, emitter: Emitter, *, is_stable: bool = False
     scalar, slots = emitter.scalar(node.arguments[0])
     expect_function(name, [scalar])
     registry = emitter.registry
-    distinct = "DISTINCT " if node.is_distinct else ""
     kind = scalar.type
     if name in ("min", "max"):
         if kind.kind in (Kind.ENUM, Kind.SET):
@@ -50,14 +49,14 @@ def aggregate_slot(node: Aggregate, emitter: Emitter, *, is_stable: bool = False
     if kind.kind in (Kind.OPAQUE, Kind.NULL):
         raise not_supported(f"{name.upper()} of {kind.kind.value}")
     is_real = kind.kind in REALS or kind.kind in (Kind.TEXT, Kind.BYTES)
-    if name not in ("sum", "avg"):
-        raise not_supported(f"{name.upper()} over tables of the log")
+    if name not in ("sum", "avg") or node.is_distinct:
+        raise not_supported(f"{name.upper()}({'DISTINCT ' * node.is_distinct}…)")
     if is_real:
         found = kinds.real(decimals=_decimals(kind) if name == "sum" else min(_decimals(kind) + 4, 31))
         if found.decimals < kinds.FLOATING:
             found = kinds.changed(found, length=17 + found.decimals)
         sql = emit_scalar(_stored_real(scalar), slots, registry)
-        return Slot(f"{name}_real({distinct}{sql})", found)
+        return Slot(f"{name}_real({sql})", found)
     if is_grouped and kind.fraction > kind.decimals:
         raise not_supported(f"{name.upper()} of a quotient in groups")
     exact = as_exact(scalar)
@@ -67,15 +66,11 @@ def aggregate_slot(node: Aggregate, emitter: Emitter, *, is_stable: bool = False
     if name == "sum":
         found = kinds.decimal(min(kinds.numeric_digits(kind) + 22, 65), kind.decimals)
         found = kinds.changed(found, fraction=scale)
-        return Slot(f"sum_exact({sql}, {scale}, {scale})" if not distinct else f"sum_once(DISTINCT {sql})", found)
+        return Slot(f"sum_exact({sql}, {scale}, {scale})", found)
     more = emitter.session.division_digits
     found = kinds.decimal(min(kinds.numeric_digits(kind) + more, 65), min(kind.decimals + more, 38))
     found = kinds.changed(found, fraction=values.scale_of_quotient(scale, 0, more))
-    return Slot(f"avg_exact({sql}, {scale}, {more})" if not distinct else _no_distinct(name), found)
-
-
-def _no_distinct(name: str) -> str:
-    raise not_supported(f"{name.upper()}(DISTINCT …)")
+    return Slot(f"avg_exact({sql}, {scale}, {more})", found)
 
 
 def _stored_real(scalar: Scalar) -> Scalar:
@@ -127,41 +122,13 @@ def _extreme(name: str, scalar: Scalar, slots: list[Slot], emitter: Emitter, *, 
 
 
 class GroupPlan:
-    """Expressions over groups: of their keys, of aggregates, and of what the keys decide."""
+    """Expressions over groups: of their keys, and of aggregates."""
 
-    def __init__(
-        self,
-        emitter: Emitter,
-        scope: KnownNames,
-        keys: list[Any],
-        equal: list[tuple[Any, Any]],
-        *,
-        is_stable: bool,
-        has_full_groups: bool,
-    ) -> None:
+    def __init__(self, emitter: Emitter, scope: KnownNames, keys: list[Any], *, is_stable: bool) -> None:
         self._is_stable = is_stable
-        self._has_full_groups = has_full_groups
         self._emitter = emitter
         self._scope = scope
         self._keys = keys
-        self._known = self._determined(keys, equal)
-
-    def _determined(self, keys: list[Any], equal: list[tuple[Any, Any]]) -> set[Slot]:
-        known = {key for key in keys if isinstance(key, Slot)}
-        while not self._has_full_groups:
-            size = len(known)
-            for one, other in equal:
-                if is_exact(one) and is_exact(other) and (one in known or other in known):
-                    known |= {one, other}
-                for slot, value in ((one, other), (other, one)):
-                    if is_exact(slot) and isinstance(value, Literal):
-                        known.add(slot)
-            for table in self._scope.tables:
-                if table.key and all(slot in known for slot in table.key):
-                    known |= {column.slot for column in table.columns}
-            if len(known) == size:
-                break
-        return known
 
     def of(self, node: Any) -> Any:
         """
@@ -178,8 +145,6 @@ class GroupPlan:
             case Aggregate():
                 return aggregate_slot(node, self._emitter, is_stable=self._is_stable, is_grouped=bool(self._keys))
             case Slot():
-                if node in self._known:
-                    return node
                 if not all(table.is_listed for table in self._scope.tables):
                     raise not_supported("columns that are not grouped")
                 return dataclasses.replace(node, sql=f"first_row({node.sql})")
@@ -192,11 +157,6 @@ class GroupPlan:
         if is_ordered_by_sqlite(kind):
             return Slot(sql, kind)
         return Slot(f"{choosing(self._is_stable)}({sql})", kind)
-
-
-def is_exact(node: Any) -> bool:
-    """Whether values of a column that compare alike are the same."""
-    return isinstance(node, Slot) and is_ordered_by_sqlite(node.type)
 
 
 def choosing(is_stable: bool) -> str:

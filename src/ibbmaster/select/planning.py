@@ -12,7 +12,7 @@ from ibbmaster.expr.emitting import SqlFunctions
 from ibbmaster.expr.kinds import Kind, Type, changed, data
 from ibbmaster.expr.scalars import Slot
 from ibbmaster.expr.session_functions import QuerySession
-from ibbmaster.expr.walking import contains, equalities
+from ibbmaster.expr.walking import contains
 from ibbmaster.select.grouping import GroupPlan, choosing, has_known_order, sorts_groups
 from ibbmaster.select.names import Names
 from ibbmaster.select.sources import (
@@ -46,12 +46,8 @@ BLOB_MAX = 16_777_215  # bytes, of a variable of a user that has no value
 class Planner:
     """Plans one statement."""
 
-    def __init__(
-        self, session: QuerySession, registry: SqlFunctions, find_table: FindTable, *, has_full_groups: bool = False
-    ) -> None:
-        """`has_full_groups`: sql_mode has ONLY_FULL_GROUP_BY."""
+    def __init__(self, session: QuerySession, registry: SqlFunctions, find_table: FindTable) -> None:
         self._session = session
-        self.has_full_groups = has_full_groups
         self._find_table = find_table
         self._emitter = Emitter(session, registry)
         self._registry = registry
@@ -97,14 +93,10 @@ class Planner:
         having = None if block.having is None else self._names.resolved(block.having, scope, "HAVING")
         nodes = [item.node for item in items] + [key.node for key in order_by] + ([] if having is None else [having])
         is_grouped = bool(group_by) or any(contains(node, Aggregate) for node in nodes)
-        where_sql, equal = [], equalities(where)
-        if where is not None:
-            where_sql.append(self._emitter.condition(where))
+        where_sql = [] if where is None else [self._emitter.condition(where)]
         if is_grouped:
             is_stable = has_known_order(scope, where, block.source) and not any(map(sorts_groups, nodes))
-            grouping = GroupPlan(
-                self._emitter, scope, group_by, equal, is_stable=is_stable, has_full_groups=self.has_full_groups
-            )
+            grouping = GroupPlan(self._emitter, scope, group_by, is_stable=is_stable)
             items = [dataclasses.replace(item, node=grouping.of(item.node)) for item in items]
             order_by = [OrderKey(grouping.of(key.node), key.is_descending) for key in order_by]
             having = None if having is None else grouping.of(having)

@@ -25,13 +25,12 @@ class SourceColumn:
 
 @dataclass(slots=True)
 class SourceTable:
-    """A table in FROM as names find it. `key` are the slots of its primary key."""
+    """A table in FROM as names find it."""
 
     alias: str
     database: str | None
     columns: list[SourceColumn]
-    key: tuple[Slot, ...] = ()
-    indexed: frozenset[Slot] = frozenset()  # columns of indexes, but of that key
+    indexed: frozenset[Slot] = frozenset()  # columns of indexes, but of the primary key
     is_clustered: bool = False  # whether its rows lie in the order of their key
     is_listed: bool = False  # whether every server has it
     is_outer: bool = False  # whether a join makes rows of NULL for it
@@ -39,7 +38,6 @@ class SourceTable:
     def change_slots(self, change: Callable[[Slot], Slot]) -> None:
         """Let every column have another slot."""
         self.columns = [dataclasses.replace(column, slot=change(column.slot)) for column in self.columns]
-        self.key = tuple(map(change, self.key))
         self.indexed = frozenset(map(change, self.indexed))
 
 
