@@ -1,5 +1,8 @@
 """VIRTUAL columns over TIMESTAMP; what a server gives in several time zones is compared in tests/interop."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from ibbmaster.position import LogPosition
@@ -9,35 +12,8 @@ from ibbmaster.select.local_values import local_columns
 from tests.table_versions import logged_statement
 
 MOMENT = b"2024-02-09 03:04:05"
-#: Type and expression of the column, and its text at that moment; None: it is not computed.
-LOCAL = {
-    "DATETIME AS (t)": MOMENT,
-    "DATETIME AS (((`T`)))": MOMENT,
-    "DATE AS (t)": b"2024-02-09",
-    "DATE AS (DATE(t))": b"2024-02-09",
-    "INT AS (year(t))": b"2024",
-    "INT AS (month(t))": b"2",
-    "TINYINT AS (day(t))": b"9",
-    "INT AS (hour(t))": b"3",
-    "INT AS (minute(t))": b"4",
-    "BIGINT AS (second(t))": b"5",
-    "DATETIME(3) AS (t)": None,
-    "INT(3) ZEROFILL AS (hour(t))": None,
-    "VARCHAR(30) AS (concat(t, 'x'))": None,
-    "INT AS (a + hour(t))": None,
-    "DATETIME AS (now())": None,
-    "VARCHAR(99) AS (current_user)": None,
-    "DATETIME AS (from_unixtime(a))": None,
-    "INT AS (unix_timestamp(t) + hour(t))": None,
-}
-THE_SAME_FOR_ALL = [
-    "INT AS (a + 1)",
-    "DATETIME AS (t) STORED",
-    "BIGINT AS (unix_timestamp(t))",
-    "VARCHAR(9) AS (concat(a, 't', 'now()'))",
-    "DATE AS (d)",
-    "INT AS (user)",
-]
+#: Type and expression of columns, and their texts at that moment; None: they are not computed.
+CASES = json.loads(Path(__file__).with_suffix(".json").read_text())
 
 
 def made(*columns: str) -> TableVersion:
@@ -50,16 +26,16 @@ def made(*columns: str) -> TableVersion:
     return table
 
 
-@pytest.mark.parametrize(("column", "text"), LOCAL.items(), ids=list(LOCAL))
-def test_a_column_is_computed_from_the_moment_that_the_reader_sees(column: str, text: bytes | None) -> None:
+@pytest.mark.parametrize(("column", "text"), CASES["local"].items(), ids=CASES["local"])
+def test_a_column_is_computed_from_the_moment_that_the_reader_sees(column: str, text: str | None) -> None:
     table = made(column)
     found = local_columns(table)[table.columns[-1].id]
 
-    assert (None if found.change is None else found.change(MOMENT)) == text
+    assert (None if found.change is None else found.change(MOMENT).decode()) == text
     assert (found.source is None) == (text is None)
 
 
-@pytest.mark.parametrize("column", THE_SAME_FOR_ALL)
+@pytest.mark.parametrize("column", CASES["the same for all"])
 def test_a_column_that_is_the_same_for_all_readers_is_taken_from_the_log(column: str) -> None:
     assert local_columns(made(column)) == {}
 
