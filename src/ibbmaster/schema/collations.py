@@ -91,28 +91,12 @@ def charset_of_collation(name: str) -> str:
 
 def collation_name(number: int) -> str | None:
     """The name of a collation, None if the number is unknown here."""
-    if number < UCA_1400:
-        return _names().get(number)
-    index, end = divmod(number - UCA_1400, UCA_1400_STEP)
-    if end >= UNUSED_ENDS.start:
-        end = -1 if end in UNUSED_ENDS else end - len(UNUSED_ENDS)
-    ends = _for_any_unicode()
-    is_known = index < len(UCA_1400_CHARSETS) and 0 <= end < len(ends)
-    return f"{UCA_1400_CHARSETS[index]}_{ends[end].name}" if is_known else None
+    return _names().get(number)
 
 
 def collation_number(name: str) -> int | None:
     """The number of a collation by its full name, None if that is unknown here: the inverse of `collation_name`."""
-    found = collations().get(name)
-    if found is not None:
-        return found.number
-    charset, _, end_name = name.partition("_")
-    ends = [one.name for one in _for_any_unicode()]
-    if charset not in UCA_1400_CHARSETS or end_name not in ends:
-        return None
-    end = ends.index(end_name)
-    end += len(UNUSED_ENDS) if end >= UNUSED_ENDS.start else 0
-    return UCA_1400 + UCA_1400_CHARSETS.index(charset) * UCA_1400_STEP + end
+    return _numbers().get(name)
 
 
 def sent_collation_number(name: str) -> int | None:
@@ -126,7 +110,17 @@ def sent_collation_number(name: str) -> int | None:
 
 @functools.cache
 def _names() -> dict[int, str]:
-    return {one.number: one.name for one in collations().values() if one.number is not None}
+    found = {one.number: one.name for one in collations().values() if one.number is not None}
+    for index, charset in enumerate(UCA_1400_CHARSETS):
+        for end, one in enumerate(_for_any_unicode()):
+            end += len(UNUSED_ENDS) if end >= UNUSED_ENDS.start else 0
+            found[UCA_1400 + index * UCA_1400_STEP + end] = f"{charset}_{one.name}"
+    return found
+
+
+@functools.cache
+def _numbers() -> dict[str, int]:
+    return {name: number for number, name in _names().items()}
 
 
 def _collation(charset: str, entry: str) -> Collation:
