@@ -14,8 +14,7 @@ from ibbmaster.schema.clause import (
     NotUnderstoodError,
     RedefineColumn,
     RemovePart,
-    RenameColumn,
-    RenameIndex,
+    RenamePart,
     SetColumnDefault,
     SetOptions,
     SplitTable,
@@ -149,8 +148,7 @@ def _clause(cursor: Cursor, table: TableName, sql_mode: int, database: str) -> l
         name = expect_name(cursor)
         if not cursor.takes_words("TO"):
             raise fail(cursor, "TO")
-        kind = RenameColumn if is_column else RenameIndex
-        return [kind(name=name, to=expect_name(cursor), is_conditional=is_conditional)]
+        return [RenamePart(is_column=is_column, name=name, to=expect_name(cursor), is_conditional=is_conditional)]
     if cursor.takes_words("CONVERT"):
         return _convert(cursor, database)
     return _others(cursor, database)

@@ -23,8 +23,7 @@ from ibbmaster.schema.clause import (
     PeriodDefinition,
     RedefineColumn,
     RemovePart,
-    RenameColumn,
-    RenameIndex,
+    RenamePart,
     SetColumnDefault,
     SetOptions,
 )
@@ -127,9 +126,9 @@ class _Alteration:
                 return (name or own or "").lower() not in foreign
             case AddDefinition(definition=CheckDefinition(name=name)):
                 return (name or "").lower() not in constraints
-            case RemovePart(what="column") | RedefineColumn() | RenameColumn() | SetColumnDefault():
+            case RemovePart(what="column") | RedefineColumn() | RenamePart(is_column=True) | SetColumnDefault():
                 return clause.name.lower() in self._names
-            case RemovePart(what="index") | RenameIndex() | IgnoreIndex():
+            case RemovePart(what="index") | RenamePart(is_column=False) | IgnoreIndex():
                 return clause.name.lower() in indexes
             case RemovePart(what="foreign key"):
                 return clause.name.lower() in foreign
@@ -170,7 +169,7 @@ class _Alteration:
         """Old columns, changed where they stand, and after them those that come or move, one after the other."""
         dropped = {one.name.lower() for one in self._clauses if isinstance(one, RemovePart) and one.what == "column"}
         redefined = {one.name.lower(): one for one in self._clauses if isinstance(one, RedefineColumn)}
-        names = {one.name.lower(): one.to for one in self._clauses if isinstance(one, RenameColumn)}
+        names = {one.name.lower(): one.to for one in self._clauses if isinstance(one, RenamePart) and one.is_column}
         defaults = {one.name.lower(): one.default for one in self._clauses if isinstance(one, SetColumnDefault)}
         columns = (one.definition for one in self._clauses if isinstance(one, AddDefinition))
         added = {one.name.lower() for one in columns if isinstance(one, NewColumn)}
@@ -275,7 +274,9 @@ class _Alteration:
         for clause in self._clauses:
             if isinstance(clause, RemovePart) and clause.what != "column":
                 gone[clause.what].add(clause.name.lower())
-        renames = {one.name.lower(): one.to for one in self._clauses if isinstance(one, RenameIndex)}
+        renames = {
+            one.name.lower(): one.to for one in self._clauses if isinstance(one, RenamePart) and not one.is_column
+        }
         ignored = {one.name.lower(): one.is_ignored for one in self._clauses if isinstance(one, IgnoreIndex)}
         checks = {check.name.lower() for check in self._old.checks}
         keys = {key.name.lower() for key in self._old.foreign_keys}

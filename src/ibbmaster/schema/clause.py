@@ -170,7 +170,10 @@ class RedefineColumn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RenameColumn:
+class RenamePart:
+    """RENAME of a column, or of an index."""
+
+    is_column: bool
     name: str
     to: str
     is_conditional: bool = False
@@ -191,13 +194,6 @@ class RemovePart:
 
     what: str
     name: str
-    is_conditional: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RenameIndex:
-    name: str
-    to: str
     is_conditional: bool = False
 
 
@@ -254,10 +250,9 @@ class AlterRows:
 AlterClause = (
     AddDefinition
     | RedefineColumn
-    | RenameColumn
+    | RenamePart
     | SetColumnDefault
     | RemovePart
-    | RenameIndex
     | IgnoreIndex
     | ConvertCharset
     | SetOptions
