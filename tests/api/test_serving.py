@@ -1,6 +1,7 @@
 """Serving by the front door: in a thread, in trio, to real clients; and errors where they can be caught."""
 
 import functools
+import json
 import shutil
 import socket
 import threading
@@ -150,18 +151,8 @@ def test_replicas_hold_up_a_purge_of_the_log_they_follow(tmp_path):
 # What server is emulated ---------------------------------------------------------------------
 
 
-EMULATED = {
-    "ibb files": ("ibb/types", {}, ("engine", "12.3.2-MariaDB-log")),
-    "files of 10.11": ("classic/10.11/domains", {}, ("classic-10.11", "10.11")),
-    "files of 11.8": ("classic/11.8/domains", {}, ("classic-11.8", "11.8")),
-    "another profile": ("classic/11.8/domains", {"profile": "compat"}, ("compat", "11.8")),
-    "another version": (
-        "classic/11.8/domains",
-        {"server_version": "11.4.1-MariaDB"},
-        ("classic-11.8", "11.4.1-MariaDB"),
-    ),
-    "a time to open with": ("classic/11.8/domains", {"opening_timestamp": "first-group"}, ("classic-11.8", "11.8")),
-}
+_DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+EMULATED = _DATA["emulated"]
 
 
 @pytest.mark.parametrize(("path", "options", "expected"), EMULATED.values(), ids=EMULATED)
@@ -177,18 +168,7 @@ def test_traditional_files_are_served_as_their_server_did_unless_told(path, opti
 # Errors --------------------------------------------------------------------------------------
 
 
-REFUSED = {
-    "a profile there is not": ({"profile": "nothing"}, "there is no profile 'nothing': choose one of engine, compat"),
-    "an address others reach": ({"host": "0.0.0.0"}, "0.0.0.0 can be reached from other machines"),
-    "a port there is not": ({"port": 65536}, "port 65536: expected a number from 0 to 65535"),
-    "server id 0": ({"server_id": 0}, "server id 0: expected a number from 1"),
-    "half a certificate": ({"tls_cert": "x"}, "TLS certificate and key go together"),
-    "TLS as it may be": ({"tls": "maybe"}, "TLS 'maybe': expected auto, off or required"),
-    "a plugin there is not": ({"auth": "magic"}, "there is no authentication plugin 'magic'"),
-    "a privilege there is not": ({"grant": "FLYING"}, "there is no privilege 'FLYING'"),
-    "a time there is not": ({"opening_timestamp": "noon"}, "opening timestamp 'noon': expected zero or first-group"),
-    "accounts that are not there": ({"accounts": "/nothing"}, "cannot read /nothing"),
-}
+REFUSED = _DATA["refused"]
 
 
 @pytest.mark.parametrize(("options", "message"), REFUSED.values(), ids=REFUSED)
@@ -244,8 +224,7 @@ async def test_as_a_task_it_tells_where_it_listens_and_ends_when_it_is_stopped(t
     with ibbmaster.create(tmp_path) as log:
         log.append("0-1-1", INSERT)
         async with trio.open_nursery() as nursery:
-            start = functools.partial(ibbmaster.serve_trio, log, tls="off", password="x")
-            primary = await nursery.start(start)
+            primary = await nursery.start(functools.partial(ibbmaster.serve_trio, log, tls="off", password="x"))
             assert await trio.to_thread.run_sync(ask, primary, "SELECT @@gtid_binlog_pos") == (("0-1-1",),)
             assert primary.replicas == []
             primary.stop()

@@ -1,5 +1,8 @@
 """What SQL texts and events become: one group, with the flags that its end asks for."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from ibbmaster.api.statements import Origin, group_of, is_of_transaction, whole_group
@@ -16,20 +19,8 @@ XID = encode_xid(1, server_id=7)
 COMMIT = ORIGIN.query("COMMIT")
 INSERT = "INSERT INTO t VALUES (1)"
 
-TEXTS = {
-    "INSERT INTO t VALUES (1)": True,
-    " \n update t set a = 1": True,
-    "/* why */ DELETE FROM t": True,
-    "-- why\nREPLACE t SELECT 1": True,
-    "WITH x AS (SELECT 1) SELECT f(1) FROM x": True,
-    "LOAD DATA INFILE 'x' INTO TABLE t": True,
-    "/*!40000 INSERT */ INTO t VALUES (1)": True,
-    "CREATE TABLE t (a INT)": False,
-    "ALTER TABLE t ADD b INT": False,
-    "`INSERT`": False,
-    "'INSERT'": False,
-    "": False,
-}
+_DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+TEXTS = _DATA["texts"]
 
 
 @pytest.mark.parametrize(("text", "is_it"), TEXTS.items())

@@ -30,28 +30,23 @@ def test_secrets_come_from_options_files_environment_and_my_cnf_in_that_order(tm
     assert account_of([*in_cnf, "--password", "given", "--user", "me"], file) == ("me", "given")
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("password=secret\n", "is not a my.cnf-style file"),
-        ("[client]\n", "has no section"),
-        ("x" * 2000000, "larger than"),
-        (
-            "[ibbmaster]\npasword=secret\n",
-            r"my.cnf, section \[ibbmaster\]: 'pasword' is none of user, password .did you",
-        ),
-        ("[ibbmaster]\nhost=h\n", "'host' is none of user, password$"),
-        ("[ibbmaster]\npassword secret\n", "a line without a value, expected KEY=VALUE with user, password$"),
-    ],
-    ids=[
-        "no section at all",
-        "another section",
-        "far too large",
-        "a word that is misspelt",
-        "another word",
-        "a word alone",
-    ],
-)
+BAD = {
+    "no section at all": ("password=secret\n", "is not a my.cnf-style file"),
+    "another section": ("[client]\n", "has no section"),
+    "far too large": ("x" * 2000000, "larger than"),
+    "a word that is misspelt": (
+        "[ibbmaster]\npasword=secret\n",
+        r"my.cnf, section \[ibbmaster\]: 'pasword' is none of user, password .did you",
+    ),
+    "another word": ("[ibbmaster]\nhost=h\n", "'host' is none of user, password$"),
+    "a word alone": (
+        "[ibbmaster]\npassword secret\n",
+        "a line without a value, expected KEY=VALUE with user",
+    ),
+}
+
+
+@pytest.mark.parametrize(("content", "message"), BAD.values(), ids=BAD)
 def test_a_bad_my_cnf_is_named_and_its_content_is_not(tmp_path, content, message):
     (tmp_path / "my.cnf").write_text(content)
     with pytest.raises(ConfigurationError, match=message) as caught:

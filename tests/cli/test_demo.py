@@ -21,7 +21,7 @@ def test_a_client_shows_what_it_got(run):
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_without_a_server_it_says_what_to_install(run, monkeypatch):
-    monkeypatch.setattr("ibbmaster.testkit.mariadb_programs.installed_versions", list)
+    monkeypatch.setattr("ibbmaster.cli.demo.installed_versions", list)
     code, out, _ = run("demo", IBB / "types")
     assert code == 0
     assert out.endswith("install mariadb-server to see a real replica follow\n")

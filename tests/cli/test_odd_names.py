@@ -170,8 +170,7 @@ def test_a_session_selects_from_each(path) -> None:
 
 def test_arrow_reads_each(imported) -> None:
     with ibbmaster.open(imported) as log:
-        names = log.to_arrow()["_table"].to_pylist()
-        assert Counter(names) == {str(name): 4 for name in NAMES}
+        assert Counter(log.to_arrow()["_table"].to_pylist()) == {str(name): 4 for name in NAMES}
         for name in NAMES[::3]:
             assert set(log.to_arrow(table=str(name))["id"].to_pylist()) == {key for key, _ in TABLES[name]}
             assert of_arrow(log.snapshot(str(name))) == TABLES[name]

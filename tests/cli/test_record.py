@@ -68,8 +68,7 @@ def started(primary, directory, *options):
 @pytest.mark.parametrize("end", ["SIGTERM", "SIGKILL", "seconds"])
 def test_however_it_ends_what_it_has_can_be_served(end, tmp_path):
     with FixturePrimary(server_id=3) as primary:
-        table = primary.table("shop.orders", id="int primary key")
-        table.insert(id=1)
+        primary.table("shop.orders", id="int primary key").insert(id=1)
         primary.fault("after commit", gtid="0-3-3", action="cut")
         process, port = started(primary, tmp_path / "r", *(["--seconds", "3"] if end == "seconds" else []))
         with process:

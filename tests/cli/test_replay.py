@@ -52,8 +52,7 @@ def test_a_part_is_played_and_the_command_ends_with_it():
 
 def test_it_is_played_several_times_with_newer_numbers():
     with replaying(TYPES, "--pace", "max", "--loop", 3, "--map-server-id", "1=7", "--map-domain", "0=4") as player:
-        tapped = listen_in(player.port, position="4-7-440")
-        assert gtids_in(tapped) == list(range(441, 454))
+        assert gtids_in(listen_in(player.port, position="4-7-440")) == list(range(441, 454))
 
 
 @pytest.mark.parametrize("pace", ["max", "x100000"])

@@ -21,8 +21,7 @@ from lanes.replica import Replica
 from lanes.shop import BEFORE, Shop
 
 from ibbmaster.testkit.mariadb_programs import ProgramsMissingError, find_programs
-from ibbmaster.testkit.mariadb_replica import REPLICA_SERVER_ID
-from ibbmaster.testkit.mariadb_server import RealPrimary, ServerTemplate
+from ibbmaster.testkit.mariadb_server import REPLICA_SERVER_ID, RealPrimary, ServerTemplate
 from tests.object_stores import BUCKET
 
 CELL = pytest.StashKey[Cell]()
@@ -142,51 +141,47 @@ def server_of(template_of, servers_directory, server_numbers) -> Callable[..., A
 def watch_log(request) -> Callable[[str, Callable[[], str]], None]:
     """Show a log if the test fails."""
     logs = request.node.stash.setdefault(LOGS, [])
-
-    def watch(title: str, text: Callable[[], str]) -> None:
-        logs.append((title, text))
-
-    return watch
+    return lambda title, text: logs.append((title, text))
 
 
 @pytest.fixture
-def new_replica(server_of, watch_log) -> Iterator[Callable[..., Replica]]:
-    """Start a fresh replica of a version; it ends with the test."""
+def started(watch_log) -> Iterator[Callable[[str, Any], Any]]:
+    """Start a server, which ends with the test, and show its log if that fails."""
     with contextlib.ExitStack() as stack:
 
-        def start(version: str, *options: str, server_id: int = REPLICA_SERVER_ID) -> Replica:
-            replica = server_of(Replica, version, *options, server_id=server_id)
-            watch_log(f"log of replica {version}", replica.log_text)
-            return stack.enter_context(replica)
-
-        yield start
-
-
-@pytest.fixture
-def new_real_primary(server_of, classic_files, watch_log) -> Iterator[Callable[[Capture], RealPrimary]]:
-    """Start a real primary of the capture's version that serves the capture's own files."""
-    with contextlib.ExitStack() as stack:
-
-        def start(capture: Capture) -> RealPrimary:
-            options = ["--binlog-row-metadata=FULL", f"--binlog-checksum={capture.facts['options']['binlog-checksum']}"]
-            primary = server_of(RealPrimary, capture.version, classic_files(capture), *options)
-            watch_log("log of the real primary", primary.log_text)
-            return stack.enter_context(primary)
-
-        yield start
-
-
-@pytest.fixture
-def new_server(server_of, watch_log) -> Iterator[Callable[..., RealPrimary]]:
-    """Start a real server that writes a binlog."""
-    with contextlib.ExitStack() as stack:
-
-        def start(version: str, *options: str) -> RealPrimary:
-            server = server_of(RealPrimary, version, [], *options)
-            watch_log("log of the real server", server.log_text)
+        def start(what: str, server: Any) -> Any:
+            watch_log(f"log of {what}", server.log_text)
             return stack.enter_context(server)
 
         yield start
+
+
+@pytest.fixture
+def new_replica(server_of, started) -> Callable[..., Replica]:
+    """Start a fresh replica of a version."""
+
+    def start(version: str, *options: str, server_id: int = REPLICA_SERVER_ID) -> Replica:
+        return started(f"replica {version}", server_of(Replica, version, *options, server_id=server_id))
+
+    return start
+
+
+@pytest.fixture
+def new_real_primary(server_of, classic_files, started) -> Callable[[Capture], RealPrimary]:
+    """Start a real primary of the capture's version that serves the capture's own files."""
+
+    def start(capture: Capture) -> RealPrimary:
+        options = ["--binlog-row-metadata=FULL", f"--binlog-checksum={capture.facts['options']['binlog-checksum']}"]
+        primary = server_of(RealPrimary, capture.version, classic_files(capture), *options)
+        return started("the real primary", primary)
+
+    return start
+
+
+@pytest.fixture
+def new_server(server_of, started) -> Callable[..., RealPrimary]:
+    """Start a real server that writes a binlog."""
+    return lambda version, *options: started("the real server", server_of(RealPrimary, version, [], *options))
 
 
 @pytest.fixture
@@ -218,12 +213,7 @@ def primary_is_real(request) -> bool:
 def new_primary(primary_is_real, new_ibb_primary, new_real_primary) -> Callable[..., Primary]:
     """Start whoever serves captures in this run."""
 
-    def start(capture: Capture, *options: str) -> Primary:
-        if primary_is_real:
-            return new_real_primary(capture)
-        return new_ibb_primary(capture, *options)
-
-    return start
+    return (lambda capture, *_: new_real_primary(capture)) if primary_is_real else new_ibb_primary
 
 
 @pytest.fixture(scope="session")
@@ -336,20 +326,17 @@ def captures() -> dict[str, Capture]:
 
 
 @pytest.fixture
-def shop_of(server_of, import_files, watch_log, tmp_path) -> Iterator[Callable[[str], Shop]]:
+def shop_of(new_server, import_files, tmp_path) -> Callable[[str], Shop]:
     """A real primary of a version with a shop in it, whose binlog has no names of columns."""
-    with contextlib.ExitStack() as stack:
 
-        def start(version: str) -> Shop:
-            options = ["--binlog-format=ROW", "--binlog-row-metadata=NO_LOG"]
-            real = stack.enter_context(server_of(RealPrimary, version, [], *options))
-            watch_log("log of the real primary", real.log_text)
-            place = Shop(real, tmp_path, import_files)
-            place.run(*BEFORE)
-            place.bring(1)
-            return place
+    def start(version: str) -> Shop:
+        real = new_server(version, "--binlog-format=ROW", "--binlog-row-metadata=NO_LOG")
+        place = Shop(real, tmp_path, import_files)
+        place.run(*BEFORE)
+        place.bring(1)
+        return place
 
-        yield start
+    return start
 
 
 @pytest.fixture(scope="session")

@@ -26,9 +26,12 @@ from lanes.answers import (
     save,
 )
 from lanes.answers import load as load_answers
+from lanes.binlogs import copy_binlogs
 from lanes.capture import CLASSIC, load_captures
-from lanes.primary import IbbPrimary
+from lanes.primary import IbbPrimary, login_of
 from lanes.random_ddl import DATABASE, IMAGES, Campaign
+from lanes.shop import run
+from lanes.sql_file import sql_beside
 
 import ibbmaster
 from ibbmaster.dialogue.log_tables import LogSnapshot
@@ -42,25 +45,14 @@ from ibbmaster.testkit.mariadb_server import RealPrimary
 from ibbmaster.wire.refusal import RefusedError
 
 RANDOM_QUERIES = 150
+_SQL = sql_beside(__file__)
 LANES = Path(__file__).parent / "lanes"
 TABLES = FOLDER / "11.8" / "tables"
 Asked = list[tuple[str, int, bool, Answered]]
 
 
-def binlogs_of(server: RealPrimary, target: Path) -> Path:
-    """A directory with its binlog files so far."""
-    server.sql("FLUSH BINARY LOGS")
-    target.mkdir(exist_ok=True)
-    for name in [row[0] for row in server.sql("SHOW BINARY LOGS")][:-1]:
-        shutil.copy(server.data / name, target / name)
-    return target
-
-
-def run(server: RealPrimary, *statements: str) -> None:
-    """Run statements on a connection of their own, which are logged."""
-    with contextlib.closing(server.connect()) as connection, connection.cursor() as cursor:
-        for statement in statements:
-            cursor.execute(statement)
+def statements_in(path: Path) -> list[str]:
+    return [*filter(str.strip, path.read_text().split(";\n"))]
 
 
 def ask(server: RealPrimary, ours: OurTables, queries: list[str]) -> Asked:
@@ -80,8 +72,8 @@ def test_a_real_server_gives_the_same_columns_and_rows(
     new_server: Callable[..., RealPrimary], tmp_path: Path, request: pytest.FixtureRequest, seed: int
 ) -> None:
     server = new_server("11.8")
-    run(server, *filter(str.strip, (TABLES / "tables.sql").read_text().split(";\n")))
-    directory = binlogs_of(server, tmp_path / "binlog")
+    run(server, *statements_in(TABLES / "tables.sql"))
+    directory = copy_binlogs(server, tmp_path / "binlog")
     ours = OurTables(ibbmaster.open(directory).engine)
     load(KernelSet.SELECT)
     rng = random.Random(seed)
@@ -101,8 +93,7 @@ def test_a_served_log_answers_as_the_real_server_did(
     own = FOLDER / "11.8" / name / "binlog.000001"
     shutil.copy(own if own.exists() else CLASSIC / "11.8" / name / "binlog.000001", tmp_path)
     served = new_ibb_primary(tmp_path, "--read-only")
-    account = {"host": served.host, "port": served.port, "user": served.user, "password": served.password}
-    clients = [RawClient(session, **account) for session in SESSIONS]
+    clients = [RawClient(session, **login_of(served)) for session in SESSIONS]
 
     refused = 0
     for sql, number, is_binary, expected in load_answers(FOLDER / "11.8" / name):
@@ -123,8 +114,7 @@ def test_a_server_that_applied_a_capture_gives_the_same_columns_and_rows(
     new_server: Callable[..., RealPrimary], tmp_path: Path, request: pytest.FixtureRequest, name: str
 ) -> None:
     server = new_server("11.8")
-    capture = next(one for one in load_captures() if one.id == f"11.8/{name}")
-    files = capture.unpack(tmp_path)
+    files = next(one for one in load_captures() if one.id == f"11.8/{name}").unpack(tmp_path)
     events = subprocess.run(
         [*server.programs.command("mariadb-binlog"), "--no-defaults", f"--local-load={tmp_path}", *map(str, files)],
         capture_output=True,
@@ -159,31 +149,12 @@ def test_tables_after_random_ddl_have_the_rows_that_the_real_server_has(
     for _ in range(request.config.getoption("--ddl-steps")):
         campaign.step()
     campaign.close()
-    ours = OurTables(ibbmaster.open(binlogs_of(server, tmp_path / "binlog")).engine)
+    ours = OurTables(ibbmaster.open(copy_binlogs(server, tmp_path / "binlog")).engine)
     client = RawClient.of_root(server.socket, SESSIONS[0])
 
     for name in campaign.tables:
         sql = f"SELECT * FROM {DATABASE}.{name}"
         assert sorted(ours.answer(sql).rows) == sorted(client.text(sql).rows), name
-
-
-ALTERATIONS = (
-    "ALTER TABLE t ADD COLUMN added INT NOT NULL DEFAULT 7",
-    "ALTER TABLE t ADD COLUMN late VARCHAR(9) CHARACTER SET latin1 DEFAULT 'ä' FIRST",
-    "ALTER TABLE t DROP PRIMARY KEY",
-    "ALTER TABLE t ADD PRIMARY KEY (k)",
-    "ALTER TABLE t MODIFY id BIGINT NOT NULL, MODIFY name VARCHAR(60) CHARACTER SET utf8mb4",
-    "ALTER TABLE t MODIFY at DATETIME(6), MODIFY size ENUM('small', 'large', 'huge')",
-    "ALTER TABLE t CHANGE price cost DECIMAL(14, 4)",
-    "ALTER TABLE t DROP COLUMN added, ADD COLUMN added VARCHAR(5) NOT NULL DEFAULT 'again'",
-    "ALTER TABLE t DROP PRIMARY KEY, ADD UNIQUE KEY (name)",
-    "ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4",
-    "RENAME TABLE t TO other, spare TO t, other TO spare",
-    "RENAME TABLE t TO other, spare TO t, other TO spare",
-    "ALTER TABLE t ADD COLUMN zero DATE NOT NULL, ADD COLUMN flag BIT(3) NOT NULL DEFAULT b'101'",
-    "ALTER TABLE t MODIFY size ENUM('huge', 'large', 'small', 'tiny'), MODIFY cost VARCHAR(40)",
-    "ALTER TABLE t MODIFY id DECIMAL(12, 1) NOT NULL, MODIFY at DATE",
-)
 
 
 def test_rows_keep_their_values_through_every_alteration(
@@ -193,18 +164,10 @@ def test_rows_keep_their_values_through_every_alteration(
     server = new_server("11.8", "--binlog-format=ROW")
     connection = server.connect()
     cursor = connection.cursor()
-    cursor.execute("CREATE DATABASE d")
-    cursor.execute("USE d")
-    cursor.execute("SET sql_mode = ''")
-    create = (
-        "CREATE TABLE t (id INT NOT NULL, k INT NOT NULL, name VARCHAR(20) CHARACTER SET latin1 NOT NULL, "
-        "price DECIMAL(10, 2), at DATETIME(3), size ENUM('small', 'large'), "
-        "twice BIGINT AS (k * 2) STORED, label VARCHAR(60) AS (concat(k, '!')) VIRTUAL, PRIMARY KEY (id))"
-    )
-    cursor.execute(create)
-    cursor.execute("CREATE TABLE spare LIKE t")
+    for statement in _SQL["altered"]:
+        cursor.execute(statement)
     client = RawClient.of_root(server.socket, SESSIONS[0])
-    for number, alteration in enumerate(ALTERATIONS):
+    for number, alteration in enumerate(_SQL["alterations"]):
         for row in range(5):
             known = 10 * number + row
             values = (known, known, f"é{known}", rng.choice(["small", "large"]))
@@ -213,7 +176,7 @@ def test_rows_keep_their_values_through_every_alteration(
         cursor.execute(f"DELETE FROM t WHERE k % 7 = {rng.randrange(7)}")
         cursor.execute(f"SET binlog_row_image = {rng.choice(IMAGES)}")
         cursor.execute(alteration)
-        ours = OurTables(ibbmaster.open(binlogs_of(server, tmp_path / f"binlog{number}")).engine)
+        ours = OurTables(ibbmaster.open(copy_binlogs(server, tmp_path / f"binlog{number}")).engine)
         for name in ("t", "spare"):
             sql = f"SELECT * FROM d.{name}"
             expected = client.text(sql)
@@ -227,27 +190,8 @@ def test_what_the_log_does_not_tell_is_refused_with_the_group_and_the_reason(
     new_server: Callable[..., RealPrimary], tmp_path: Path
 ) -> None:
     server = new_server("11.8", "--binlog-format=ROW")
-    run(
-        server,
-        "CREATE DATABASE d",
-        "USE d",
-        "CREATE TABLE parent (id VARCHAR(9) PRIMARY KEY)",
-        "CREATE TABLE child (id INT PRIMARY KEY, p VARCHAR(9), "
-        "FOREIGN KEY (p) REFERENCES parent (id) ON DELETE CASCADE)",
-        "CREATE TABLE s (a INT PRIMARY KEY, b INT)",
-        "CREATE TABLE narrow (a INT PRIMARY KEY, b BIGINT)",
-        "INSERT INTO parent VALUES ('é'), (2)",
-        "INSERT INTO child VALUES (1, 'E'), (2, 2)",
-        "INSERT INTO s VALUES (1, 1)",
-        "INSERT INTO narrow VALUES (1, 1), (2, 1000)",
-        "DELETE FROM parent WHERE id = 'é'",
-        "SET binlog_format = STATEMENT",
-        "UPDATE s SET b = 10 * RAND()",
-        "SET binlog_format = ROW",
-        "SET sql_mode = ''",
-        "ALTER TABLE narrow MODIFY b TINYINT",
-    )
-    ours = OurTables(ibbmaster.open(binlogs_of(server, tmp_path / "binlog")).engine)
+    run(server, *_SQL["in doubt"])
+    ours = OurTables(ibbmaster.open(copy_binlogs(server, tmp_path / "binlog")).engine)
 
     reasons = {}
     for sql in ("SELECT * FROM d.child", "SELECT * FROM d.s", "SELECT b FROM d.narrow"):
@@ -271,8 +215,7 @@ def test_tables_of_a_dump_go_on_with_the_log_from_its_position(
     new_server: Callable[..., RealPrimary], new_ibb_primary: Callable[..., IbbPrimary], tmp_path: Path, option: str
 ) -> None:
     server = new_server("11.8", "--binlog-format=ROW")
-    statements = [*filter(str.strip, (TABLES / "tables.sql").read_text().split(";\n"))]
-    run(server, *statements, "DELETE FROM cond.nk LIMIT 1")
+    run(server, *statements_in(TABLES / "tables.sql"), "DELETE FROM cond.nk LIMIT 1")
     dumped = subprocess.run(
         [
             *server.programs.command("mariadb-dump"),
@@ -282,17 +225,8 @@ def test_tables_of_a_dump_go_on_with_the_log_from_its_position(
         capture_output=True,
         check=True,
     ).stdout.decode("utf-8", "surrogateescape")
-    run(
-        server,
-        "DELETE FROM cond.nk LIMIT 1",  # found by what the dump says it holds
-        "UPDATE cond.p SET d = d + 1 WHERE a > 0",
-        "UPDATE extra.misc SET tx = 'new', ts2 = '2021-02-03 04:05:06' WHERE id = 2",
-        "DELETE FROM extra.num WHERE id IN (1, 5)",
-        "INSERT INTO extra.bink VALUES ('c', 3)",
-        "ALTER TABLE extra.uq ADD COLUMN more INT DEFAULT 3",
-        "TRUNCATE cond.q",
-    )
-    directory = binlogs_of(server, tmp_path / "binlog")
+    run(server, *_SQL["after the dump"])
+    directory = copy_binlogs(server, tmp_path / "binlog")
 
     ours = OurTables(ibbmaster.open(directory).engine, dumped)
 
@@ -303,11 +237,9 @@ def test_tables_of_a_dump_go_on_with_the_log_from_its_position(
         ours.answer("SELECT * FROM cond.nk", snapshot=too_early)
     (tmp_path / "dump.sql").write_text(dumped, encoding="utf-8", errors="surrogateescape")
     served = new_ibb_primary(directory, "--read-only", "--base", str(tmp_path / "dump.sql"))
-    account = {"host": served.host, "port": served.port, "user": served.user, "password": served.password}
-    sql = "SELECT * FROM cond.nk"
-    assert (
-        RawClient(SESSIONS[0], **account).text(sql).rows == RawClient.of_root(server.socket, SESSIONS[0]).text(sql).rows
-    )
+    clients = RawClient(SESSIONS[0], **login_of(served)), RawClient.of_root(server.socket, SESSIONS[0])
+    mine, theirs = (client.text("SELECT * FROM cond.nk").rows for client in clients)
+    assert mine == theirs
 
 
 UNKNOWN_TO_A_LOG = {  # tables of lanes/row_ddl.sql whose rows no event tells, and why
@@ -323,10 +255,10 @@ def test_ddl_that_failed_or_moved_rows_leaves_the_tables_and_rows_that_the_real_
 ) -> None:
     server = new_server(version, "--binlog-format=ROW")
     with contextlib.closing(server.connect()) as connection, connection.cursor() as cursor:
-        for statement in filter(str.strip, (LANES / "row_ddl.sql").read_text().split(";\n")):
+        for statement in statements_in(LANES / "row_ddl.sql"):
             with contextlib.suppress(pymysql.Error):
                 cursor.execute(statement)
-    ours = OurTables(ibbmaster.open(binlogs_of(server, tmp_path / "binlog")).engine)
+    ours = OurTables(ibbmaster.open(copy_binlogs(server, tmp_path / "binlog")).engine)
     snapshot = ours.snapshot()
     tables = [table.full_name for table in ours.base_tables(snapshot)]
     there = "SELECT CONCAT(table_schema, '.', table_name) FROM information_schema.tables WHERE table_schema = 'd'"

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from lanes.primary import Primary
+from lanes.primary import Primary, login_options
 from lanes.printed import parse_printed
 from lanes.raw_events import EVENT_HEADER, GTID, read_events
 
@@ -128,15 +128,7 @@ def test_without_a_gtid_the_tool_is_told_to_give_one(version, captures, new_ibb_
 
 def connection_options(primary: Primary | ibbmaster.RunningPrimary) -> list[str]:
     """How the tool is told where to read from."""
-    return [
-        "--read-from-remote-server",
-        "--protocol=TCP",
-        f"--host={primary.host}",
-        f"--port={primary.port}",
-        f"--user={primary.user}",
-        f"--password={primary.password}",
-        "--skip-ssl",
-    ]
+    return ["--read-from-remote-server", "--protocol=TCP", *login_options(primary), "--skip-ssl"]
 
 
 def wait_for_bytes(directory: Path, tool: subprocess.Popen[bytes], *, at_least: int) -> None:

@@ -19,7 +19,7 @@ import pytest
 from lanes import python_follower
 from lanes.drivers import DriverMissingError, driver_command
 from lanes.pair import Pair
-from lanes.primary import IbbPrimary, Primary
+from lanes.primary import IbbPrimary, Primary, login_of, login_options
 from lanes.replica import Replica
 
 from ibbmaster.errors import ConfigurationError
@@ -74,8 +74,7 @@ def write(primary: RealPrimary, first: int, *, ends_file: bool = True) -> None:
 
 
 def connected(primary: Primary) -> pymysql.Connection:
-    where = {"host": primary.host, "port": primary.port, "user": primary.user, "password": primary.password}
-    return pymysql.connect(**where, autocommit=True, ssl_disabled=True)
+    return pymysql.connect(**login_of(primary), autocommit=True, ssl_disabled=True)
 
 
 def dumped(primary: Primary, name: str, position: int, *, checksum: str = "CRC32", capability: int = 4) -> list[bytes]:
@@ -146,13 +145,9 @@ def raw_files(
     """What `mariadb-binlog --raw` makes of a primary's files from the one that is named last on, and what it says."""
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir()
-    account = [f"--host={primary.host}", f"--port={primary.port}", f"--user={primary.user}"]
-    done = run_tool(
-        version,
-        "mariadb-binlog",
-        *("--read-from-remote-server", *account, f"--password={primary.password}", "--skip-ssl"),
-        *("--raw", f"--result-file={directory}/", "--to-last-log", *options),
-    )
+    remote = ["--read-from-remote-server", *login_options(primary), "--skip-ssl"]
+    options = ["--raw", f"--result-file={directory}/", "--to-last-log", *options]
+    done = run_tool(version, "mariadb-binlog", *remote, *options)
     return {"": done.stderr.encode(), **{path.name: path.read_bytes() for path in directory.iterdir()}}
 
 
@@ -184,9 +179,8 @@ def follower_command(name: str, primary: Primary, place: Place | None) -> tuple[
     file, position = place or ("", 0)
     match name:
         case "zongji":
-            request = {"host": primary.host, "port": primary.port, "user": primary.user, "password": primary.password}
             start = {"filename": file, "position": position} if file else {"startAtEnd": True}
-            request |= {"server_id": 7005, "tls": False, "start": "", "resume": start, "delay_ms": 0}
+            request = login_of(primary) | {"server_id": 7005, "tls": False, "start": "", "resume": start, "delay_ms": 0}
             try:
                 return list(build(read_adapters()["zongji-by-file"])), json.dumps(request)
             except ConfigurationError as error:
@@ -267,8 +261,7 @@ def test_a_consumer_follows_from_the_end_and_from_a_place_it_kept_as_at_the_prim
 
 def dumped_tables(name: str, primary: Primary, directory: Path, run_tool: RunTool) -> str:
     """What a program writes that dumps a database with the place to follow on from."""
-    account = [f"--host={primary.host}", f"--port={primary.port}", f"--user={primary.user}"]
-    account.append(f"--password={primary.password}")
+    account = login_options(primary)
     if name == "mariadb-dump":
         options = ["--skip-ssl", "--single-transaction", "--master-data", "--skip-dump-date", "--databases", "shop"]
         done = run_tool("11.8", name, *account, *options)
@@ -308,19 +301,14 @@ def test_a_replica_of_the_primary_goes_on_here_by_file_and_position_and_follows_
         write(real, first)
     write(real, 8, ends_file=False)
     replica = new_replica(version)
-    replica.follow(real, start=False)
-    replica.sql("CHANGE MASTER TO MASTER_USE_GTID = no, MASTER_LOG_FILE = %s, MASTER_LOG_POS = 4", (f"{base}.000001",))
-    replica.sql("START SLAVE")
+    replica.follow_by_file(real, f"{base}.000001")
     replica.wait_until(lambda of: orders_of(of) == 12)
     replica.sql("STOP SLAVE")
     status = replica.status()
     place = status["Relay_Master_Log_File"], status["Exec_Master_Log_Pos"]
     write(real, 12)
 
-    ours = new_ibb_primary(real.data / f"{base}.index", "--tls", "off")
-    replica.follow(ours, start=False)
-    replica.sql("CHANGE MASTER TO MASTER_USE_GTID = no, MASTER_LOG_FILE = %s, MASTER_LOG_POS = %s", place)
-    replica.sql("START SLAVE")
+    replica.follow_by_file(new_ibb_primary(real.data / f"{base}.index", "--tls", "off"), *place)
     replica.wait_until(lambda of: orders_of(of) == 16)
     write(real, 16)
     write(real, 20, ends_file=False)
@@ -350,12 +338,8 @@ def test_raw_files_that_the_tool_fetches_are_the_files(
         shutil.copy(file, directory)
     ours = new_ibb_primary(directory, "--tls", "off")
 
-    run_tool(
-        version,
-        "mariadb-binlog",
-        *("--read-from-remote-server", f"--host={ours.host}", f"--port={ours.port}", f"--user={ours.user}"),
-        *(f"--password={ours.password}", "--skip-ssl", "--raw", "--to-last-log", files[0].name),
-    )
+    options = ["--read-from-remote-server", *login_options(ours), "--skip-ssl", "--raw", "--to-last-log"]
+    run_tool(version, "mariadb-binlog", *options, files[0].name)
 
     for file in files:
         data = bytearray(file.read_bytes())

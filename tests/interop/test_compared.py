@@ -16,8 +16,7 @@ def test_the_log_of_a_replica_equals_that_of_its_primary(name, version, captures
         *("--log-bin=own", "--log-slave-updates", "--gtid-strict-mode=0", "--binlog-format=MIXED"),
         f"--binlog-row-image={capture.facts['options']['binlog-row-image']}",
     )
-    primary = new_ibb_primary(capture, "--tls", "off")
-    replica.follow(primary)
+    replica.follow(new_ibb_primary(capture, "--tls", "off"))
     replica.wait_for_gtid(capture.last_position)
     replica.sql("FLUSH BINARY LOGS")
 

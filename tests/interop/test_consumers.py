@@ -1,10 +1,13 @@
 """MariaDB's own consumers and this project's stream as the scorecard sees them."""
 
+import json
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
 from lanes.adapters import adapter_module
+from lanes.primary import login_of
 
 from ibbmaster.scorecard.adapter import read_adapters
 from ibbmaster.scorecard.cards import read_cards
@@ -34,24 +37,7 @@ def test_a_consumer_of_mariadb_gets_through_a_scenario(consumer, card, grade):
 
 
 PRINTED = [  # as the tool prints it, its type, the column as the metadata have it; what that means
-    (b"NULL", "LONGINT", "BIGINT", None),
-    (b"-1 (18446744073709551615)", "LONGINT", "BIGINT UNSIGNED NOT NULL", 2**64 - 1),
-    (b"-1 (255)", "TINYINT", "TINYINT", -1),
-    (b"-1.50", "DECIMAL", "DECIMAL(10,2)", "-1.50"),
-    (b"'2024:02:03'", "DATE", "DATE", "2024-02-03"),
-    (b"'-10:11:12'", "TIME", "TIME", "-10:11:12"),
-    (b"1704067200.12", "TIMESTAMP", "TIMESTAMP(2)", "2024-01-01 00:00:00.12"),
-    (b"0", "TIMESTAMP", "TIMESTAMP", "0000-00-00 00:00:00"),
-    (b"2", "ENUM", "ENUM('x','it''s')", "it's"),
-    (b"2", "ENUM", "", 2),
-    (b"b'00000101'", "SET", "SET('p','q','r')", "p,r"),
-    (b"b'0000000000000001'", "SET", "", 256),
-    (b"b'00101'", "BIT", "BIT(5)", 5),
-    (b"1.5", "DOUBLE", "DOUBLE", 1.5),
-    (b"'fi'r\\x0ast \\n'", "VARSTRING", "VARCHAR(20)", "fi'r\nst \\n"),
-    (b"'\\x00\xff'", "BLOB", "BLOB", "0x00ff"),
-    (b"'Zo\xeb'", "VARSTRING", "VARCHAR(9) CHARSET latin1 COLLATE latin1_swedish_ci", "Zoë"),
-    (b"'\xff'", "STRING", "BINARY(3)", "0xff0000"),
+    (text.encode("latin-1"), *rest) for text, *rest in json.loads(Path(__file__).with_suffix(".json").read_text())
 ]
 
 
@@ -73,17 +59,8 @@ def test_a_stream_of_spark_tells_whole_groups_once(spark, tmp_path, monkeypatch)
     monkeypatch.setattr(stream, "tell", tell)
     with FixturePrimary(profile="11.8") as primary:
         orders = primary.table("shop.orders", id="int primary key", name="text")
-        start = str(primary.log.position)
-        request = {
-            "host": primary.host,
-            "port": primary.port,
-            "user": primary.user,
-            "password": primary.password,
-            "start": start,
-            "server_id": 4001,
-            "tls": False,
-            "directory": str(tmp_path),
-        }
+        asked = {"start": str(primary.log.position), "server_id": 4001, "tls": False, "directory": str(tmp_path)}
+        request = login_of(primary) | asked
         with primary.transaction(gtid="0-3-50"):
             orders.insert(id=1, name="a")
             orders.update({"id": 1}, name="b")

@@ -46,13 +46,7 @@ def test_a_server_starts_on_converted_files_as_on_its_own_and_a_replica_follows(
             if start == "gtid":
                 replica.follow(server)
             else:
-                replica.sql(
-                    f"CHANGE MASTER TO MASTER_HOST='{server.host}', MASTER_PORT={server.port}, "
-                    f"MASTER_USER='{server.user}', MASTER_PASSWORD='{server.password}', MASTER_USE_GTID=no, "
-                    f"MASTER_LOG_FILE='{files[0].name}', MASTER_LOG_POS=4, MASTER_SSL=0, "
-                    "MASTER_SSL_VERIFY_SERVER_CERT=0"
-                )
-                replica.sql("START SLAVE")
+                replica.follow_by_file(server, files[0].name)
             replica.wait_for_gtid(capture.last_position)
             assert replica.tables(list(expected.tables)) == expected.tables, start
         server.sql("CREATE DATABASE afterwards")  # it goes on behind what it found

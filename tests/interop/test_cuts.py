@@ -23,8 +23,7 @@ from lanes.replica import Replica
 from lanes.workload import DATABASES, TABLES, work
 
 from ibbmaster.testkit.mariadb_programs import installed_versions
-from ibbmaster.testkit.mariadb_replica import REPLICA_SERVER_ID
-from ibbmaster.testkit.mariadb_server import RealPrimary
+from ibbmaster.testkit.mariadb_server import REPLICA_SERVER_ID, RealPrimary
 
 PROFILES = ["engine", "compat", "classic-10.11", "classic-11.8"]
 SOURCES = ["real", *PROFILES, "traditional files"]

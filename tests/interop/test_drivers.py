@@ -92,8 +92,7 @@ def test_a_driver_follows_the_binlog_as_of_a_real_primary(
     capture = captures[capture_id]
     last = str(gtids(ibb_directory(capture))[-1])
 
-    primary = new_ibb_primary(capture, "--profile", profile)
-    lines = run_driver(kind, what, *account(primary), "", last)
+    lines = run_driver(kind, what, *account(new_ibb_primary(capture, "--profile", profile)), "", last)
 
     assert lines[-1] == "end"
     assert lines == real_stream(name, last)

@@ -51,8 +51,7 @@ class Pair:
 
     def add(self, number: int, code: int = 0) -> str:
         """Import all files of a server into the archive; returns what is said."""
-        server = self.servers[number]
-        files = copy_binlogs(server, self._copies / str(next(self._copied)))
+        files = copy_binlogs(self.servers[number], self._copies / str(next(self._copied)))
         done = subprocess.run(
             ibbmaster("import", str(files), "--to", str(self.archive), "--append"),
             capture_output=True,

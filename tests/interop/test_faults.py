@@ -10,7 +10,7 @@ from ibbmaster.server.registry import Registry
 from ibbmaster.testkit import FixturePrimary
 from ibbmaster.testkit.fault import PlannedFault, table_of
 from ibbmaster.testkit.mariadb_programs import installed_versions
-from ibbmaster.testkit.mariadb_replica import REPLICA_SERVER_ID
+from ibbmaster.testkit.mariadb_server import REPLICA_SERVER_ID
 
 TIMEOUT_S = 60.0
 STEP_S = 0.05

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pymysql
 import pytest
-from lanes.primary import IbbPrimary
+from lanes.primary import IbbPrimary, login_options
 from lanes.replica import Replica, ReplicationError
 
-from ibbmaster.testkit.mariadb_replica import problem_of
-from ibbmaster.testkit.mariadb_server import PASSWORD, USER, RealPrimary
+from ibbmaster.testkit.mariadb_server import PASSWORD, USER, RealPrimary, problem_of
 
 VERSION = "10.11"
 TIMEOUT_S = 600.0  # ends what hangs; a machine may be busy
@@ -117,8 +116,7 @@ class Copier:
         self.directory = directory
         directory.mkdir()
         command = server.programs.command("mariadb-binlog")
-        account = [f"--host={server.host}", f"--port={server.port}", f"--user={USER}", f"--password={PASSWORD}"]
-        self._command = [*command, "--no-defaults", *account, *(f"--{word}" for word in RAW.split())]
+        self._command = [*command, "--no-defaults", *login_options(server), *(f"--{word}" for word in RAW.split())]
         self._process: subprocess.Popen[bytes] | None = None
 
     def begin(self) -> None:

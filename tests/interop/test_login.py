@@ -61,8 +61,7 @@ def test_a_wrong_password_is_refused(version, auth, domains, new_ibb_primary, ne
 
     replica.follow(new_ibb_primary(domains, "--auth", auth), password="wrong", ssl=False)
 
-    problem = replica.wait_for_problem()
-    assert f"Access denied for user '{USER}'@'127.0.0.1' (using password: YES)" in problem
+    assert f"Access denied for user '{USER}'@'127.0.0.1' (using password: YES)" in replica.wait_for_problem()
     assert replica.status()["Last_IO_Errno"] == 1045
 
 

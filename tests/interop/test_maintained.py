@@ -17,7 +17,7 @@ import pytest
 from lanes.answers import SESSIONS, RawClient
 from lanes.binlogs import copy_binlogs
 from lanes.mixed_logs import LogKind, Transactions, any_campaign
-from lanes.primary import IbbPrimary
+from lanes.primary import IbbPrimary, login_of
 from lanes.random_ddl import DATABASE, IMAGES, TYPES, content_of
 from lanes.replay import as_sql
 
@@ -151,8 +151,7 @@ class Keeper:
                 elif order is None or past.ancestors:
                     found = None
                 else:
-                    begin = self.begins.get(full_name, (-1,))
-                    found = folded_cells(self.kept, full_name, table, past, begin, order)
+                    found = folded_cells(self.kept, full_name, table, past, self.begins.get(full_name, (-1,)), order)
                 self.counts["not judged"] += found is None
                 assert found in (None, server_cells(self.server, table)), (full_name, self.kind)
         self.counts.update(self.kept.commits(name)[-1] for name in done.written)
@@ -168,8 +167,7 @@ def expect_one_answer(server: RealPrimary, primary: IbbPrimary, whole: Path, exa
     """At the end of a log SELECT, a snapshot, a history and tables that are made of all of it agree on each table."""
     counts = Counter[str]()
     theirs = RawClient.of_root(server.socket, SESSIONS[2])
-    account = {"host": primary.host, "port": primary.port, "user": primary.user, "password": primary.password}
-    ours = RawClient(SESSIONS[2], **account, ssl_disabled=True)
+    ours = RawClient(SESSIONS[2], **login_of(primary), ssl_disabled=True)
     with ibbmaster.open(whole) as log, LogSource(parse_options({"path": str(whole)})) as source:
         for full_name, state in exact.tables.items():
             name = parse_table_name(full_name)
@@ -178,8 +176,7 @@ def expect_one_answer(server: RealPrimary, primary: IbbPrimary, whole: Path, exa
             wanted = server_cells(server, table)
             answers = {"maintain": "" if state.is_exact else doubt_text(state.since, state.because)}
             try:
-                rows = ours.text(sql).rows
-                assert sorted(rows) == sorted(theirs.text(sql).rows), sql
+                assert sorted(ours.text(sql).rows) == sorted(theirs.text(sql).rows), sql
                 answers["SELECT"] = ""
             except pymysql.Error as error:
                 answers["SELECT"] = str(error.args[1]).removeprefix(f"{full_name}: ")
@@ -312,11 +309,7 @@ def test_a_column_of_each_type_is_read_by_others_whether_it_came_first_was_added
 def test_tables_go_on_with_the_log_of_a_replica_that_took_over(seed, tmp_path, new_server, watch_log):
     rng = random.Random(f"{seed} failover")
     first, second = (new_server("11.8", *OF_A_PAIR, f"--server-id={number}") for number in (1, 2))
-    second.sql(
-        f"CHANGE MASTER TO MASTER_HOST='{first.host}', MASTER_PORT={first.port}, MASTER_USER='{first.user}', "
-        f"MASTER_PASSWORD='{first.password}', MASTER_USE_GTID=slave_pos, MASTER_SSL=0, MASTER_SSL_VERIFY_SERVER_CERT=0"
-    )
-    second.sql("START SLAVE")
+    second.follow_at(**login_of(first))
     campaign = Transactions(first, rng, (*IMAGES, "FULL", "FULL"))
     watch_log("last statements", lambda: "\n".join(campaign.statements[-60:]))
     keepers = [Keeper(*one, tmp_path / "tables", first) for one in itertools.product(KINDS, AS)]

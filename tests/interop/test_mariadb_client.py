@@ -1,33 +1,18 @@
 """What an operator sees who asks with the `mariadb` client."""
 
+import json
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
-from lanes.primary import IbbPrimary
+from lanes.primary import IbbPrimary, login_options
 
 RunTool = Callable[..., subprocess.CompletedProcess[str]]
 
 VERSIONS = ["10.11", "11.8"]
-ANSWERS = {  # statement: the answer in --batch form; a dot stands for anything
-    "SHOW MASTER STATUS": [
-        "File\tPosition\tBinlog_Do_DB\tBinlog_Ignore_DB\tGtid_Binlog_Pos",
-        "binlog-000000.ibb\t.\t\t\t.",
-    ],
-    "SHOW BINARY LOGS": ["Log_name\tFile_size", "binlog-000000.ibb\t.", "binlog-000001.ibb\t."],
-    "SHOW BINLOG EVENTS LIMIT 2": [
-        "Log_name\tPos\tEvent_type\tServer_id\tEnd_log_pos\tInfo",
-        "binlog-000000.ibb\t0\tGtid\t1\t0\tGTID 0-1-1",
-        "binlog-000000.ibb\t0\tQuery\t1\t0\t.",
-    ],
-    "SHOW SLAVE HOSTS": [],
-    "SELECT @@GLOBAL.gtid_binlog_pos AS pos": [
-        "pos",
-        "0-2-27,1-77-4611686023427388938,2-4294967295-34,7-2-29,4294967295-77-32",
-    ],
-    "SHOW VARIABLES LIKE 'server_id'": ["Variable_name\tValue", "server_id\t1"],
-    "SELECT @@server_id, @@log_bin": ["@@server_id\t@@log_bin", "1\t1"],
-}
+_DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+ANSWERS = _DATA["answers"]  # statement: the answer in --batch form; a dot stands for anything
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -53,7 +38,4 @@ def test_what_is_no_statement_of_a_primary_is_an_error(version, captures, new_ib
 
 def ask(run_tool: RunTool, version: str, primary: IbbPrimary, statement: str) -> subprocess.CompletedProcess[str]:
     """Run one statement with the client of a version, with that version's TLS defaults."""
-    account = [f"--host={primary.host}", f"--port={primary.port}", f"--user={primary.user}"]
-    return run_tool(
-        version, "mariadb", "--protocol=TCP", *account, f"--password={primary.password}", "--batch", "-e", statement
-    )
+    return run_tool(version, "mariadb", "--protocol=TCP", *login_options(primary), "--batch", "-e", statement)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pymysql
 import pytest
+from lanes.primary import login_of, login_options
 from lanes.replica import Replica
 from lanes.sql_file import sql_beside
 
@@ -22,21 +23,16 @@ STOP_SIZE = 19
 
 def pulled(version: str, primary, target: Path) -> bytes:
     """The file as mariadb-binlog gets it."""
-    account = [f"--host={primary.host}", f"--port={primary.port}", f"--user={primary.user}"]
-    command = [*find_programs(version).command("mariadb-binlog"), "--no-defaults", "--skip-ssl", *account, "--raw"]
+    command = [*find_programs(version).command("mariadb-binlog"), "--no-defaults", "--skip-ssl", "--raw"]
     target.mkdir()
-    subprocess.run(
-        [*command, f"--password={primary.password}", "--read-from-remote-server", f"--result-file={target}/", NAME],
-        timeout=TOOL_TIMEOUT_S,
-        check=True,
-    )
+    options = [*login_options(primary), "--read-from-remote-server", f"--result-file={target}/", NAME]
+    subprocess.run([*command, *options], timeout=TOOL_TIMEOUT_S, check=True)
     return (target / NAME).read_bytes()
 
 
 def told(primary) -> list[object]:
     """What statements say of the log."""
-    given = {"host": primary.host, "port": primary.port, "user": primary.user, "password": primary.password}
-    with pymysql.connect(**given) as connection, connection.cursor() as cursor:
+    with pymysql.connect(**login_of(primary)) as connection, connection.cursor() as cursor:
         answers = []
         for statement in (
             f"SHOW BINLOG EVENTS IN '{NAME}'",
@@ -50,12 +46,7 @@ def told(primary) -> list[object]:
 
 def has_all(replica: Replica, primary, size: int) -> bool:
     """Whether it gets the tables of a file with this many bytes."""
-    replica.sql(
-        f"CHANGE MASTER TO MASTER_HOST='{primary.host}', MASTER_PORT={primary.port}, MASTER_USER='{primary.user}', "
-        f"MASTER_PASSWORD='{primary.password}', MASTER_SSL_VERIFY_SERVER_CERT=0, MASTER_USE_GTID=no, "
-        f"MASTER_LOG_FILE='{NAME}', MASTER_LOG_POS=4"
-    )
-    replica.sql("START SLAVE")
+    replica.follow_by_file(primary, NAME)
     replica.wait_until(lambda one: int(one.status()["Exec_Master_Log_Pos"]) >= size)
     found = replica.sql("SELECT * FROM d.t ORDER BY id"), replica.sql("SELECT * FROM d.m")
     replica.sql("STOP SLAVE")

@@ -57,8 +57,7 @@ def test_a_replica_that_asks_an_engine_primary_by_file_and_offset_stops_and_says
 def test_a_purged_position_is_said_to_be_purged(
     version, tmp_path, captures, classic_files, import_files, new_ibb_primary, new_replica
 ):
-    capture = captures["11.8/types-full-crc32"]
-    import_files(classic_files(capture), tmp_path / "ibb", "--max-file-size", "64K")
+    import_files(classic_files(captures["11.8/types-full-crc32"]), tmp_path / "ibb", "--max-file-size", "64K")
     (tmp_path / "ibb" / "binlog-000000.ibb").unlink()
     replica = new_replica(version)
 

@@ -1,5 +1,6 @@
 """What `cat` prints for a server is run by real ones, by their own client, and gives the tables of the primary."""
 
+import json
 import re
 import subprocess
 from collections.abc import Iterator
@@ -114,24 +115,9 @@ def test_every_type_comes_as_it_was_through_sql(taker, tmp_path):
     assert found == expected
 
 
+_DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
 #: Options of mariadb-binlog, and ours for the same.
-RANGES = (
-    ((), ()),
-    (("--start-position=0-1-5,2-2-4",), ("--after", "0-1-5,2-2-4")),
-    (("--stop-position=0-1-5,2-2-4",), ("--until", "0-1-5,2-2-4")),
-    (("--start-position=0-1-3", "--stop-position=0-77-9"), ("--after", "0-1-3", "--until", "0-77-9")),
-    (
-        ("--start-position=0-1-3", "--stop-position=0-77-9,2-4294967295-5,7-4294967295-4"),
-        ("--after", "0-1-3", "--until", "0-77-9,2-4294967295-5,7-4294967295-4"),
-    ),
-    (("--do-domain-ids=2,7",), ("--domain", "2,7")),
-    (("--do-server-ids=77",), ("--server", "77")),
-    (("--do-server-ids=1", "--do-domain-ids=0,2"), ("--server", "1", "--domain", "0,2")),
-    (
-        ("--do-domain-ids=0,2", "--do-server-ids=1", "--start-position=0-1-5", "--stop-position=0-77-9,2-2-10"),
-        ("--domain", "0,2", "--server", "1", "--after", "0-1-5", "--until", "0-77-9,2-2-10"),
-    ),
-)
+RANGES = _DATA["ranges"]
 SAID = re.compile(r"@@session\.(gtid_domain_id|server_id|gtid_seq_no)=(\d+)")
 
 
@@ -149,8 +135,7 @@ def said_gtids(script: str) -> list[str]:
 # As mysql-test/suite/binlog_in_engine/rpl_mysqlbinlog_slave_consistency_basic.test
 @pytest.mark.parametrize(("theirs", "ours"), RANGES, ids=lambda options: " ".join(options) or "all")
 def test_ranges_and_filters_print_the_transactions_that_mariadb_binlog_prints(theirs, ours, taker, tmp_path, run_tool):
-    capture = next(one for one in SMALL if one.id == f"{taker.version}/domains")
-    files = capture.unpack(tmp_path / "log")
+    files = next(one for one in SMALL if one.id == f"{taker.version}/domains").unpack(tmp_path / "log")
 
     printed_there = run_tool(
         taker.version, "mariadb-binlog", f"--local-load={tmp_path}", "--gtid-strict-mode=0", *theirs, *map(str, files)
@@ -162,8 +147,7 @@ def test_ranges_and_filters_print_the_transactions_that_mariadb_binlog_prints(th
 
 def test_the_server_logs_the_same_gtids(taker, tmp_path):
     taker.sql("RESET MASTER")
-    log = next(one for one in SMALL if one.id == f"{taker.version}/domains")
-    log.unpack(tmp_path / "log")
+    next(one for one in SMALL if one.id == f"{taker.version}/domains").unpack(tmp_path / "log")
 
     assert run(taker, printed(tmp_path / "log", tmp_path, "--format", "mariadb-binlog")) == ""
 

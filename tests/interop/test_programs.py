@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from lanes.pair import Pair, ask, connect, expect_alike, served_beside
+from lanes.primary import login_options
 from lanes.program_statements import DDL, LISTED, REFUSED, SHOWN
 
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
@@ -52,16 +53,9 @@ def named(row: Any) -> list[str]:
 def test_a_dump_of_ours_makes_the_same_programs_on_a_real_server(pair, new_server):
     options = ["--routines", "--triggers", "--events", "--databases", "r1"]
     version = pair.real.programs.version
-    primary = pair.ours
-    dumped = subprocess.run(
-        [
-            *pair.real.programs.command("mariadb-dump"),
-            *("--no-defaults", f"--host={primary.host}", f"--port={primary.port}", f"--user={primary.user}"),
-            *(f"--password={primary.password}", "--skip-ssl", "--skip-lock-tables", *options),
-        ],
-        capture_output=True,
-        check=True,
-    ).stdout
+    options = ["--no-defaults", *login_options(pair.ours), "--skip-ssl", "--skip-lock-tables", *options]
+    command = [*pair.real.programs.command("mariadb-dump"), *options]
+    dumped = subprocess.run(command, capture_output=True, check=True).stdout
     server = new_server(version)
     options = ["--no-defaults", f"--socket={server.socket}", "-uroot", "--comments"]
     command = [*server.programs.command("mariadb"), *options]

@@ -1,8 +1,10 @@
 """The log of a real server is purged after each run: kept tables go on with what it was, or say that they do not."""
 
 import itertools
+import json
 import shutil
 from collections import Counter
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -32,59 +34,9 @@ class Case(NamedTuple):
     exact_at_first: tuple[str, ...] = AS
 
 
-TEXT = (
-    "CREATE TABLE {t} (id INT PRIMARY KEY, v VARCHAR(5) CHARACTER SET %s)",
-    "INSERT INTO {t} VALUES (1, 'é'), (2, 'b')",
-)
-LIKE = "CREATE TABLE {t}_l LIKE {t}", "INSERT INTO {t}_l VALUES (1, 1), (2, 2)"
-SELECT = "CREATE TABLE {t}_l (PRIMARY KEY (id)) SELECT * FROM {t}"
-LAST_LIKE = "DELETE FROM {t}_l WHERE id = 2"
 CASES = {
-    "one insert": Case(("INSERT INTO {t} VALUES (3, 3)",), ("UPDATE {t} SET v = 7 WHERE id = 3",)),
-    "nothing": Case((), (INSERT,)),
-    "added": Case(("ALTER TABLE {t} ADD w INT", INSERT), ("UPDATE {t} SET w = 1 WHERE id = 1",)),
-    "a default": Case(("ALTER TABLE {t} ADD w INT DEFAULT 7", INSERT), exact_in=()),
-    "dropped": Case(("ALTER TABLE {t} DROP v",), exact_in=KINDS[1:], exact_as=AS[:2]),
-    "dropped, added": Case(
-        ("ALTER TABLE {t} DROP v", "ALTER TABLE {t} ADD v INT"), exact_in=KINDS[1:], exact_as=AS[:2]
-    ),
-    "renamed": Case(("ALTER TABLE {t} RENAME COLUMN v TO w", INSERT), exact_in=KINDS[1:], exact_as=AS[:2]),
-    "widened": Case(("ALTER TABLE {t} MODIFY v BIGINT", INSERT), ("UPDATE {t} SET v = 1 << 40",), exact_in=KINDS[1:]),
-    "moved": Case(("ALTER TABLE {t} MODIFY v INT FIRST", INSERT)),
-    "not null": Case(("ALTER TABLE {t} MODIFY v INT NOT NULL",), exact_in=()),
-    "not null, and back": Case(
-        ("ALTER TABLE {t} MODIFY v INT NOT NULL", "ALTER TABLE {t} MODIFY v INT NULL"), exact_in=()
-    ),
-    "another charset": Case(
-        ("ALTER TABLE {t} CONVERT TO CHARACTER SET utf8mb4", INSERT), first=(TEXT[0] % "latin1", TEXT[1])
-    ),
-    "a smaller charset": Case(
-        ("ALTER TABLE {t} MODIFY v VARCHAR(5) CHARACTER SET ascii",), first=(TEXT[0] % "utf8mb4", TEXT[1]), exact_in=()
-    ),
-    "another default": Case(("ALTER TABLE {t} ALTER v SET DEFAULT 6", INSERT)),
-    "another formula": Case(
-        ("ALTER TABLE {t} MODIFY g INT AS (v + 2)",),
-        first=(
-            "CREATE TABLE {t} (id INT PRIMARY KEY, v INT, g INT AS (v + 1))",
-            "INSERT INTO {t} (id, v) VALUES (1, 1)",
-        ),
-        exact_in=(),
-        exact_at_first=("current", "changes"),
-    ),
-    "an index": Case(("ALTER TABLE {t} COMMENT 'x', ADD KEY (v)", INSERT), ("CREATE INDEX i ON {t} (v, id)", LAST)),
-    "no key": Case(("ALTER TABLE {t} DROP PRIMARY KEY", INSERT), exact_as=AS[2:]),
-    "emptied": Case(
-        (INSERT, "TRUNCATE {t}", "INSERT INTO {t} VALUES (1, 1)"), (INSERT,), exact_as=("current", "changes")
-    ),
-    "anew": Case((INSERT,), ("DROP TABLE {t}", "CREATE TABLE {t} (id INT PRIMARY KEY, w INT, v INT)", INSERT)),
-    "another name": Case(("RENAME TABLE {t} TO {t}_n", "INSERT INTO {t}_n VALUES (3, 3)"), (), exact_in=()),
-    "another name, a default": Case(
-        ("RENAME TABLE {t} TO {t}_n", "ALTER TABLE {t}_n ADD w INT DEFAULT 7"), (), exact_in=()
-    ),
-    "like": Case(LIKE, (LAST_LIKE,)),
-    "like, dropped, added": Case((*LIKE, "ALTER TABLE {t}_l DROP v", "ALTER TABLE {t}_l ADD v INT"), (LAST_LIKE,)),
-    "like, a default": Case((*LIKE, "ALTER TABLE {t}_l ADD w INT DEFAULT 7"), (LAST_LIKE,)),
-    "selected, dropped, added": Case((SELECT, "ALTER TABLE {t}_l DROP v", "ALTER TABLE {t}_l ADD v INT"), (LAST_LIKE,)),
+    name: Case(**{step: tuple(given) for step, given in case.items()})
+    for name, case in json.loads(Path(__file__).with_suffix(".json").read_text()).items()
 }
 
 

@@ -5,31 +5,11 @@ import importlib.metadata
 import pytest
 from lanes.python_client import read_stream
 
+from tests.machinery.tables import rows_of
+
 # What this version of the client dies of, with every primary.
 KNOWN_VERSION = "1.0.17"
-NO_SUCH_STATUS = "StatusVariableMismatch: Unknown status variable in query event"
-NO_SUCH_CHARSET = "UnicodeDecodeError: "  # it takes every byte for UTF-8, and the MariaDB status variables for others
-NO_SUCH_BYTE = "AssertionError: Result length not requested length"  # USER_VAR's last byte, which is optional
-NO_SUCH_METADATA = "ValueError: 209 is not a valid MetadataFieldType"
-KNOWN_FAILURES = {
-    "10.11/alter-two-phase": NO_SUCH_STATUS,
-    "10.11/statement": NO_SUCH_CHARSET,
-    "10.11/statement-compressed-none": NO_SUCH_BYTE,
-    "10.11/types-full-crc32": NO_SUCH_CHARSET,
-    "10.11/types-minimal-none": NO_SUCH_CHARSET,
-    "10.11/types-noblob-compressed": NO_SUCH_METADATA,
-    "11.8/alter-two-phase": NO_SUCH_STATUS,
-    "11.8/crashed": NO_SUCH_STATUS,
-    "11.8/ddl-trx-xa": NO_SUCH_STATUS,
-    "11.8/ddl-trx-xa-none-compressed": NO_SUCH_STATUS,
-    "11.8/legacy-event-pos": NO_SUCH_STATUS,
-    "11.8/statement": NO_SUCH_CHARSET,
-    "11.8/statement-compressed-none": NO_SUCH_BYTE,
-    "11.8/types-full-crc32": NO_SUCH_STATUS,
-    "11.8/types-full_nodup": NO_SUCH_STATUS,
-    "11.8/types-minimal-none": NO_SUCH_STATUS,
-    "11.8/types-noblob-compressed": NO_SUCH_STATUS,
-}
+KNOWN_FAILURES = dict(rows_of(__file__, "python_client_failures"))
 
 
 @pytest.mark.parametrize("client", ["python"])

@@ -10,6 +10,7 @@ import pymysql
 import pytest
 from lanes.answers import RawClient, Session
 from lanes.pair import Pair, connect, served_beside
+from lanes.primary import login_of
 from lanes.queried_shop import statements
 from lanes.random_queries import RandomQueries
 
@@ -127,9 +128,8 @@ def test_their_rows_are_the_same_in_the_binary_protocol(shop_pair: Pair) -> None
     wrong = []
     clients = []
     for primary in (shop_pair.ours, shop_pair.real):
-        account = {"host": primary.host, "port": primary.port, "user": primary.user, "password": primary.password}
         session = Session(SESSION, "utf8mb4", 45, 0)
-        clients.append(RawClient(session, **account, database="shop", ssl_disabled=True))
+        clients.append(RawClient(session, **login_of(primary), database="shop", ssl_disabled=True))
     for sql in corpus():
         answers: list[object] = []
         for client in clients:

@@ -5,6 +5,7 @@
 
 import contextlib
 import itertools
+import json
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -36,18 +37,9 @@ LOOKS = 10  # at how many positions every table is asked for
 REFUSED_MAX = {"ROW": 0.05, "MIXED": 0.95}  # of the tables that are asked for, by binlog_format
 
 
+_DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
 #: Tables with generated columns: some that are computed here, and `lost`, which is not.
-GENERATED = {
-    "keyed": ("id INT PRIMARY KEY, a INT, b INT, t VARCHAR(40)", ""),
-    "indexed": ("id INT PRIMARY KEY, a INT, b INT, t VARCHAR(40)", ", KEY (twice), KEY (shown), KEY (lost)"),
-    "of_text": ("id INT PRIMARY KEY, a INT, b INT, t TEXT", ""),
-    "keyless": ("id INT, a INT, b INT, t VARCHAR(40)", ", KEY (lost)"),
-    "unique_made": ("id INT, a INT, b INT, t TEXT", ", UNIQUE (other)"),
-    "with_hash": ("id INT, a INT, b INT, t TEXT UNIQUE", ""),
-    "keyed_with_hash": ("id INT PRIMARY KEY, a INT, b INT, t TEXT UNIQUE", ""),
-    "versioned": ("id INT PRIMARY KEY, a INT, b INT, t VARCHAR(40)", ""),
-    "versioned_keyless": ("id INT, a INT, b INT, t VARCHAR(40)", ""),
-}
+GENERATED = _DATA["generated"]
 VERSIONED = ("versioned", "versioned_keyless")
 MADE = (
     "twice BIGINT AS (a * 2) STORED, shown VARCHAR(60) AS (CONCAT(a, '-', b)) VIRTUAL, other INT AS (id + 1) VIRTUAL, "
@@ -328,8 +320,7 @@ def test_spark_finds_updates_by_their_key_where_images_are_completed(spark, serv
     binlog_of(server, tmp_path / "classic")
     found = {}
     for completes in ("false", "true"):
-        reader = spark.read.format("ibb").options(table="d.k", completeKeys=completes)
-        frame = reader.load(str(tmp_path / "classic"))
+        frame = spark.read.format("ibb").options(table="d.k", completeKeys=completes).load(str(tmp_path / "classic"))
         found[completes] = [row.id for row in frame.filter("_change_type = 'update_postimage' AND id < 10").collect()]
 
     assert found == {"false": [], "true": [1, 2, 3, 1, 2]}

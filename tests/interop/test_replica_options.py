@@ -10,7 +10,7 @@ from lanes.raw_events import GTID, QUERY, read_events
 from lanes.replica import Replica
 
 from ibbmaster.gtid import GtidPosition
-from ibbmaster.testkit.mariadb_replica import REPLICA_SERVER_ID
+from ibbmaster.testkit.mariadb_server import REPLICA_SERVER_ID
 
 VERSIONS = ["10.11", "11.8"]
 GTID_FIELDS = struct.Struct("<QI")  # sequence number, domain

@@ -9,7 +9,7 @@ import pytest
 from lanes import shop
 from lanes.content import table_content
 from lanes.drivers import DriverMissingError, driver_command
-from lanes.primary import Primary
+from lanes.primary import Primary, login_options
 from lanes.replica import Replica
 from lanes.shop import Shop
 
@@ -74,17 +74,15 @@ def test_canal_names_the_columns_of_what_it_follows(shop_of, new_ibb_primary, ve
 def test_a_dump_makes_a_replica_that_follows(shop_of, new_ibb_primary, new_replica, profile):
     place = shop_of("11.8")
     ours = new_ibb_primary(place.log, "--profile", profile)
-    account = [f"--host={ours.host}", f"--port={ours.port}", f"--user={ours.user}", f"--password={ours.password}"]
     options = ["--single-transaction", "--master-data=1", "--gtid", "--databases", "shop", "old stock"]
-    dump = "\n".join(lines_of([*tool_command("11.8", "mariadb-dump"), NO_TLS["11.8"], *account, *options]))
+    dump = "\n".join(lines_of([*tool_command("11.8", "mariadb-dump"), NO_TLS["11.8"], *login_options(ours), *options]))
 
     replica = new_replica("11.8")
     lines_of(
         [*tool_command("11.8", "mariadb"), f"--socket={replica.socket}", "--user=root"],
         dump.encode(errors="surrogateescape"),
     )
-    position = str(replica.sql("SELECT @@gtid_slave_pos")[0][0])
-    assert position == str(place.real.sql("SELECT @@gtid_binlog_pos")[0][0])
+    assert str(replica.sql("SELECT @@gtid_slave_pos")[0][0]) == str(place.real.sql("SELECT @@gtid_binlog_pos")[0][0])
     expect_same(place, replica, shop.TABLES)
 
     place.run(*shop.AFTER)

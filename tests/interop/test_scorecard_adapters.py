@@ -1,5 +1,6 @@
 """Adapters in Go, Node and Rust tell what a primary logged; they are built once, into the cache of the user."""
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lanes.primary import login_of
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.scorecard.adapter import build, read_adapters
@@ -18,26 +20,8 @@ ADAPTERS = ("canal", "go-mysql", "mysql-cdc", "zongji", "zongji-by-file")
 REPLICA = 4001
 PATIENCE_S = 120.0
 STEP_S = 0.2
-COLUMNS = {  # how each is declared, and its value
-    "id": ("int primary key", -7),
-    "tiny": ("tinyint unsigned", 250),
-    "medium": ("mediumint", -70000),
-    "medium_u": ("mediumint unsigned", 16000000),
-    "big": ("bigint unsigned", 2**63 - 5),
-    "f": ("float", 0.5),
-    "price": ("decimal(20,4)", "-123.4500"),
-    "bits": ("bit(10)", 513),
-    "size": ("enum('small','large')", "large"),
-    "colours": ("set('red','green','blue')", "red,blue"),
-    "y": ("year", 2024),
-    "born": ("date", "2024-02-29"),
-    "t": ("time(3)", "12:34:56.789"),
-    "at": ("datetime(3)", "2024-01-02 03:04:05.123"),
-    "stamp": ("timestamp(3)", "2024-01-02 03:04:05.123"),
-    "name": ("varchar(20)", "käse"),
-    "body": ("text", None),
-    "data": ("blob", b"\xff\x00"),
-}
+COLUMNS = json.loads(Path(__file__).with_suffix(".json").read_text())  # how each is declared, and its value
+COLUMNS["data"] = ("blob", b"\xff\x00")
 VALUES = {name: value for name, (_, value) in COLUMNS.items()}
 TOLD = VALUES | {"data": "0xff00", "big": str(2**63 - 5)}
 
@@ -50,10 +34,7 @@ def following(name: str, primary: FixturePrimary, directory: Path, **request: An
     except ConfigurationError as error:
         pytest.skip(f"{name} cannot be built here: {error}")
     asked = {
-        "host": primary.host,
-        "port": primary.port,
-        "user": primary.user,
-        "password": primary.password,
+        **login_of(primary),
         "server_id": REPLICA,
         "tls": False,
         "directory": str(directory),

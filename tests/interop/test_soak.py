@@ -19,7 +19,7 @@ from lanes.proxy import CuttingProxy
 
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.testkit.mariadb_programs import installed_versions
-from ibbmaster.testkit.mariadb_replica import REPLICA_SERVER_ID
+from ibbmaster.testkit.mariadb_server import REPLICA_SERVER_ID
 from tests.machinery.soak_log import rows_of
 
 CUT_BYTES_MAX = 6_000_000  # some groups have 900 kB, and what was received of one is received again
@@ -58,8 +58,7 @@ def test_every_reader_and_every_replica_gets_each_group_once_and_in_order(seed, 
 @pytest.fixture
 def soak(seed, tmp_path, request, watch_log) -> Iterator[Callable[[], dict[str, Any]]]:
     """A soak in a process of its own; each call waits for the next line it prints."""
-    seconds = request.config.getoption("--soak-seconds")
-    words = ["--seconds", str(seconds), "--seed", str(seed), "--json", "--stay"]
+    words = ["--seconds", str(request.config.getoption("--soak-seconds")), "--seed", str(seed), "--json", "--stay"]
     log = tmp_path / "soak.log"
     watch_log("log of the soak", lambda: log.read_text()[-20_000:])
     with log.open("w") as errors:

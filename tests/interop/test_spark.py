@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lanes.primary import login_of as login
 from lanes.replica import Replica
 from pyspark.errors import PySparkException
 
@@ -35,8 +36,7 @@ def test_a_replica_follows_what_spark_has_written(spark, tmp_path, new_ibb_prima
     replica: Replica = new_replica(version)
     replica.follow(primary)
     groups = spark.read.format("ibb").option("granularity", "groups").load(str(log))
-    last = groups.selectExpr("max_by(_gtid, _seq)").first()[0]
-    replica.wait_for_gtid(last)
+    replica.wait_for_gtid(groups.selectExpr("max_by(_gtid, _seq)").first()[0])
 
     columns = ["id", "word", "price", "moment", "day", "raw", "d", "flag"]
     rows = [
@@ -48,7 +48,7 @@ def test_a_replica_follows_what_spark_has_written(spark, tmp_path, new_ibb_prima
 
 
 def login_of(primary) -> dict[str, str]:
-    return {"host": "127.0.0.1", "port": str(primary.port), "user": primary.user, "password": primary.password}
+    return {name: str(value) for name, value in login(primary).items()}
 
 
 def live(spark, primary, **options):

@@ -6,6 +6,7 @@ from typing import Any
 import pymysql
 import pytest
 from lanes.capture import Capture
+from lanes.pair import connect
 from lanes.primary import IbbPrimary, Primary
 from lanes.sql_modes import MODES, STATEMENTS
 from lanes.statements import ALIKE, OF_A_KIND
@@ -17,18 +18,8 @@ BINARY = 63
 
 def ask(primary: Primary, statements: list[str]) -> list[Any]:
     """Columns and rows, OK, or the code of an error, of each statement of one session."""
-    connection = pymysql.connect(
-        host=primary.host,
-        port=primary.port,
-        user=primary.user,
-        password=primary.password,
-        charset="utf8mb4",
-        ssl_disabled=True,
-        autocommit=None,
-        conv={},
-    )
     answers: list[Any] = []
-    with connection:
+    with connect(primary) as connection:
         for sql in statements:
             try:
                 connection.query(sql)

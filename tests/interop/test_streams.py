@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from lanes.primary import login_of
 from pyarrow import parquet
 
 from ibbmaster.arrow.plan import find_fields, plan_tasks
@@ -31,7 +32,7 @@ OPTIONS = ("--binlog-format=ROW", "--gtid-strict-mode=1", "--log-slave-updates",
 
 
 def login(server: RealPrimary) -> dict[str, str]:
-    return {"host": server.host, "port": str(server.port), "user": server.user, "password": server.password}
+    return {name: str(value) for name, value in login_of(server).items()}
 
 
 def files(server: RealPrimary) -> dict[str, str]:
@@ -97,15 +98,6 @@ def rotate(server: RealPrimary, *, purges: bool) -> None:
         server.sql("PURGE BINARY LOGS TO %s", (names[-1],))
 
 
-def replicate(server: RealPrimary, primary: RealPrimary) -> None:
-    server.sql(
-        f"CHANGE MASTER TO MASTER_HOST='{primary.host}', MASTER_PORT={primary.port}, MASTER_USER='{primary.user}', "
-        f"MASTER_PASSWORD='{primary.password}', MASTER_USE_GTID=slave_pos"
-        + ("" if server.programs.version.startswith("10.") else ", MASTER_SSL=0, MASTER_SSL_VERIFY_SERVER_CERT=0")
-    )
-    server.sql("START SLAVE")
-
-
 def fail_over(writer: Writer, server: RealPrimary) -> None:
     """The primary dies once its replica has everything, which takes its place."""
     position = str(writer.server.sql("SELECT @@gtid_binlog_pos")[0][0])
@@ -122,7 +114,7 @@ def test_each_change_comes_once_over_restarts_ddl_rotations_purges_and_a_failove
     rng = random.Random(seed)
     first = new_server(version, *OPTIONS)
     second = new_server(version, *OPTIONS, "--server-id=2")
-    replicate(second, first)
+    second.follow_at(**login_of(first))
     writer = Writer(first, rng)
     writer.write(3)
     options = SOURCES[source](first) | {"table": "s.t", "maxGroupsPerTrigger": "5"}
@@ -360,7 +352,7 @@ def test_each_change_is_in_parquet_once_over_kills_of_spark_ddl_purges_and_a_fai
     print(f"seed {seed}")
     rng = random.Random(seed)
     first, second = new_server("11.8", *OPTIONS), new_server("11.8", *OPTIONS, "--server-id=2")
-    replicate(second, first)
+    second.follow_at(**login_of(first))
     writer = Writer(first, rng)
     writer.write(5)
     options = {"table": "s.t", "maxGroupsPerTrigger": "8"}

@@ -4,18 +4,19 @@ import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from decimal import Decimal
 
 import pymysql
 import pytest
-from lanes.printed_rows import printed_changes, without_untold
-from lanes.printed_rows import printed_value as printed_image_value
+from lanes.primary import login_options
+from lanes.printed_rows import Printed, changes_in, printed_changes, printed_image, without_untold
 from lanes.replica import Replica
 from lanes.sql_file import sql_beside
 
 from ibbmaster.event.gtid_event import decode_gtid_event, encode_gtid_event
 from ibbmaster.event.header import CHECKSUM_SIZE, EVENT_HEADER_SIZE, HEADER, EventHeader, decode_event_header
 from ibbmaster.event.query import STATUS_XID, decode_query, encode_query, status_variables
+from ibbmaster.event.rows.changes import ABSENT
+from ibbmaster.event.rows.column import Column
 from ibbmaster.event.statement.logged import STATUS_MICROSECONDS
 from ibbmaster.event.table_map import decode_rows_header
 from ibbmaster.event.types import EventType
@@ -167,21 +168,15 @@ def text_of(value: object) -> str:
 def test_the_tool_prints_the_same_rows(version, profile, tmp_path, run_tool):
     with FixturePrimary(tmp_path / "log", profile=profile) as primary:
         write_everything(primary)
-        remote = ["--read-from-remote-server", "--protocol=TCP", f"--host={primary.host}", f"--port={primary.port}"]
-        options = ["-vv", "--base64-output=decode-rows", f"--user={primary.user}", "--skip-ssl", "--to-last-log"]
-        done = run_tool(version, "mariadb-binlog", *options, *remote, "--start-position=0-1-1", "binlog-000000.ibb")
-        assert (done.returncode, done.stderr) == (0, "")
-        files = primary.save_classic(tmp_path / "files") if profile.startswith("classic") else []
-        expected = [
-            (change.kind, printed(schema, change.before), printed(schema, change.after))
-            for group in primary.log.groups()
-            for schema, change in group.rows()
-        ]
-    assert printed_rows(done.stdout) == expected
-    if files:
-        of_files = run_tool(version, "mariadb-binlog", *options[:2], *map(str, files))
-        assert (of_files.returncode, of_files.stderr) == (0, "")
-        assert printed_rows(of_files.stdout) == expected
+        remote = [f"--user={primary.user}", f"--host={primary.host}", f"--port={primary.port}", "--protocol=TCP"]
+        remote += ["--read-from-remote-server", "--skip-ssl", "--to-last-log", "--start-position=0-1-1"]
+        sources = [[*remote, "binlog-000000.ibb"]]
+        if profile.startswith("classic"):
+            sources.append([str(path) for path in primary.save_classic(tmp_path / "files")])
+        for source in sources:
+            done = run_tool(version, "mariadb-binlog", "-vv", "--base64-output=decode-rows", *source)
+            assert (done.returncode, done.stderr) == (0, "")
+            expect_printed(changes_in(done.stdout.encode(errors="surrogateescape")), logged_changes(primary))
 
 
 @pytest.mark.parametrize("version", ["10.11", "11.8"])
@@ -189,73 +184,33 @@ def test_the_tool_prints_the_same_of_columns_of_every_sort(version, tmp_path):
     with FixturePrimary(profile=f"classic-{version}") as primary:
         write_shapes(primary, SORTS | GENERATED)
         files = primary.save_classic(tmp_path / "files")
-        expected = [
-            (schema, change.kind, image)
-            for group in primary.log.groups()
-            for schema, change in group.rows()
-            for image in (change.before, change.after)
-            if image is not None
-        ]
-    try:
-        found = [change for path in files for change in printed_changes(path, version)]
-    except ProgramsMissingError as error:
-        pytest.skip(str(error))
-    told = [without_untold(schema.columns, change) for (schema, *_), change in zip(expected, found, strict=True)]
-    assert told == [
-        without_untold(schema.columns, (schema.name, kind, printed_values(schema, image)))
-        for schema, kind, image in expected
-    ]
+        try:
+            found = [change for path in files for change in printed_changes(path, version)]
+        except ProgramsMissingError as error:
+            pytest.skip(str(error))
+        expect_printed(found, logged_changes(primary))
 
 
-def printed_values(schema, image):  # type: ignore[no-untyped-def]
+def logged_changes(primary: FixturePrimary) -> list[tuple[tuple[Column, ...], Printed]]:
+    """Every image of the log with its columns, as the tool prints it."""
     return [
-        (number, printed_image_value(column, image[column.name]))
-        for number, column in enumerate(schema.columns, start=1)
-        if column.name in image
+        (schema.columns, (schema.name, change.kind, printed_image(schema.columns, values)))
+        for group in primary.log.groups()
+        for schema, change in group.rows()
+        for image in (change.before, change.after)
+        if image is not None
+        for values in [tuple(image.get(column.name, ABSENT) for column in schema.columns)]
     ]
 
 
-def printed(schema, image):  # type: ignore[no-untyped-def]
-    """The values of an image by the numbers of their columns, as the tool prints them."""
-    if image is None:
-        return None
-    numbers = {column.name: number for number, column in enumerate(schema.columns, start=1)}
-    return {numbers[name]: printed_value(value) for name, value in image.items()}
-
-
-def printed_value(value: object) -> str:
-    match value:
-        case None:
-            return "NULL"
-        case int() | Decimal():
-            return str(value)
-        case bytes():
-            return f"'{value.decode()}'"
-        case _:
-            return f"'{value}'"
-
-
-def printed_rows(text: str) -> list[tuple[str, object, object]]:
-    """The changes that the tool has printed: kind, image before, image after."""
-    kinds = {"INSERT INTO": "insert", "UPDATE": "update", "DELETE FROM": "delete"}
-    changes: list[list[object]] = []
-    image: dict[int, str] = {}
-    for line in text.splitlines():
-        if (verb := re.fullmatch(r"### (INSERT INTO|UPDATE|DELETE FROM) .*", line)) is not None:
-            changes.append([kinds[verb[1]], None, None])
-        elif line in ("### SET", "### WHERE"):
-            image = {}
-            changes[-1][1 if line == "### WHERE" else 2] = image
-        elif (value := re.fullmatch(r"###   @(\d+)=(.*) /\* .*? \*/", line)) is not None:
-            image[int(value[1])] = value[2].rstrip(" ")
-    return [(str(kind), before, after) for kind, before, after in changes]
+def expect_printed(found: list[Printed], logged: list[tuple[tuple[Column, ...], Printed]]) -> None:
+    told = [without_untold(columns, change) for (columns, _), change in zip(logged, found, strict=True)]
+    assert told == [without_untold(*one) for one in logged]
 
 
 SERVER_OPTIONS = (
-    "--log-bin=binlog",
-    "--binlog-format=ROW",
-    "--binlog-checksum=CRC32",
-    "--binlog-annotate-row-events=OFF",
+    *("--log-bin=binlog", "--binlog-format=ROW"),
+    *("--binlog-checksum=CRC32", "--binlog-annotate-row-events=OFF"),
 )
 SERVER_COLUMNS = (
     "id int primary key, l varchar(20) charset latin1, u varchar(20) charset utf32, c char(5) charset utf32, "
@@ -265,7 +220,7 @@ SERVER_COLUMNS = (
     "uid uuid, i6 inet6, st int as (id * 2) stored, vi int as (id + 1) virtual, ix int as (id + 2) virtual unique"
 )
 SERVER_TABLES = {
-    "shop.sorts": f"{SERVER_COLUMNS}",
+    "shop.sorts": SERVER_COLUMNS,
     "shop.no_key": "a int, b text",
     "shop.other_key": "a int not null unique, b text, c varchar(9)",
     "shop.part_key": "a text, b int, c int, primary key (a(5), b)",
@@ -386,20 +341,7 @@ def events_of(data: bytes) -> Iterator[tuple[EventHeader, bytes]]:
 
 
 #: What is run where nothing is open, in no database; DROP is as a server logs it.
-GROUPS = sql_beside(__file__)["groups"]
-STATEMENTS = (  # of transactions, in statement format
-    "INSERT INTO shop.t (id, v) VALUES (1, 'Zoë')",
-    "UPDATE shop.t SET v = now()",
-    "UPDATE shop.t SET v = current_timestamp WHERE id = 1",
-    "UPDATE shop.t SET v = curdate()",
-    "UPDATE shop.t SET v = utc_timestamp(3)",
-    "UPDATE shop.t SET v = from_unixtime(5)",
-    "UPDATE shop.t SET v = _latin1'x'",
-    "UPDATE shop.t SET v = convert('x' using utf8mb4)",
-    "UPDATE shop.t SET v = cast(1 as char)",
-    "REPLACE INTO shop.t (id, v) VALUES (1, 'now()')",
-    "DELETE FROM shop.t WHERE id = 1",
-)
+GROUPS, STATEMENTS = map(sql_beside(__file__).get, ("groups", "statements"))  # those of transactions, as texts
 
 
 @pytest.mark.parametrize("version", ["10.11", "11.8"])
@@ -481,9 +423,8 @@ REFUSALS = {  # what the clients say of a certificate; None: they log in
 def test_clients_refuse_a_certificate_for_what_is_wrong_with_it(version, tls, run_tool):
     refusal = REFUSALS[tls][version == "11.8"]
     with FixturePrimary(tls=tls, password="secret") as primary:
-        account = [f"--host={primary.host}", f"--port={primary.port}", f"--user={primary.user}", "--password=secret"]
-        looking = [f"--ssl-ca={primary.authority_file}", "--ssl-verify-server-cert"]
-        done = run_tool(version, "mariadb", "--protocol=TCP", *account, *looking, "--batch", "-e", "SELECT 1")
+        options = ["--protocol=TCP", *login_options(primary), f"--ssl-ca={primary.authority_file}"]
+        done = run_tool(version, "mariadb", *options, "--ssl-verify-server-cert", "--batch", "-e", "SELECT 1")
     assert done.returncode == (refusal is not None)
     assert f"TLS/SSL error: {refusal}" in done.stderr if refusal else done.stdout == "1\n1\n"
 
@@ -498,8 +439,7 @@ def test_the_tool_reads_files_that_grow(version, tmp_path, run_tool):
             files = sorted(map(str, (tmp_path / "live").glob("binlog.0*")))
             done = run_tool(version, "mariadb-binlog", "--verify-binlog-checksum", *files)
             assert (done.returncode, done.stderr) == (0, "")
-            found = re.findall(r"GTID (0-1-\d+)", done.stdout)
-            assert found == [f"0-1-{seq_no}" for seq_no in range(1, 4 + number)]
+            assert re.findall(r"GTID (0-1-\d+)", done.stdout) == [f"0-1-{seq_no}" for seq_no in range(1, 4 + number)]
             assert len(files) == 1 + number
             assert done.stdout.count("Warning: this binlog is either in use") == 1
             primary.log.flush()

@@ -50,3 +50,15 @@ DROP PROCEDURE shop.p;;
 CREATE USER u@localhost;;
 GRANT SELECT ON shop.* TO u@localhost;;
 DROP USER u@localhost;;
+-- [statements]
+INSERT INTO shop.t (id, v) VALUES (1, 'Zoë');;
+UPDATE shop.t SET v = now();;
+UPDATE shop.t SET v = current_timestamp WHERE id = 1;;
+UPDATE shop.t SET v = curdate();;
+UPDATE shop.t SET v = utc_timestamp(3);;
+UPDATE shop.t SET v = from_unixtime(5);;
+UPDATE shop.t SET v = _latin1'x';;
+UPDATE shop.t SET v = convert('x' using utf8mb4);;
+UPDATE shop.t SET v = cast(1 as char);;
+REPLACE INTO shop.t (id, v) VALUES (1, 'now()');;
+DELETE FROM shop.t WHERE id = 1;;

@@ -62,8 +62,7 @@ def answer_native(password: str, seed: bytes) -> bytes:
 def answer_ed25519(password: str, nonce: bytes) -> bytes:
     """A client's answer for client_ed25519: the 64 bytes of a signature (RFC 8032, 5.1.6).
 
-    Raises:
-        ConfigurationError: PyNaCl is not installed.
+    Raises ConfigurationError: PyNaCl is not installed.
     """
     scalar, prefix = auth._ed25519_secrets(password)
     public_key = auth._multiply_base(scalar)
@@ -103,11 +102,7 @@ def encode_login(login: LoginRequest | TlsRequest) -> bytes:
 
 
 def decode_auth_switch(payload: Buffer) -> AuthSwitch:
-    """The value of an auth switch.
-
-    Raises:
-        RemoteProtocolError: it is none, or its plugin name is not terminated.
-    """
+    """The value of an auth switch. Raises RemoteProtocolError: it is none, or its plugin name is not terminated."""
     fields = handshake._Fields(payload, "an auth switch")
     (mark,) = fields.take(1)
     if mark != AUTH_SWITCH_MARK:
@@ -116,11 +111,7 @@ def decode_auth_switch(payload: Buffer) -> AuthSwitch:
 
 
 def decode_eof(payload: Buffer) -> Eof:
-    """The value of an EOF packet.
-
-    Raises:
-        RemoteProtocolError: the payload is no EOF packet.
-    """
+    """The value of an EOF packet. Raises RemoteProtocolError: the payload is no EOF packet."""
     response._expect_mark(payload, EOF_MARK, "an EOF packet")
     if len(payload) != response._EOF.size:
         raise RemoteProtocolError(f"an EOF packet of {len(payload)} bytes, expected {response._EOF.size}")
@@ -131,8 +122,7 @@ def decode_eof(payload: Buffer) -> Eof:
 def decode_column(payload: Buffer, capabilities: Capability = Capability.PROTOCOL_41) -> ColumnDefinition:
     """The value of a column definition in the form that `capabilities` agree to.
 
-    Raises:
-        RemoteProtocolError: the payload is no column definition of that form.
+    Raises RemoteProtocolError: the payload is no column definition of that form.
     """
     try:
         texts = []
@@ -169,8 +159,7 @@ def decode_column(payload: Buffer, capabilities: Capability = Capability.PROTOCO
 def decode_column_count(payload: Buffer, capabilities: Capability = Capability.PROTOCOL_41) -> int:
     """The number of columns in the head of a result set.
 
-    Raises:
-        RemoteProtocolError: the payload is no such head, or says that no column definitions follow.
+    Raises RemoteProtocolError: the payload is no such head, or says that no column definitions follow.
     """
     try:
         count, offset = lenenc.decode_int(payload, 0)
@@ -183,11 +172,7 @@ def decode_column_count(payload: Buffer, capabilities: Capability = Capability.P
 
 
 def decode_row(payload: Buffer, column_count: int) -> tuple[bytes | None, ...]:
-    """The values of one row.
-
-    Raises:
-        RemoteProtocolError: the payload does not hold exactly `column_count` values.
-    """
+    """The values of one row. Raises RemoteProtocolError: the payload does not hold exactly `column_count` values."""
     values: list[bytes | None] = []
     offset = 0
     try:
@@ -262,8 +247,7 @@ def _short(text: str) -> bytes:
 def decode_heartbeat(event: Buffer) -> Heartbeat:
     """Read a whole event without checksum; a `log_pos` of 0 means that the body begins with the position.
 
-    Raises:
-        EventError: another type, or the long position is missing.
+    Raises EventError: another type, or the long position is missing.
     """
     header, body = decode_body(event, EventType.HEARTBEAT)
     position = header.log_pos

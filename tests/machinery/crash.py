@@ -70,18 +70,13 @@ class Judge:
         return workload
 
     def judge(self, files: dict[str, bytes], how: str) -> None:
-        """Judge one state.
-
-        Raises:
-            WrongStateError: a crash leaves what it must not.
-        """
+        """Judge one state. Raises WrongStateError: a crash leaves what it must not."""
         self._judge(files, random.Random(self.seed), how)
 
     def run(self, verb_count: int, *, checked_max: int | None = None) -> None:
         """Make `verb_count` steps, or stop once `checked_max` states were judged.
 
-        Raises:
-            WrongStateError: a crash leaves what it must not.
+        Raises WrongStateError: a crash leaves what it must not.
         """
         self.disk.after = self._after_operation
         workload = self.begin()
@@ -193,11 +188,7 @@ class Judge:
 
 
 def judge_seed(seed: int) -> int:
-    """Judge one workload; returns how many distinct states were right.
-
-    Raises:
-        WrongStateError: one was not.
-    """
+    """Judge one workload; returns how many distinct states were right. Raises WrongStateError: one was not."""
     judge = Judge(seed)
     judge.run(VERB_COUNT)
     return judge.checked

@@ -145,8 +145,7 @@ class Ledger:
 
         `since` is what was `steady` at an earlier moment, if what was found may be as old as that.
 
-        Raises:
-            CheckError: something is there that must not be, or missing, or in another order.
+        Raises CheckError: something is there that must not be, or missing, or in another order.
         """
         groups = self._check_groups(found)
         present = set(groups)

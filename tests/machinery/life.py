@@ -34,20 +34,9 @@ if TYPE_CHECKING:
 WRITERS = 3
 STEPS_OF_WRITER = 7
 SIMULATED = (  # what runs under the scheduler
-    "store.redo_log",
-    "store.group_commit",
-    "store.durable_end",
-    "store.step_writer",
-    "store.log_writer",
-    "store.page_fifo",
-    "store.flusher",
-    "store.binlog_store",
-    "store.in_doubt",
-    "log.directory",
-    "store.background",
-    "disk.write_behind",
-    "streaming.block_cache",
-    "streaming.buffers",
+    *("store.redo_log", "store.group_commit", "store.durable_end", "store.step_writer", "store.log_writer"),
+    *("store.page_fifo", "store.flusher", "store.binlog_store", "store.in_doubt", "log.directory"),
+    *("store.background", "disk.write_behind", "streaming.block_cache", "streaming.buffers"),
 )
 PREEMPTED = tuple(
     f"store.{name}"

@@ -50,11 +50,7 @@ class _Record:
 
 
 def check_log(files: Mapping[str, bytes]) -> FoundLog:
-    """Read a whole directory.
-
-    Raises:
-        CheckError: it is not sound; the text says where and why.
-    """
+    """Read a whole directory. Raises CheckError: it is not sound; the text says where and why."""
     logs = {int(name[7:-4]): data for name, data in files.items() if name.startswith("binlog-")}
     numbers = sorted(logs)
     if not numbers or numbers != list(range(numbers[0], numbers[-1] + 1)):

@@ -63,11 +63,7 @@ class Schedule:
         self.checked = 0
 
     def run(self) -> None:
-        """Run all lives.
-
-        Raises:
-            WrongStateError: something is not as it must be.
-        """
+        """Run all lives. Raises WrongStateError: something is not as it must be."""
         for number in range(LIVES):
             life = Life(self, number)
             try:
@@ -109,8 +105,7 @@ def import_under_threads(seed: int, *, fails: bool = False) -> bool:
     With `fails` a call of the disk does: the import ends with its error, at the latest where it is closed.
     Returns whether it did.
 
-    Raises:
-        WrongStateError: it is not, or nobody heard of an error.
+    Raises WrongStateError: it is not, or nobody heard of an error.
     """
     rng = random.Random(seed)
     scheduler = Scheduler(random.Random(f"{seed} order"))

@@ -21,29 +21,10 @@ from tests.machinery.simulated_disk import SimulatedDisk
 PAGE_SIZE = 16384
 PAYLOADS = (30, 200, 3000, PAGE_SIZE - 120, PAGE_SIZE, 40_000, 70_000)
 VERBS = (  # methods of a workload; the frequent ones more than once
-    "feed_small",
-    "feed_small",
-    "feed_small",
-    "feed_sized",
-    "feed_sized",
-    "open_group",
-    "add_piece",
-    "add_piece",
-    "set_savepoint",
-    "roll_back_to_savepoint",
-    "commit_group",
-    "abandon_group",
-    "prepare_group",
-    "prepare_group_internally",
-    "commit_prepared",
-    "roll_back_prepared",
-    "flush_log",
-    "purge_log",
-    "reset_log",
-    "restart",
-    "work_in_background",
-    "work_in_background",
-    "read_groups",
+    *(*["feed_small"] * 3, *["feed_sized"] * 2, "open_group", *["add_piece"] * 2),
+    *("set_savepoint", "roll_back_to_savepoint", "commit_group", "abandon_group", "prepare_group"),
+    *("prepare_group_internally", "commit_prepared", "roll_back_prepared", "flush_log", "purge_log", "reset_log"),
+    *("restart", *["work_in_background"] * 2, "read_groups"),
 )
 
 

@@ -20,8 +20,7 @@ CLASSIC = Path(__file__).parents[2] / "fixtures" / "classic"
 @pytest.fixture
 def lines(printed):
     def read(path, table):
-        text = printed(path, CsvLines(table), schema_mode="latest")
-        return list(csv.reader(io.StringIO(text)))
+        return list(csv.reader(io.StringIO(printed(path, CsvLines(table), schema_mode="latest"))))
 
     return read
 

@@ -126,42 +126,7 @@ def test_every_letter_is_printed_alike(tmp_path, expect_same):
     expect_same(tmp_path / "log")
 
 
-TYPES = """
-id int
-tiny tinyint
-small smallint unsigned
-medium mediumint
-large bigint unsigned
-year year
-bits bit(13)
-flag enum('a','b"','é')
-marks set('x','y','z')
-price decimal(10,2)
-big decimal(40,12)
-whole decimal(9,0)
-part decimal(8,8)
-wide decimal(38,9)
-day date
-made datetime(3)
-sent timestamp(5)
-clock time(1)
-plain datetime
-single float
-double double
-name varchar(300)
-note text
-fixed char(9)
-packed varchar(300) compressed
-raw binary(5)
-data blob
-old text
-key uuid
-peer inet6
-four inet4
-at point
-near vector(2)
-n\u202e json
-"""
+TYPES = Path(__file__).with_suffix(".txt").read_text()
 DECLARED = dict(line.split(" ", 1) for line in TYPES.strip().splitlines())
 LATIN1 = 8  # latin1_swedish_ci
 

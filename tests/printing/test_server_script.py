@@ -181,13 +181,11 @@ def test_a_statement_that_has_the_delimiter_gets_another(printed, tmp_path):
 
 
 def test_a_database_is_used_where_the_statement_needs_it(printed, tmp_path):
-    log = write_log(tmp_path / "log", "SELECT 1", "SELECT 2")
-    assert printed(log, ServerScript()).count("USE `d`") == 1
+    assert printed(write_log(tmp_path / "log", "SELECT 1", "SELECT 2"), ServerScript()).count("USE `d`") == 1
 
 
 def test_a_table_that_is_dropped_need_not_be_there(printed, tmp_path):
-    log = write_log(tmp_path / "log", "DROP TABLE a", "SELECT 1")
-    found = statements(printed(log, ServerScript()))
+    found = statements(printed(write_log(tmp_path / "log", "DROP TABLE a", "SELECT 1"), ServerScript()))
     assert found[found.index("DROP TABLE a") - 1].endswith("sql_if_exists=1")
 
 

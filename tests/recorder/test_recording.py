@@ -134,9 +134,8 @@ def test_the_groups_of_a_stream_of_any_shape_are_the_same_again(profile, tmp_pat
     assert first == expected
     again, _ = play(tmp_path / "r", lambda port: groups_of(port, "0-3-3"), at_once=False)
     assert again == first
+    assert logged(tmp_path / "r") == list(first.items())
     with ibbmaster.open(tmp_path / "r" / "log") as log:
-        found = {str(group.gtid): b"".join(event.data for event in group.events()) for group in log.groups()}
-        assert found == first
         assert [fault for fault in log.verify() if fault.is_damage] == []
 
 
@@ -171,9 +170,19 @@ def test_an_event_in_pieces_is_logged_whole(memory_path, monkeypatch):
             expected = groups_of(primary.port)
             with recording(primary.port, memory_path / profile) as recorder:
                 assert groups_of(recorder.port) == expected
-        with ibbmaster.open(memory_path / profile / "log") as log:
-            found = {str(group.gtid): b"".join(event.data for event in group.events()) for group in log.groups()}
-            assert found == expected
+        assert logged(memory_path / profile) == list(expected.items())
+
+
+def logged(directory):
+    """GTID and bytes of each group that was recorded."""
+    with ibbmaster.open(directory / "log") as log:
+        return [(str(group.gtid), b"".join(event.data for event in group.events())) for group in log.groups()]
+
+
+def group_of(gtid, *bodies):
+    """The events of a group of row events with such bodies."""
+    head = encode_gtid_event(GtidEvent(gtid=gtid, flags=GtidFlag.TRANSACTIONAL))
+    return [head, *(make_event(160, 3, body) for body in bodies), make_event(16, 3, bytes(8))]
 
 
 def begun_dump(recording, state):
@@ -192,10 +201,7 @@ def test_whatever_came_wrong_the_log_has_each_group_once_as_it_came_right(tmp_pa
         seq_no = (state.seq_no(domain_id, server_id) or (0 if server_id == 1 else 50)) + 1
         gtid = Gtid(domain_id=domain_id, server_id=server_id, seq_no=seq_no)
         bodies = [rng.randbytes(rng.choice((30, 700, 2500, 6000))) for _ in range(rng.randrange(1, 5))]
-        head = encode_gtid_event(GtidEvent(gtid=gtid, flags=GtidFlag.TRANSACTIONAL))
-        groups.append(
-            (gtid, state.copy(), [head, *(make_event(160, 3, body) for body in bodies), make_event(16, 3, bytes(8))])
-        )
+        groups.append((gtid, state.copy(), group_of(gtid, *bodies)))
         state.log(gtid)
     recording = Recording(tmp_path / "r", "nowhere")
     begun, wrong_ones = 0, 0
@@ -215,9 +221,7 @@ def test_whatever_came_wrong_the_log_has_each_group_once_as_it_came_right(tmp_pa
     recording.close()
     assert not recording.problem
     assert wrong_ones
-    with ibbmaster.open(tmp_path / "r" / "log") as log:
-        found = [(group.gtid, b"".join(event.data for event in group.events())) for group in log.groups()]
-    assert found == [(gtid, b"".join(events)) for gtid, _, events in groups]
+    assert logged(tmp_path / "r") == [(str(gtid), b"".join(events)) for gtid, _, events in groups]
 
 
 def test_a_group_whose_checksum_was_wrong_is_logged_as_it_came_where_its_consumer_goes_on(tmp_path):
@@ -227,8 +231,7 @@ def test_a_group_whose_checksum_was_wrong_is_logged_as_it_came_where_its_consume
     came = []
     for seq_no in (1, 2, 3):
         gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
-        head = encode_gtid_event(GtidEvent(gtid=gtid, flags=GtidFlag.TRANSACTIONAL))
-        for event in (head, make_event(160, 3, bytes(100)), make_event(16, 3, bytes(8))):
+        for event in group_of(gtid, bytes(100)):
             (piece,) = pieces_of(rng, event, is_spoilt=seq_no == 2 and len(event) > 100)
             dump.take(piece)
             came.append(piece.data[20:-4])
@@ -243,8 +246,7 @@ def test_a_log_begins_where_the_first_dump_did_though_another_began_before_its_f
     rng, recording = random.Random(1), Recording(tmp_path / "r", "nowhere")
     dumps = [begun_dump(recording, GtidState.parse(start)) for start in ("0-1-5", "0-1-2")]
     gtid = Gtid.parse("0-1-6")
-    head = encode_gtid_event(GtidEvent(gtid=gtid, flags=GtidFlag.TRANSACTIONAL))
-    for event in (head, make_event(160, 3, bytes(100)), make_event(16, 3, bytes(8))):
+    for event in group_of(gtid, bytes(100)):
         dumps[0].take(*pieces_of(rng, event, is_spoilt=False))
     recording.close()
     assert not recording.problem
@@ -256,9 +258,7 @@ def test_a_log_begins_where_the_first_dump_did_though_another_began_before_its_f
 def test_a_group_that_is_left_out_holds_no_room_in_the_log(tmp_path):
     rng, recording = random.Random(1), Recording(tmp_path / "r", "nowhere")
     dump = begun_dump(recording, GtidState())
-    head = encode_gtid_event(GtidEvent(gtid=Gtid.parse("0-1-1"), flags=GtidFlag.TRANSACTIONAL))
-    events = [head, *[make_event(160, 3, bytes(1900))] * 400, make_event(16, 3, bytes(8))]
-    for number, event in enumerate(events):
+    for number, event in enumerate(group_of(Gtid.parse("0-1-1"), *[bytes(1900)] * 400)):
         dump.take(*pieces_of(rng, event, is_spoilt=number == 1))
     store = recording._log._store
     assert store.status().open_groups == 1

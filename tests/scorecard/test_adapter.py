@@ -124,8 +124,7 @@ def test_a_changed_file_is_built_anew(tmp_path):
 
 
 def test_a_build_that_was_broken_off_begins_again(tmp_path):
-    directory = make(tmp_path / "mine", MANIFEST + 'build = [["mkdir", "made"]]')
-    adapter = read_adapter(directory)
+    adapter = read_adapter(make(tmp_path / "mine", MANIFEST + 'build = [["mkdir", "made"]]'))
     built = Path(build(adapter)[1]).parent
     (built / ".built").unlink()
     assert Path(build(adapter)[1]).parent == built

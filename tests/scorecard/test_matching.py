@@ -1,7 +1,9 @@
 """What was told finds the change that was logged, by position or by name, among equal ones, and again after a cut."""
 
+import json
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,21 +32,8 @@ def is_found(wanted: LoggedChange, after: Any, before: Any = None) -> bool:
     return matching.flaws() == [] and matching.missing_behind() == []
 
 
-IMAGES = {  # a row of three columns: as it is told, whether the log has names, whether it is right
-    "by name": ({"id": 1, "total": None, "note": "x"}, True, True),
-    "by name, in another order": ({"note": "x", "id": 1, "total": None}, True, True),
-    "by position": ([1, None, "x"], True, True),
-    "a name nobody has": ({"id": 1, "total": None, "UNKNOWN_COL2": "x"}, True, False),
-    "a name too many": ({"id": 1, "total": None, "note": "x", "more": None}, True, False),
-    "a name too few": ({"id": 1, "note": "x"}, True, False),
-    "names where the log has none": ({"a": 1, "b": None, "c": "x"}, False, True),
-    "right names where the log has none": ({"id": 1, "note": "x", "total": None}, False, True),
-    "no names where the log has none": ([1, None, "x"], False, True),
-    "another position": ([1, "x", None], True, False),
-    "a value too few": ([1, None], True, False),
-    "a value too many": ([1, None, "x", None], True, False),
-    "no image": (None, True, False),
-}
+_DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+IMAGES = _DATA["images"]  # a row of three columns: as it is told, whether the log has names, whether it is right
 
 
 @pytest.mark.parametrize(("told_image", "has_names", "is_right"), IMAGES.values(), ids=IMAGES)
@@ -119,8 +108,7 @@ def test_the_same_gtid_of_two_primaries_is_two_groups():
 
 
 def test_many_changes_in_another_order_take_no_endless_time():
-    count = 10_000
-    groups = logged(*[1] * count)
+    groups = logged(*[1] * 10_000)
     story = [ToldEvent(what="change", table="shop.orders", kind="insert", after={"id": -1}) for _ in range(2000)]
     assert matched(groups, story).missing_behind() != []
 

@@ -238,20 +238,7 @@ def test_a_text_that_became_a_program_would_still_not_run(tmp_path):
     assert "data-hacked" not in opened(leaky, tmp_path).root
 
 
-KEYS = """
-const said = [], active = () => document.activeElement;
-const press = key => active().dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true, cancelable: true}));
-const note = () => said.push(location.hash || "-", active().getAttribute("href") ?? active().id);
-matrix.querySelector("a[tabindex='0']").focus(); note();
-press("ArrowRight"); press("ArrowDown"); press("ArrowDown"); note();
-active().click(); show(); note();
-press("End"); press("ArrowUp"); note();
-press("Home"); note();
-press("ArrowRight"); press("ArrowUp"); press("ArrowUp"); press("ArrowUp"); note();
-press("Escape"); note();
-said.push(panel.hidden, document.querySelectorAll("#matrix a[tabindex='0']").length);
-document.documentElement.dataset.said = said.join(" ");
-"""
+KEYS = Path(__file__).with_name("page_keys.js").read_text()
 
 
 @needs_chromium
@@ -270,23 +257,7 @@ def test_arrows_move_enter_opens_and_escape_comes_back(tmp_path):
     ]
 
 
-FILTERS = """
-const said = [];
-const note = () => said.push(rows.filter(row => !row.hidden).map(row => row.cells[0].firstChild.textContent).join("+") +
-  " " + document.querySelectorAll("td:not(.dim):not([hidden])").length);
-const set = (id, value) => { document.getElementById(id).value = value; filter(); };
-set("family", "damage"); note();
-set("consumer", "bad-client"); note();
-document.getElementById("clear").click(); note();
-document.querySelector(".chip.loses-silently").click(); note();
-document.querySelector(".chip.hangs").click(); note();
-document.getElementById("clear").click();
-document.getElementById("findings").checked = true; set("consumer", "good-client"); note();
-document.getElementById("clear").click(); set("search", "PURGED position"); note();
-set("search", "nothing like this"); note();
-said.push(document.getElementById("nothing").hidden);
-document.documentElement.dataset.said = said.join("\\n");
-"""
+FILTERS = Path(__file__).with_name("page_filters.js").read_text()
 
 
 @needs_chromium

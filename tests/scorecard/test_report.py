@@ -94,8 +94,7 @@ def test_texts_from_outside_are_neither_html_nor_markdown():
 
 
 def test_a_text_for_authors_has_each_finding_with_all_that_it_takes_to_see_it_again():
-    results = scorecard_results.every_kind()
-    text = text_for_authors(results, "bad-client")
+    text = text_for_authors(scorecard_results.every_kind(), "bad-client")
 
     findings = text.split("\n## ")[1:]
     assert [finding.partition("\n")[0] for finding in findings] == [

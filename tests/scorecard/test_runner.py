@@ -1,6 +1,7 @@
 """One consumer goes through one scenario: a real one as it is, and small programs that do what no consumer should."""
 
 import contextlib
+import json
 import threading
 import time
 from dataclasses import replace
@@ -39,7 +40,6 @@ ONE = Card(
         "groups": [{"gtid": "0-3-101", "changes": [INSERT]}],
     },
 )
-NOTHING = "0-3-101 insert shop.orders id=1 is missing and 1 more"
 TELL = """
 import json, os, sys, time, signal
 asked = json.loads(sys.stdin.readline())
@@ -69,7 +69,7 @@ def quick(monkeypatch) -> None:
 def scripted(directory: Path, script: str, **keys: object) -> Adapter:
     """An adapter that connects to nothing."""
     directory.mkdir(exist_ok=True)
-    (directory / "adapter.py").write_text(TELL.replace("MARKER", MARKER) + script)
+    (directory / "adapter.py").write_text((TELL + script).replace("MARKER", MARKER))
     made = Adapter(
         name="scripted",
         directory=directory,
@@ -82,60 +82,14 @@ def scripted(directory: Path, script: str, **keys: object) -> Adapter:
     return replace(made, **keys)
 
 
-SCRIPTS = {  # what a program does -> how long it is waited for, its grade, its summary, how often it was started again
-    "everything": ("orders('0-3-101'); marker(); wait()", LONG, Grade.EXACT, "every change once, in order", 0),
-    "all but the marker": (
-        "orders('0-3-101'); wait()",
-        SHORT,
-        Grade.HANGS,
-        "it came no further and said nothing: 0-3-102 insert ibb_marker.marks id=1 is missing",
-        0,
-    ),
-    "the marker alone": (
-        f"{MARKER}; wait()",
-        SHORT,
-        Grade.LOSES_SILENTLY,
-        "0-3-101 insert shop.orders id=1 is missing, and nobody was told",
-        0,
-    ),
-    "nothing, and it never reads that it shall end": (
-        "sys.stdout.flush(); time.sleep(3600)",
-        SHORT,
-        Grade.HANGS,
-        f"it came no further and said nothing: {NOTHING}",
-        0,
-    ),
-    "a signal": ("os.kill(os.getpid(), signal.SIGSEGV)", LONG, Grade.CRASHES, f"signal 11 ended it: {NOTHING}", 3),
-    "an error, each time": (
-        "tell('error', text='purged', is_fatal=True); sys.exit(1)",
-        LONG,
-        Grade.LOSES_LOUDLY,
-        f"it ended: purged: {NOTHING}",
-        3,
-    ),
-    "a traceback": ("raise KeyError(7)", LONG, Grade.LOSES_LOUDLY, f"it ended with exit code 1: {NOTHING}", 3),
-    "an end, and then the rest from its position": (
-        "if asked['resume'] is None: orders('0-3-101'); tell('position', position=7); sys.exit(1)\n"
-        "marker() if asked['resume'] == 7 else None; wait()",
-        LONG,
-        Grade.EXACT,
-        "every change once, in order",
-        1,
-    ),
-    "an end, and then everything again": (
-        "orders('0-3-101')\nif not os.listdir('.'): open('was-here', 'w'); sys.exit(1)\nmarker(); wait()",
-        LONG,
-        Grade.REPEATS_GROUPS,
-        "0-3-101 insert shop.orders id=1 came twice",
-        1,
-    ),
-}
+#: What a program does; whether it says nothing more; its grade, its summary, and how often it was started again.
+SCRIPTS = json.loads(Path(__file__).with_suffix(".json").read_text())
 
 
-@pytest.mark.parametrize(("script", "times", "grade", "summary", "restarts"), SCRIPTS.values(), ids=SCRIPTS)
-def test_a_program_gets_the_grade_of_what_it_does(tmp_path, script, times, grade, summary, restarts):
-    cell = run_card(scripted(tmp_path / "scripted", script), ONE, times)
-    assert (cell.grade, cell.summary, cell.restarts, cell.not_run) == (grade, summary, restarts, None)
+@pytest.mark.parametrize(("script", "is_silent", "grade", "summary", "restarts"), SCRIPTS.values(), ids=SCRIPTS)
+def test_a_program_gets_the_grade_of_what_it_does(tmp_path, script, is_silent, grade, summary, restarts):
+    cell = run_card(scripted(tmp_path / "scripted", script), ONE, SHORT if is_silent else LONG)
+    assert (cell.grade, cell.summary, cell.restarts, cell.not_run) == (Grade[grade], summary, restarts, None)
 
 
 def test_what_tells_the_same_for_ever_hangs(tmp_path):
@@ -226,8 +180,7 @@ def test_results_of_a_run_are_read_again(cells):
 
 
 def test_a_fault_whose_place_never_comes_is_named():
-    card = replace(ONE, faults=("cut before tls",))
-    cell = run_card(PYTHON, card)
+    cell = run_card(PYTHON, replace(ONE, faults=("cut before tls",)))
     assert (cell.grade, cell.not_run) == (None, "it never came to the place of: cut before tls")
 
 

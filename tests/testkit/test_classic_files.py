@@ -17,8 +17,7 @@ from ibbmaster.testkit.fixture_logs import TORN
 
 def without_place(data):
     """An event without what its place in a file adds."""
-    header = decode_event_header(data)
-    return header._replace(size=0, log_pos=0), data[19:]
+    return decode_event_header(data)._replace(size=0, log_pos=0), data[19:]
 
 
 def events_of(log):

@@ -33,5 +33,4 @@ def test_it_tells_the_time_in_as_many_digits_as_a_column_has():
 
 
 def test_what_events_say_has_32_bits():
-    clock = FixtureClock(-1)
-    assert clock.timestamp == 2**32 - 1
+    assert FixtureClock(-1).timestamp == 2**32 - 1

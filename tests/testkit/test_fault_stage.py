@@ -306,16 +306,14 @@ async def test_garbage_comes_between_packets_and_is_that_of_the_seed():
     before = framed(packets[: nth(packets, "commit", 2) + 1])
     found = {}
     for seed in (1, 1, 2):
-        faults = planned(seed=seed, place="after commit 2", action="garbage", count=33)
-        data = (await tap(faults)).data
+        data = (await tap(planned(seed=seed, place="after commit 2", action="garbage", count=33))).data
         assert data[: len(before)] + data[len(before) + 33 :] == framed(packets)
         assert found.setdefault(seed, data) == data
     assert found[1] != found[2]
 
 
 async def test_a_stall_holds_everything_back_for_its_time():
-    faults = planned("before rows 2", action="stall", seconds=0.3)
-    found = await tap(faults)
+    found = await tap(planned("before rows 2", action="stall", seconds=0.3))
     assert found.data == framed(await plain("engine"))
     assert found.seconds >= 0.3
 
@@ -332,8 +330,7 @@ async def test_bytes_drip():
 
 async def test_a_newer_dump_ends_this_one_at_its_place():
     packets = await plain("engine")
-    faults = planned("before commit 4", action="newer dump")
-    found = await tap(faults)
+    found = await tap(planned("before commit 4", action="newer dump"))
     where = nth(packets, "commit", 4)
     assert found.packets[:where] == packets[:where]
     assert len(found.packets) == where + 1
@@ -361,8 +358,7 @@ async def test_a_fault_of_one_dump_or_one_replica_leaves_the_others_alone():
 
 async def test_always_is_each_time():
     packets = await plain("classic")
-    faults = planned("at event", action="header", log_pos=0, times="always")
-    found = await tap(faults, "classic")
+    found = await tap(planned("at event", action="header", log_pos=0, times="always"), "classic")
     assert found.data == framed([b"\0" + altered(p[1:], log_pos=0) if p[0] == 0 else p for p in packets])
 
 
@@ -500,8 +496,7 @@ def test_silence_and_garbage_come_where_a_greeting_should():
                 quiet.recv(1)
         primary.fault("before handshake", action="garbage", count=40)
         with socket.create_connection((primary.host, primary.port)) as noisy, noisy.makefile("rb") as file:
-            found = file.read(40)
-            assert found == primary.faults.plan.random_bytes(primary.faults.done[-1].fault, 40)
+            assert file.read(40) == primary.faults.plan.random_bytes(primary.faults.done[-1].fault, 40)
             assert file.read(5)[4] == 10  # the greeting, behind the header of its packet
 
 

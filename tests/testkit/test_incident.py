@@ -34,8 +34,7 @@ def read_all(connection):
 
 def gtids(primary, **how):
     """The GTIDs of a dump of everything."""
-    packets = listen_in(primary.port, **how).packets
-    found = [p for p in packets if p[0] == 0 and p[5] == 162]
+    found = [p for p in listen_in(primary.port, **how).packets if p[0] == 0 and p[5] == 162]
     return [f"{struct.unpack_from('<QI', p, 20)[1]}-{struct.unpack_from('<I', p, 6)[0]}-{p[20]}" for p in found]
 
 

@@ -5,13 +5,13 @@ import shutil
 import pytest
 
 from ibbmaster.testkit.mariadb_programs import ServerPrograms, find_programs, installed_versions
-from ibbmaster.testkit.mariadb_server import RealPrimary, RealServer, RealServerError, ServerTemplate
-
-pytestmark = pytest.mark.skipif(not installed_versions(), reason="no MariaDB here: sh .ci/prepare tests")
+from ibbmaster.testkit.mariadb_server import RealPrimary, RealServer, RealServerError, ServerTemplate, problem_of
 
 
 @pytest.fixture
 def programs() -> ServerPrograms:
+    if not installed_versions():
+        pytest.skip("no MariaDB here: sh .ci/prepare tests")
     return find_programs(installed_versions()[0])
 
 
@@ -76,3 +76,24 @@ def test_a_new_server_writes_no_zeros_to_the_disk(programs, tmp_path):
     )
     assert all((server.data / path).read_bytes() == (template.data / path).read_bytes() for path in written)
     assert sum((server.data / path).stat().st_blocks * 512 for path in written) < 6 << 20
+
+
+WELL = {"Last_SQL_Errno": 0, "Last_IO_Errno": 0, "Slave_IO_Running": "Yes", "Last_SQL_Error": "", "Last_IO_Error": ""}
+
+
+def test_a_replica_that_runs_has_no_problem():
+    assert problem_of(WELL, tolerates_lost_connections=False) is None
+
+
+def test_a_row_that_cannot_be_applied_is_a_problem_always():
+    status = {**WELL, "Last_SQL_Errno": 1032, "Last_SQL_Error": "Can't find record"}
+
+    assert problem_of(status, tolerates_lost_connections=True) == "Can't find record"
+
+
+def test_a_lost_connection_is_a_problem_only_for_who_does_not_tolerate_it():
+    status = {**WELL, "Last_IO_Errno": 2003, "Last_IO_Error": "no server", "Slave_IO_Running": "Connecting"}
+
+    assert problem_of(status, tolerates_lost_connections=False) == "no server"
+    assert problem_of(status, tolerates_lost_connections=True) is None
+    assert problem_of({**status, "Slave_IO_Running": "No"}, tolerates_lost_connections=True) == "no server"

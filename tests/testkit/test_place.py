@@ -5,6 +5,7 @@ import pytest
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.types import EventType
 from ibbmaster.testkit.place import LANDMARKS, Landmark, Place, Side, landmark_of
+from tests.machinery.tables import rows_of
 
 WRONG = [
     *("", "gtid", "after", "after nothing", "beside gtid", "after gtid 0", "after gtid -1", "after gtid at byte 3"),
@@ -50,23 +51,7 @@ def test_a_rotate_that_is_in_no_file_ends_none():
     assert (opening, later) == (Landmark.OPENING_ROTATE, Landmark.EVENT)
 
 
-@pytest.mark.parametrize(
-    ("event_type", "is_opening", "ends_group", "landmark"),
-    [
-        (EventType.ROTATE, True, False, Landmark.FILE_END),
-        (EventType.ROTATE, False, False, Landmark.FILE_END),
-        (EventType.STOP, False, False, Landmark.FILE_END),
-        (EventType.FORMAT_DESCRIPTION, True, False, Landmark.OPENING_FORMAT),
-        (EventType.FORMAT_DESCRIPTION, False, False, Landmark.FORMAT),
-        (EventType.GTID_LIST, True, False, Landmark.OPENING_GTID_LIST),
-        (EventType.GTID_LIST, False, False, Landmark.EVENT),
-        (EventType.QUERY, False, False, Landmark.QUERY),
-        (EventType.QUERY, False, True, Landmark.COMMIT),
-        (EventType.XID, False, True, Landmark.COMMIT),
-        (EventType.WRITE_ROWS_COMPRESSED_V1, False, False, Landmark.ROWS),
-        (EventType.HEARTBEAT, True, False, Landmark.HEARTBEAT),
-        (77, False, False, Landmark.EVENT),
-    ],
-)
-def test_an_event_is_what_its_type_and_its_place_in_the_stream_say(event_type, is_opening, ends_group, landmark):
-    assert landmark_of(event_type, is_opening=is_opening, ends_group=ends_group) is landmark
+@pytest.mark.parametrize(("event", "opens", "ends", "landmark"), rows_of(__file__, "event_landmarks"))
+def test_an_event_is_what_its_type_and_its_place_in_the_stream_say(event, opens, ends, landmark):
+    event_type = int(event) if event.isdigit() else EventType[event]
+    assert landmark_of(event_type, is_opening=opens == "yes", ends_group=ends == "yes") is Landmark[landmark]

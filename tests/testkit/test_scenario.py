@@ -100,7 +100,7 @@ def test_what_means_nothing_is_said_with_its_key(text, problem):
 UNUSABLE = {
     "a profile": ("[primary]\nprofile = '9.9'", "there is no profile '9.9'"),
     "a table that is not there": (
-        "[[group]]\nchanges = [{delete = 'a.b', values = {id = 1}}]",
+        "[[group]]\nchanges = [{delete = 'a.b', values = {a = 1}}]",
         "group 1: there is no table",
     ),
     "a type": ("[tables]\n'a.b' = {id = 'nothing'}", "tables: a.b: "),
@@ -121,11 +121,8 @@ def test_files_that_cannot_be_read_are_named(tmp_path):
     (tmp_path / "binary").write_bytes(b"seed = 1 # \xff")
     with (tmp_path / "large").open("wb") as file:
         file.truncate(SCENARIO_SIZE_MAX + 1)
-    for name, problem in {
-        "absent": "No such file",
-        "binary": "no UTF-8 at byte 11",
-        "large": "expected a file of at most",
-    }.items():
+    problems = {"absent": "No such file", "binary": "no UTF-8 at byte 11", "large": "expected a file of at most"}
+    for name, problem in problems.items():
         with pytest.raises(ConfigurationError, match=f"{name}: .*{problem}"):
             read_scenario(tmp_path / name)
 
@@ -148,27 +145,7 @@ def test_a_damaged_scenario_is_read_or_refused_in_a_line(stream_seeds):
 
 
 def test_a_scenario_alters_in_two_phases_and_takes_values_of_a_sequence():
-    text = """
-    [primary]
-    server_id = 3
-    [tables]
-    "shop.orders" = {id = "int primary key", note = "text compressed character set utf32"}
-    [[group]]
-    ddl = "CREATE SEQUENCE shop.numbers NOCACHE"
-    [[group]]
-    start_alter = "ALTER TABLE orders DROP COLUMN note"
-    database = "shop"
-    gtid = "1-3-5"
-    [[group]]
-    changes = [{insert = "shop.orders", values = {id = 1, note = "x"}}, {next = "shop.numbers"}]
-    [[group]]
-    gtid = "2-3-1"
-    is_transactional = false
-    changes = [{next = "shop.numbers"}]
-    [[group]]
-    commit_alter = "1-3-5"
-    """
-    with parse_scenario(text).serving() as primary:
+    with read_scenario(Path(__file__).with_name("two_phases.toml")).serving() as primary:
         assert str(primary.log.position) == "0-3-5,1-3-6,2-3-1"
         assert primary.table("shop.orders").rows == [{"id": 1}]
         assert primary.table("shop.numbers").rows[0]["next_not_cached_value"] == 3

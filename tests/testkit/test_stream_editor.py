@@ -1,6 +1,8 @@
 """The editor gives the same bytes however its input is cut, and holds back no more than it says."""
 
+import json
 import random
+from pathlib import Path
 
 import pytest
 
@@ -51,19 +53,8 @@ def group(seq_no, *sizes):
     return [b"\0" + event for event in (encode_gtid_event(head), *body, end)]
 
 
-PLANS = [
-    [],
-    ["swap at gtid 3", "repeat at gtid 6", "drop at gtid 9"],
-    ["stall inside rows 3 at byte 7; seconds=1", "garbage after commit 4; count=9", "shorten at annotate 2"],
-    ["drop at table map; times=always", "header at event; server_id=9; times=always"],
-    [
-        "insert before rows 4",
-        "checksum at rows 5; be=unexpected",
-        "purge after gtid 7",
-        "cut inside packet 40 at byte 2",
-    ],
-    ["kill after rows 5; query=true"],
-]
+_DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+PLANS = _DATA["plans"]
 
 
 @pytest.mark.parametrize("faults", PLANS, ids=lambda faults: ", ".join(faults) or "none")
@@ -96,8 +87,7 @@ def test_an_event_of_several_packets_is_numbered_and_cut_as_any_other(size):
     for byte in (0, 1_000_000, size - 1):
         found, _ = edit([f"cut inside rows 2 at byte {byte}"], data, steadily(1_000_000))
         headers = 1 + (byte + 1) // PACKET_PAYLOAD_MAX
-        mark = f"<cut inside rows 2 at byte {byte}>".encode()
-        assert found == data[: begin + 4 * headers + 1 + byte] + mark
+        assert found == data[: begin + 4 * headers + 1 + byte] + f"<cut inside rows 2 at byte {byte}>".encode()
     dropped, _ = edit(["drop at rows 2"], data, steadily(1_000_000))
     assert dropped == framed([*payloads[:2], *payloads[3:]])
 

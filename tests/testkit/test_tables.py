@@ -14,6 +14,7 @@ from ibbmaster.errors import ConfigurationError, EventError
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.log.group_content import RowReader, group_events
 from ibbmaster.testkit import FixturePrimary, RowFormat, RowImage, RowMetadata
+from ibbmaster.testkit.tables import SequenceRow
 from tests.column_sorts import NEWEST, SORTS
 
 PLAIN = {
@@ -505,3 +506,25 @@ def test_each_room_refuses_row_events_over_the_limit_of_its_user_and_says_where(
 def test_fragments_have_at_least_one_byte():
     with pytest.raises(ConfigurationError, match="fragments of 0 bytes: expected at least 1"):
         RowFormat(fragment_bytes=0)
+
+
+NUMBERS = SequenceRow(5, 1, 20, 5, 4, 3, 0, 0)
+
+
+def test_as_many_values_are_reserved_as_are_cached():
+    value, row = NUMBERS.reserved("s")
+    assert (value, row) == (5, NUMBERS._replace(next_not_cached_value=17))
+    assert [row.has_cached(number) for number in (9, 13, 17)] == [True, True, False]
+
+
+def test_no_more_are_reserved_than_there_are():
+    assert NUMBERS._replace(next_not_cached_value=13).reserved("s")[1].next_not_cached_value == 21
+    falling = SequenceRow(-3, -4, -1, -1, -1, 10, 0, 0)
+    assert falling.reserved("s") == (-3, falling._replace(next_not_cached_value=-5))
+
+
+def test_a_sequence_begins_again_or_runs_out():
+    with pytest.raises(ConfigurationError, match="s: the sequence has run out at 20"):
+        NUMBERS._replace(next_not_cached_value=21).reserved("s")
+    cycling = NUMBERS._replace(next_not_cached_value=21, cycle_option=1)
+    assert cycling.reserved("s") == (1, cycling._replace(next_not_cached_value=13, cycle_count=1))

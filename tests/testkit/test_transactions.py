@@ -329,8 +329,7 @@ def test_behind_the_greatest_sequence_number_nothing_follows(ibb_primary, orders
 def test_compressed_statements_are_those_that_were_said(ibb_primary):
     ibb_primary.format = RowFormat(is_compressed=True)
     orders = ibb_primary.table("shop.orders", id="int primary key")
-    started = ibb_primary.start_alter("ALTER TABLE shop.orders ADD COLUMN a int")
-    ibb_primary.commit_alter(started)
+    ibb_primary.commit_alter(ibb_primary.start_alter("ALTER TABLE shop.orders ADD COLUMN a int"))
     with ibb_primary.transaction() as transaction:
         transaction.statement("DELETE FROM shop.orders")
     orders.insert(id=1, a=2)

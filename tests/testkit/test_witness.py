@@ -56,8 +56,7 @@ def test_it_tells_who_connected_and_what_each_said(ibb_primary):
         assert seen.port == connection._sock.getsockname()[1]
         assert seen.is_connected
         assert not seen.is_dumping
-    texts = [statement.text for statement in seen.statements]
-    assert texts[-2:] == ["SELECT 1", "PING"]
+    assert [statement.text for statement in seen.statements][-2:] == ["SELECT 1", "PING"]
     begin = 1767225600
     assert [statement.at for statement in seen.statements[-2:]] == [begin, begin + 60]
     after = [statement.after_s for statement in seen.statements]

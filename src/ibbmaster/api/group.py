@@ -130,8 +130,7 @@ class RowShapes:
     def shaped(self, decoder: TableDecoder, change: RowChange) -> tuple[TableSchema, RowChange]:
         """A change in its table's shape, which is that of the row itself where no other is known.
 
-        Raises:
-            EventError: a column cannot be given in the type that the shape has.
+        Raises EventError: a column cannot be given in the type that the shape has.
         """
         shape = self._shape_of(decoder.schema.database, decoder.schema.table)
         if shape is None:
@@ -241,8 +240,7 @@ class Group:
     def contents(self) -> Iterator[Event | tuple[TableSchema, Change]]:
         """What it does, in order: its events, and in place of row events and their TABLE_MAPs what `rows` gives.
 
-        Raises:
-            EventError, UndecodableError: as `rows`.
+        Raises EventError, UndecodableError: as `rows`.
         """
         try:
             for event, decoder in self._rows.walked(self._data(), self.start):

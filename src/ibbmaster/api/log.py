@@ -12,8 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack
 
 from ibbmaster.api.group import Group, RowShapes
-from ibbmaster.api.log_files import LogFiles, OnBytes, PagedLogFiles
-from ibbmaster.api.verification import LogVerification
+from ibbmaster.api.log_files import LogFiles, LogVerification, OnBytes, PagedLogFiles
 from ibbmaster.arrow.read_options import parse_schema_mode
 from ibbmaster.arrow.schema_reading import schema_of_log, versions_of
 from ibbmaster.disk.local import RealDisk
@@ -62,11 +61,7 @@ Position = GtidPosition | Gtid | str  # what may name how far a replica is; text
 
 
 def as_position(position: Position) -> GtidPosition:
-    """A position from any of its forms.
-
-    Raises:
-        GtidError: the text is none.
-    """
+    """A position from any of its forms. Raises GtidError: the text is none."""
     if isinstance(position, str):
         return GtidPosition.parse(position)
     return GtidPosition([position]) if isinstance(position, Gtid) else position
@@ -204,8 +199,7 @@ class Log:
         else:
             plan = engine.seek(position)
         request = DumpRequest(replica_server_id=0, position=position, until=end)
-        check = check_start(request, state)
-        judge = GroupFilter(request, check, start_state=plan.state, current_state=engine.state)
+        judge = GroupFilter(request, check_start(request, state), start_state=plan.state, current_state=engine.state)
         return self._read(plan, judge, shapes, asks_seldom=shapes is None and not asks_statements, at_end=at_end)
 
     def __iter__(self) -> Iterator[Group]:
@@ -435,8 +429,7 @@ class Log:
         `tables` is a pattern, or several, as "shop.*". Every table that is there at the end, or was written to, is
         among them, by its name there. Other arguments, and errors, are those of `to_arrow`.
 
-        Raises:
-            ConfigurationError: a pattern matches no table; the error names those that there are.
+        Raises ConfigurationError: a pattern matches no table; the error names those that there are.
         """
         with needed_for("to_arrow_tables"):
             import numpy  # noqa: F401  # wanted by what is imported later
@@ -582,11 +575,7 @@ class Log:
         *,
         reader: str = "snapshot",
     ) -> ReadOptions:
-        """The options for one table up to a position.
-
-        Raises:
-            ConfigurationError: an argument is none that is known.
-        """
+        """The options for one table up to a position. Raises ConfigurationError: an argument is none that is known."""
         from ibbmaster.arrow.read_options import ZeroDates
         from ibbmaster.kernel.loading import do_pay
         from ibbmaster.kernel.parts import KernelSet

@@ -49,8 +49,7 @@ class LogFiles(Protocol):
     def plan_of_group(self, start: LogPosition) -> ReadPlan:
         """To read from as near as can be before the group that begins at a place.
 
-        Raises:
-            LookupError: there is no such file.
+        Raises LookupError: there is no such file.
         """
 
     def place(self, position: LogPosition) -> LogPosition:
@@ -60,17 +59,12 @@ class LogFiles(Protocol):
         """The same of what is made of this log, which has other files, or more of them."""
 
     def paths(self) -> list[Path]:
-        """Where each of them is.
-
-        Raises:
-            StoreError: the directory cannot be read.
-        """
+        """Where each of them is. Raises StoreError: the directory cannot be read."""
 
     def faults(self, verified: LogCheck, *, jobs: int, on_bytes: OnBytes) -> Iterator[Fault]:
         """What is wrong with the files, while they are read.
 
-        Raises:
-            StoreError: there are none, or they cannot be read.
+        Raises StoreError: there are none, or they cannot be read.
         """
 
     @property
@@ -91,8 +85,7 @@ class LogFiles(Protocol):
     def expect_whole(self) -> None:
         """See that the files have what the log has, but for what a writer is about to bring there.
 
-        Raises:
-            DamageError: the writer is gone, so it never will be.
+        Raises DamageError: the writer is gone, so it never will be.
         """
 
 
@@ -175,8 +168,7 @@ def _redo_of(disk: SharedDisk) -> RedoReport | None:
 def traditional_files(path: Path) -> ClassicBinlog | None:
     """The traditional files at a path; None where there is something else, or nothing.
 
-    Raises:
-        ClassicFormatError, StoreError: one of them is no binlog, or cannot be read.
+    Raises ClassicFormatError, StoreError: one of them is no binlog, or cannot be read.
     """
     from ibbmaster.classic.kind import holds_traditional
 
@@ -229,3 +221,49 @@ class ClassicLogFiles(LogFiles):
 
     def expect_whole(self) -> None:
         """What is in none of these files is in no log."""
+
+
+class LogVerification:
+    """What is wrong with a log; iterate over it once."""
+
+    def __init__(
+        self,
+        path: Path,
+        files: LogFiles,
+        *,
+        jobs: int,
+        on_bytes: OnBytes,
+        bring_to_files: Callable[[], object] = lambda: None,
+    ) -> None:
+        """`bring_to_files` is called before they are read."""
+        self._path = path
+        self._files = files
+        self._bring_to_files = bring_to_files
+        self._jobs = jobs
+        self._on_bytes = on_bytes
+        self._verified = LogCheck()
+        self._found = {True: 0, False: 0}  # faults, and notes
+        self._progress = "not begun"
+
+    @property
+    def totals(self) -> Totals:
+        """What was read so far."""
+        return self._verified.totals
+
+    @property
+    def redo(self) -> RedoReport | None:
+        """What is in the redo log; None where there is none, or before the first fault was read."""
+        return self._verified.redo
+
+    def __repr__(self) -> str:
+        found = f"{self._found[True]} faults, {self._found[False]} notes"
+        return f"<{type(self).__name__} of {self._path}, {self._progress}: {self.totals}: {found}>"
+
+    def __iter__(self) -> Iterator[Fault]:
+        """The faults, in the order of the files. Raises StoreError: there is no log, or it cannot be read."""
+        self._progress = "under way"
+        self._bring_to_files()
+        for fault in self._files.faults(self._verified, jobs=self._jobs, on_bytes=self._on_bytes):
+            self._found[fault.is_damage] += 1
+            yield fault
+        self._progress = "done"

@@ -213,8 +213,7 @@ def _open_store(
 def declarations_of(schema: str, where: str = "schema") -> dict[str, Declaration]:
     """What `schema` declares, which errors call `where`.
 
-    Raises:
-        ConfigurationError: it is not CREATE TABLE statements.
+    Raises ConfigurationError: it is not CREATE TABLE statements.
     """
     try:
         found: dict[str, Declaration] = {

@@ -232,8 +232,7 @@ class RunningPrimary:
     def in_loop(self, function: Callable[[Registry], Returned]) -> Returned:
         """Run a function in the event loop, with the registry of connections; from another thread than its own.
 
-        Raises:
-            trio.RunFinishedError: it has stopped.
+        Raises trio.RunFinishedError: it has stopped.
         """
         return trio.from_thread.run_sync(function, self._primary.registry, trio_token=self._token)
 
@@ -290,7 +289,7 @@ async def run_primary(
                 task_status.started(RunningPrimary(opened, primary, checked.password, port, primary.stop))
 
             again = None if read_again is None else lambda: read_again().primary
-            await primary.serve(handle_signals=handle_signals, task_status=_Announcer(announce), read_again=again)
+            await primary.serve(handle_signals=handle_signals, task_status=StatusCall(announce), read_again=again)
 
 
 def serve(log: Log | opening.PathLike, **options: Unpack[ServingOptions]) -> RunningPrimary:
@@ -322,7 +321,7 @@ def serve_checked(log: Log | opening.PathLike, checked: CheckedOptions) -> Runni
 
     def run() -> None:
         try:
-            trio.run(functools.partial(run_primary, log, checked, task_status=_Announcer(announce)))
+            trio.run(functools.partial(run_primary, log, checked, task_status=StatusCall(announce)))
         except BaseException as error:
             (ended.append if started.done() else started.set_exception)(error)
 
@@ -348,8 +347,8 @@ def serve_checked(log: Log | opening.PathLike, checked: CheckedOptions) -> Runni
         raise
 
 
-class _Announcer(Generic[Announced]):
-    """A `trio.TaskStatus` that calls a function."""
+class StatusCall(Generic[Announced]):
+    """A `trio.TaskStatus` that calls a function with what has started."""
 
     def __init__(self, call: Callable[[Announced], None]) -> None:
         self._call = call

@@ -46,11 +46,7 @@ class Origin:
     database: str = ""
 
     def query(self, text: str, *, status: bytes = CHARSETS, error_code: int = 0, flags: int = 0) -> bytes:
-        """The QUERY event of a statement, with its status variables.
-
-        Raises:
-            EventError: no replica could run it.
-        """
+        """The QUERY event of a statement, with its status variables. Raises EventError: no replica could run it."""
         query = Query(
             thread_id=THREAD,
             seconds=0,
@@ -109,8 +105,7 @@ def group_of(gtid: Gtid, parts: Sequence[str | Buffer], origin: Origin) -> tuple
     are taken as they are; if the first is a GTID event, the group has its flags, and else
     those that its end asks for.
 
-    Raises:
-        EventError: the events do not make one group, or a text is no statement.
+    Raises EventError: the events do not make one group, or a text is no statement.
     """
     if not parts:
         raise EventError(f"group {gtid} has nothing in it: expected at least one statement or event")

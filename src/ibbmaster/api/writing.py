@@ -46,11 +46,7 @@ class WritingOptions(TypedDict, total=False):
 
 
 def store_options(options: WritingOptions) -> StoreOptions:
-    """The options of a store.
-
-    Raises:
-        ConfigurationError: one cannot be used as given.
-    """
+    """The options of a store. Raises ConfigurationError: one cannot be used as given."""
     given: dict[str, object] = {"is_sparse": True, **options}
     for name, value in given.items():
         if name.endswith("_bytes") and isinstance(value, str):
@@ -104,8 +100,7 @@ class OpenGroup:
     def write(self, part: str | Buffer) -> None:
         """Take a statement that changes rows, or the next bytes of events, cut anywhere.
 
-        Raises:
-            StoreError: the group has ended, or the log cannot be written.
+        Raises StoreError: the group has ended, or the log cannot be written.
         """
         if isinstance(part, str) and not is_of_transaction(part):
             raise StoreError(f"{part[:60]!r} is a group by itself, as it is in MariaDB: append it alone")
@@ -118,11 +113,7 @@ class OpenGroup:
         self._savepoints[name] = self._ends_with_text
 
     def roll_back_to(self, name: str) -> None:
-        """Forget what was written since a savepoint.
-
-        Raises:
-            StoreError: there is none of that name.
-        """
+        """Forget what was written since a savepoint. Raises StoreError: there is none of that name."""
         self._writer.roll_back_to(name)
         self._ends_with_text = self._savepoints[name]
 
@@ -149,8 +140,7 @@ class OpenGroup:
         After a statement given as text comes the COMMIT that ends a user's XA transaction in the
         log of a server; who writes events brings it.
 
-        Raises:
-            StoreError: the group is empty or has ended, or the log cannot be written.
+        Raises StoreError: the group is empty or has ended, or the log cannot be written.
         """
         self._end_text(self._origin.query("COMMIT"))
         self._writer.prepare(as_xid(xid))
@@ -259,19 +249,14 @@ class WritableLog(Log):
     def xa_commit(self, xid: Xid | str, gtid: Gtid | str, gtid_event: Buffer | None = None) -> LogPosition:
         """Log a prepared transaction, perhaps one of before a restart.
 
-        Raises:
-            StoreError: there is none of that name, or as `append`.
+        Raises StoreError: there is none of that name, or as `append`.
         """
         named = as_gtid(gtid)
         head = _origin(named.server_id).gtid_event(named, TRANSACTION) if gtid_event is None else gtid_event
         return self._store.xa_commit(as_xid(xid), named, head)
 
     def xa_rollback(self, xid: Xid | str) -> None:
-        """Give a prepared transaction up.
-
-        Raises:
-            StoreError: there is none of that name.
-        """
+        """Give a prepared transaction up. Raises StoreError: there is none of that name."""
         self._store.xa_rollback(as_xid(xid))
 
     # Files ----------------------------------------------------------------------------------
@@ -279,8 +264,7 @@ class WritableLog(Log):
     def flush(self, *, forget_domains: Iterable[int] = ()) -> None:
         """End the active file and begin the next, as FLUSH BINARY LOGS does.
 
-        Raises:
-            BusyError: a file still holds groups of a domain that is to be forgotten.
+        Raises BusyError: a file still holds groups of a domain that is to be forgotten.
         """
         self._store.flush(delete_domain_ids=forget_domains)
 
@@ -310,8 +294,7 @@ class WritableLog(Log):
     def reset(self, state: GtidState | str = "") -> None:
         """Remove every file and begin again with number 0, as RESET MASTER does; `state` was logged before.
 
-        Raises:
-            BusyError: a group that wrote out of band is open, or a transaction prepared.
+        Raises BusyError: a group that wrote out of band is open, or a transaction prepared.
         """
         self._store.reset(GtidState.parse(state) if isinstance(state, str) else state)
         self.forget_history()

@@ -48,11 +48,7 @@ def chosen_part(log: ibbmaster.Log, args: argparse.Namespace) -> ibbmaster.Log:
 
 
 def expect_log(directory: Path | str) -> None:
-    """See before long work begins that there is a log that can be read.
-
-    Raises:
-        IbbMasterError: there is none.
-    """
+    """See before long work begins that there is a log that can be read. Raises IbbMasterError: there is none."""
     import ibbmaster
 
     with ibbmaster.open(directory) as log, contextlib.suppress(FormatError):  # damage is for the job to name, or skip
@@ -61,11 +57,7 @@ def expect_log(directory: Path | str) -> None:
 
 
 def expect_readable(files: Iterable[Path]) -> None:
-    """See before long work begins that each file can be read.
-
-    Raises:
-        StoreError: one cannot.
-    """
+    """See before long work begins that each file can be read. Raises StoreError: one cannot."""
     for path in files:
         if not isinstance(path, ObjectPath) and not os.access(path, os.R_OK):
             raise StoreError(f"{path} cannot be read")
@@ -74,8 +66,7 @@ def expect_readable(files: Iterable[Path]) -> None:
 def expect_writable(directory: Path) -> None:
     """See before long work begins that a directory, or one above it where it can be made, can be written.
 
-    Raises:
-        StoreError: it cannot, or there is something else.
+    Raises StoreError: it cannot, or there is something else.
     """
     if isinstance(directory, ObjectPath):
         from ibbmaster.disk.uploading import expect_nothing_at

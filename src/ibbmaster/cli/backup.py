@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 
+import ibbmaster
 from ibbmaster.cli.arguments import report
+from ibbmaster.cli.progress import load_kernels, progress
+from ibbmaster.kernel.parts import KernelSet
 
 
 def run(args: argparse.Namespace) -> int:
     """Copy, and print where the copy ends."""
-    import ibbmaster
-    from ibbmaster.cli.progress import load_kernels, progress
-    from ibbmaster.kernel.parts import KernelSet
-
     with ibbmaster.open(args.directory) as log:
         load_kernels(KernelSet.VERIFY, log.stored_bytes)
         with progress(total=sum(file.size for file in log.files)) as bar:

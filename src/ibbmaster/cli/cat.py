@@ -6,32 +6,29 @@ import argparse
 import contextlib
 import signal
 import threading
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import ibbmaster
 from ibbmaster.cli.arguments import chosen_part
+from ibbmaster.cli.progress import progress, signalled
+from ibbmaster.errors import ConfigurationError, StoreError
+from ibbmaster.position import LogPosition
+from ibbmaster.printing.content import Printer, placed
+from ibbmaster.printing.csv_lines import CsvLines
+from ibbmaster.printing.debezium_lines import DebeziumLines
+from ibbmaster.printing.json_lines import JsonLines
+from ibbmaster.printing.output import GroupOutput, opened_output
+from ibbmaster.printing.server_script import ServerScript
+from ibbmaster.printing.sql_script import SqlScript
 from ibbmaster.sqltext.table_name import parse_table_name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    import ibbmaster
-    from ibbmaster.position import LogPosition
-    from ibbmaster.printing.content import Printer
-    from ibbmaster.printing.output import GroupOutput
-    from ibbmaster.stages.engine import StagedLog
+from ibbmaster.stages.engine import StagedLog
 
 WORK_OF_BYTE = 8  # what the reference takes to print one, in bytes that it reads meanwhile
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the log."""
-    import ibbmaster
-    from ibbmaster.cli.progress import progress
-    from ibbmaster.errors import ConfigurationError, StoreError
-    from ibbmaster.printing.content import placed
-    from ibbmaster.printing.output import GroupOutput, opened_output
-
     if (args.format == "csv") != (args.table is not None):
         raise ConfigurationError("--format csv has the changes of one table: name it with --table, as shop.orders")
     with ibbmaster.open(
@@ -75,16 +72,9 @@ def run(args: argparse.Namespace) -> int:
 def _following(is_wanted: bool) -> Iterator[Callable[[], bool]]:
     """Whether to go on: with --follow SIGINT and SIGTERM end it after the transaction that is being written."""
     has_ended = threading.Event()
-    if not is_wanted or threading.current_thread() is not threading.main_thread():
-        yield lambda: True
-        return
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(number, lambda number, frame: has_ended.set()) for number in numbers]
-    try:
+    numbers = (signal.SIGINT, signal.SIGTERM) if is_wanted else ()
+    with signalled(lambda number, frame: has_ended.set(), *numbers):
         yield lambda: not has_ended.is_set()
-    finally:
-        for number, handler in zip(numbers, before, strict=True):
-            signal.signal(number, handler)
 
 
 def _schema_text(path: Path | None) -> str:
@@ -137,12 +127,6 @@ def _print_fast(log: ibbmaster.Log, args: argparse.Namespace, output: GroupOutpu
 
 def _printer(args: argparse.Namespace, log: ibbmaster.Log) -> Printer:
     """What makes the text of groups."""
-    from ibbmaster.printing.csv_lines import CsvLines
-    from ibbmaster.printing.debezium_lines import DebeziumLines
-    from ibbmaster.printing.json_lines import JsonLines
-    from ibbmaster.printing.server_script import ServerScript
-    from ibbmaster.printing.sql_script import SqlScript
-
     keeps_bytes = args.on_undecodable == "binary"
     if args.format == "csv":
         return CsvLines(str(parse_table_name(args.table)), keeps_bytes=keeps_bytes)

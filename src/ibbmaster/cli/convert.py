@@ -7,14 +7,22 @@ import re
 import sys
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import ibbmaster
+from ibbmaster.classic.convert import import_groups
+from ibbmaster.classic.exporting import FILE_BYTES_MIN, ConversionReport, LogRead, export_traditional
+from ibbmaster.classic.kind import holds_traditional
 from ibbmaster.cli.arguments import chosen_part, chosen_stages, expect_log, expect_writable, report
+from ibbmaster.cli.import_ import import_files, written
+from ibbmaster.cli.progress import load_kernels, progress
+from ibbmaster.disk.local import RealDisk, left_unfinished
+from ibbmaster.disk.uploading import made_place
+from ibbmaster.dump.profile import PROFILES, Profile
 from ibbmaster.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from ibbmaster.classic.exporting import ConversionReport
-    from ibbmaster.dump.profile import Profile
+from ibbmaster.event.format_description import ChecksumAlgorithm
+from ibbmaster.kernel.parts import KernelSet
+from ibbmaster.stages.options import given_stages
 
 IBB, TRADITIONAL = "ibb", "traditional"
 STEM = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}", re.ASCII)
@@ -22,10 +30,6 @@ STEM = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}", re.ASCII)
 
 def run(args: argparse.Namespace) -> int:
     """Convert, and say what was done."""
-    from ibbmaster.classic.kind import holds_traditional
-    from ibbmaster.cli.import_ import import_files, written
-    from ibbmaster.stages.options import given_stages
-
     is_traditional = holds_traditional(args.source)
     to = args.to or (IBB if is_traditional else TRADITIONAL)
     stages = given_stages(chosen_stages(args))
@@ -51,15 +55,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _profile(args: argparse.Namespace) -> Profile:
-    """How traditional files are written.
-
-    Raises:
-        ConfigurationError: an option of theirs cannot be used.
-    """
-    from ibbmaster.classic.exporting import FILE_BYTES_MIN
-    from ibbmaster.dump.profile import PROFILES
-    from ibbmaster.event.format_description import ChecksumAlgorithm
-
+    """How traditional files are written. Raises ConfigurationError: an option of theirs cannot be used."""
     if args.max_file_size < FILE_BYTES_MIN:
         raise ConfigurationError(f"files of {args.max_file_size} bytes: expected {FILE_BYTES_MIN} or more")
     if not STEM.fullmatch(args.name):
@@ -71,14 +67,6 @@ def _profile(args: argparse.Namespace) -> Profile:
 
 
 def _export(args: argparse.Namespace, to: str, stages: dict[str, Any], profile: Profile) -> ConversionReport:
-    import ibbmaster
-    from ibbmaster.classic.convert import import_groups
-    from ibbmaster.classic.exporting import ConversionReport, LogRead, export_traditional
-    from ibbmaster.cli.progress import load_kernels, progress
-    from ibbmaster.disk.local import RealDisk, left_unfinished
-    from ibbmaster.disk.uploading import made_place
-    from ibbmaster.kernel.parts import KernelSet
-
     expect_log(args.source)
     expect_writable(args.target)
     for path in left_unfinished(args.target):

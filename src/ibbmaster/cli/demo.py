@@ -8,14 +8,16 @@ import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import ibbmaster
+from ibbmaster.api.serving import RunningPrimary
+from ibbmaster.cli.progress import signalled
 from ibbmaster.codec.printable import address
 from ibbmaster.errors import IbbMasterError
-
-if TYPE_CHECKING:
-    from ibbmaster.api.serving import RunningPrimary
-    from ibbmaster.testkit.mariadb_replica import RealReplica
+from ibbmaster.sqltext.quoting import quoted_name
+from ibbmaster.testkit.mariadb_programs import find_programs, installed_versions
+from ibbmaster.testkit.mariadb_server import RealReplica, ServerTemplate, problem_of
 
 USER, PASSWORD = "repl", "demo"
 CHANGES_SHOWN = 12
@@ -24,9 +26,6 @@ REPLICA_TIMEOUT_S = 60
 
 def run(args: argparse.Namespace) -> int:
     """Serve, follow, print what arrived."""
-    import ibbmaster
-    from ibbmaster.testkit.mariadb_programs import installed_versions
-
     with ibbmaster.serve(args.directory, user=USER, password=PASSWORD) as primary:
         print(f"ibbmaster serves {args.directory} on {address(primary.host, primary.port)}\n")
         show_changes(primary.port)
@@ -44,19 +43,13 @@ def run(args: argparse.Namespace) -> int:
 @contextlib.contextmanager
 def replica(version: str) -> Iterator[RealReplica]:
     """A private replica that ends with us, also by a signal; nothing of it stays."""
-    from ibbmaster.testkit.mariadb_programs import find_programs
-    from ibbmaster.testkit.mariadb_replica import RealReplica
-    from ibbmaster.testkit.mariadb_server import ServerTemplate
-
     programs = find_programs(version)
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        with tempfile.TemporaryDirectory(prefix="ibbmaster-demo-") as directory:
-            template = ServerTemplate(programs, Path(directory) / "template")
-            with RealReplica(template, Path(directory) / "replica") as found:
-                yield found
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    with (
+        signalled(signal.default_int_handler, signal.SIGTERM),
+        tempfile.TemporaryDirectory(prefix="ibbmaster-demo-") as directory,
+        RealReplica(ServerTemplate(programs, Path(directory) / "template"), Path(directory) / "replica") as found,
+    ):
+        yield found
 
 
 def show_changes(port: int) -> None:
@@ -101,9 +94,6 @@ def _shown(row: dict[str, Any]) -> str:
 
 def show_replica(follower: RealReplica, primary: RunningPrimary) -> None:
     """Let a private MariaDB replica replay the log, and print what it then holds."""
-    from ibbmaster.sqltext.quoting import quoted_name
-    from ibbmaster.testkit.mariadb_replica import problem_of
-
     print("\na real MariaDB replica follows with MASTER_USE_GTID=slave_pos:")
     follower.follow_at(primary.host, primary.port, user=USER, password=PASSWORD)
     end = primary.log.position

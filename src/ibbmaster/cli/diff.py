@@ -7,18 +7,28 @@ import dataclasses
 import json
 import re
 import sys
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import ibbmaster
+from ibbmaster.capture.client import PrimaryAddress
 from ibbmaster.cli import credentials
 from ibbmaster.cli.arguments import chosen_stages
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ibbmaster.comparison.differences import ComparedGroup, Comparison, LogDifference
-    from ibbmaster.event.essence import Ignored
+from ibbmaster.codec.printable import printable
+from ibbmaster.comparison.differences import (
+    ComparedGroup,
+    Comparison,
+    LogDifference,
+    lines_of,
+    logged_groups,
+    sent_groups,
+)
+from ibbmaster.errors import ConfigurationError, StoreError
+from ibbmaster.event.essence import OF_REPLICA, Essence, Ignored
+from ibbmaster.gtid import GtidPosition
+from ibbmaster.stages.options import given_stages
 
 PRIMARY = re.compile(r"(?P<host>[^/]+):(?P<port>\d{1,5})")
 SERVER_ID = 4_000_000_002  # as a replica of a primary; that of a stream of Spark is another
@@ -27,9 +37,6 @@ EXIT_DIFFERENT = 1
 
 def run(args: argparse.Namespace) -> int:
     """Compare, and print what differs."""
-    from ibbmaster.comparison.differences import Comparison
-    from ibbmaster.event.essence import Essence, Ignored
-
     ignored = _ignored(args.ignore)
     with ExitStack() as stack:
         first, second = (_groups(text, args, stack) for text in (args.first, args.second))
@@ -44,9 +51,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _ignored(text: str) -> frozenset[Ignored]:
-    from ibbmaster.errors import ConfigurationError
-    from ibbmaster.event.essence import OF_REPLICA, Ignored
-
     found: frozenset[Ignored] = frozenset()
     for name in filter(None, (part.strip() for part in text.split(","))):
         if name == "replica":
@@ -60,13 +64,6 @@ def _ignored(text: str) -> frozenset[Ignored]:
 
 def _groups(text: str, args: argparse.Namespace, stack: ExitStack) -> Iterator[ComparedGroup]:
     """The transactions of one side, as far as the flags choose them."""
-    import ibbmaster
-    from ibbmaster.capture.client import PrimaryAddress
-    from ibbmaster.comparison.differences import logged_groups, sent_groups
-    from ibbmaster.errors import ConfigurationError, StoreError
-    from ibbmaster.gtid import GtidPosition
-    from ibbmaster.stages.options import given_stages
-
     given = given_stages(chosen_stages(args))
     named = PRIMARY.fullmatch(text)
     if named is None or Path(text).exists():
@@ -93,9 +90,6 @@ def _groups(text: str, args: argparse.Namespace, stack: ExitStack) -> Iterator[C
 
 
 def _print(found: Comparison, args: argparse.Namespace) -> None:
-    from ibbmaster.codec.printable import printable
-    from ibbmaster.comparison.differences import lines_of
-
     names = args.first, args.second
     count = 0
     for count, difference in enumerate(found, start=1):  # used below

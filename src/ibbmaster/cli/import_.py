@@ -6,16 +6,16 @@ import argparse
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from ibbmaster.classic.binlog import ClassicReader
+from ibbmaster.classic.convert import ImportReport, import_groups
+from ibbmaster.classic.exporting import ConversionReport, LogRead
 from ibbmaster.cli.arguments import expect_readable, expect_writable, report
+from ibbmaster.cli.progress import load_kernels, progress
+from ibbmaster.disk.local import RealDisk
 from ibbmaster.disk.place import local_place
 from ibbmaster.errors import StoreError
-
-if TYPE_CHECKING:
-    from ibbmaster.classic.binlog import ClassicReader
-    from ibbmaster.classic.convert import ImportReport
-    from ibbmaster.classic.exporting import ConversionReport, LogRead
+from ibbmaster.kernel.parts import KernelSet
 
 
 def run(args: argparse.Namespace) -> int:
@@ -26,14 +26,8 @@ def run(args: argparse.Namespace) -> int:
 def import_files(paths: list[Path], directory: Path, args: argparse.Namespace) -> int:
     """Make `.ibb` files of traditional ones, and say what was done; `args` are the options of the command.
 
-    Raises:
-        IbbMasterError: that cannot be done, as `import_groups` says it.
+    Raises IbbMasterError: that cannot be done, as `import_groups` says it.
     """
-    from ibbmaster.classic.convert import import_groups
-    from ibbmaster.cli.progress import load_kernels, progress
-    from ibbmaster.disk.local import RealDisk
-    from ibbmaster.kernel.parts import KernelSet
-
     local_place(directory, "an import")
     if directory.exists() and not directory.is_dir():
         raise StoreError(f"{directory} is not a directory")
@@ -65,11 +59,7 @@ def import_files(paths: list[Path], directory: Path, args: argparse.Namespace) -
 
 
 def _source(paths: list[Path], stack: ExitStack) -> ClassicReader | LogRead:
-    """What is imported: traditional files, or a directory of `.ibb` files.
-
-    Raises:
-        IbbMasterError: it cannot be read.
-    """
+    """What is imported: traditional files, or a directory of `.ibb` files. Raises IbbMasterError: it cannot be read."""
     from ibbmaster.classic.binlog import ClassicReader
     from ibbmaster.classic.series import find_series
     from ibbmaster.ibb.file_name import parse_file_name

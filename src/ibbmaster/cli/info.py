@@ -6,21 +6,20 @@ import argparse
 import json
 from pathlib import Path
 
+import ibbmaster
 from ibbmaster.cli.arguments import chosen_part
+from ibbmaster.cli.progress import load_kernels, progress
+from ibbmaster.cli.seek import seek_facts
+from ibbmaster.ibb.file_name import parse_file_name
+from ibbmaster.info.log_info import log_info
+from ibbmaster.info.page import page
+from ibbmaster.info.text import text_lines
+from ibbmaster.kernel.parts import KernelSet
+from ibbmaster.printing.output import opened_output
 
 
 def run(args: argparse.Namespace) -> int:
     """Read the log, and print what is in it."""
-    import ibbmaster
-    from ibbmaster.cli.progress import load_kernels, progress
-    from ibbmaster.cli.seek import seek_facts
-    from ibbmaster.ibb.file_name import parse_file_name
-    from ibbmaster.info.log_info import log_info
-    from ibbmaster.info.page import page
-    from ibbmaster.info.text import text_lines
-    from ibbmaster.kernel.parts import KernelSet
-    from ibbmaster.printing.output import opened_output
-
     path: Path = args.log
     file_no = parse_file_name(path.name) if path.is_file() else None
     with ibbmaster.open(path if file_no is None else path.parent) as log:

@@ -8,20 +8,33 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from ibbmaster.ibb.chunk import Chunk
+from ibbmaster.api.file_states import traditional_facts
+from ibbmaster.classic.engine import ClassicBinlog
+from ibbmaster.classic.series import starts_like_a_binlog
+from ibbmaster.codec.printable import printable
+from ibbmaster.disk.place import open_disk
+from ibbmaster.errors import ConfigurationError, FormatError, Location
+from ibbmaster.event.header import decode_event_header
+from ibbmaster.event.split import event_heads
+from ibbmaster.event.types import type_name
+from ibbmaster.ibb.chunk import Chunk, RecordType
+from ibbmaster.ibb.commit import decode_commit_header
+from ibbmaster.ibb.file_header import decode_file_header
+from ibbmaster.ibb.file_name import format_file_name, parse_file_name
+from ibbmaster.ibb.gtid_state import decode_gtid_state
+from ibbmaster.ibb.oob import decode_oob_node
+from ibbmaster.ibb.page import PAGE_SIZE, verify_page
+from ibbmaster.ibb.scan import page_chunks
+from ibbmaster.log.event_groups import decode_first_event
+from ibbmaster.position import LOG_START
+from ibbmaster.server.listing import StoredListing
+from ibbmaster.wire.refusal import RefusedError
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the header, the totals or the chunks."""
-    from ibbmaster.classic.series import starts_like_a_binlog
-    from ibbmaster.codec.printable import printable
-    from ibbmaster.disk.place import open_disk
-    from ibbmaster.errors import ConfigurationError
-    from ibbmaster.ibb.file_name import parse_file_name
-
     file_no = parse_file_name(args.file.name)
     if file_no is not None:
         if args.offset is not None:
@@ -44,12 +57,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _traditional(path: Path) -> Iterator[dict[str, Any]]:
     """What the head of a traditional file says, then totals over its events."""
-    from ibbmaster.api.file_states import traditional_facts
-    from ibbmaster.classic.engine import ClassicBinlog
-    from ibbmaster.event.header import decode_event_header
-    from ibbmaster.event.split import event_heads
-    from ibbmaster.event.types import type_name
-
     counts: dict[str, int] = {}
     gtids: list[Any] = []
     with closing(ClassicBinlog([path])) as engine:
@@ -71,11 +78,6 @@ def _traditional(path: Path) -> Iterator[dict[str, Any]]:
 
 def _events(path: Path, offset: int) -> Iterator[dict[str, Any]]:
     """The events of a traditional file from an offset on, as SHOW BINLOG EVENTS lists them."""
-    from ibbmaster.classic.engine import ClassicBinlog
-    from ibbmaster.errors import ConfigurationError
-    from ibbmaster.server.listing import StoredListing
-    from ibbmaster.wire.refusal import RefusedError
-
     with closing(ClassicBinlog([path])) as engine:
         [file] = engine.files()
         if offset < 0:
@@ -96,9 +98,6 @@ def _events(path: Path, offset: int) -> Iterator[dict[str, Any]]:
 
 def _file(disk: Any, file_no: int) -> Iterator[dict[str, Any]]:
     """Header, then totals over the pages."""
-    from ibbmaster.ibb.chunk import RecordType
-    from ibbmaster.ibb.scan import page_chunks
-
     yield from _page(disk, file_no, 0)
     counts: dict[str, int] = {}
     used = 0
@@ -121,12 +120,6 @@ def _file(disk: Any, file_no: int) -> Iterator[dict[str, Any]]:
 
 
 def _page(disk: Any, file_no: int, page_no: int) -> Iterator[dict[str, Any]]:
-    from ibbmaster.errors import ConfigurationError
-    from ibbmaster.ibb.file_header import decode_file_header
-    from ibbmaster.ibb.file_name import format_file_name
-    from ibbmaster.ibb.page import PAGE_SIZE
-    from ibbmaster.ibb.scan import page_chunks
-
     name = format_file_name(file_no)
     count = disk.size(name) // PAGE_SIZE
     page = _read_page(disk, file_no, page_no) if 0 <= page_no < count else None
@@ -145,10 +138,6 @@ def _page(disk: Any, file_no: int, page_no: int) -> Iterator[dict[str, Any]]:
 
 
 def _read_page(disk: Any, file_no: int, page_no: int) -> bytes | None:
-    from ibbmaster.errors import Location
-    from ibbmaster.ibb.file_name import format_file_name
-    from ibbmaster.ibb.page import PAGE_SIZE, verify_page
-
     page: bytes = disk.read(format_file_name(file_no), page_no * PAGE_SIZE, PAGE_SIZE)
     if len(page) < PAGE_SIZE:
         return None
@@ -158,11 +147,6 @@ def _read_page(disk: Any, file_no: int, page_no: int) -> bytes | None:
 
 def _described(chunk: Chunk) -> dict[str, Any]:
     """A chunk in words; of a record that begins here, also what it is about."""
-    from ibbmaster.errors import FormatError, Location
-    from ibbmaster.ibb.chunk import RecordType
-    from ibbmaster.ibb.gtid_state import decode_gtid_state
-    from ibbmaster.ibb.oob import decode_oob_node
-
     name = RecordType(chunk.record_type).name.lower().replace("_", " ")
     parts = {(True, True): "record", (True, False): "record begins", (False, False): "record goes on"}
     line: dict[str, Any] = {name: parts.get((chunk.is_first, chunk.is_last), "record ends")}
@@ -182,12 +166,6 @@ def _described(chunk: Chunk) -> dict[str, Any]:
 
 def _gtid(chunk: Chunk) -> Any:
     """The GTID of a commit record whose first chunk holds it whole."""
-    from ibbmaster.errors import FormatError, Location
-    from ibbmaster.ibb.chunk import RecordType
-    from ibbmaster.ibb.commit import decode_commit_header
-    from ibbmaster.log.event_groups import decode_first_event
-    from ibbmaster.position import LOG_START
-
     if chunk.record_type != RecordType.COMMIT or not chunk.is_first:
         return None
     try:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import ibbmaster
 from ibbmaster.cli.arguments import expect_log, expect_writable
-from ibbmaster.cli.options import add_command, add_options
 from ibbmaster.disk.place import is_object_place
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.extras import needed_for
@@ -43,13 +42,8 @@ class _OfSpark(argparse.Action):
             raise ConfigurationError(f"{option}: `ibbmaster lake snapshot` no longer runs on Spark; {OF_SPARK}")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the jobs, and names of those that are no more."""
-    jobs = parser.add_subparsers(title="jobs", metavar="JOB", required=True)
-    for name, run_job in (("snapshot", run_snapshot), ("maintain", run_maintain)):
-        one = add_command(jobs, f"lake {name}")
-        one.set_defaults(run=run_job)
-        add_options(one, f"lake {name}")
+def add_gone(jobs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add names of jobs and options that are no more."""
     jobs.choices["snapshot"].add_argument(
         *("--engine", "--master", "--conf", "--archives"), action=_OfSpark, help=argparse.SUPPRESS
     )
@@ -194,3 +188,6 @@ def text_of(value: object) -> str:
         return ",".join(map(text_of, value))
     text = str(as_json(value)) if isinstance(value, bytes | bytearray) else str(value)
     return text if len(text) <= 60 else text[:57] + "…"
+
+
+JOBS = {"snapshot": run_snapshot, "maintain": run_maintain}

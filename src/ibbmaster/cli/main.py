@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import gc
 import importlib
 import keyword
@@ -61,14 +62,17 @@ def build_parser(command: str) -> argparse.ArgumentParser:
         for name in names:
             add_command(subparsers, name)
         return parser
-    module_name = f"{command.replace('-', '_')}{'_' * keyword.iskeyword(command)}"
-    added, module = add_command(subparsers, command), importlib.import_module(f"ibbmaster.cli.{module_name}")
-    added.set_defaults(run=module.run)
-    if hasattr(module, "add_arguments"):
-        module.add_arguments(added)
+    added = add_command(subparsers, command)
+    added.set_defaults(run=functools.partial(_run, f"{command.replace('-', '_')}{'_' * keyword.iskeyword(command)}"))
     add_options(added, command)
     _know_themselves(parser)
     return parser
+
+
+def _run(module: str, args: argparse.Namespace) -> int:
+    """Run a command; what it needs is loaded now, and not to show its help."""
+    code: int = importlib.import_module(f"ibbmaster.cli.{module}").run(args)
+    return code
 
 
 def _know_themselves(parser: argparse.ArgumentParser) -> None:

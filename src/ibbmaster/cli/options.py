@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 from collections.abc import Callable, Iterable
 from os import PathLike
@@ -15,9 +16,12 @@ from ibbmaster.facts import NULL, rows_of
 from ibbmaster.option import NamedOption, flag_of
 
 if TYPE_CHECKING:
+    from ibbmaster.kernel.parts import KernelSet
+
     Subparsers: TypeAlias = argparse._SubParsersAction[Any]
     Taker: TypeAlias = argparse._ActionsContainer
 
+JOBS_MAX = 1024
 ONE_OF = "one of"  # in place of a heading: one of these options has to be given, and no other of them
 _KIND = re.compile(r"(?P<type>[^ ?*+!]+)(?P<again> again)?(?P<nargs>[?*+]?)(?P<is_needed>!?)")
 
@@ -119,12 +123,33 @@ def _add_name_case(parser: Taker) -> None:
     _add_named(parser, serving_option("lower_case_table_names"))
 
 
-def written_directory(text: str) -> Path:
-    """The directory that a command writes files to.
+def _add_jobs(parser: Taker) -> None:
+    """With how many threads files are verified; the default depends on the machine."""
+    what = "threads, each with files of its own (default: one for each core, %(default)s here)"
+    parser.add_argument("--jobs", type=job_count, default=os.cpu_count() or 1, metavar="N", help=what)
 
-    Raises:
-        ConfigurationError: it is in an object store.
-    """
+
+def _add_kernel_sets(parser: Taker) -> None:
+    """Which kernels are compiled."""
+    from ibbmaster.kernel.parts import KernelSet
+
+    what = f"what for: {', '.join(KernelSet)} (default: all)"
+    parser.add_argument("sets", nargs="*", metavar="WHAT", type=kernel_set, help=what)
+
+
+def _add_lake_jobs(parser: argparse.ArgumentParser) -> None:
+    from ibbmaster.cli.lake import JOBS, add_gone
+
+    jobs = parser.add_subparsers(title="jobs", metavar="JOB", required=True)
+    for name, run_job in JOBS.items():
+        one = add_command(jobs, f"lake {name}")
+        one.set_defaults(run=run_job)
+        add_options(one, f"lake {name}")
+    add_gone(jobs)
+
+
+def written_directory(text: str) -> Path:
+    """The directory that a command writes files to. Raises ConfigurationError: it is in an object store."""
     return local_place(text, "this command")
 
 
@@ -138,6 +163,23 @@ def size(text: str) -> int:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+def job_count(text: str) -> int:
+    """A number of threads."""
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= JOBS_MAX:
+        raise argparse.ArgumentTypeError(f"{text[:20]!r}: expected a number from 1 to {JOBS_MAX}")
+    return int(text)
+
+
+def kernel_set(text: str) -> KernelSet:
+    """Kernels by the name of their set."""
+    from ibbmaster.kernel.parts import KernelSet
+
+    try:
+        return KernelSet(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(KernelSet)}") from None
+
+
 _TYPES: dict[str, Callable[[str], object]] = {
     "text": str,
     "number": int,
@@ -147,8 +189,11 @@ _TYPES: dict[str, Callable[[str], object]] = {
     "place": place,
     "written": written_directory,
 }
-_OF_OTHERS: dict[str, Callable[[Taker], None]] = {
+_OF_OTHERS: dict[str, Callable[[Any], None]] = {
     "@account": _add_account,
+    "@jobs": _add_jobs,
+    "@kernels": _add_kernel_sets,
+    "@lake-jobs": _add_lake_jobs,
     "@name-case": _add_name_case,
     "@serving": _add_serving,
     "@stages": _add_stages,

@@ -68,14 +68,22 @@ def interruptible(advance: Callable[[int], object]) -> Iterator[Callable[[int], 
         has_ended.set()
         raise KeyboardInterrupt
 
+    with signalled(end, signal.SIGINT) as is_told:
+        yield advance_or_end if is_told else advance
+
+
+@contextlib.contextmanager
+def signalled(handler: Callable[[int, Any], object], *numbers: signal.Signals) -> Iterator[bool]:
+    """Let signals go to a handler, which only the main thread can do; else it gives False."""
     if threading.current_thread() is not threading.main_thread():
-        yield advance
+        yield False
         return
-    before = signal.signal(signal.SIGINT, end)
+    before = {number: signal.signal(number, handler) for number in numbers}
     try:
-        yield advance_or_end
+        yield True
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, old in before.items():
+            signal.signal(number, old)
 
 
 def load_kernels(kernel_set: KernelSet, size: int) -> None:

@@ -6,14 +6,15 @@ import argparse
 import json
 import signal
 import sys
-from typing import TYPE_CHECKING
+
+import trio
 
 from ibbmaster.cli.serve import allow_open_files, begin_log, parse_listen
 from ibbmaster.codec.printable import address
 from ibbmaster.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from ibbmaster.recorder.recording import Recording
+from ibbmaster.recorder.recorded_connection import RecordedConnection
+from ibbmaster.recorder.recording import SCENARIO_NAME, Recording, expect_free
+from ibbmaster.recorder.relay import Relay, listen_on
 
 DEFAULT_PORT = 3306
 
@@ -26,12 +27,6 @@ def run(args: argparse.Namespace) -> int:
         raise ConfigurationError(f"--max-connections {args.max_connections}: expected at least 1")
     if args.seconds is not None and not args.seconds > 0:
         raise ConfigurationError(f"--seconds {args.seconds:g}: expected a number above 0")
-
-    import trio
-
-    from ibbmaster.recorder.recorded_connection import RecordedConnection
-    from ibbmaster.recorder.recording import Recording, expect_free
-    from ibbmaster.recorder.relay import Relay, listen_on
 
     begin_log(is_verbose=False)
     allow_open_files(2 * args.max_connections)
@@ -67,8 +62,7 @@ def run(args: argparse.Namespace) -> int:
 def parse_source(text: str) -> tuple[str, int]:
     """Split `HOST`, `HOST:PORT`, or `[IPv6]:PORT`.
 
-    Raises:
-        ConfigurationError: there is no host, or the port is out of range.
+    Raises ConfigurationError: there is no host, or the port is out of range.
     """
     host, port = text, str(DEFAULT_PORT)
     if text.startswith("[") and text.endswith("]"):
@@ -90,8 +84,6 @@ def _announce(args: argparse.Namespace, host: str, port: int) -> None:
 
 
 def _report(args: argparse.Namespace, recording: Recording) -> None:
-    from ibbmaster.recorder.recording import SCENARIO_NAME
-
     counts = {
         "event_groups": recording.group_count,
         "faults": recording.fault_count,

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ibbmaster.cli.arguments import open_to_change, report
-
-if TYPE_CHECKING:
-    from ibbmaster.log.damaged_log import Loss
+from ibbmaster.disk.local import RealDisk, made_at_once
+from ibbmaster.log.damaged_log import Loss
+from ibbmaster.store.salvage import salvage as salvage_log
 
 
 def run(args: argparse.Namespace) -> int:
@@ -35,9 +34,6 @@ def run(args: argparse.Namespace) -> int:
 
 def salvage(args: argparse.Namespace) -> int:
     """Write what can be read to a new directory; 1 if that is not everything."""
-    from ibbmaster.disk.local import RealDisk, made_at_once
-    from ibbmaster.store.salvage import salvage as salvage_log
-
     new: Path = args.salvage
     with made_at_once(new) as staging:
 

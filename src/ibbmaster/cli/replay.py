@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import datetime
 import functools
 import logging
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import trio
+
+import ibbmaster
+from ibbmaster.api.log import Log, PlayedView
+from ibbmaster.api.serving import CheckedOptions, RunningPrimary, StatusCall, check_options, run_primary
 from ibbmaster.cli import serve
 from ibbmaster.stages.options import expect_tables, given_stages
-
-if TYPE_CHECKING:
-    import trio
-
-    from ibbmaster.api.log import Log, PlayedView
-    from ibbmaster.api.serving import CheckedOptions, RunningPrimary
 
 log = logging.getLogger(__name__)
 
@@ -24,11 +24,6 @@ PROGRESS_S = 0.5
 
 def run(args: argparse.Namespace) -> int:
     """Play until SIGINT or SIGTERM; with `--at-end close` until all was sent."""
-    import trio
-
-    import ibbmaster
-    from ibbmaster.api.serving import check_options
-
     options: Any = serve.serving_options(args)
     stages: Any = given_stages(options)
     checked = check_options(**{name: value for name, value in options.items() if name not in stages})
@@ -48,40 +43,20 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _play(played: PlayedView, checked: CheckedOptions, args: argparse.Namespace) -> None:
-    import trio
-
-    from ibbmaster.api.serving import run_primary
-
     async with trio.open_nursery() as nursery:
-        announcement = serve.Announcement(as_json=args.json)
-        started = _Started(announcement, nursery, played, args)
-        await run_primary(played, checked, handle_signals=True, task_status=started)
+
+        def begin(primary: RunningPrimary) -> None:
+            serve.announce(primary, as_json=args.json)
+            nursery.start_soon(_watch, played, primary, args.at_end == "close")
+            if args.pace == "step":
+                nursery.start_soon(_step, played)
+
+        await run_primary(played, checked, handle_signals=True, task_status=StatusCall(begin))
         nursery.cancel_scope.cancel()
-
-
-class _Started:
-    """Begins what goes on beside serving, once that has begun; the shape is that of a `trio.TaskStatus`."""
-
-    def __init__(
-        self, announcement: serve.Announcement, nursery: trio.Nursery, played: PlayedView, args: argparse.Namespace
-    ) -> None:
-        self._announcement = announcement
-        self._nursery = nursery
-        self._played = played
-        self._args = args
-
-    def started(self, primary: RunningPrimary | None = None) -> None:
-        assert primary is not None
-        self._announcement.started(primary)
-        self._nursery.start_soon(_watch, self._played, primary, self._args.at_end == "close")
-        if self._args.pace == "step":
-            self._nursery.start_soon(_step, self._played)
 
 
 async def _watch(played: PlayedView, primary: RunningPrimary, ends: bool) -> None:
     """Show how far the recording is, and what there is to say at its end."""
-    import trio
-
     player = played.player
     shown = sys.stderr.isatty()
     count, has_ended = 0, False
@@ -105,8 +80,6 @@ async def _watch(played: PlayedView, primary: RunningPrimary, ends: bool) -> Non
 
 def progress_text(played: PlayedView, rate: float, replicas: int) -> str:
     """One line: the last GTID, the time in the recording, the rate, and how many replicas follow."""
-    import datetime
-
     player = played.player
     followed = f"{replicas} replica{'s' * (replicas != 1)}"
     if player.last_time is None:
@@ -118,8 +91,6 @@ def progress_text(played: PlayedView, rate: float, replicas: int) -> str:
 
 async def _step(played: PlayedView) -> None:
     """Let one transaction be due at each line of input, or as many as it says."""
-    import trio
-
     while line := await trio.to_thread.run_sync(sys.stdin.readline, abandon_on_cancel=True):
         text = line.strip()
         if text and not text.isdecimal():

@@ -94,8 +94,7 @@ def _named(what: str, names: Sequence[str], known: Mapping[str, Known]) -> list[
 
 
 def _chosen_cards(args: argparse.Namespace, cards: dict[str, Card]) -> list[Card]:
-    families = {card.family: card for card in cards.values()}
-    _named("family", args.family, families)
+    _named("family", args.family, {card.family: card for card in cards.values()})
     named = _named("scenario", args.scenario, cards)
     if not args.family and not named:
         return list(cards.values())

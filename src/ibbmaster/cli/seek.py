@@ -5,20 +5,16 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import ibbmaster
+from ibbmaster.api.log import Start
 from ibbmaster.errors import ConfigurationError, GtidError
-from ibbmaster.log.time_search import is_date, is_time
-
-if TYPE_CHECKING:
-    from ibbmaster.api.log import Start
-    from ibbmaster.log.time_search import TimeStart
+from ibbmaster.log.time_search import TimeStart, is_date, is_time
 
 
 def run(args: argparse.Namespace) -> int:
     """Seek, and print the plan or the refusal."""
-    import ibbmaster
-
     if (args.position is None) == (args.time is None):
         raise ConfigurationError("expected a GTID position, or --time TIME, and not both")
     with ibbmaster.open(args.directory) as log:

@@ -11,18 +11,19 @@ import resource
 import signal
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ibbmaster.api.serving_options import default_options
+import trio
+
+import ibbmaster
+from ibbmaster.api.log import Log
+from ibbmaster.api.serving import CheckedOptions, RunningPrimary, StatusCall, check_options, run_primary
+from ibbmaster.api.serving_options import ServingOptions, default_options
 from ibbmaster.api.serving_options import serving_options as options_of_serving
+from ibbmaster.api.writing import WritingOptions, store_options
 from ibbmaster.cli import credentials
 from ibbmaster.codec.printable import address
 from ibbmaster.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from ibbmaster.api.log import Log
-    from ibbmaster.api.serving import CheckedOptions, RunningPrimary
-    from ibbmaster.api.serving_options import ServingOptions
 
 log = logging.getLogger(__name__)
 
@@ -42,16 +43,12 @@ def run(args: argparse.Namespace) -> int:
         return _run_scenario(args)
     options = read_options(args)
 
-    import trio
-
-    from ibbmaster.api.serving import run_primary
-
     begin_log(is_verbose=args.verbose)
     gc.set_threshold(*GC_THRESHOLDS)
     allow_open_files(args.max_connections)
     with open_log(args) as opened:
-        announcement = Announcement(as_json=args.json)
-        serve = functools.partial(run_primary, opened, options, handle_signals=True, task_status=announcement)
+        told = StatusCall(functools.partial(announce, as_json=args.json))
+        serve = functools.partial(run_primary, opened, options, handle_signals=True, task_status=told)
         trio.run(functools.partial(serve, read_again=lambda: read_options(args)))
     return 0
 
@@ -95,9 +92,6 @@ def open_log(args: argparse.Namespace) -> Log:
         BusyError: it is to be owned, and another process writes there.
         ConfigurationError: options that exclude each other, or cannot be used as given.
     """
-    import ibbmaster
-    from ibbmaster.api.writing import WritingOptions, store_options
-
     options = WritingOptions(
         expire_s=args.expire, max_total_bytes=args.max_total, replicas_needed_for_purge=args.replicas_needed
     )
@@ -137,19 +131,15 @@ def allow_open_files(connections: int) -> None:
 def read_options(args: argparse.Namespace) -> CheckedOptions:
     """How to serve, each option checked before a file is touched.
 
-    Raises:
-        ConfigurationError: an option cannot be used as given.
+    Raises ConfigurationError: an option cannot be used as given.
     """
-    from ibbmaster.api.serving import check_options
-
     return check_options(**serving_options(args))
 
 
 def serving_options(args: argparse.Namespace) -> ServingOptions:
     """The options as `ibbmaster.serve` takes them.
 
-    Raises:
-        ConfigurationError: the address or a file with an account cannot be used.
+    Raises ConfigurationError: the address or a file with an account cannot be used.
     """
     host, port = parse_listen(args.listen)
     user, password = credentials.find_account(args)
@@ -161,8 +151,7 @@ def serving_options(args: argparse.Namespace) -> ServingOptions:
 def parse_listen(text: str) -> tuple[str, int]:
     """Split `HOST:PORT`, `[IPv6]:PORT` or `:PORT`.
 
-    Raises:
-        ConfigurationError: there is no port, or it is out of range.
+    Raises ConfigurationError: there is no port, or it is out of range.
     """
     host, separator, port = text.rpartition(":")
     if not separator or not port.isascii() or not port.isdigit() or int(port) > 65535:
@@ -170,24 +159,17 @@ def parse_listen(text: str) -> tuple[str, int]:
     return host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port)
 
 
-class Announcement:
-    """Says where the primary listens, once it does, and what to type on a replica."""
-
-    def __init__(self, *, as_json: bool) -> None:
-        self._as_json = as_json
-
-    def started(self, primary: RunningPrimary | None = None) -> None:
-        """Called with the primary; the shape is that of a `trio.TaskStatus`."""
-        assert primary is not None
-        host, port, options = primary.host, primary.port, primary.options
-        if self._as_json:
-            print(json.dumps({"host": host, "port": port, "server_id": options.server_id}), flush=True)
-            return
-        tls = "off" if options.certificate is None else "self-signed" if options.certificate.is_automatic else "on"
-        how = f"(profile {options.profile.name}, TLS {tls})"
-        print(f"serving {primary.log.path} on {address(host, port)} {how}", flush=True)
-        if sys.stdout.isatty():
-            print(
-                f"on the replica: CHANGE MASTER TO MASTER_HOST='{host}', MASTER_PORT={port}, "
-                f"MASTER_USER='{primary.user}', MASTER_PASSWORD='…', MASTER_USE_GTID=slave_pos; START SLAVE;"
-            )
+def announce(primary: RunningPrimary, *, as_json: bool) -> None:
+    """Say where the primary listens, and what to type on a replica."""
+    host, port, options = primary.host, primary.port, primary.options
+    if as_json:
+        print(json.dumps({"host": host, "port": port, "server_id": options.server_id}), flush=True)
+        return
+    tls = "off" if options.certificate is None else "self-signed" if options.certificate.is_automatic else "on"
+    how = f"(profile {options.profile.name}, TLS {tls})"
+    print(f"serving {primary.log.path} on {address(host, port)} {how}", flush=True)
+    if sys.stdout.isatty():
+        print(
+            f"on the replica: CHANGE MASTER TO MASTER_HOST='{host}', MASTER_PORT={port}, "
+            f"MASTER_USER='{primary.user}', MASTER_PASSWORD='…', MASTER_USE_GTID=slave_pos; START SLAVE;"
+        )

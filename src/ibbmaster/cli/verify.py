@@ -3,45 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from ibbmaster.api.log_files import LogFiles, LogVerification
 from ibbmaster.cli.arguments import report
+from ibbmaster.cli.progress import interruptible, load_kernels, progress
+from ibbmaster.kernel.parts import KernelSet
 
-if TYPE_CHECKING:
-    from ibbmaster.api.log_files import LogFiles
-
-JOBS_MAX = 1024
 BLOCK_SIZE = 512  # bytes, in which the system counts what a file has of the disk
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what depends on the machine."""
-    parser.add_argument(
-        "--jobs",
-        type=job_count,
-        default=os.cpu_count() or 1,
-        metavar="N",
-        help="threads, each with files of its own (default: one for each core, %(default)s here)",
-    )
-
-
-def job_count(text: str) -> int:
-    """A number of threads."""
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= JOBS_MAX:
-        raise argparse.ArgumentTypeError(f"{text[:20]!r}: expected a number from 1 to {JOBS_MAX}")
-    return int(text)
 
 
 def run(args: argparse.Namespace) -> int:
     """Verify, and list what was found."""
-    from ibbmaster.api.verification import LogVerification
-    from ibbmaster.cli.progress import interruptible, load_kernels, progress
-    from ibbmaster.kernel.parts import KernelSet
-
     faults: list[str] = []
     notes: list[str] = []
     with opened_files(args.directory) as files:

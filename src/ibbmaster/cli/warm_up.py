@@ -4,40 +4,17 @@ from __future__ import annotations
 
 import argparse
 import time
-from typing import TYPE_CHECKING
 
 from ibbmaster.cli.arguments import report
+from ibbmaster.cli.progress import progress
 from ibbmaster.errors import StoreError
-
-if TYPE_CHECKING:
-    from ibbmaster.kernel.parts import KernelSet
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add which kernels."""
-    from ibbmaster.kernel.parts import KernelSet
-
-    what = f"what for: {', '.join(KernelSet)} (default: all)"
-    parser.add_argument("sets", nargs="*", metavar="WHAT", type=kernel_set, help=what)
-
-
-def kernel_set(text: str) -> KernelSet:
-    """Kernels by the name of their set."""
-    from ibbmaster.kernel.parts import KernelSet
-
-    try:
-        return KernelSet(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(KernelSet)}") from None
+from ibbmaster.kernel import loading
+from ibbmaster.kernel.compiling import CompilationError
+from ibbmaster.kernel.parts import KernelSet
 
 
 def run(args: argparse.Namespace) -> int:
     """Compile what is missing, and say where it is."""
-    from ibbmaster.cli.progress import progress
-    from ibbmaster.kernel import loading
-    from ibbmaster.kernel.compiling import CompilationError
-    from ibbmaster.kernel.parts import KernelSet
-
     begun = time.monotonic()
     costs: dict[str, float] = {}
     sets: list[KernelSet] = args.sets or list(KernelSet)

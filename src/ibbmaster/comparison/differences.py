@@ -82,8 +82,7 @@ class Comparison:
     def __iter__(self) -> Iterator[LogDifference]:
         """The differences, in the order in which both logs have come to them.
 
-        Raises:
-            EventError: an event is damaged.
+        Raises EventError: an event is damaged.
         """
         for found in self._found():
             if found is None:
@@ -231,7 +230,6 @@ def logged_groups(log: Log) -> Iterator[ReadGroup]:
 def sent_groups(primary: PrimaryAddress, after: GtidPosition) -> Iterator[SentGroup]:
     """What a primary has logged by now, after a position.
 
-    Raises:
-        SourceError: it cannot be reached, refuses, or breaks off.
+    Raises SourceError: it cannot be reached, refuses, or breaks off.
     """
     return map(SentGroup, groups_between(primary, after, logged_position(primary)))

@@ -49,8 +49,7 @@ class TableReading:
 
     def __init__(self, event: bytes) -> None:
         """
-        Raises:
-            EventError: the event is damaged.
+        Raises EventError: the event is damaged.
         """
         self.schema = decode_table_schema(event)
         self.name = self.schema.name
@@ -58,11 +57,7 @@ class TableReading:
         self._plans: dict[bytes, Sizes] = {}
 
     def rows_and_size(self, event: bytes, large: LargeRows) -> tuple[int, int]:
-        """How many rows a row event has, and its bytes without compression.
-
-        Raises:
-            EventError: it ends inside a row.
-        """
+        """How many rows a row event has, and its bytes without compression. Raises EventError: it ends inside a row."""
         header = decode_rows_header(event)
         assert self.sizes is not None
         if header.column_count != len(self.sizes):
@@ -204,11 +199,7 @@ def take_start(statistics: LogStatistics, group: EventGroup) -> None:
 
 
 def take_statement(statistics: LogStatistics, event: bytes) -> None:
-    """A statement of a group that may hold DDL.
-
-    Raises:
-        EventError: the event is damaged.
-    """
+    """A statement of a group that may hold DDL. Raises EventError: the event is damaged."""
     statement = decode_statement(event)
     if not statement.has_effect:
         return

@@ -60,8 +60,7 @@ class BatchCounter:
     def take(self, batch: EventBatch) -> int:
         """The next batch; returns the bytes of its events.
 
-        Raises:
-            EventError: an event is damaged; the text names the group.
+        Raises EventError: an event is damaged; the text names the group.
         """
         if not len(batch.groups):
             return 0
@@ -83,11 +82,7 @@ class BatchCounter:
         return int(sizes.sum())
 
     def finish(self) -> None:
-        """The log ends here.
-
-        Raises:
-            EventError: it ends inside the fragments of a row event.
-        """
+        """The log ends here. Raises EventError: it ends inside the fragments of a row event."""
         for _ in self._rows.finish():
             pass
         if self._held is not None:

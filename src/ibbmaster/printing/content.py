@@ -32,8 +32,7 @@ class Printer(Protocol):
     def group(self, group: Group) -> Iterator[bytes]:
         """The text of a group, in pieces; groups come in the order of the log.
 
-        Raises:
-            EventError: an event is damaged, or cannot be said in this format; it names the group.
+        Raises EventError: an event is damaged, or cannot be said in this format; it names the group.
         """
 
 
@@ -49,8 +48,7 @@ class ChangeLines(ABC):
     def group(self, group: Group) -> Iterator[bytes]:
         """A line for each change of a group, with its line feed, in UTF-8.
 
-        Raises:
-            EventError: an event is damaged, or a value cannot be read.
+        Raises EventError: an event is damaged, or a value cannot be read.
         """
         for line in self.lines(GroupContent(group, keeps_bytes=self.keeps_bytes), group.start):
             yield f"{line}\n".encode()
@@ -79,11 +77,7 @@ class StatementItem(NamedTuple):
 
 
 class GroupContent:
-    """A group to be printed; `head` is its GTID event.
-
-    Raises:
-        EventError: the GTID event is damaged.
-    """
+    """A group to be printed; `head` is its GTID event. Raises EventError: the GTID event is damaged."""
 
     def __init__(self, group: Group, *, keeps_bytes: bool = False) -> None:
         """With `keeps_bytes` a value that cannot be read is an `UndecodableValue`, not an error."""
@@ -130,8 +124,7 @@ class GroupContent:
 def statement_of(event: bytes, head: GtidEvent) -> LoggedStatement | None:
     """The statement of an event of a group, if it has one that took effect and says more than that the group ends.
 
-    Raises:
-        EventError: the event is damaged.
+    Raises EventError: the event is damaged.
     """
     event_type = event[TYPE_OFFSET]
     if event_type == EventType.XA_PREPARE:

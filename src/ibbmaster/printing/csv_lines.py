@@ -30,11 +30,7 @@ class CsvLines:
         return b""
 
     def end(self) -> bytes:
-        """Nothing.
-
-        Raises:
-            ConfigurationError: no row of the table has come.
-        """
+        """Nothing. Raises ConfigurationError: no row of the table has come."""
         if not self._columns:
             names = sorted(self._others)
             more = f" and {len(names) - TABLES_SHOWN} more" if len(names) > TABLES_SHOWN else ""
@@ -45,8 +41,7 @@ class CsvLines:
     def group(self, group: Group) -> Iterator[bytes]:
         """A line for each image of a row, with its line feed, in UTF-8; the first time the names of the columns.
 
-        Raises:
-            EventError: an event is damaged, or a value cannot be read.
+        Raises EventError: an event is damaged, or a value cannot be read.
         """
         content = GroupContent(group, keeps_bytes=self._keeps_bytes)
         gtid, time = str(content.head.gtid), time_text(content.timestamp)
@@ -60,16 +55,11 @@ class CsvLines:
             kind = item.change.kind
             for image, name in ((item.change.before, "update_preimage"), (item.change.after, "update_postimage")):
                 if image is not None:
-                    cells = [gtid, time, name if kind == "update" else kind, str(number), *self._cells(image)]
-                    yield line_of(cells)
+                    yield line_of([gtid, time, name if kind == "update" else kind, str(number), *self._cells(image)])
                     number += 1
 
     def _names(self, table: TableSchema) -> bytes:
-        """The first line, the first time.
-
-        Raises:
-            EventError: the columns have no names, or others than before.
-        """
+        """The first line, the first time. Raises EventError: the columns have no names, or others than before."""
         columns = [column.name for column in table.columns]
         if columns == self._columns:
             return b""

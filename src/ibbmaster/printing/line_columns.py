@@ -117,8 +117,7 @@ class LineColumns(RowColumns):
     def record_batches(self, batch: EventBatch) -> Iterator[Any]:
         """The lines of a batch of events, in buffers of whole lines.
 
-        Raises:
-            EventError: an event is damaged, or a value cannot be read.
+        Raises EventError: an event is damaged, or a value cannot be read.
         """
         self._begin_groups(batch)
         self._state[RowField.GROUP] = 0 if self._goes_on(batch) else -1
@@ -285,8 +284,7 @@ class LineColumns(RowColumns):
     def texts(self, batch: EventBatch, variant: int, number: int, rows: Any) -> Any:
         """The values of a column in some rows of a kind of row event, as the reference writes them, in UTF-8.
 
-        Raises:
-            EventError: one of them cannot be read.
+        Raises EventError: one of them cannot be read.
         """
         import pyarrow as pa
 

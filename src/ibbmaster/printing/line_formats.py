@@ -18,7 +18,7 @@ from ibbmaster.printing.debezium_lines import (
     has_clock,
 )
 from ibbmaster.printing.json_lines import change_begin, json_text, json_value, statement_text
-from ibbmaster.printing.line_plan import SIDE, Piece, PieceValue, written_value
+from ibbmaster.printing.line_plan import SIDE, LineFormat, Piece, PieceValue, written_value
 
 KINDS = {INSERT: "insert", UPDATE_BEFORE: "update", DELETE: "delete"}
 BASE64 = '{"base64":"', '"}'
@@ -36,6 +36,19 @@ def labels_of(column: Column) -> list[str] | None:
 def unquoted(text: str) -> str:
     """A text as in a string of JSON."""
     return json_text(text)[1:-1]
+
+
+def image(
+    form: LineFormat, table: TableSchema, numbers: Sequence[int], present: Sequence[int], *, is_after: bool
+) -> list[Piece]:
+    """An image as an object with these columns; those that it does not have are null."""
+    pieces = [Piece("{")]
+    for number in numbers:
+        column = table.columns[number]
+        text = f"{',' if len(pieces) > 1 else ''}{json_text(column.name)}:"
+        is_there = number in present
+        pieces.append(Piece(text, form.written(column), number, is_after) if is_there else Piece(f"{text}null"))
+    return [*pieces, Piece("}")]
 
 
 class JsonFormat:
@@ -67,20 +80,11 @@ class JsonFormat:
             Piece("", PieceValue(LineOp.HEAD, 0)),
             Piece("", PieceValue(LineOp.NUMBER)),
             Piece(f',{change_begin(table, KINDS[kind])},"before":'),
-            *([Piece("null")] if kind == INSERT else self.image(table, old, is_after=False)),
+            *([Piece("null")] if kind == INSERT else image(self, table, old, old, is_after=False)),
             Piece(',"after":'),
-            *([Piece("null")] if kind == DELETE else self.image(table, new, is_after=kind == UPDATE_BEFORE)),
+            *([Piece("null")] if kind == DELETE else image(self, table, new, new, is_after=kind == UPDATE_BEFORE)),
             Piece("}\n"),
         ]
-
-    def image(self, table: TableSchema, numbers: Sequence[int], *, is_after: bool) -> list[Piece]:
-        """An image as an object."""
-        pieces = [Piece("{")]
-        for number in numbers:
-            column = table.columns[number]
-            text = f"{',' if len(pieces) > 1 else ''}{json_text(column.name)}:"
-            pieces.append(Piece(text, self.written(column), number, is_after))
-        return [*pieces, Piece("}")]
 
     def written(self, column: Column) -> PieceValue:
         return written_value(column, quote='"', base64=BASE64, labels=labels_of(column), letters=unquoted)
@@ -121,6 +125,7 @@ class DebeziumFormat:
         origin = ChangeOrigin(**{name: f"{MARK}{name}{MARK}" for name in ChangeOrigin._fields})
         text = json_text(envelope(f"{MARK}before{MARK}", f"{MARK}after{MARK}", OPERATIONS[KINDS[kind]], origin))
         pieces: list[Piece] = []
+        numbers = range(len(table.columns))
         for place, part in enumerate(MARKED.split(text)):
             if place % 2 == 0:
                 pieces.append(Piece(part))
@@ -129,23 +134,13 @@ class DebeziumFormat:
             elif part == "row":
                 pieces.append(Piece("", PieceValue(LineOp.NUMBER)))
             elif part == "before":
-                pieces += [Piece("null")] if kind == INSERT else self._image(table, before, is_after=False)
+                pieces += [Piece("null")] if kind == INSERT else image(self, table, numbers, before, is_after=False)
             elif part == "after":
-                numbers = before if kind == INSERT else after
-                has_none = kind == DELETE
-                pieces += [Piece("null")] if has_none else self._image(table, numbers, is_after=kind == UPDATE_BEFORE)
+                new, is_update = before if kind == INSERT else after, kind == UPDATE_BEFORE
+                pieces += [Piece("null")] if kind == DELETE else image(self, table, numbers, new, is_after=is_update)
             else:
                 pieces.append(Piece("", PieceValue(LineOp.HEAD, HEADS.index(part))))
         return [*pieces, Piece("\n")]
-
-    def _image(self, table: TableSchema, numbers: Sequence[int], *, is_after: bool) -> list[Piece]:
-        """An image as an object with all columns of the table."""
-        pieces = [Piece("{")]
-        for number, column in enumerate(table.columns):
-            text = f"{',' if number else ''}{json_text(column.name)}:"
-            is_there = number in numbers
-            pieces.append(Piece(text, self.written(column), number, is_after) if is_there else Piece(f"{text}null"))
-        return [*pieces, Piece("}")]
 
     def written(self, column: Column) -> PieceValue:
         match form_of(column):

@@ -46,11 +46,7 @@ class LineFormat(Protocol):
     """What kernels have to know of a format."""
 
     def reading(self, column: Column) -> Reading:
-        """How the values of a column are read.
-
-        Raises:
-            ValueError: values of this type cannot be read at all.
-        """
+        """How the values of a column are read. Raises ValueError: values of this type cannot be read at all."""
 
     def heads(self, file_name: str) -> Sequence[Sequence[Piece]]:
         """What is the same in all lines of a group of a file, without values."""

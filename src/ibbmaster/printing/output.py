@@ -72,8 +72,7 @@ def opened_output(path: Path | None, *, grows: bool = False) -> Iterator[BinaryI
 
     What has that name before is replaced then, and stays where something fails.
 
-    Raises:
-        StoreError: the file cannot be written.
+    Raises StoreError: the file cannot be written.
     """
     if path is None:
         yield sys.stdout.buffer

@@ -94,8 +94,7 @@ class SessionSettings:
         given = dict(status_variables(query.status))
         microseconds = int.from_bytes(given.get(STATUS_MICROSECONDS, b""), "little")
         yield f"SET TIMESTAMP={timestamp}" + (f".{microseconds:06d}" if microseconds else "")
-        charsets = given.get(STATUS_CHARSET, NO_CHARSETS)
-        client, connection, server = struct.unpack("<HHH", charsets)
+        client, connection, server = struct.unpack("<HHH", given.get(STATUS_CHARSET, NO_CHARSETS))
         self.client_charset = charset_of(client) or "utf8mb4"
         increment, offset = struct.unpack("<HH", given.get(STATUS_AUTO_INCREMENT, b"\1\0\1\0"))
         database_collation = given.get(STATUS_DATABASE_COLLATION)
@@ -186,11 +185,7 @@ class ServerScript:
         return END_LINES
 
     def group(self, group: Group) -> Iterator[bytes]:
-        """The statements of a group.
-
-        Raises:
-            EventError: an event is damaged, or cannot be said as a statement.
-        """
+        """The statements of a group. Raises EventError: an event is damaged, or cannot be said as a statement."""
         items = self._items(group)
         self._loads.begin(str(group.gtid))
         try:

@@ -100,8 +100,7 @@ def _condition(table: TableSchema, row: Row) -> str:
 def literal(column: Column, value: object) -> str:
     """A value as SQL under NO_AUTO_VALUE_ON_ZERO and utf8mb4, without any character that a terminal would obey.
 
-    Raises:
-        UndecodableError: it cannot be read.
+    Raises UndecodableError: it cannot be read.
     """
     if value is None:
         return "NULL"

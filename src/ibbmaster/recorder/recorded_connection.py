@@ -28,7 +28,7 @@ from ibbmaster.recorder.conversation import (
 from ibbmaster.recorder.recorded_dump import RecordedDump
 from ibbmaster.recorder.recording import Recording
 from ibbmaster.recorder.redaction import without_secrets
-from ibbmaster.recorder.relay import Send
+from ibbmaster.recorder.relay import RelayedConnection, Send
 from ibbmaster.wire.command import BinlogDump, QueryCommand, Quit, RegisterReplica, StatementPrepare
 from ibbmaster.wire.response import Err
 
@@ -41,7 +41,7 @@ _PERIOD = re.compile(rb"@master_heartbeat_period\s*=\s*'?([0-9]{1,19})", re.I)
 _UNTIL = re.compile(rb"@slave_until_gtid\s*=\s*['\"][0-9]", re.I)
 
 
-class RecordedConnection:
+class RecordedConnection(RelayedConnection):
     """One connection of a recording; what a relay calls is done in a thread, one call after the other."""
 
     def __init__(self, recording: Recording, one_by_one: trio.CapacityLimiter, peer: str) -> None:
@@ -91,9 +91,6 @@ class RecordedConnection:
     async def refused(self) -> None:
         """The primary is not there."""
         await self._record(self._refused)
-
-    def closed(self) -> None:
-        """The connection is over; how it ended has been reported."""
 
     async def _record(self, act: Callable[..., None], *arguments: object) -> None:
         def call() -> None:

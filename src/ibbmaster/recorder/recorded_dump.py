@@ -114,8 +114,7 @@ class RecordedDump:
     def _plain(self, event: bytes) -> bytes:
         """An event as a log of `.ibb` files has it: without checksum and position."""
         size = len(event) - (CHECKSUM_SIZE if self._has_checksums else 0)
-        header = decode_event_header(event)._replace(size=size, log_pos=0)
-        return HEADER.pack(*header) + event[EVENT_HEADER_SIZE:size]
+        return HEADER.pack(*decode_event_header(event)._replace(size=size, log_pos=0)) + event[EVENT_HEADER_SIZE:size]
 
     def _begin_group(self, header: EventHeader, event: bytes, plain: bytes) -> None:
         if self._held is not None:  # the consumer goes on: it has taken it
@@ -196,8 +195,7 @@ class RecordedDump:
             number = self._places.in_dump[Landmark.PACKET] + 1
             return {"place": f"inside packet {number} at byte {raw_size}", "connection": self.number}
         number = self._places.in_group[Landmark.EVENT] + (self._large is None)
-        gtid = self._places.gtid
-        return {"place": f"inside event {number} at byte {size - prefix}", "gtid": gtid}
+        return {"place": f"inside event {number} at byte {size - prefix}", "gtid": self._places.gtid}
 
 
 class _LargeEvent:

@@ -12,7 +12,6 @@ import errno
 import logging
 import socket
 from collections.abc import Awaitable, Callable
-from typing import Protocol
 
 import trio
 
@@ -33,8 +32,8 @@ _SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 Send = Callable[[bytes], Awaitable[None]]
 
 
-class RelayedConnection(Protocol):
-    """Who listens to one connection. What it is given goes on only through `send`.
+class RelayedConnection:
+    """Who listens to one connection, to what of it is of importance here. What is given goes on only through `send`.
 
     `scope` is the whole connection: cancelled, both its ends are closed.
     """

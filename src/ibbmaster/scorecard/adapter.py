@@ -77,8 +77,7 @@ class Adapter:
 def read_adapters(*directories: Path) -> dict[str, Adapter]:
     """This project's adapters, and those in further directories, by name; a later one takes the place of an earlier.
 
-    Raises:
-        ConfigurationError: an adapter.toml cannot be used; the text names it.
+    Raises ConfigurationError: an adapter.toml cannot be used; the text names it.
     """
     found: dict[str, Adapter] = {}
     for directory in (OURS, *directories):
@@ -96,11 +95,7 @@ def read_adapters(*directories: Path) -> dict[str, Adapter]:
 
 
 def read_adapter(directory: Path) -> Adapter:
-    """The adapter in a directory.
-
-    Raises:
-        ConfigurationError: its adapter.toml cannot be used.
-    """
+    """The adapter in a directory. Raises ConfigurationError: its adapter.toml cannot be used."""
     manifest = directory / MANIFEST
     text = read_small_file(manifest, MANIFEST_SIZE_MAX)
     try:
@@ -168,8 +163,7 @@ def build(adapter: Adapter) -> tuple[str, ...]:
     It is built in a directory of the user's cache whose name has a hash of the adapter's files: one that was
     changed is built anew.
 
-    Raises:
-        ConfigurationError: it cannot be built here; the text says why.
+    Raises ConfigurationError: it cannot be built here; the text says why.
     """
     if _is_installed(adapter):
         return _absolute(adapter.directory, (sys.executable, *adapter.run[1:]))

@@ -64,17 +64,12 @@ class Card:
     def scenario(self) -> Scenario:
         """What is there before a consumer comes, and what goes wrong.
 
-        Raises:
-            ConfigurationError: something in it means nothing.
+        Raises ConfigurationError: something in it means nothing.
         """
         return scenario_of(self._tables(self.workload.get("before", [])))
 
     def live_groups(self) -> tuple[WrittenGroup, ...]:
-        """What is written while a consumer follows.
-
-        Raises:
-            ConfigurationError: something in it means nothing.
-        """
+        """What is written while a consumer follows. Raises ConfigurationError: something in it means nothing."""
         return tuple(map(WrittenGroup.of, repeated_groups(self.workload["groups"])))
 
     def toml(self) -> str:
@@ -103,22 +98,14 @@ class Card:
 
 @functools.cache
 def read_cards() -> tuple[Card, ...]:
-    """Every card, family by family.
-
-    Raises:
-        ConfigurationError: one of them means nothing; the text names it.
-    """
+    """Every card, family by family. Raises ConfigurationError: one of them means nothing; the text names it."""
     directory = resources.files("ibbmaster.scorecard") / "cards"
     texts = {entry.name: entry.read_text("utf-8") for entry in directory.iterdir() if entry.name.endswith(".toml")}
     return parse_cards(texts.pop("workloads.toml"), texts)
 
 
 def parse_cards(workloads: str, families: Mapping[str, str]) -> tuple[Card, ...]:
-    """Cards from the texts of their files.
-
-    Raises:
-        ConfigurationError: one of them means nothing; the text names it.
-    """
+    """Cards from the texts of their files. Raises ConfigurationError: one of them means nothing; the text names it."""
     with naming("workloads.toml"):
         given = _toml(workloads)
         only("", given, ("workload",))

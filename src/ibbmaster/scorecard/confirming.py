@@ -31,7 +31,7 @@ from ibbmaster.testkit.fault import PlannedFault
 from ibbmaster.testkit.fault_stage import Faults
 from ibbmaster.testkit.incident import reset_all, reset_dumps
 from ibbmaster.testkit.mariadb_programs import find_programs
-from ibbmaster.testkit.mariadb_server import RealPrimary, ServerTemplate
+from ibbmaster.testkit.mariadb_server import RealPrimary, ServerTemplate, problem_of
 from ibbmaster.testkit.primary import FixturePrimary
 from ibbmaster.testkit.scenario import Scenario
 from ibbmaster.testkit.witness import Witness
@@ -95,11 +95,7 @@ class RealStage:
     """A real server of a version on the stage, where runs have the primary of their scenario."""
 
     def __init__(self, version: str) -> None:
-        """Find the version.
-
-        Raises:
-            ConfigurationError: it is not on this machine.
-        """
+        """Find the version. Raises ConfigurationError: it is not on this machine."""
         self._template = ServerTemplate.of_user(find_programs(version))
         self.server_version = version
 
@@ -107,8 +103,7 @@ class RealStage:
     def serving(self, scenario: Scenario) -> Iterator[FixturePrimary]:
         """Serve a scenario by the real server; what is given is written to like the primary of a scenario.
 
-        Raises:
-            ConfigurationError: the server does not start, or does not take what is logged.
+        Raises ConfigurationError: the server does not start, or does not take what is logged.
         """
         alone = dataclasses.replace(scenario, faults=())
         with contextlib.ExitStack() as stack:
@@ -121,7 +116,7 @@ class RealStage:
             server.sql("SET sql_log_bin = 0")
             server.sql(f"ALTER USER {server.user} IDENTIFIED BY '{PASSWORD}'")
             server.sql("SET sql_log_bin = 1")
-            _follow(server, source)
+            server.follow_at(source.host, source.port, user=source.user, password=source.password)
             faults = _RealFaults(scenario.seed, server)
             for fault in scenario.faults:
                 faults.add_fault(fault)
@@ -151,21 +146,6 @@ def _options(source: FixturePrimary, scenario: Scenario) -> list[str]:
     ]
 
 
-def _follow(server: RealPrimary, source: FixturePrimary) -> None:
-    words = [
-        f"MASTER_HOST='{source.host}'",
-        f"MASTER_PORT={source.port}",
-        f"MASTER_USER='{source.user}'",
-        f"MASTER_PASSWORD='{source.password}'",
-        "MASTER_USE_GTID=slave_pos",
-        "MASTER_CONNECT_RETRY=1",
-        "MASTER_SSL=0",
-        "MASTER_SSL_VERIFY_SERVER_CERT=0",
-    ]
-    server.sql(f"CHANGE MASTER TO {', '.join(words)}")
-    server.sql("START SLAVE")
-
-
 class _RealPrimary:
     """What a run has in place of a `FixturePrimary`: written to as that is, and read from the real server."""
 
@@ -193,17 +173,12 @@ class _RealPrimary:
         return list(self._witness.connections)
 
     def wait(self) -> None:
-        """Wait until the server has logged everything.
-
-        Raises:
-            ConfigurationError: it does not take it.
-        """
+        """Wait until the server has logged everything. Raises ConfigurationError: it does not take it."""
         deadline = time.monotonic() + CATCH_UP_S
         wanted = {str(gtid) for gtid in self._source.log.position.values()}
         while wanted - set(str(self._server.sql("SELECT @@GLOBAL.gtid_binlog_pos")[0][0]).split(",")):
-            status = self._server.query("SHOW SLAVE STATUS")[0]
-            problem = status["Last_SQL_Error"] or (status["Slave_IO_Running"] == "No" and status["Last_IO_Error"])
-            if problem:
+            problem = problem_of(self._server.status(), tolerates_lost_connections=True)
+            if problem is not None:
                 raise ConfigurationError(f"the real server does not take what is logged: {problem}")
             if time.monotonic() > deadline:
                 raise ConfigurationError(f"the real server has not logged {', '.join(wanted)} in {CATCH_UP_S:g} s")

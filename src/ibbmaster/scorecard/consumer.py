@@ -36,11 +36,7 @@ class Consumer:
     def __init__(
         self, command: Sequence[str], request: Mapping[str, Any], *, directory: Path, process: int = 1
     ) -> None:
-        """Start it.
-
-        Raises:
-            ConfigurationError: the command cannot be started.
-        """
+        """Start it. Raises ConfigurationError: the command cannot be started."""
         self.process = process
         self.exit_code: int | None = None
         self.problem = ""

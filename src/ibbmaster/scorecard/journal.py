@@ -116,8 +116,7 @@ def shown_line(text: str) -> str:
 def parse_told(line: bytes, *, at: float = 0.0, process: int = 1) -> ToldEvent:
     """What one line says.
 
-    Raises:
-        RemoteProtocolError: it is no line of this protocol; the text says what was found and what was expected.
+    Raises RemoteProtocolError: it is no line of this protocol; the text says what was found and what was expected.
     """
     if len(line) > LINE_SIZE_MAX:
         raise RemoteProtocolError(f"a line of more than {LINE_SIZE_MAX} bytes")
@@ -173,28 +172,10 @@ def _event(what: str, given: Mapping[str, Any], at: float, process: int) -> Told
             size = POSITION_SIZE_MAX + 1
         if size > POSITION_SIZE_MAX:
             raise RemoteProtocolError(f"position: more than {POSITION_SIZE_MAX} characters")
-    return ToldEvent(
-        what=what,
-        gtid=given.get("gtid") or None,
-        table=given.get("table", ""),
-        kind=given.get("kind", ""),
-        before=given.get("before"),
-        after=given.get("after"),
-        columns=_tuple(given, "columns"),
-        key=_tuple(given, "key"),
-        types=_tuple(given, "types"),
-        text=text if what == "statement" else text[:TEXT_KEPT_MAX],
-        position=given.get("position"),
-        is_fatal=given.get("is_fatal", False),
-        is_internal=given.get("is_internal", False),
-        is_retried=given.get("is_retried", False),
-        at=at,
-        process=process,
-    )
-
-
-def _tuple(given: Mapping[str, Any], name: str) -> tuple[Any, ...] | None:
-    return None if given.get(name) is None else tuple(given[name])
+    lists = {name: tuple(given[name]) for name in ("columns", "key", "types") if given.get(name) is not None}
+    kept = {name: value for name, value in given.items() if name not in ("text", "sql")} | lists
+    text = text if what == "statement" else text[:TEXT_KEPT_MAX]
+    return ToldEvent(what=what, text=text, at=at, process=process, **kept | {"gtid": given.get("gtid") or None})
 
 
 def _check_image(side: str, image: Image | None) -> None:

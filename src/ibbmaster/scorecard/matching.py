@@ -210,8 +210,7 @@ class Matching:
 
     def _choose(self, equal: Sequence[int]) -> int | None:
         """Of equal changes the one that is meant: the next in order that has not come, else one that comes again."""
-        in_group = [one for one in equal if self._wanted[one].group.gtid == self._open]
-        equal = in_group or equal
+        equal = [one for one in equal if self._wanted[one].group.gtid == self._open] or equal
         behind = [one for one in equal if one > self._cursor]
         new = [one for one in (*behind, *equal) if not self._wanted[one].has_come]
         return next(iter((*new, *behind, *equal)), None)

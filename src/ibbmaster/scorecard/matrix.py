@@ -64,6 +64,13 @@ def tally(results: Results, consumer: str) -> Counter[Grade | None]:
     return Counter(cell.grade for place, cell in cells_by_place(results).items() if place[0] == consumer)
 
 
+def score(results: Results, consumer: str) -> tuple[int, int]:
+    """In how many scenarios a consumer did as well as one can, and how many it went through."""
+    counts, worse = tally(results, consumer), len(findings(results, consumer))
+    runs = counts.total() - counts[None]
+    return runs - worse, runs
+
+
 def findings(results: Results, consumer: str) -> list[tuple[ScenarioResult, Cell]]:
     """Where a consumer did worse than one could, the worst first."""
     cells = cells_by_place(results)

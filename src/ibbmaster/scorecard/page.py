@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 from ibbmaster.event.types import EventType
 from ibbmaster.scorecard.grade import Grade
-from ibbmaster.scorecard.matrix import LOOKS, cells_by_place, counted, families, is_best, look_name, plain
+from ibbmaster.scorecard.matrix import LOOKS, cells_by_place, counted, families, is_best, look_name, plain, score, tally
 from ibbmaster.scorecard.results import Cell, ConsumerResult, Results, ScenarioResult
 
 EVENT_BYTES_MAX = 4096  # of the event at a fault that a page shows
@@ -90,7 +90,7 @@ def _legend(results: Results) -> str:
 def _matrix(results: Results) -> str:
     """The table: a row for each scenario below its family, a column for each consumer."""
     cells = cells_by_place(results)
-    columns = "".join(_head(consumer, results, cells) for consumer in results.consumers)
+    columns = "".join(_head(consumer, results) for consumer in results.consumers)
     rows = [f'<thead><tr><th scope="col" class="corner">Scenario</th>{columns}</tr></thead>']
     numbers = {scenario.name: number for number, scenario in enumerate(results.scenarios)}
     for family, scenarios in families(results).items():
@@ -104,18 +104,16 @@ def _matrix(results: Results) -> str:
     return "\n".join(rows)
 
 
-def _head(consumer: ConsumerResult, results: Results, cells: Mapping[tuple[str, str], Cell]) -> str:
+def _head(consumer: ConsumerResult, results: Results) -> str:
     """The head of a column: who, and a bar of what it got."""
-    own = [(cells[consumer.name, scenario.name].grade, scenario) for scenario in results.scenarios]
-    counts = Counter(grade for grade, _ in own)
+    counts, (best, runs) = tally(results, consumer.name), score(results, consumer.name)
     bar = "".join(
         f'<i class="{look_name(grade)}" style="flex:{counts[grade]}"></i>' for grade in _GRADES if counts[grade]
     )
-    best, runs = sum(is_best(grade, scenario) for grade, scenario in own), len(own) - counts[None]
-    score = f"{best} of {runs} right" if runs else "not run"
+    right = f"{best} of {runs} right" if runs else "not run"
     return (
         f'<th scope="col"><a href="#{quote(consumer.name, safe="")}" tabindex="-1">{_text(consumer.title)}</a>'
-        f'<span class="bar" aria-hidden="true">{bar}</span><small>{score}</small></th>'
+        f'<span class="bar" aria-hidden="true">{bar}</span><small>{right}</small></th>'
     )
 
 

@@ -11,7 +11,7 @@ from collections import defaultdict
 from html import escape
 
 from ibbmaster.scorecard.grade import Grade
-from ibbmaster.scorecard.matrix import LOOKS, cells_by_place, counted, families, is_best, look_name, plain
+from ibbmaster.scorecard.matrix import LOOKS, cells_by_place, counted, families, is_best, look_name, plain, score, tally
 from ibbmaster.scorecard.results import ConsumerResult, Results
 
 SIZE_MAX = 60_000  # bytes
@@ -109,15 +109,12 @@ _LIGHT = ("#ffffff", "#dfe3e8", "#1c232b", "#5b6470")
 
 def _title(results: Results) -> str:
     """What is read out in place of the picture."""
-    cells = cells_by_place(results)
     sentences = []
     for consumer in results.consumers:
-        grades = [(cells[consumer.name, scenario.name].grade, scenario) for scenario in results.scenarios]
-        runs = sum(grade is not None for grade, _ in grades)
-        best = sum(is_best(grade, scenario) for grade, scenario in grades)
-        silent = sum(grade is Grade.LOSES_SILENTLY for grade, _ in grades)
-        score = f"{best} of {runs} as good as can be, {silent} silent losses" if runs else "not run"
-        sentences.append(f"{_short(consumer.title, NAME_LENGTH_MAX)}: {score}.")
+        best, runs = score(results, consumer.name)
+        silent = tally(results, consumer.name)[Grade.LOSES_SILENTLY]
+        said = f"{best} of {runs} as good as can be, {silent} silent losses" if runs else "not run"
+        sentences.append(f"{_short(consumer.title, NAME_LENGTH_MAX)}: {said}.")
     return "Scorecard of binlog consumers. " + " ".join(sentences)
 
 

@@ -21,7 +21,7 @@ from ibbmaster.recorder.conversation import (
     Phase,
     asked_position,
 )
-from ibbmaster.recorder.relay import Send
+from ibbmaster.recorder.relay import RelayedConnection, Send
 from ibbmaster.server.observing import ConnectionStep
 from ibbmaster.server.registry import Registry
 from ibbmaster.streaming.block import Block, plain_block
@@ -43,7 +43,7 @@ class _Relayed(NamedTuple):
     is_inside_group: bool = False
 
 
-class FaultedConnection:
+class FaultedConnection(RelayedConnection):
     """One connection through a relay: a witness notes it, and faults after that hold it up, change or cut it."""
 
     def __init__(self, witness: Witness, registry: Registry, client: trio.socket.SocketType, peer: str) -> None:
@@ -132,8 +132,7 @@ class FaultedConnection:
     async def _reach(self, step: ConnectionStep, command: AnyCommand | None, number: int) -> bool:
         """Whether something was sent instead of what would come.
 
-        Raises:
-            trio.BrokenResourceError: the connection shall end now.
+        Raises trio.BrokenResourceError: the connection shall end now.
         """
         responses = await self._witness.reached(step, self.session, command)
         if responses is None:
@@ -145,18 +144,8 @@ class FaultedConnection:
 
     async def _answer(self, responses: Sequence[Response], number: int) -> None:
         for response in responses:
-            payloads = list(encode_response(response, Capability.PROTOCOL_41))
-            frame, number = frame_payloads(payloads, number)
+            frame, number = frame_payloads(list(encode_response(response, Capability.PROTOCOL_41)), number)
             await self._client.send(frame)
-
-    async def primary_left(self, by: str) -> None:
-        """Nothing is to be noted."""
-
-    async def client_left(self, by: str, silent_s: float) -> None:
-        """Nothing is to be noted."""
-
-    async def refused(self) -> None:
-        """The primary is not there: the client is reset, as by a port that is closed."""
 
     def closed(self) -> None:
         """The connection is over."""

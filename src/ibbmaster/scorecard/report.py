@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.scorecard.grade import Grade
-from ibbmaster.scorecard.matrix import LOOKS, cells_by_place, counted, families, findings, is_best, plain, tally
+from ibbmaster.scorecard.matrix import LOOKS, cells_by_place, counted, families, findings, is_best, plain, score, tally
 from ibbmaster.scorecard.results import Cell, ConsumerResult, Results, ScenarioResult
 
 BEGIN, END = "<!-- scorecard: begin -->", "<!-- scorecard: end -->"  # between them a document has the table
@@ -24,15 +24,13 @@ def table(results: Results) -> str:
 def text_for_authors(results: Results, name: str) -> str:
     """What the authors of a consumer could be told, in Markdown: each finding, and how to see it again.
 
-    Raises:
-        ConfigurationError: the results have no such consumer, or it was not run.
+    Raises ConfigurationError: the results have no such consumer, or it was not run.
     """
     consumer = next((consumer for consumer in results.consumers if consumer.name == name), None)
     if consumer is None:
         known = ", ".join(consumer.name for consumer in results.consumers) or "none"
         raise ConfigurationError(f"{plain(name)!r}: the results have no such consumer; they have {known}")
-    counts = tally(results, name)
-    run_count = counts.total() - counts[None]
+    _, run_count = score(results, name)
     if not run_count:
         raise ConfigurationError(f"{name}: it was not run: {plain(consumer.not_run or 'no scenario was')}")
     found = findings(results, name)
@@ -64,11 +62,8 @@ def _summary(results: Results) -> list[str]:
         _row(["Consumer", *(f"{LOOKS[grade].symbol} {grade}" for grade in Grade), "right", "Run with"]),
         _row(["---", *("--:" for _ in Grade), "--:", "---"]),
     ]
-    cells = cells_by_place(results)
     for consumer in results.consumers:
-        counts = tally(results, consumer.name)
-        runs = counts.total() - counts[None]
-        best = sum(is_best(cells[consumer.name, one.name].grade, one) for one in results.scenarios)
+        counts, (best, runs) = tally(results, consumer.name), score(results, consumer.name)
         shown = [str(counts[grade] or "") for grade in Grade]
         lines.append(
             _row([_who(consumer), *shown, f"{best} of {runs}" if runs else "", _version(consumer, counts[None])])

@@ -193,8 +193,7 @@ def new_results(
 def read_results(path: Path) -> Results:
     """Results from a file.
 
-    Raises:
-        ConfigurationError: it cannot be read, or holds something else; the text names the key.
+    Raises ConfigurationError: it cannot be read, or holds something else; the text names the key.
     """
     text = read_small_file(path, RESULTS_SIZE_MAX)
     try:
@@ -204,11 +203,7 @@ def read_results(path: Path) -> Results:
 
 
 def parse_results(text: str) -> Results:
-    """Results from their text.
-
-    Raises:
-        ConfigurationError: it is another one; the text names the key.
-    """
+    """Results from their text. Raises ConfigurationError: it is another one; the text names the key."""
     try:
         given = json.loads(text)
     except RecursionError:

@@ -107,8 +107,7 @@ def run_and_ask(
 ) -> tuple[Cell, str]:
     """`run_card`, and what the consumer says of its version; `serve` makes the primary of its scenario.
 
-    Raises:
-        RunOverError: `over` was set meanwhile.
+    Raises RunOverError: `over` was set meanwhile.
     """
     begun = time.monotonic()
     try:
@@ -346,11 +345,7 @@ class _Run:
         return expected + groups[-1:]
 
     def _record(self, groups: list[LoggedGroup], begun: float) -> RunRecord:
-        """What was seen.
-
-        Raises:
-            ConfigurationError: the adapter has printed something that means nothing.
-        """
+        """What was seen. Raises ConfigurationError: the adapter has printed something that means nothing."""
         supervised, faults = self.supervised, self.primary.faults
         if supervised.problem:
             raise ConfigurationError(supervised.problem)

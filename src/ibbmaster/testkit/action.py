@@ -22,6 +22,7 @@ UNANSWERED = frozenset(
         (Landmark.REGISTRATION, Side.AFTER),
     )
 )
+ACTIONS: dict[str, type[FaultAction]] = {}  # by their words
 LOGIN = frozenset(((Landmark.HANDSHAKE, Side.BEFORE), (Landmark.LOGIN, Side.BEFORE)))
 
 
@@ -67,165 +68,128 @@ class FaultAction:
     in_conversation: ClassVar[bool] = False
     not_at: ClassVar[frozenset[tuple[Landmark, Side]]] = frozenset()
 
+    def __init_subclass__(cls, **told: object) -> None:
+        """Keep what is told of a kind of action; `dataclass` makes it a second time, with slots, and tells nothing."""
+        for name, value in told.items():
+            setattr(cls, name, value)
+        if word := vars(cls).get("word"):
+            ACTIONS[word] = cls
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CutConnection(FaultAction):
+class CutConnection(FaultAction, word="cut", sides=ANYWHERE, in_conversation=True):
     """End the connection: `by` a "reset" (RST), an orderly "end" (FIN), or "silence", which never ends."""
 
-    word = "cut"
-    sides = ANYWHERE
-    in_conversation = True
     by: str = "reset"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stall(FaultAction):
+class Stall(FaultAction, word="stall", sides=ANYWHERE, in_conversation=True):
     """Send nothing for `seconds`, heartbeats neither."""
 
-    word = "stall"
-    sides = ANYWHERE
-    in_conversation = True
     seconds: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drip(FaultAction):
+class Drip(FaultAction, word="drip", sides=ANYWHERE):
     """From here on send `bytes_per_s` bytes a second, one by one; 0 sends at full speed again."""
 
-    word = "drip"
-    sides = ANYWHERE
     bytes_per_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MuteHeartbeats(FaultAction):
+class MuteHeartbeats(FaultAction, word="mute", sides=BORDERS):
     """From here on send no heartbeats in this dump."""
 
-    word = "mute"
-    sides = BORDERS
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EndDump(FaultAction):
+class EndDump(FaultAction, word="eof", sides=BORDERS, in_conversation=True, not_at=UNANSWERED | LOGIN):
     """Send the packet that ends a dump in order, and close; to a statement it is the answer."""
 
-    word = "eof"
-    sides = BORDERS
-    in_conversation = True
-    not_at = UNANSWERED | LOGIN
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SendError(FaultAction):
+class SendError(FaultAction, word="error", sides=BORDERS, in_conversation=True, not_at=UNANSWERED):
     """Send an error of this `code`, `state` and `text`, and end."""
 
-    word = "error"
-    sides = BORDERS
-    in_conversation = True
-    not_at = UNANSWERED
     code: int = 1236
     state: str = "HY000"
     text: str = "a fault of the test"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerOtherwise(FaultAction):
+class AnswerOtherwise(FaultAction, word="answer", sides=frozenset(), in_conversation=True, not_at=UNANSWERED | LOGIN):
     """Answer a statement with one row of one column, `value`, instead."""
 
-    word = "answer"
-    sides = frozenset()
-    in_conversation = True
-    not_at = UNANSWERED | LOGIN
     value: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SendGarbage(FaultAction):
+class SendGarbage(FaultAction, word="garbage", sides=ANYWHERE, in_conversation=True):
     """Send `count` random bytes that are not a packet; the seed decides which."""
 
-    word = "garbage"
-    sides = ANYWHERE
-    in_conversation = True
     count: int = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KillConnection(FaultAction):
+class KillConnection(FaultAction, word="kill", sides=BORDERS, in_conversation=True):
     """KILL it; with `query` true KILL QUERY, which ends a dump in order, and a statement by error 1317."""
 
-    word = "kill"
-    sides = BORDERS
-    in_conversation = True
     query: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TakeOver(FaultAction):
+class TakeOver(FaultAction, word="newer dump", sides=BORDERS):
     """End the dump as a newer dump of the same server id does."""
-
-    word = "newer dump"
-    sides = BORDERS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FlipBits(FaultAction):
+class FlipBits(FaultAction, word="alter"):
     """Change a `byte` of the event by XOR with `bits`; -1 is the last one. Its checksum stays as it was."""
 
-    word = "alter"
     byte: int = -1
     bits: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SpoilChecksum(FaultAction):
+class SpoilChecksum(FaultAction, word="checksum"):
     """Make the event's checksum "wrong", "missing", or "unexpected": there where the stream has none."""
 
-    word = "checksum"
     be: str = "wrong"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShortenEvent(FaultAction):
+class ShortenEvent(FaultAction, word="shorten"):
     """Leave out the last `count` bytes of the event; its header still counts them."""
 
-    word = "shorten"
     count: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LengthenEvent(FaultAction):
+class LengthenEvent(FaultAction, word="lengthen"):
     """Add `count` zeros to the event, which its header does not count."""
 
-    word = "lengthen"
     count: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeaveOut(FaultAction):
+class LeaveOut(FaultAction, word="drop"):
     """Leave the event out; at a GTID event the whole group, which makes a gap."""
 
-    word = "drop"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SendTwice(FaultAction):
+class SendTwice(FaultAction, word="repeat"):
     """Send the event twice; at a GTID event the whole group."""
 
-    word = "repeat"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SwapGroups(FaultAction):
+class SwapGroups(FaultAction, word="swap"):
     """At a GTID event: send the group after the one that follows it."""
 
-    word = "swap"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeHeader(FaultAction):
+class ChangeHeader(FaultAction, word="header"):
     """Give the event another `timestamp`, `server_id`, `log_pos`, `flags` or `event_type`, and a right checksum."""
 
-    word = "header"
     timestamp: int | None = None
     server_id: int | None = None
     log_pos: int | None = None
@@ -234,31 +198,24 @@ class ChangeHeader(FaultAction):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SpoilEvent(FaultAction):
+class SpoilEvent(FaultAction, word="malform"):
     """Let the event `be` one whose parts contradict each other, as in [malformed events](#malformed-events)."""
 
-    word = "malform"
     be: str = "hidden event"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InsertEvent(FaultAction):
+class InsertEvent(FaultAction, word="insert", sides=BORDERS):
     """Send an unexpected `event`: "rotate" to `file` and `position`, "format", "heartbeat", or "stop"."""
 
-    word = "insert"
-    sides = BORDERS
     event: str = "rotate"
     file: str = "elsewhere.000001"
     position: int = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrimaryAction(FaultAction, ABC):
+class PrimaryAction(FaultAction, ABC, sides=ANYWHERE, in_conversation=True):
     """What happens to the primary as a whole, at a place or at a time."""
-
-    word = ""
-    sides = ANYWHERE
-    in_conversation = True
 
     @abstractmethod
     def happen(self, primary: FaultyPrimary) -> None:
@@ -266,10 +223,9 @@ class PrimaryAction(FaultAction, ABC):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CrashPrimary(PrimaryAction):
+class CrashPrimary(PrimaryAction, word="crash"):
     """Reset all connections, close the port, recover a log that is `torn`; `closed_s` seconds later listen again."""
 
-    word = "crash"
     closed_s: float = 0.0
     torn: str | None = None
 
@@ -279,10 +235,9 @@ class CrashPrimary(PrimaryAction):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RestartPrimary(PrimaryAction):
+class RestartPrimary(PrimaryAction, word="restart"):
     """Shut down in order; `closed_s` seconds later listen again, as another `profile` or version if given."""
 
-    word = "restart"
     closed_s: float = 0.0
     profile: str | None = None
 
@@ -292,20 +247,17 @@ class RestartPrimary(PrimaryAction):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PurgeFiles(PrimaryAction):
+class PurgeFiles(PrimaryAction, word="purge"):
     """Remove every file of the log but the newest; dumps that read them are reset, and find their place purged."""
-
-    word = "purge"
 
     def happen(self, primary: FaultyPrimary) -> None:
         primary.purge()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FailOver(PrimaryAction):
+class FailOver(PrimaryAction, word="failover"):
     """From now on another primary is there: it lacks the last `lose` groups, and has `add` groups of its own."""
 
-    word = "failover"
     lose: int = 0
     add: int = 0
     server_id: int | None = None
@@ -315,25 +267,15 @@ class FailOver(PrimaryAction):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MoveClock(PrimaryAction):
+class MoveClock(PrimaryAction, word="clock"):
     """Let the primary's clock jump by `seconds`, back if negative."""
 
-    word = "clock"
     seconds: float
 
     def happen(self, primary: FaultyPrimary) -> None:
         primary.clock.advance(self.seconds)
 
 
-ACTIONS: dict[str, type[FaultAction]] = {
-    kind.word: kind
-    for kind in (
-        *(CutConnection, Stall, Drip, MuteHeartbeats, EndDump, SendError, AnswerOtherwise, SendGarbage),
-        *(KillConnection, TakeOver, FlipBits, SpoilChecksum, ShortenEvent, LengthenEvent, LeaveOut, SendTwice),
-        *(SwapGroups, ChangeHeader, SpoilEvent, InsertEvent),
-        *(CrashPrimary, RestartPrimary, PurgeFiles, FailOver, MoveClock),
-    )
-}
 CHOICES: dict[tuple[str, str], tuple[str, ...]] = {
     ("cut", "by"): ("reset", "end", "silence"),
     ("checksum", "be"): ("wrong", "missing", "unexpected"),

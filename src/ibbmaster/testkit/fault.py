@@ -58,8 +58,7 @@ class PlannedFault:
         }
         counts = {name: _count(kind, name, given[name]) for name in ("replica", "connection", "times") if name in given}
         action = _action(kind, {name: value for name, value in given.items() if name not in _COMMON})
-        place = _place(kind, common)
-        fault = cls(place=place, at=typing.cast("float | None", common["at"]), action=action, **counts)
+        fault = cls(place=_place(kind, common), at=typing.cast("float | None", common["at"]), action=action, **counts)
         fault._check()
         return fault
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import socket
 import struct
@@ -145,19 +146,15 @@ class Incidents:
             scratch.cleanup()
 
 
-def reset_all(registry: Registry) -> None:
-    """Reset every connection; in the event loop of its primary."""
+def reset_all(registry: Registry, *, only_dumps: bool = False) -> None:
+    """Reset every connection, or every dump; in the event loop of its primary."""
     for session in registry:
-        close_by_reset(session)
-        session.scope.cancel()
-
-
-def reset_dumps(registry: Registry) -> None:
-    """Reset every dump; in the event loop of its primary."""
-    for session in registry:
-        if session.dump_server_id is not None:
+        if session.dump_server_id is not None or not only_dumps:
             close_by_reset(session)
             session.scope.cancel()
+
+
+reset_dumps = functools.partial(reset_all, only_dumps=True)
 
 
 def close_by_reset(session: Session) -> None:

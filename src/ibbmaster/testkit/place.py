@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.table_map import ROW_EVENT_TYPES
 from ibbmaster.event.types import EventType
+from ibbmaster.facts import rows_of
 
 TEXT_SIZE_MAX = 1000
 
@@ -50,33 +51,8 @@ class Side(enum.Enum):
 
 #: Every landmark, on which sides it has places, and what it is.
 LANDMARKS: dict[Landmark, tuple[frozenset[Side], str]] = {
-    Landmark.HANDSHAKE: (frozenset((Side.BEFORE, Side.AFTER)), "the greeting of a new connection; its first command"),
-    Landmark.GREETING: (frozenset((Side.AFTER,)), "the client has the greeting, and has said nothing yet"),
-    Landmark.TLS: (frozenset((Side.BEFORE,)), "the client asks for TLS"),
-    Landmark.LOGIN: (frozenset((Side.BEFORE,)), "the password was right; the OK comes next"),
-    Landmark.STATEMENT: (
-        frozenset((Side.BEFORE, Side.AFTER)),
-        "an SQL statement; with `sql`, one that contains this text",
-    ),
-    Landmark.REGISTRATION: (frozenset((Side.BEFORE, Side.AFTER)), "COM_REGISTER_SLAVE"),
-    Landmark.DUMP: (frozenset((Side.BEFORE,)), "COM_BINLOG_DUMP, before it is looked at"),
-    Landmark.OPENING_ROTATE: (frozenset(Side), "the artificial ROTATE that opens a stream"),
-    Landmark.OPENING_FORMAT: (frozenset(Side), "the FORMAT_DESCRIPTION that opens a stream"),
-    Landmark.OPENING_GTID_LIST: (frozenset(Side), "the GTID_LIST of the opening"),
-    Landmark.GTID: (frozenset(Side), "a GTID event; dropped, repeated or swapped, its whole group"),
-    Landmark.ANNOTATE: (frozenset(Side), "an ANNOTATE_ROWS event"),
-    Landmark.TABLE_MAP: (frozenset(Side), "a TABLE_MAP event"),
-    Landmark.ROWS: (frozenset(Side), "a row event of any type"),
-    Landmark.QUERY: (frozenset(Side), "a QUERY event that ends no transaction"),
-    Landmark.COMMIT: (frozenset(Side), "the event that ends a group: XID, XA PREPARE, COMMIT, or a DDL statement"),
-    Landmark.FILE_END: (frozenset(Side), "the ROTATE or STOP at the end of a traditional file"),
-    Landmark.FORMAT: (frozenset(Side), "a FORMAT_DESCRIPTION behind the opening"),
-    Landmark.HEARTBEAT: (frozenset(Side), "a heartbeat"),
-    Landmark.EVENT: (frozenset(Side), "any event"),
-    Landmark.PACKET: (
-        frozenset((Side.BEFORE, Side.INSIDE, Side.AFTER)),
-        "any packet of the dump; its bytes count the header",
-    ),
+    Landmark(word): (frozenset(map(Side, sides.split())), meaning)
+    for word, sides, meaning in rows_of(__package__, "landmarks")
 }
 OF_CONVERSATION = frozenset(list(Landmark)[: list(Landmark).index(Landmark.OPENING_ROTATE)])
 

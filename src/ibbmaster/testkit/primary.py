@@ -87,8 +87,7 @@ class FixturePrimary:
 
         Raises ConfigurationError: an option cannot be used.
         """
-        named = version_options(serving.pop("profile", None))
-        serving = {**named, **serving}
+        serving = {**version_options(serving.pop("profile", None)), **serving}
         if tls not in (*TLS_CHOICES, *CERTIFICATES):
             raise ConfigurationError(f"tls {tls!r}: expected one of {', '.join((*TLS_CHOICES, *CERTIFICATES))}")
         certificate = made_certificate(tls) if tls in CERTIFICATES else None

@@ -197,8 +197,7 @@ class StreamEditor:
                 self._put(_Piece(payload=encode_eof(Eof()), record=piece.record))
                 piece.record = None
             case actions.SendError(code=code, state=state, text=text):
-                err = encode_err(Err(code=code, sqlstate=state, text=text))
-                self._put(_Piece(payload=err, record=piece.record))
+                self._put(_Piece(payload=encode_err(Err(code=code, sqlstate=state, text=text)), record=piece.record))
                 piece.record = None
             case actions.InsertEvent() as inserted:
                 piece = _Piece(payload=EVENT_STATUS + self._made(inserted), record=piece.record)

@@ -8,13 +8,7 @@ from typing import NamedTuple
 from ibbmaster.dump.framing import SEMI_SYNC_HEADER
 from ibbmaster.event.group import GroupBoundary
 from ibbmaster.event.gtid_event import decode_gtid
-from ibbmaster.event.header import (
-    CHECKSUM_SIZE,
-    EVENT_HEADER_SIZE,
-    EventHeader,
-    decode_event_header,
-    has_valid_checksum,
-)
+from ibbmaster.event.header import CHECKSUM_SIZE, EVENT_HEADER_SIZE, EventHeader, decode_event_header
 from ibbmaster.event.types import EventFlag, EventType
 from ibbmaster.testkit.place import Landmark, landmark_of
 from ibbmaster.wire.packet import EVENT_STATUS
@@ -71,9 +65,8 @@ class StreamPlaces:
         elif header.event_type == EventType.FORMAT_DESCRIPTION:
             self.format = bytes(event)
         if self._boundary is not None and header.event_type != EventType.GTID:
-            is_query = header.event_type == EventType.QUERY
-            body = event[:-CHECKSUM_SIZE] if is_query and has_valid_checksum(event) else event
-            ends_group = self._boundary.ends_with(header, body)
+            texts = event, event[:-CHECKSUM_SIZE]  # as a traditional stream has it: a COMMIT may stand before one
+            ends_group = any(self._boundary.ends_with(header, text) for text in texts)
         landmark = landmark_of(
             header.event_type,
             is_opening=self.is_opening,

@@ -15,12 +15,13 @@ from ibbmaster.event.rows.partial import encode_fragments
 from ibbmaster.event.rows.row_image import RowImage, image_columns
 from ibbmaster.event.rows.value import Value
 from ibbmaster.schema.model import TableColumn, TableVersion
+from ibbmaster.schema.view_text import sequence_options
 from ibbmaster.testkit.clock import FixtureClock
-from ibbmaster.testkit.sequence import NEXT_AND_COUNT, SequenceRow, first_row
 from ibbmaster.testkit.table_version import KeptRow, Values, WritableVersion, writable_version
 
 _NOW = re.compile(r"current_timestamp(?:\((\d?)\))?", re.IGNORECASE)
 SEQUENCE_ROW = 1  # the number of the only row of a sequence
+NEXT_AND_COUNT = (0, 7)  # columns that the smallest image of that row has
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +48,59 @@ class RowFormat:
     def __post_init__(self) -> None:
         if self.fragment_bytes is not None and self.fragment_bytes < 1:
             raise ConfigurationError(f"fragments of {self.fragment_bytes} bytes: expected at least 1")
+
+
+class SequenceRow(NamedTuple):
+    """The row of a sequence, its columns in order."""
+
+    next_not_cached_value: int
+    minimum_value: int
+    maximum_value: int
+    start_value: int
+    increment: int
+    cache_size: int
+    cycle_option: int
+    cycle_count: int
+
+    @property
+    def step(self) -> int:
+        return self.increment or 1  # 0 stands for auto_increment_increment
+
+    def has_cached(self, value: int) -> bool:
+        """Whether a value is given out without another row being logged."""
+        end = self.next_not_cached_value
+        return value < end if self.step > 0 else value > end
+
+    def reserved(self, name: str) -> tuple[int, SequenceRow]:
+        """The next value, and the row after as many as the server takes at once.
+
+        Raises ConfigurationError: there is none left.
+
+        Source: MariaDB 12.3, sql_sequence.cc, SEQUENCE::next_value().
+        """
+        first, count = self.next_not_cached_value, self.cycle_count
+        if not self.minimum_value <= first <= self.maximum_value:
+            if not self.cycle_option:
+                raise ConfigurationError(f"{name}: the sequence has run out at {self.maximum_value}")
+            first, count = (self.minimum_value if self.step > 0 else self.maximum_value), count + 1
+        end = first + self.step * (self.cache_size or 1)
+        end = min(end, self.maximum_value + 1) if self.step > 0 else max(end, self.minimum_value - 1)
+        return first, self._replace(next_not_cached_value=end, cycle_count=count)
+
+
+def first_row(table: TableVersion) -> SequenceRow:
+    """The row of a sequence that was just made."""
+    made = sequence_options(table)
+    return SequenceRow(
+        next_not_cached_value=made.start,
+        minimum_value=made.minimum,
+        maximum_value=made.maximum,
+        start_value=made.start,
+        increment=made.increment,
+        cache_size=made.cache,
+        cycle_option=int(made.is_cycling),
+        cycle_count=0,
+    )
 
 
 class RowStep(NamedTuple):

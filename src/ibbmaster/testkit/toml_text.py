@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
-_SHORT = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
+_HALF = re.compile("[\ud800-\udfff]")  # of a character, which no file can have
 
 
 def toml_value(value: object) -> str:
@@ -20,7 +21,8 @@ def toml_value(value: object) -> str:
         case int() | float():
             return repr(value)
         case str():
-            return f'"{"".join(map(_character, value))}"'
+            whole = _HALF.sub("\N{REPLACEMENT CHARACTER}", value)
+            return json.dumps(whole, ensure_ascii=False).replace("\x7f", "\\u007F")
         case Mapping():
             pairs = ", ".join(f"{toml_key(str(key))} = {toml_value(each)}" for key, each in value.items())
             return f"{{{pairs}}}"
@@ -37,12 +39,3 @@ def toml_key(key: str) -> str:
 def toml_lines(table: Mapping[str, object]) -> list[str]:
     """A table, a key a line."""
     return [f"{toml_key(key)} = {toml_value(value)}" for key, value in table.items()]
-
-
-def _character(character: str) -> str:
-    if character in _SHORT:
-        return _SHORT[character]
-    code = ord(character)
-    if code < 0x20 or code == 0x7F:
-        return f"\\u{code:04X}"
-    return "\N{REPLACEMENT CHARACTER}" if 0xD800 <= code < 0xE000 else character

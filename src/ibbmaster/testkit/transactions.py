@@ -104,8 +104,7 @@ class FixtureTransaction:
         """
         if not is_of_transaction(sql):
             raise ConfigurationError(f"{sql[:60]!r} is a group by itself, as it is in MariaDB: give it to ddl()")
-        query = self._query(sql, database)
-        self.take([_packed(query, sql, self.format)], ())
+        self.take([_packed(self._query(sql, database), sql, self.format)], ())
 
     def annotate(self, sql: str) -> None:
         """Say by an ANNOTATE_ROWS event which statement the next change of rows comes from."""
@@ -341,8 +340,7 @@ class FixtureWriter:
             number = gtid.seq_no if phase is GtidExtraFlag.COMMIT_ALTER else None
             event = self.query(alter.sql, origin, number=number, alter=part, error_code=error_code)
             query = _packed(event, alter.sql, self.format)
-            position = self.log.append(gtid, [self.gtid_event(head), query])
-            return WrittenStatement(gtid, position, query)
+            return WrittenStatement(gtid, self.log.append(gtid, [self.gtid_event(head), query]), query)
 
     def xa_commit(self, xid: Xid | str, options: GtidOptions) -> Gtid:
         """Log the commit of a prepared transaction; its rows are there now."""

@@ -5,6 +5,7 @@ It is written in the primary's event loop and read by the test, in any thread.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import socket
 import struct
@@ -21,16 +22,14 @@ import trio
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.codec.printable import address
 from ibbmaster.errors import EventError
-from ibbmaster.event.group import GroupBoundary
-from ibbmaster.event.gtid_event import decode_gtid
-from ibbmaster.event.header import CHECKSUM_SIZE, EventHeader, decode_event_header
-from ibbmaster.event.types import EventType, type_name
+from ibbmaster.event.types import type_name
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.server.observing import ConnectionStep
 from ibbmaster.server.registry import Session
 from ibbmaster.streaming.block import Block
 from ibbmaster.streaming.stage import Send, Stage
 from ibbmaster.testkit.clock import FixtureClock
+from ibbmaster.testkit.stream_places import StreamPlaces
 from ibbmaster.wire.command import AnyCommand, BinlogDump, InitDb, Ping, QueryCommand, RegisterReplica
 from ibbmaster.wire.packet import EVENT_STATUS, PACKET_HEADER_SIZE, PACKET_PAYLOAD_MAX
 from ibbmaster.wire.response import Response
@@ -318,8 +317,7 @@ class _SentStage:
         self._changed = changed
         self._unread = bytearray()
         self._payload = bytearray()
-        self._gtid: Gtid | None = None
-        self._boundary: GroupBoundary | None = None
+        self._places = StreamPlaces()
 
     def note_border(self) -> None:
         """Every event is noted."""
@@ -353,29 +351,17 @@ class _SentStage:
         del self._unread[:start]
 
     def _add(self, payload: bytes, end: int) -> None:
-        if payload[:1] != EVENT_STATUS:
-            name = {b"\xff": "ERROR", b"\xfe": "EOF"}.get(payload[:1], "UNKNOWN PACKET")
-            self._seen.sent.append(SentEvent(name, self._gtid, False, end))
-            return
-        try:
-            header = decode_event_header(payload, 1)
-            ends_group = self._ends_group(header, payload[1:])
-        except EventError:
-            self._seen.sent.append(SentEvent("DAMAGED EVENT", self._gtid, False, end))
-            return
-        self._seen.sent.append(SentEvent(type_name(header.event_type), self._gtid, ends_group, end))
+        name, ends_group = {b"\xff": "ERROR", b"\xfe": "EOF"}.get(payload[:1], "UNKNOWN PACKET"), False
+        if payload[:1] == EVENT_STATUS:
+            name = "DAMAGED EVENT"
+            with contextlib.suppress(EventError):
+                seen = self._places.look(payload)
+                if seen.header is not None:
+                    name, ends_group = type_name(seen.header.event_type), seen.ends_group
+        gtid = None if self._places.gtid is None else Gtid.parse(self._places.gtid)
+        self._seen.sent.append(SentEvent(name, gtid, ends_group, end))
         if ends_group:
-            self._gtid = self._boundary = None
-
-    def _ends_group(self, header: EventHeader, event: bytes) -> bool:
-        if header.event_type == EventType.GTID:
-            self._gtid, flags = decode_gtid(header, event)
-            self._boundary = GroupBoundary(flags)
-            return False
-        if self._boundary is None:
-            return False
-        without_checksum = event[:-CHECKSUM_SIZE]  # as a traditional stream has it: a COMMIT may stand before one
-        return self._boundary.ends_with(header, event) or self._boundary.ends_with(header, without_checksum)
+            self._places.end_group()
 
 
 def _delivers_the_rest(session: Session) -> bool:

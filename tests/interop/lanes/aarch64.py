@@ -24,11 +24,7 @@ class Aarch64MissingError(Exception):
 
 
 def run_on_aarch64(*arguments: str, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """What that Python does with some arguments, here in the checkout.
-
-    Raises:
-        Aarch64MissingError: there is none.
-    """
+    """What that Python does with some arguments, here in the checkout. Raises Aarch64MissingError: there is none."""
     named = os.environ.get(ENVIRONMENT)
     root = Path(named) if named else program_directory() / "aarch64"
     emulator = shutil.which(EMULATOR)

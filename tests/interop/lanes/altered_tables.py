@@ -43,11 +43,9 @@ class AlteredTables(Choosing):
     """Tables by name, with their columns and what makes values of each; generated ones have no maker."""
 
     def __init__(self, server: RealServer, rng: random.Random, *, images: Sequence[str]) -> None:
-        self._connection = server.connect()
-        self._rng = rng
+        super().__init__(server, rng)
         self._images = images
         self._number = 0
-        self.statements: list[str] = []
         self.tables: dict[str, dict[str, str]] = {}  # the first type of each column; "" of a generated one
         self._types: dict[tuple[str, str], list[str]] = {}  # what it may be widened to
         for statement in (f"CREATE DATABASE {DATABASE}", f"USE {DATABASE}", "SET time_zone='+00:00'"):
@@ -57,24 +55,10 @@ class AlteredTables(Choosing):
             self._create(f"t{number}")
             self._insert(f"t{number}")
 
-    def close(self) -> None:
-        self._connection.close()
-
     def step(self) -> None:
         self._do_one_of(
-            {
-                self._insert: 30,
-                self._update: 20,
-                self._delete: 8,
-                self._add: 4,
-                self._add_generated: 3,
-                self._drop: 3,
-                self._rename: 4,
-                self._widen: 4,
-                self._move: 2,
-                self._set_image: 3,
-                self._several: 1,
-            },
+            "_insert=30 _update=20 _delete=8 _add=4 _add_generated=3 _drop=3 _rename=4 _widen=4 _move=2 "
+            "_set_image=3 _several=1",
             self._rng.choice(list(self.tables)),
         )
 
@@ -144,8 +128,7 @@ class AlteredTables(Choosing):
 
     def _addition(self, table: str) -> tuple[str, str, str]:
         kind, name = self._rng.choice(list(CHAINS)), self._name(table)
-        constants = CHAINS[kind][1]
-        default = self._rng.choice(["", "NOT NULL", *(f"DEFAULT {one}" for one in constants)])
+        default = self._rng.choice(["", "NOT NULL", *(f"DEFAULT {one}" for one in CHAINS[kind][1])])
         if default.startswith("DEFAULT"):
             default = self._rng.choice(["", "NOT NULL "]) + default
         return name, kind, f"ADD COLUMN {name} {kind} {default} {self._place(table)}"
@@ -187,9 +170,7 @@ class AlteredTables(Choosing):
 
     def _move(self, table: str) -> None:
         name = self._rng.choice(list(self.tables[table]))
-        with self._connection.cursor() as cursor:
-            cursor.execute(f"SHOW CREATE TABLE {table}")
-            lines = cursor.fetchone()[1].splitlines()
+        lines = self._asked(f"SHOW CREATE TABLE {table}")[0][1].splitlines()
         (definition,) = [line.strip().rstrip(",") for line in lines if line.strip().startswith(f"`{name}` ")]
         self._run(f"ALTER TABLE {table} MODIFY {definition} {self._rng.choice(['FIRST', 'AFTER id'])}")
 

@@ -197,11 +197,7 @@ class OurTables:
     def answer(
         self, sql: str, session: Session = SESSIONS[0], *, is_binary: bool = False, snapshot: LogSnapshot | None = None
     ) -> Answered:
-        """The answer to a SELECT, its packets as they are sent.
-
-        Raises:
-            RefusedError: it is refused.
-        """
+        """The answer to a SELECT, its packets as they are sent. Raises RefusedError: it is refused."""
         result = self.response(sql, session, is_binary=is_binary, snapshot=snapshot)
         if isinstance(result, Err):
             raise RefusedError(result.code, result.sqlstate, result.text)
@@ -213,11 +209,7 @@ class OurTables:
 
 
 def payloads_of(blocks: Any) -> Iterator[bytes]:
-    """The payloads in blocks of packets, whose numbers must be in order.
-
-    Raises:
-        RefusedError: they end in an error.
-    """
+    """The payloads in blocks of packets, whose numbers must be in order. Raises RefusedError: they end in an error."""
     sequence, payload = 7, b""
     while (found := blocks.next_block(sequence)) is not None:
         if isinstance(found, Err):
@@ -250,19 +242,8 @@ def values_of(payload: bytes, count: int) -> list[bytes | None]:
     return values
 
 
-CONSTANTS = {
-    "a": ["-3", "0", "2", "100", "'1'", "1.5", "NULL"],
-    "b": ["0", "3", "6", "18446744073709551615", "-1", "3.0"],
-    "c": ["'k0'", "'k1'", "'k2'", "'k'", "'k1 '", "''", "'K1'"],
-    "d": ["1", "-2.5", "10.00", "'7'", "1e1"],
-    "e": ["'2024-01-01'", "'2024-01-03 05:06:07'", "'2024-01-02 00:00:00.500'"],
-    "f": ["'00:30:00'", "'-01:00:00'", "'05:00:00'"],
-    "g": ["1", "2.5", "0.125"],
-    "h": ["1", "3.3333", "10"],
-    "i": ["'2024-01-02 01:02:03'", "'2024-01-04 00:00:00'"],
-    "j": ["x'01'", "'a'", "x'0000'"],
-    "l": ["'x'", "'z'"],
-}
+_DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+CONSTANTS = _DATA["constants"]
 QUERIES = sql_beside(__file__)["queries"]
 
 

@@ -21,8 +21,7 @@ class Azurite:
 
     def __init__(self, container: str) -> None:
         """
-        Raises:
-            DriverMissingError: it cannot be had on this machine.
+        Raises DriverMissingError: it cannot be had on this machine.
         """
         command = [*driver_command("azurite", "blob"), *OPTIONS, "--blobHost", "127.0.0.1", "--blobPort", "0"]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

@@ -1,29 +1,18 @@
 """Tables of one column that ALTER TABLE adds or changes: of every type, NULL or not, in every mode of the session."""
 
 import itertools
+import json
 import random
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 from lanes.random_ddl import DATABASE
 from lanes.type_changes import TYPES
 
 STRICT, LENIENT = "STRICT_TRANS_TABLES", ""
-ROUNDED = {  # what a column of the type stores otherwise than it is written
-    "DECIMAL(5,2)": "1.255",
-    "FLOAT": "67258.19743078321",
-    "FLOAT(7,2)": "12.3456",
-    "DOUBLE(10,3)": "67258.19743078321",
-    "DECIMAL(20,4) UNSIGNED": "7.00005",
-    "DATETIME(3)": "'2020-02-29 13:14:15.1236'",
-    "INT": "'12'",
-    "VARCHAR(5) CHARACTER SET utf8mb4": "12",
-    "ENUM('a','b','c') CHARACTER SET utf8mb4": "'B '",
-    "CHAR(5) CHARACTER SET utf8mb4": "'a  '",
-    "TIMESTAMP": "CURRENT_TIMESTAMP",
-    "TIMESTAMP(6)": "NOW(6)",
-    "BINARY(4)": "'a'",
-}
+_DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+ROUNDED = _DATA["rounded"]  # what a column of the type stores otherwise than it is written
 KINDS = {kind.removesuffix(" NULL"): values for kind, values in TYPES.items()}
 TIMESTAMP_FORM = (
     ("TIMESTAMP{digits}",),

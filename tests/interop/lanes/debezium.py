@@ -83,8 +83,7 @@ class Debezium:
     def wait_for(self, is_there: Callable[[list[Record]], object]) -> None:
         """Wait until the records fulfil a condition behind which its offset is stored.
 
-        Raises:
-            DebeziumError: it ended before, or it took too long.
+        Raises DebeziumError: it ended before, or it took too long.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._end is not None or is_there(self.records[: self.stored]), TIMEOUT_S)
@@ -92,11 +91,7 @@ class Debezium:
                 raise DebeziumError(self.log_text())
 
     def finish(self) -> list[Record]:
-        """Wait for its end, and have all of its records.
-
-        Raises:
-            DebeziumError: it failed, or it took too long.
-        """
+        """Wait for its end, and have all of its records. Raises DebeziumError: it failed, or it took too long."""
         with self._changed:
             self._changed.wait_for(lambda: self._end is not None, TIMEOUT_S)
         if self._end != "end":

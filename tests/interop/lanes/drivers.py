@@ -32,8 +32,7 @@ class DriverMissingError(Exception):
 def driver_directory(kind: str) -> Path:
     """Where a kind of drivers is built, made now if need be.
 
-    Raises:
-        DriverMissingError: its tools are not there, or its parts cannot be fetched.
+    Raises DriverMissingError: its tools are not there, or its parts cannot be fetched.
     """
     missing = [tool for tool in TOOLS[kind] if shutil.which(tool) is None]
     if missing:

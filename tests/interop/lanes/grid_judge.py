@@ -95,8 +95,7 @@ class OurServer:
             scope, rows, slots = self._table(block.source.name)
             node = Names(None).resolved(block.where, scope, "WHERE")  # type: ignore[arg-type]
             compiler = Compiler(self._session, SqlFunctions)  # type: ignore[arg-type]
-            scalar = compiler.scalar(node)
-            truth = as_truth(scalar)
+            truth = as_truth(compiler.scalar(node))
             places = [slots.index(slot) for slot in compiler.slots]
             found = [row[0] for row in rows if truth.run([row[place] for place in places])]
         except RefusedError as refused:

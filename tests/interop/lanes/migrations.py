@@ -52,14 +52,12 @@ class Look(NamedTuple):
 
 
 class Migrations(Choosing):
-    """Changes tables at random; what it did last is in `statements`."""
+    """Changes tables at random."""
 
     def __init__(self, server: RealServer, rng: random.Random, *, binlog_format: str = "ROW") -> None:
-        self._rng = rng
-        self._connection = server.connect()
+        super().__init__(server, rng)
         self._client = RawClient.of_root(server.socket, SESSIONS[0])
         self._next = 0
-        self.statements: list[str] = []
         self.refused = 0
         self.looks: list[Look] = []
         self._kinds: dict[tuple[str, int], str] = {}
@@ -70,7 +68,7 @@ class Migrations(Choosing):
         self._make()
 
     def close(self) -> None:
-        self._connection.close()
+        super().close()
         self._client.close()
 
     def look(self) -> None:
@@ -83,34 +81,10 @@ class Migrations(Choosing):
     def step(self) -> None:
         """One statement, a transaction, or all of a migration."""
         self._do_one_of(
-            {
-                self._insert: 30,
-                self._update: 15,
-                self._delete: 8,
-                self._transaction: 8,
-                self._image: 6,
-                self._change_parent: 8,
-                self._remove_parent: 4,
-                self._change_type: 4,
-                self._columns: 4,
-                self._keys: 3,
-                self._generated: 3,
-                self._empty_partition: 3,
-                self._exchange: 2,
-                self._repartition: 2,
-                self._ghost: 2,
-                self._toolkit: 2,
-                self._truncate: 1,
-                self._swap: 2,
-                self._checks: 1,
-                self._time_zone: 2,
-            }
+            "_insert=30 _update=15 _delete=8 _transaction=8 _image=6 _change_parent=8 _remove_parent=4 "
+            "_change_type=4 _columns=4 _keys=3 _generated=3 _empty_partition=3 _exchange=2 _repartition=2 "
+            "_ghost=2 _toolkit=2 _truncate=1 _swap=2 _checks=1 _time_zone=2"
         )
-
-    def _asked(self, sql: str) -> list[tuple[object, ...]]:
-        with self._connection.cursor() as cursor:
-            cursor.execute(sql)
-            return list(cursor.fetchall())
 
     def _run(self, statement: str) -> bool:
         self.statements.append(statement)

@@ -103,16 +103,7 @@ class MixedLog(Transactions):
         if self._rng.random() < 0.7:
             super().step()
             return
-        self._do_one_of(
-            {
-                self.set_format: 4,
-                self.change_column: 3,
-                self.set_nullable: 3,
-                self.copy_table: 3,
-                self.change_family: 5,
-                self.change_versioned: 2,
-            }
-        )
+        self._do_one_of("set_format=4 change_column=3 set_nullable=3 copy_table=3 change_family=5 change_versioned=2")
 
     def _renew(self) -> None:
         super()._renew()

@@ -10,7 +10,7 @@ import pymysql
 
 from ibbmaster.testkit.mariadb_server import RealPrimary
 from lanes.binlogs import copy_binlogs
-from lanes.primary import IbbPrimary, Primary
+from lanes.primary import IbbPrimary, Primary, login_of
 
 
 @dataclass(frozen=True)
@@ -36,16 +36,8 @@ def served_beside(server: RealPrimary, statements: Iterable[str], files: Path) -
 
 
 def connect(primary: Primary | RealPrimary) -> Any:
-    return pymysql.connect(
-        host=primary.host,
-        port=primary.port,
-        user=primary.user,
-        password=primary.password,
-        charset="utf8mb4",
-        ssl_disabled=True,
-        autocommit=None,
-        conv={},
-    )
+    options: dict[str, Any] = {"charset": "utf8mb4", "ssl_disabled": True, "autocommit": None, "conv": {}}
+    return pymysql.connect(**login_of(primary), **options)
 
 
 def ask(connection: Any, sql: str) -> Any:

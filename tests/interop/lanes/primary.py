@@ -4,10 +4,9 @@ import json
 import subprocess
 import sys
 import threading
-import time
 from collections import deque
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO, Any, Protocol
 
 from ibbmaster.testkit.mariadb_server import PASSWORD, USER
 
@@ -34,6 +33,29 @@ class Primary(Protocol):
     def log_text(self) -> str: ...
 
 
+class Login(Protocol):
+    """Where one logs in, and as whom."""
+
+    @property
+    def host(self) -> str: ...
+    @property
+    def port(self) -> int: ...
+    @property
+    def user(self) -> str: ...
+    @property
+    def password(self) -> str: ...
+
+
+def login_of(primary: Login) -> dict[str, Any]:
+    """How it is given to a client in Python, or in JSON."""
+    return {"host": primary.host, "port": primary.port, "user": primary.user, "password": primary.password}
+
+
+def login_options(primary: Login) -> list[str]:
+    """How it is given to a program of MariaDB."""
+    return [f"--{name}={value}" for name, value in login_of(primary).items()]
+
+
 class IbbPrimary:
     """`ibbmaster serve` in a process of its own."""
 
@@ -58,8 +80,7 @@ class IbbPrimary:
     def start(self) -> None:
         """Start, at the same port as before if it ran before.
 
-        Raises:
-            PrimaryError: it ended without saying where it listens.
+        Raises PrimaryError: it ended without saying where it listens.
         """
         listen = ["--listen", f"{self.host}:{self.port}", "--json"]
         account = ["--user", self.user, "--password", self.password]
@@ -84,18 +105,6 @@ class IbbPrimary:
         with pipe:
             for line in pipe:
                 self.log.append(line.rstrip())
-
-    def wait_for_log(self, text: str) -> None:
-        """Wait until a line with this text was logged.
-
-        Raises:
-            PrimaryError: it did not come.
-        """
-        deadline = time.monotonic() + START_TIMEOUT_S
-        while not any(text in line for line in tuple(self.log)):
-            if time.monotonic() > deadline:
-                raise PrimaryError(f"ibbmaster serve did not log {text!r}:\n{self.log_text()}")
-            time.sleep(0.02)
 
     def log_text(self) -> str:
         return "\n".join(self.log)

@@ -18,14 +18,18 @@ Printed = tuple[str, str, list[tuple[int, bytes]]]  # table, kind, number and te
 def printed_changes(path: Path, version: str = "10.11") -> list[Printed]:
     """Table, kind, and number and text of each column of every image in the tool's output.
 
-    Raises:
-        ProgramsMissingError: the tool of that version is not on this machine.
+    Raises ProgramsMissingError: the tool of that version is not on this machine.
     """
     command = [*find_programs(version).command("mariadb-binlog"), "--no-defaults", "-vv", "--base64-output=decode-rows"]
     done = subprocess.run([*command, path], capture_output=True, check=False)
+    return [change for change in changes_in(done.stdout) if change[0] != "types.old_temporal"]
+
+
+def changes_in(output: bytes) -> list[Printed]:
+    """The same of what the tool has printed."""
     changes: list[Printed] = []
     head = ("", "")
-    for line in done.stdout.split(b"\n"):
+    for line in output.split(b"\n"):
         verb = re.fullmatch(rb"### (INSERT INTO|UPDATE|DELETE FROM) `(.+)`\.`(.+)`", line)
         if verb is not None:
             kind = {b"INSERT INTO": "insert", b"UPDATE": "update", b"DELETE FROM": "delete"}[verb[1]]
@@ -37,7 +41,7 @@ def printed_changes(path: Path, version: str = "10.11") -> list[Printed]:
             text, _, comment = value.rpartition(b" /* ")
             is_packed = b"COMPRESSED" in comment and text != b"NULL"
             changes[-1][2].append((int(number), PACKED if is_packed else text.rstrip(b" ")))
-    return [change for change in changes if change[0] != "types.old_temporal"]
+    return changes
 
 
 def printed_image(columns: tuple[Column, ...], image: tuple[object, ...]) -> list[tuple[int, bytes]]:

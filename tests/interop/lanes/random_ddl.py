@@ -56,16 +56,14 @@ def moment(rng: random.Random) -> datetime.datetime:
 
 
 class Campaign(Choosing):
-    """Changes tables at random; what it did last is in `statements`."""
+    """Changes tables at random."""
 
     def __init__(self, server: RealServer, rng: random.Random, images: Sequence[str] = IMAGES) -> None:
+        super().__init__(server, rng)
         self._server = server
-        self._connection = server.connect()
         self.seen: list[tuple[str, Described]] = []  # positions, and what the tables were there
-        self._rng = rng
         self._images = images
         self._number = 0
-        self.statements: list[str] = []
         self.tables: dict[str, dict[str, str]] = {}  # columns and their types but for the key; the name is quoted
         self._run(f"CREATE DATABASE {DATABASE}")
         self._run(f"USE {DATABASE}")
@@ -75,33 +73,13 @@ class Campaign(Choosing):
 
     def look(self) -> None:
         """Note what the tables of the server are here."""
-        with self._connection.cursor() as cursor:
-            cursor.execute("SELECT @@gtid_binlog_pos")
-            self.seen.append((cursor.fetchone()[0], described_by(self._server)))
-
-    def close(self) -> None:
-        self._connection.close()
+        self.seen.append((self._asked("SELECT @@gtid_binlog_pos")[0][0], described_by(self._server)))
 
     def step(self) -> None:
         """One statement, or a transaction of some."""
         self._do_one_of(
-            {
-                self.insert: 30,
-                self.update: 20,
-                self.delete: 12,
-                self.transaction: 6,
-                self.set_image: 4,
-                self.add_column: 3,
-                self.drop_column: 2,
-                self.harmless: 2,
-                self.index: 3,
-                self.widen: 1,
-                self.rename_column: 1,
-                self.truncate: 1,
-                self.replace: 1,
-                self.rename: 1,
-                self.recreate: 1,
-            }
+            "insert=30 update=20 delete=12 transaction=6 set_image=4 add_column=3 drop_column=2 harmless=2 "
+            "index=3 widen=1 rename_column=1 truncate=1 replace=1 rename=1 recreate=1"
         )
 
     def _run(self, statement: str, values: Sequence[object] = ()) -> None:
@@ -194,9 +172,7 @@ class Campaign(Choosing):
     def index(self) -> None:
         """Add an index of some columns, or drop one."""
         table = self._table()
-        with self._connection.cursor() as cursor:
-            cursor.execute(f"SHOW INDEX FROM {table}")
-            names = sorted({row[2] for row in cursor.fetchall()} - {"PRIMARY"})
+        names = sorted({row[2] for row in self._asked(f"SHOW INDEX FROM {table}")} - {"PRIMARY"})
         if names and (len(names) > 4 or self._rng.random() < 0.4):
             self._run(f"ALTER TABLE {table} DROP KEY `{self._rng.choice(names)}`")
             return

@@ -1,32 +1,11 @@
 """Random SELECTs over single tables of `queried_shop`, with rows in an order that is told."""
 
+import json
 import random
+from pathlib import Path
 
-COLUMNS = {
-    "orders": {
-        "int": ("id", "customer_id", "quantity", "priority"),
-        "decimal": ("total", "discount"),
-        "real": ("weight",),
-        "text": ("status", "note"),
-        "moment": ("placed", "shipped"),
-    },
-    "customers": {
-        "int": ("id", "active"),
-        "decimal": ("credit",),
-        "real": ("score", "rating"),
-        "text": ("name", "city", "nick", "code", "email", "notes"),
-        "moment": ("joined", "seen", "born"),
-        "label": ("tier", "tags"),
-    },
-    "products": {
-        "int": ("id", "category_id", "stock"),
-        "decimal": ("price", "cost"),
-        "real": ("size_cm",),
-        "text": ("sku", "title"),
-        "moment": ("added",),
-    },
-    "events": {"int": ("id",), "decimal": ("amount",), "text": ("kind", "payload"), "moment": ("at",)},
-}
+_DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+COLUMNS = _DATA["columns"]
 LITERALS = {
     "int": ("0", "1", "7", "-3", "100", "NULL", "2147483648"),
     "decimal": ("0.5", "1.25", "100.00", "-2.5", "0", "3"),

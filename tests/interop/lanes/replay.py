@@ -90,8 +90,7 @@ def as_sql(column: Column, value: object) -> str | None:
     if column.kind is ValueKind.FLOAT:
         return float_text(column, float(value)).encode().hex().upper()
     if column.kind in (ValueKind.TEXT, ValueKind.ENUM, ValueKind.SET):
-        text = str(value)
-        return encode(text, column.charset or "utf8mb4").hex().upper()
+        return encode(str(value), column.charset or "utf8mb4").hex().upper()
     return str(value).encode().hex().upper()
 
 

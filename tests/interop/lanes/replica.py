@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from ibbmaster.testkit.mariadb_replica import RealReplica, problem_of
+from ibbmaster.testkit.mariadb_server import RealReplica, problem_of
 from lanes.content import TableContent, table_content
 from lanes.primary import PASSWORD, USER, Primary
 from lanes.proxy import CuttingProxy
@@ -29,13 +29,19 @@ class Replica(RealReplica):
         """CHANGE MASTER and START SLAVE; options are those of `RealReplica.follow_at`."""
         self.follow_at(primary.host, primary.port, user=user, password=password, **given)
 
+    def follow_by_file(self, primary: Primary, file: str, position: object = 4) -> None:
+        """CHANGE MASTER and START SLAVE from a place in a file."""
+        self.follow(primary, start=False)
+        place = (file, position)
+        self.sql("CHANGE MASTER TO MASTER_USE_GTID = no, MASTER_LOG_FILE = %s, MASTER_LOG_POS = %s", place)
+        self.sql("START SLAVE")
+
     def wait_for_gtid(
         self, position: str, *, timeout_s: float = 600.0, tolerates_lost_connections: bool = False
     ) -> None:
         """Return when the replica has applied everything up to a GTID position.
 
-        Raises:
-            ReplicationError: one of its threads stopped with an error, it cannot connect, or time is up.
+        Raises ReplicationError: one of its threads stopped with an error, it cannot connect, or time is up.
         """
         end = time.monotonic() + timeout_s
         while self.sql("SELECT MASTER_GTID_WAIT(%s, %s)", (position, WAIT_STEP_S)) != ((0,),):
@@ -51,11 +57,7 @@ class Replica(RealReplica):
                 )
 
     def wait_for_problem(self, *, timeout_s: float = 600.0) -> str:
-        """The error a replica that must fail stops with.
-
-        Raises:
-            ReplicationError: none within the time.
-        """
+        """The error a replica that must fail stops with. Raises ReplicationError: none within the time."""
         end = time.monotonic() + timeout_s
         while time.monotonic() < end:
             status = self.status()
@@ -71,8 +73,7 @@ class Replica(RealReplica):
     def wait_until(self, holds: Callable[[Replica], bool], *, timeout_s: float = 600.0) -> None:
         """Look at the replica again and again until something holds of it.
 
-        Raises:
-            ReplicationError: it does not within the time.
+        Raises ReplicationError: it does not within the time.
         """
         end = time.monotonic() + timeout_s
         while not holds(self):

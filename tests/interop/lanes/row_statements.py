@@ -25,30 +25,26 @@ class RowsLook(NamedTuple):
 
 
 class RowStatements(Choosing):
-    """Changes rows at random, logged in one of these formats at a time; what it did last is in `statements`."""
+    """Changes rows at random, logged in one of these formats at a time."""
 
     def __init__(
         self, server: RealServer, rng: random.Random, formats: Sequence[str] = ("MIXED", "STATEMENT", *["ROW"] * 3)
     ) -> None:
+        super().__init__(server, rng)
         self._formats = formats
-        self._rng = rng
-        self._connection = server.connect()
         self._client = RawClient.of_root(server.socket, SESSIONS[0])
-        self.statements: list[str] = []
         self.looks: list[RowsLook] = []
         for statement in (f"CREATE DATABASE {DATABASE}", f"USE {DATABASE}", *TABLES):
             assert self._run(statement), self.statements[-1]
 
     def close(self) -> None:
-        self._connection.close()
+        super().close()
         self._client.close()
 
     def look(self) -> None:
         """Note what the tables hold, and single rows by their keys."""
         self._run("COMMIT")
-        with self._connection.cursor() as cursor:
-            cursor.execute("SELECT @@gtid_binlog_pos")
-            ((gtid,),) = cursor.fetchall()
+        ((gtid,),) = self._asked("SELECT @@gtid_binlog_pos")
         asked = [f"SELECT * FROM {DATABASE}.{name}" for name in (*KEYED, "l", "qd")]
         asked += [f"SELECT * FROM {DATABASE}.{name} WHERE id = {self._id()}" for name in KEYED for _ in range(3)]
         self.looks.append(RowsLook(str(gtid), {sql: sorted(self._client.text(sql).rows) for sql in asked}))
@@ -74,17 +70,7 @@ class RowStatements(Choosing):
             self._step()
 
     def _step(self) -> None:
-        self._do_one_of(
-            {
-                self._change: 40,
-                self._session: 10,
-                self._transaction: 8,
-                self._of_several: 10,
-                self._empty: 4,
-                self._temporary: 3,
-                self._define: 3,
-            }
-        )
+        self._do_one_of("_change=40 _session=10 _transaction=8 _of_several=10 _empty=4 _temporary=3 _define=3")
 
     def _run(self, statement: str) -> bool:
         self.statements.append(statement)

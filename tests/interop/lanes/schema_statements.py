@@ -1,5 +1,8 @@
 """DDL that a real server runs and logs, and statements about its tables that ours must answer alike."""
 
+import json
+from pathlib import Path
+
 from lanes.sql_file import sql_beside
 
 _SQL = sql_beside(__file__)
@@ -22,25 +25,6 @@ RESULT_SETTINGS = (
 )
 #: Each is answered with the same names and rows: also those of MariaDB Connector/J (getTables, getColumns, …).
 ABOUT_TABLES = _SQL["about tables"]
+_DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
 #: Prepared with a value for each `?`: the same rows in the binary protocol.
-PREPARED: tuple[tuple[str, tuple[object, ...]], ...] = (
-    ("SELECT 1, 1.50, -3, 18446744073709551615, 1e20, 0x4142, NULL", ()),
-    ("SELECT 'a' LIKE ?", ("A%",)),
-    ("SELECT table_name FROM information_schema.tables WHERE table_schema=? ORDER BY 1", ("r1",)),
-    (
-        "SELECT column_name, ordinal_position, numeric_precision, column_default FROM information_schema.columns WHERE "
-        "table_schema=? AND table_name=? ORDER BY ordinal_position LIMIT ?",
-        ("r1", "t1", 5),
-    ),
-    ("SELECT COUNT(*) FROM information_schema.tables WHERE table_schema=?", ("r1",)),
-    ("SHOW TABLES FROM r1 LIKE 'p%'", ()),
-    ("SHOW CREATE TABLE r1.f", ()),
-    ("SELECT TIMEDIFF('10:00:00','09:00:00')", ()),
-    ("SELECT 1 LIMIT ?", (0,)),
-    ("SET @a = ?", (7,)),
-    ("KILL ?", (99999999,)),
-    ("SELEC 1", ()),
-    ("SELECT 1; SELECT 2", ()),
-    ("", ()),
-    ("SELECT ? FROM nodb.t", (1,)),
-)
+PREPARED = _DATA["prepared"]

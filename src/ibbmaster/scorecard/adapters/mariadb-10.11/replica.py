@@ -23,8 +23,7 @@ from ibbmaster.dump.start import is_logged
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.event.statement.logged import STATEMENT_TYPES, decode_statement
 from ibbmaster.testkit.mariadb_programs import ProgramsMissingError, find_programs
-from ibbmaster.testkit.mariadb_replica import RealReplica
-from ibbmaster.testkit.mariadb_server import ServerTemplate
+from ibbmaster.testkit.mariadb_server import RealReplica, ServerTemplate
 
 POLL_S = 0.05
 HEARTBEAT_PERIOD_S = 1.0
@@ -88,8 +87,7 @@ class Follower:
         """Until the end is asked for, or, which gives False, until a thread of the replica has stopped."""
         tell("version", text=f"MariaDB {self._replica.sql('SELECT VERSION()')[0][0]} as a replica")
         if delay_ms := self._request["delay_ms"]:
-            kilobytes = max(1, SLOW_EVENT_BYTES // delay_ms)
-            self._replica.sql("SET GLOBAL read_binlog_speed_limit = %s", (kilobytes,))
+            self._replica.sql("SET GLOBAL read_binlog_speed_limit = %s", (max(1, SLOW_EVENT_BYTES // delay_ms),))
         if self._replica.query("SHOW SLAVE STATUS"):
             self._replica.sql("START SLAVE")
         else:

@@ -27,8 +27,7 @@ FIXED_OPTIONS = (
 
 def main() -> int:
     try:
-        programs = find_programs((installed_versions() or ["11.8"])[-1])
-        command = programs.command("mariadb-binlog")
+        command = find_programs((installed_versions() or ["11.8"])[-1]).command("mariadb-binlog")
     except ProgramsMissingError as error:
         print(error, file=sys.stderr)
         return 1

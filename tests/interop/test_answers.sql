@@ -1,0 +1,47 @@
+-- [altered]
+CREATE DATABASE d;;
+USE d;;
+SET sql_mode = '';;
+CREATE TABLE t (id INT NOT NULL, k INT NOT NULL, name VARCHAR(20) CHARACTER SET latin1 NOT NULL, price DECIMAL(10, 2), at DATETIME(3), size ENUM('small', 'large'), twice BIGINT AS (k * 2) STORED, label VARCHAR(60) AS (concat(k, '!')) VIRTUAL, PRIMARY KEY (id));;
+CREATE TABLE spare LIKE t;;
+-- [alterations]
+ALTER TABLE t ADD COLUMN added INT NOT NULL DEFAULT 7;;
+ALTER TABLE t ADD COLUMN late VARCHAR(9) CHARACTER SET latin1 DEFAULT 'ä' FIRST;;
+ALTER TABLE t DROP PRIMARY KEY;;
+ALTER TABLE t ADD PRIMARY KEY (k);;
+ALTER TABLE t MODIFY id BIGINT NOT NULL, MODIFY name VARCHAR(60) CHARACTER SET utf8mb4;;
+ALTER TABLE t MODIFY at DATETIME(6), MODIFY size ENUM('small', 'large', 'huge');;
+ALTER TABLE t CHANGE price cost DECIMAL(14, 4);;
+ALTER TABLE t DROP COLUMN added, ADD COLUMN added VARCHAR(5) NOT NULL DEFAULT 'again';;
+ALTER TABLE t DROP PRIMARY KEY, ADD UNIQUE KEY (name);;
+ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4;;
+RENAME TABLE t TO other, spare TO t, other TO spare;;
+RENAME TABLE t TO other, spare TO t, other TO spare;;
+ALTER TABLE t ADD COLUMN zero DATE NOT NULL, ADD COLUMN flag BIT(3) NOT NULL DEFAULT b'101';;
+ALTER TABLE t MODIFY size ENUM('huge', 'large', 'small', 'tiny'), MODIFY cost VARCHAR(40);;
+ALTER TABLE t MODIFY id DECIMAL(12, 1) NOT NULL, MODIFY at DATE;;
+-- [in doubt]
+CREATE DATABASE d;;
+USE d;;
+CREATE TABLE parent (id VARCHAR(9) PRIMARY KEY);;
+CREATE TABLE child (id INT PRIMARY KEY, p VARCHAR(9), FOREIGN KEY (p) REFERENCES parent (id) ON DELETE CASCADE);;
+CREATE TABLE s (a INT PRIMARY KEY, b INT);;
+CREATE TABLE narrow (a INT PRIMARY KEY, b BIGINT);;
+INSERT INTO parent VALUES ('é'), (2);;
+INSERT INTO child VALUES (1, 'E'), (2, 2);;
+INSERT INTO s VALUES (1, 1);;
+INSERT INTO narrow VALUES (1, 1), (2, 1000);;
+DELETE FROM parent WHERE id = 'é';;
+SET binlog_format = STATEMENT;;
+UPDATE s SET b = 10 * RAND();;
+SET binlog_format = ROW;;
+SET sql_mode = '';;
+ALTER TABLE narrow MODIFY b TINYINT;;
+-- [after the dump]
+DELETE FROM cond.nk LIMIT 1;;
+UPDATE cond.p SET d = d + 1 WHERE a > 0;;
+UPDATE extra.misc SET tx = 'new', ts2 = '2021-02-03 04:05:06' WHERE id = 2;;
+DELETE FROM extra.num WHERE id IN (1, 5);;
+INSERT INTO extra.bink VALUES ('c', 3);;
+ALTER TABLE extra.uq ADD COLUMN more INT DEFAULT 3;;
+TRUNCATE cond.q;;

@@ -1,0 +1,12 @@
+const said = [], active = () => document.activeElement;
+const press = key => active().dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true, cancelable: true}));
+const note = () => said.push(location.hash || "-", active().getAttribute("href") ?? active().id);
+matrix.querySelector("a[tabindex='0']").focus(); note();
+press("ArrowRight"); press("ArrowDown"); press("ArrowDown"); note();
+active().click(); show(); note();
+press("End"); press("ArrowUp"); note();
+press("Home"); note();
+press("ArrowRight"); press("ArrowUp"); press("ArrowUp"); press("ArrowUp"); note();
+press("Escape"); note();
+said.push(panel.hidden, document.querySelectorAll("#matrix a[tabindex='0']").length);
+document.documentElement.dataset.said = said.join(" ");
