@@ -7,7 +7,6 @@ import base64
 import datetime
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
-from typing import Any, NamedTuple
 
 from ibbmaster import __version__
 from ibbmaster.api.group import Row, UndecodableValue
@@ -24,19 +23,11 @@ MILLISECONDS_MAX = 3  # digits of a second in a DATETIME that is given in millis
 NEAR_ZERO = "0000"  # how dates begin that are none
 
 
-class ChangeOrigin(NamedTuple):
-    """What the envelope says of where a change comes from; `milliseconds` and so on are of its commit, since 1970."""
-
-    database: str
-    table: str
-    milliseconds: Any
-    microseconds: Any
-    nanoseconds: Any
-    server_id: Any
-    gtid: str
-    file: str
-    position: Any
-    row: Any
+#: What the envelope says of where a change comes from; `milliseconds` and so on are of its commit, since 1970.
+ORIGIN = (
+    *("database", "table", "milliseconds", "microseconds", "nanoseconds"),
+    *("server_id", "gtid", "file", "position", "row"),
+)
 
 
 class DebeziumLines(ChangeLines):
@@ -51,24 +42,15 @@ class DebeziumLines(ChangeLines):
         head, second = content.head, content.timestamp
         rows = (item for item in content.items() if isinstance(item, RowItem))
         for number, (table, change) in enumerate(rows):
-            origin = ChangeOrigin(
-                database=table.database,
-                table=table.table,
-                milliseconds=second * 10**3,
-                microseconds=second * 10**6,
-                nanoseconds=second * 10**9,
-                server_id=head.gtid.server_id,
-                gtid=str(head.gtid),
-                file=self._file_name(start.file_no),
-                position=start.offset,
-                row=number,
-            )
+            times = (second * 10**3, second * 10**6, second * 10**9)
+            place = (head.gtid.server_id, str(head.gtid), self._file_name(start.file_no), start.offset, number)
+            origin = dict(zip(ORIGIN, (table.database, table.table, *times, *place), strict=True))
             before, after = (_row(table, image) for image in (change.before, change.after))
             yield json_text(envelope(before, after, OPERATIONS[change.kind], origin))
 
 
-def envelope(before: object, after: object, operation: str, origin: ChangeOrigin) -> dict[str, object]:
-    """A change in the connector's envelope, with its fields in their order."""
+def envelope(before: object, after: object, operation: str, origin: Mapping[str, object]) -> dict[str, object]:
+    """A change in the connector's envelope, with its fields in their order; `origin` has those of `ORIGIN`."""
     return {
         "before": before,
         "after": after,
@@ -76,26 +58,26 @@ def envelope(before: object, after: object, operation: str, origin: ChangeOrigin
             "version": __version__,
             "connector": "mariadb",
             "name": "ibbmaster",
-            "ts_ms": origin.milliseconds,
+            "ts_ms": origin["milliseconds"],
             "snapshot": "false",
-            "db": origin.database,
+            "db": origin["database"],
             "sequence": None,
-            "ts_us": origin.microseconds,
-            "ts_ns": origin.nanoseconds,
-            "table": origin.table,
-            "server_id": origin.server_id,
-            "gtid": origin.gtid,
-            "file": origin.file,
-            "pos": origin.position,
-            "row": origin.row,
+            "ts_us": origin["microseconds"],
+            "ts_ns": origin["nanoseconds"],
+            "table": origin["table"],
+            "server_id": origin["server_id"],
+            "gtid": origin["gtid"],
+            "file": origin["file"],
+            "pos": origin["position"],
+            "row": origin["row"],
             "thread": None,
             "query": None,
         },
         "transaction": None,
         "op": operation,
-        "ts_ms": origin.milliseconds,
-        "ts_us": origin.microseconds,
-        "ts_ns": origin.nanoseconds,
+        "ts_ms": origin["milliseconds"],
+        "ts_us": origin["microseconds"],
+        "ts_ns": origin["nanoseconds"],
     }
 
 

@@ -11,7 +11,7 @@ from ibbmaster.kernel.fields import DELETE, INSERT, UPDATE_BEFORE, GroupColumn, 
 from ibbmaster.printing.debezium_lines import (
     MILLISECONDS_MAX,
     OPERATIONS,
-    ChangeOrigin,
+    ORIGIN,
     connect_value,
     envelope,
     form_of,
@@ -122,7 +122,7 @@ class DebeziumFormat:
         return ""
 
     def line(self, table: TableSchema, kind: int, before: Sequence[int], after: Sequence[int]) -> Sequence[Piece]:
-        origin = ChangeOrigin(**{name: f"{MARK}{name}{MARK}" for name in ChangeOrigin._fields})
+        origin = {name: f"{MARK}{name}{MARK}" for name in ORIGIN}
         text = json_text(envelope(f"{MARK}before{MARK}", f"{MARK}after{MARK}", OPERATIONS[KINDS[kind]], origin))
         pieces: list[Piece] = []
         numbers = range(len(table.columns))
