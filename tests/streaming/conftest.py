@@ -18,6 +18,9 @@ from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.streaming.sink import SocketSink
 from ibbmaster.streaming.source import BlockSource
 
+#: Ways of the fast path.
+PUMPS = [{}, {"is_pumped": True}, {"is_pumped": True, "send_buffer": 60_000}, {"is_pumped": True, "is_clear": False}]
+
 
 @dataclass
 class Dump:
@@ -165,6 +168,16 @@ def run_dump(
             source.close()
         ours.close()
         theirs.close()
+
+
+def check_same(dump_of, engine, position="", ways=PUMPS, **options):
+    """Each way gives what groups one by one give; returns that dump and those."""
+    careful = dump_of(engine, is_fast=False, position=position, **options)
+    dumps = [dump_of(engine, is_fast=True, position=position, **way, **options) for way in ways]
+    for way, dump in zip(ways, dumps, strict=True):
+        assert dump.data == careful.data, (position, way, options)
+        assert dump.error == careful.error
+    return careful, dumps
 
 
 @pytest.fixture

@@ -19,6 +19,8 @@ from ibbmaster.streaming import block_cache
 from ibbmaster.streaming.classic_blocks import SHORT_BYTES, ClassicBlocks
 from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.streaming.source import BlockSource
+from tests.streaming.conftest import PUMPS as EVERY_PUMP
+from tests.streaming.conftest import check_same
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 CLASSIC = FIXTURES / "classic"
@@ -34,19 +36,12 @@ OPTIONS = [
     {"capability": 2},
     {"knows_checksums": False},
 ]
-PUMPS = [{}, {"is_pumped": True}, {"is_pumped": True, "send_buffer": 60_000}]
+PUMPS = EVERY_PUMP[:3]
 GTID, GTID_LIST, STOP, ROWS, XID, CHECKPOINT = 162, 163, 3, 23, 16, 161
 
 
-def check_same(dump_of, engine, ways=PUMPS, **options):
-    """Each way gives what groups one by one give; returns these dumps."""
-    options = {"knows_checksums": True, **options}
-    careful = dump_of(engine, is_fast=False, **options)
-    dumps = [dump_of(engine, is_fast=True, **way, **options) for way in ways]
-    for dump in dumps:
-        assert dump.data == careful.data, options
-        assert dump.error == careful.error
-    return careful, dumps
+def check_classic(dump_of, engine, **options):
+    return check_same(dump_of, engine, **{"knows_checksums": True, "ways": PUMPS, **options})
 
 
 @pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: f"{path.parent.name}-{path.name}")
@@ -54,10 +49,10 @@ def test_captures_of_real_servers(dump_of, capture):
     rng = random.Random(str(capture))
     engine = ClassicBinlog([capture])
     for profile in PROFILES:
-        careful, dumps = check_same(dump_of, engine, profile=profile)
+        careful, dumps = check_classic(dump_of, engine, profile=profile)
         assert all(dump.careful_groups <= len(engine.files()) for dump in dumps)
         assert careful.error is None
-        check_same(dump_of, engine, [rng.choice(PUMPS)], profile=profile, **rng.choice(OPTIONS))
+        check_classic(dump_of, engine, ways=[rng.choice(PUMPS)], profile=profile, **rng.choice(OPTIONS))
 
 
 @pytest.mark.parametrize("profile", ["classic-10.11", "classic-11.8", "engine"])
@@ -71,7 +66,9 @@ def test_from_any_position_to_any_other(dump_of, name, profile):
         until = GtidPosition(gtid for gtid in rng.choice(positions).values() if rng.random() < 0.7)
         text = str(position) if rng.random() < 0.7 else f"{position},12345-1-1"
         for options in ({}, {"is_strict": True}, {"until": until, "until_is_before": rng.random() < 0.5}):
-            careful, dumps = check_same(dump_of, engine, [rng.choice(PUMPS)], profile=profile, position=text, **options)
+            careful, dumps = check_classic(
+                dump_of, engine, ways=[rng.choice(PUMPS)], profile=profile, position=text, **options
+            )
             if "until" not in options and len(careful.data) > 10_000 and len(position) == 1:
                 assert dumps[0].careful_groups < 20 + len(engine.files())
 
@@ -117,11 +114,7 @@ def test_wherever_a_file_is_not_in_memory_a_thread_goes_on(dump_of, tmp_path, mo
     monkeypatch.setattr(series, "fill", fill_some)
     shared = SharedBlocks()
     for position in positions_of(engine)[seed::5]:
-        options = {"profile": profile, "position": position, "knows_checksums": True}
-        careful = dump_of(engine, is_fast=False, **options)
-        fast = dump_of(engine, is_fast=True, shared=shared, **options)
-        assert fast.data == careful.data, options
-        assert fast.error == careful.error
+        check_classic(dump_of, engine, ways=[{"shared": shared}], profile=profile, position=position)
     assert profile == "engine" or min(refused) > 10
 
 
@@ -162,15 +155,15 @@ def test_what_stops_the_way_to_a_position_is_not_looked_at_by_those_who_go_there
 @pytest.mark.parametrize("profile", ["classic-10.11", "classic-11.8"])
 def test_by_file_and_offset(dump_of, profile):
     engine = ClassicBinlog([CLASSIC / "11.8/domains"])
-    whole, _ = check_same(dump_of, engine, profile=profile, file_name="binlog.000002")
+    whole, _ = check_classic(dump_of, engine, profile=profile, file_name="binlog.000002")
     places, offset = [4], 0
     while offset < len(whole.data):  # where events end in the file, as the replica counts
         size = int.from_bytes(whole.data[offset : offset + 3], "little")
         places.append(int.from_bytes(whole.data[offset + 18 : offset + 22], "little"))
         offset += 4 + size
     for position in [*places[:40:3], places[20] + 1, 10**6]:
-        check_same(
-            dump_of, engine, PUMPS[:2], profile=profile, file_name="binlog.000002", file_position=max(position, 4)
+        check_classic(
+            dump_of, engine, ways=PUMPS[:2], profile=profile, file_name="binlog.000002", file_position=max(position, 4)
         )
 
 
@@ -182,7 +175,7 @@ def test_a_position_is_found_without_a_look_into_other_files(dump_of, tmp_path, 
     engine.state()
     for file in files[:-3]:
         (tmp_path / file.name).unlink()
-    careful, _ = check_same(dump_of, engine, position=str(last.state.position()))
+    careful, _ = check_classic(dump_of, engine, position=str(last.state.position()))
     assert careful.data
 
 
@@ -265,7 +258,7 @@ def test_long_groups_and_events_go_out_in_parts(dump_of, tmp_path, with_checksum
     write_file(tmp_path / "binlog.000001", LONG, new_classic_file(with_checksums=with_checksums))
     engine = ClassicBinlog([tmp_path])
     for position in ("", "0-1-1", "0-1-4"):
-        _, dumps = check_same(dump_of, engine, profile=profile, position=position)
+        _, dumps = check_classic(dump_of, engine, profile=profile, position=position)
         assert max(dumps[0].blocks) < 600_000
         assert dumps[0].careful_groups < 4
     assert dumps[1].pumped > 1 << 20
@@ -285,7 +278,7 @@ def test_the_way_to_a_position_is_skipped_whatever_stands_between_groups(dump_of
     engine = ClassicBinlog([tmp_path])
 
     for position in ("0-1-999", "0-1-2500"):
-        careful, dumps = check_same(dump_of, engine, profile=profile, position=position)
+        careful, dumps = check_classic(dump_of, engine, profile=profile, position=position)
         assert careful.error is None
         assert all(dump.careful_groups < 10 for dump in dumps)
 
@@ -316,7 +309,7 @@ def test_of_a_file_in_use_a_long_group_goes_out_if_it_is_whole(dump_of, memory_p
     end = [*begins, len(whole)][count]
     for missing in (0, 1, 12):
         path.write_bytes(whole[: end - missing])
-        careful, _ = check_same(dump_of, ClassicBinlog([memory_path]), PUMPS[:2], profile="classic-11.8")
+        careful, _ = check_classic(dump_of, ClassicBinlog([memory_path]), ways=PUMPS[:2], profile="classic-11.8")
         assert careful.error is None
 
 
@@ -330,7 +323,7 @@ def test_packed_files(dump_of, tmp_path, name, new_classic_file):
         path.with_name(path.name + ".xz").write_bytes(lzma.compress(path.read_bytes(), preset=0))
         path.unlink()
     engine = ClassicBinlog([tmp_path])
-    _, [dump, _] = check_same(dump_of, engine, PUMPS[:2], profile="classic-11.8")
+    _, [dump, _] = check_classic(dump_of, engine, ways=PUMPS[:2], profile="classic-11.8")
     assert dump.careful_groups <= len(engine.files())
     path = tmp_path / "binlog.000001.xz"
     packed = bytearray(path.read_bytes())
@@ -391,6 +384,6 @@ def test_the_event_loop_reads_only_what_is_in_memory(dump_of, monkeypatch):
     for name in ("read", "read_into"):
         monkeypatch.setattr(series.ClassicSource, name, watched(getattr(series.ClassicSource, name)))
     engine = ClassicBinlog([CLASSIC / "10.11/types-full-crc32"])
-    check_same(dump_of, engine, [{}], profile="classic-11.8", position=positions_of(engine)[2])
+    check_classic(dump_of, engine, ways=[{}], profile="classic-11.8", position=positions_of(engine)[2])
     assert at_once > 2
-    check_same(dump_of, engine, [{}], profile="classic-11.8")
+    check_classic(dump_of, engine, ways=[{}], profile="classic-11.8")

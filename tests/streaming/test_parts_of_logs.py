@@ -17,6 +17,7 @@ from ibbmaster.streaming.shared import SharedBlocks
 from tests.machinery.events import XID_EVENT, make_event, make_gtid_event, new_group
 from tests.machinery.random_log import random_log
 from tests.machinery.stores import new_store, open_files
+from tests.streaming.conftest import PUMPS, check_same
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 FORGETFUL = ("delete-domain", "two-restarts")  # end without a domain that they had
@@ -26,7 +27,6 @@ LOGS = [
     *sorted(path for path in (FIXTURES / "ibb-mariadb").iterdir() if path.is_dir() and path.name not in FORGETFUL),
     *(path for path in CAPTURES if path.name not in ("encrypted", "big", "big-none")),
 ]
-PUMPS = [{}, {"is_pumped": True}, {"is_pumped": True, "send_buffer": 60_000}, {"is_pumped": True, "is_clear": False}]
 GROUPS_AT_ENDS = 6  # take the careful path where a log, a file or a part begins or ends
 
 
@@ -48,15 +48,6 @@ def part_of(engine, gtids, begin, end):
             state.log(gtid)
         states.append(state.position())
     return StagedLog(engine, span=span_of(engine, states[0] if begin else None, states[1]))
-
-
-def check_same(dump_of, engine, position="", ways=PUMPS, **options):
-    careful = dump_of(engine, is_fast=False, position=position, **options)
-    dumps = [dump_of(engine, is_fast=True, position=position, **way, **options) for way in ways]
-    for way, dump in zip(ways, dumps, strict=True):
-        assert dump.data == careful.data, way
-        assert dump.error == careful.error
-    return careful, dumps
 
 
 @pytest.mark.parametrize("path", LOGS, ids=lambda path: f"{path.parent.name}-{path.name}")

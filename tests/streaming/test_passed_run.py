@@ -21,6 +21,7 @@ from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.wire.packet import PacketReader
 from tests.machinery.events import XID_EVENT, make_event, make_gtid_event, new_group
 from tests.machinery.stores import new_store, open_files
+from tests.streaming.conftest import PUMPS, check_same
 
 EVENT_BYTES = 30_000
 EVENTS = 20  # a run of more than one read of a pump
@@ -114,9 +115,7 @@ def large_group(log):
 @pytest.mark.parametrize("send_buffer", [4 << 20, 60_000, 5_000])
 def test_the_packets_are_those_of_the_careful_path(dump_of, log, ways, options, send_buffer):
     engine = open_files(log)
-    careful = dump_of(engine, is_fast=False, **options)
-    pumped = dump_of(engine, is_fast=True, is_pumped=True, send_buffer=send_buffer, **options)
-    assert pumped.data == careful.data
+    check_same(dump_of, engine, ways=[{"is_pumped": True, "send_buffer": send_buffer}], **options)
     assert len(ways) >= 2
     assert all(way.at.position == way.commit and way.sent_to is not None for way in ways[-2:])
 
@@ -139,8 +138,7 @@ def test_parts_of_groups_between_each_other_go_out_with_their_own_group(dump_of,
             gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no + 1)
             group.commit(gtid, make_gtid_event(gtid))
         store.checkpoint()
-    engine = open_files(tmp_path)
-    assert dump_of(engine, is_fast=True, is_pumped=True).data == dump_of(engine, is_fast=False).data
+    check_same(dump_of, open_files(tmp_path), ways=PUMPS[1:2])
     assert ways
 
 
@@ -208,19 +206,16 @@ def test_what_a_head_leads_past_is_checked_before_the_group_ends(dump_of, log, t
 @pytest.mark.parametrize("send_buffer", [4 << 20, 60_000])
 def test_later_dumps_take_the_ways_that_one_has_found(dump_of, log, ways, monkeypatch, send_buffer):
     """Also those that begin between the groups, or with the second of them."""
-    careful = dump_of(open_files(log), is_fast=False)
     shared, found = SharedBlocks(), []
-    first = dump_of(open_files(log), is_fast=True, is_pumped=True, send_buffer=send_buffer, shared=shared)
+    way = {"is_pumped": True, "send_buffer": send_buffer, "shared": shared}
+    check_same(dump_of, open_files(log), ways=[way])
     assert len(shared._cache.ways) == 2
     places = [(way.begin.position.offset, way.commit.offset) for way in ways]
     monkeypatch.setattr(KnownWays, "note", lambda self, file, way: found.append(tuple(way)))
-    later = dump_of(open_files(log), is_fast=True, is_pumped=True, send_buffer=send_buffer, shared=shared)
-    assert first.data == later.data == careful.data
+    check_same(dump_of, open_files(log), ways=[way])
     assert found == places
     for position in ("0-1-39", "0-1-40", "0-1-41", "0-1-42"):
-        careful = dump_of(open_files(log), is_fast=False, position=position)
-        later = dump_of(open_files(log), is_fast=True, is_pumped=True, shared=shared, position=position)
-        assert later.data == careful.data
+        check_same(dump_of, open_files(log), position, [{"is_pumped": True, "shared": shared}])
 
 
 def test_a_known_way_that_is_wrong_ends_no_group_and_is_forgotten(dump_of, log, ways):

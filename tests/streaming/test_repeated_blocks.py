@@ -13,12 +13,12 @@ from ibbmaster.stages.engine import StagedLog
 from ibbmaster.stages.renumbering import OriginMap
 from ibbmaster.streaming.shared import SharedBlocks
 from tests.machinery.random_log import random_log
+from tests.streaming.conftest import check_same
 from tests.streaming.test_changed_blocks import PROFILES, SELECTED
 from tests.streaming.test_parts_of_logs import (
     GROUPS_AT_ENDS,
     LOGS,
     border_log,
-    check_same,
     engine_of,
     gtids_of,
     part_of,

@@ -31,7 +31,7 @@ from tests.machinery.importing import import_classic
 from tests.machinery.random_log import random_log
 from tests.machinery.simulated_disk import SimulatedDisk
 from tests.machinery.stores import new_store, open_files
-from tests.streaming.conftest import run_dump
+from tests.streaming.conftest import PUMPS, check_same, run_dump
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 CAPTURES = sorted(path.parent for path in (FIXTURES / "classic").glob("*/*/expected.json"))
@@ -45,12 +45,8 @@ SMALL_CAPTURES = [
 @pytest.mark.parametrize("options", [{}, {"wants_annotate_rows": False}, {"has_semi_sync": True}], ids=str)
 def test_sample_directories(dump_of, directory, options):
     engine = open_files(directory)
-    careful = dump_of(engine, is_fast=False, **options)
-    fast = dump_of(engine, is_fast=True, **options)
-    assert fast.data == careful.data
+    careful, (fast, pumped) = check_same(dump_of, engine, ways=PUMPS[:2], **options)
     assert fast.careful_groups < careful.careful_groups
-    pumped = dump_of(engine, is_fast=True, is_pumped=True, **options)
-    assert pumped.data == careful.data
     assert pumped.pumped
 
 
@@ -59,11 +55,7 @@ def test_sample_directories(dump_of, directory, options):
 def test_captures_of_real_servers(dump_of, tmp_path, capture, profile):
     files = sorted(path for path in capture.iterdir() if path.suffix[1:].isdigit())
     import_classic(files, RealDisk(tmp_path), max_file_bytes=1 << 18, state_interval_bytes=1 << 15)
-    engine = open_files(tmp_path)
-    options = {"knows_checksums": True}
-    careful = dump_of(engine, is_fast=False, profile=profile, **options)
-    for is_pumped in (False, True):
-        assert dump_of(engine, is_fast=True, is_pumped=is_pumped, profile=profile, **options).data == careful.data
+    check_same(dump_of, open_files(tmp_path), ways=PUMPS[:2], profile=profile, knows_checksums=True)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -77,15 +69,7 @@ def test_random_logs_from_any_position(dump_of, tmp_path, seed):
         positions.append(",".join({gtid.split("-")[0]: gtid for gtid in some}.values()))
     for position in positions:
         for options in ({}, {"wants_annotate_rows": False, "leaves_out_marked": True}, {"has_semi_sync": True}):
-            careful = dump_of(store, is_fast=False, position=position, **options)
-            fast = dump_of(store, is_fast=True, shared=shared, position=position, **options)
-            assert fast.data == careful.data, (seed, position, options)
-            assert fast.error == careful.error
-            for send_buffer in (4 << 20, 60_000):
-                pumped = dump_of(
-                    store, is_fast=True, is_pumped=True, send_buffer=send_buffer, position=position, **options
-                )
-                assert pumped.data == careful.data, (seed, position, options, send_buffer)
+            check_same(dump_of, store, position, [{"shared": shared}, *PUMPS[1:3]], **options)
     assert dump_of(store, is_fast=True).careful_groups < dump_of(store, is_fast=False).careful_groups
 
 
@@ -109,11 +93,8 @@ def test_the_way_to_a_position_is_walked_group_by_group_only_where_something_is_
         ("9-9-9", 10),
     ]:
         for options in ({}, {"is_strict": True}, {"until": until}):
-            careful = dump_of(store, is_fast=False, position=position, **options)
-            fast = dump_of(store, is_fast=True, position=position, **options)
-            assert (fast.data, fast.error) == (careful.data, careful.error), (position, options)
+            _, (fast, _) = check_same(dump_of, store, position, PUMPS[:2], **options)
             assert fast.careful_groups <= careful_max or "until" in options
-            assert dump_of(store, is_fast=True, is_pumped=True, position=position, **options).data == careful.data
 
 
 @pytest.mark.parametrize("is_pumped", [False, True])
@@ -394,10 +375,8 @@ def long_records(disk):
 def test_long_records_go_out_whole_whichever_way_they_take(dump_of, memory_path):
     store = long_records(RealDisk(memory_path))
     for position in ("", "0-1-2", "0-1-6"):
-        careful = dump_of(store, is_fast=False, position=position)
+        careful, _ = check_same(dump_of, store, position, PUMPS[:2])
         assert careful.error is None
-        assert dump_of(store, is_fast=True, position=position).data == careful.data
-        assert dump_of(store, is_fast=True, is_pumped=True, position=position).data == careful.data
 
 
 @pytest.mark.parametrize(
@@ -408,10 +387,7 @@ def test_an_event_of_more_than_a_packet(dump_of, memory_path, size):
     for seq_no, length in enumerate((1000, size, 1000), 1):
         store.write_direct(*new_group(seq_no, make_event(23, 1, bytes(length)), XID_EVENT))
     for options in ({}, {"has_semi_sync": True}):
-        careful, fast = (dump_of(store, is_fast=is_fast, **options) for is_fast in (False, True))
-        assert fast.data == careful.data
-        pumped = dump_of(store, is_fast=True, is_pumped=True, **options)
-        assert pumped.data == careful.data
+        _, (fast, pumped) = check_same(dump_of, store, ways=PUMPS[:2], **options)
         assert pumped.pumped > 1 << 20
     assert max(fast.blocks) < 600_000
 
@@ -429,8 +405,7 @@ def large_groups(directory, count):
 
 def test_a_pump_goes_on_over_the_ends_of_groups(dump_of, tmp_path):
     store = large_groups(tmp_path, 8)
-    pumped = dump_of(store, is_fast=True, is_pumped=True)
-    assert pumped.data == dump_of(store, is_fast=False).data
+    _, [pumped] = check_same(dump_of, store, ways=PUMPS[1:2])
     assert pumped.pumped > 7 * 20_000  # all behind the first block
     assert len(pumped.blocks) <= 2  # what opens the stream, and that block
 
@@ -451,11 +426,9 @@ def test_many_nodes_in_one_read_go_out_without_a_look_at_each(dump_of, tmp_path,
         with monkeypatch.context() as patched:
             if node_bytes > 1000:  # of small ones some header is cut by the end of a page
                 patched.setattr(OutOfBandReader, "nodes", None)
-            for send_buffer in (4 << 20, 60_000):
-                pumped = dump_of(engine, is_fast=True, is_pumped=True, send_buffer=send_buffer, **options)
-                assert pumped.data == careful.data
-                assert pumped.pumped > len(careful.data) // 8
-            assert dump_of(engine, is_fast=True, **options).data == careful.data
+            dumps = [dump_of(engine, is_fast=True, **way, **options) for way in PUMPS[:3]]
+        assert all(dump.data == careful.data for dump in dumps)
+        assert all(dump.pumped > len(careful.data) // 8 for dump in dumps[1:])
 
 
 def test_blocks_are_long_where_many_read_or_packets_do_not_go_to_a_socket_as_they_are(dump_of, tmp_path, monkeypatch):
@@ -553,10 +526,8 @@ def test_what_a_slow_socket_does_not_take_never_outgrows_its_buffer(dump_of, mem
         for seq_no in range(8, 21, 2):
             store.write_direct(*new_group(seq_no, *(tiny[: 19 * 1_000 * seq_no], long) * 5, XID_EVENT))
         store.close()
-        engine = open_files(disk)
-        careful = dump_of(engine, is_fast=False, has_semi_sync=True)
-        pumped = dump_of(engine, is_fast=True, is_pumped=True, send_buffer=20_000, has_semi_sync=True)
-        assert pumped.data == careful.data
+        way = {"is_pumped": True, "send_buffer": 20_000}
+        _, [pumped] = check_same(dump_of, open_files(disk), ways=[way], has_semi_sync=True)
         assert OUT_BYTES // 2 < pumped.rest_max <= OUT_BYTES
 
 
@@ -628,9 +599,7 @@ def test_the_rest_of_a_group_that_a_state_lies_in_is_skipped_with_what_follows(d
     for seq_no in range(1, groups, max(1, groups // 40)):
         if store.seek(GtidPosition.parse(f"0-1-{seq_no}")).position.page_no == 1:
             continue  # it begins with the file, whose state is read with care
-        careful = dump_of(store, is_fast=False, position=f"0-1-{seq_no}")
-        fast = dump_of(store, is_fast=True, position=f"0-1-{seq_no}")
-        assert (fast.data, fast.error) == (careful.data, careful.error)
+        careful, [fast] = check_same(dump_of, store, f"0-1-{seq_no}", [{}])
         inside += careful.careful_groups > 1
         careful_groups.append(fast.careful_groups)
     assert inside > 5
@@ -654,11 +623,7 @@ def test_the_last_group_of_a_replica_is_skipped_with_those_before_it(dump_of, tm
     store.group_commit_ordered(ticket)
     careful_groups = []
     for place in positions[4:-4:3]:
-        careful = dump_of(store, is_fast=False, position=place)
-        fast = dump_of(store, is_fast=True, position=place)
-        assert (fast.data, fast.error) == (careful.data, careful.error), place
-        again = dump_of(store, is_fast=True, position=place, shared=shared, stays=True)
-        assert (again.data, again.error) == (careful.data, careful.error), place
+        _, (fast, _) = check_same(dump_of, store, place, [{}, {"shared": shared, "stays": True}])
         careful_groups.append(fast.careful_groups)
     assert sorted(careful_groups)[len(careful_groups) // 2] <= 1  # the look at the end
 
@@ -673,16 +638,14 @@ def test_replicas_at_the_same_place_take_one_way_to_it(dump_of, tmp_path, monkey
 
     monkeypatch.setattr(PageBlocks, "skip", note)
     monkeypatch.setattr(page_blocks, "SKIPPED_PAGES", 16)
-    careful = dump_of(store, is_fast=False, position="0-1-2500")
-    assert dump_of(store, is_fast=True, position="0-1-2500", shared=shared, stays=True).data == careful.data
+    check_same(dump_of, store, "0-1-2500", [{"shared": shared, "stays": True}])
     dump_of(store, is_fast=True, position="0-1-2500", shared=shared, stays=True)
     assert len(ways) > 2
     ways.clear()
-    assert dump_of(store, is_fast=True, position="0-1-2500", shared=shared).data == careful.data
+    check_same(dump_of, store, "0-1-2500", [{"shared": shared}])
     assert len(ways) <= 2  # before it, where it begins, and whether there is more
     for position in ("0-1-2499", "0-1-2501", "", "0-1-3000"):
-        careful = dump_of(store, is_fast=False, position=position)
-        assert dump_of(store, is_fast=True, position=position, shared=shared).data == careful.data, position
+        check_same(dump_of, store, position, [{"shared": shared}])
 
 
 @pytest.mark.parametrize("is_classic", [False, True], ids=["ibb", "traditional"])
@@ -710,9 +673,7 @@ def test_dumps_that_share_what_they_found_are_those_that_stand_alone_wherever_ea
     asked = [(position, options) for position in positions[first : first + 8] for options in wishes]
     rng.shuffle(asked)
     for position, options in [*asked, *asked[:12]]:
-        careful = dump_of(engine, is_fast=False, position=position, **options)
-        fast = dump_of(engine, is_fast=True, position=position, shared=shared, stays=True, **options)
-        assert (fast.data, fast.error) == (careful.data, careful.error), (seed, position, options)
+        check_same(dump_of, engine, position, [{"shared": shared, "stays": True}], **options)
 
 
 def test_dumps_that_share_what_they_found_know_nothing_of_the_log_before_a_reset(dump_of, tmp_path):
@@ -724,12 +685,8 @@ def test_dumps_that_share_what_they_found_know_nothing_of_the_log_before_a_reset
             store.write_direct(*new_group(seq_no, make_event(23, 1, content * size), XID_EVENT))
         store.checkpoint()
         for position in ("", "0-1-3", "0-1-1", "", "0-1-3"):
-            careful = dump_of(store, is_fast=False, position=position)
-            for is_pumped in (False, True):
-                fast = dump_of(
-                    store, is_fast=True, is_pumped=is_pumped, position=position, shared=shared, stays=not is_pumped
-                )
-                assert (fast.data, fast.error) == (careful.data, careful.error), (content, position, is_pumped)
+            ways = [{"is_pumped": is_pumped, "shared": shared, "stays": not is_pumped} for is_pumped in (False, True)]
+            check_same(dump_of, store, position, ways)
         store.reset()
     store.close()
 

@@ -49,6 +49,8 @@ SEED = bytes(range(0x41, 0x55))
 NONCE = bytes(range(32))
 CERTIFICATE = b"DER of a certificate"
 REPL = make_account("repl", "replpw")
+OPEN = make_account("repl", "")
+SIGNING = make_account("repl", "replpw", plugin="ed25519")
 CLIENT = Capability(0x8038A205)  # a real replica's
 OK_PAYLOAD = encode_ok(Ok())
 DENIED = "Access denied for user '{}'@'127.0.0.1' (using password: {})"
@@ -125,12 +127,33 @@ def login(user: str = "repl", password: str = "replpw", **changes: Any) -> bytes
 TLS_REQUEST = encode_login(TlsRequest(capabilities=CLIENT | Capability.TLS, payload_size_max=1 << 24, collation_id=45))
 
 
-def logged_in(**options: Any) -> Client:
-    client = connect(**options)
-    client.send(login())
+def after(payload: bytes, *accounts: Account, **options: Any) -> Client:
+    client = connect(*accounts, **options)
+    client.send(payload)
+    return client
+
+
+def in_tls(*accounts: Account) -> Client:
+    client = after(TLS_REQUEST, *accounts, offers_tls=True)
+    client.connection.tls_started(CERTIFICATE)
+    return client
+
+
+def asked_for_a_signature() -> Client:
+    return after(login(), SIGNING)
+
+
+def logged_in(command: bytes | None = None, **options: Any) -> Client:
+    client = after(login(), **options)
     assert isinstance(client.events.pop(), LoggedIn)
     client.sequence = 0
+    if command is not None:
+        client.send(command)
     return client
+
+
+def in_a_dump() -> Client:
+    return logged_in(DUMP)
 
 
 # Greeting and login
@@ -151,8 +174,7 @@ def test_tls_is_offered_when_asked_for() -> None:
 
 
 def test_the_right_password_logs_in() -> None:
-    client = connect()
-    client.send(login(attributes=(("_os", "Linux"),)))
+    client = after(login(attributes=(("_os", "Linux"),)))
     assert client.events == [
         LoggedIn(
             user="repl",
@@ -168,19 +190,16 @@ def test_the_right_password_logs_in() -> None:
 
 
 def test_a_login_with_a_database_and_collation_0_is_taken() -> None:
-    client = connect()
-    client.send(login(capabilities=CLIENT | Capability.CONNECT_WITH_DB, database="shop", collation_id=0))
+    client = after(login(capabilities=CLIENT | Capability.CONNECT_WITH_DB, database="shop", collation_id=0))
     (event,) = client.events
     assert isinstance(event, LoggedIn)
     assert (event.database, event.collation_id) == ("shop", 0)
 
 
 def test_an_account_without_a_password_needs_an_empty_answer() -> None:
-    client = connect(make_account("repl", ""))
-    client.send(login(auth_data=b""))
+    client = after(login(auth_data=b""), OPEN)
     assert client.answers[1:] == [OK_PAYLOAD]
-    client = connect(make_account("repl", ""))
-    client.send(login())
+    client = after(login(), OPEN)
     assert client.refusal.text == DENIED.format("repl", "YES")
 
 
@@ -198,8 +217,7 @@ REFUSED = {
 
 @pytest.mark.parametrize(("payload", "user", "used", "reason"), REFUSED.values(), ids=REFUSED)
 def test_a_login_is_denied_with_mariadbs_words(payload: bytes, user: str, used: str, reason: str) -> None:
-    client = connect()
-    client.send(payload)
+    client = after(payload)
     assert client.events == [LoginFailed(user=user, reason=reason)]
     assert client.refusal == Err(code=1045, sqlstate="28000", text=DENIED.format(user, used))
 
@@ -207,8 +225,7 @@ def test_a_login_is_denied_with_mariadbs_words(payload: bytes, user: str, used: 
 def test_each_account_has_its_own_password() -> None:
     admin = make_account("admin", "adminpw")
     for user, password, is_right in (("repl", "replpw", 1), ("admin", "adminpw", 1), ("admin", "replpw", 0)):
-        client = connect(REPL, admin)
-        client.send(login(user=user, password=password))
+        client = after(login(user=user, password=password), REPL, admin)
         assert isinstance(client.events[0], LoggedIn if is_right else LoginFailed)
 
 
@@ -256,8 +273,7 @@ def test_recorded_logins_get_the_recorded_answers(readable_conversation: Any) ->
 
 
 def test_a_client_that_used_another_plugin_is_asked_again_with_the_seed() -> None:
-    client = connect()
-    client.send(login(plugin_name="caching_sha2_password", auth_data=bytes(32)))
+    client = after(login(plugin_name="caching_sha2_password", auth_data=bytes(32)))
     switch = decode_auth_switch(client.answers[-1])
     assert switch.plugin_name == NATIVE_PASSWORD
     assert switch.plugin_data == SEED + b"\x00"
@@ -268,8 +284,7 @@ def test_a_client_that_used_another_plugin_is_asked_again_with_the_seed() -> Non
 
 
 def test_an_ed25519_account_asks_for_the_signature_of_a_nonce() -> None:
-    client = connect(make_account("repl", "replpw", plugin="ed25519"))
-    client.send(login())
+    client = asked_for_a_signature()
     switch = decode_auth_switch(client.answers[-1])
     assert (switch.plugin_name, switch.plugin_data) == ("client_ed25519", NONCE)
     assert len(client.answers[-1]) == 48  # as recorded: no NUL behind it
@@ -280,14 +295,13 @@ def test_an_ed25519_account_asks_for_the_signature_of_a_nonce() -> None:
 
 @pytest.mark.parametrize("answer", [b"", bytes(64), bytes(20), bytes(65)], ids=len)
 def test_a_wrong_answer_to_a_switch_is_denied(answer: bytes) -> None:
-    client = connect(make_account("repl", "replpw", plugin="ed25519"))
-    client.send(login())
+    client = asked_for_a_signature()
     client.send(answer)
     assert client.refusal.text == DENIED.format("repl", "YES" if answer else "NO")
 
 
 def test_an_unknown_user_is_asked_for_the_same_plugin_as_a_known_one() -> None:
-    known, unknown = (connect(make_account("repl", "replpw", plugin="ed25519")) for _ in range(2))
+    known, unknown = (connect(SIGNING) for _ in range(2))
     known.send(login())
     unknown.send(login(user="nobody"))
     assert known.answers[1:] == unknown.answers[1:]
@@ -296,15 +310,13 @@ def test_an_unknown_user_is_asked_for_the_same_plugin_as_a_known_one() -> None:
 
 
 def test_a_client_without_plugins_cannot_be_asked_again() -> None:
-    client = connect(make_account("repl", "replpw", plugin="ed25519"))
-    client.send(login(capabilities=CLIENT & ~Capability.PLUGIN_AUTH, plugin_name=None))
+    client = after(login(capabilities=CLIENT & ~Capability.PLUGIN_AUTH, plugin_name=None), SIGNING)
     assert client.refusal.code == 1251
     assert isinstance(client.error, RemoteProtocolError)
 
 
 def test_a_client_without_plugins_can_use_the_native_password() -> None:
-    client = connect()
-    client.send(login(capabilities=CLIENT & ~Capability.PLUGIN_AUTH, plugin_name=None))
+    client = after(login(capabilities=CLIENT & ~Capability.PLUGIN_AUTH, plugin_name=None))
     assert isinstance(client.events[0], LoggedIn)
 
 
@@ -312,8 +324,7 @@ def test_a_client_without_plugins_can_use_the_native_password() -> None:
 
 
 def test_tls_begins_after_a_request_and_the_login_goes_on_at_2() -> None:
-    client = connect(offers_tls=True)
-    client.send(TLS_REQUEST)
+    client = after(TLS_REQUEST, offers_tls=True)
     assert client.events == [NeedTls()]
     assert len(client.answers) == 1  # nothing but the greeting was sent
     client.connection.tls_started(CERTIFICATE)
@@ -324,24 +335,18 @@ def test_tls_begins_after_a_request_and_the_login_goes_on_at_2() -> None:
 
 
 def test_the_proof_is_left_out_without_tls_and_without_a_password() -> None:
-    client = connect(offers_tls=True)
-    client.send(login())
+    client = after(login(), offers_tls=True)
     assert client.answers[-1] == OK_PAYLOAD
-    client = connect(make_account("repl", ""), offers_tls=True)
-    client.send(TLS_REQUEST)
-    client.connection.tls_started(CERTIFICATE)
+    client = in_tls(OPEN)
     client.send(login(password=""))
     assert client.answers[-1] == OK_PAYLOAD
 
 
 def test_the_proof_of_ed25519_is_made_with_the_greetings_seed() -> None:
-    account = make_account("repl", "replpw", plugin="ed25519")
-    client = connect(account, offers_tls=True)
-    client.send(TLS_REQUEST)
-    client.connection.tls_started(CERTIFICATE)
+    client = in_tls(SIGNING)
     client.send(login())
     client.send(answer_ed25519("replpw", NONCE))
-    assert decode_ok(client.answers[-1]).message == certificate_proof(account, SEED, CERTIFICATE)
+    assert decode_ok(client.answers[-1]).message == certificate_proof(SIGNING, SEED, CERTIFICATE)
 
 
 def test_the_first_bytes_of_tls_behind_the_request_are_left_on_the_socket() -> None:
@@ -373,8 +378,7 @@ def test_bytes_that_come_with_the_request_for_tls_are_refused() -> None:
 
 
 def test_bytes_in_clear_while_tls_begins_are_refused() -> None:
-    client = connect(offers_tls=True)
-    client.send(TLS_REQUEST)
+    client = after(TLS_REQUEST, offers_tls=True)
     client.send(login())
     assert client.events == [NeedTls()]
     assert client.refusal.code == 1043
@@ -382,8 +386,7 @@ def test_bytes_in_clear_while_tls_begins_are_refused() -> None:
 
 @pytest.mark.parametrize("offers_tls", [False, True], ids=["not offered", "asked for twice"])
 def test_a_request_for_tls_out_of_place_is_refused(offers_tls: bool) -> None:
-    client = connect(offers_tls=offers_tls)
-    client.send(TLS_REQUEST)
+    client = after(TLS_REQUEST, offers_tls=offers_tls)
     if offers_tls:
         client.connection.tls_started(CERTIFICATE)
         client.send(TLS_REQUEST)
@@ -391,16 +394,13 @@ def test_a_request_for_tls_out_of_place_is_refused(offers_tls: bool) -> None:
 
 
 def test_an_account_that_requires_tls_is_denied_in_clear() -> None:
-    client = connect(make_account("repl", "replpw", requires_tls=True), offers_tls=True)
-    client.send(login())
+    client = after(login(), make_account("repl", "replpw", requires_tls=True), offers_tls=True)
     assert client.events == [LoginFailed(user="repl", reason="TLS is required")]
     assert client.refusal == Err(code=1045, sqlstate="28000", text=DENIED.format("repl", "YES"))
 
 
 def test_an_account_that_requires_tls_logs_in_with_it() -> None:
-    client = connect(make_account("repl", "replpw", requires_tls=True), offers_tls=True)
-    client.send(TLS_REQUEST)
-    client.connection.tls_started(CERTIFICATE)
+    client = in_tls(make_account("repl", "replpw", requires_tls=True))
     client.send(login())
     assert isinstance(client.events[-1], LoggedIn)
 
@@ -455,17 +455,11 @@ GARBAGE = {
 
 
 @pytest.mark.parametrize("data", GARBAGE.values(), ids=GARBAGE)
-def test_garbage_instead_of_a_login_is_refused(data: bytes) -> None:
+def test_garbage_instead_of_a_login_is_refused_and_nothing_is_read_after_it(data: bytes) -> None:
     client = connect()
     client.send_bytes(data)
     assert isinstance(client.error, RemoteProtocolError)
     assert client.refusal.code in (1043, 1153, 1156)
-
-
-@pytest.mark.parametrize("data", GARBAGE.values(), ids=GARBAGE)
-def test_after_a_refusal_nothing_is_read(data: bytes) -> None:
-    client = connect()
-    client.send_bytes(data)
     said = len(client.answers)
     client.error = None
     client.send_bytes(frame_packets(login(), 1)[0])
@@ -476,8 +470,7 @@ def test_after_a_refusal_nothing_is_read(data: bytes) -> None:
 
 
 def test_a_denied_client_cannot_try_again_on_the_same_connection() -> None:
-    client = connect()
-    client.send(login(password="wrong"))
+    client = after(login(password="wrong"))
     client.send(login())
     assert [type(event) for event in client.events] == [LoginFailed]
 
@@ -510,25 +503,6 @@ def test_bytes_one_by_one_lead_to_the_same_end(account: str) -> None:
         ends.append((client.events, client.answers))
     assert ends[0] == ends[1] == ends[2]
     assert ends[0][0][-1] == CommandReceived(command=Ping())
-
-
-def in_tls() -> Client:
-    client = connect(offers_tls=True)
-    client.send(TLS_REQUEST)
-    client.connection.tls_started(CERTIFICATE)
-    return client
-
-
-def asked_for_a_signature() -> Client:
-    client = connect(make_account("repl", "replpw", plugin="ed25519"))
-    client.send(login())
-    return client
-
-
-def in_a_dump() -> Client:
-    client = logged_in()
-    client.send(DUMP)
-    return client
 
 
 @pytest.mark.parametrize("client_in_state", [connect, in_tls, asked_for_a_signature, logged_in, in_a_dump])
@@ -565,8 +539,7 @@ def test_10000_clients_that_leave_after_the_greeting_leave_nothing_behind() -> N
 
 
 def test_a_command_is_answered_from_1_on() -> None:
-    client = logged_in()
-    client.send(encode_command(Ping()))
+    client = logged_in(encode_command(Ping()))
     assert client.events == [CommandReceived(command=Ping())]
     assert b"".join(client.connection.answer(Ok())) == bytes.fromhex("07000001") + OK_PAYLOAD
 
@@ -594,8 +567,7 @@ class Blocks:
 
 @pytest.mark.parametrize("last", [None, Err(code=1105, sqlstate="HY000", text="lost")])
 def test_rows_in_blocks_are_numbered_with_what_is_around_them(last: Err | None) -> None:
-    client = logged_in()
-    client.send(encode_command(QueryCommand(sql=b"SELECT a FROM t")))
+    client = logged_in(encode_command(QueryCommand(sql=b"SELECT a FROM t")))
     blocks = Blocks(last)
     columns = (ColumnDefinition(name="a", column_type=3, length=11),)
     answer = BlockResultSet(columns=columns, blocks=blocks)
@@ -612,8 +584,7 @@ def test_rows_in_blocks_are_numbered_with_what_is_around_them(last: Err | None) 
 
 
 def test_blocks_are_closed_where_a_client_leaves() -> None:
-    client = logged_in()
-    client.send(encode_command(QueryCommand(sql=b"SELECT a FROM t")))
+    client = logged_in(encode_command(QueryCommand(sql=b"SELECT a FROM t")))
     blocks = Blocks()
     pieces = client.connection.answer(BlockResultSet(columns=(), blocks=blocks))
     assert [next(pieces), next(pieces)][1][4:] == b"a"
@@ -650,8 +621,7 @@ def test_unknown_and_malformed_commands_leave_the_connection_usable() -> None:
 
 
 def test_a_command_above_the_limit_ends_the_connection() -> None:
-    client = logged_in(command_size_max=1000)
-    client.send(b"\x03" + b"x" * 999)
+    client = logged_in(b"\x03" + b"x" * 999, command_size_max=1000)
     assert isinstance(client.events[-1], CommandReceived)
     client.send(b"\x03" + b"x" * 1000, sequence=0)
     assert isinstance(client.error, PacketTooLargeError)
@@ -659,8 +629,7 @@ def test_a_command_above_the_limit_ends_the_connection() -> None:
 
 
 def test_the_answer_to_a_command_of_two_packets_goes_on_at_2() -> None:
-    client = logged_in(command_size_max=1 << 25)
-    client.send(b"\x03" + b"x" * 0xFFFFFF)
+    client = logged_in(b"\x03" + b"x" * 0xFFFFFF, command_size_max=1 << 25)
     assert b"".join(client.connection.answer(Ok()))[3] == 2
     client.send(encode_command(Ping()), sequence=0)
     assert client.events[-1] == CommandReceived(command=Ping())
@@ -671,8 +640,7 @@ def test_the_limit_of_commands_is_mariadbs() -> None:
 
 
 def test_quit_and_a_closed_socket_both_end_a_connection() -> None:
-    client = logged_in()
-    client.send(b"\x01")
+    client = logged_in(b"\x01")
     assert client.events == [Closed()]
     assert client.connection.state is State.CLOSED
     client = logged_in()
@@ -691,19 +659,16 @@ def test_what_came_before_the_end_is_still_answered() -> None:
 
 def test_an_answer_takes_the_form_that_was_agreed() -> None:
     column = ColumnDefinition(name="x", column_type=3, length=1)
-    plain = logged_in()
-    plain.send(encode_command(QueryCommand(sql=b"x")))
+    plain = logged_in(encode_command(QueryCommand(sql=b"x")))
     assert b"".join(plain.connection.answer(ResultSet(columns=(column,))))[:5] == b"\x01\x00\x00\x01\x01"
     offered = SERVER_DEFAULT | Capability.CACHE_METADATA | Capability.EXTENDED_METADATA
-    client = connect(capabilities=offered)
-    client.send(login(capabilities=offered))
+    client = after(login(capabilities=offered), capabilities=offered)
     client.send(encode_command(QueryCommand(sql=b"x")), sequence=0)
     assert b"".join(client.connection.answer(ResultSet(columns=(column,))))[:6] == b"\x02\x00\x00\x01\x01\x01"
 
 
 def test_several_answers_are_numbered_on_and_announce_each_other() -> None:
-    client = logged_in()
-    client.send(encode_command(QueryCommand(sql=b"SET @a=1; SET @b=2")))
+    client = logged_in(encode_command(QueryCommand(sql=b"SET @a=1; SET @b=2")))
     assert b"".join(client.connection.answer(Ok(), Ok())) == bytes.fromhex(
         "07000001 00000002000000 07000002 00000002000000".replace("02000000 07", "0a000000 07")
     )
@@ -735,8 +700,7 @@ def test_an_answer_at_once_is_the_same_as_one_in_pieces(capabilities: Capability
 
 
 def test_a_long_answer_comes_in_pieces_and_reads_its_rows_as_it_goes() -> None:
-    client = logged_in()
-    client.send(encode_command(QueryCommand(sql=b"SHOW BINLOG EVENTS")))
+    client = logged_in(encode_command(QueryCommand(sql=b"SHOW BINLOG EVENTS")))
     read: list[int] = []
 
     def rows() -> Iterator[tuple[bytes]]:
@@ -762,16 +726,14 @@ def test_there_is_no_answer_before_the_login() -> None:
 
 
 def test_a_dump_takes_over_the_numbers_of_the_answer() -> None:
-    client = logged_in()
-    client.send(DUMP)
+    client = in_a_dump()
     stream = client.connection.begin_dump()
     assert stream.frame_events([b"event"]) == b"\x06\x00\x00\x01\x00event"
     assert b"".join(client.connection.answer(Eof())) == bytes.fromhex("05000002 fe00000200")
 
 
 def test_nothing_a_client_sends_during_a_dump_is_an_error() -> None:
-    client = logged_in()
-    client.send(DUMP)
+    client = in_a_dump()
     for data in (b"\x00", frame_packets(encode_command(Ping()), 0)[0], b"\xff" * 100_000):
         client.send_bytes(data)
     assert client.error is None
@@ -786,8 +748,7 @@ def test_a_stray_byte_behind_the_dump_command_does_no_harm() -> None:
 
 
 def test_a_client_that_leaves_during_a_dump_is_noticed() -> None:
-    client = logged_in()
-    client.send(DUMP)
+    client = in_a_dump()
     client.connection.receive_data(b"")
     assert client.connection.next_event() == Closed()
 
@@ -798,8 +759,7 @@ def test_a_dump_must_be_asked_for() -> None:
 
 
 def test_closing_says_a_last_error() -> None:
-    client = logged_in()
-    client.send(DUMP)
+    client = in_a_dump()
     client.connection.close(Err(code=1053, sqlstate="08S01", text="Server shutdown in progress"))
     client.receive(client.connection.data_to_send())
     assert client.refusal.code == 1053
@@ -814,10 +774,8 @@ def test_every_state_has_its_transitions_and_can_be_closed() -> None:
 
 def test_secrets_do_not_show_in_events_or_errors() -> None:
     answer = answer_native("replpw", SEED)
-    client = connect()
-    client.send(login())
-    denied = connect()
-    denied.send(login(password="replpw", user="nobody"))
+    client = after(login())
+    denied = after(login(password="replpw", user="nobody"))
     shown = repr(client.events) + repr(denied.events) + repr(denied.error) + denied.refusal.text
     assert "replpw" not in shown
     assert repr(answer)[2:-1] not in shown
