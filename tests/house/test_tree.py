@@ -51,7 +51,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     "streaming/test_parts_of_logs.py": (),
     "streaming/test_source.py": (
         *("streaming/block.py", "streaming/buffers.py"),
-        *("streaming/large_group.py", "streaming/page_blocks.py", "streaming/shared.py"),
+        *("streaming/large_group.py", "streaming/page_blocks.py"),
     ),
     # What a dump gets of a log, whichever way it goes there and whoever went before.
     "streaming/test_left_out_domains.py": (),
@@ -85,7 +85,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     ),
     "select/test_fast_rows.py": (
         "select/row_writer.py",
-        *("kernel/digits.py", "kernel/row_values.py"),
+        "kernel/row_values.py",
     ),
     "fold/test_partitions.py": ("expr/partition_values.py",),
     "fold/test_folding.py": ("fold/contents.py", "fold/row_conversion.py", "fold/row_events.py"),
