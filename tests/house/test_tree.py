@@ -163,6 +163,8 @@ def imports_of(path: Path) -> set[Path]:
             names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
         elif isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.keyword) and path == PACKAGE / "kernel/parts.py":
+            names.add(f"ibbmaster.kernel.{node.arg}")  # the parts name modules so
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             names.add("ibbmaster.spark.source" if node.value == "ibb" else node.value)
     parts = (name.split(".") for name in names if all(part.isidentifier() for part in name.split(".")))
