@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from ibbmaster.event.column_types.kind import TextSettings
 from ibbmaster.event.column_types.registry import kind_of
 from ibbmaster.expr.stored_values import stored_value
-from ibbmaster.expr.value_texts import TextSettings, text_of
 from ibbmaster.fold.stored import StoredColumn, own_columns
 from ibbmaster.schema.model import SqlType, TableColumn, TableVersion
 from ibbmaster.sqltext.literals import Value, VariableValueError, literal_value
@@ -53,8 +53,7 @@ def test_a_constant_is_stored_as_what_it_shows(declared, value, shown) -> None:
 
     assert data is not None
     assert made.fixed in (None, len(data))
-    assert text_of(made.column, made.type, TextSettings("utf8mb4"))(data) == shown.encode()
-    assert kind_of(made.column) is not None
+    assert kind_of(made.column).shown(made.column, made.type, TextSettings("utf8mb4"))(data) == shown.encode()
 
 
 @pytest.mark.parametrize(("declared", "value"), DATA["errors"])

@@ -1,35 +1,91 @@
-"""What is said of a column type is said in `event/column_types`; readers of columns ask there, and name no code."""
+"""A column type is one file of `event/column_types`; who reads columns asks there, and names no type."""
 
-import re
+import ast
+import functools
+from collections import defaultdict
 from pathlib import Path
 
+import pytest
+
+from ibbmaster.event.column_types.registry import KINDS
+from ibbmaster.event.rows.column import ColumnType, ValueKind
+
 PACKAGE = Path(__file__).parents[2] / "src" / "ibbmaster"
-ROOM = PACKAGE / "event"
-
-#: The modules outside of it that name type codes of MariaDB. This table only gets shorter.
-BY_CODE = {
-    "select/tables.py",  # how each is read into SQL
-    "schema/names.py",  # the code of a type as DDL writes it ...
-    "schema/table_map.py",  # ... and as a TABLE_MAP has it
-    "scorecard/matching.py",  # numbers that other programs report
-    "select/fast_rows.py",  # a kernel's steps
-    "fold/contents.py",
-    "fold/row_conversion.py",
-    "fold/stored.py",
+FILES_MAX = 4  # that name a type, its own among them
+ALIASES = {"_Kind": "ValueKind"}  # what modules call the enumerations
+ANYTHING = frozenset(("binary", "text", "time", "timestamp"))  # words that are everywhere, for other things
+#: Words of types that other languages have, too, and where they are written: folders and files.
+OTHERWISE = {
+    "Spark's names of types": (
+        frozenset(("bigint", "date", "decimal", "double", "float", "int")),
+        ("arrow/", "lake/", "spark/", "printing/line_formats.py", "event/column_types/labels.py"),
+    ),
+    "what CAST and functions are called, and families of values in SQL": (
+        frozenset(("bigint", "char", "date", "datetime", "decimal", "double", "int", "year")),
+        ("expr/", "sqltext/", "schema/expression_text.py"),
+    ),
+    "types of Python": (frozenset(("float", "int")), ("kernel/shapes.py", "testkit/fault.py")),
 }
-BY_VALUE_MOST = 20  # modules outside of it that ask what values a column has
 
 
-def naming(word: str) -> set[str]:
-    """The modules outside of the room of rows that name a class."""
-    name = re.compile(rf"\b{word}\b")
-    paths = [path for path in PACKAGE.rglob("*.py") if ROOM not in path.parents]
-    return {str(path.relative_to(PACKAGE)) for path in paths if name.search(path.read_text())}
+@functools.cache
+def marks() -> dict[str, set[str]]:
+    """Each type's word, and the enumerators that stand for it alone."""
+    owners: dict[str, set[str]] = defaultdict(set)
+    for kind in KINDS:
+        found: set[ColumnType | ValueKind] = {*kind.codes, *kind.values.values()}
+        found |= set() if kind.content is None else {kind.content}
+        for one in found:
+            owners[f"{type(one).__name__}.{one.name}"].add(kind.word)
+    found_marks = {kind.word: {kind.word} for kind in KINDS}
+    for enumerator, words in owners.items():
+        if len(words) == 1:
+            found_marks[min(words)].add(enumerator)
+    return found_marks
 
 
-def test_only_these_modules_know_types_by_their_codes() -> None:
-    assert naming("ColumnType") <= BY_CODE
+@functools.cache
+def said() -> dict[str, set[str]]:
+    """Whole texts, and enumerators, with the modules that have them."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for path in PACKAGE.rglob("*.py"):
+        name = str(path.relative_to(PACKAGE))
+        if name.startswith("scorecard/adapters/"):  # programs of their own, which do not import the package
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            match node:
+                case ast.Constant(value=str() as text):
+                    found[text].add(name)
+                case ast.Attribute(value=ast.Name(id=of), attr=attribute):
+                    found[f"{ALIASES.get(of, of)}.{attribute}"].add(name)
+    return found
 
 
-def test_no_more_modules_than_now_ask_what_values_a_column_has() -> None:
-    assert len(naming("ValueKind")) <= BY_VALUE_MOST
+def means_otherwise(word: str, module: str) -> bool:
+    return word in ANYTHING or any(word in words and module.startswith(places) for words, places in OTHERWISE.values())
+
+
+def files_of(word: str) -> set[str]:
+    """The modules that name a type."""
+    named = {module for module in said()[word] if not means_otherwise(word, module)}
+    return named.union(*(said()[mark] for mark in marks()[word] - {word}))
+
+
+@pytest.mark.parametrize("word", marks())
+def test_few_files_name_a_type(word: str) -> None:
+    assert len(files_of(word)) <= FILES_MAX, files_of(word)
+
+
+def test_each_exception_is_one() -> None:
+    for words, places in OTHERWISE.values():
+        found = {word: {one for one in said()[word] if one.startswith(places)} for word in words}
+        assert [word for word in words if not found[word]] == []
+        assert [
+            place for place in places if not any(one.startswith(place) for one in set().union(*found.values()))
+        ] == []
+
+
+def test_a_type_that_many_name_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    everywhere = {**said(), "uuid": {f"room/{number}.py" for number in range(FILES_MAX + 1)}}
+    monkeypatch.setitem(globals(), "said", lambda: defaultdict(set, everywhere))
+    assert len(files_of("uuid")) > FILES_MAX

@@ -23,6 +23,11 @@ DECIDES = (ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.Mat
 
 #: Modules that only make sense together, by the test that is about them.
 HELD_TOGETHER: dict[str, tuple[str, ...]] = {
+    # What a type is to all rooms is seen in them: values written and read, tables described, rows selected.
+    "event/column_types/test_registry.py": (
+        *("event/column_types/content.py", "event/column_types/geometry.py"),
+        *("event/column_types/inet.py", "event/column_types/uuid.py"),
+    ),
     # Each kernel is one loop over arrays that others filled: kernel and reference read the same bytes there.
     "arrow/test_fast_reading.py": (
         *("arrow/arrays.py", "arrow/collecting.py", "arrow/column_reading.py"),
@@ -69,8 +74,8 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     ),
     # One answer through all that makes it, and what a real server says: a part by itself has nobody to compare with.
     "select/test_scanning.py": (
-        *("expr/key_literals.py", "select/definitions.py", "select/row_blocks.py"),
-        *("select/row_values.py", "expr/value_texts.py"),
+        *("select/definitions.py", "select/row_blocks.py"),
+        "select/row_values.py",
     ),
     # A query goes through all of them, and what is right is what a real server says of the whole.
     "select/test_engine.py": (

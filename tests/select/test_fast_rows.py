@@ -11,8 +11,8 @@ from lanes.answers import FOLDER, REFUSED, SESSIONS, OurTables, expect_equal, lo
 from lanes.capture import CLASSIC
 
 import ibbmaster
+from ibbmaster.event.column_types.kind import TextSettings
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
-from ibbmaster.expr.value_texts import TextSettings
 from ibbmaster.fold.row_file import RowFile
 from ibbmaster.fold.stored import StoredColumn, StoredLayouts
 from ibbmaster.kernel import loading

@@ -1,37 +1,22 @@
 """How the values of a column are read by the kernel, and what its numbers mean."""
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-from ibbmaster.event.column_types.net import INET4_SIZE, INET6_SIZE, UUID_SIZE
+from ibbmaster.event.column_types import kind
+from ibbmaster.event.column_types.kind import ColumnKind
 from ibbmaster.event.column_types.registry import kind_of
 from ibbmaster.event.column_types.temporal import FRACTION_SIZES
-from ibbmaster.event.rows.charset import letters_of
-from ibbmaster.event.rows.column import Column, ValueKind
+from ibbmaster.event.rows.column import Column
 from ibbmaster.event.rows.number import decimal_size
 from ibbmaster.kernel.fields import LineOp, RowOp, TextOp
 
-WIDE_DIGITS = 38  # of a number of 128 bits
 PLAIN_SCALE = 6  # with more digits Arrow writes small decimals as 1E-7
 CASTS = {("int", "bigint"), ("float", "double")}
 INTEGER_DIGITS = {"int": 10, "bigint": 19}
-UTF8_CHARSETS = ("utf8mb4", "utf8mb3")
-OF_NUMBERS = (ValueKind.INTEGER, ValueKind.YEAR, ValueKind.BIT, ValueKind.ENUM, ValueKind.SET)
-OF_CLOCKS = {ValueKind.DATETIME: LineOp.DATETIME, ValueKind.TIMESTAMP: LineOp.TIMESTAMP, ValueKind.TIME: LineOp.TIME}
-SHOWN = {  # values that the kernel writes as text, and how many bytes they have
-    ValueKind.UUID: (TextOp.UUID, UUID_SIZE),
-    ValueKind.INET4: (TextOp.INET4, INET4_SIZE),
-    ValueKind.INET6: (TextOp.INET6, INET6_SIZE),
-}
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """How a column is read: the kernel's step, and what its numbers are.
-
-    Attributes:
-        what: number, text, or bytes; shown: bytes of which the kernel makes what `text_op` says; code: a number
-            that encodes a value; value: bytes that do.
-    """
+class Reading(NamedTuple):
+    """How a column is read: as `RowReading` says, with the kernel's own number of the step."""
 
     op: RowOp
     first: int
@@ -45,50 +30,17 @@ def reading_of(column: Column, spark_type: str) -> Reading:
     Raises:
         ValueError: values of this type cannot be read at all.
     """
-    kind = kind_of(column)
-    size = kind.fixed_size(column)
-    match column.kind:
-        case ValueKind.FLOAT:
-            return Reading(RowOp.FLOAT if column.is_single_precision else RowOp.DOUBLE, 0, 0, "number")
-        case ValueKind.YEAR:
-            return Reading(RowOp.YEAR, 0, 0, "number")
-        case ValueKind.DECIMAL if spark_type.startswith("decimal"):
-            return Reading(RowOp.DECIMAL, column.size, column.scale, "number")
-        case ValueKind.DATE if spark_type == "date":
-            return Reading(RowOp.DATE, 0, 0, "number")
-        case ValueKind.DATETIME if spark_type != "string" and not column.has_old_format:
-            return Reading(RowOp.DATETIME, column.scale, 0, "number")
-        case ValueKind.TIMESTAMP if spark_type != "string" and not column.has_old_format:
-            return Reading(RowOp.TIMESTAMP, column.scale, 0, "number")
-    if size is None:
-        return Reading(RowOp.RAW_PREFIXED, kind.length_size(column), 0, _string_of(column))
-    match column.kind:
-        case ValueKind.INTEGER:
-            return Reading(RowOp.INTEGER, size, int(not column.is_unsigned), "number")
-        case ValueKind.BIT:
-            return Reading(RowOp.BIG_ENDIAN, size, 0, "number")
-        case ValueKind.ENUM | ValueKind.SET:
-            return Reading(RowOp.INTEGER, size, 0, "code")
-        case ValueKind.TIME if not column.has_old_format:
-            return Reading(RowOp.RAW_FIXED, size, 0, "shown")
-    return Reading(RowOp.RAW_FIXED, size, 0, "value")
+    return _reading(kind_of(column).reading(column, spark_type))
+
+
+def _reading(found: kind.RowReading) -> Reading:
+    return Reading(RowOp[found.op], *found[1:])
 
 
 def text_op(column: Column) -> tuple[TextOp, int]:
     """How the kernel shows values as text: with these digits of a second, or of these bytes at most."""
-    return SHOWN.get(column.kind) or (TextOp.TIME, column.scale)
-
-
-def _string_of(column: Column) -> str:
-    """What the bytes of a string are to become."""
-    if column.is_compressed:
-        return "value"
-    if column.kind is ValueKind.TEXT:
-        charset = column.charset or "utf8mb4"
-        return "text" if charset in UTF8_CHARSETS or letters_of(charset) is not None else "value"
-    if column.kind in SHOWN:
-        return "shown"
-    return "bytes" if column.kind in (ValueKind.BINARY, ValueKind.GEOMETRY) else "value"
+    name, argument = kind_of(column).text_op(column)
+    return TextOp[name], argument
 
 
 def text_reading_of(column: Column) -> Reading:
@@ -97,13 +49,10 @@ def text_reading_of(column: Column) -> Reading:
     Raises:
         ValueError: values of this type cannot be read at all.
     """
-    match column.kind:
-        case ValueKind.FLOAT:
-            return raw_reading_of(column)
-        case ValueKind.DECIMAL if column.size <= WIDE_DIGITS and column.scale <= PLAIN_SCALE:
-            return reading_of(column, "decimal")
-    reading = reading_of(column, "string")
-    return replace(reading, what="value") if reading.what == "bytes" else reading
+    frame = kind_of(column).frame_type(column, keeps_zeros=True)
+    is_plain = frame.startswith("decimal") and column.scale <= PLAIN_SCALE
+    reading = reading_of(column, frame if is_plain else "string")
+    return reading._replace(what="value") if reading.what == "bytes" else reading
 
 
 def raw_reading_of(column: Column) -> Reading:
@@ -112,11 +61,7 @@ def raw_reading_of(column: Column) -> Reading:
     Raises:
         ValueError: values of this type cannot be read at all.
     """
-    kind = kind_of(column)
-    size = kind.fixed_size(column)
-    if size is None:
-        return Reading(RowOp.RAW_PREFIXED, kind.length_size(column), 0, "value")
-    return Reading(RowOp.RAW_FIXED, size, 0, "value")
+    return _reading(ColumnKind.reading(kind_of(column), column, ""))
 
 
 def line_reading_of(column: Column) -> Reading:
@@ -125,9 +70,8 @@ def line_reading_of(column: Column) -> Reading:
     Raises:
         ValueError: values of this type cannot be read at all.
     """
-    if column.kind in OF_NUMBERS:
-        return reading_of(column, "string")
-    return raw_reading_of(column)
+    reading = reading_of(column, "string")
+    return reading if reading.what in ("number", "code") else raw_reading_of(column)
 
 
 def line_op(column: Column) -> tuple[LineOp, int, int]:
@@ -135,30 +79,8 @@ def line_op(column: Column) -> tuple[LineOp, int, int]:
 
     Which labels or letters there are is for the caller to say; SIDE: the reference writes them.
     """
-    match column.kind:
-        case ValueKind.INTEGER:
-            return LineOp.INTEGER, int(not column.is_unsigned), 0
-        case ValueKind.YEAR | ValueKind.BIT:
-            return LineOp.INTEGER, 0, 0
-        case ValueKind.DECIMAL:
-            return LineOp.DECIMAL, column.size, column.scale
-        case ValueKind.DATE:
-            return LineOp.DATE, 0, 0
-        case ValueKind.DATETIME | ValueKind.TIMESTAMP | ValueKind.TIME if not column.has_old_format:
-            return OF_CLOCKS[column.kind], column.scale, ord(" ")
-        case ValueKind.UUID | ValueKind.INET4 | ValueKind.INET6:
-            return LineOp[column.kind.name], SHOWN[column.kind][1], 0
-        case ValueKind.ENUM:
-            return LineOp.CHOICE, 0, 0
-        case ValueKind.TEXT if not column.is_compressed:
-            charset = column.charset or "utf8mb4"
-            if charset in UTF8_CHARSETS:
-                return LineOp.UTF8, 0, 0
-            return (LineOp.SIDE if letters_of(charset) is None else LineOp.LETTERS), 0, 0
-        case ValueKind.BINARY | ValueKind.GEOMETRY if not column.is_compressed:
-            is_filled = column.is_fixed_length and column.charset == "binary"
-            return LineOp.BASE64, column.size if is_filled else 0, 0
-    return LineOp.SIDE, 0, 0
+    name, first, second = kind_of(column).line_op(column)
+    return LineOp[name], first, second
 
 
 def can_cast(found: str, wanted: str) -> bool:

@@ -12,8 +12,9 @@ from ibbmaster.arrow.column_reading import text_reading_of
 from ibbmaster.arrow.event_batch import EventBatch
 from ibbmaster.arrow.row_columns import RowColumns
 from ibbmaster.arrow.row_tables import ColumnCells
+from ibbmaster.event.column_types.registry import kind_of
 from ibbmaster.event.column_types.temporal import FRACTION_SIZES
-from ibbmaster.event.rows.column import Column, ValueKind
+from ibbmaster.event.rows.column import Column
 from ibbmaster.kernel.fields import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, RowOp
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 IMAGES = ("before", "after")
 TEXT_BYTES_MAX = 1 << 28  # of values in one record batch: bytes have two digits each, and are in two columns
-OF_MOMENTS = (ValueKind.DATE, ValueKind.DATETIME, ValueKind.TIMESTAMP)
 DATE_SIZE = len("YYYY-MM-DD")
 MOMENT_SIZE = len("YYYY-MM-DD hh:mm:ss")
 YEAR_MAX = 9999
@@ -86,12 +86,12 @@ class ImageColumns(RowColumns):
         slot, reading = cells.slot, cells.reading
         values, valid = self._values[slot, rows], self._valid[slot, rows]
         if reading.what == "number" and reading.op != RowOp.DECIMAL:
-            is_unsigned = column.is_unsigned or column.kind is ValueKind.BIT
+            is_unsigned = column.is_unsigned or reading.op == RowOp.BIG_ENDIAN
             numbers = values.view(np.uint64) if is_unsigned else values
             return pa.array(numbers, mask=valid == 0).cast(pa.string())
         if reading.op == RowOp.DECIMAL:
             return self._cell_array(cells, batch, rows).cast(pa.string())
-        if column.kind in OF_MOMENTS and not column.has_old_format:
+        if kind_of(column).has_day and not column.has_old_format:
             texts = moment_texts(column, batch.data, values, valid)
             if texts is not None:
                 return texts
@@ -117,7 +117,7 @@ def moment_texts(column: Column, data: Any, starts: Any, valid: Any) -> pa.Array
 
     is_there = valid != 0
     places = starts[is_there]
-    has_clock = column.kind is not ValueKind.DATE
+    has_clock = kind_of(column).is_clock
     digits = column.scale if has_clock else 0
     if not has_clock:
         packed = _number(data, places, 3, highest_first=False)
@@ -126,7 +126,7 @@ def moment_texts(column: Column, data: Any, starts: Any, valid: Any) -> pa.Array
             return None
         parts = (packed >> 9, packed >> 5 & 15, packed & 31, zeros, zeros, zeros, zeros)
     else:
-        read = _datetime if column.kind is ValueKind.DATETIME else _timestamp
+        read = _timestamp if kind_of(column).is_zoned else _datetime
         found = read(data, places, digits)
         if found is None:
             return None

@@ -21,10 +21,10 @@ from ibbmaster.arrow.row_tables import ColumnCells, RowTables
 from ibbmaster.arrow.shape import ABSENT_FIELD, RESERVED, ShapeField, TableFields, arrow_type
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError, UndecodableError
+from ibbmaster.event.column_types.registry import kind_of
 from ibbmaster.event.header import TYPE_OFFSET
 from ibbmaster.event.rows.changes import ABSENT
 from ibbmaster.event.rows.charset import letters_of
-from ibbmaster.event.rows.column import ValueKind
 from ibbmaster.event.rows.value import Value
 from ibbmaster.event.types import EventType
 from ibbmaster.expr.column_casts import converted
@@ -406,10 +406,8 @@ class RowColumns:
             return [origin.fill] * (rows.stop - rows.start)
         cells = self._cells[name]
         values = self._cell_array(cells, batch, rows).to_pylist()
-        if cells.column.kind is ValueKind.INTEGER:
-            values = [None if value is None else int(value) for value in values]
-        elif cells.column.kind is ValueKind.DECIMAL:
-            values = [None if value is None else Decimal(value) for value in values]
+        if (kind := kind_of(cells.column)).is_exact:
+            values = [None if value is None else (int if kind.is_integer else Decimal)(value) for value in values]
         if origin.convert is None:
             return values  # type: ignore[no-any-return]
         return [converted(origin.convert, value) for value in values]

@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING
 from ibbmaster.arrow.read_options import Granularity, ZeroDates
 from ibbmaster.errors import ConfigurationError, EventError
 from ibbmaster.event.column_types.registry import kind_of
-from ibbmaster.event.rows.column import Column, ValueKind
+from ibbmaster.event.rows.column import Column
 from ibbmaster.facts import rows_of
 from ibbmaster.rows.shape import TableShape, has_every_value
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-SPARK_DECIMAL_DIGITS_MAX = 38
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,34 +138,7 @@ def expect_readable(table: str, column: Column, wanted: Column, field: ShapeFiel
 
 def column_type(column: Column, zero_dates: ZeroDates) -> str:
     """Spark's type for the values of a column."""
-    match column.kind:
-        case ValueKind.INTEGER:
-            bits = 8 * (kind_of(column).fixed_size(column) or 0) - (not column.is_unsigned)
-            return "int" if bits < 32 else "bigint" if bits < 64 else "decimal(20,0)"
-        case ValueKind.YEAR:
-            return "int"
-        case ValueKind.FLOAT:
-            return "float" if column.is_single_precision else "double"
-        case ValueKind.DECIMAL:
-            fits = column.size <= SPARK_DECIMAL_DIGITS_MAX
-            return f"decimal({column.size},{column.scale})" if fits else "string"
-        case ValueKind.BIT:
-            return "bigint" if column.size < 64 else "decimal(20,0)"
-        case ValueKind.DATE:
-            return "date" if zero_dates is ZeroDates.NULL else "string"
-        case ValueKind.DATETIME:
-            return "timestamp_ntz" if zero_dates is ZeroDates.NULL else "string"
-        case ValueKind.TIMESTAMP:
-            return "timestamp" if zero_dates is ZeroDates.NULL else "string"
-        case ValueKind.BINARY | ValueKind.GEOMETRY:
-            return "binary"
-        case ValueKind.ENUM if column.labels is None:
-            return "int"
-        case ValueKind.SET if column.labels is None:
-            return "decimal(20,0)"
-        case ValueKind.VECTOR:
-            return "array<float>"
-    return "string"
+    return kind_of(column).frame_type(column, keeps_zeros=zero_dates is not ZeroDates.NULL)
 
 
 def spark_ddl(fields: Sequence[ShapeField]) -> str:

@@ -9,6 +9,8 @@ from ibbmaster.dialogue.program_rows import ROWS
 from ibbmaster.dialogue.relation import RowValues
 from ibbmaster.dialogue.session_schema import SessionSchema
 from ibbmaster.dialogue.table_columns import INFORMATION_SCHEMA, information_columns
+from ibbmaster.event.column_types.registry import BY_CODE
+from ibbmaster.event.column_types.strings import TEXTS, VARCHAR
 from ibbmaster.schema import describing
 from ibbmaster.schema.model import SqlType, TableColumn, TableKind, TableVersion, UnknownTable
 from ibbmaster.wire.response import ColumnDefinition, ColumnFlag, FieldType
@@ -16,15 +18,6 @@ from ibbmaster.work import check_wanted
 
 CHARSET, COLLATION = "utf8mb3", "utf8mb3_general_ci"
 LETTER_SIZE = 4  # bytes of a letter in the lengths of columns
-_WORDS = {
-    FieldType.TINY: "tinyint",
-    FieldType.SHORT: "smallint",
-    FieldType.LONG: "int",
-    FieldType.LONGLONG: "bigint",
-    FieldType.NEWDECIMAL: "decimal",
-    FieldType.FLOAT: "float",
-    FieldType.DOUBLE: "double",
-}
 
 
 @functools.cache
@@ -53,17 +46,17 @@ def _type(column: ColumnDefinition) -> SqlType:
     if column.column_type in (FieldType.VAR_STRING, FieldType.BLOB, FieldType.LONG_BLOB):
         is_long = column.column_type != FieldType.VAR_STRING
         return SqlType(
-            word="longtext" if is_long else "varchar",
+            word=(TEXTS[-1] if is_long else VARCHAR).word,
             length=None if is_long else column.length // LETTER_SIZE,
             charset=CHARSET,
             collation=COLLATION,
         )
-    if column.column_type == FieldType.DATETIME:
-        return SqlType(word="datetime", scale=column.decimals or None)
-    word = _WORDS[FieldType(column.column_type)]
-    scale = column.decimals if word == "decimal" else None
-    length = None if word in ("float", "double") else column.length
-    return SqlType(word=word, length=length, scale=scale, is_unsigned=bool(column.flags & ColumnFlag.UNSIGNED))
+    kind = BY_CODE[column.column_type]
+    if kind.is_clock:
+        return SqlType(word=kind.word, scale=column.decimals or None)
+    scale = column.decimals if kind.has_scale else None
+    length = column.length if kind.is_exact else None
+    return SqlType(word=kind.word, length=length, scale=scale, is_unsigned=bool(column.flags & ColumnFlag.UNSIGNED))
 
 
 class MadeRows:

@@ -11,6 +11,7 @@ from ibbmaster.dialogue.settings import Settings
 from ibbmaster.dialogue.sql import parse
 from ibbmaster.dialogue.statement import Select
 from ibbmaster.dialogue.table_columns import SYSTEM_DATABASES
+from ibbmaster.event.column_types.integer import BIGINT, INT
 from ibbmaster.schema.catalog import SchemaCatalog, StoredProgram, program_key
 from ibbmaster.schema.model import (
     DatabaseVersion,
@@ -100,8 +101,8 @@ def _seen(column: TableColumn) -> TableColumn:
 
 UNKNOWN_SCHEMA = 1105
 
-_INT = SqlType(word="int", length=10, is_unsigned=True)
-_BIGINT = SqlType(word="bigint", length=20, is_unsigned=True)
+_INT = SqlType(word=INT.word, length=10, is_unsigned=True)
+_BIGINT = SqlType(word=BIGINT.word, length=20, is_unsigned=True)
 
 GTID_SLAVE_POS = TableVersion(
     database="mysql",

@@ -16,6 +16,7 @@ from decimal import Decimal
 
 from ibbmaster.event.column_types.decimals import DIGITS_MAX
 from ibbmaster.event.column_types.integer import YEAR_ZERO, integer_range
+from ibbmaster.event.column_types.registry import kind_of
 from ibbmaster.event.column_types.strings import bytes_max, characters_max
 from ibbmaster.event.rows.changes import ABSENT, RawValue
 from ibbmaster.event.rows.charset import encode_text
@@ -32,10 +33,7 @@ _WHOLE_DOUBLE_MAX = 1 << 53
 _Kind = ValueKind
 _COUNTS = (_Kind.INTEGER, _Kind.YEAR, _Kind.BIT)
 _CLOCKS = (_Kind.TIME, _Kind.DATETIME, _Kind.TIMESTAMP)
-_SHOWN = (
-    *(_Kind.TEXT, _Kind.ENUM, _Kind.SET, _Kind.DATE, _Kind.TIME, _Kind.DATETIME),
-    *(_Kind.UUID, _Kind.INET4, _Kind.INET6),
-)
+_SHOWN = (_Kind.TEXT, _Kind.ENUM, _Kind.SET, _Kind.DATE, _Kind.TIME, _Kind.DATETIME)
 _PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?", re.ASCII)
 
 
@@ -77,7 +75,7 @@ def cast_of(old: Column, new: Column) -> Convert | None:
             return _in_order(new.labels or ())
         case _Kind.TEXT, _Kind.ENUM:
             return _labelled(new.labels or ())
-        case kind, _Kind.TEXT if kind in _SHOWN:
+        case kind, _Kind.TEXT if kind in _SHOWN or kind_of(old).is_shown_as_text:
             return as_text(new)
         case _Kind.TEXT, _Kind.INTEGER | _Kind.DECIMAL:
             exact = _bounded(new) if new.kind is _Kind.INTEGER else _with_scale(new)

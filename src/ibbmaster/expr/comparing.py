@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 
+from ibbmaster.event.column_types.content import FixedContent
+from ibbmaster.event.column_types.registry import BY_NAME
 from ibbmaster.event.rows.charset import encode_text
 from ibbmaster.expr import values
 from ibbmaster.expr.judged import expect_judged
 from ibbmaster.expr.kinds import INTEGERS, MOMENTS, REALS, Kind, Type, joint_collation
 from ibbmaster.expr.scalars import Scalar, as_moment, as_number, as_real, as_text, cast_to, constant, converted
-from ibbmaster.expr.stored_values import address_bytes, uuid_bytes
 from ibbmaster.expr.weights import key_of
 from ibbmaster.sqltext.moment import parse_duration
 from ibbmaster.wire.refusal import not_supported
@@ -80,22 +81,15 @@ def _comparable(one: Scalar, other: Scalar) -> tuple[Scalar, Scalar] | None:
     return one, other
 
 
-#: Types that are shown as texts, and compare by what is stored.
-_STORED: Mapping[str, Callable[[str], bytes]] = {
-    "uuid": uuid_bytes,
-    "inet4": lambda text: address_bytes(text, 4),
-    "inet6": lambda text: address_bytes(text, 6),
-}
-
-
 def _comparable_words(one: Scalar, other: Scalar) -> tuple[Scalar, Scalar] | None:
-    stored = _STORED.get("" if one.type.sql is None else one.type.sql.word)
-    if stored is None or other.type.kind is not Kind.TEXT or not other.is_constant:
+    """Values that are shown as texts, and compare by what is stored."""
+    kind = None if one.type.sql is None else BY_NAME[one.type.sql.word]
+    if not isinstance(kind, FixedContent) or other.type.kind is not Kind.TEXT or not other.is_constant:
         return None
     try:
-        return converted(one, stored), converted(other, stored)
+        return converted(one, kind.kept), converted(other, kind.kept)
     except ValueError:
-        raise not_supported(f"{other.value[:60]!r} beside {one.type.sql.word}") from None  # type: ignore[union-attr]
+        raise not_supported(f"{other.value[:60]!r} beside {kind.word}") from None
 
 
 def _comparable_moments(one: Scalar, other: Scalar) -> tuple[Scalar, Scalar] | None:

@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ibbmaster.event.rows.charset import encoded
 from ibbmaster.expr import values
 from ibbmaster.expr.kinds import FLOATING, REALS, Kind, Type
 from ibbmaster.expr.session_functions import QuerySession
-from ibbmaster.expr.value_texts import encoded
 from ibbmaster.versions import Difference
 from ibbmaster.wire.refusal import not_supported
 

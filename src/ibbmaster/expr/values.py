@@ -9,8 +9,8 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
+from ibbmaster.event.column_types.floating import FLOAT_DIGITS, fixed_text, floating_text
 from ibbmaster.expr.kinds import FLOATING, PRECISION_MAX, Kind, Type
-from ibbmaster.expr.value_texts import FLOAT_DIGITS, _fixed, floating_text
 from ibbmaster.sqltext.moment import civil_date, days_of, duration_text
 from ibbmaster.wire.refusal import RefusedError
 
@@ -109,7 +109,7 @@ def divided(left: Decimal | int, right: Decimal | int, more: int) -> Decimal | N
 
 
 def number_text(value: float, decimals: int) -> str:
-    return floating_text(value, digits=None) if decimals >= FLOATING else _fixed(value, decimals)
+    return floating_text(value, digits=None) if decimals >= FLOATING else fixed_text(value, decimals)
 
 
 def set_text(value: int, labels: tuple[str, ...]) -> str:
@@ -131,7 +131,7 @@ def text_function(kind: Type) -> Convert:
             return lambda value: number_text(value, decimals).rjust(width, "0")
         case Kind.FLOAT:
             if decimals < FLOATING:
-                return lambda value: _fixed(value, decimals).rjust(width, "0")
+                return lambda value: fixed_text(value, decimals).rjust(width, "0")
             return lambda value: floating_text(value, digits=FLOAT_DIGITS).rjust(width, "0")
         case Kind.ENUM:
             labels = ("", *kind.labels)

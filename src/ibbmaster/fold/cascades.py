@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
+from ibbmaster.event.column_types.registry import BY_NAME
 from ibbmaster.fold.contents import InexactRowsError, StoredRow, TableContents, values_of
 from ibbmaster.fold.kept_rows import temporary_database
 from ibbmaster.fold.row_doubts import UnknownRows
@@ -22,7 +23,6 @@ from ibbmaster.schema.model import ForeignConstraint, RowPeriod, TableVersion
 
 CASCADING = frozenset(("CASCADE", "SET NULL", "SET DEFAULT"))
 SCANNED_MAX = 1 << 24  # rows of one child without a key that are looked through
-INTEGERS = ("tinyint", "smallint", "mediumint", "int", "bigint")
 
 Values = dict[str, bytes | None]  # stored values by names of columns in lower case
 Children = Sequence[tuple[TableVersion, ForeignConstraint]]
@@ -244,7 +244,7 @@ class _Cascade:
 
 def _are_alike(one: StoredColumn, other: StoredColumn) -> bool:
     """Whether a value is stored in two columns as the same bytes."""
-    if one.type.word in INTEGERS:
+    if BY_NAME[one.type.word].is_integer:
         return (one.type.word, one.type.is_unsigned) == (other.type.word, other.type.is_unsigned)
     if is_text(one):
         return (one.type.word, one.type.collation) == (other.type.word, other.type.collation)

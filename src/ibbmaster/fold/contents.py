@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import struct
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from ibbmaster.errors import IbbMasterError
-from ibbmaster.event.rows.column import ColumnType
+from ibbmaster.event.column_types.floating import FLOAT
+from ibbmaster.event.column_types.registry import BY_NAME, kind_of
 from ibbmaster.expr.stored_values import stored_value
 from ibbmaster.fold.computed import ColumnExpression, affected, compute, computed_columns
 from ibbmaster.fold.kept_rows import Interval, KeptRows, successor
@@ -34,7 +34,6 @@ from ibbmaster.sqltext.literals import literal_value
 
 LIKE_A_REPLACE = "an image of a REPLACE does not have the defaults of other columns"
 DIGEST_SIZE = 16
-SINGLE = struct.Struct("<f")  # a FLOAT
 AN_INSERT, AN_UPDATE = "an INSERT", "an UPDATE"
 NOT_WHOLE = "an image is not whole, and the table has no key"
 NOT_THERE = "an UPDATE of a row that is not there"
@@ -625,7 +624,7 @@ class TableContents:
         if span is None:
             return True
         data = image[span[0] : span[1]]
-        if layout.columns[place].column.type == ColumnType.TIMESTAMP2:
+        if kind_of(layout.columns[place].column).is_zoned:
             return data[:4] in ends
         return not data.strip(b"\xff")
 
@@ -767,12 +766,12 @@ def first_value(known: TableColumn, column: StoredColumn) -> bytes | None:
 def _default(known: TableColumn, column: StoredColumn) -> bytes | None:
     """What an INSERT stores in a column that it does not name."""
     value = _constant(known, column, known.default)
-    if value is not None and known.type.word == "timestamp" and any(value):
+    if value is not None and BY_NAME[known.type.word].is_zoned and any(value):
         raise InexactRowsError(f"column {known.name} has a default in a time zone that is not known")
     if (
         value is not None
-        and known.type.word == "float"
-        and SINGLE.pack(float(f"{SINGLE.unpack(value)[0]:.6g}")) != value
+        and known.type.word == FLOAT.word
+        and FLOAT.narrowed(float(f"{FLOAT.binary.unpack(value)[0]:.6g}")) != FLOAT.binary.unpack(value)[0]
     ):
         raise InexactRowsError(f"column {known.name} has a default of which any ALTER TABLE keeps six digits")
     return value
@@ -799,8 +798,9 @@ def _key_types(table: TableVersion) -> list[tuple[object, ...]]:
 
 
 def _form_of_key(kind: SqlType) -> tuple[object, ...]:
-    if kind.word in ("tinyint", "smallint", "mediumint", "int", "bigint"):
+    own = BY_NAME[kind.word]
+    if own.is_integer:
         return ("integer", kind.is_unsigned)
-    if kind.word in ("char", "varchar", "binary", "varbinary"):
+    if own.is_string:
         return ("string", kind.charset, is_padded(kind))
     return (kind,)

@@ -12,7 +12,8 @@ from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
-from ibbmaster.event.column_types.registry import kind_of
+from ibbmaster.event.column_types.integer import YEAR
+from ibbmaster.event.column_types.registry import BY_NAME, kind_of
 from ibbmaster.expr.formulas import NotSimpleError
 from ibbmaster.expr.partition_values import INT64_MAX, Compute, Value, Values, compiled, whole
 from ibbmaster.fold.contents import InexactRowsError, TableContents
@@ -29,8 +30,6 @@ from ibbmaster.sqltext.token import SqlError, Token, tokens
 
 PARTITIONS_MAX = 8192  # a server's limit
 ROWS_AT_A_TIME = 1 << 10
-_NUMBERS = ("tinyint", "smallint", "mediumint", "int", "bigint", "year")
-_DAYS = ("date", "datetime")
 
 FindPartition = Callable[[Values], str]
 """Takes the stored values of a row; gives the name of its partition in lower case.
@@ -250,21 +249,23 @@ class _Columns:
     def __init__(self, table: TableVersion, layout: StoredLayout, unknown: Collection[int]) -> None:
         self._known: dict[str, Compute] = {}
         self.kinds: list[type[int] | type[Moment]] = []
-        self._words: dict[str, str] = {}
+        self._days: set[str] = set()
         for known in table.columns:
             place = layout.places.get(known.id)
             if place is None or known.id in unknown or known.expression is not None:
                 continue
             column = layout.columns[place].column
-            if known.type.word in (*_NUMBERS, *_DAYS):
+            kind = BY_NAME[known.type.word]
+            has_day = kind.has_day and not kind.is_zoned
+            if kind.is_integer or kind is YEAR or has_day:
                 self._known[known.name.lower()] = _column(place, kind_of(column).convert(column))
-                self._words[known.name.lower()] = known.type.word
+                self._days |= {known.name.lower()} if has_day else set()
 
     def of(self, text: str) -> Compute:
         """Raises InexactRowsError: it is none that is followed."""
         read = _read(text)
-        word = self._words.get(read.parts[-1].lower()) if isinstance(read, ColumnName) else None
-        self.kinds.append(Moment if word in _DAYS else int)
+        has_day = isinstance(read, ColumnName) and read.parts[-1].lower() in self._days
+        self.kinds.append(Moment if has_day else int)
         return _followed(read, self._known)
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from ibbmaster.event.column_types.kind import TextSettings
 from ibbmaster.event.column_types.registry import kind_of
-from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
+from ibbmaster.event.rows.column import Column, ValueKind
 from ibbmaster.expr.column_casts import Convert, as_text, cast_of
 from ibbmaster.expr.stored_values import stored_value
-from ibbmaster.expr.value_texts import TextSettings, text_of
 from ibbmaster.fold.stored import StoredColumn, StoredLayout, own_columns
 from ibbmaster.rows.shape import keeps_values
 from ibbmaster.schema.altering import made_of_null
@@ -30,35 +30,27 @@ FirstValue = Callable[[TableColumn, StoredColumn], bytes | None]
 
 TIMESTAMP_END_S = (1 << 31) - 1
 _PLAIN_MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?: \d\d:\d\d:\d\d(?:\.\d{1,6})?)?", re.ASCII)
-_PACKED = (ColumnType.VARCHAR_COMPRESSED, ColumnType.BLOB_COMPRESSED)
-_NUMBERS = (ValueKind.INTEGER, ValueKind.YEAR, ValueKind.DECIMAL, ValueKind.FLOAT)  # texts of these are as shown
 
 
 def is_shown_alike(old: StoredColumn, new: StoredColumn) -> bool:
-    """Whether values that the old column stores can stay as they are: `value_texts` shows them as the new one's."""
+    """Whether values that the old column stores can stay as they are: `shown` gives them as the new one's."""
     if old.type == new.type:
         return True
     if old.column.kind is not new.column.kind or not keeps_values(old.type, new.type):
         return False
-    match old.column.kind:
-        case ValueKind.ENUM | ValueKind.SET:
-            return new.type.labels[: len(old.type.labels)] == old.type.labels
-        case ValueKind.FLOAT:
-            return old.type.word == new.type.word and old.type.scale == new.type.scale
-        case ValueKind.BINARY:
-            return old.column.type != ColumnType.STRING
-    return True
+    return kind_of(old.column).shows_alike(old.column, old.type, new.type)
 
 
 def restoring(old: StoredColumn, new: StoredColumn, time_zone_s: int | None = None) -> Restore | None:
     """What makes a stored value of one column that of another, as ALTER TABLE does it; None if that cannot be told."""
     if _are_stored_alike(old, new):
         return bytes
-    cast, read = cast_of(old.column, new.column), kind_of(old.column).convert(old.column)
+    own = kind_of(old.column)
+    cast, read = cast_of(old.column, new.column), own.convert(old.column)
     if cast is None:
         cast = _moment_cast(old.column, new.column, time_zone_s)
-    if cast is None and old.column.kind in _NUMBERS and new.column.kind is ValueKind.TEXT:
-        shown, cast = text_of(old.column, old.type, TextSettings("utf8mb4")), as_text(new.column)
+    if cast is None and own.is_number and new.column.kind is ValueKind.TEXT:
+        shown, cast = own.shown(old.column, old.type, TextSettings("utf8mb4")), as_text(new.column)
         read = lambda data: shown(data).decode()  # noqa: E731 - one of two ways
     if cast is None:
         return None
@@ -73,14 +65,14 @@ def restoring(old: StoredColumn, new: StoredColumn, time_zone_s: int | None = No
 
 def _moment_cast(old: Column, new: Column, time_zone_s: int | None) -> Convert | None:
     """Between moments of a clock on the wall and of UTC; and texts that are a date as every server reads it."""
-    match old.kind, new.kind:
-        case ValueKind.DATETIME, ValueKind.TIMESTAMP if time_zone_s is not None:
-            return lambda value: _shifted(str(value), new, -time_zone_s)
-        case ValueKind.TIMESTAMP, ValueKind.DATETIME if time_zone_s is not None:
-            return lambda value: _shifted(str(value), new, time_zone_s)
-        case ValueKind.TEXT, ValueKind.DATE | ValueKind.DATETIME:
-            return lambda value: _shifted(_plain_moment(str(value)), new, 0)
-    return None
+    before, after = kind_of(old), kind_of(new)
+    if old.kind is ValueKind.TEXT and after.has_day and not after.is_zoned:
+        return lambda value: _shifted(_plain_moment(str(value)), new, 0)
+    has_both = before.has_day and before.is_clock and after.has_day and after.is_clock
+    if time_zone_s is None or not has_both or before.is_zoned is after.is_zoned:
+        return None
+    seconds = time_zone_s if before.is_zoned else -time_zone_s
+    return lambda value: _shifted(str(value), new, seconds)
 
 
 def _plain_moment(text: str) -> str:
@@ -90,18 +82,19 @@ def _plain_moment(text: str) -> str:
 
 
 def _shifted(text: str, new: Column, seconds: int) -> str:
-    """A moment so many seconds later, in a column."""
+    """A moment some seconds later, in a column."""
+    kind = kind_of(new)
     if not text.strip("0-: ."):
-        return "0000-00-00" if new.kind is ValueKind.DATE else "0000-00-00 00:00:00"
+        return "0000-00-00 00:00:00" if kind.is_clock else "0000-00-00"
     moment = parse_moment(text)
     if moment is None:
         raise ValueError(f"{text} is no day of the calendar")
     moment += seconds * SECOND_US
     if moment % 10 ** (6 - new.scale):
         raise ValueError(f"{text} has more than {new.scale} digits of a second")
-    if new.kind is ValueKind.TIMESTAMP and not SECOND_US <= moment < TIMESTAMP_END_S * SECOND_US:
+    if kind.is_zoned and not SECOND_US <= moment < TIMESTAMP_END_S * SECOND_US:
         raise ValueError(f"{text} is beyond what every server has as TIMESTAMP")
-    if new.kind is not ValueKind.DATE:
+    if kind.is_clock:
         return moment_text(moment, new.scale)
     if moment % (DAY_S * SECOND_US):
         raise ValueError(f"{text} is no date alone")
@@ -112,7 +105,7 @@ def _are_stored_alike(old: StoredColumn, new: StoredColumn) -> bool:
     if not is_shown_alike(old, new) or old.column.charset != new.column.charset:
         return False
     if old.fixed is None and new.fixed is None:
-        return (old.column.type in _PACKED) is (new.column.type in _PACKED)
+        return old.column.is_compressed is new.column.is_compressed
     return (old.fixed, old.column.type, old.column.scale) == (new.fixed, new.column.type, new.column.scale)
 
 

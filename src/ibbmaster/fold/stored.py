@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ibbmaster.errors import EventError
 from ibbmaster.event.column_types.registry import kind_of
-from ibbmaster.event.rows.column import Column, ColumnType, TableSchema, ValueKind
+from ibbmaster.event.rows.column import Column, TableSchema, ValueKind
 from ibbmaster.kernel.fields import KeyOp
 from ibbmaster.schema.model import SqlType, TableColumn, TableVersion
 from ibbmaster.schema.names import COLUMNS_REMEMBERED, column_of, named
@@ -180,20 +180,7 @@ def value_key(column: Column) -> SortKey:
 
 
 def _value_op(column: Column) -> KeyOp:
-    match column.type:
-        case ColumnType.TINY | ColumnType.SHORT | ColumnType.INT24 | ColumnType.LONG | ColumnType.LONGLONG:
-            return KeyOp.UNSIGNED if column.is_unsigned else KeyOp.SIGNED
-        case ColumnType.FLOAT | ColumnType.DOUBLE:
-            return KeyOp.FLOATING
-        case ColumnType.DATE | ColumnType.NEWDATE | ColumnType.ENUM | ColumnType.SET:
-            return KeyOp.REVERSED
-        case ColumnType.TIMESTAMP | ColumnType.DATETIME if not column.scale:
-            return KeyOp.REVERSED
-        case ColumnType.TIME if not column.scale:
-            return KeyOp.TIME
-        case _ if kind_of(column).fixed_size(column) is not None:
-            return KeyOp.FIXED
-    return KeyOp.TEXT
+    return KeyOp[kind_of(column).key_op(column)]
 
 
 def _floating_key(data: bytes) -> bytes:

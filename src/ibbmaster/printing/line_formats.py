@@ -3,7 +3,9 @@
 import re
 from collections.abc import Sequence
 
-from ibbmaster.arrow.column_reading import WIDE_DIGITS, Reading, line_reading_of, raw_reading_of, reading_of
+from ibbmaster.arrow.column_reading import Reading, line_reading_of, raw_reading_of, reading_of
+from ibbmaster.event.column_types.decimals import WIDE_DIGITS
+from ibbmaster.event.column_types.registry import kind_of
 from ibbmaster.event.gtid_event import GtidXid
 from ibbmaster.event.rows.column import Column, TableSchema
 from ibbmaster.event.statement.logged import LoggedStatement
@@ -105,8 +107,8 @@ class DebeziumFormat:
                 return raw_reading_of(column)
             case "number":
                 return reading_of(column, "timestamp_ntz" if has_clock(column) else "date")
-            case "decimal" if column.size <= WIDE_DIGITS:
-                return reading_of(column, "decimal")
+            case "unscaled" if column.size <= WIDE_DIGITS:
+                return reading_of(column, kind_of(column).frame_type(column, keeps_zeros=True))
         return line_reading_of(column)
 
     def heads(self, file_name: str) -> Sequence[Sequence[Piece]]:
@@ -144,9 +146,9 @@ class DebeziumFormat:
 
     def written(self, column: Column) -> PieceValue:
         match form_of(column):
-            case "decimal" if column.size <= WIDE_DIGITS:
+            case "unscaled" if column.size <= WIDE_DIGITS:
                 return PieceValue(LineOp.UNSCALED, 0, 0, '"', '"')
-            case "raw" | "bits" | "decimal":
+            case "raw" | "bits" | "unscaled":
                 return SIDE
             case "number":
                 is_short = has_clock(column) and column.scale <= MILLISECONDS_MAX

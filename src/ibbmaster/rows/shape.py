@@ -13,8 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ibbmaster.errors import EventError
-from ibbmaster.event.column_types.registry import kind_of
-from ibbmaster.event.column_types.strings import GEOMETRIES
+from ibbmaster.event.column_types.floating import Floating
+from ibbmaster.event.column_types.geometry import GEOMETRY
+from ibbmaster.event.column_types.kind import Grammar
+from ibbmaster.event.column_types.labels import SetLabels
+from ibbmaster.event.column_types.registry import BY_NAME, BY_TYPE, kind_of
 from ibbmaster.event.rows.changes import ABSENT, Image, RawValue
 from ibbmaster.event.rows.column import Column, TableSchema, ValueKind
 from ibbmaster.event.rows.value import Value
@@ -29,8 +32,9 @@ def keeps_values(old: SqlType, new: SqlType) -> bool:
     """Whether every value of one type is the same value in the other, as a server converts it."""
     if old == new:
         return True
-    if old.word in GEOMETRIES:
-        return new.word in (old.word, "geometry")
+    kind = BY_NAME.get(old.word)
+    if kind is not None and kind.grammar is Grammar.SPATIAL:
+        return new.word in (old.word, GEOMETRY.word)
     try:
         columns = [column_of(TableColumn(id=0, name="", type=one)) for one in (old, new)]
         return has_every_value(*columns)
@@ -279,17 +283,18 @@ def widening(old: Column, new: Column) -> Convert | None:
         is_filled_up = new.is_fixed_length and new.kind is not ValueKind.TEXT
         is_as_it_was = (old.type, old.size) == (new.type, new.size)
         return cast_of(old, new) if is_filled_up and not is_as_it_was else None
-    return None if old.kind is ValueKind.FLOAT else cast_of(old, new)
+    return None if isinstance(kind_of(old), Floating) else cast_of(old, new)
 
 
 def _is_reordered(old: Column, new: Column) -> bool:
     """Whether a SET lists its labels in another order now."""
-    return new.kind is ValueKind.SET and (new.labels or ())[: len(old.labels or ())] != (old.labels or ())
+    return isinstance(kind_of(new), SetLabels) and (new.labels or ())[: len(old.labels or ())] != (old.labels or ())
 
 
 def holds_dates(column: Column) -> bool:
     """Whether values of a column have a day."""
-    return column.kind in (ValueKind.DATE, ValueKind.DATETIME, ValueKind.TIMESTAMP)
+    kind = BY_TYPE.get(column.type)
+    return kind is not None and kind.has_day
 
 
 def changed_columns(old: TableVersion, new: TableVersion) -> set[int]:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
+from ibbmaster.event.column_types.registry import BY_NAME
 from ibbmaster.schema.building import SYSTEM_TIME, WITH_FOREIGN_KEYS, NewId, TableDraft, hidden_period, table_options
 from ibbmaster.schema.clause import (
     NO_CHARSET,
@@ -29,7 +30,7 @@ from ibbmaster.schema.clause import (
 )
 from ibbmaster.schema.collations import character_sets, charset_of_collation
 from ibbmaster.schema.column_text import kept_literal
-from ibbmaster.schema.column_type import converted, zero_of
+from ibbmaster.schema.column_type import converted
 from ibbmaster.schema.indexing import as_definitions
 from ibbmaster.schema.model import UNKNOWN_VALUE, RowPeriod, TableColumn, TableVersion
 from ibbmaster.schema.partition_text import altered_partitions
@@ -364,29 +365,29 @@ def made_of_null(old: TableColumn, new: TableColumn, session: SchemaSession) -> 
     """
     if new.is_auto_increment or old.default not in (None, "NULL"):
         return None
-    if new.type.word == "timestamp":
+    if BY_NAME[new.type.word].is_zoned:
         return session.now(new.type.scale or 0)
-    return "''" if new.type.word == "enum" else zero_of(new.type)
+    return "''" if new.type.labels else BY_NAME[new.type.word].zero_of(new.type)
 
 
 def _first_value(column: TableColumn, session: SchemaSession) -> str | None:
     """What old rows hold in a column that an ALTER TABLE adds."""
     if column.expression is not None:
         return None
-    if column.period is not None and column.type.word == "timestamp":
+    if column.period is not None and BY_NAME[column.type.word].is_zoned:
         now = session.now(column.type.scale or 0)
         return (now if column.period is RowPeriod.START else session.end_of_time) or UNKNOWN_VALUE
     if column.is_auto_increment or column.period is not None:
         return UNKNOWN_VALUE
     if column.default is None:
-        return "NULL" if column.is_nullable else zero_of(column.type)
+        return "NULL" if column.is_nullable else BY_NAME[column.type.word].zero_of(column.type)
     digits = column.type.scale or 0
-    if column.type.word == "timestamp" and column.default == f"current_timestamp({digits or ''})":
+    if BY_NAME[column.type.word].is_zoned and column.default == f"current_timestamp({digits or ''})":
         return session.now(digits) or UNKNOWN_VALUE
     if not is_literal(column.default):
         return UNKNOWN_VALUE
     kept = kept_literal(column.type, column.default)
-    return _in_utc(kept, digits, session) if column.type.word == "timestamp" and kept != "NULL" else kept
+    return _in_utc(kept, digits, session) if BY_NAME[column.type.word].is_zoned and kept != "NULL" else kept
 
 
 def _in_utc(written: str, digits: int, session: SchemaSession) -> str:

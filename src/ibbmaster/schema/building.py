@@ -5,6 +5,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
+from ibbmaster.event.column_types.integer import BIGINT, INTEGERS, TINYINT
+from ibbmaster.event.column_types.registry import BY_NAME
+from ibbmaster.event.column_types.temporal import TIMESTAMP
 from ibbmaster.event.rows.column import HASH_COLUMN
 from ibbmaster.schema.clause import (
     NO_CHARSET,
@@ -34,7 +37,6 @@ from ibbmaster.schema.model import (
     TableVersion,
 )
 from ibbmaster.schema.session import SchemaSession
-from ibbmaster.schema.type_clause import INTEGERS
 from ibbmaster.sqltext.table_name import TableName
 
 COLUMN_COUNT_MAX, INDEX_COUNT_MAX = 4096, 256
@@ -49,17 +51,17 @@ _PLAIN_OPTIONS = {
     **dict.fromkeys(("STATS_PERSISTENT", "STATS_AUTO_RECALC", "STATS_SAMPLE_PAGES"), "DEFAULT"),
     "INSERT_METHOD": "NO",
 }
-_NUMBER = SqlType(word="bigint", length=21)
+_NUMBER = SqlType(word=BIGINT.word, length=21)
 _SEQUENCE: tuple[tuple[str, SqlType | None, str], ...] = (  # None: of the sequence's own type
     ("next_not_cached_value", None, ""),
     ("minimum_value", None, ""),
     ("maximum_value", None, ""),
     ("start_value", None, "start value when sequences is created or value if RESTART is used"),
     ("increment", _NUMBER, "increment value"),
-    ("cache_size", SqlType(word="bigint", length=21, is_unsigned=True), ""),
+    ("cache_size", SqlType(word=BIGINT.word, length=21, is_unsigned=True), ""),
     (
         "cycle_option",
-        SqlType(word="tinyint", length=1, is_unsigned=True),
+        SqlType(word=TINYINT.word, length=1, is_unsigned=True),
         "0 if no cycles are allowed, 1 if the sequence should begin a new cycle when maximum_value is passed",
     ),
     ("cycle_count", _NUMBER, "How many cycles have been done"),
@@ -112,7 +114,7 @@ class TableDraft:
         )
         if definition.default is not None and definition.default.upper() == "NULL":
             column = replace(column, default="NULL")
-        if column.type.word == "timestamp" and column.period is None and column.expression is None:
+        if BY_NAME[column.type.word].is_zoned and column.period is None and column.expression is None:
             column = self._implied_timestamp(column, is_plain=definition.is_nullable is None)
         has_value = column.default is not None or column.expression is not None or column.is_auto_increment
         if column.is_nullable and not has_value and column.period is None:
@@ -149,7 +151,7 @@ class TableDraft:
         """
         is_first = not self.session.has_explicit_timestamps
         for number, column in enumerate(self.columns):
-            if column.type.word != "timestamp":
+            if not BY_NAME[column.type.word].is_zoned:
                 continue
             if column.id in self._bare_timestamps:
                 self.columns[number] = _bare_timestamp(column, follows=is_first and column.on_update is None)
@@ -214,7 +216,7 @@ class TableDraft:
         if not column.is_nullable:
             return column
         column = replace(column, is_nullable=False, default=None if column.default == "NULL" else column.default)
-        is_bare = column.type.word == "timestamp" and column.default is None
+        is_bare = BY_NAME[column.type.word].is_zoned and column.default is None
         is_zero = is_bare and (column.on_update is not None or not self.session.has_explicit_timestamps)
         return _bare_timestamp(column, follows=False) if is_zero else column
 
@@ -271,13 +273,13 @@ def _named_checks(checks: Iterable[CheckConstraint]) -> list[CheckConstraint]:
 
 def _hash_column(name: str, new_id: NewId) -> TableColumn:
     """What a unique index of long columns adds: it is in rows, too."""
-    type_ = SqlType(word="bigint", length=20, is_unsigned=True)
+    type_ = SqlType(word=BIGINT.word, length=20, is_unsigned=True)
     return TableColumn(id=new_id(), name=name, type=type_, is_hidden=True)
 
 
 def hidden_period(new_id: NewId) -> list[TableColumn]:
     """What WITH SYSTEM VERSIONING adds where no columns are named for it."""
-    type_ = SqlType(word="timestamp", scale=6)
+    type_ = SqlType(word=TIMESTAMP.word, scale=6)
     return [
         TableColumn(id=new_id(), name=name, type=type_, is_nullable=False, period=period, is_hidden=True)
         for name, period in (("row_start", RowPeriod.START), ("row_end", RowPeriod.END))
@@ -355,7 +357,8 @@ def copied_table(like: TableVersion, name: TableName, new_id: NewId) -> TableVer
 
 def sequence_table(statement: CreateSequence, collation: str, new_id: NewId) -> TableVersion:
     """The table that a sequence is: one row with its state. `collation` is that of its database."""
-    own = SqlType(word=statement.word, length=INTEGERS[statement.word][0] + 1, is_unsigned=statement.is_unsigned)
+    width = next(kind.widths[0] for kind in INTEGERS if kind.word == statement.word)
+    own = SqlType(word=statement.word, length=width + 1, is_unsigned=statement.is_unsigned)
     columns = tuple(
         TableColumn(id=new_id(), name=name, type=type_ or own, is_nullable=False, comment=comment)
         for name, type_, comment in _SEQUENCE

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ibbmaster.event.column_types.integer import BIGINT
 from ibbmaster.schema.model import IndexKind, RowPeriod, TableKind
 from ibbmaster.sqltext.table_name import TableName
 
@@ -319,7 +320,7 @@ class CreateSequence:
     is_temporary: bool
     is_conditional: bool
     replaces: bool
-    word: str = "bigint"  # of its values' type
+    word: str = BIGINT.word  # of its values' type
     is_unsigned: bool = False
     options: TableOptions = TableOptions()
     problem: str | None = None  # what of it was not understood

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from ibbmaster.event.column_types.registry import BY_NAME
 from ibbmaster.schema.alter_clause import parse_clauses, tables_after_head
 from ibbmaster.schema.clause import (
     NO_CHARSET,
@@ -39,7 +40,7 @@ from ibbmaster.schema.reading import (
     merged,
     takes_database_charset,
 )
-from ibbmaster.schema.type_clause import INTEGERS, parse_type
+from ibbmaster.schema.type_clause import parse_type
 from ibbmaster.sqltext.cursor import Cursor
 from ibbmaster.sqltext.table_name import TableName
 from ibbmaster.sqltext.token import TokenKind, tokens
@@ -198,7 +199,7 @@ def _sequence(
         while not cursor.is_at_end:
             if cursor.takes_words("AS"):
                 type_ = parse_type(cursor, sql_mode)
-                if type_.word not in INTEGERS:
+                if not BY_NAME[type_.word].is_integer:
                     raise NotUnderstoodError(f"a sequence of {type_.word}")
                 found = replace(found, word=type_.word, is_unsigned=type_.is_unsigned)
             elif cursor.peek().is_word("ENGINE", "COMMENT"):

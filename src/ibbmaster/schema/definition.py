@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ibbmaster.event.column_types.integer import BIGINT
+from ibbmaster.event.column_types.strings import TEXTS
 from ibbmaster.schema.clause import (
     CharsetClause,
     CheckDefinition,
@@ -229,7 +231,7 @@ def parse_column(name: str, cursor: Cursor, database: str, sql_mode: int = 0) ->
         NotUnderstoodError: its type or an attribute cannot be read.
     """
     if cursor.takes_words("SERIAL"):
-        type_ = TypeClause(word="bigint", length=20, is_unsigned=True)
+        type_ = TypeClause(word=BIGINT.word, length=20, is_unsigned=True)
         found = NewColumn(name=name, type=type_, is_nullable=False, is_auto_increment=True, keys=(IndexKind.UNIQUE,))
     else:
         type_ = parse_type(cursor, sql_mode)
@@ -237,7 +239,7 @@ def parse_column(name: str, cursor: Cursor, database: str, sql_mode: int = 0) ->
     if type_.word == "json":
         found = replace(
             found,
-            type=TypeClause(word="longtext", charset=CharsetClause(charset="utf8mb4", collation="utf8mb4_bin")),
+            type=TypeClause(word=TEXTS[-1].word, charset=CharsetClause(charset="utf8mb4", collation="utf8mb4_bin")),
             check=f"json_valid({quoted_name(name)})",
         )
     while not cursor.is_at_end and not cursor.peek().is_word("FIRST", "AFTER", "PARTITION"):

@@ -2,17 +2,8 @@
 
 from collections.abc import Iterator
 
-from ibbmaster.event.rows.charset import character_size
-from ibbmaster.schema.column_text import (
-    BINARIES,
-    BLOBS,
-    INTEGERS,
-    TEXTS,
-    TIMES,
-    default_text,
-    on_update_text,
-    type_text,
-)
+from ibbmaster.event.column_types.registry import BY_NAME
+from ibbmaster.schema.column_text import default_text, on_update_text, type_text
 from ibbmaster.schema.expression_text import expression_text
 from ibbmaster.schema.indexing import is_by_hash, period_ends, row_key
 from ibbmaster.schema.model import (
@@ -39,10 +30,7 @@ CATALOG = "def"
 PRIVILEGES = "select"  # nothing else is possible here
 FRM_VERSION, FRM_VERSION_WITH_EXPRESSIONS = 10, 11
 SPATIAL_PREFIX = 32  # bytes of what a spatial index keeps
-_DIGITS = {"tinyint": 3, "smallint": 5, "mediumint": 7, "int": 10, "bigint": 19, "float": 12, "double": 22}
-_SIZES = {"tiny": 255, "": 65_535, "medium": 16_777_215, "long": 4_294_967_295}
 _ROW_FORMATS = {"InnoDB": "Dynamic", "Aria": "Page", "CSV": "Fixed", "MEMORY": "Fixed"}
-_VARYING = frozenset(("varchar", "varbinary", *TEXTS, *BLOBS))
 _KINDS = {IndexKind.FULLTEXT: "FULLTEXT", IndexKind.SPATIAL: "SPATIAL", IndexKind.VECTOR: "VECTOR"}
 _HASHING = frozenset(("MEMORY",))
 _UNIQUE = (IndexKind.PRIMARY, IndexKind.UNIQUE)
@@ -90,7 +78,7 @@ def table_row(table: TableVersion) -> RowValues:
 
 def _row_format(table: TableVersion, engine: str) -> str:
     """What a server chooses."""
-    has_fixed_rows = not any(column.type.word in _VARYING for column in table.columns)
+    has_fixed_rows = not any(BY_NAME[column.type.word].is_varying for column in table.columns)
     if table.kind is TableKind.SEQUENCE or (engine in ("MyISAM", "MRG_MyISAM") and has_fixed_rows):
         return "Fixed"
     return _ROW_FORMATS.get(engine, "Dynamic")
@@ -204,38 +192,13 @@ def _shown_default(column: TableColumn, version: int) -> str | None:
     text = _default(column, version)
     if text is None or text == "NULL":
         return None
-    is_literal = text.startswith("'") and column.type.word not in (*TEXTS, *BLOBS)
+    is_literal = text.startswith("'") and not BY_NAME[column.type.word].is_large
     return unquoted(text) if is_literal and column.expression is None else text
 
 
 def type_sizes(column_type: SqlType) -> RowValues:
     """CHARACTER_MAXIMUM_LENGTH up to COLLATION_NAME."""
-    word = column_type.word
-    letters: int | None = None
-    octets: int | None = None
-    if word in ("enum", "set"):
-        sizes = [len(label) for label in column_type.labels]
-        letters = max(sizes, default=0) if word == "enum" else sum(sizes) + max(len(sizes) - 1, 0)
-    elif word in ("char", "varchar", *BINARIES):
-        letters = column_type.length
-    elif word in (*TEXTS, *BLOBS):
-        letters = octets = _SIZES[word.removesuffix("text").removesuffix("blob")]
-    elif word == "vector":
-        letters = octets = (column_type.length or 0) * 4
-    if letters is not None and octets is None:
-        octets = letters * character_size(column_type.charset)
-    precision: int | None = None
-    scale: int | None = None
-    if word in INTEGERS:
-        has_one_more = column_type.is_unsigned and word in ("mediumint", "bigint")
-        precision, scale = _DIGITS[word] + has_one_more, 0
-    elif word in ("decimal", "float", "double"):
-        precision, scale = column_type.length or _DIGITS.get(word), column_type.scale
-        scale = 0 if word == "decimal" and scale is None else scale
-    elif word == "bit":
-        precision = column_type.length
-    moment = (column_type.scale or 0) if word in TIMES else None
-    return letters, octets, precision, scale, moment, column_type.charset, column_type.collation
+    return *BY_NAME[column_type.word].sizes(column_type), column_type.charset, column_type.collation
 
 
 def index_rows(table: TableVersion, version: int) -> Iterator[RowValues]:

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from ibbmaster.event.column_types.registry import BY_NAME
 from ibbmaster.schema.clause import IndexDefinition, NotUnderstoodError, PartDefinition
-from ibbmaster.schema.column_type import has_prefixes, is_text_or_blob, key_bytes
+from ibbmaster.schema.column_type import key_bytes
 from ibbmaster.schema.model import IndexKind, IndexPart, TableColumn, TableIndex, TableVersion
 
 DEFAULT_ENGINE = "InnoDB"
@@ -120,7 +121,7 @@ def _part(part: PartDefinition, columns: Mapping[str, TableColumn]) -> IndexPart
     if column is None:
         raise NotUnderstoodError(f"an index of column {part.name[:64]!r}, which there is not")
     length, whole = part.length, column.type.length
-    if not has_prefixes(column.type) or (length is not None and whole is not None and length >= whole):
+    if not BY_NAME[column.type.word].has_prefixes or (length is not None and whole is not None and length >= whole):
         length = None
     return IndexPart(column_id=column.id, length=length, is_descending=part.is_descending)
 
@@ -141,7 +142,7 @@ def _rank(index: TableIndex, columns: Mapping[int, TableColumn], nullable: set[i
     parts = [(columns[part.column_id], part) for part in index.parts]
     if index.kind is IndexKind.UNIQUE:
         has_null = any(column.id in nullable for column, _ in parts)
-        has_prefix = any(part.length is not None or is_text_or_blob(column.type) for column, part in parts)
+        has_prefix = any(part.length is not None or BY_NAME[column.type.word].is_large for column, part in parts)
         return (2, 2) if index.algorithm == "HASH" else (2 if has_null else 1, has_prefix)
     return (3 + (index.kind in (IndexKind.FULLTEXT, IndexKind.VECTOR)),)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import NamedTuple
 
+from ibbmaster.event.column_types.kind import SqlType as SqlType
 from ibbmaster.position import LogPosition
 from ibbmaster.sqltext.table_name import printed_table
 
@@ -29,34 +30,6 @@ class SchemaPlace(NamedTuple):
 
     position: LogPosition
     event_no: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SqlType:
-    """A column's type with every alias resolved.
-
-    Attributes:
-        word: as DATA_TYPE of information_schema has it: `int`, `varchar`, `enum`, `longtext`, …
-        length: what stands first in its brackets: characters, bytes, bits, digits, or the width
-            to show; None where SHOW CREATE TABLE has no brackets.
-        scale: digits after the point, also of temporal types; None where none are written.
-        labels: of ENUM and SET.
-        label_bytes: what a server has kept of them, a letter of Latin-1 for each byte, where CONVERT TO CHARACTER SET
-            has made other letters of it.
-        charset, collation: of texts, ENUM and SET; None for others.
-        is_compressed: COMPRESSED, which the server prints as a comment.
-    """
-
-    word: str
-    length: int | None = None
-    scale: int | None = None
-    is_unsigned: bool = False
-    is_zerofill: bool = False
-    labels: tuple[str, ...] = ()
-    label_bytes: tuple[str, ...] = ()
-    charset: str | None = None
-    collation: str | None = None
-    is_compressed: bool = False
 
 
 class RowPeriod(enum.Enum):

@@ -10,16 +10,13 @@ import functools
 
 from ibbmaster.errors import ConfigurationError, EventError
 from ibbmaster.event.column_types.kind import read_declared
-from ibbmaster.event.column_types.registry import BY_TYPE, BY_WORD
-from ibbmaster.event.rows.column import Column, ColumnType, TableSchema
-from ibbmaster.schema.model import SqlType, TableColumn, TableVersion, UnknownTable
-from ibbmaster.schema.table_map import CODES, disagreement, expected_size
+from ibbmaster.event.column_types.registry import BY_NAME, BY_TYPE
+from ibbmaster.event.rows.column import COMPRESSED, Column, TableSchema
+from ibbmaster.schema.column_text import type_text
+from ibbmaster.schema.model import TableColumn, TableVersion, UnknownTable
+from ibbmaster.schema.table_map import disagreement
 
-_COMPRESSED = {ColumnType.VARCHAR: ColumnType.VARCHAR_COMPRESSED, ColumnType.BLOB: ColumnType.BLOB_COMPRESSED}
-_SCALED = ("decimal", "time", "datetime", "timestamp")
-_VECTOR_NUMBER_BYTES = 4
 COLUMNS_REMEMBERED = 1 << 13  # the same ones are asked for by every SELECT and every version of their table
-ENUM_LABELS_SHORT = 256  # from here on the number of a label takes two bytes
 
 
 def named(schema: TableSchema, table: TableVersion) -> TableSchema:
@@ -56,8 +53,13 @@ def column_of(column: TableColumn) -> Column:
     Raises:
         ValueError: nothing is known of columns of its type.
     """
-    code, size, scale = _layout(column.type)
-    kind = BY_TYPE[code].values[code]
+    sql = column.type
+    known = BY_NAME.get(sql.word)
+    if known is None:
+        raise ValueError(f"columns of type {sql.word} are not known")
+    codes = [code for code in known.codes if not sql.is_compressed or code in COMPRESSED]
+    code = (codes or known.codes)[0]
+    kind, size, scale = BY_TYPE[code].values[code], known.size_of(sql) or 0, sql.scale or 0 if known.has_scale else 0
     plain = Column(name=column.name, type=code, metadata=0, kind=kind, size=size, scale=scale)
     return _described(plain, column)
 
@@ -75,52 +77,11 @@ def _contradiction(table: TableVersion, problem: str) -> EventError:
 
 def _described(column: Column, known: TableColumn) -> Column:
     """A column with what only a definition says."""
-    labels, kind = known.type.labels, BY_WORD.get(known.type.word)
+    labels, kind = known.type.labels, BY_NAME.get(known.type.word)
     column = dataclasses.replace(column, name=known.name, is_nullable=known.is_nullable, is_internal=known.is_internal)
     if labels:
         is_told = column.labels is not None and column.charset is not None
         return column if is_told else dataclasses.replace(column, labels=labels)
-    declared = read_declared(f"column {known.name}", _written(known.type))
+    charset = f" character set {known.type.charset}" if known.type.charset else ""
+    declared = read_declared(f"column {known.name}", type_text(known.type) + charset)
     return column if kind is None else dataclasses.replace(column, **kind.declare(column, declared))
-
-
-def _written(told: SqlType) -> str:
-    """A type for people, and for what reads declarations."""
-    if told.labels:
-        inside = "(" + ",".join("'" + label.replace("'", "''") + "'" for label in told.labels) + ")"
-    elif told.length is not None:
-        inside = f"({told.length})" if told.scale is None else f"({told.length},{told.scale})"
-    else:
-        inside = "" if told.scale is None else f"({told.scale})"
-    sign = " unsigned" * (told.is_unsigned or told.is_zerofill)
-    return f"{told.word}{inside}{sign}" + (f" character set {told.charset}" if told.charset else "")
-
-
-def _layout(told: SqlType) -> tuple[ColumnType, int, int]:
-    """Type code, and `Column.size` and `Column.scale`.
-
-    Raises:
-        ValueError: nothing is known of this type.
-    """
-    if told.word not in CODES:
-        raise ValueError(f"columns of type {told.word} are not known")
-    code = ColumnType(CODES[told.word][0])
-    if told.is_compressed:
-        code = _COMPRESSED.get(code, code)
-    size = expected_size(told)
-    if size is None:
-        size = _other_size(told, code)
-    return code, size, told.scale or 0 if told.word in _SCALED else 0
-
-
-def _other_size(told: SqlType, code: ColumnType) -> int:
-    """Sizes that are not compared."""
-    match told.word:
-        case "enum":
-            return 1 if len(told.labels) < ENUM_LABELS_SHORT else 2
-        case "set":
-            size = (len(told.labels) + 7) // 8
-            return size if size <= 4 else 8
-        case "vector":
-            return _VECTOR_NUMBER_BYTES * (told.length or 0)
-    return 4 if code in (ColumnType.GEOMETRY, ColumnType.BLOB) else 0

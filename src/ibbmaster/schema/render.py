@@ -6,6 +6,7 @@ then, and an expression whose printed form is not known stays as it was written 
 
 from collections.abc import Iterator, Mapping
 
+from ibbmaster.event.column_types.registry import BY_NAME
 from ibbmaster.schema.column_text import default_text, on_update_text, type_text
 from ibbmaster.schema.expression_text import expression_text
 from ibbmaster.schema.model import (
@@ -113,7 +114,7 @@ def _stored(column: TableColumn, version: int) -> Iterator[str]:
         yield f"GENERATED ALWAYS AS ROW {column.period.value}"
     elif not column.is_nullable:
         yield "NOT NULL"
-    elif column.type.word == "timestamp":
+    elif BY_NAME[column.type.word].is_zoned:
         yield "NULL"
     is_invisible_last = Difference.INVISIBLE_IS_LAST.holds(version)
     if column.is_invisible and not is_invisible_last:

@@ -6,6 +6,8 @@ from typing import Any
 
 from ibbmaster.api.group import Group, Row
 from ibbmaster.errors import PositionError
+from ibbmaster.event.column_types.integer import Bit
+from ibbmaster.event.column_types.registry import BY_TYPE
 from ibbmaster.event.gtid_event import GtidFlag, decode_gtid_event
 from ibbmaster.event.query import decode_query
 from ibbmaster.event.rows.column import Column, TableSchema, ValueKind
@@ -73,7 +75,7 @@ def _marked(schema: TableSchema, row: Row | None) -> dict[str, Any] | None:
 
 
 def _marked_value(column: Column, value: Any) -> Any:
-    if column.kind is ValueKind.BIT and isinstance(value, int):
+    if isinstance(BY_TYPE.get(column.type), Bit) and isinstance(value, int):
         return BitValue(value)
     if column.is_fixed_length and isinstance(value, bytes):
         return PaddedBytes(value)

@@ -10,16 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ibbmaster.event.rows.column import Column, ColumnType
-from ibbmaster.schema.table_map import CODES
-from ibbmaster.schema.type_clause import INTEGERS
+from ibbmaster.event.column_types.decimals import Decimals
+from ibbmaster.event.column_types.integer import Bit
+from ibbmaster.event.column_types.registry import BY_WORD
+from ibbmaster.event.rows.column import LABELLED, Column, ColumnType
 from ibbmaster.scorecard.journal import Image, ToldEvent, shown_image
 from ibbmaster.scorecard.same_value import is_same_value, shown_value
 
 COMPARISONS_MAX = 1_000_000  # of changes out of order
-_IN_STRINGS = (ColumnType.ENUM, ColumnType.SET)  # a TABLE_MAP has them as STRING, and their own number after it
-_SCALED = (ColumnType.TIME2, ColumnType.DATETIME2, ColumnType.TIMESTAMP2)
-_SAME_WORDS = {"integer": "int", "numeric": "decimal", "dec": "decimal", "boolean": "tinyint"}
 _TYPE = re.compile(r"\s*(\w+)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?(.*)", re.DOTALL)
 
 
@@ -362,22 +360,19 @@ def is_same_type(logged: Column, told: int | str) -> bool:
     is not compared, nor are lengths of texts, which depend on a character set, and widths of integers, which only show.
     """
     if isinstance(told, int):
-        return told == logged.type or (told == ColumnType.STRING and logged.type in _IN_STRINGS)
+        return told == logged.type or (told == ColumnType.STRING and logged.type in LABELLED)
     found = _TYPE.fullmatch(told.lower())
     if found is None:
         return False
-    word = _SAME_WORDS.get(found[1], found[1])
-    if logged.type not in CODES.get(word, ()):
+    kind = BY_WORD.get(found[1])
+    if kind is None or logged.type not in kind.codes:
         return False
-    if word in INTEGERS and logged.is_unsigned is not None and logged.is_unsigned != ("unsigned" in found[4].split()):
+    if kind.is_integer and logged.is_unsigned is not None and logged.is_unsigned != ("unsigned" in found[4].split()):
         return False
-    return found[2] is None or _has_digits(logged, int(found[2]), int(found[3] or 0))
-
-
-def _has_digits(logged: Column, first: int, second: int) -> bool:
-    """Whether the numbers in brackets after a type are those of the column."""
-    if logged.type == ColumnType.NEWDECIMAL:
-        return (logged.size, logged.scale) == (first, second)
-    if logged.type in _SCALED:
-        return logged.scale == first
-    return logged.type != ColumnType.BIT or logged.size == first
+    if found[2] is None or logged.has_old_format:
+        return True
+    if kind.is_clock:
+        return logged.scale == int(found[2])
+    if isinstance(kind, Decimals):
+        return (logged.size, logged.scale) == (int(found[2]), int(found[3] or 0))
+    return not isinstance(kind, Bit) or logged.size == int(found[2])

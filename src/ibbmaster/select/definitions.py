@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from ibbmaster.codec import lenenc
+from ibbmaster.event.column_types.registry import BY_NAME
+from ibbmaster.event.column_types.strings import LargeStrings
 from ibbmaster.event.rows.charset import BINARY_COLLATION, character_size
 from ibbmaster.schema.collations import sent_collation_number
 from ibbmaster.schema.describing import index_parts
@@ -19,27 +22,6 @@ BINARY_CHARSET = "binary"
 ANY_DECIMALS = 31  # of floating numbers without a fixed scale
 
 
-#: type on the wire, and how wide its values are where the type has no length of its own
-_INTEGERS = {
-    "tinyint": (1, 4),
-    "smallint": (2, 6),
-    "mediumint": (9, 9),
-    "int": (3, 11),
-    "bigint": (8, 20),
-}
-_BLOBS = {"tinyblob": 255, "blob": 65535, "mediumblob": 16777215, "longblob": LENGTH_MAX}
-_TEXTS = {"tinytext": 255, "text": 65535, "mediumtext": 16777215, "longtext": LENGTH_MAX}
-_NET = {"uuid": 36, "inet6": 39, "inet4": 15}
-_GEOMETRY = frozenset(
-    (
-        *("geometry", "point", "linestring", "polygon", "multipoint", "multilinestring", "multipolygon"),
-        "geometrycollection",
-    )
-)
-NAMED_TYPES = frozenset((*_NET, *_GEOMETRY)) - {"geometry"}  # whose numbers on the wire other types have, too
-_CLOCKS = {"time": (11, 10), "datetime": (12, 19), "timestamp": (7, 19)}
-
-
 def column_definition(
     table: TableVersion,
     column: TableColumn,
@@ -50,25 +32,25 @@ def column_definition(
     text_collation_id: int,
 ) -> ColumnDefinition:
     """The definition of a column that a query calls `name`; texts are sent in `text_charset`, or as stored."""
-    kind, length, decimals, flags, is_text = _form(column)
-    flags |= _key_flags(table, column)
-    flags |= _default_flags(column)
-    collation = BINARY_COLLATION
-    if is_text:
+    kind = BY_NAME[column.type.word]
+    result = kind.result(column.type)
+    flags = _type_flags(column.type, result.flags) | _key_flags(table, column) | _default_flags(column)
+    length, collation = result.length, BINARY_COLLATION
+    if result.is_text:
         target = (column.type.charset or "latin1") if text_charset is None else text_charset
         length = min(length * character_size(target), LENGTH_MAX)
-        if text_charset is None and column.type.word in _TEXTS:
-            length = _TEXTS[column.type.word]
+        if text_charset is None and isinstance(kind, LargeStrings):
+            length = kind.bytes_max
         elif text_charset is None and column.type.is_compressed:
             length = (column.type.length or 0) * character_size(target) + 1
         collation = text_collation_id if text_charset is not None else _own_collation(column.type)
     return ColumnDefinition(
         name=name,
-        column_type=kind,
+        column_type=result.type,
         length=length,
         collation_id=collation,
         flags=flags,
-        decimals=decimals,
+        decimals=result.decimals,
         original_name=column.name,
         schema=table.database,
         table=alias or table.name,
@@ -82,7 +64,7 @@ def _extended_metadata(column: TableColumn) -> bytes:
 
     Source: MariaDB 11.8, sql_type.cc and sql_type_json.cc, make_send_field() and set_format_name().
     """
-    if column.type.word in NAMED_TYPES:
+    if BY_NAME[column.type.word].has_name:
         kind, name = TYPE_NAME, column.type.word
     elif column.check is not None and _JSON_CHECK.fullmatch(column.check):
         kind, name = FORMAT_NAME, "json"
@@ -91,75 +73,15 @@ def _extended_metadata(column: TableColumn) -> bytes:
     return bytes([kind]) + lenenc.encode_bytes(name.encode())
 
 
-def _form(column: TableColumn) -> tuple[int, int, int, ColumnFlag, bool]:
-    """Type, length, decimals, flags of the type, and whether the length is in characters that are converted."""
-    kind = column.type
-    word = kind.word
+def _type_flags(kind: SqlType, names: Iterable[str]) -> ColumnFlag:
+    """Those of a type by their names, of its sign and of how it is compared."""
     flags = ColumnFlag.UNSIGNED if kind.is_unsigned else ColumnFlag(0)
     flags |= ColumnFlag.ZEROFILL if kind.is_zerofill else ColumnFlag(0)
-    if kind.collation is not None and kind.collation.endswith("_bin"):
+    if (kind.collation or "").endswith("_bin"):
         flags |= ColumnFlag.BINARY
-    if word in _INTEGERS:
-        code, width = _INTEGERS[word]
-        return code, kind.length or width - (kind.is_unsigned and word != "bigint"), 0, flags, False
-    if word in ("float", "double"):
-        code, width = (4, 12) if word == "float" else (5, 22)
-        return (
-            (code, width, ANY_DECIMALS, flags, False) if kind.scale is None
-            else (code, kind.length or width, kind.scale, flags, False)
-        )  # fmt: skip
-    if word == "decimal":
-        scale = kind.scale or 0
-        return 246, (kind.length or 10) + bool(scale) + (not kind.is_unsigned), scale, flags, False
-    if word == "bit":
-        return 16, kind.length or 1, 0, flags | ColumnFlag.UNSIGNED, False
-    if word == "year":
-        return 13, kind.length or 4, 0, flags | ColumnFlag.UNSIGNED | ColumnFlag.ZEROFILL, False
-    if word == "date":
-        return 10, 10, 0, flags | ColumnFlag.BINARY, False
-    if word in _CLOCKS:
-        code, width = _CLOCKS[word]
-        digits = kind.scale or kind.length or 0
-        flags |= ColumnFlag.BINARY | (ColumnFlag.UNSIGNED if word == "timestamp" else ColumnFlag(0))
-        return code, width + (digits + 1 if digits else 0), digits, flags, False
-    if word in _NET:
-        return 254, _NET[word], 0, flags | ColumnFlag.BINARY | ColumnFlag.UNSIGNED, True
-    if word == "vector":
-        return 253, 4 * (kind.length or 0), 0, flags | ColumnFlag.BINARY, False
-    if word in _GEOMETRY:
-        return 255, LENGTH_MAX, 0, flags | ColumnFlag.BINARY | ColumnFlag.BLOB, False
-    if word in _BLOBS:
-        return 252, _BLOBS[word], 0, flags | ColumnFlag.BINARY | ColumnFlag.BLOB, False
-    if word in ("binary", "varbinary"):
-        code = 254 if word == "binary" else 253
-        return (
-            code,
-            (1 if kind.length is None else kind.length) + kind.is_compressed,
-            0,
-            flags | ColumnFlag.BINARY,
-            False,
-        )
-    return _text_form(column, flags)
-
-
-def _text_form(column: TableColumn, flags: ColumnFlag) -> tuple[int, int, int, ColumnFlag, bool]:
-    kind = column.type
-    size_max = character_size(kind.charset or "utf8mb4")
-    match kind.word:
-        case "enum" | "set":
-            sizes = [len(label) for label in kind.labels]
-            is_text = kind.charset != BINARY_CHARSET
-            flags |= ColumnFlag(0) if is_text else ColumnFlag.BINARY
-            if kind.word == "enum":
-                return 254, max(sizes, default=0), 0, flags | ColumnFlag.ENUM, is_text
-            return 254, sum(sizes) + len(sizes) - 1, 0, flags | ColumnFlag.SET, is_text
-        case word if word in _TEXTS:
-            size_min = 2 if kind.charset in ("ucs2", "utf16", "utf16le") else 4 if kind.charset == "utf32" else 1
-            return 252, _TEXTS[word] // size_min, 0, flags | ColumnFlag.BLOB, True
-        case "char":
-            return 254, 1 if kind.length is None else kind.length, 0, flags, True
-    characters = (kind.length or 0) * size_max + kind.is_compressed  # the byte that says how it is compressed
-    return 253, characters // size_max, 0, flags, True
+    for name in names:
+        flags |= ColumnFlag[name]
+    return flags
 
 
 def _default_flags(column: TableColumn) -> ColumnFlag:
@@ -172,7 +94,7 @@ def _default_flags(column: TableColumn) -> ColumnFlag:
         flags |= ColumnFlag.NO_DEFAULT
     if column.on_update is not None:
         flags |= ColumnFlag.ON_UPDATE_NOW
-    if column.type.word == "timestamp" and (column.on_update is not None or _is_now(column.default)):
+    if BY_NAME[column.type.word].is_zoned and (column.on_update is not None or _is_now(column.default)):
         flags |= ColumnFlag.TIMESTAMP
     return flags
 

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ibbmaster.codec.buffer import Buffer
-from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
-from ibbmaster.expr.value_texts import SINGLE_BYTE, bit_bytes, byte_texts, is_copied, wanted_charset
-from ibbmaster.fold.stored import StoredColumn, StoredLayout
+from ibbmaster.event.column_types.registry import kind_of
+from ibbmaster.event.column_types.strings import is_copied, wanted_charset
+from ibbmaster.event.rows.charset import byte_texts, is_of_single_bytes
+from ibbmaster.event.rows.column import Column, ValueKind
+from ibbmaster.fold.stored import StoredLayout
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import AnswerField, AnswerPlan, AnswerStatus, LayoutColumn, ValueColumn, ValueOp
 from ibbmaster.schema.model import SqlType
@@ -25,8 +27,6 @@ if TYPE_CHECKING:
 FIXED_BOUND = 96  # bytes, and more, that a value without a length of its own takes; more zeros are for Python
 LENGTH_BOUND = 9
 LABELS_MAX = 4096
-_BINARY_SIZES = {"tinyint": 1, "smallint": 2, "mediumint": 4, "int": 4, "bigint": 8}
-_INTEGERS = (ColumnType.TINY, ColumnType.SHORT, ColumnType.INT24, ColumnType.LONG, ColumnType.LONGLONG)
 
 Step = tuple[int, int, int, int, int]  # ValueOp, and what the columns FIRST to FOURTH of ValueColumn have
 
@@ -105,8 +105,7 @@ class AnswerPlanner:
         stored, kind = layout.columns[place], column.column.type
         step = None
         if column.change is None:
-            step = self._binary_step(stored, kind) if self._values.is_binary else self._number_step(stored.column, kind)
-            step = step or self._string_step(stored, kind, encode)
+            step = self._kernel_step(stored.column, kind, encode)
         if step is None:
             if number not in self.sides:
                 self.sides.append(number)
@@ -114,76 +113,24 @@ class AnswerPlanner:
             step = (int(ValueOp.SIDE), self.sides.index(number), 0, 0, 0)
         return step, place
 
-    def _number_step(self, column: Column, kind: SqlType) -> Step | None:
-        """Numbers and times as texts."""
-        scale = kind.scale or 0
-        zeros = kind.length or 0 if kind.is_zerofill else 0
-        match column.type:
-            case code if code in _INTEGERS and zeros < FIXED_BOUND:
-                return int(ValueOp.INTEGER), int(not column.is_unsigned), zeros, 0, 0
-            case ColumnType.YEAR:
-                return int(ValueOp.YEAR), 2 if kind.length == 2 else 4, 0, 0, 0
-            case ColumnType.NEWDECIMAL:
-                shown = max(scale, column.scale)
-                zeros = (kind.length or 10) + bool(scale) if kind.is_zerofill else 0
-                return int(ValueOp.DECIMAL), column.size, column.scale, shown, zeros
-            case ColumnType.DATE | ColumnType.NEWDATE:
-                return int(ValueOp.DATE), 0, 0, 0, 0
-            case ColumnType.DATETIME2 | ColumnType.TIME2 | ColumnType.TIMESTAMP2:
-                return int(_CLOCKS[ColumnType(column.type)]), column.scale, max(scale, column.scale), 0, 0
-        return None
-
-    def _binary_step(self, stored: StoredColumn, kind: SqlType) -> Step | None:
-        """Numbers and times as the binary protocol has them."""
-        column = stored.column
-        match column.type:
-            case code if code in _INTEGERS:
-                return int(ValueOp.NUMBER), int(not column.is_unsigned), _BINARY_SIZES[kind.word], 0, 0
-            case ColumnType.FLOAT | ColumnType.DOUBLE if stored.type.word == kind.word:
-                return int(ValueOp.FIXED), 0, 0, 0, 0
-            case ColumnType.YEAR if kind.length != 2:
-                return int(ValueOp.YEAR_NUMBER), 0, 0, 0, 0
-            case ColumnType.NEWDECIMAL:
-                return self._number_step(column, kind)
-            case ColumnType.DATE | ColumnType.NEWDATE:
-                return int(ValueOp.DATE_PARTS), 0, 0, 0, 0
-            case ColumnType.DATETIME2 | ColumnType.TIME2 | ColumnType.TIMESTAMP2:
-                return int(_CLOCK_PARTS[ColumnType(column.type)]), column.scale, 0, 0, 0
-        return None
-
-    def _string_step(self, stored: StoredColumn, kind: SqlType, encode: Encode) -> Step | None:
-        column = stored.column
-        if column.type == ColumnType.BIT and stored.fixed != bit_bytes(kind):
+    def _kernel_step(self, column: Column, kind: SqlType, encode: Encode) -> Step | None:
+        """How the kernel makes values; None: it does not."""
+        found = kind_of(column).answer(column, kind, is_binary=self._values.is_binary)
+        if found is not None:
+            op, first, second, third, fourth = found
+            if op == ValueOp.CHOICE.name:
+                if second > LABELS_MAX:
+                    return None
+                first = self._add_texts([encode(number.to_bytes(2, "little")) for number in range(second)])
+            return int(ValueOp[op]), first, second, third, fourth
+        if column.kind is not ValueKind.TEXT or column.is_compressed:
             return None
-        if column.type == ColumnType.BIT or column.kind in (ValueKind.VECTOR, ValueKind.GEOMETRY):
+        charset, wanted = column.charset or "utf8mb4", wanted_charset(kind, self._values.shown.charset)
+        if is_copied(charset, wanted):
             return int(ValueOp.COPY), 0, 0, 0, 0
-        if column.type == ColumnType.ENUM and len(kind.labels) < LABELS_MAX:
-            texts = [encode(number.to_bytes(2, "little")) for number in range(len(kind.labels) + 1)]
-            return int(ValueOp.CHOICE), self._add_texts(texts), len(texts), 0, 0
-        if column.type in (ColumnType.VARCHAR_COMPRESSED, ColumnType.BLOB_COMPRESSED):
-            return None
-        if column.kind is ValueKind.BINARY:
-            size = (1 if kind.length is None else kind.length) if kind.word == "binary" else 0
-            return int(ValueOp.PAD) if size else int(ValueOp.COPY), size, 0, 0, 0
-        if column.kind is ValueKind.TEXT:
-            charset, wanted = column.charset or "utf8mb4", wanted_charset(kind, self._values.shown.charset)
-            if is_copied(charset, wanted):
-                return int(ValueOp.COPY), 0, 0, 0, 0
-            if charset in SINGLE_BYTE and wanted is not None:
-                return int(ValueOp.BYTES), self._add_texts(byte_texts(charset, wanted)), 0, 0, 0
+        if is_of_single_bytes(charset) and wanted is not None:
+            return int(ValueOp.BYTES), self._add_texts(byte_texts(charset, wanted)), 0, 0, 0
         return None
-
-
-_CLOCKS = {
-    ColumnType.DATETIME2: ValueOp.DATETIME,
-    ColumnType.TIME2: ValueOp.TIME,
-    ColumnType.TIMESTAMP2: ValueOp.TIMESTAMP,
-}
-_CLOCK_PARTS = {
-    ColumnType.DATETIME2: ValueOp.DATETIME_PARTS,
-    ColumnType.TIME2: ValueOp.TIME_PARTS,
-    ColumnType.TIMESTAMP2: ValueOp.TIMESTAMP_PARTS,
-}
 
 
 SIDE_ROWS = 1 << 11  # whose texts Python makes at a time

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ibbmaster.schema.column_text import INTEGERS
+from ibbmaster.event.column_types.registry import BY_NAME
 from ibbmaster.schema.model import TableColumn, TableVersion
 from ibbmaster.sqltext.token import Token, TokenKind, tokens
 
@@ -73,7 +73,7 @@ def _is_local(parts: Sequence[Token], names: Mapping[str, TableColumn], found: M
             if column.id in found:
                 return True
             is_same_everywhere = number > 1 and parts[number - 2].is_word("UNIX_TIMESTAMP") and following.is_sign(")")
-            if column.type.word == "timestamp" and not is_same_everywhere:
+            if BY_NAME[column.type.word].is_zoned and not is_same_everywhere:
                 return True
     return False
 
@@ -85,19 +85,19 @@ def _read(parts: list[Token], target: TableColumn, names: Mapping[str, TableColu
     if len(parts) == 4 and parts[1].is_sign("(") and parts[3].is_sign(")"):
         function, parts = parts[0].text.upper(), parts[2:3]
     source = names.get(parts[0].text.lower()) if len(parts) == 1 else None
-    if source is None or source.type.word != "timestamp":
+    if source is None or not BY_NAME[source.type.word].is_zoned:
         return LocalColumn()
     change = _change(function, source, target)
     return LocalColumn() if change is None else LocalColumn(source, change)
 
 
 def _change(function: str, source: TableColumn, target: TableColumn) -> Change | None:
-    word = target.type.word
-    if not function and word in ("datetime", "timestamp"):
+    kind = BY_NAME[target.type.word]
+    if not function and kind.has_day and kind.is_clock:
         return bytes if (source.type.scale or 0) == (target.type.scale or 0) else None
-    if function in ("", "DATE") and word == "date":
+    if function in ("", "DATE") and kind.has_day and not kind.is_clock:
         return lambda text: text[_DATE]
-    if function in _PARTS and word in INTEGERS and not target.type.is_zerofill:
+    if function in _PARTS and kind.is_integer and not target.type.is_zerofill:
         place = _PARTS[function]
         return lambda text: b"%d" % int(text[place])
     return None

@@ -6,8 +6,9 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from ibbmaster.codec import lenenc
-from ibbmaster.event.rows.column import ValueKind
-from ibbmaster.expr.value_texts import TextSettings, text_of
+from ibbmaster.event.column_types.floating import Floating
+from ibbmaster.event.column_types.kind import TextSettings
+from ibbmaster.event.column_types.registry import kind_of
 from ibbmaster.fold.contents import first_value
 from ibbmaster.fold.stored import StoredColumn, StoredLayout, StoredLayouts
 from ibbmaster.schema.model import TableColumn
@@ -91,13 +92,14 @@ class RowValues:
     def encode(self, column: ShownColumn, stored: StoredColumn) -> Encode:
         """How stored values of a column are encoded."""
         assert column.column is not None
-        text = text_of(stored.column, column.column.type, self.shown)
+        own = kind_of(stored.column)
+        text = own.shown(stored.column, column.column.type, self.shown)
         kind = column.definition.column_type
         if (change := column.change) is not None:
             return lambda data: self._encoded(column, change(text(data)))
         if not self.is_binary:
             return lambda data: lenenc.encode_bytes(text(data))
-        if stored.column.kind is ValueKind.FLOAT and stored.type.word == column.column.type.word:
+        if isinstance(own, Floating) and own.word == column.column.type.word:
             return bytes
         return lambda data: encode_binary_value(kind, text(data))
 

@@ -8,18 +8,18 @@ from dataclasses import replace
 from typing import Any
 
 from ibbmaster.dialogue.relation import Relation
+from ibbmaster.event.column_types.decimals import Decimals
+from ibbmaster.event.column_types.kind import TextSettings
 from ibbmaster.event.column_types.registry import kind_of
-from ibbmaster.event.rows.column import ValueKind
 from ibbmaster.expr import values
 from ibbmaster.expr.compiling import Compiler
 from ibbmaster.expr.emitting import NO_SQLITE
 from ibbmaster.expr.judged import expect_function
-from ibbmaster.expr.key_literals import key_literal
 from ibbmaster.expr.kinds import definition_of
 from ibbmaster.expr.scalars import Slot, as_truth
 from ibbmaster.expr.session_functions import QuerySession
 from ibbmaster.expr.showing import shower
-from ibbmaster.expr.value_texts import TextSettings
+from ibbmaster.expr.stored_values import key_literal
 from ibbmaster.expr.walking import children, contains, slots
 from ibbmaster.fold.stored import Span, StoredColumn, StoredLayout, is_text, own_columns, sort_key
 from ibbmaster.kernel.loading import kernels
@@ -120,10 +120,8 @@ class TableScan:
         match node:
             case Aggregate(name=("min" | "max"), arguments=(Slot() as slot,)) if self._index is not None:
                 first = self._own[self._index.parts[0].column_id]
-                return self._by_id.get(first.id) == slot and first.column.kind in (
-                    ValueKind.INTEGER,
-                    ValueKind.DECIMAL,
-                )
+                kind = kind_of(first.column)
+                return self._by_id.get(first.id) == slot and kind.is_exact
         return False
 
     # Rows as they are stored ----------------------------------------------------------------------
@@ -230,8 +228,8 @@ class TableScan:
             if slot not in valued:
                 return place, bytes
             stored = layout.columns[place]
-            if column.type.word == "decimal" and stored.type == column.type:
-                return place, kind_of(stored.column).convert(stored.column)
+            if isinstance(kind := kind_of(stored.column), Decimals) and stored.type == column.type:
+                return place, kind.convert(stored.column)
             return place, decode if load is None else lambda data: load(decode(data))
 
         def of_layout(layout: StoredLayout) -> Condition:
@@ -282,7 +280,7 @@ class TableScan:
                 return None
             part = parts.pop(0)
             own = self._own[part.column_id]
-            if own.column.kind is ValueKind.UUID or (is_text(own) and not (own.type.collation or "").endswith("_bin")):
+            if not kind_of(own.column).is_ordered or (is_text(own) and not (own.type.collation or "").endswith("_bin")):
                 return None
             is_opposite = is_descending != part.is_descending
             if found not in (None, is_opposite):

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-import struct
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ibbmaster.event.rows.column import ColumnType
+from ibbmaster.event.column_types.floating import Floating
+from ibbmaster.event.column_types.kind import TextSettings
+from ibbmaster.event.column_types.registry import BY_NAME, kind_of
 from ibbmaster.expr import kinds, values
 from ibbmaster.expr.comparing import cached
 from ibbmaster.expr.kinds import Kind, Type
 from ibbmaster.expr.scalars import Slot
-from ibbmaster.expr.value_texts import TextSettings, text_of
 from ibbmaster.expr.weights import key_of
 from ibbmaster.fold.contents import first_value
 from ibbmaster.fold.row_file import HEAD
@@ -27,11 +27,7 @@ from ibbmaster.wire.response import ColumnDefinition, FieldType
 from ibbmaster.work import check_wanted
 
 ROWS_BETWEEN_LOOKS = 1 << 10
-INTEGER_DIGITS = {"tinyint": 3, "smallint": 5, "mediumint": 8, "int": 10, "bigint": 19}
-_BINARY = frozenset(("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"))
-_BLOBS = frozenset(("tinytext", "text", "mediumtext", "longtext", "tinyblob", "blob", "mediumblob", "longblob"))
-_TEXT_SIZES = {"tinytext": 255, "text": 65535, "mediumtext": 16777215, "longtext": (1 << 32) - 1}
-
+WIDE_SIZE = 8  # bytes of an integer that SQLite may not hold
 Decode = Callable[[bytes], Any]
 
 
@@ -41,58 +37,34 @@ def column_type(column: TableColumn, definition: ColumnDefinition) -> Type:
     Raises:
         RefusedError: there is none for it here.
     """
-    kind = column.type
-    word = kind.word
-    base: dict[str, Any] = {"is_nullable": column.is_nullable, "column": definition, "sql": kind}
-    length = kind.length
-    if word in INTEGER_DIGITS:
-        digits = (
-            INTEGER_DIGITS[word] + (kind.is_unsigned and word == "bigint") + (word == "mediumint" and kind.is_unsigned)
-        )
-        return Type(
-            kind=Kind.INT, length=definition.length, digits=digits, is_unsigned=kind.is_unsigned,
-            field=FieldType(definition.column_type), **base,
-        )  # fmt: skip
-    match word:
-        case "year":
-            return Type(kind=Kind.YEAR, length=length or 4, digits=4, is_unsigned=True, **base)
-        case "bit":
-            return Type(kind=Kind.BIT, length=length or 1, digits=length or 1, is_unsigned=True, **base)
-        case "decimal":
+    sql = column.type
+    kind = BY_NAME[sql.word]
+    family, digits = Kind[kind.family], max(kind.digits(sql), 0)
+    base: dict[str, Any] = {"is_nullable": column.is_nullable, "column": definition, "sql": sql}
+    letters = {**base, "collation": sql.collation, "charset": sql.charset, "labels": sql.labels}
+    match family:
+        case Kind.YEAR | Kind.BIT:
+            return Type(kind=family, length=sql.length or digits, digits=digits, is_unsigned=True, **base)
+        case Kind.INT | Kind.DECIMAL | Kind.DOUBLE | Kind.FLOAT:
             return Type(
-                kind=Kind.DECIMAL, length=definition.length, digits=length or 10, decimals=kind.scale or 0,
-                is_unsigned=kind.is_unsigned, **base,
+                kind=family, length=definition.length, digits=digits, decimals=definition.decimals,
+                is_unsigned=sql.is_unsigned,
+                field=FieldType(definition.column_type) if family is Kind.INT else None, **base,
             )  # fmt: skip
-        case "double" | "float":
-            return Type(
-                kind=Kind.DOUBLE if word == "double" else Kind.FLOAT, length=definition.length, digits=17,
-                decimals=definition.decimals, is_unsigned=kind.is_unsigned, **base,
-            )  # fmt: skip
-        case "date":
+        case Kind.DATE:
             return kinds.changed(kinds.date(), **base)
-        case "datetime" | "timestamp":
+        case Kind.DATETIME:
             found = kinds.moment(definition.decimals)
             return kinds.changed(found, field=FieldType(definition.column_type), **base)
-        case "time":
+        case Kind.TIME:
             return kinds.changed(kinds.duration(definition.decimals), **base)
-        case "enum" | "set":
-            sizes = [len(label) for label in kind.labels]
-            size = max(sizes, default=0) if word == "enum" else sum(sizes) + max(len(sizes) - 1, 0)
-            return Type(
-                kind=Kind.ENUM if word == "enum" else Kind.SET, length=size, digits=size, labels=kind.labels,
-                collation=kind.collation, charset=kind.charset, **base,
-            )  # fmt: skip
-    if word in _BINARY:
-        return Type(kind=Kind.BYTES, length=definition.length, is_blob=word in _BLOBS, **base)
-    if word in ("char", "varchar") or word in _TEXT_SIZES:
-        size = length or (0 if word != "char" or length == 0 else 1)
-        if word in _TEXT_SIZES:
-            size = min(_TEXT_SIZES[word] * 4, (1 << 32) - 1)
-        return Type(
-            kind=Kind.TEXT, length=size, collation=kind.collation, charset=kind.charset,
-            is_blob=word in _BLOBS, field=FieldType.STRING if word == "char" else None, **base,
-        )  # fmt: skip
-    return Type(kind=Kind.OPAQUE, length=definition.length, **base)
+        case Kind.ENUM | Kind.SET:
+            return Type(kind=family, length=digits, digits=digits, **letters)
+        case Kind.TEXT:
+            is_fixed = kind.is_string and not kind.is_varying
+            field = FieldType.STRING if is_fixed else None
+            return Type(kind=family, length=digits, field=field, is_blob=kind.is_large, **letters)
+    return Type(kind=family, length=definition.length, is_blob=kind.is_large, **base)
 
 
 class LoadedTable:
@@ -195,49 +167,37 @@ def step_of(
     return place, _decoder(column, layout.columns[place], shown)
 
 
-_REALS = {ColumnType.FLOAT: struct.Struct("<f"), ColumnType.DOUBLE: struct.Struct("<d")}
-
-
 def _decoder(column: TableColumn, stored: StoredColumn, shown: TextSettings) -> Decode:
     """What makes a value for SQLite of its stored bytes."""
-    word = column.type.word
-    kind = stored.column.type
-    if word in ("enum", "set"):
-        if word == "set":
+    kind, own = BY_NAME[column.type.word], kind_of(stored.column)
+    family = Kind[kind.family]
+    match family:
+        case Kind.SET:
             return lambda data: int.from_bytes(data, "little") - values.WIDE
-        return lambda data: int.from_bytes(data, "little")
-    if word in ("double", "float") and kind in _REALS:
-        unpack = _REALS[ColumnType(kind)].unpack
-        return lambda data: unpack(data)[0]
-    if word in INTEGER_DIGITS and kind in _WHOLE:
-        is_signed = not stored.column.is_unsigned
-        is_wide = word == "bigint" and column.type.is_unsigned
-        bias = values.WIDE if is_wide else 0
-        return lambda data: int.from_bytes(data, "little", signed=is_signed) - bias
-    text = text_of(stored.column, column.type, shown)
-    match word:
-        case "bit":
+        case Kind.ENUM:
+            return lambda data: int.from_bytes(data, "little")
+        case Kind.YEAR:
+            return own.convert(stored.column)
+        case Kind.DOUBLE | Kind.FLOAT if isinstance(own, Floating):
+            return own.convert(stored.column)
+    text = own.shown(stored.column, column.type, shown)
+    match family:
+        case Kind.BIT:
             return lambda data: int.from_bytes(text(data), "big") - values.WIDE
-        case "year":
-            return lambda data: 1900 + data[0] if data[0] else 0
-        case "decimal":
+        case Kind.DECIMAL:
             return lambda data: (_digits_of(text(data)) + values._BIAS).to_bytes(values.DECIMAL_BYTES, "big")
-        case "double" | "float":
+        case Kind.DOUBLE | Kind.FLOAT:
             return lambda data: float(text(data))
-        case "time":
+        case Kind.TIME:
             return lambda data: _duration(text(data))
-        case _ if word in INTEGER_DIGITS:
-            bias = values.WIDE if word == "bigint" and column.type.is_unsigned else 0
+        case Kind.INT:
+            bias = values.WIDE if column.type.is_unsigned and kind.key_size == WIDE_SIZE else 0
+            if own.is_integer:
+                is_signed = not stored.column.is_unsigned
+                return lambda data: int.from_bytes(data, "little", signed=is_signed) - bias
             return lambda data: int(text(data)) - bias
-    if word in _BINARY or (
-        column.type.charset is None and word not in ("date", "datetime", "timestamp", "uuid", "inet4", "inet6")
-    ):
-        return text
-    return lambda data: text(data).decode("utf-8", "replace")
-
-
-_WORDS = frozenset(("date", "datetime", "timestamp", "uuid", "inet4", "inet6"))  # whose values are shown as text
-_WHOLE = (ColumnType.TINY, ColumnType.SHORT, ColumnType.INT24, ColumnType.LONG, ColumnType.LONGLONG)
+    is_text = column.type.charset is not None or family in (Kind.DATE, Kind.DATETIME) or kind.is_shown_as_text
+    return (lambda data: text(data).decode("utf-8", "replace")) if is_text else text
 
 
 def _digits_of(text: bytes) -> int:

@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple, Self, TypedDict, Unpack
 
 from ibbmaster.api.statements import CHARSETS, Origin, is_of_transaction
+from ibbmaster.event.column_types.registry import BY_NAME
 from ibbmaster.event.query import (
     STATUS_ALTER_FLAGS,
     STATUS_CATALOG,
@@ -216,10 +217,11 @@ class _Statement:
         found = self._catalog.tables.get(self._table) if alters and self._table is not None else None
         is_zoned = is_timed = False
         for column in found.columns if isinstance(found, TableVersion) else ():
-            if column.type.word in ("timestamp", "datetime") and column.default not in (None, "NULL"):
+            kind = BY_NAME[column.type.word]
+            if kind.has_day and kind.is_clock and column.default not in (None, "NULL"):
                 is_now = column.default.startswith("current_timestamp")
-                is_zoned |= is_now == (column.type.word == "datetime")
-                is_whole = column.default == "current_timestamp()" and column.type.word == "timestamp"
+                is_zoned |= is_now == (not kind.is_zoned)
+                is_whole = column.default == "current_timestamp()" and kind.is_zoned
                 is_timed |= is_now and (is_new or not is_whole)
         return Needs(is_zoned, is_timed)
 

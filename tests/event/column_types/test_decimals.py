@@ -6,13 +6,14 @@ from decimal import Decimal
 import pytest
 
 from ibbmaster.errors import ConfigurationError, EventError
-from ibbmaster.event.column_types.decimals import Decimals, decimal_reader
+from ibbmaster.event.column_types.decimals import decimal_reader
 from ibbmaster.event.column_types.kind import read_declared
+from ibbmaster.event.column_types.registry import BY_WORD
 from ibbmaster.event.rows.column import ColumnType
 
 
 def encoder(declared: str):
-    return Decimals().write(read_declared("column a", declared)).encode
+    return BY_WORD["decimal"].write(read_declared("column a", declared)).encode
 
 
 @pytest.mark.parametrize(
@@ -59,11 +60,11 @@ def test_a_group_above_its_largest_number_is_refused():
 @pytest.mark.parametrize(("digits", "scale"), [(0, 0), (66, 0), (40, 39), (3, 4)])
 def test_no_table_has_such_a_type(digits, scale):
     with pytest.raises(EventError, match=rf"column 1 is DECIMAL\({digits},{scale}\)"):
-        Decimals().layout("column 1", ColumnType.NEWDECIMAL, 0, bytes([digits, scale]))
+        BY_WORD["decimal"].layout("column 1", ColumnType.NEWDECIMAL, 0, bytes([digits, scale]))
     if digits:
         with pytest.raises(ConfigurationError, match=rf"column a: DECIMAL\({digits},{scale}\) does not exist"):
             encoder(f"decimal({digits},{scale})")
 
 
 def test_a_decimal_without_numbers_has_ten_digits():
-    assert Decimals().write(read_declared("column a", "decimal")).metadata == b"\x0a\x00"
+    assert BY_WORD["decimal"].write(read_declared("column a", "decimal")).metadata == b"\x0a\x00"

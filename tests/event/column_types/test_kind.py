@@ -3,7 +3,7 @@
 import pytest
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.event.column_types.kind import ColumnKind, Layout, read_declared
+from ibbmaster.event.column_types.kind import ColumnKind, Layout, ResultType, read_declared
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 
 COLUMN = Column(name="a", type=ColumnType.VARCHAR, metadata=40, kind=ValueKind.BINARY)
@@ -46,6 +46,9 @@ class Silent(ColumnKind):
     def convert(self, column):
         return bytes
 
+    def result(self, told):
+        return ResultType(0, 0)
+
 
 class Pairs(ColumnKind):
     def __init__(self, size):
@@ -59,6 +62,9 @@ class Pairs(ColumnKind):
 
     def convert(self, column):
         return bytes.hex
+
+    def result(self, told):
+        return ResultType(0, 0)
 
 
 def test_a_kind_reads_values_of_a_fixed_size_or_behind_their_length():

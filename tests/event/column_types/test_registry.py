@@ -86,8 +86,8 @@ def test_what_only_a_declared_type_tells_is_read_again(declared, values):
     [
         ("enum('a')", "b", "'b' is no label"),
         ("enum('a')", 2, "2 is no label"),
-        ("set('a','b')", "a,c", "'c' is no label"),
-        ("set('a','b')", 4, "has more than 2 labels"),
+        ("set('a','b')", "a,c", "'a,c' is no label"),
+        ("set('a','b')", 4, "4 is no label"),
         ("bit(3)", 8, "does not fit into 3 bits"),
         ("uuid", "x", "badly formed"),
         ("inet4", "1.2.3", "Expected 4 octets"),
@@ -100,14 +100,14 @@ def test_what_is_no_value_of_a_column_is_refused(declared, value, problem):
 
 @pytest.mark.parametrize("column_type", list(ColumnType), ids=lambda column_type: column_type.name)
 def test_each_type_is_of_exactly_one_kind(column_type):
-    kinds = [kind for kind in KINDS if column_type in kind.values]
+    classes = {kind.convert.__func__ for kind in KINDS if column_type in kind.values}
 
-    assert len(kinds) == (column_type not in UNREADABLE)
-    assert all(BY_TYPE[column_type] is kind for kind in kinds)
+    assert len(classes) == (column_type not in UNREADABLE)
+    assert (column_type in BY_TYPE) == (column_type not in UNREADABLE)
 
 
 def test_no_two_kinds_are_called_alike():
-    assert len(BY_WORD) == sum(len(kind.words) for kind in KINDS)
+    assert len(BY_WORD) == sum(1 + len(kind.names) for kind in KINDS)
 
 
 @pytest.mark.parametrize(("declared", "values", "digits"), ROUND_TRIPS, ids=[trip[0] for trip in ROUND_TRIPS])

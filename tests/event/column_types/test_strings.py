@@ -6,7 +6,8 @@ import pytest
 
 from ibbmaster.errors import ConfigurationError, EventError
 from ibbmaster.event.column_types.kind import Layout, read_declared
-from ibbmaster.event.column_types.strings import Strings
+from ibbmaster.event.column_types.registry import BY_TYPE, BY_WORD
+from ibbmaster.event.column_types.strings import VARCHAR
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 
 
@@ -32,7 +33,7 @@ def declared(text: str):
 )
 def test_a_string_has_its_real_type_and_length_in_two_bytes(raw, layout):
     raw = bytes.fromhex(raw)
-    assert Strings().layout("column 1", ColumnType.STRING, int.from_bytes(raw, "big"), raw) == layout
+    assert BY_TYPE[ColumnType.STRING].layout("column 1", ColumnType.STRING, int.from_bytes(raw, "big"), raw) == layout
 
 
 @pytest.mark.parametrize(
@@ -47,7 +48,7 @@ def test_a_string_has_its_real_type_and_length_in_two_bytes(raw, layout):
 def test_no_column_has_such_metadata(kind, raw, problem):
     raw = bytes.fromhex(raw)
     with pytest.raises(EventError, match=problem):
-        Strings().layout("column 1", kind, int.from_bytes(raw, "big"), raw)
+        BY_TYPE[kind].layout("column 1", kind, int.from_bytes(raw, "big"), raw)
 
 
 @pytest.mark.parametrize(
@@ -55,19 +56,19 @@ def test_no_column_has_such_metadata(kind, raw, problem):
     [(ColumnType.VARCHAR, 255, 1), (ColumnType.VARCHAR, 256, 2), (ColumnType.BLOB, 3, 3), (ColumnType.STRING, 255, 1)],
 )
 def test_the_length_takes_as_many_bytes_as_the_longest_value_needs(kind, size, length_size):
-    assert Strings().length_size(column(kind, size=size)) == length_size
+    assert VARCHAR.length_size(column(kind, size=size)) == length_size
 
 
 def test_text_is_in_the_character_set_of_its_column():
-    read = Strings().convert(column(ColumnType.VARCHAR, value_kind=ValueKind.TEXT, charset="latin1"))
+    read = VARCHAR.convert(column(ColumnType.VARCHAR, value_kind=ValueKind.TEXT, charset="latin1"))
     assert read(b"\xe9") == "é"
-    assert Strings().convert(column(ColumnType.VARCHAR, value_kind=ValueKind.TEXT))("é".encode()) == "é"
+    assert VARCHAR.convert(column(ColumnType.VARCHAR, value_kind=ValueKind.TEXT))("é".encode()) == "é"
 
 
 def test_binary_strings_of_a_fixed_size_get_their_zeros_back():
-    read = Strings().convert(column(ColumnType.STRING, size=4, charset="binary"))
+    read = VARCHAR.convert(column(ColumnType.STRING, size=4, charset="binary"))
     assert read(b"ab") == b"ab\0\0"
-    assert Strings().convert(column(ColumnType.STRING, size=4))(b"ab") == b"ab"
+    assert VARCHAR.convert(column(ColumnType.STRING, size=4))(b"ab") == b"ab"
 
 
 RAW = zlib.compress(b"abc" * 9)
@@ -83,7 +84,7 @@ PACKED = {  # by MariaDB's field_comp.cc: method and size of the size, the size,
 @pytest.mark.parametrize(("data", "value"), PACKED.values(), ids=PACKED)
 @pytest.mark.parametrize("kind", [ColumnType.VARCHAR_COMPRESSED, ColumnType.BLOB_COMPRESSED])
 def test_a_compressed_value_is_unpacked(kind, data, value):
-    assert Strings().convert(column(kind))(data) == value
+    assert VARCHAR.convert(column(kind))(data) == value
 
 
 @pytest.mark.parametrize(
@@ -99,7 +100,7 @@ def test_a_compressed_value_is_unpacked(kind, data, value):
 )
 def test_what_does_not_unpack_to_its_size_is_refused(data, problem):
     with pytest.raises(ValueError, match=problem):
-        Strings().convert(column(ColumnType.BLOB_COMPRESSED))(data)
+        VARCHAR.convert(column(ColumnType.BLOB_COMPRESSED))(data)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +116,7 @@ def test_what_does_not_unpack_to_its_size_is_refused(data, problem):
     ],
 )
 def test_a_declared_type_says_what_the_event_does_not(kind, charset, text, found):
-    assert Strings().declare(column(kind, charset=charset), declared(text)) == found
+    assert BY_WORD[declared(text).word].declare(column(kind, charset=charset), declared(text)) == found
 
 
 @pytest.mark.parametrize(
@@ -129,7 +130,7 @@ def test_a_declared_type_says_what_the_event_does_not(kind, charset, text, found
 )
 def test_a_declared_type_that_cannot_be_is_refused(kind, size, text, problem):
     with pytest.raises(ConfigurationError, match=problem):
-        Strings().declare(column(kind, size=size), declared(text))
+        BY_WORD[declared(text).word].declare(column(kind, size=size), declared(text))
 
 
 @pytest.mark.parametrize(
@@ -147,12 +148,12 @@ def test_a_declared_type_that_cannot_be_is_refused(kind, size, text, problem):
     ],
 )
 def test_a_value_is_written_behind_its_length(text, value, data):
-    assert Strings().write(declared(text)).encode(value) == data
+    assert BY_WORD[declared(text).word].write(declared(text)).encode(value) == data
 
 
 def test_a_value_longer_than_its_column_is_refused():
     with pytest.raises(ValueError, match="a string of 13 bytes, at most 12"):
-        Strings().write(declared("varchar(3)")).encode("x" * 13)
+        BY_WORD[declared("varchar(3)").word].write(declared("varchar(3)")).encode("x" * 13)
 
 
 @pytest.mark.parametrize(
@@ -166,11 +167,11 @@ def test_a_value_longer_than_its_column_is_refused():
 )
 def test_no_table_has_such_a_column(text, problem):
     with pytest.raises(ConfigurationError, match=problem):
-        Strings().write(declared(text))
+        BY_WORD[declared(text).word].write(declared(text))
 
 
 def test_vectors_are_written_from_numbers_or_text():
-    encode = Strings().write(declared("vector(2)")).encode
+    encode = BY_WORD[declared("vector(2)").word].write(declared("vector(2)")).encode
 
     assert encode("[1, -0.5]") == encode((1, -0.5)) == bytes.fromhex("08 0000803f 000000bf")
     for value, problem in (("[1]", "of 4 bytes, expected 8"), ("[1,x]", "could not convert"), (5, "is no vector")):

@@ -1,58 +1,144 @@
 """DECIMAL values of rows. Layout: protocol/event/rows.md."""
 
-from __future__ import annotations
-
+import decimal
 from collections.abc import Callable
 from decimal import Context, Decimal, InvalidOperation
 from typing import Any
 
 from ibbmaster.errors import ConfigurationError, EventError
-from ibbmaster.event.column_types.kind import ColumnKind, DeclaredType, Layout, WrittenType
+from ibbmaster.event.column_types import kind as kinds
+from ibbmaster.event.column_types.kind import ColumnKind, SqlType
 from ibbmaster.event.rows.attributes import is_unsigned
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.event.rows.number import PART_SIZES, decimal_size, digit_groups
 from ibbmaster.event.rows.value import Encode, Value
+from ibbmaster.sqltext import literals
 
 DIGITS_MAX = 65
 SCALE_MAX = 38
+WIDE_DIGITS = 38  # of a number of 128 bits: DataFrames have no larger ones
+DIGITS = Context(prec=2 * DIGITS_MAX, rounding=decimal.ROUND_HALF_UP)
 _EXACT = Context(prec=2 * DIGITS_MAX)  # the usual one rounds to 28 digits
+_WIDE = Context(prec=4 * DIGITS_MAX)
 
 
 class Decimals(ColumnKind):
     """DECIMAL(digits, scale) since MySQL 5.0; the metadata is both."""
 
     values = {ColumnType.NEWDECIMAL: ValueKind.DECIMAL}
-    words = frozenset(("decimal", "numeric", "dec"))
     metadata_sizes = {ColumnType.NEWDECIMAL: 2}
     big_endian = frozenset(metadata_sizes)
     has_sign = True
+    is_number = True
+    grammar = kinds.Grammar.FRACTION
+    zero = "0"
+    family = "DECIMAL"
+    has_scale = True
+    compares_size = True
+    is_exact = True
+    keeps_default = False
 
-    def layout(self, where: str, column_type: ColumnType, metadata: int, raw: bytes) -> Layout:
+    def layout(self, where: str, column_type: ColumnType, metadata: int, raw: bytes) -> kinds.Layout:
         digits, scale = raw
         if not 0 < digits <= DIGITS_MAX or scale > min(digits, SCALE_MAX):
             raise EventError(f"{where} is DECIMAL({digits},{scale})")
-        return Layout(column_type, digits, scale)
+        return kinds.Layout(column_type, digits, scale)
 
     def fixed_size(self, column: Column) -> int:
         return decimal_size(column.size, column.scale)
 
-    def declare(self, column: Column, declared: DeclaredType) -> dict[str, Any]:
+    def declare(self, column: Column, declared: kinds.DeclaredType) -> dict[str, Any]:
         return {"is_unsigned": is_unsigned(declared.text)} if column.is_unsigned is None else {}
 
     def keeps_values(self, old: Column, new: Column) -> bool:
         has_sign = old.is_unsigned or not new.is_unsigned
         is_wide = new.scale >= old.scale and new.size - new.scale >= old.size - old.scale
-        return new.kind is ValueKind.DECIMAL and bool(has_sign) and is_wide
+        return new.kind is old.kind and bool(has_sign) and is_wide
 
     def convert(self, column: Column) -> Callable[[bytes], Value]:
         return decimal_reader(column.size, column.scale)
 
-    def write(self, declared: DeclaredType) -> WrittenType:
+    def write(self, declared: kinds.DeclaredType) -> kinds.WrittenType:
         digits, scale = declared.length or 10, declared.scale
         if not 0 < digits <= DIGITS_MAX or scale > min(digits, SCALE_MAX):
             raise ConfigurationError(f"{declared.where}: DECIMAL({digits},{scale}) does not exist")
         encode = _encoder(digits, scale)
-        return WrittenType(ColumnType.NEWDECIMAL, bytes([digits, scale]), encode, is_unsigned(declared.text))
+        return kinds.WrittenType(ColumnType.NEWDECIMAL, bytes([digits, scale]), encode, is_unsigned(declared.text))
+
+    def size_of(self, sql: SqlType) -> int | None:
+        return sql.length
+
+    def derived(self, column: Column, unit: int | None) -> tuple[str, int | None, int | None]:
+        return self.word, column.size, column.scale
+
+    def sizes(self, sql: SqlType) -> kinds.TypeSizes:
+        return kinds.TypeSizes(precision=sql.length, scale=sql.scale or 0)
+
+    def literal(self, sql: SqlType, value: kinds.Literal, version: int) -> str:
+        return f"{scaled(kinds.decimal_of(value), sql.scale or 0):f}"
+
+    def stored(self, column: Column, sql: SqlType, value: literals.Value) -> bytes:
+        encode = _encoder(column.size, column.scale)
+        return encode(int.from_bytes(value, "big") if isinstance(value, bytes) else value)
+
+    def key_value(self, column: Column, sql: SqlType, value: literals.Value, zone_s: int) -> literals.Value:
+        """A number that has no more digits after the point than the column."""
+        if not isinstance(value, Decimal):
+            return value if isinstance(value, int) and not sql.is_zerofill else None
+        _, digits, exponent = value.as_tuple()
+        is_exact = isinstance(exponent, int) and not any(digits[max(len(digits) + exponent + (sql.scale or 0), 0) :])
+        return value if is_exact and not sql.is_zerofill else None
+
+    def shown(self, column: Column, sql: SqlType, settings: kinds.TextSettings) -> kinds.Text:
+        read = self.convert(column)
+        scale = sql.scale or 0
+        more = ("" if column.scale else ".") + "0" * (scale - column.scale) if scale > column.scale else ""
+        width = kinds.zeros_of(sql, (sql.length or 10) + bool(scale))
+
+        def text(data: bytes) -> bytes:
+            return f"{read(data):f}{more}".encode().rjust(width, b"0")
+
+        return text
+
+    def fitted(self, value: Value, column: Column) -> Value:
+        if (number := kinds.number_of(value)) is None:
+            return None
+        found = rounded(number, column.scale)
+        return found if found.copy_abs() < 10 ** (column.size - column.scale) else None
+
+    def result(self, sql: SqlType) -> kinds.ResultType:
+        scale = sql.scale or 0
+        return kinds.ResultType(self.codes[0], (sql.length or 10) + bool(scale) + (not sql.is_unsigned), scale)
+
+    def digits(self, sql: SqlType) -> int:
+        return sql.length or 10
+
+    def frame_type(self, column: Column, *, keeps_zeros: bool) -> str:
+        return f"decimal({column.size},{column.scale})" if column.size <= WIDE_DIGITS else "string"
+
+    def reading(self, column: Column, frame_type: str) -> kinds.RowReading:
+        if frame_type.startswith("decimal"):
+            return kinds.RowReading("DECIMAL", column.size, column.scale)
+        return super().reading(column, frame_type)
+
+    def line_op(self, column: Column) -> tuple[str, int, int]:
+        return "DECIMAL", column.size, column.scale
+
+    def answer(self, column: Column, sql: SqlType, *, is_binary: bool) -> kinds.Step | None:
+        scale = sql.scale or 0
+        zeros = kinds.zeros_of(sql, (sql.length or 10) + bool(scale))
+        return "DECIMAL", column.size, column.scale, max(scale, column.scale), zeros
+
+
+def scaled(value: Decimal, scale: int) -> Decimal:
+    """A number with `scale` digits after the point, halves away from zero."""
+    return value.quantize(Decimal(1).scaleb(-scale), context=DIGITS)
+
+
+def rounded(number: Decimal, scale: int) -> Decimal:
+    """The same, and without a sign at zero."""
+    found = number.quantize(Decimal(1).scaleb(-scale), rounding=decimal.ROUND_HALF_UP, context=_WIDE)
+    return found if found else abs(found)  # there is no -0
 
 
 def decimal_reader(digits: int, scale: int) -> Callable[[bytes], Decimal]:
@@ -110,3 +196,6 @@ def _encoder(digits: int, scale: int) -> Encode:
         return plain.to_bytes(size, "big")
 
     return encode
+
+
+KINDS = (Decimals("decimal", ColumnType.NEWDECIMAL, ColumnType.DECIMAL, names="numeric dec", ddl_names="fixed number"),)

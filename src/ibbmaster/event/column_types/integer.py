@@ -1,31 +1,21 @@
 """Whole numbers: TINYINT to BIGINT, BIT and YEAR."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 from ibbmaster.errors import ConfigurationError, EventError
-from ibbmaster.event.column_types.kind import ColumnKind, DeclaredType, Layout, WrittenType
+from ibbmaster.event.column_types import kind as kinds
+from ibbmaster.event.column_types.decimals import DIGITS, Decimals, rounded
+from ibbmaster.event.column_types.kind import ColumnKind, SqlType
 from ibbmaster.event.rows.attributes import is_unsigned
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.event.rows.value import Encode, Reader, Value
+from ibbmaster.sqltext import literals
 
-INTEGER_SIZES = {
-    ColumnType.TINY: 1,
-    ColumnType.SHORT: 2,
-    ColumnType.INT24: 3,
-    ColumnType.LONG: 4,
-    ColumnType.LONGLONG: 8,
-}
-_WRITTEN = {
-    **dict.fromkeys(("tinyint", "int1", "boolean", "bool"), ColumnType.TINY),
-    **dict.fromkeys(("smallint", "int2"), ColumnType.SHORT),
-    **dict.fromkeys(("mediumint", "middleint", "int3"), ColumnType.INT24),
-    **dict.fromkeys(("int", "int4", "integer"), ColumnType.LONG),
-    **dict.fromkeys(("bigint", "int8"), ColumnType.LONGLONG),
-}
 YEAR_ZERO = 1900
+SHORT_YEAR = 2  # digits of YEAR(2); any other YEAR(n) is YEAR(4)
+ZEROS_MAX = 95  # in front of a number, that a kernel writes
 
 
 def integer_range(column: Column) -> tuple[int, int]:
@@ -37,12 +27,23 @@ def integer_range(column: Column) -> tuple[int, int]:
 class Integer(ColumnKind):
     """TINYINT to BIGINT, little-endian."""
 
-    values = dict.fromkeys(INTEGER_SIZES, ValueKind.INTEGER)
-    words = frozenset((*_WRITTEN, "serial"))
     has_sign = True
+    is_number = True
+    is_integer = True
+    is_exact = True
+    grammar = kinds.Grammar.NUMBER
+    zero = "0"
+    family = "INT"
+    keeps_default = False
 
-    def fixed_size(self, column: Column) -> int:
-        return INTEGER_SIZES[ColumnType(column.type)]
+    def __init__(
+        self, word: str, code: ColumnType, size: int, widths: tuple[int, int], digits: int, names: str
+    ) -> None:
+        """`widths` are those to show, with and without a sign; `digits` those of the largest value with a sign."""
+        super().__init__(word, code, names=names)
+        self.values = {code: ValueKind.INTEGER}
+        self.size = self.key_size = size
+        self.widths, self.digits_max = widths, digits
 
     def convert(self, column: Column) -> Callable[[bytes], Value]:
         is_signed = not column.is_unsigned
@@ -50,17 +51,16 @@ class Integer(ColumnKind):
 
     def keeps_values(self, old: Column, new: Column) -> bool:
         low, high = integer_range(old)
-        match new.kind:
-            case ValueKind.INTEGER:
-                new_low, new_high = integer_range(new)
-                return new_low <= low and high <= new_high
-            case ValueKind.DECIMAL:
-                limit = 10 ** (new.size - new.scale)
-                return high < limit and -low < limit and (low == 0 or not new.is_unsigned)
+        if new.kind is ValueKind.INTEGER:
+            new_low, new_high = integer_range(new)
+            return new_low <= low and high <= new_high
+        if new.type in Decimals.values:
+            limit = 10 ** (new.size - new.scale)
+            return high < limit and -low < limit and (low == 0 or not new.is_unsigned)
         return False
 
     def reader(self, column: Column) -> Reader:
-        size, is_signed, from_bytes = self.fixed_size(column), not column.is_unsigned, int.from_bytes
+        size, is_signed, from_bytes = self.key_size, not column.is_unsigned, int.from_bytes
 
         def read(data: bytes, offset: int) -> tuple[Value, int]:
             end = offset + size
@@ -70,29 +70,88 @@ class Integer(ColumnKind):
 
         return read
 
-    def declare(self, column: Column, declared: DeclaredType) -> dict[str, Any]:
+    def declare(self, column: Column, declared: kinds.DeclaredType) -> dict[str, Any]:
         return {"is_unsigned": is_unsigned(declared.text)} if column.is_unsigned is None else {}
 
-    def write(self, declared: DeclaredType) -> WrittenType | None:
-        kind = _WRITTEN.get(declared.word)
-        if kind is None:
+    def write(self, declared: kinds.DeclaredType) -> kinds.WrittenType | None:
+        if declared.word == SERIAL:
             return None
         has_no_sign = is_unsigned(declared.text)
-        return WrittenType(kind, b"", _integer_encoder(INTEGER_SIZES[kind], is_signed=not has_no_sign), has_no_sign)
+        return kinds.WrittenType(
+            self.codes[0], b"", _integer_encoder(self.key_size, is_signed=not has_no_sign), has_no_sign
+        )
+
+    def derived(self, column: Column, unit: int | None) -> tuple[str, int | None, int | None]:
+        return self.word, self.widths[bool(column.is_unsigned)], column.scale or None
+
+    def sizes(self, sql: SqlType) -> kinds.TypeSizes:
+        is_longer = sql.is_unsigned and self.key_size in (3, 8)
+        return kinds.TypeSizes(precision=self.digits_max - (self.key_size == 3) + is_longer, scale=0)
+
+    def literal(self, sql: SqlType, value: kinds.Literal, version: int) -> str:
+        digits = str(int(kinds.decimal_of(value).quantize(Decimal(1), context=DIGITS)))
+        return digits.zfill(sql.length or 0) if sql.is_zerofill else digits
+
+    def stored(self, column: Column, sql: SqlType, value: literals.Value) -> bytes:
+        return _integer_encoder(self.key_size, is_signed=not column.is_unsigned)(kinds.whole_of(value))
+
+    def key_value(self, column: Column, sql: SqlType, value: literals.Value, zone_s: int) -> literals.Value:
+        return value if isinstance(value, int) and not sql.is_zerofill else None
+
+    def shown(self, column: Column, sql: SqlType, settings: kinds.TextSettings) -> kinds.Text:
+        is_signed, width = not column.is_unsigned, kinds.zeros_of(sql, sql.length or 0)
+        if not width:
+            return lambda data: b"%d" % int.from_bytes(data, "little", signed=is_signed)
+        return lambda data: (b"%d" % int.from_bytes(data, "little", signed=is_signed)).rjust(width, b"0")
+
+    def fitted(self, value: Value, column: Column) -> Value:
+        if (number := kinds.number_of(value)) is None:
+            return None
+        whole = int(rounded(number, 0))
+        low, high = integer_range(column)
+        return whole if low <= whole <= high else None
+
+    def result(self, sql: SqlType) -> kinds.ResultType:
+        return kinds.ResultType(self.codes[0], sql.length or self.widths[sql.is_unsigned])
+
+    def digits(self, sql: SqlType) -> int:
+        return self.digits_max + (sql.is_unsigned and self.key_size in (3, 8))
+
+    def frame_type(self, column: Column, *, keeps_zeros: bool) -> str:
+        bits = 8 * self.key_size - (not column.is_unsigned)
+        return "int" if bits < 32 else "bigint" if bits < 64 else "decimal(20,0)"
+
+    def reading(self, column: Column, frame_type: str) -> kinds.RowReading:
+        return kinds.RowReading("INTEGER", self.key_size, int(not column.is_unsigned))
+
+    def line_op(self, column: Column) -> tuple[str, int, int]:
+        return "INTEGER", int(not column.is_unsigned), 0
+
+    def key_op(self, column: Column) -> str:
+        return "UNSIGNED" if column.is_unsigned else "SIGNED"
+
+    def answer(self, column: Column, sql: SqlType, *, is_binary: bool) -> kinds.Step | None:
+        is_signed, zeros = int(not column.is_unsigned), kinds.zeros_of(sql, sql.length or 0)
+        if is_binary:
+            return "NUMBER", is_signed, BINARY_SIZES[sql.word], 0, 0
+        return ("INTEGER", is_signed, zeros, 0, 0) if zeros <= ZEROS_MAX else None
 
 
 class Bit(ColumnKind):
     """BIT(n), big-endian in as many bytes as it takes."""
 
     values = {ColumnType.BIT: ValueKind.BIT}
-    words = frozenset(("bit",))
     metadata_sizes = {ColumnType.BIT: 2}
+    zero = "0"
+    family = "BIT"
+    line = ("INTEGER", 0, 0)
+    compares_size = True
 
-    def layout(self, where: str, column_type: ColumnType, metadata: int, raw: bytes) -> Layout:
+    def layout(self, where: str, column_type: ColumnType, metadata: int, raw: bytes) -> kinds.Layout:
         bits = (metadata >> 8) * 8 + (metadata & 0xFF)
         if bits > 64 or metadata & 0xFF > 7:
             raise EventError(f"{where} has bit metadata {metadata:#06x}")
-        return Layout(column_type, bits)
+        return kinds.Layout(column_type, bits)
 
     def fixed_size(self, column: Column) -> int:
         return (column.size + 7) // 8
@@ -103,28 +162,121 @@ class Bit(ColumnKind):
     def convert(self, column: Column) -> Callable[[bytes], Value]:
         return lambda data: int.from_bytes(data, "big")
 
-    def write(self, declared: DeclaredType) -> WrittenType:
+    def write(self, declared: kinds.DeclaredType) -> kinds.WrittenType:
         bits = 1 if declared.length is None else declared.length
         if not 1 <= bits <= 64:
             raise ConfigurationError(f"{declared.where}: BIT({bits}) does not exist")
-        return WrittenType(ColumnType.BIT, bytes([bits % 8, bits // 8]), _bit_encoder(bits))
+        return kinds.WrittenType(ColumnType.BIT, bytes([bits % 8, bits // 8]), _bit_encoder(bits))
+
+    def length_of(self, written: int | None) -> int | None:
+        return written or 1
+
+    def size_of(self, sql: SqlType) -> int | None:
+        return sql.length
+
+    def derived(self, column: Column, unit: int | None) -> tuple[str, int | None, int | None]:
+        return self.word, column.size, None
+
+    def sizes(self, sql: SqlType) -> kinds.TypeSizes:
+        return kinds.TypeSizes(precision=sql.length)
+
+    def literal(self, sql: SqlType, value: kinds.Literal, version: int) -> str:
+        return f"b'{int(kinds.decimal_of(value)):b}'"
+
+    def stored(self, column: Column, sql: SqlType, value: literals.Value) -> bytes:
+        number = (
+            int(value) if isinstance(value, int | float | Decimal) else int.from_bytes(kinds.bytes_of(value), "big")
+        )
+        return kinds.bounded(number, column.size).to_bytes((column.size + 7) // 8, "big")
+
+    def shown(self, column: Column, sql: SqlType, settings: kinds.TextSettings) -> kinds.Text:
+        size = _bit_bytes(sql)
+        return lambda data: data.rjust(size, b"\0")
+
+    def fitted(self, value: Value, column: Column) -> Value:
+        whole = -1 if (number := kinds.number_of(value)) is None else int(rounded(number, 0))
+        return whole if 0 <= whole < 1 << column.size else None
+
+    def result(self, sql: SqlType) -> kinds.ResultType:
+        return kinds.ResultType(ColumnType.BIT, sql.length or 1, flags=("UNSIGNED",))
+
+    def digits(self, sql: SqlType) -> int:
+        return sql.length or 1
+
+    def frame_type(self, column: Column, *, keeps_zeros: bool) -> str:
+        return "bigint" if column.size < 64 else "decimal(20,0)"
+
+    def reading(self, column: Column, frame_type: str) -> kinds.RowReading:
+        return kinds.RowReading("BIG_ENDIAN", self.fixed_size(column))
+
+    def answer(self, column: Column, sql: SqlType, *, is_binary: bool) -> kinds.Step | None:
+        return kinds.COPY if self.fixed_size(column) == _bit_bytes(sql) else None
 
 
 class Year(ColumnKind):
     """YEAR, one byte: years since 1900, or 0 for the zero year."""
 
     values = {ColumnType.YEAR: ValueKind.YEAR}
-    words = frozenset(("year",))
     has_sign = True
-
-    def fixed_size(self, column: Column) -> int:
-        return 1
+    is_number = True
+    zero = "0"
+    family = "YEAR"
+    size = key_size = 1
+    frame = "int"
+    line = ("INTEGER", 0, 0)
 
     def convert(self, column: Column) -> Callable[[bytes], Value]:
         return lambda data: data[0] + YEAR_ZERO if data[0] else 0
 
-    def write(self, declared: DeclaredType) -> WrittenType:
-        return WrittenType(ColumnType.YEAR, b"", _encode_year, is_unsigned=True)
+    def write(self, declared: kinds.DeclaredType) -> kinds.WrittenType:
+        return kinds.WrittenType(ColumnType.YEAR, b"", _encode_year, is_unsigned=True)
+
+    def length_of(self, written: int | None) -> int | None:
+        return written if written == SHORT_YEAR else 4
+
+    def derived(self, column: Column, unit: int | None) -> tuple[str, int | None, int | None]:
+        return self.word, 4, column.scale or None
+
+    def literal(self, sql: SqlType, value: kinds.Literal, version: int) -> str:
+        return f"{_long_year(int(kinds.decimal_of(value))):04}"
+
+    def stored(self, column: Column, sql: SqlType, value: literals.Value) -> bytes:
+        if not isinstance(value, str):
+            return _encode_year(int.from_bytes(value, "big") if isinstance(value, bytes) else value)
+        year = kinds.whole_of(value)
+        return _encode_year(year + (2000 if year < 70 else 1900) if len(value) < 3 else year)
+
+    def shown(self, column: Column, sql: SqlType, settings: kinds.TextSettings) -> kinds.Text:
+        if sql.length == SHORT_YEAR:
+            return lambda data: b"%02d" % (data[0] % 100)
+        return lambda data: b"%04d" % (YEAR_ZERO + data[0] if data[0] else 0)
+
+    def fitted(self, value: Value, column: Column) -> Value:
+        whole = -1 if (number := kinds.number_of(value)) is None else int(rounded(number, 0))
+        return whole if whole == 0 or 1901 <= whole <= 2155 else None
+
+    def result(self, sql: SqlType) -> kinds.ResultType:
+        return kinds.ResultType(ColumnType.YEAR, sql.length or 4, flags=("UNSIGNED", "ZEROFILL"))
+
+    def digits(self, sql: SqlType) -> int:
+        return 4
+
+    def reading(self, column: Column, frame_type: str) -> kinds.RowReading:
+        return kinds.RowReading("YEAR")
+
+    def answer(self, column: Column, sql: SqlType, *, is_binary: bool) -> kinds.Step | None:
+        if not is_binary:
+            return "YEAR", SHORT_YEAR if sql.length == SHORT_YEAR else 4, 0, 0, 0
+        return ("YEAR_NUMBER", 0, 0, 0, 0) if sql.length != SHORT_YEAR else None
+
+
+def _bit_bytes(sql: SqlType) -> int:
+    """How many bytes a value of BIT(n) is shown with, also one that was stored when the column was narrower."""
+    return ((sql.length or 1) + 7) // 8
+
+
+def _long_year(number: int) -> int:
+    return number if number > 99 or number == 0 else number + (2000 if number < 70 else 1900)
 
 
 def _integer_encoder(size: int, *, is_signed: bool) -> Encode:
@@ -143,9 +295,7 @@ def _integer_encoder(size: int, *, is_signed: bool) -> Encode:
 def _bit_encoder(bits: int) -> Encode:
     def encode(value: object) -> bytes:
         number = int.from_bytes(value, "big") if isinstance(value, bytes) else int(value)  # type: ignore[call-overload]
-        if number < 0 or number >> bits:
-            raise ValueError(f"{value!r} does not fit into {bits} bits")
-        return int(number).to_bytes((bits + 7) // 8, "big")
+        return kinds.bounded(number, bits).to_bytes((bits + 7) // 8, "big")
 
     return encode
 
@@ -155,3 +305,17 @@ def _encode_year(value: object) -> bytes:
     if year and not 1901 <= year <= 2155:
         raise ValueError(f"{year} is no YEAR")
     return bytes([year - YEAR_ZERO if year else 0])
+
+
+SERIAL = "serial"  # a declaration: BIGINT UNSIGNED, which is not all that it is
+TINYINT, _, _, INT, BIGINT = INTEGERS = (
+    Integer("tinyint", ColumnType.TINY, 1, (4, 3), 3, "int1 boolean bool"),
+    Integer("smallint", ColumnType.SHORT, 2, (6, 5), 5, "int2"),
+    Integer("mediumint", ColumnType.INT24, 3, (9, 8), 8, "middleint int3"),
+    Integer("int", ColumnType.LONG, 4, (11, 10), 10, "int4 integer"),
+    Integer("bigint", ColumnType.LONGLONG, 8, (20, 20), 19, f"int8 {SERIAL}"),
+)
+INTEGER_SIZES = {kind.codes[0]: kind.key_size for kind in INTEGERS}
+BINARY_SIZES = {kind.word: 4 if kind.key_size == 3 else kind.key_size for kind in INTEGERS}
+YEAR = Year("year", ColumnType.YEAR)
+KINDS = (*INTEGERS, Bit("bit", ColumnType.BIT), YEAR)

@@ -1,31 +1,37 @@
 """ENUM and SET: numbers that stand for labels."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Any, AnyStr
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.event.column_types.kind import ColumnKind, DeclaredType, WrittenType
-from ibbmaster.event.rows.charset import encode_text
+from ibbmaster.event.column_types import kind as kinds
+from ibbmaster.event.column_types.kind import ColumnKind, SqlType
+from ibbmaster.event.column_types.strings import SHOWN_DEFAULT, wanted_charset
+from ibbmaster.event.rows.charset import character_size, encode_text, encoded
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.event.rows.value import Encode, Value
-
-ENUM_LABELS_MAX = 65535
-SET_LABELS_MAX = 64
+from ibbmaster.sqltext import literals
+from ibbmaster.sqltext.quoting import quoted, quoted_text
 
 _LABEL = re.compile(r"\s*'((?:[^']|'')*)'\s*(?:,|$)")
-_WORDS = {"enum": ColumnType.ENUM, "set": ColumnType.SET}
 
 
 class Labels(ColumnKind):
-    """ENUM: the number of a label from 1; SET: a bit a label. A TABLE_MAP has them as STRING in its types."""
+    """Numbers that stand for labels. A TABLE_MAP has them as STRING in its types."""
 
-    values = {ColumnType.ENUM: ValueKind.ENUM, ColumnType.SET: ValueKind.SET}
-    words = frozenset(_WORDS)
-    metadata_sizes = {ColumnType.ENUM: 2, ColumnType.SET: 2}
-    big_endian = frozenset(metadata_sizes)
+    grammar = kinds.Grammar.LABELS
+    has_letters = True
+    keeps_default = False
+    key = "REVERSED"
+    labels_max: int
+
+    def __init__(self, word: str, code: ColumnType, kind: ValueKind) -> None:
+        super().__init__(word, code)
+        self.values, self.metadata_sizes = {code: kind}, {code: 2}  # type: ignore[misc]
+        self.big_endian = frozenset((code,))  # type: ignore[misc]
+        self.family = code.name
 
     def fixed_size(self, column: Column) -> int:
         return column.size
@@ -36,30 +42,168 @@ class Labels(ColumnKind):
     def convert(self, column: Column) -> Callable[[bytes], Value]:
         if column.labels is None:
             return lambda data: int.from_bytes(data, "little")
-        return (_enum if column.type == ColumnType.ENUM else _set)(column.labels)
+        read = self._reader(column.labels, ",", len(column.labels))
+        return lambda data: read(int.from_bytes(data, "little"))
 
-    def declare(self, column: Column, declared: DeclaredType) -> dict[str, Any]:
-        declared.expect(column, column.type == _WORDS[declared.word])
+    def _reader(self, labels: Sequence[AnyStr], comma: AnyStr, count: int) -> Callable[[int], AnyStr]:
+        """What a number stands for."""
+        raise NotImplementedError
+
+    def _bytes_of(self, count: int) -> int:
+        """Bytes of the number, of `count` labels."""
+        raise NotImplementedError
+
+    def _parts(self, text: str) -> list[str]:
+        """The labels in a text."""
+        raise NotImplementedError
+
+    def _number(self, places: Sequence[int]) -> int:
+        """What labels at these places, from 0, are stored as."""
+        raise NotImplementedError
+
+    def _encoder(self, labels: tuple[str, ...], size: int) -> Encode:
+        known = {label.rstrip().casefold(): place for place, label in reversed(list(enumerate(labels)))}
+        known |= {label: place for place, label in enumerate(labels)}
+        most = self._number(range(len(labels)))
+
+        def encode(value: object) -> bytes:
+            if isinstance(value, int | float | Decimal):
+                number = kinds.whole_of(str(value))
+            else:
+                parts = self._parts(str(value)) if value != "" or "" in labels else []
+                places = [known.get(part, known.get(part.rstrip().casefold(), -1)) for part in parts]
+                number = -1 if -1 in places else self._number(places)
+            if not 0 <= number <= most:
+                raise ValueError(f"{value!r} is no label of it")
+            return number.to_bytes(size, "little")
+
+        return encode
+
+    def declare(self, column: Column, declared: kinds.DeclaredType) -> dict[str, Any]:
+        declared.expect(column, column.type == self.codes[0])
         if column.labels is not None and column.charset is not None:  # else those of the event cannot be read
             return {}
         return {"labels": _labels(declared)}
 
-    def write(self, declared: DeclaredType) -> WrittenType:
-        kind, labels = _WORDS[declared.word], _labels(declared)
-        count_max = ENUM_LABELS_MAX if kind == ColumnType.ENUM else SET_LABELS_MAX
-        if not 0 < len(labels) <= count_max:
-            problem = f"{len(labels)} labels, expected 1 to {count_max}"
+    def write(self, declared: kinds.DeclaredType) -> kinds.WrittenType:
+        labels = _labels(declared)
+        if not 0 < len(labels) <= self.labels_max:
+            problem = f"{len(labels)} labels, expected 1 to {self.labels_max}"
             raise ConfigurationError(f"{declared.where}: {declared.text!r} has {problem}")
-        if kind == ColumnType.ENUM:
-            size = 1 if len(labels) < 256 else 2
-            encode = _enum_encoder(labels, size)
-        else:
-            size = (len(labels) + 7) // 8
-            size = size if size <= 4 else 8
-            encode = _set_encoder(labels, size)
+        size = self._bytes_of(len(labels))
         charset, collation, _ = declared.storage
         stored = tuple(_stored(declared.where, label, charset) for label in labels)
-        return WrittenType(ColumnType.STRING, bytes([kind, size]), encode, collation=collation, labels=stored)
+        metadata, encode = bytes([self.codes[0], size]), self._encoder(labels, size)
+        return kinds.WrittenType(ColumnType.STRING, metadata, encode, collation=collation, labels=stored)
+
+    def size_of(self, sql: SqlType) -> int | None:
+        return self._bytes_of(len(sql.labels))
+
+    def shows_alike(self, column: Column, old: SqlType, new: SqlType) -> bool:
+        return new.labels[: len(old.labels)] == old.labels
+
+    def sizes(self, sql: SqlType) -> kinds.TypeSizes:
+        letters = max(self.digits(sql), 0)
+        return kinds.TypeSizes(letters, letters * character_size(sql.charset))
+
+    def stored(self, column: Column, sql: SqlType, value: literals.Value) -> bytes:
+        return self._encoder(sql.labels, column.size)(value)
+
+    def fitted(self, value: Value, column: Column) -> Value:
+        if not isinstance(value, str):
+            return None
+        order = column.labels or ()
+        labels = [_label(part, order) for part in self._parts(value)]
+        return None if None in labels else ",".join(label for label in order if label in labels)
+
+    def shown(self, column: Column, sql: SqlType, settings: kinds.TextSettings) -> kinds.Text:
+        charset = wanted_charset(sql, settings.charset) or SHOWN_DEFAULT
+        charset = SHOWN_DEFAULT if sql.charset == "binary" else charset  # of bytes nobody knows letters: as written
+        labels = [encoded(label, charset) for label in sql.labels]
+        read = self._reader(labels, encoded(",", charset), len(labels))
+        return lambda data: read(int.from_bytes(data, "little"))
+
+    def result(self, sql: SqlType) -> kinds.ResultType:
+        is_text = sql.charset != "binary"
+        flags = (self.codes[0].name,) if is_text else (self.codes[0].name, "BINARY")
+        return kinds.ResultType(ColumnType.STRING, self.digits(sql), 0, flags, is_text)
+
+    def frame_type(self, column: Column, *, keeps_zeros: bool) -> str:
+        return "string" if column.labels is not None else "int" if self.labels_max > 64 else "decimal(20,0)"
+
+    def reading(self, column: Column, frame_type: str) -> kinds.RowReading:
+        return kinds.RowReading("INTEGER", column.size, 0, "code")
+
+
+class EnumLabels(Labels):
+    """ENUM: the number of a label from 1."""
+
+    labels_max = 65535
+    line = ("CHOICE", 0, 0)
+
+    def _reader(self, labels: Sequence[AnyStr], comma: AnyStr, count: int) -> Callable[[int], AnyStr]:
+        known = [comma[:0]]
+        known.extend(labels)
+
+        def read(number: int) -> AnyStr:
+            if number > count:
+                raise ValueError(f"label {number} of {count}")
+            return known[number]
+
+        return read
+
+    def _bytes_of(self, count: int) -> int:
+        return 1 if count < 256 else 2
+
+    def _parts(self, text: str) -> list[str]:
+        return [text]
+
+    def _number(self, places: Sequence[int]) -> int:
+        return max(places, default=-1) + 1
+
+    def digits(self, sql: SqlType) -> int:
+        return max(map(len, sql.labels), default=0)
+
+    def literal(self, sql: SqlType, value: kinds.Literal, version: int) -> str:
+        text = kinds.text_of(value)
+        return quoted_text(next((label for label in sql.labels if label.lower() == text.lower().rstrip(" ")), text))
+
+    def answer(self, column: Column, sql: SqlType, *, is_binary: bool) -> kinds.Step | None:
+        return "CHOICE", 0, len(sql.labels) + 1, 0, 0
+
+    def zero_of(self, sql: SqlType) -> str:
+        return quoted(sql.labels[0]) if sql.labels else "''"
+
+
+class SetLabels(Labels):
+    """SET: a bit a label."""
+
+    labels_max = 64
+
+    def _reader(self, labels: Sequence[AnyStr], comma: AnyStr, count: int) -> Callable[[int], AnyStr]:
+        def read(bits: int) -> AnyStr:
+            if bits >> count:
+                raise ValueError(f"set {bits:#x} of {count} labels")
+            return comma.join(label for number, label in enumerate(labels) if bits >> number & 1)
+
+        return read
+
+    def _bytes_of(self, count: int) -> int:
+        size = (count + 7) // 8
+        return size if size <= 4 else 8
+
+    def _parts(self, text: str) -> list[str]:
+        return text.split(",") if text else []
+
+    def _number(self, places: Sequence[int]) -> int:
+        return sum(1 << place for place in set(places))
+
+    def digits(self, sql: SqlType) -> int:
+        return sum(map(len, sql.labels)) + len(sql.labels) - 1
+
+    def literal(self, sql: SqlType, value: kinds.Literal, version: int) -> str:
+        wanted = {part.lower() for part in kinds.text_of(value).split(",")}
+        return quoted_text(",".join(label for label in sql.labels if label.lower() in wanted))
 
 
 def _stored(where: str, label: str, charset: str) -> bytes:
@@ -69,56 +213,16 @@ def _stored(where: str, label: str, charset: str) -> bytes:
         raise ConfigurationError(f"{where}: {error}") from None
 
 
-def _labels(declared: DeclaredType) -> tuple[str, ...]:
+def _labels(declared: kinds.DeclaredType) -> tuple[str, ...]:
     return tuple(label.replace("''", "'") for label in _LABEL.findall(declared.inside or ""))
 
 
-def _enum_encoder(labels: tuple[str, ...], size: int) -> Encode:
-    numbers = {"": 0, **{label: number for number, label in enumerate(labels, 1)}}
-
-    def encode(value: object) -> bytes:
-        number = value if isinstance(value, int) else numbers.get(str(value))
-        if number is None or not 0 <= number <= len(labels):
-            raise ValueError(f"{value!r} is no label of it")
-        return number.to_bytes(size, "little")
-
-    return encode
+def _label(text: str, labels: tuple[str, ...]) -> str | None:
+    """A label by its text; only one that differs in its case alone is that label, too."""
+    if text in labels:
+        return text
+    alike = [label for label in labels if label.lower() == text.lower()]
+    return alike[0] if len(alike) == 1 else None
 
 
-def _set_encoder(labels: tuple[str, ...], size: int) -> Encode:
-    bits = {label: 1 << number for number, label in enumerate(labels)}
-
-    def encode(value: object) -> bytes:
-        if not isinstance(value, int):
-            chosen = [label for label in str(value).split(",") if label]
-            unknown = next((label for label in chosen if label not in bits), None)
-            if unknown is not None:
-                raise ValueError(f"{unknown!r} is no label of it")
-            value = sum(bits[label] for label in set(chosen))
-        if value >> len(labels):
-            raise ValueError(f"{value:#x} has more than {len(labels)} labels")
-        return value.to_bytes(size, "little")
-
-    return encode
-
-
-def _enum(labels: tuple[str, ...]) -> Callable[[bytes], Value]:
-    known = ("", *labels)
-
-    def read(data: bytes) -> Value:
-        number = int.from_bytes(data, "little")
-        if number >= len(known):
-            raise ValueError(f"label {number} of {len(labels)}")
-        return known[number]
-
-    return read
-
-
-def _set(labels: tuple[str, ...]) -> Callable[[bytes], Value]:
-    def read(data: bytes) -> Value:
-        bits = int.from_bytes(data, "little")
-        if bits >> len(labels):
-            raise ValueError(f"set {bits:#x} of {len(labels)} labels")
-        return ",".join(label for number, label in enumerate(labels) if bits >> number & 1)
-
-    return read
+KINDS = (EnumLabels("enum", ColumnType.ENUM, ValueKind.ENUM), SetLabels("set", ColumnType.SET, ValueKind.SET))

@@ -1,7 +1,5 @@
 """UUID, INET4 and INET6 as text. In rows they look like BINARY; they are known by the declared type alone."""
 
-from __future__ import annotations
-
 import uuid
 
 UUID_SIZE = 16

@@ -1,37 +1,34 @@
-"""Which kind each type is of. A new kind is one module of this folder, and one entry here."""
+"""Which kind each type is of. A new type is one module of this folder, and one entry here."""
 
-from __future__ import annotations
-
-from ibbmaster.event.column_types.decimals import Decimals
-from ibbmaster.event.column_types.floating import Floating
-from ibbmaster.event.column_types.integer import Bit, Integer, Year
+from ibbmaster.event.column_types import (
+    decimals,
+    floating,
+    geometry,
+    inet,
+    integer,
+    labels,
+    strings,
+    temporal,
+    uuid,
+    vector,
+)
 from ibbmaster.event.column_types.kind import ColumnKind
-from ibbmaster.event.column_types.labels import Labels
-from ibbmaster.event.column_types.strings import Strings
-from ibbmaster.event.column_types.temporal import Date, DateTime, Time, Timestamp
 from ibbmaster.event.rows.column import Column
 from ibbmaster.event.rows.value import Reader, fixed, prefixed
 
-KINDS: tuple[ColumnKind, ...] = (
-    Integer(),
-    Bit(),
-    Year(),
-    Floating(),
-    Decimals(),
-    Date(),
-    Time(),
-    DateTime(),
-    Timestamp(),
-    Labels(),
-    Strings(),
-)
-BY_TYPE: dict[int, ColumnKind] = {int(column_type): kind for kind in KINDS for column_type in kind.values}
-BY_WORD: dict[str, ColumnKind] = {word: kind for kind in KINDS for word in kind.words}
+MODULES = (integer, floating, decimals, temporal, labels, strings, geometry, uuid, inet, vector)
+KINDS: tuple[ColumnKind, ...] = tuple(kind for module in MODULES for kind in module.KINDS)
+BY_TYPE: dict[int, ColumnKind] = {int(code): kind for kind in reversed(KINDS) for code in kind.values}
+BY_CODE: dict[int, ColumnKind] = {int(code): kind for kind in reversed(KINDS) for code in kind.codes}
+BY_NAME: dict[str, ColumnKind] = {kind.word: kind for kind in KINDS}
+BY_WORD: dict[str, ColumnKind] = {word: kind for kind in KINDS for word in (kind.word, *kind.names)}
+BY_DDL: dict[str, ColumnKind] = BY_WORD | {word: kind for kind in KINDS for word in kind.ddl_names}
+_BY_CONTENT = {kind.content: kind for kind in KINDS if kind.content is not None}
 
 
 def kind_of(column: Column) -> ColumnKind:
     """The kind of a column. Raises ValueError: values of its type cannot be read at all."""
-    kind = BY_TYPE.get(column.type)
+    kind = _BY_CONTENT.get(column.kind) or BY_TYPE.get(column.type)
     if kind is None:
         raise ValueError("values of this type cannot be read")
     return kind

@@ -1,36 +1,33 @@
-"""Strings of characters or bytes, and what is stored in such: UUID, INET4, INET6, VECTOR, GEOMETRY."""
-
-from __future__ import annotations
+"""Strings of characters or bytes: CHAR, VARCHAR, TEXT, BLOB and their like, compressed ones, too."""
 
 import zlib
-from collections.abc import Callable
-from ipaddress import IPv4Address, IPv6Address
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Any
 
 from ibbmaster.errors import ConfigurationError, EventError
-from ibbmaster.event.column_types.kind import ColumnKind, DeclaredType, Layout, StoredText, WrittenType
-from ibbmaster.event.column_types.net import (
-    INET4_SIZE,
-    INET6_SIZE,
-    UUID_SIZE,
-    inet4_text,
-    inet6_text,
-    uuid_bytes,
-    uuid_text,
-)
-from ibbmaster.event.column_types.vector import VECTOR_NUMBER_SIZE, vector_bytes, vector_of
+from ibbmaster.event.column_types import kind as kinds
+from ibbmaster.event.column_types.kind import ColumnKind, SqlType
 from ibbmaster.event.rows.attributes import named_charset
 from ibbmaster.event.rows.charset import (
     BINARY_COLLATION,
     CODECS,
     OF_PLANE_0,
     UNICODE,
+    byte_texts,
     character_size,
     decode_text,
     encode_text,
+    encoded,
+    is_of_single_bytes,
+    lenient_text,
+    letters_of,
 )
-from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
+from ibbmaster.event.rows.column import LABELLED, Column, ColumnType, ValueKind
 from ibbmaster.event.rows.value import Encode, Value
+from ibbmaster.sqltext import literals
+from ibbmaster.sqltext.quoting import quoted, quoted_text
+from ibbmaster.versions import Difference
 
 SHORT_LENGTH_MAX = 255  # longer strings have their length in two bytes
 STRING_LENGTH_BITS = 0x30  # of the first metadata byte of STRING: inverted, bits 8 and 9 of the length
@@ -43,79 +40,46 @@ COMPRESSED_VALUE_SIZE_MAX = 1 << 30  # as `max_allowed_packet`
 COMPRESSION_THRESHOLD = 100  # bytes of which `column_compression_threshold` has a server compress values
 COMPRESSION_LEVEL = 6  # `column_compression_zlib_level`
 
-_BLOB_SIZES = {  # word -> bytes of the length
-    **dict.fromkeys(("tinytext", "tinyblob"), 1),
-    **dict.fromkeys(("text", "blob"), 2),
-    **dict.fromkeys(("mediumtext", "mediumblob"), 3),
-    **dict.fromkeys(("longtext", "longblob", "json"), 4),
-}
-_TEXTS = frozenset(("char", "varchar", "tinytext", "text", "mediumtext", "longtext", "json"))
-GEOMETRIES = (  # in the order of their numbers in a TABLE_MAP
-    *("geometry", "point", "linestring", "polygon"),
-    *("multipoint", "multilinestring", "multipolygon", "geometrycollection"),
-)
-_BINARIES = frozenset(("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"))
-_BLOBS = (ColumnType.BLOB, ColumnType.BLOB_COMPRESSED, ColumnType.GEOMETRY)
-_BYTES = StoredText(charset="binary", collation=BINARY_COLLATION, unit=1)
-_COMPRESSED = (ColumnType.VARCHAR_COMPRESSED, ColumnType.BLOB_COMPRESSED)
-
-
-class _Content(NamedTuple):
-    """What is stored in strings of bytes, of which TABLE_MAP says nothing."""
-
-    kind: ValueKind
-    type: ColumnType
-    size: int | None  # of the column, if it is always the same
-    read: Callable[[bytes], Value]
-    write: Callable[[str], bytes] | None = None  # from text
-
-
-_CONTENTS = {  # by the word of CREATE TABLE
-    "uuid": _Content(ValueKind.UUID, ColumnType.STRING, UUID_SIZE, uuid_text, uuid_bytes),
-    "inet4": _Content(
-        ValueKind.INET4, ColumnType.STRING, INET4_SIZE, inet4_text, lambda text: IPv4Address(text).packed
-    ),
-    "inet6": _Content(
-        ValueKind.INET6, ColumnType.STRING, INET6_SIZE, inet6_text, lambda text: IPv6Address(text).packed
-    ),
-    "vector": _Content(ValueKind.VECTOR, ColumnType.VARCHAR, None, vector_of),
-}
-_READ = {content.kind: content.read for content in _CONTENTS.values()}
-_SIZED = frozenset(content.kind for content in _CONTENTS.values() if content.size is not None)
+BYTES = kinds.StoredText(charset="binary", collation=BINARY_COLLATION, unit=1)
+SHOWN_DEFAULT = "utf8mb4"  # where nobody says in which character set
+_BLOBS = (ColumnType.BLOB, ColumnType.BLOB_COMPRESSED)
+_VARYING = (ColumnType.VARCHAR, ColumnType.VARCHAR_COMPRESSED, ColumnType.VAR_STRING)
+_AS_THEY_ARE = ("utf8mb4", "utf8mb3")
+_BYTE_ORDER = (*_AS_THEY_ARE, "ascii", "latin1")  # character sets whose bytes are in the order of their letters
+_SIZES_MIN = {"ucs2": 2, "utf16": 2, "utf16le": 2, "utf32": 4}  # bytes of a letter
 
 
 class Strings(ColumnKind):
-    """CHAR, VARCHAR, TEXT, BLOB and their like, compressed ones, too; each value after its length."""
+    """Strings after their length; `twin` is the word of the same with bytes for letters, or None."""
 
-    values = {
-        ColumnType.STRING: ValueKind.BINARY,
-        ColumnType.VARCHAR: ValueKind.BINARY,
-        ColumnType.VAR_STRING: ValueKind.BINARY,
-        ColumnType.VARCHAR_COMPRESSED: ValueKind.BINARY,
-        ColumnType.BLOB: ValueKind.BINARY,
-        ColumnType.BLOB_COMPRESSED: ValueKind.BINARY,
-        ColumnType.GEOMETRY: ValueKind.GEOMETRY,
-    }
-    words = _TEXTS | _BINARIES | frozenset(_CONTENTS) | frozenset(GEOMETRIES)
+    values = dict.fromkeys((*_VARYING, ColumnType.STRING, *_BLOBS), ValueKind.BINARY)
     metadata_sizes = {kind: 1 if kind in _BLOBS else 2 for kind in values}
     big_endian = frozenset((ColumnType.VAR_STRING, ColumnType.STRING))
     has_collation = True
 
-    def layout(self, where: str, column_type: ColumnType, metadata: int, raw: bytes) -> Layout:
+    def __init__(self, word: str, *codes: ColumnType, twin: str | None = None, ddl_names: str = "") -> None:
+        super().__init__(word, *codes, ddl_names=ddl_names)
+        self.twin, self.has_letters = twin, twin is not None
+        self.is_varying = codes[0] != ColumnType.STRING
+        self.family = "TEXT" if self.has_letters else "BYTES"
+
+    # In a TABLE_MAP, and in rows ------------------------------------------------------------------
+
+    def layout(self, where: str, column_type: ColumnType, metadata: int, raw: bytes) -> kinds.Layout:
         if column_type in _BLOBS:
             if not 1 <= metadata <= 4:
                 raise EventError(f"{where} has lengths of {metadata} bytes")
-            return Layout(column_type, metadata)
+            return kinds.Layout(column_type, metadata)
         if column_type not in (ColumnType.STRING, ColumnType.VAR_STRING):
-            return Layout(column_type, metadata)
+            return kinds.Layout(column_type, metadata)
         first, length = raw
         real = first | STRING_LENGTH_BITS  # ENUM and SET travel as STRING
         if real in (ColumnType.STRING, ColumnType.VAR_STRING):
             real = column_type  # old servers call the CHAR of a table with variable rows a VAR_STRING
             length |= (first & STRING_LENGTH_BITS ^ STRING_LENGTH_BITS) << 4
-        elif real not in (ColumnType.ENUM, ColumnType.SET) or length > 8:
+        elif real not in LABELLED or length > 8:
             raise EventError(f"{where} has string metadata {metadata:#06x}")
-        return Layout(real, length)
+        return kinds.Layout(real, length)
 
     def length_size(self, column: Column) -> int:
         if column.type in _BLOBS:
@@ -132,32 +96,20 @@ class Strings(ColumnKind):
         return super().keeps_values(old, new)
 
     def convert(self, column: Column) -> Callable[[bytes], Value]:
-        read = self._content(column)
-        if column.type == ColumnType.STRING and (column.charset == "binary" or column.kind in _SIZED):
+        read: Callable[[bytes], Value] = bytes
+        if column.kind is ValueKind.TEXT:
+            charset = column.charset or "utf8mb4"
+            read = lambda data: decode_text(data, charset)  # noqa: E731 - one of two ways
+        if column.type == ColumnType.STRING and column.charset == "binary":
             size = column.size  # fixed binary strings travel without the zeros at their end
             return lambda data: read(data.ljust(size, b"\0"))
-        return _decompressed(read) if column.type in _COMPRESSED else read
+        return _decompressed(read) if column.is_compressed else read
 
-    @staticmethod
-    def _content(column: Column) -> Callable[[bytes], Value]:
-        """What the bytes of a string mean."""
-        if column.kind is not ValueKind.TEXT:
-            return _READ.get(column.kind, bytes)
-        charset = column.charset or "utf8mb4"
-        return lambda data: decode_text(data, charset)
+    # As DDL declares it ---------------------------------------------------------------------------
 
-    def declare(self, column: Column, declared: DeclaredType) -> dict[str, Any]:
-        content = _CONTENTS.get(declared.word)
-        if content is not None:
-            is_so = column.type == content.type and content.size in (None, column.size)
-            declared.expect(column, is_so)
-            return {"kind": content.kind}
-        declared.expect(
-            column, column.type in self.values and (column.type == ColumnType.GEOMETRY) is (declared.word in GEOMETRIES)
-        )
-        if column.type == ColumnType.GEOMETRY:
-            return {}
-        if declared.word in _BINARIES:
+    def declare(self, column: Column, declared: kinds.DeclaredType) -> dict[str, Any]:
+        declared.expect(column, column.type in self.values)
+        if not self.has_letters:
             is_text = column.charset not in (None, "binary")  # as the event says, which goes first
             return {} if is_text else {"kind": ValueKind.BINARY, "charset": "binary"}
         name = _charset(column, declared.text)
@@ -165,37 +117,266 @@ class Strings(ColumnKind):
             raise ConfigurationError(f"{declared.where}: character set {name} is not known")
         return {"kind": ValueKind.BINARY if name == "binary" else ValueKind.TEXT, "charset": name}
 
-    def write(self, declared: DeclaredType) -> WrittenType | None:
-        word, length, is_packed = declared.word, declared.length, declared.is_compressed
-        storage = declared.storage if word in _TEXTS else _BYTES
-        if CODECS.get(storage.charset) is None and storage is not _BYTES:
+    def write(self, declared: kinds.DeclaredType) -> kinds.WrittenType | None:
+        storage = declared.storage if self.has_letters else BYTES
+        if CODECS.get(storage.charset) is None and storage is not BYTES:
             problem = f"{declared.text!r} is text in {storage.charset}, of which no codec is known"
             raise ConfigurationError(f"{declared.where}: {problem}")
-        if word in _BLOB_SIZES:
-            prefix = _BLOB_SIZES[word]
-            encode = _encoder(prefix, (1 << 8 * prefix) - 1, storage, is_packed=is_packed)
-            kind = ColumnType.BLOB_COMPRESSED if is_packed else ColumnType.BLOB
-            return WrittenType(kind, bytes([prefix]), encode, collation=storage.collation)
-        if word in ("varchar", "varbinary"):
-            size = (length or 0) * storage.unit + is_packed
-            if length is None or size > 0xFFFF:
-                raise ConfigurationError(f"{declared.where}: {declared.text!r} needs a length of at most 65535 bytes")
-            prefix = 1 if size <= SHORT_LENGTH_MAX else 2
-            encode = _encoder(prefix, size - is_packed, storage, length=length, is_packed=is_packed)
-            kind = ColumnType.VARCHAR_COMPRESSED if is_packed else ColumnType.VARCHAR
-            return WrittenType(kind, size.to_bytes(2, "little"), encode, collation=storage.collation)
-        if word in ("char", "binary"):
+        return self._written(declared, storage)
+
+    def _written(self, declared: kinds.DeclaredType, storage: kinds.StoredText) -> kinds.WrittenType:
+        raise NotImplementedError
+
+    def derived(self, column: Column, unit: int | None) -> tuple[str, int | None, int | None]:
+        if column.type in _BLOBS:
+            known = BLOBS if unit is None else TEXTS
+            return known[column.size - 1 if 0 < column.size <= len(known) else -1].word, None, column.scale or None
+        kind = CHAR if column.type == ColumnType.STRING else VARCHAR
+        length = bytes_max(column) // (unit or 1)
+        return (kind.twin or "" if unit is None else kind.word), length, column.scale or None
+
+    def shows_alike(self, column: Column, old: SqlType, new: SqlType) -> bool:
+        return column.kind is ValueKind.TEXT or not column.is_fixed_length
+
+    # Literals and texts ---------------------------------------------------------------------------
+
+    def kept_literal(self, sql: SqlType, value: kinds.Literal, written: str) -> str:
+        return quoted(kinds.text_of(value)) if self.has_letters else written
+
+    def stored(self, column: Column, sql: SqlType, value: literals.Value) -> bytes:
+        if column.kind is not ValueKind.TEXT:
+            data = kinds.bytes_of(value)
+            return data.rstrip(b"\0") if column.is_fixed_length else data
+        charset = column.charset or "utf8mb4"
+        if isinstance(value, bytes):
+            data = value
+        else:
+            data = encoded(str(value), charset)
+            if decode_text(data, charset) != str(value):
+                raise ValueError(f"{value!r} cannot be said in {charset}")
+        return data.rstrip(b" ") if column.is_fixed_length else data
+
+    def key_value(self, column: Column, sql: SqlType, value: literals.Value, zone_s: int) -> literals.Value:
+        if column.kind is ValueKind.TEXT:
+            has_order = (sql.collation or "").endswith("_bin") and sql.charset in _BYTE_ORDER
+            return value if has_order and isinstance(value, str) else None
+        is_plain = not column.is_fixed_length and not column.is_compressed
+        return value if is_plain and isinstance(value, bytes) else None
+
+    def shown(self, column: Column, sql: SqlType, settings: kinds.TextSettings) -> kinds.Text:
+        read = self.convert(column)
+        if column.kind is not ValueKind.TEXT:
+            size = filled_size(sql)
+            if size:
+                return lambda data: data.ljust(size, b"\0")
+            return lambda data: bytes(read(data))  # type: ignore[call-overload]
+        stored, wanted = column.charset or "utf8mb4", wanted_charset(sql, settings.charset)
+        if column.is_compressed:
+            return lambda data: encoded(str(read(data)), stored if wanted in (None, "binary") else wanted)
+        if is_copied(stored, wanted):
+            return bytes
+        assert wanted is not None
+        if is_of_single_bytes(stored):
+            table = byte_texts(stored, wanted)
+            return lambda data: b"".join([table[byte] for byte in data])
+        return lambda data: encoded(lenient_text(data, stored), wanted)
+
+    def fitted(self, value: Value, column: Column) -> Value:
+        if column.kind is not ValueKind.TEXT:
+            if isinstance(value, str) and value.isascii():
+                value = value.encode()
+            if not isinstance(value, bytes):
+                return None
+            return value.ljust(column.size, b"\0") if column.is_fixed_length else value
+        if not isinstance(value, str | int | Decimal):
+            return None
+        text = kinds.text_of(value)
+        is_sized = not column.is_blob and not column.is_compressed
+        if is_sized and len(text) > column.size // character_size(column.charset or "utf8mb4"):
+            return None
+        return text.rstrip(" ") if column.is_fixed_length else text
+
+    # In DataFrames and kernels --------------------------------------------------------------------
+
+    def frame_type(self, column: Column, *, keeps_zeros: bool) -> str:
+        return "string" if column.kind is ValueKind.TEXT else "binary"
+
+    def reading(self, column: Column, frame_type: str) -> kinds.RowReading:
+        what = "value"
+        if not column.is_compressed and column.kind is not ValueKind.TEXT:
+            what = "bytes"
+        elif not column.is_compressed and _has_letters(column):
+            what = "text"
+        return kinds.RowReading("RAW_PREFIXED", self.length_size(column), 0, what)
+
+    def line_op(self, column: Column) -> tuple[str, int, int]:
+        if column.is_compressed:
+            return "SIDE", 0, 0
+        if column.kind is not ValueKind.TEXT:
+            is_filled = column.is_fixed_length and column.charset == "binary"
+            return "BASE64", column.size if is_filled else 0, 0
+        if (column.charset or "utf8mb4") in _AS_THEY_ARE:
+            return "UTF8", 0, 0
+        return ("LETTERS" if _has_letters(column) else "SIDE"), 0, 0
+
+    def answer(self, column: Column, sql: SqlType, *, is_binary: bool) -> kinds.Step | None:
+        if column.is_compressed or column.kind is ValueKind.TEXT:
+            return None
+        size = filled_size(sql)
+        return ("PAD", size, 0, 0, 0) if size else kinds.COPY
+
+
+class SizedStrings(Strings):
+    """CHAR, VARCHAR, BINARY and VARBINARY."""
+
+    is_string = True
+    compares_size = True
+
+    @property
+    def is_fixed(self) -> bool:
+        return not self.is_varying
+
+    def length_of(self, written: int | None) -> int | None:
+        return 1 if written is None and self.is_fixed else written
+
+    def size_of(self, sql: SqlType) -> int | None:
+        return None if sql.length is None else sql.length * character_size(sql.charset) + sql.is_compressed
+
+    def sizes(self, sql: SqlType) -> kinds.TypeSizes:
+        octets = None if sql.length is None else sql.length * character_size(sql.charset)
+        return kinds.TypeSizes(sql.length, octets)
+
+    def _written(self, declared: kinds.DeclaredType, storage: kinds.StoredText) -> kinds.WrittenType:
+        length, is_packed = declared.length, declared.is_compressed
+        if self.is_fixed:
             length = 1 if length is None else length
             if length > 255:
                 raise ConfigurationError(f"{declared.where}: {declared.text!r} is too long")
             size = length * storage.unit
             metadata = bytes([ColumnType.STRING ^ ((size & 0x300) >> 4), size & 0xFF])
-            encode = _encoder(1 if size <= SHORT_LENGTH_MAX else 2, size, storage, length=length, is_trimmed=True)
-            return WrittenType(ColumnType.STRING, metadata, encode, collation=storage.collation)
-        if word in GEOMETRIES:
-            number, encode = GEOMETRIES.index(word), _encoder(4, 0xFFFFFFFF, _BYTES)
-            return WrittenType(ColumnType.GEOMETRY, b"\4", encode, collation=BINARY_COLLATION, geometry_type=number)
-        return _written_content(declared)
+            prefix = 1 if size <= SHORT_LENGTH_MAX else 2
+            encode = string_encoder(prefix, size, storage, length=length, is_trimmed=True)
+            return kinds.WrittenType(ColumnType.STRING, metadata, encode, collation=storage.collation)
+        size = (length or 0) * storage.unit + is_packed
+        if length is None or size > 0xFFFF:
+            raise ConfigurationError(f"{declared.where}: {declared.text!r} needs a length of at most 65535 bytes")
+        prefix = 1 if size <= SHORT_LENGTH_MAX else 2
+        encode = string_encoder(prefix, size - is_packed, storage, length=length, is_packed=is_packed)
+        kind = self.codes[1] if is_packed else self.codes[0]
+        return kinds.WrittenType(kind, size.to_bytes(2, "little"), encode, collation=storage.collation)
+
+    def literal(self, sql: SqlType, value: kinds.Literal, version: int) -> str:
+        if self.has_letters:
+            return super().literal(sql, value, version)
+        data = kinds.bytes_of(kinds.text_of(value))
+        data = data.ljust(filled_size(sql) or 0, b"\x00")
+        if Difference.HEX_DEFAULTS.holds(version):
+            return f"x'{data.hex().upper()}'"
+        return quoted_text(data.decode("utf-8", "surrogateescape"))
+
+    def kept_literal(self, sql: SqlType, value: kinds.Literal, written: str) -> str:
+        if not (self.has_letters and self.is_fixed):
+            return super().kept_literal(sql, value, written)
+        return quoted(kinds.text_of(value).rstrip(" "))
+
+    def result(self, sql: SqlType) -> kinds.ResultType:
+        code = ColumnType.STRING if self.is_fixed else ColumnType.VAR_STRING
+        length = self.digits(sql)
+        if not self.has_letters:
+            return kinds.ResultType(
+                code, (length if self.is_fixed else sql.length or 0) + sql.is_compressed, 0, ("BINARY",)
+            )
+        if not self.is_fixed:  # with the byte that says how it is compressed
+            unit = character_size(sql.charset or "utf8mb4")
+            length = ((sql.length or 0) * unit + sql.is_compressed) // unit
+        return kinds.ResultType(code, length, is_text=True)
+
+    def digits(self, sql: SqlType) -> int:
+        return (sql.length or 0) if sql.length is not None or not self.is_fixed else 1
+
+
+class LargeStrings(Strings):
+    """TEXT and BLOB, of which an index has only the beginning; `prefix` are the bytes of their length."""
+
+    is_large = True
+    compares_size = True
+
+    def __init__(self, word: str, prefix: int, twin: str | None = None, ddl_names: str = "", names: str = "") -> None:
+        super().__init__(word, *_BLOBS, twin=twin, ddl_names=ddl_names)
+        self.prefix, self.names = prefix, tuple(names.split())
+        self.bytes_max = (1 << 8 * prefix) - 1
+
+    def length_of(self, written: int | None) -> int | None:
+        return written if self.prefix == 2 else None
+
+    def size_of(self, sql: SqlType) -> int | None:
+        return self.prefix
+
+    def sizes(self, sql: SqlType) -> kinds.TypeSizes:
+        return kinds.TypeSizes(self.bytes_max, self.bytes_max)
+
+    def _written(self, declared: kinds.DeclaredType, storage: kinds.StoredText) -> kinds.WrittenType:
+        is_packed = declared.is_compressed
+        encode = string_encoder(self.prefix, self.bytes_max, storage, is_packed=is_packed)
+        kind = self.codes[1] if is_packed else self.codes[0]
+        return kinds.WrittenType(kind, bytes([self.prefix]), encode, collation=storage.collation)
+
+    def result(self, sql: SqlType) -> kinds.ResultType:
+        if not self.has_letters:
+            return kinds.ResultType(ColumnType.BLOB, self.bytes_max, 0, ("BINARY", "BLOB"))
+        letters = self.bytes_max // _SIZES_MIN.get(sql.charset or "", 1)
+        return kinds.ResultType(ColumnType.BLOB, letters, 0, ("BLOB",), is_text=True)
+
+    def digits(self, sql: SqlType) -> int:
+        return min(self.bytes_max * 4, kinds.LENGTH_MAX)
+
+
+class XmlType(Strings):
+    """XMLTYPE, of which nothing more than its name is known."""
+
+    def __init__(self, word: str) -> None:
+        super().__init__(word, *_BLOBS)
+        self.family, self.is_varying = "OPAQUE", False
+
+    def declare(self, column: Column, declared: kinds.DeclaredType) -> dict[str, Any]:
+        return {}
+
+    def write(self, declared: kinds.DeclaredType) -> kinds.WrittenType | None:
+        return None
+
+    def size_of(self, sql: SqlType) -> int | None:
+        return 4
+
+    def result(self, sql: SqlType) -> kinds.ResultType:
+        return kinds.ResultType(ColumnType.VAR_STRING, 0, is_text=True)
+
+
+def large_kind(known: Sequence[LargeStrings], size: int) -> LargeStrings:
+    """The smallest kind for values of this number of bytes."""
+    return next((kind for kind in known if size <= kind.bytes_max), known[-1])
+
+
+def filled_size(sql: SqlType) -> int:
+    """How many bytes values are shown with, zeros after what is stored; 0 for what is not filled up."""
+    if sql.word != BINARY.word:
+        return 0
+    return 1 if sql.length is None else sql.length
+
+
+def wanted_charset(sql: SqlType, shown: str | None) -> str | None:
+    """The character set that texts are shown in; where none is asked for, that of the column as it is now."""
+    return sql.charset if shown in (None, "binary") else shown
+
+
+def is_copied(stored: str | None, wanted: str | None) -> bool:
+    """Whether text of a character set is sent as it is stored."""
+    return wanted in (None, "binary", stored) or (stored, wanted) == ("utf8mb3", "utf8mb4")
+
+
+def _has_letters(column: Column) -> bool:
+    """Whether a kernel knows the letters of a text."""
+    charset = column.charset or "utf8mb4"
+    return charset in _AS_THEY_ARE or letters_of(charset) is not None
 
 
 def bytes_max(column: Column) -> int:
@@ -223,36 +404,6 @@ def _bytes_needed(old: Column, new: Column) -> int:
         return bytes_max(old)
     characters = characters_max(old)
     return (bytes_max(old) if characters is None else characters) * character_size(new.charset)
-
-
-def _written_content(declared: DeclaredType) -> WrittenType | None:
-    content = _CONTENTS[declared.word]
-    if content.size is not None and content.write is not None:
-        metadata = bytes([ColumnType.STRING, content.size])
-        return WrittenType(ColumnType.STRING, metadata, _content_encoder(content.write), collation=BINARY_COLLATION)
-    size = (declared.length or 0) * VECTOR_NUMBER_SIZE
-    if not 0 < size <= 0xFFFF:
-        raise ConfigurationError(f"{declared.where}: {declared.text!r} needs a length from 1 to 16383")
-    encode = _vector_encoder(1 if size <= SHORT_LENGTH_MAX else 2, size)
-    return WrittenType(ColumnType.VARCHAR, size.to_bytes(2, "little"), encode, collation=BINARY_COLLATION)
-
-
-def _vector_encoder(prefix: int, size: int) -> Encode:
-    def encode(value: object) -> bytes:
-        data = vector_bytes(value)
-        if len(data) != size:
-            raise ValueError(f"a vector of {len(data)} bytes, expected {size}")
-        return len(data).to_bytes(prefix, "little") + data
-
-    return encode
-
-
-def _content_encoder(write: Callable[[str], bytes]) -> Encode:
-    def encode(value: object) -> bytes:
-        data = write(str(value)).rstrip(b"\0")  # as in every fixed string of bytes
-        return bytes([len(data)]) + data
-
-    return encode
 
 
 def _charset(column: Column, text: str) -> str:
@@ -311,7 +462,7 @@ def _compressed(data: bytes) -> bytes:
     return b"\0" + data
 
 
-def _bytes_of(value: object, charset: str) -> bytes:
+def _bytes_in(value: object, charset: str) -> bytes:
     """The bytes of a string: text in its character set, and for binary columns also hexadecimal digits after 0x."""
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
@@ -321,10 +472,10 @@ def _bytes_of(value: object, charset: str) -> bytes:
     return bytes.fromhex(text[2:]) if text.startswith("0x") else text.encode()
 
 
-def _encoder(
+def string_encoder(
     prefix: int,
     size_max: int,
-    storage: StoredText,
+    storage: kinds.StoredText,
     *,
     length: int | None = None,
     is_trimmed: bool = False,
@@ -335,7 +486,7 @@ def _encoder(
     filling = b"\0" if charset == "binary" else encode_text(" ", charset)
 
     def encode(value: object) -> bytes:
-        data = _bytes_of(value, charset)
+        data = _bytes_in(value, charset)
         if len(data) > size_max:
             raise ValueError(f"a string of {len(data)} bytes, at most {size_max}")
         if length is not None and charset != "binary" and isinstance(value, str) and len(value) > length:
@@ -347,3 +498,27 @@ def _encoder(
         return len(data).to_bytes(prefix, "little") + data
 
     return encode
+
+
+CHAR = SizedStrings("char", ColumnType.STRING, ColumnType.VAR_STRING, twin="binary", ddl_names="character nchar")
+BINARY = SizedStrings("binary", ColumnType.STRING, ColumnType.VAR_STRING)
+VARCHAR = SizedStrings("varchar", *_VARYING, twin="varbinary", ddl_names="varchar2 varcharacter nvarchar")
+VARBINARY = SizedStrings("varbinary", *_VARYING, ddl_names="raw")
+TEXTS = (
+    LargeStrings("tinytext", 1, "tinyblob"),
+    LargeStrings("text", 2, "blob"),
+    LargeStrings("mediumtext", 3, "mediumblob"),
+    LargeStrings("longtext", 4, "longblob", ddl_names="clob"),
+)
+BLOBS = tuple(LargeStrings(kind.twin or "", kind.prefix) for kind in TEXTS)
+BLOBS[1].in_oracle = BLOBS[-1].word
+KINDS = (
+    VARCHAR,
+    CHAR,
+    BINARY,
+    VARBINARY,
+    *TEXTS,
+    *BLOBS,
+    LargeStrings("json", 4, "longblob"),
+    XmlType("xmltype"),
+)

@@ -1,17 +1,27 @@
 """Dates and times, old and new formats; read as the text MariaDB shows. Layout: protocol/event/rows.md."""
 
-from __future__ import annotations
-
 import re
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
 from ibbmaster.errors import ConfigurationError, EventError
-from ibbmaster.event.column_types.kind import ColumnKind, DeclaredType, Layout, WrittenType
+from ibbmaster.event.column_types import kind as kinds
+from ibbmaster.event.column_types.kind import ColumnKind, SqlType
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.event.rows.value import Encode, Value
-from ibbmaster.sqltext.moment import Moment, civil_date, days_of, moment_of
+from ibbmaster.sqltext import literals
+from ibbmaster.sqltext.moment import (
+    Moment,
+    civil_date,
+    days_of,
+    duration_text,
+    fraction_text,
+    loose_moment,
+    moment_of,
+    parse_duration,
+)
+from ibbmaster.sqltext.quoting import quoted_text
 
 TIME_LIMIT_S = 838 * 3600 + 59 * 60 + 60  # TIME reaches to one second less
 DATETIME2_ZERO = 1 << 39
@@ -22,19 +32,65 @@ DAY_S = 86400
 YEAR_MAX = 9999
 DIGITS_MAX = 6  # of a second
 _TIME = re.compile(r"(-?)(\d{1,3}):([0-5]\d):([0-5]\d)(?:\.(\d{1,6}))?")
+_DATE_TEXT = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+_TIME_TEXT = re.compile(r"(-?\d{2,3}:[0-5]\d:[0-5]\d)(?:\.(\d{1,6}))?", re.ASCII)
+_DATETIME_TEXT = re.compile(r"(\d{4}-\d\d-\d\d [0-2]\d:[0-5]\d:[0-5]\d)(?:\.(\d{1,6}))?", re.ASCII)
+_ZERO_TIME = "0000-00-00 00:00:00"
 
-Text = Callable[[bytes], str]
+Shown = Callable[[bytes], str]
 ReadMoment = Callable[[bytes], Moment]
 
 
-class Date(ColumnKind):
+class _Moment(ColumnKind):
+    """What has a day."""
+
+    has_day = True
+
+    def stored(self, column: Column, sql: SqlType, value: literals.Value) -> bytes:
+        """A date, or a date and time, of the calendar or not: 2020-00-00 is one."""
+        moment = loose_moment("0000-00-00" if is_zero(value) else str(value))
+        if moment.month > 12 or moment.day > 31 or moment.hour > 23 or moment.minute > 59 or moment.second > 59:
+            raise ValueError(f"{value!r} is no date and time")
+        return self._stored(moment, value, column.scale)
+
+    def _stored(self, moment: Moment, value: literals.Value, digits: int) -> bytes:
+        raise NotImplementedError
+
+    def literal(self, sql: SqlType, value: kinds.Literal, version: int) -> str:
+        text = kinds.text_of(value)
+        moment = loose_moment(_from_digits(text) if text.isdecimal() else text)
+        return quoted_text(self._shown(moment, sql.scale or 0))
+
+    def _shown(self, moment: Moment, digits: int) -> str:
+        return moment.text[:19] + fraction_text(moment.microsecond, digits)
+
+    def key_value(self, column: Column, sql: SqlType, value: literals.Value, zone_s: int) -> literals.Value:
+        if not isinstance(value, str) or (found := moment_of(value)).hour > 23:
+            raise ValueError(f"{value!r} is no date and time")
+        digits = sql.scale or sql.length or 0
+        if self.is_clock and f"{found.microsecond:06}"[digits:].strip("0"):
+            raise ValueError(f"{value!r} has more than {digits} digits of a second")
+        return value
+
+    def frame_type(self, column: Column, *, keeps_zeros: bool) -> str:
+        return "string" if keeps_zeros else self.frame
+
+    def shown(self, column: Column, sql: SqlType, settings: kinds.TextSettings) -> kinds.Text:
+        read = self.convert(column)
+        return _with_digits(lambda data: str(read(data)).encode(), column.scale, sql.scale or 0)
+
+
+class Date(_Moment):
     """DATE, three bytes."""
 
     values = {ColumnType.DATE: ValueKind.DATE, ColumnType.NEWDATE: ValueKind.DATE}
-    words = frozenset(("date",))
-
-    def fixed_size(self, column: Column) -> int:
-        return 3
+    zero = "'0000-00-00'"
+    family = "DATE"
+    in_oracle = "datetime"
+    size = key_size = 3
+    frame = "date"
+    line = ("DATE", 0, 0)
+    key = "REVERSED"
 
     def keeps_values(self, old: Column, new: Column) -> bool:
         return new.kind in (ValueKind.DATE, ValueKind.DATETIME)
@@ -42,46 +98,105 @@ class Date(ColumnKind):
     def convert(self, column: Column) -> Callable[[bytes], Value]:
         return _date_text
 
-    def write(self, declared: DeclaredType) -> WrittenType:
-        return WrittenType(ColumnType.DATE, b"", _encode_date)
+    def write(self, declared: kinds.DeclaredType) -> kinds.WrittenType:
+        return kinds.WrittenType(ColumnType.DATE, b"", _encode_date)
+
+    def _stored(self, moment: Moment, value: literals.Value, digits: int) -> bytes:
+        if moment.hour or moment.minute or moment.second or moment.microsecond:
+            raise ValueError(f"{value!r} is no date")
+        return _encode_date(moment)
+
+    def _shown(self, moment: Moment, digits: int) -> str:
+        return moment.text[:10]
+
+    def fitted(self, value: Value, column: Column) -> Value:
+        return value if isinstance(value, str) and _DATE_TEXT.fullmatch(value) else None
+
+    def result(self, sql: SqlType) -> kinds.ResultType:
+        return kinds.ResultType(ColumnType.DATE, 10, flags=("BINARY",))
+
+    def reading(self, column: Column, frame_type: str) -> kinds.RowReading:
+        return kinds.RowReading("DATE") if frame_type == "date" else super().reading(column, frame_type)
+
+    def answer(self, column: Column, sql: SqlType, *, is_binary: bool) -> kinds.Step | None:
+        return "DATE_PARTS" if is_binary else "DATE", 0, 0, 0, 0
 
 
 class _Clock(ColumnKind):
     """What has a clock: a format of before 10.1, whose digits only a declared type has, and the one since."""
 
-    old: ColumnType
-    new: ColumnType
+    is_clock = True
+    has_scale = True
+    grammar = kinds.Grammar.CLOCK
+    whole = 0  # bytes without a fraction, since 10.1
+    width = 19  # of its text
+    own_flags: tuple[str, ...] = ("BINARY",)
 
-    def layout(self, where: str, column_type: ColumnType, metadata: int, raw: bytes) -> Layout:
+    def __init__(self, word: str, new: ColumnType, old: ColumnType, kind: ValueKind) -> None:
+        super().__init__(word, new, old)
+        self.new, self.old = new, old
+        self.values, self.metadata_sizes = {new: kind, old: kind}, {new: 1}  # type: ignore[misc]
+
+    def layout(self, where: str, column_type: ColumnType, metadata: int, raw: bytes) -> kinds.Layout:
         if metadata > DIGITS_MAX:
             raise EventError(f"{where} has {metadata} digits of a second")
-        return Layout(column_type, scale=metadata)
+        return kinds.Layout(column_type, scale=metadata)
 
-    def declare(self, column: Column, declared: DeclaredType) -> dict[str, Any]:
+    def fixed_size(self, column: Column) -> int:
+        return self.whole + FRACTION_SIZES[column.scale]
+
+    def declare(self, column: Column, declared: kinds.DeclaredType) -> dict[str, Any]:
         return {"scale": _digits(declared)} if column.type == self.old else {}
 
     def keeps_values(self, old: Column, new: Column) -> bool:
         return new.kind is old.kind and new.scale >= old.scale
 
-    def write(self, declared: DeclaredType) -> WrittenType:
+    def write(self, declared: kinds.DeclaredType) -> kinds.WrittenType:
         digits = _digits(declared)
-        return WrittenType(self.new, bytes([digits]), self._encoder(digits))
+        return kinds.WrittenType(self.new, bytes([digits]), self._encoder(digits))
 
     @abstractmethod
     def _encoder(self, digits: int) -> Encode:
         """Writes values with `digits` digits of a second."""
 
+    def zero_of(self, sql: SqlType) -> str:
+        return f"{self.zero[:-1]}.{'0' * sql.scale}'" if sql.scale else self.zero
+
+    def sizes(self, sql: SqlType) -> kinds.TypeSizes:
+        return kinds.TypeSizes(moment=sql.scale or 0)
+
+    def result(self, sql: SqlType) -> kinds.ResultType:
+        digits = sql.scale or sql.length or 0
+        return kinds.ResultType(self.old, self.width + (digits + 1 if digits else 0), digits, self.own_flags)
+
+    def reading(self, column: Column, frame_type: str) -> kinds.RowReading:
+        if frame_type == "string" or column.has_old_format:
+            return super().reading(column, frame_type)
+        return kinds.RowReading(self.old.name, column.scale)
+
+    def line_op(self, column: Column) -> tuple[str, int, int]:
+        return super().line_op(column) if column.has_old_format else (self.old.name, column.scale, ord(" "))
+
+    def key_op(self, column: Column) -> str:
+        return "REVERSED" if column.has_old_format and not column.scale else "FIXED"
+
+    def answer(self, column: Column, sql: SqlType, *, is_binary: bool) -> kinds.Step | None:
+        if column.has_old_format:
+            return None
+        if is_binary:
+            return f"{self.old.name}_PARTS", column.scale, 0, 0, 0
+        return self.old.name, column.scale, max(sql.scale or 0, column.scale), 0, 0
+
 
 class Time(_Clock):
     """TIME: up to 838 hours to either side of zero."""
 
-    old, new = ColumnType.TIME, ColumnType.TIME2
-    values = dict.fromkeys((old, new), ValueKind.TIME)
-    words = frozenset(("time",))
-    metadata_sizes = {new: 1}
+    zero = "'00:00:00'"
+    family = "TIME"
+    whole, width = 3, 10
 
     def fixed_size(self, column: Column) -> int:
-        return OLD_TIME_SIZES[column.scale] if column.type == self.old else 3 + FRACTION_SIZES[column.scale]
+        return OLD_TIME_SIZES[column.scale] if column.type == self.old else super().fixed_size(column)
 
     def convert(self, column: Column) -> Callable[[bytes], Value]:
         return (_old_time if column.type == self.old else _time)(column.scale)
@@ -89,17 +204,46 @@ class Time(_Clock):
     def _encoder(self, digits: int) -> Encode:
         return _time_encoder(digits)
 
+    def stored(self, column: Column, sql: SqlType, value: literals.Value) -> bytes:
+        return self._encoder(column.scale)(value)
 
-class DateTime(_Clock):
+    def literal(self, sql: SqlType, value: kinds.Literal, version: int) -> str:
+        text = kinds.text_of(value)
+        if text.isdecimal():
+            padded = text.zfill(6)
+            text = f"{padded[:-4]}:{padded[-4:-2]}:{padded[-2:]}"
+        found = parse_duration(text)
+        if found is None:
+            raise ValueError(text)
+        return quoted_text(duration_text(found, sql.scale or 0))
+
+    def shown(self, column: Column, sql: SqlType, settings: kinds.TextSettings) -> kinds.Text:
+        return _with_digits(super().shown(column, sql, settings), column.scale, sql.scale or 0)
+
+    def fitted(self, value: Value, column: Column) -> Value:
+        return _with_zeros(_TIME_TEXT.fullmatch(value), column.scale) if isinstance(value, str) else None
+
+    def reading(self, column: Column, frame_type: str) -> kinds.RowReading:
+        found = super().reading(column, frame_type)
+        return found if column.has_old_format else found._replace(what="shown")
+
+    def text_op(self, column: Column) -> tuple[str, int]:
+        return "TIME", column.scale
+
+    def key_op(self, column: Column) -> str:
+        return "TIME" if column.has_old_format and not column.scale else "FIXED"
+
+
+class DateTime(_Clock, _Moment):
     """DATETIME: a date and a clock, wherever that is."""
 
-    old, new = ColumnType.DATETIME, ColumnType.DATETIME2
-    values = dict.fromkeys((old, new), ValueKind.DATETIME)
-    words = frozenset(("datetime",))
-    metadata_sizes = {new: 1}
+    zero = f"'{_ZERO_TIME}'"
+    family = "DATETIME"
+    frame = "timestamp_ntz"
+    whole = 5
 
     def fixed_size(self, column: Column) -> int:
-        return OLD_DATETIME_SIZES[column.scale] if column.type == self.old else 5 + FRACTION_SIZES[column.scale]
+        return OLD_DATETIME_SIZES[column.scale] if column.type == self.old else super().fixed_size(column)
 
     def convert(self, column: Column) -> Callable[[bytes], Value]:
         return _moment_text(moment_reader(column), column.scale)
@@ -107,17 +251,26 @@ class DateTime(_Clock):
     def _encoder(self, digits: int) -> Encode:
         return _datetime_encoder(digits)
 
+    def _stored(self, moment: Moment, value: literals.Value, digits: int) -> bytes:
+        if f"{moment.microsecond:06}"[digits:].strip("0"):
+            raise ValueError(f"{value!r} has more than {digits} digits of a second")
+        return self._encoder(digits)(moment)
 
-class Timestamp(_Clock):
+    def fitted(self, value: Value, column: Column) -> Value:
+        if not isinstance(value, str):
+            return None
+        return _with_zeros(_DATETIME_TEXT.fullmatch(value if len(value) > 10 else f"{value} 00:00:00"), column.scale)
+
+
+class Timestamp(_Clock, _Moment):
     """TIMESTAMP: seconds since 1970, in UTC."""
 
-    old, new = ColumnType.TIMESTAMP, ColumnType.TIMESTAMP2
-    values = dict.fromkeys((old, new), ValueKind.TIMESTAMP)
-    words = frozenset(("timestamp",))
-    metadata_sizes = {new: 1}
-
-    def fixed_size(self, column: Column) -> int:
-        return 4 + FRACTION_SIZES[column.scale]
+    zero = f"'{_ZERO_TIME}'"
+    family = "DATETIME"
+    frame = "timestamp"
+    whole = 4
+    own_flags = ("BINARY", "UNSIGNED")
+    is_zoned = True
 
     def convert(self, column: Column) -> Callable[[bytes], Value]:
         return _moment_text(moment_reader(column), column.scale)
@@ -125,8 +278,66 @@ class Timestamp(_Clock):
     def _encoder(self, digits: int) -> Encode:
         return _timestamp_encoder(digits)
 
+    def stored(self, column: Column, sql: SqlType, value: literals.Value) -> bytes:
+        return bytes(self.fixed_size(column)) if is_zero(value) else self._encoder(column.scale)(value)
 
-def _digits(declared: DeclaredType) -> int:
+    def key_value(self, column: Column, sql: SqlType, value: literals.Value, zone_s: int) -> literals.Value:
+        return None if zone_s else super().key_value(column, sql, value, zone_s)
+
+    def shown(self, column: Column, sql: SqlType, settings: kinds.TextSettings) -> kinds.Text:
+        read, zone_s = self.convert(column), settings.time_zone_s
+        byte_order = "little" if column.has_old_format and not column.scale else "big"
+
+        def text(data: bytes) -> bytes:
+            plain = str(read(data))
+            if not plain.startswith(_ZERO_TIME) and zone_s:
+                seconds = int.from_bytes(data[:4], byte_order) + zone_s  # type: ignore[arg-type]
+                days, clock = divmod(seconds, DAY_S)
+                year, month, day = civil_date(days)
+                date = f"{year:04}-{month:02}-{day:02}"
+                plain = f"{date} {clock // 3600:02}:{clock // 60 % 60:02}:{clock % 60:02}{plain[len(_ZERO_TIME) :]}"
+            return plain.encode()
+
+        return _with_digits(text, column.scale, sql.scale or 0)
+
+    def fitted(self, value: Value, column: Column) -> Value:
+        """Other values than zero hang on the time zone of the session."""
+        is_known = isinstance(value, str) and value.startswith("0000-00-00")
+        return _with_zeros(_DATETIME_TEXT.fullmatch(str(value)), column.scale) if is_known else None
+
+
+def is_zero(value: literals.Value) -> bool:
+    """Whether a constant is a date of zeros."""
+    return value == 0 or (isinstance(value, str) and not value.strip("0-: ."))
+
+
+def _with_digits(text: kinds.Text, stored: int, wanted: int) -> kinds.Text:
+    """With as many digits of a second as a column has that got more of them."""
+    if wanted <= stored:
+        return text
+    more = b"" if stored else b"."
+    return lambda data: text(data) + more + b"0" * (wanted - stored)
+
+
+def _with_zeros(match: re.Match[str] | None, scale: int) -> str | None:
+    """A time with as many digits of a second as its column has; None if some would be lost."""
+    if match is None or len(match[2] or "") > scale:
+        return None
+    return match[1] + (f".{(match[2] or '').ljust(scale, '0')}" if scale else "")
+
+
+def _from_digits(text: str) -> str:
+    """A date, or a date and a time, written as one number."""
+    if int(text) == 0:
+        return "0000-00-00"
+    if len(text) in (6, 12):
+        text = ("20" if int(text[:2]) < 70 else "19") + text
+    parts = text[:4], text[4:6], text[6:8]
+    clock = f" {text[8:10]}:{text[10:12]}:{text[12:14]}" if len(text) == 14 else ""
+    return "-".join(parts) + clock
+
+
+def _digits(declared: kinds.DeclaredType) -> int:
     digits = declared.length or 0
     if digits > DIGITS_MAX:
         raise ConfigurationError(f"{declared.where}: {digits} digits of a second, at most {DIGITS_MAX}")
@@ -235,7 +446,7 @@ def _date_text(data: bytes) -> str:
     return f"{year:04}-{month:02}-{day:02}"
 
 
-def _moment_text(read: ReadMoment, digits: int) -> Text:
+def _moment_text(read: ReadMoment, digits: int) -> Shown:
     """Reads a moment as the text that MariaDB shows."""
     shown = 1 + digits
 
@@ -247,7 +458,7 @@ def _moment_text(read: ReadMoment, digits: int) -> Text:
     return text
 
 
-def _time(digits: int) -> Text:
+def _time(digits: int) -> Shown:
     """Reads a TIME in the format since 10.1: the whole number counts from the middle of its range."""
     size = FRACTION_SIZES[digits]
     shift = 8 * size
@@ -266,7 +477,7 @@ def _time(digits: int) -> Text:
     return text
 
 
-def _old_time(digits: int) -> Text:
+def _old_time(digits: int) -> Shown:
     """Reads a TIME of before 10.1: decimal digits hhmmss, or with a fraction a number above its lowest value."""
     if not digits:
         return _old_short_time
@@ -366,3 +577,13 @@ def _time_encoder(digits: int) -> Encode:
         return (zero + (-packed if match[1] else packed)).to_bytes(3 + size, "big")
 
     return encode
+
+
+DATETIME = DateTime("datetime", ColumnType.DATETIME2, ColumnType.DATETIME, ValueKind.DATETIME)
+TIMESTAMP = Timestamp("timestamp", ColumnType.TIMESTAMP2, ColumnType.TIMESTAMP, ValueKind.TIMESTAMP)
+KINDS = (
+    Date("date", ColumnType.DATE, ColumnType.NEWDATE),
+    Time("time", ColumnType.TIME2, ColumnType.TIME, ValueKind.TIME),
+    DATETIME,
+    TIMESTAMP,
+)

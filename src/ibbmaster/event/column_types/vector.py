@@ -1,8 +1,17 @@
 """VECTOR: numbers of four bytes in a VARCHAR; known by the declared type alone."""
 
-from __future__ import annotations
-
 import struct
+from collections.abc import Callable
+from typing import Any
+
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.event.column_types import kind as kinds
+from ibbmaster.event.column_types.kind import ColumnKind, SqlType
+from ibbmaster.event.column_types.strings import SHORT_LENGTH_MAX
+from ibbmaster.event.rows.charset import BINARY_COLLATION
+from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
+from ibbmaster.event.rows.value import Encode, Value
+from ibbmaster.sqltext import literals
 
 _NUMBER = struct.Struct("<f")
 VECTOR_NUMBER_SIZE = _NUMBER.size
@@ -27,3 +36,60 @@ def vector_bytes(value: object) -> bytes:
         return b"".join(_NUMBER.pack(float(number)) for number in numbers)  # type: ignore[attr-defined]
     except (TypeError, OverflowError):
         raise ValueError(f"{value!r} is no vector") from None
+
+
+class Vector(ColumnKind):
+    content = ValueKind.VECTOR
+    frame = "array<float>"
+    step = kinds.COPY
+
+    def length_size(self, column: Column) -> int:
+        return 1 if column.size <= SHORT_LENGTH_MAX else 2
+
+    def convert(self, column: Column) -> Callable[[bytes], Value]:
+        return vector_of
+
+    def declare(self, column: Column, declared: kinds.DeclaredType) -> dict[str, Any]:
+        declared.expect(column, column.type == ColumnType.VARCHAR)
+        return {"kind": self.content}
+
+    def write(self, declared: kinds.DeclaredType) -> kinds.WrittenType:
+        size = (declared.length or 0) * VECTOR_NUMBER_SIZE
+        if not 0 < size <= 0xFFFF:
+            raise ConfigurationError(f"{declared.where}: {declared.text!r} needs a length from 1 to 16383")
+        encode = _encoder(1 if size <= SHORT_LENGTH_MAX else 2, size)
+        return kinds.WrittenType(ColumnType.VARCHAR, size.to_bytes(2, "little"), encode, collation=BINARY_COLLATION)
+
+    def length_of(self, written: int | None) -> int | None:
+        return written
+
+    def size_of(self, sql: SqlType) -> int | None:
+        return self.digits(sql)
+
+    def digits(self, sql: SqlType) -> int:
+        return VECTOR_NUMBER_SIZE * (sql.length or 0)
+
+    def sizes(self, sql: SqlType) -> kinds.TypeSizes:
+        return kinds.TypeSizes(self.digits(sql), self.digits(sql))
+
+    def stored(self, column: Column, sql: SqlType, value: literals.Value) -> bytes:
+        return kinds.bytes_of(value)
+
+    def shown(self, column: Column, sql: SqlType, settings: kinds.TextSettings) -> kinds.Text:
+        return bytes
+
+    def result(self, sql: SqlType) -> kinds.ResultType:
+        return kinds.ResultType(ColumnType.VAR_STRING, self.digits(sql), 0, ("BINARY",))
+
+
+def _encoder(prefix: int, size: int) -> Encode:
+    def encode(value: object) -> bytes:
+        data = vector_bytes(value)
+        if len(data) != size:
+            raise ValueError(f"a vector of {len(data)} bytes, expected {size}")
+        return len(data).to_bytes(prefix, "little") + data
+
+    return encode
+
+
+KINDS = (Vector("vector", ColumnType.VARCHAR, ColumnType.VARCHAR_COMPRESSED, ColumnType.VAR_STRING),)

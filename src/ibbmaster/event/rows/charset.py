@@ -114,6 +114,40 @@ def encode_text(text: str, charset: str) -> bytes:
     return data
 
 
+def encoded(text: str, charset: str) -> bytes:
+    """Text in a character set, with `?` for what it does not have. Raises ValueError: Python has no codec for it."""
+    codec = CODECS.get(charset)
+    if codec is None:
+        raise ValueError(f"character set {charset} cannot be written")
+    if charset == "utf8mb3" and max(text, default="") > "\uffff":
+        text = "".join(letter if letter <= "\uffff" else "?" for letter in text)
+    try:
+        return text.encode(codec)
+    except UnicodeEncodeError:
+        if charset == "latin1":
+            return b"".join(_latin1(letter) if _has(letter, charset) else b"?" for letter in text)
+        return text.encode(codec, "replace")
+
+
+def lenient_text(data: bytes, charset: str) -> str:
+    """Bytes as text, with `?` for what is none. Raises ValueError: Python has no codec for the character set."""
+    try:
+        return decode_text(data, charset)
+    except UnicodeDecodeError:
+        return data.decode(CODECS[charset] or "latin-1", "replace").replace("\ufffd", "?")
+
+
+@functools.cache
+def byte_texts(stored: str, wanted: str) -> tuple[bytes, ...]:
+    """What each byte of a character set of single bytes is in another one."""
+    return tuple(encoded(lenient_text(bytes((byte,)), stored), wanted) for byte in range(256))
+
+
+def is_of_single_bytes(charset: str) -> bool:
+    """Whether each byte is a letter by itself."""
+    return character_size(charset) == 1 and CODECS.get(charset) is not None
+
+
 def decode_label(data: bytes, charset: str) -> str:
     """A label of ENUM or SET, whose bytes CONVERT TO CHARACTER SET leaves as they are; a byte that is no text is `?`.
 

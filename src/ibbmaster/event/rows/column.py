@@ -68,6 +68,11 @@ class ValueKind(enum.Enum):
     VECTOR = "vector"  # tuple of float
 
 
+LABELLED = (ColumnType.SET, ColumnType.ENUM)  # in rows, and after STRING in a TABLE_MAP
+COMPRESSED = (ColumnType.VARCHAR_COMPRESSED, ColumnType.BLOB_COMPRESSED)
+LETTERS = (ValueKind.TEXT, ValueKind.ENUM, ValueKind.SET)  # what is in a character set
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
     """One column. What the event does not say is None; `metadata` is the number the type has there.
@@ -103,7 +108,7 @@ class Column:
     @property
     def is_compressed(self) -> bool:
         """Whether a byte before each value says how it is compressed."""
-        return self.type in (ColumnType.VARCHAR_COMPRESSED, ColumnType.BLOB_COMPRESSED)
+        return self.type in COMPRESSED
 
     @property
     def is_single_precision(self) -> bool:

@@ -17,7 +17,7 @@ from ibbmaster.event.query import compress
 from ibbmaster.event.rows.attributes import KEY_MARK, attributes_of, is_nullable, is_primary_key
 from ibbmaster.event.rows.changes import ChangeKind
 from ibbmaster.event.rows.column import ColumnType
-from ibbmaster.event.rows.table_schema import CHARACTER, MetadataField
+from ibbmaster.event.rows.table_schema import CHARACTER, LABEL_FIELDS, MetadataField
 from ibbmaster.event.rows.written_column import WrittenColumn, written_column
 from ibbmaster.event.table_map import FLAG_STATEMENT_END, TABLE_ID_SIZE
 from ibbmaster.event.types import EventType
@@ -193,7 +193,7 @@ def _optional_fields(table: WrittenTable, metadata: RowMetadata) -> Iterator[byt
             MetadataField.ENUM_AND_SET_DEFAULT_CHARSET,
             MetadataField.ENUM_AND_SET_COLUMN_CHARSET,
         )
-    for field, flag in ((MetadataField.SET_STR_VALUE, ColumnType.SET), (MetadataField.ENUM_STR_VALUE, ColumnType.ENUM)):
+    for field, flag in LABEL_FIELDS.items():
         texts = b"".join(_label_list(column.labels) for column in labelled if column.metadata[0] == flag)
         if texts:
             yield _field(field, texts)

@@ -14,7 +14,7 @@ from ibbmaster.event.column_types.kind import Layout
 from ibbmaster.event.column_types.registry import BY_TYPE, KINDS
 from ibbmaster.event.header import EVENT_HEADER_SIZE
 from ibbmaster.event.rows.charset import BINARY_COLLATION, CODECS, charset_of, decode_label
-from ibbmaster.event.rows.column import Column, ColumnType, TableSchema, ValueKind
+from ibbmaster.event.rows.column import LABELLED, Column, ColumnType, TableSchema, ValueKind
 from ibbmaster.event.table_map import TABLE_ID_SIZE, TableMap, decode_table_map
 
 COLUMN_COUNT_MAX = 4096  # MariaDB's own limit
@@ -37,9 +37,8 @@ class MetadataField(enum.IntEnum):
 
 
 METADATA_SIZES = {column_type: size for kind in KINDS for column_type, size in kind.metadata_sizes.items()}
-NUMERIC = frozenset(  # those with a bit in SIGNEDNESS
-    (ColumnType.DECIMAL, *(column_type for kind in KINDS if kind.has_sign for column_type in kind.values))
-)
+NUMERIC = frozenset(code for kind in KINDS if kind.has_sign for code in kind.codes)  # those with a bit in SIGNEDNESS
+LABEL_FIELDS = dict(zip((MetadataField.SET_STR_VALUE, MetadataField.ENUM_STR_VALUE), LABELLED, strict=True))
 CHARACTER = frozenset(  # those with a collation in DEFAULT_CHARSET or COLUMN_CHARSET
     column_type for kind in KINDS if kind.has_collation for column_type in kind.values
 )
@@ -116,15 +115,14 @@ def _with_field(schema: TableSchema, field: int, value: _Fields) -> TableSchema:
             value.expect_end("column names")
             return dataclasses.replace(changed, has_names=True).with_internal()
         case MetadataField.SET_STR_VALUE | MetadataField.ENUM_STR_VALUE:
-            wanted = ColumnType.SET if field == MetadataField.SET_STR_VALUE else ColumnType.ENUM
-            return _replaced(schema, dict(_labels(columns, wanted, value)))
+            return _replaced(schema, dict(_labels(columns, LABEL_FIELDS[MetadataField(field)], value)))
         case MetadataField.GEOMETRY_TYPE:
             numbers = [n for n, column in enumerate(columns) if column.type == ColumnType.GEOMETRY]
             return _replaced(schema, {n: {"geometry_type": value.take_int()} for n in numbers})
         case MetadataField.SIMPLE_PRIMARY_KEY | MetadataField.PRIMARY_KEY_WITH_PREFIX:
             return dataclasses.replace(schema, primary_key=tuple(_key(field, len(columns), value)))
         case MetadataField.ENUM_AND_SET_DEFAULT_CHARSET | MetadataField.ENUM_AND_SET_COLUMN_CHARSET:
-            numbers = [n for n, column in enumerate(columns) if column.type in (ColumnType.ENUM, ColumnType.SET)]
+            numbers = [n for n, column in enumerate(columns) if column.type in LABELLED]
             is_default = field == MetadataField.ENUM_AND_SET_DEFAULT_CHARSET
             read = _default_collations if is_default else _collations
             return _replaced(schema, {n: _label_charset(columns[n], c) for n, c in read(numbers, value)})
