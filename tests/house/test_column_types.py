@@ -22,7 +22,7 @@ OTHERWISE = {
     ),
     "what CAST and functions are called, and families of values in SQL": (
         frozenset(("bigint", "char", "date", "datetime", "decimal", "double", "int", "year")),
-        ("expr/", "sqltext/", "schema/expression_text.py"),
+        ("expr/", "sqltext/"),
     ),
     "types of Python": (frozenset(("float", "int")), ("kernel/shapes.py", "testkit/fault.py")),
 }

@@ -20,13 +20,11 @@ class FixedContent(ColumnKind):
     compares_size = True
     is_shown_as_text = True
 
-    def __init__(self, word: str) -> None:
+    def __init__(self, word: str, text: Callable[[bytes], str]) -> None:
+        """`text` raises ValueError for another number of bytes."""
         super().__init__(word, ColumnType.STRING)
+        self.text = text
         self.key_size, self.line = self.octets, (word.upper(), self.octets, 0)
-
-    @abstractmethod
-    def text(self, data: bytes) -> str:
-        """A value as text. Raises ValueError: it has another number of bytes."""
 
     @abstractmethod
     def written(self, text: str) -> bytes:
@@ -40,8 +38,8 @@ class FixedContent(ColumnKind):
         return 1
 
     def convert(self, column: Column) -> Callable[[bytes], Value]:
-        octets = self.octets
-        return lambda data: self.text(data.ljust(octets, b"\0"))  # zeros at the end do not travel
+        read, octets = self.text, self.octets
+        return lambda data: read(data.ljust(octets, b"\0"))  # zeros at the end do not travel
 
     def declare(self, column: Column, declared: DeclaredType) -> dict[str, Any]:
         declared.expect(column, column.type == ColumnType.STRING and column.size == self.octets)

@@ -23,9 +23,6 @@ class Inet4(_Address):
     octets, width = INET4_SIZE, 15
     zero = "'0.0.0.0'"
 
-    def text(self, data: bytes) -> str:
-        return inet4_text(data)
-
     def written(self, text: str) -> bytes:
         return IPv4Address(text).packed
 
@@ -48,9 +45,6 @@ class Inet6(_Address):
     octets, width = INET6_SIZE, 39
     zero = "'::'"
 
-    def text(self, data: bytes) -> str:
-        return inet6_text(data)
-
     def written(self, text: str) -> bytes:
         return IPv6Address(text).packed
 
@@ -58,4 +52,4 @@ class Inet6(_Address):
         return value if value == "::" else None
 
 
-KINDS = (Inet4("inet4"), Inet6("inet6"))
+KINDS = (Inet4("inet4", inet4_text), Inet6("inet6", inet6_text))

@@ -42,11 +42,10 @@ class Labels(ColumnKind):
     def convert(self, column: Column) -> Callable[[bytes], Value]:
         if column.labels is None:
             return lambda data: int.from_bytes(data, "little")
-        read = self._reader(column.labels, ",", len(column.labels))
-        return lambda data: read(int.from_bytes(data, "little"))
+        return self._reader(column.labels, ",", len(column.labels))
 
-    def _reader(self, labels: Sequence[AnyStr], comma: AnyStr, count: int) -> Callable[[int], AnyStr]:
-        """What a number stands for."""
+    def _reader(self, labels: Sequence[AnyStr], comma: AnyStr, count: int) -> Callable[[bytes], AnyStr]:
+        """What a stored number stands for."""
         raise NotImplementedError
 
     def _bytes_of(self, count: int) -> int:
@@ -65,8 +64,11 @@ class Labels(ColumnKind):
         known = {label.rstrip().casefold(): place for place, label in reversed(list(enumerate(labels)))}
         known |= {label: place for place, label in enumerate(labels)}
         most = self._number(range(len(labels)))
+        plain = {label: self._number([place]).to_bytes(size, "little") for place, label in enumerate(labels)}
 
         def encode(value: object) -> bytes:
+            if isinstance(value, str) and value in plain:
+                return plain[value]
             if isinstance(value, int | float | Decimal):
                 number = kinds.whole_of(str(value))
             else:
@@ -120,8 +122,7 @@ class Labels(ColumnKind):
         charset = wanted_charset(sql, settings.charset) or SHOWN_DEFAULT
         charset = SHOWN_DEFAULT if sql.charset == "binary" else charset  # of bytes nobody knows letters: as written
         labels = [encoded(label, charset) for label in sql.labels]
-        read = self._reader(labels, encoded(",", charset), len(labels))
-        return lambda data: read(int.from_bytes(data, "little"))
+        return self._reader(labels, encoded(",", charset), len(labels))
 
     def result(self, sql: SqlType) -> kinds.ResultType:
         is_text = sql.charset != "binary"
@@ -141,11 +142,12 @@ class EnumLabels(Labels):
     labels_max = 65535
     line = ("CHOICE", 0, 0)
 
-    def _reader(self, labels: Sequence[AnyStr], comma: AnyStr, count: int) -> Callable[[int], AnyStr]:
+    def _reader(self, labels: Sequence[AnyStr], comma: AnyStr, count: int) -> Callable[[bytes], AnyStr]:
         known = [comma[:0]]
         known.extend(labels)
 
-        def read(number: int) -> AnyStr:
+        def read(data: bytes) -> AnyStr:
+            number = int.from_bytes(data, "little")
             if number > count:
                 raise ValueError(f"label {number} of {count}")
             return known[number]
@@ -180,8 +182,9 @@ class SetLabels(Labels):
 
     labels_max = 64
 
-    def _reader(self, labels: Sequence[AnyStr], comma: AnyStr, count: int) -> Callable[[int], AnyStr]:
-        def read(bits: int) -> AnyStr:
+    def _reader(self, labels: Sequence[AnyStr], comma: AnyStr, count: int) -> Callable[[bytes], AnyStr]:
+        def read(data: bytes) -> AnyStr:
+            bits = int.from_bytes(data, "little")
             if bits >> count:
                 raise ValueError(f"set {bits:#x} of {count} labels")
             return comma.join(label for number, label in enumerate(labels) if bits >> number & 1)

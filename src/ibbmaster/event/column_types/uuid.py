@@ -17,9 +17,6 @@ class Uuid(FixedContent):
     is_ordered = False
     zero = "'00000000-0000-0000-0000-000000000000'"
 
-    def text(self, data: bytes) -> str:
-        return uuid_text(data)
-
     def written(self, text: str) -> bytes:
         return uuid_bytes(text)
 
@@ -35,4 +32,4 @@ class Uuid(FixedContent):
         return value.lower() if isinstance(value, str) and _TEXT.fullmatch(value.lower()) else None
 
 
-KINDS = (Uuid("uuid"),)
+KINDS = (Uuid("uuid", uuid_text),)
