@@ -40,7 +40,6 @@ from ibbmaster.event.rows.written_column import written_column
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.loading import load
-from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.log.limits import MAX_FILE_BYTES
 from ibbmaster.spark.options import parse_options
 from ibbmaster.store.writer import BinlogWriter
@@ -214,7 +213,7 @@ def seconds_of(tasks: list[ReadTask], kernels: Kernels, count: int) -> float:
 def to_arrow(bench: Bench) -> Iterator[Figure]:
     """Rows of each log into Arrow, in M rows/s of one core."""
     count = round(bench.pick(*ROWS))
-    kernels = load(KernelSet.READ)
+    kernels = load()
     assert kernels is not None
     with tempfile.TemporaryDirectory(dir=bench.base) as name:
         work: dict[str, Callable[[], float]] = {}

@@ -1,20 +1,17 @@
 """Rows: commands as users type them, whole processes from their start to their end.
 
-"cold" begins with an empty cache of compiled kernels, as the first time on a machine, "warm" with a full one,
-"off" goes without.
+With kernels "on", and "off".
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
-import json
 import os
 import resource
 import shutil
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 import zlib
@@ -28,33 +25,24 @@ from lanes.primary import IbbPrimary, ibbmaster
 from benchmarks.figures import Bench, Figure, Target, rows, spread, timed
 from benchmarks.replica import Account, first_event_s
 from benchmarks.workloads import WORKLOADS, prepare
-from ibbmaster.kernel.cache import ENVIRONMENT
-from ibbmaster.kernel.loading import READY, SWITCH
-from ibbmaster.kernel.parts import KernelPart
+from ibbmaster.kernel.loading import SWITCH
 
 MIB = 1 << 20
 REST_S = 3.0  # a virtual machine gives freed memory back to its host after 2 s: a writer shall not profit from it
 SMALL_FILE = Path(__file__).parents[1] / "fixtures" / "classic" / "10.11" / "domains"
-KINDS = ("warm", "cold", "off")
+KINDS = ("on", "off")
 CRC_BLOCK = 1 << 18
 SMALL_SCALE = 0.06  # of W1: 10 MB
 VERIFY_SPEED = Target(value=0.7, of="limit")
 IMPORT_SPEED = Target(value=0.5, of="limit")
-LOAD = """
-from ibbmaster.kernel import loading
-from ibbmaster.kernel.parts import KernelSet
-assert loading.load(KernelSet.SERVE) is not None
-"""
 
 
 @contextlib.contextmanager
 def kernels(kind: str, base: Path) -> Iterator[None]:
-    """What processes that are started meanwhile find compiled."""
-    with tempfile.TemporaryDirectory(dir=base) as empty:
-        changed = {"warm": {}, "cold": {ENVIRONMENT: empty}, "off": {SWITCH: "off"}}[kind]
-        with patch.dict(os.environ, {**changed, "PYTHONPYCACHEPREFIX": str(base / "bytecode")}):
-            os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # users' machines compile Python once, too
-            yield
+    """What processes that are started meanwhile go with."""
+    with patch.dict(os.environ, {SWITCH: kind, "PYTHONPYCACHEPREFIX": str(base / "bytecode")}):
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # users' machines compile Python once, too
+        yield
 
 
 def run(kind: str, base: Path, *arguments: str) -> float:
@@ -177,7 +165,7 @@ def small_logs(bench: Bench) -> Iterator[Figure]:
         found = bench.rounds(work)
     version, peer = (statistics.median(found.pop(name)) for name in ("version", "peer"))
     for what, values in found.items():
-        target_s = Target(value=0.5 if what.endswith("warm") else 1.0, is_ceiling=True)
+        target_s = Target(value=0.5 if what.endswith("on") else 1.0, is_ceiling=True)
         yield Figure(
             name=what,
             unit="CPU s",
@@ -188,44 +176,6 @@ def small_logs(bench: Bench) -> Iterator[Figure]:
             limit_name="--version",
             target=None if what.endswith("off") else target_s,
         )
-
-
-@rows("cold", is_further=True)
-def cold_start(bench: Bench) -> Iterator[Figure]:
-    """Kernels that are not compiled yet, and those that are, in seconds of a CPU."""
-    cpu_of("warm", bench.base, "warm-up")
-    costs = [compile_costs(bench.base) for _ in range(1 if bench.is_quick else 3)]
-    idle = cpu_seconds(sys.executable, "-c", "import numpy")
-    with kernels("warm", bench.base):
-        loads = [cpu_seconds(sys.executable, "-c", LOAD) for _ in range(5)]
-    figures = {
-        "cold: pages go out at full speed": ([start + pages for start, pages, _ in costs], 6.0),
-        "cold: all kernels of serve": ([start + all_of for start, _, all_of in costs], 10.0),
-        "warm: kernels of serve are loaded": ([one - idle for one in loads], 0.3),
-    }
-    for name, (values, most) in figures.items():
-        yield Figure(
-            name=name,
-            unit="CPU s",
-            ours=statistics.median(values),
-            spread=spread(values),
-            limit=idle,
-            limit_name="import numpy",
-            target=Target(value=most, is_ceiling=True),
-        )
-
-
-def compile_costs(base: Path) -> tuple[float, float, float]:
-    """Of an empty cache: what is done before any kernel is compiled, those for pages, and all of `serve`."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    with kernels("cold", base):
-        command = ibbmaster("warm-up", "serve", "--timings", "--json")
-        answer = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    took = answer["cpu_seconds"]
-    pages = sum(seconds for name, seconds in took.items() if name.startswith(f"{KernelPart.PAGES}, "))
-    whole = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return whole - sum(took.values()), pages, sum(took.values())
 
 
 def cpu_here(work: Callable[[], object]) -> float:
@@ -248,7 +198,7 @@ def rates(what: str, classic: Path, found: dict[str, list[float]], limit_name: s
             peer=median.get("peer"),
             limit=median["limit"],
             limit_name=limit_name,
-            target=target if kind == "warm" else None,
+            target=target if kind == "on" else None,
         )
 
 
@@ -266,16 +216,10 @@ def starts(bench: Bench) -> Iterator[Figure]:
 
         work: dict[str, Callable[[], float]] = {
             "version": lambda: run("off", bench.base, "--version"),
-            "import of little, kernels warm": functools.partial(little, "warm"),
-            "import of little, kernels cold": functools.partial(little, "cold"),
-            "seek": lambda: run("warm", bench.base, "seek", str(directory), "0-1-1000"),
-            "warm-up, kernels cold": lambda: run("cold", bench.base, "warm-up"),
+            "import of little": functools.partial(little, "on"),
+            "seek": lambda: run("on", bench.base, "seek", str(directory), "0-1-1000"),
+            "serve to the first event": functools.partial(server_start_s, "on", bench.base, directory),
         }
-        for what, is_ready in (("the first event", False), ("its kernels", True)):
-            for kind in ("warm", "cold"):
-                work[f"serve to {what}, kernels {kind}"] = functools.partial(
-                    server_start_s, kind, bench.base, directory, is_ready=is_ready
-                )
         found = bench.rounds(work, 3)
     version = statistics.median(found.pop("version"))
     for what, values in found.items():
@@ -283,17 +227,14 @@ def starts(bench: Bench) -> Iterator[Figure]:
         yield Figure(name=what, unit="s", ours=ours, spread=spread(values), limit=version, limit_name="--version")
 
 
-def server_start_s(kind: str, base: Path, directory: Path, *, is_ready: bool) -> float:
-    """Seconds from the command line to a replica's first event, or to compiled kernels."""
+def server_start_s(kind: str, base: Path, directory: Path) -> float:
+    """Seconds from the command line to a replica's first event."""
     ours = IbbPrimary(directory, "--read-only")
     with kernels(kind, base):
         begun = time.perf_counter()
         ours.start()
         try:
-            if is_ready:
-                ours.wait_for_log(READY)
-            else:
-                first_event_s(Account(ours.port, ours.user, ours.password), "")
+            first_event_s(Account(ours.port, ours.user, ours.password), "")
             return time.perf_counter() - begun
         finally:
             ours.kill()

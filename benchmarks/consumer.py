@@ -10,69 +10,47 @@ TLS without deciphering them, which would cost as much as it costs the server. I
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
 import os
+import platform
 import resource
 import selectors
+import shutil
 import socket
+import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
-from numba import njit
 
 from benchmarks.replica import TILL_THE_END, Account, dump_packet, log_in
+from ibbmaster.kernel.building import compile_library
 
 RECEIVE_BYTES = 1 << 20
 RECORD_REST = 17  # bytes of a TLS 1.3 record that are no data: a type, and what proves it
 LEFT, HELD, LENGTH, EVENTS, ENDED = range(5)  # the state of a walk; HELD and LENGTH are of a header that was cut
 
 
-@njit(cache=True)
-def skip_rest(offset, size, state):  # type: ignore[no-untyped-def]
-    """Where the next header begins or continues: behind what is left of a packet or record, as far as it is here."""
-    step = min(state[LEFT], size - offset)
-    state[LEFT] -= step
-    return offset + step
+def _compiled() -> ctypes.CDLL:
+    directory = Path(tempfile.mkdtemp(prefix="ibbmaster-consumer-"))
+    compile_library(Path(__file__).with_suffix(".c"), directory / "consumer.so", platform.machine())
+    loaded = ctypes.CDLL(str(directory / "consumer.so"))
+    shutil.rmtree(directory)
+    return loaded
 
 
-@njit(cache=True)
-def walk(data, size, state):  # type: ignore[no-untyped-def]
+_WALKS = _compiled()
+
+
+def walk(data: np.ndarray, size: int, state: np.ndarray) -> None:
     """Skip the packets in data[:size]; ENDED becomes 1 at EOF, 2 at an error."""
-    offset = skip_rest(0, size, state)
-    while offset < size:
-        if state[HELD] < 4:
-            if state[HELD] < 3:
-                state[LENGTH] |= np.int64(data[offset]) << (8 * state[HELD])
-            state[HELD] += 1
-            offset += 1
-            continue
-        first = data[offset]
-        if first == 0xFE and state[LENGTH] < 9:
-            state[ENDED] = 1
-        elif first == 0xFF:
-            state[ENDED] = 2
-        state[LEFT] = state[LENGTH]
-        state[HELD] = state[LENGTH] = 0
-        state[EVENTS] += 1
-        offset = skip_rest(offset, size, state)
+    _WALKS.walk(ctypes.c_void_p(data.ctypes.data), ctypes.c_int64(size), ctypes.c_void_p(state.ctypes.data))
 
 
-@njit(cache=True)
-def walk_records(data, size, state):  # type: ignore[no-untyped-def]
+def walk_records(data: np.ndarray, size: int, state: np.ndarray) -> None:
     """Skip the TLS records in data[:size]; EVENTS counts down the bytes that are still to come."""
-    offset = skip_rest(0, size, state)
-    while offset < size:
-        if state[HELD] >= 3:
-            state[LENGTH] |= np.int64(data[offset]) << (8 * (4 - state[HELD]))
-        state[HELD] += 1
-        offset += 1
-        if state[HELD] == 5:
-            state[LEFT] = state[LENGTH]
-            state[EVENTS] -= state[LENGTH] - RECORD_REST
-            state[HELD] = state[LENGTH] = 0
-            offset = skip_rest(offset, size, state)
-    if state[EVENTS] <= 0:
-        state[ENDED] = 1
+    _WALKS.walk_records(ctypes.c_void_p(data.ctypes.data), ctypes.c_int64(size), ctypes.c_void_p(state.ctypes.data))
 
 
 class Records:
@@ -129,8 +107,6 @@ def main() -> None:
     parser.add_argument("--password", default="bench")
     args = parser.parse_args()
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # not where it is woken: there the server runs
-    for compiled in (walk, walk_records):  # before the clock runs
-        compiled(np.zeros(1, dtype=np.uint8), 0, np.zeros(5, dtype=np.int64))
     account = Account(args.port, args.user, args.password)
     if args.raw:
         begun = time.perf_counter()

@@ -26,7 +26,6 @@ from ibbmaster.event.rows.changes import ChangeKind
 from ibbmaster.event.rows.encoding import WrittenTable, encode_rows, encode_table_map, written_table
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.loading import load
-from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.store.writer import BinlogWriter
 
 INSERTS = (500_000, 100_000)
@@ -86,7 +85,7 @@ def seconds_to_maintain(log: str, target: str, kind: str) -> float:
     """Processor time of a run, without what it imports."""
     from ibbmaster.lake.maintain.job import maintain
 
-    load(KernelSet.READ)
+    load()
     begun = time.process_time()
     done = maintain(log, f"delta://{target}", kind=kind)
     took = time.process_time() - begun

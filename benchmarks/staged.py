@@ -17,7 +17,6 @@ from benchmarks.replica import Account
 from ibbmaster.api.log import Log
 from ibbmaster.api.serving import check_options, serve_checked
 from ibbmaster.kernel.loading import load
-from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.registry import Session
 from ibbmaster.streaming.stage import Counter
@@ -80,7 +79,7 @@ def main() -> None:
     parser.add_argument("directory", type=Path)
     parser.add_argument("stage", choices=[*STAGES, *GROUP_STAGES])
     args = parser.parse_args()
-    load(KernelSet.SERVE)
+    load()
     account = Account(port=0)
     checked = check_options(tls="off", user=account.user, password=account.password)
     if args.stage in STAGES:

@@ -21,7 +21,6 @@ import os
 import resource
 import socket
 import struct
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -103,7 +102,6 @@ def main() -> None:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise SystemExit(f"{args.dir} is used by another run: wait for it, or choose another --dir") from None
-    subprocess.run([sys.executable, "-m", "ibbmaster", "warm-up"], check=True, stdout=subprocess.DEVNULL)
     repeats = args.repeats or (3 if args.quick else 5)
     bench = Bench(base=args.dir, peer=args.peer, repeats=repeats, is_quick=args.quick)
     begun = time.monotonic()

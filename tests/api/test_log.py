@@ -222,7 +222,7 @@ print(json.dumps([rows, sorted({name.partition(".")[0] for name in sys.modules})
 """
 READINGS = {  # what is read, and what nobody needs for it
     "sum(len(list(g.rows())) for g in log.groups(until='0-1-50'))": "trio numpy pyarrow pyspark cryptography pymysql",
-    "log.to_arrow(table='types.strings').num_rows": "pyspark py4j numba trio",  # of a small log
+    "log.to_arrow(table='types.strings').num_rows": "pyspark py4j trio",  # of a small log
 }
 
 

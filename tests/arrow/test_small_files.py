@@ -23,7 +23,6 @@ from ibbmaster.ibb.chunk import CHUNK_HEADER_SIZE, next_chunk
 from ibbmaster.ibb.gtid_state import decode_gtid_state, encode_gtid_state
 from ibbmaster.ibb.page import PAGE_SIZE, seal_page
 from ibbmaster.kernel.loading import load
-from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.position import LOG_START
 from ibbmaster.store.writer import BinlogWriter
@@ -38,7 +37,7 @@ CAPTURES = ("10.11/ddl-trx-xa", "11.8/alter-two-phase", "11.8/types-noblob-compr
 
 @pytest.fixture(scope="module")
 def kernels():
-    found = load(KernelSet.READ)
+    found = load()
     assert found is not None
     return found
 

@@ -286,7 +286,7 @@ def imported(tmp_path, monkeypatch):
         count += 1
         target = tmp_path / f"target-{count}"
         target.mkdir()
-        monkeypatch.setattr(convert, "kernels", loading.load if is_fast else lambda *parts: None)
+        monkeypatch.setattr(convert, "kernels", loading.load if is_fast else lambda: None)
         options.setdefault("max_file_bytes", 1 << 24)  # what is compared is read whole
         try:
             said = import_classic(files, RealDisk(target), **options)

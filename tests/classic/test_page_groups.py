@@ -14,7 +14,6 @@ from ibbmaster.dump.profile import PROFILES
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.format_description import ChecksumAlgorithm
 from ibbmaster.kernel.loading import load
-from ibbmaster.kernel.parts import KernelSet
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 CLASSIC = FIXTURES / "classic"
@@ -28,7 +27,7 @@ OURS = [f"{path.parent.name}/{path.name}" for name in ("ibb", "ibb-mariadb") for
 
 @pytest.fixture(scope="module")
 def ready():
-    found = load(KernelSet.EXPORT)
+    found = load()
     assert found is not None
     return found
 

@@ -166,7 +166,7 @@ def test_kernels_find_what_the_reference_finds_in_damaged_files(tmp_path, monkey
             data[21] = data[21] & 0xFE | 1  # in use
         path.write_bytes(data)
         found = []
-        for ready, jobs in ((loading.load, 1), (lambda *parts: None, 1), (loading.load, 2)):
+        for ready, jobs in ((loading.load, 1), (lambda: None, 1), (loading.load, 2)):
             monkeypatch.setattr(verifying, "kernels", ready)
             try:
                 with ibbmaster.open(tmp_path) as log:
@@ -206,7 +206,7 @@ def test_kernels_find_what_the_reference_finds_in_each_place_of_a_group_of_sever
             data[at] ^= 1 << at % 8
         path.write_bytes(data)
         found = []
-        for ready in (loading.load, lambda *parts: None):
+        for ready in (loading.load, lambda: None):
             monkeypatch.setattr(verifying, "kernels", ready)
             with ibbmaster.open(tmp_path) as log:
                 check = log.verify(jobs=1)

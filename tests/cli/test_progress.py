@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -54,22 +52,3 @@ def test_an_interrupt_ends_worker_threads_too():
 def test_another_thread_than_the_first_may_run_a_command():
     with ThreadPoolExecutor(1) as executor:
         assert executor.submit(lambda: interruptible(len).__enter__()).result() is len
-
-
-@pytest.mark.usefixtures("hears_interrupts")
-def test_an_interrupt_while_kernels_are_compiled_ends_both_processes(tmp_path):
-    process = subprocess.Popen(
-        [sys.executable, "-m", "ibbmaster", "warm-up"],
-        env={**os.environ, "IBBMASTER_KERNEL_CACHE": str(tmp_path)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,  # a group of its own, as of a command in a terminal
-    )
-    while not list(tmp_path.glob("*/*.o")):
-        assert process.poll() is None
-    os.killpg(process.pid, signal.SIGINT)
-    output, _ = process.communicate(timeout=600)
-    assert (process.returncode, output) == (130, "")
-    with pytest.raises(ProcessLookupError):
-        os.killpg(process.pid, 0)

@@ -77,8 +77,8 @@ def test_verbose_is_about_our_own_log_lines_and_no_others():
         "from ibbmaster.cli.serve import begin_log\n"
         "begin_log(is_verbose=True)\n"
         "logging.getLogger('ibbmaster.server.connection').debug('a statement')\n"
-        "logging.getLogger('numba.core.byteflow').debug('a dump of bytecode')\n"
-        "logging.getLogger('numba').info('told')\n"
+        "logging.getLogger('trio.other').debug('a dump of bytecode')\n"
+        "logging.getLogger('trio').info('told')\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert "a statement" in done.stderr

@@ -11,7 +11,6 @@ from ibbmaster.event.rows.encoding import encode_rows, encode_table_map, written
 from ibbmaster.fold import fast_folding, fast_kept_rows
 from ibbmaster.fold.fast_folding import FastRowFold
 from ibbmaster.kernel import loading
-from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.select.table_reader import ALONE_MAX, TableReader
 from tests.fold.test_folding import CAPTURES
 from tests.select.test_table_reader import everything, places_in
@@ -20,7 +19,7 @@ from tests.written_log import deleted, inserted, updated, write_log
 
 @pytest.fixture(autouse=True)
 def kernels() -> None:
-    if loading.load(KernelSet.SELECT) is None:
+    if loading.load() is None:
         pytest.skip("no kernels here")
 
 

@@ -5,43 +5,43 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SLACK = 200  # lines that a budget may stand above its room
-TESTS_MAX = 94_900
+TESTS_MAX = 91_520
 #: Lines of source by room; what lies beside the rooms is the room "".
 BUDGET: dict[str, int] = {
     "": 1_190,
-    "api": 2_760,
-    "arrow": 4_890,
-    "capture": 280,
-    "classic": 4_320,
-    "cli": 3_290,
-    "codec": 160,
+    "api": 2_680,
+    "arrow": 4_670,
+    "capture": 270,
+    "classic": 4_120,
+    "cli": 2_470,
+    "codec": 150,
     "comparison": 240,
     "dialogue": 4_320,
-    "disk": 2_300,
-    "dump": 2_300,
-    "event": 6_780,
-    "expr": 3_670,
-    "fold": 4_400,
-    "ibb": 1_120,
-    "info": 1_350,
-    "kernel": 7_860,
-    "lake": 3_810,
-    "log": 7_050,
-    "player": 710,
-    "printing": 2_080,
-    "recorder": 1_730,
-    "rows": 1_110,
-    "schema": 6_820,
-    "scorecard": 4_590,
-    "select": 3_270,
-    "server": 3_640,
-    "spark": 2_240,
-    "sqltext": 2_430,
-    "stages": 2_060,
-    "store": 5_110,
-    "streaming": 3_650,
-    "testkit": 6_060,
-    "wire": 2_250,
+    "disk": 2_220,
+    "dump": 2_270,
+    "event": 6_770,
+    "expr": 3_660,
+    "fold": 4_200,
+    "ibb": 1_080,
+    "info": 1_330,
+    "kernel": 6_130,
+    "lake": 3_640,
+    "log": 6_680,
+    "player": 680,
+    "printing": 2_030,
+    "recorder": 1_720,
+    "rows": 1_090,
+    "schema": 6_810,
+    "scorecard": 4_490,
+    "select": 3_150,
+    "server": 3_530,
+    "spark": 2_180,
+    "sqltext": 2_320,
+    "stages": 1_910,
+    "store": 4_870,
+    "streaming": 3_500,
+    "testkit": 5_920,
+    "wire": 2_170,
 }
 
 
@@ -56,7 +56,7 @@ def lines_of(folder: Path, endings: tuple[str, ...]) -> Counter[str]:
 
 
 def test_no_room_has_grown_beyond_its_budget_and_no_budget_stands_far_above_its_room() -> None:
-    rooms = lines_of(ROOT / "src" / "ibbmaster", (".py", ".pyx", ".c"))
+    rooms = lines_of(ROOT / "src" / "ibbmaster", (".py", ".c", ".h"))
     assert {room: lines for room, lines in rooms.items() if lines > BUDGET.get(room, 0)} == {}
     assert {room: rooms[room] for room, most in BUDGET.items() if most > rooms[room] + SLACK} == {}
 

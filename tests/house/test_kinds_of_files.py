@@ -13,7 +13,7 @@ MAKERS = {
     "arrow/reaching.py",  # whether a worker sees the files
     "arrow/small_files.py",  # as collecting, of many files
     "server/dump_opening.py",  # a profile that sends files needs some
-    "server/listing.py",
+    "server/facts.py",
     "server/primary.py",  # checksums as the files have them
     "api/log.py",  # hands the kind to those who open it anew
 }

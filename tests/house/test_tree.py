@@ -7,9 +7,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "tests"
 PACKAGE = ROOT / "src" / "ibbmaster"
-PROGRAMS = (
-    PACKAGE / "scorecard" / "adapters"
-)  # no modules: each runs by itself, and interop/test_consumers.py runs them
+#: No modules: each adapter runs by itself, as interop/test_consumers.py runs them, and installing runs the hook.
+PROGRAMS = {PACKAGE / "scorecard" / "adapters", PACKAGE / "kernel" / "build_hook.py"}
 OF_THE_WHOLE = {
     "docs",
     "typing",
@@ -35,25 +34,17 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
         *("arrow/group_columns.py", "arrow/plain_events.py"),
         *("arrow/reading.py", "arrow/row_columns.py"),
     ),
-    "kernel/test_compiling.py": (
-        *("kernel/checking.py", "kernel/collecting.py", "kernel/columns.py", "kernel/fields.py", "kernel/framing.py"),
-        *("kernel/group_begin.py", "kernel/memory.py", "kernel/pump.py"),
-        "kernel/rows.py",
-    ),
-    "fold/test_fast_folding.py": ("kernel/row_changes.py",),
-    "printing/test_fast_lines.py": (*("kernel/lines.py", "printing/line_columns.py", "printing/line_formats.py"),),
+    "kernel/test_calls.py": ("kernel/building.py", "kernel/fields.py", "kernel/loading.py"),
+    "printing/test_fast_lines.py": ("printing/line_columns.py", "printing/line_formats.py"),
     # A reader of files and the pieces that it reads them with.
     "classic/test_binlog.py": ("classic/window.py",),
     "classic/test_groups.py": ("classic/head.py", "classic/roles.py"),
     "log/test_event_groups.py": ("log/cursor.py", "log/out_of_band.py", "log/pages.py"),
     "log/test_end_check.py": ("log/range_reading.py",),
-    "kernel/test_classic_framing.py": ("kernel/classic_groups.py",),
-    "ibb/test_scan.py": ("kernel/scan.py",),
-    "classic/test_page_groups.py": ("kernel/placing.py",),
     "classic/test_engine.py": ("classic/framing.py",),
     # Files that grow, are continued, purged and reset: what counts is what a primary would send of them.
     "classic/test_stored_groups.py": ("classic/stored_file.py",),
-    "streaming/test_changed_blocks.py": (*("kernel/changing.py", "streaming/packet_changes.py"),),
+    "streaming/test_changed_blocks.py": ("streaming/packet_changes.py",),
     "streaming/test_parts_of_logs.py": (),
     "streaming/test_source.py": (
         *("streaming/block.py", "streaming/buffers.py"),
@@ -89,10 +80,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     "expr/test_formulas.py": (
         *("expr/arithmetic.py", "expr/casting.py", "expr/comparing.py", "expr/compiling.py", "expr/functions.py"),
     ),
-    "select/test_fast_rows.py": (
-        "select/row_writer.py",
-        "kernel/row_values.py",
-    ),
+    "select/test_fast_rows.py": ("select/row_writer.py",),
     "fold/test_partitions.py": ("expr/partition_values.py",),
     "fold/test_folding.py": ("fold/contents.py", "fold/row_conversion.py", "fold/row_events.py"),
     # An event goes through all of them, and a group is valid afterwards or not.
@@ -155,7 +143,7 @@ def tree_of(path: Path) -> ast.Module:
 def deciding_modules() -> set[Path]:
     """Those with a branch or a loop: what has none can only be right or wrong as a whole."""
     paths = [path for path in PACKAGE.rglob("*.py") if not path.stem.startswith("__")]
-    trees = {path: tree_of(path) for path in paths if PROGRAMS not in path.parents}
+    trees = {path: tree_of(path) for path in paths if PROGRAMS.isdisjoint((path, *path.parents))}
     found = {path for path, tree in trees.items() if any(isinstance(node, DECIDES) for node in ast.walk(tree))}
     return {path.relative_to(PACKAGE) for path in found}
 
@@ -169,8 +157,6 @@ def imports_of(path: Path) -> set[Path]:
             names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
         elif isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.keyword) and path == PACKAGE / "kernel/parts.py":
-            names.add(f"ibbmaster.kernel.{node.arg}")  # the parts name modules so
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             names.add("ibbmaster.spark.source" if node.value == "ibb" else node.value)
     parts = (name.split(".") for name in names if all(part.isidentifier() for part in name.split(".")))
@@ -195,6 +181,7 @@ def test_each_test_file_mirrors_a_module_or_stands_in_the_table() -> None:
     found = [path.relative_to(TESTS) for path in TESTS.rglob("test_*.py")]
     files = [path for path in found if path.parts[0] not in OF_THE_WHOLE and str(path) not in HELD_TOGETHER]
     modules = {module_of(own_test(path.relative_to(PACKAGE))) for path in PACKAGE.rglob("*.py")}
+    modules |= {Path("kernel", path.stem) for path in PACKAGE.glob("kernel/native/*.c")}
 
     assert sorted(str(path) for path in files if module_of(path) not in modules) == []
 

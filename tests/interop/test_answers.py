@@ -37,7 +37,6 @@ import ibbmaster
 from ibbmaster.dialogue.log_tables import LogSnapshot
 from ibbmaster.gtid import GtidState
 from ibbmaster.kernel.loading import load
-from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.position import LOG_START
 from ibbmaster.rows.effects import in_statement_format
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
@@ -75,7 +74,7 @@ def test_a_real_server_gives_the_same_columns_and_rows(
     run(server, *statements_in(TABLES / "tables.sql"))
     directory = copy_binlogs(server, tmp_path / "binlog")
     ours = OurTables(ibbmaster.open(directory).engine)
-    load(KernelSet.SELECT)
+    load()
     rng = random.Random(seed)
 
     asked = ask(server, ours, [*QUERIES, *(random_query(rng) for _ in range(RANDOM_QUERIES))])
@@ -264,7 +263,7 @@ def test_ddl_that_failed_or_moved_rows_leaves_the_tables_and_rows_that_the_real_
     there = "SELECT CONCAT(table_schema, '.', table_name) FROM information_schema.tables WHERE table_schema = 'd'"
 
     assert sorted(tables) == sorted(name for (name,) in server.sql(there))
-    for kernels_of_server in (load(KernelSet.SELECT), None):
+    for kernels_of_server in (load(), None):
         monkeypatch.setattr("ibbmaster.select.scanning.kernels", lambda kernel_set, found=kernels_of_server: found)
         for name, session in itertools.product(tables, SESSIONS):
             if name in UNKNOWN_TO_A_LOG:

@@ -16,7 +16,6 @@ from ibbmaster.arrow.reading import read_task
 from ibbmaster.arrow.shape import GROUP_FIELDS
 from ibbmaster.cli.main import main
 from ibbmaster.kernel.loading import load
-from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.lake.maintain.job import maintain
 from ibbmaster.printing.debezium_lines import DebeziumLines
 from ibbmaster.printing.fast_lines import FastLines
@@ -58,7 +57,7 @@ def told(request, server_of, tmp_path_factory) -> tuple[Path, dict[str, list[str
 
 def test_lines_have_the_columns_that_the_server_names(told, capsys):
     log_path, columns, _ = told
-    kernels = load(KernelSet.PRINT)
+    kernels = load()
     assert kernels is not None
     with ibbmaster.open(log_path) as log:
         for form, printer in ((JsonFormat(), JsonLines()), (DebeziumFormat(), DebeziumLines(log.engine.file_name))):

@@ -160,7 +160,7 @@ def test_what_a_stage_refuses_ends_the_dump_with_the_gtid_and_the_reason(
 ):
     assert loading.load() is not None
     if not has_kernels:
-        monkeypatch.setattr("ibbmaster.streaming.shared.kernels", lambda *parts: None)
+        monkeypatch.setattr("ibbmaster.streaming.shared.kernels", lambda: None)
     before = ["CREATE DATABASE shop", "CREATE TABLE shop.orders (a INT)", *(f"CREATE DATABASE d{n}" for n in range(40))]
     position = f"0-1-{len(before)}"
     with BinlogStore(RealDisk(tmp_path)) as store:

@@ -1,23 +1,54 @@
-"""Caches of compiled kernels, and processes that have loaded none."""
+"""The kernels, pieces of them, and processes that have loaded none."""
 
+import ctypes
 import os
+import platform
 import subprocess
 import sys
 
 import pytest
 
-from ibbmaster.kernel.cache import KernelCache, cache_key
-from ibbmaster.kernel.compiling import compile_elsewhere
-from ibbmaster.kernel.parts import KernelSet
+from ibbmaster.kernel import loading
+from ibbmaster.kernel.building import compile_library
+
+PIECES = """
+#define DIGEST ""
+#include "kernels.c"
+int64_t crc32_of(const uint8_t *bytes, int64_t size, int64_t before, int multiplies) {
+    can_multiply &= multiplies;
+    return crc32(bytes, size, before);
+}
+int day_of(int64_t year, int64_t month, int64_t day, int64_t *days) { return days_of(year, month, day, days); }
+int decimal_of(uint8_t *at, int64_t size, int64_t digits, int64_t scale, __int128 *value) {
+    return read_decimal((Bytes){at, size}, 0, digits, scale, value);
+}
+int64_t fraction(uint8_t *at, int64_t size, int64_t digits) { return fraction_of((Bytes){at, size}, 0, digits); }
+int64_t crc32c_of(const uint8_t *page) { return page_crc(page); }
+int64_t is_good(const uint8_t *page) { return is_page_good(page); }
+int64_t end_of(int64_t position, int64_t size) { return end_of_record(position, size); }
+int64_t place(const uint8_t *record, int64_t size, uint8_t *pages, int64_t at) {
+    return place_record(record, size, pages, at);
+}
+"""
 
 
 @pytest.fixture(scope="session")
-def filled(tmp_path_factory):
-    """A cache with the kernels that verify; not to be changed."""
-    cache = KernelCache(tmp_path_factory.mktemp("kernels") / cache_key())
-    assert cache.make()
-    compile_elsewhere(cache, [KernelSet.VERIFY])
-    return cache
+def pieces(tmp_path_factory):
+    """Functions that kernels are made of."""
+    source = tmp_path_factory.mktemp("pieces") / "pieces.c"
+    source.write_text(PIECES)
+    compile_library(source, source.with_suffix(".so"), platform.machine())
+    loaded = ctypes.CDLL(str(source.with_suffix(".so")))
+    for function in (loaded.crc32_of, loaded.crc32c_of, loaded.is_good, loaded.end_of, loaded.place, loaded.fraction):
+        function.restype = ctypes.c_int64
+    return loaded
+
+
+@pytest.fixture(scope="session")
+def checks():
+    found = loading.load()
+    assert found is not None
+    return found
 
 
 @pytest.fixture

@@ -1,16 +1,18 @@
-"""What mypy is told of the kernels, against the kernels."""
+"""What callers are told of the kernels, against the library."""
 
-import importlib
-import inspect
+import ctypes.util
 
-from ibbmaster.kernel.calls import Kernels
-from ibbmaster.kernel.parts import KERNELS
-from ibbmaster.kernel.shapes import shapes_of
+import pytest
+
+from ibbmaster.kernel.building import digest
+from ibbmaster.kernel.entries import LIBRARY, Entries
 
 
-def test_callers_are_told_of_every_kernel_and_of_all_it_takes():
-    modules = {name: module for part in KERNELS.values() for name, module in part.items()}
-    assert set(Kernels.__annotations__) == set(modules)
-    for name, module in modules.items():
-        kernel = getattr(importlib.import_module(module), name)
-        assert len(shapes_of(name)) == len(inspect.signature(kernel.py_func).parameters), name
+def test_the_library_was_made_of_these_sources():
+    """Else: python -m ibbmaster.kernel.building."""
+    assert Entries(LIBRARY).digest == digest()
+
+
+def test_a_library_without_a_kernel_is_refused():
+    with pytest.raises(AttributeError, match="ibbmaster_index_chunks"):
+        Entries(ctypes.util.find_library("c"))

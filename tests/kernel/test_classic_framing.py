@@ -20,7 +20,6 @@ from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel import loading
 from ibbmaster.kernel.fields import LEAVES_OUT_ANNOTATE, LEAVES_OUT_MARKED, PAIR_COLUMNS, Field, Framing, Status
 from ibbmaster.kernel.packet_fields import ClassicField
-from ibbmaster.kernel.parts import KernelPart
 
 CLASSIC = Path(__file__).parents[2] / "fixtures" / "classic"
 FILES = sorted(
@@ -105,7 +104,7 @@ class Fast:
         self.groups = self.large_groups = 0
         self.offset = careful.start
         self._data = data
-        self._kernels = loading.load(KernelPart.FILES)
+        self._kernels = loading.load()
         self._segments = np.zeros((segments, 3), dtype=np.int64)
         self._prefix = np.frombuffer(bytearray(prefix.ljust(8)), dtype=np.uint8)
         wanted = 0

@@ -1,9 +1,7 @@
 """The pieces of the import kernel, each beside what it stands for."""
 
+import ctypes
 import random
-
-import numpy as np
-import pytest
 
 from ibbmaster.ibb.chunk import CHUNK_SIZE_MIN
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
@@ -11,23 +9,15 @@ from ibbmaster.kernel import loading
 from ibbmaster.store.writer import seal_pages
 
 
-@pytest.fixture(autouse=True)
-def _kernels():
-    loading.load()
-
-
-def test_a_record_ends_where_it_was_said_to_end():
-    from ibbmaster.kernel.converting import place_record, record_end
-
+def test_a_record_ends_where_it_was_said_to_end(pieces):
     rng = random.Random(2)
-    record = np.frombuffer(bytearray(rng.randbytes(60_000)), dtype=np.uint8)
-    pages = np.zeros(8 * PAGE_SIZE, dtype=np.uint8)
+    record, pages = rng.randbytes(60_000), ctypes.create_string_buffer(8 * PAGE_SIZE)
     for _ in range(3000):
         position = rng.choice([rng.randrange(DATA_SIZE), DATA_SIZE - rng.randrange(1, 12)])
         size = rng.choice([rng.randrange(1, 60_000), DATA_SIZE - position - 3 - rng.randrange(-6, 6), CHUNK_SIZE_MIN])
         size = max(1, size)
-        end = int(place_record(record, size, pages, position))
-        assert end == int(record_end(position, size)), (position, size)
+        end = pieces.place(record, ctypes.c_int64(size), pages, ctypes.c_int64(position))
+        assert end == pieces.end_of(ctypes.c_int64(position), ctypes.c_int64(size)), (position, size)
         assert end % PAGE_SIZE < DATA_SIZE
 
 

@@ -7,30 +7,19 @@ import numpy as np
 import pytest
 
 from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.kernel.cache import ENVIRONMENT
-from ibbmaster.kernel.entries import Entries, KernelError
 from ibbmaster.kernel.fields import Checking, ChunkColumn, Field, Status
-from ibbmaster.kernel.parts import KERNELS, KernelPart
 from ibbmaster.kernel.plain_memory import RowTable, numbers, scratch, short_rows
 
 VERIFY = """
 import sys
 from ibbmaster.cli.main import main
 from ibbmaster.kernel import loading
-from ibbmaster.kernel.parts import KernelSet
 
 loading.WORK_TO_LOAD = 0
 assert main(["verify", {log!r}]) == 0
-assert loading.kernels(KernelSet.VERIFY) is not None
+assert loading.load() is not None
 print(*({{"numpy", "ibbmaster.kernel.entries", "ibbmaster.store.redo_log"}} & set(sys.modules)))
 """
-
-
-@pytest.fixture(scope="module")
-def checks(filled):
-    entries = Entries()
-    entries.add(filled.read(KernelPart.CHECK), KERNELS[KernelPart.CHECK])
-    return entries
 
 
 def zeros(kind, *sizes):
@@ -122,12 +111,7 @@ def test_arrays_in_a_tuple_are_not_kept_and_new_ones_in_their_place_are_seen(che
     assert gone() is None
 
 
-def test_code_without_a_kernel_is_refused(filled):
-    with pytest.raises(KernelError, match="index_chunks is not in the object file"):
-        Entries().add(filled.read(KernelPart.CHECK), KERNELS[KernelPart.PAGES])
-
-
 @pytest.mark.parametrize("log", ["ibb/domains", "classic/10.11/domains/binlog.000001"])
-def test_who_verifies_with_kernels_loads_no_numpy_and_nothing_that_reads_redo_logs(fixtures, filled, said_by, log):
-    said = said_by(VERIFY.format(log=str(fixtures / log)), **{ENVIRONMENT: str(filled.path.parent)})
+def test_who_verifies_with_kernels_loads_no_numpy_and_nothing_that_reads_redo_logs(fixtures, said_by, log):
+    said = said_by(VERIFY.format(log=str(fixtures / log)))
     assert said.splitlines()[-1] == "ibbmaster.kernel.entries"

@@ -3,8 +3,7 @@
 import pytest
 
 from ibbmaster.kernel.fields import Framing
-from ibbmaster.kernel.parts import KERNELS
-from ibbmaster.kernel.shapes import FieldShape, ItemShape, results_of, shapes_of, words_of
+from ibbmaster.kernel.shapes import FieldShape, ItemShape, kernel_names, results_of, shapes_of, words_of
 
 
 def test_what_is_said_of_a_kernel_is_read():
@@ -25,7 +24,7 @@ def test_what_is_given_back_is_counted(kernel, words):
     assert results_of(kernel) == words
 
 
-@pytest.mark.parametrize("kernel", [name for kernels in KERNELS.values() for name in kernels])
+@pytest.mark.parametrize("kernel", kernel_names())
 def test_what_every_kernel_takes_and_gives_is_known(kernel):
     assert sum(map(words_of, shapes_of(kernel))) > 2
     assert results_of(kernel) in (0, 1, 2)

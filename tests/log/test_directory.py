@@ -247,7 +247,7 @@ def served(dumped):
 def test_no_group_goes_out_twice_where_a_page_is_in_the_wrong_place(
     served, paged_log, monkeypatch, has_kernels, wrong, place
 ):
-    monkeypatch.setattr(shared, "kernels", loading.load if has_kernels else lambda *parts: None)
+    monkeypatch.setattr(shared, "kernels", loading.load if has_kernels else lambda: None)
     copy_page(paged_log, wrong, place)
     numbers, error = served(BinlogDirectory(paged_log.disk))
     assert numbers == sorted(set(numbers))
@@ -257,7 +257,7 @@ def test_no_group_goes_out_twice_where_a_page_is_in_the_wrong_place(
 
 @pytest.mark.parametrize("has_kernels", [True, False], ids=["with kernels", "without"])
 def test_numbers_that_rightly_go_back_are_served(served, new_log, event, monkeypatch, has_kernels):
-    monkeypatch.setattr(shared, "kernels", loading.load if has_kernels else lambda *parts: None)
+    monkeypatch.setattr(shared, "kernels", loading.load if has_kernels else lambda: None)
     log = new_log(size_pages=20, interval_pages=4)
     fed = [1, 2, 2, 1, 5, *range(1, 60), 3, 3, 7]
     for seq_no in fed:

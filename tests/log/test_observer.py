@@ -276,7 +276,7 @@ def smallest(make, seed, numbers):
 @pytest.mark.parametrize("make", [ClassicServer, IbbServer], ids=["traditional", "ibb"])
 def test_whatever_others_write_every_answer_is_that_of_a_fresh_look(make, has_kernels, monkeypatch, pytestconfig):
     for module in (shared, classic_engine):
-        monkeypatch.setattr(module, "kernels", loading.load if has_kernels else lambda *parts: None)
+        monkeypatch.setattr(module, "kernels", loading.load if has_kernels else lambda: None)
     steps = pytestconfig.getoption("--foreign-steps") // 4
     first = random.randrange(2**32) if pytestconfig.getoption("--seed") == "new" else pytestconfig.getoption("--seed")
     for walk in range(max(steps // WALK_STEPS, 1)):

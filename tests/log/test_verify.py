@@ -32,7 +32,7 @@ from tests.machinery.simulated_disk import SimulatedDisk
 
 @pytest.fixture(params=["with kernels", "without"], autouse=True)
 def kernels_or_not(request, monkeypatch):
-    monkeypatch.setattr(verifying, "kernels", loading.load if request.param == "with kernels" else lambda *parts: None)
+    monkeypatch.setattr(verifying, "kernels", loading.load if request.param == "with kernels" else lambda: None)
 
 
 def faults(disk):
@@ -226,7 +226,7 @@ def test_all_ways_to_check_find_the_same(monkeypatch, tmp_path):
         changed = {**files, name: files[name][:start] + bytes(page) + files[name][start + PAGE_SIZE :]}
         (tmp_path / name).write_bytes(changed[name])
         found = []
-        for ready, others in ((loading.load, 0), (lambda *parts: None, 0), (loading.load, 1), (loading.load, 50)):
+        for ready, others in ((loading.load, 0), (lambda: None, 0), (loading.load, 1), (loading.load, 50)):
             monkeypatch.setattr(verifying, "kernels", ready)
             for disk in (MemoryDisk(changed), RealDisk(tmp_path)):
                 totals = Totals()

@@ -18,7 +18,6 @@ from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.rows.changes import ChangeKind
 from ibbmaster.event.rows.encoding import encode_rows, encode_table_map, written_table
 from ibbmaster.kernel import loading
-from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.printing import line_columns
 from ibbmaster.printing.debezium_lines import DebeziumLines
 from ibbmaster.printing.fast_lines import FastLines
@@ -33,7 +32,7 @@ LETTERS = [*map(chr, range(0x100)), "\u2027", "\u2028", "\u202e", "\u202f", "\u2
 
 @pytest.fixture(scope="module")
 def kernels():
-    ready = loading.load(KernelSet.PRINT)
+    ready = loading.load()
     assert ready is not None
     return ready
 

@@ -33,7 +33,7 @@ def written(request):
 
 @pytest.fixture(params=["with kernels", "without"])
 def kernels_or_not(request, monkeypatch):
-    ready = loading.load if request.param == "with kernels" else lambda *parts: None
+    ready = loading.load if request.param == "with kernels" else lambda: None
     for module in (verifying, shared):
         monkeypatch.setattr(module, "kernels", ready)
 

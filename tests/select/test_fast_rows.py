@@ -16,7 +16,6 @@ from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.fold.row_file import RowFile
 from ibbmaster.fold.stored import StoredColumn, StoredLayouts
 from ibbmaster.kernel import loading
-from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.schema.model import SqlType, TableColumn
 from ibbmaster.select.fast_rows import FastWriter
 from ibbmaster.select.row_blocks import Writer
@@ -26,7 +25,7 @@ from ibbmaster.wire.response import ColumnDefinition
 
 @pytest.fixture
 def kernels() -> object:
-    found = loading.load(KernelSet.SELECT)
+    found = loading.load()
     if found is None:
         pytest.skip("no kernels here")
     return found

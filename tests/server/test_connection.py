@@ -37,7 +37,7 @@ GTID_EVENT = 162
 DOMAINS = Path(__file__).parents[2] / "fixtures" / "classic" / "10.11" / "domains"
 
 
-OF_NO_CONNECTION = {"FollowedDirectory.wait_for_growth", "is_cached", "Preparation._prepare"}  # of the whole server
+OF_NO_CONNECTION = {"FollowedDirectory.wait_for_growth", "Preparation._prepare"}  # of the whole server
 
 
 @pytest.fixture

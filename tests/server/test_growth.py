@@ -204,7 +204,7 @@ async def test_each_of_many_gets_what_one_alone_gets(waiting_dump, mock_clock, m
                     mock_clock.jump(rng.choice([1.0, 6.0]))
                 await waiting.grow()
             await waiting.end()
-        monkeypatch.setattr(shared, "kernels", lambda *parts: None)
+        monkeypatch.setattr(shared, "kernels", lambda: None)
         expected = [await alone(waiting_dump, store, **request) for request in REQUESTS]
     for number, dump in enumerate(waiting.dumps):
         payloads = dump.payloads()  # whose numbers follow each other

@@ -16,7 +16,6 @@ from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import FormatError, StoreError
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel import loading
-from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.position import LogPosition
 from ibbmaster.server import preparation
 from ibbmaster.server.preparation import WAIT_S, LookAhead, Preparation
@@ -59,19 +58,6 @@ async def test_without_kernels_nothing_is_done_and_nobody_waits():
     await prepared.run()
     await prepared.wait()
     assert engine.asked == 0
-
-
-async def test_nobody_waits_for_kernels_that_have_to_be_compiled(monkeypatch):
-    monkeypatch.setattr(preparation, "is_cached", lambda *sets: False)
-    compiled = trio.Event()
-    monkeypatch.setattr(preparation, "load_in_background", lambda *sets: None)
-    monkeypatch.setattr(preparation, "wait_for_kernels", lambda *sets: trio.from_thread.run(compiled.wait))
-    prepared = Preparation(Engine(), has_kernels=True, holds_dumps=True)
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(prepared.run)
-        await prepared.wait()
-        assert not compiled.is_set()
-        compiled.set()
 
 
 async def test_a_dump_waits_a_little_and_not_longer(autojump_clock):
@@ -127,7 +113,7 @@ DUMP = bytes.fromhex("0b0000001204000000010063000000")  # to the end, and no fur
 
 @pytest.fixture(scope="module", autouse=True)
 def kernels():
-    assert loading.load(KernelSet.SERVE) is not None
+    assert loading.load() is not None
 
 
 @pytest.fixture(scope="module")

@@ -124,7 +124,7 @@ def run_dump(
     ours.setblocking(False)
     theirs.setblocking(False)
     was = shared_module.kernels
-    shared_module.kernels = loading.load if is_fast else lambda *parts: None
+    shared_module.kernels = loading.load if is_fast else lambda: None
     generation = 1
     try:
         session.start()

@@ -59,7 +59,7 @@ def test_a_part_between_any_two_groups_of_a_capture(dump_of, path, pytestconfig)
         begin, end = sorted(rng.sample(range(len(gtids) + 1), 2))
         part = part_of(engine, gtids, begin, end)
         options = rng.choice([{}, {"wants_annotate_rows": False}, {"has_semi_sync": True}])
-        careful, _ = check_same(dump_of, part, str(part._span.after), **options)
+        careful, _ = check_same(dump_of, part, str(part.span.after), **options)
         assert careful.careful_groups >= end - begin
 
 
@@ -143,7 +143,7 @@ def test_parts_of_random_logs(dump_of, tmp_path, seed):
     for _ in range(4):
         begin, end = sorted(rng.sample(range(len(gtids) + 1), 2))
         part = part_of(store, gtids, begin, end)
-        check_same(dump_of, part, str(part._span.after), ways=rng.sample(PUMPS, 2))
+        check_same(dump_of, part, str(part.span.after), ways=rng.sample(PUMPS, 2))
 
 
 def test_a_log_that_grows_behind_the_end_of_a_part_adds_nothing_to_it(dump_of, tmp_path):

@@ -85,7 +85,7 @@ def test_kernels_are_not_loaded_and_no_certificate_is_made():
         "    with pymysql.connect(host=primary.host, port=primary.port, user=primary.user) as connection:\n"
         "        connection.cursor().execute('SELECT * FROM shop.t')\n"
         "    print([t.name for t in threading.enumerate() if t.name.startswith('ibbmaster')])\n"
-        "print('numba' in sys.modules, 'cryptography.x509' in sys.modules, 'pyspark' in sys.modules)\n"
+        "print('numpy' in sys.modules, 'cryptography.x509' in sys.modules, 'pyspark' in sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=300)
     assert done.stdout == "['ibbmaster-serve']\nFalse False False\n"

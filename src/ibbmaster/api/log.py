@@ -468,7 +468,6 @@ class Log:
         """The options with which a reader gets the changes of tables; errors as `to_arrow`."""
         from ibbmaster.arrow.read_options import with_keys
         from ibbmaster.kernel.loading import do_pay
-        from ibbmaster.kernel.parts import KernelSet
 
         mode, schema_at = parse_schema_mode("schema_mode", schema_mode)
         self._expect_files(reader)
@@ -483,7 +482,7 @@ class Log:
                 schema_mode=mode,
                 schema_at=schema_at,
                 completes_keys=complete_keys,
-                uses_kernels=do_pay(KernelSet.READ, self.stored_bytes),
+                uses_kernels=do_pay(self.stored_bytes),
             )
         )
 
@@ -578,7 +577,6 @@ class Log:
         """The options for one table up to a position. Raises ConfigurationError: an argument is none that is known."""
         from ibbmaster.arrow.read_options import ZeroDates
         from ibbmaster.kernel.loading import do_pay
-        from ibbmaster.kernel.parts import KernelSet
 
         table = str(parse_table_name(table))
         if zero_dates not in ("null", "text"):
@@ -594,7 +592,7 @@ class Log:
             tables=(table,),
             ending_gtid=None if at is None else str(as_position(at)),
             zero_dates=ZeroDates(zero_dates),
-            uses_kernels=do_pay(KernelSet.READ, self.stored_bytes),
+            uses_kernels=do_pay(self.stored_bytes),
         )
 
     def _expect_files(self, what: str) -> None:

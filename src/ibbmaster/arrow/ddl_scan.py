@@ -18,7 +18,6 @@ from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import EventColumn, GroupColumn, last_gtids
 from ibbmaster.kernel.loading import load
-from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.group_folding import MAY_HOLD_DDL, QUERIES, TakeMap
 from ibbmaster.log.interface import FramedEventGroups, LogEngine, PagedEventGroups
@@ -34,7 +33,7 @@ def scan_ddl(
     take: TakeStatement,
     take_map: TakeMap | None = None,
     *,
-    find: Callable[[LogEngine], Kernels | None] = lambda log: load(KernelSet.READ),
+    find: Callable[[LogEngine], Kernels | None] = lambda log: load(),
 ) -> LastScanned | None:
     """Hand over each statement of groups that may hold DDL, and what TABLE_MAP events say if that is wanted; None
     without the kernels that `find` finds, of an empty log, or of one that began anew meanwhile.

@@ -22,7 +22,6 @@ from ibbmaster.errors import ConfigurationError
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.loading import load
-from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.log.base_file import base_position
 from ibbmaster.log.group_content import MakeReaders, RowReader, TableDecoder, TableFilter
 from ibbmaster.log.group_folding import defined_history
@@ -102,7 +101,7 @@ def open_task(task: ReadTask) -> GroupSource:
 
 def load_kernels(options: ReadOptions) -> Kernels | None:
     """The kernels that read; None where they are unavailable, or shall not be waited for."""
-    return load(KernelSet.READ) if options.uses_kernels else None
+    return load() if options.uses_kernels else None
 
 
 def row_reader(task: ReadTask, make_readers: MakeReaders | None = None) -> RowReader:

@@ -18,7 +18,6 @@ from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import PAIR_COLUMNS, Conversion, noted_gtids
 from ibbmaster.kernel.loading import kernels
-from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.kernel.plain_memory import RowTable, numbers, scratch
 from ibbmaster.log.gtid_order import is_newer
 from ibbmaster.log.limits import MAX_FILE_BYTES, STATE_INTERVAL_BYTES
@@ -158,7 +157,7 @@ def import_groups(
 
         def take(window: EventWindow, overlap: Overlap) -> tuple[Gtid, ...]:
             nonlocal converter
-            if converter is None and log.in_bulk is not None and (ready := kernels(KernelSet.IMPORT)) is not None:
+            if converter is None and log.in_bulk is not None and (ready := kernels()) is not None:
                 converter = GroupConverter(log.in_bulk, ready)
             return () if converter is None else converter.take(window, overlap.joined_pairs(log.state))
 

@@ -27,7 +27,6 @@ from ibbmaster.event.format_description import ChecksumAlgorithm
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.kernel.loading import kernels
-from ibbmaster.kernel.parts import KernelPart
 from ibbmaster.log.fault import Fault, Totals
 from ibbmaster.log.interface import FileEngine, LogFile, OnFault, ReadPlan
 from ibbmaster.log.log_range import WHOLE_FILE, LogRange
@@ -331,7 +330,7 @@ class ClassicBinlog(FileEngine):
 
 def _read_all(groups: StoredGroups) -> None:
     while (group := groups.next_group()) is not None:
-        ready = kernels(KernelPart.FILES)  # which may be loaded meanwhile
+        ready = kernels()  # which may be loaded meanwhile
         if ready is not None and group.gtid is not None:
             from ibbmaster.classic.framing import skip_groups
 

@@ -17,7 +17,6 @@ from ibbmaster.event.header import decode_event_header
 from ibbmaster.gtid import GtidState
 from ibbmaster.kernel.fields import GroupColumn, last_gtids
 from ibbmaster.kernel.loading import kernels
-from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.log.directory import END_POLL_PERIOD_S
 from ibbmaster.log.gtid_order import place_of
 from ibbmaster.log.interface import LogEngine, ReadPlan, are_paged
@@ -67,7 +66,7 @@ def export_traditional(
     """
     plan = log.start_of_file()
     series = _Series(log, ClassicWriter(disk, profile, state=plan.state.copy(), stem=stem), max_file_bytes)
-    for found in passed(log, plan, progress, kernels(KernelSet.EXPORT)):
+    for found in passed(log, plan, progress, kernels()):
         for group in found.left(series) if isinstance(found, _Collected) else (found,):
             if group.gtid is None:
                 series.note_start()

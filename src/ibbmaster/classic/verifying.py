@@ -23,7 +23,6 @@ from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import GROUP_BEGIN, PAIR_COLUMNS, Conversion, Field, LongGroup, Status, noted_gtids
 from ibbmaster.kernel.loading import kernels
-from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.kernel.plain_memory import RowTable, numbers, scratch
 from ibbmaster.log.fault import Fault, Severity, Totals
 from ibbmaster.position import NamedPosition
@@ -219,7 +218,7 @@ class _Quickly:
         self._totals = totals
         self._on_bytes = on_bytes
         self._checks: GroupChecks | None = None
-        if (ready := kernels(KernelSet.VERIFY)) is not None:
+        if (ready := kernels()) is not None:
             self._checks = GroupChecks(ready, helper)
 
     def close(self) -> None:

@@ -6,14 +6,14 @@ import argparse
 
 import ibbmaster
 from ibbmaster.cli.arguments import report
-from ibbmaster.cli.progress import load_kernels, progress
-from ibbmaster.kernel.parts import KernelSet
+from ibbmaster.cli.progress import progress
+from ibbmaster.kernel.loading import load_for_work
 
 
 def run(args: argparse.Namespace) -> int:
     """Copy, and print where the copy ends."""
     with ibbmaster.open(args.directory) as log:
-        load_kernels(KernelSet.VERIFY, log.stored_bytes)
+        load_for_work(log.stored_bytes)
         with progress(total=sum(file.size for file in log.files)) as bar:
             made = log.back_up(args.to, on_bytes=bar.add)
     state, files = str(made.gtid_state), made.files

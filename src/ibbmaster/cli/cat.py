@@ -99,20 +99,19 @@ def _print_fast(log: ibbmaster.Log, args: argparse.Namespace, output: GroupOutpu
     """
     from ibbmaster.errors import IbbMasterError
     from ibbmaster.kernel.loading import do_pay, load
-    from ibbmaster.kernel.parts import KernelSet
     from ibbmaster.position import LOG_START
 
     part: StagedLog | None = getattr(log, "staged", None)
     is_fast = args.format in ("json", "debezium") and not args.follow and args.on_undecodable == "fail"
     is_fast = is_fast and not (part is not None and part.stages)
-    if not is_fast or not do_pay(KernelSet.PRINT, WORK_OF_BYTE * log.stored_bytes):
+    if not is_fast or not do_pay(WORK_OF_BYTE * log.stored_bytes):
         return LOG_START
     try:
         from ibbmaster.printing.fast_lines import FastLines
         from ibbmaster.printing.line_formats import DebeziumFormat, JsonFormat
     except ModuleNotFoundError:  # Arrow is an extra
         return LOG_START
-    kernels = load(KernelSet.PRINT)
+    kernels = load()
     if kernels is None:
         return LOG_START
     form = JsonFormat() if args.format == "json" else DebeziumFormat()

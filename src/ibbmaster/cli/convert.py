@@ -15,13 +15,13 @@ from ibbmaster.classic.exporting import FILE_BYTES_MIN, ConversionReport, LogRea
 from ibbmaster.classic.kind import holds_traditional
 from ibbmaster.cli.arguments import chosen_part, chosen_stages, expect_log, expect_writable, report
 from ibbmaster.cli.import_ import import_files, written
-from ibbmaster.cli.progress import load_kernels, progress
+from ibbmaster.cli.progress import progress
 from ibbmaster.disk.local import RealDisk, left_unfinished
 from ibbmaster.disk.uploading import made_place
 from ibbmaster.dump.profile import PROFILES, Profile
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.format_description import ChecksumAlgorithm
-from ibbmaster.kernel.parts import KernelSet
+from ibbmaster.kernel.loading import load_for_work
 from ibbmaster.stages.options import given_stages
 
 IBB, TRADITIONAL = "ibb", "traditional"
@@ -77,7 +77,7 @@ def _export(args: argparse.Namespace, to: str, stages: dict[str, Any], profile: 
     ):
         log = chosen_part(whole, args)
         if to == TRADITIONAL:
-            load_kernels(KernelSet.EXPORT, whole.stored_bytes)
+            load_for_work(whole.stored_bytes)
         with made_place(args.target) as staging, closing(RealDisk(staging)) as disk:
             if to == TRADITIONAL:
                 found = export_traditional(

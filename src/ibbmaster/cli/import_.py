@@ -11,11 +11,11 @@ from ibbmaster.classic.binlog import ClassicReader
 from ibbmaster.classic.convert import ImportReport, import_groups
 from ibbmaster.classic.exporting import ConversionReport, LogRead
 from ibbmaster.cli.arguments import expect_readable, expect_writable, report
-from ibbmaster.cli.progress import load_kernels, progress
+from ibbmaster.cli.progress import progress
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.disk.place import local_place
 from ibbmaster.errors import StoreError
-from ibbmaster.kernel.parts import KernelSet
+from ibbmaster.kernel.loading import load_for_work
 
 
 def run(args: argparse.Namespace) -> int:
@@ -40,7 +40,7 @@ def import_files(paths: list[Path], directory: Path, args: argparse.Namespace) -
         directory.mkdir(parents=True, exist_ok=True)
         disk = RealDisk(directory)
         try:
-            load_kernels(KernelSet.IMPORT, source.size_bytes)
+            load_for_work(source.size_bytes)
             with progress(is_wanted=not args.json) as bar:
                 made = import_groups(
                     source,

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import ibbmaster
 from ibbmaster.cli.arguments import chosen_part
-from ibbmaster.cli.progress import load_kernels, progress
+from ibbmaster.cli.progress import progress
 from ibbmaster.cli.seek import seek_facts
 from ibbmaster.ibb.file_name import parse_file_name
 from ibbmaster.info.log_info import log_info
 from ibbmaster.info.page import page
 from ibbmaster.info.text import text_lines
-from ibbmaster.kernel.parts import KernelSet
+from ibbmaster.kernel.loading import load_for_work
 from ibbmaster.printing.output import opened_output
 
 
@@ -23,7 +23,7 @@ def run(args: argparse.Namespace) -> int:
     path: Path = args.log
     file_no = parse_file_name(path.name) if path.is_file() else None
     with ibbmaster.open(path if file_no is None else path.parent) as log:
-        load_kernels(KernelSet.READ, log.stored_bytes)
+        load_for_work(log.stored_bytes)
         with progress(total=log.stored_bytes, is_wanted=not args.json) as bar:
             found = None if args.seek is None else log.seek(args.seek)
             facts = log_info(chosen_part(log, args), file_no, on_bytes=bar.add)

@@ -95,11 +95,10 @@ def options_of(args: argparse.Namespace) -> ReadOptions:
         import pyarrow  # noqa: F401  # wanted by what is imported later
 
     from ibbmaster.kernel.loading import do_pay
-    from ibbmaster.kernel.parts import KernelSet
     from ibbmaster.spark.options import parse_options, schema_options
 
     with ibbmaster.open(args.directory) as log:
-        pays = do_pay(KernelSet.READ, log.stored_bytes)
+        pays = do_pay(log.stored_bytes)
     given = {"path": args.directory, "table": args.table, "zeroDates": args.zero_dates}
     given |= schema_options(args.schema or None, args.lower_case_table_names) | (
         {"endingGtid": args.at} if args.at else {}

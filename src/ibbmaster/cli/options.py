@@ -16,8 +16,6 @@ from ibbmaster.facts import NULL, rows_of
 from ibbmaster.option import NamedOption, flag_of
 
 if TYPE_CHECKING:
-    from ibbmaster.kernel.parts import KernelSet
-
     Subparsers: TypeAlias = argparse._SubParsersAction[Any]
     Taker: TypeAlias = argparse._ActionsContainer
 
@@ -129,14 +127,6 @@ def _add_jobs(parser: Taker) -> None:
     parser.add_argument("--jobs", type=job_count, default=os.cpu_count() or 1, metavar="N", help=what)
 
 
-def _add_kernel_sets(parser: Taker) -> None:
-    """Which kernels are compiled."""
-    from ibbmaster.kernel.parts import KernelSet
-
-    what = f"what for: {', '.join(KernelSet)} (default: all)"
-    parser.add_argument("sets", nargs="*", metavar="WHAT", type=kernel_set, help=what)
-
-
 def _add_lake_jobs(parser: argparse.ArgumentParser) -> None:
     from ibbmaster.cli.lake import JOBS, add_gone
 
@@ -170,16 +160,6 @@ def job_count(text: str) -> int:
     return int(text)
 
 
-def kernel_set(text: str) -> KernelSet:
-    """Kernels by the name of their set."""
-    from ibbmaster.kernel.parts import KernelSet
-
-    try:
-        return KernelSet(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(KernelSet)}") from None
-
-
 _TYPES: dict[str, Callable[[str], object]] = {
     "text": str,
     "number": int,
@@ -192,7 +172,6 @@ _TYPES: dict[str, Callable[[str], object]] = {
 _OF_OTHERS: dict[str, Callable[[Any], None]] = {
     "@account": _add_account,
     "@jobs": _add_jobs,
-    "@kernels": _add_kernel_sets,
     "@lake-jobs": _add_lake_jobs,
     "@name-case": _add_name_case,
     "@serving": _add_serving,

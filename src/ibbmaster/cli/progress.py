@@ -9,10 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from ibbmaster.kernel.parts import KernelSet
+from typing import Any
 
 
 class ProgressBar:
@@ -84,11 +81,3 @@ def signalled(handler: Callable[[int, Any], object], *numbers: signal.Signals) -
     finally:
         for number, old in before.items():
             signal.signal(number, old)
-
-
-def load_kernels(kernel_set: KernelSet, size: int) -> None:
-    """Load kernels for `size` bytes of work, if they pay; the first time on a machine they must be compiled."""
-    from ibbmaster.kernel.loading import load_for_work
-
-    with progress("step", label="compiling kernels, once on this machine") as bar:
-        load_for_work(kernel_set, size, progress=bar.reach)

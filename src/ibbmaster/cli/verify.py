@@ -9,8 +9,8 @@ from pathlib import Path
 
 from ibbmaster.api.log_files import LogFiles, LogVerification
 from ibbmaster.cli.arguments import report
-from ibbmaster.cli.progress import interruptible, load_kernels, progress
-from ibbmaster.kernel.parts import KernelSet
+from ibbmaster.cli.progress import interruptible, progress
+from ibbmaster.kernel.loading import load_for_work
 
 BLOCK_SIZE = 512  # bytes, in which the system counts what a file has of the disk
 
@@ -21,7 +21,7 @@ def run(args: argparse.Namespace) -> int:
     notes: list[str] = []
     with opened_files(args.directory) as files:
         sizes = [path.stat() for path in files.paths()]
-        load_kernels(KernelSet.VERIFY, sum(size.st_blocks * BLOCK_SIZE for size in sizes))
+        load_for_work(sum(size.st_blocks * BLOCK_SIZE for size in sizes))
         with progress(total=sum(size.st_size for size in sizes)) as bar, interruptible(bar.add) as advance:
             check = LogVerification(args.directory, files, jobs=args.jobs, on_bytes=advance)
             for fault in check:

@@ -18,8 +18,10 @@ class WriteBehindDisk(DiskLayer):
     An error of a write is raised by the call that comes next, and by each one after it: what was written after it did
     not take place. Not thread-safe; `close` ends the thread."""
 
+    _disk: Disk
+
     def __init__(self, disk: Disk) -> None:
-        self._disk: Disk = disk
+        super().__init__(disk)
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="ibbmaster-write")
         self._syncing = ThreadPoolExecutor(1, thread_name_prefix="ibbmaster-sync")
         self._sync: Future[None] | None = None  # under way, while more is written

@@ -8,7 +8,6 @@ from ibbmaster.errors import StoreError
 from ibbmaster.info.counting import GroupCounter, take_start
 from ibbmaster.info.statistics import ChangeSum, DomainSum, GroupSum, LogStatistics, TableSum
 from ibbmaster.kernel.loading import do_pay, load
-from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.log.directory import kernel_source
 from ibbmaster.log.interface import GroupSource
 from ibbmaster.log.log_range import LogRange
@@ -50,7 +49,7 @@ def log_info(log: Log, file_no: int | None = None, *, on_bytes: OnBytes = lambda
 
 def summarize(log: Log, file_no: int | None = None, *, on_bytes: OnBytes = lambda count: None) -> LogStatistics:
     """Read every group of a log, or those that end in one of its `.ibb` files; by kernels where that pays."""
-    kernels = load(KernelSet.READ) if do_pay(KernelSet.READ, log.stored_bytes) else None
+    kernels = load() if do_pay(log.stored_bytes) else None
     statistics = LogStatistics()
     with kernel_source(log.engine) as source:
         ranges = [

@@ -1,7 +1,5 @@
-"""Compiled loops over pages; each has a slow, obvious reference elsewhere in this package that says what is right.
+"""Compiled loops over pages and rows; each has a slow, obvious reference elsewhere that says what is right.
 
-`scan` alone knows pages and chunks; the others see its table, and runs of bytes.
-
-Nothing outside imports a module of this folder but `calls`, `fields`, `loading` and `cache`: the
-others need Numba, which is optional, and take seconds when they are compiled for the first time.
+`native` has them in C. `calls` and `fields` say what they take and give; `building` makes a library of them, `entries`
+has its functions, and `loading` says whether there are any.
 """

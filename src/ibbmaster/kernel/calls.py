@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -32,52 +31,157 @@ if TYPE_CHECKING:
 
 
 class Kernels(Protocol):
-    """All kernels; each says in its own docstring what it takes and does. A status is one of `Status`."""
+    """All kernels; each says in its own docstring what it does. A status is one of `Status`."""
 
     # pages
-    index_chunks: Callable[[Bytes, int, Numbers, ShortRows, int], tuple[int, int]]
-    frame_table: Callable[[Bytes, int, Framing], int]
-    skip_table: Callable[[Bytes, int, Framing, NumberRows], int]
-    frame_node: Callable[[Bytes, int, Framing], int]
-    find_nodes: Callable[[int, Numbers, NumberRows, Bytes, Numbers, NumberRows], tuple[int, int]]
-    read_pages: Callable[[int, int, Bytes], tuple[int, int]]
-    check_table: Callable[[Bytes, int, Checking], tuple[int, int]]
-    split_node: Callable[[Bytes, int, int, Numbers, Bytes], int]
-    collect_table: Callable[[Bytes, int, Collecting, FileRange], int]
+    def index_chunks(self, pages: Bytes, count: int, state: Numbers, table: ShortRows, row: int) -> tuple[int, int]: ...
+    def frame_table(self, pages: Bytes, count: int, framing: Framing) -> int: ...
+    def skip_table(self, pages: Bytes, count: int, framing: Framing, skips: NumberRows) -> int: ...
+    def frame_node(self, pages: Bytes, count: int, framing: Framing) -> int: ...
+    def find_nodes(
+        self, file: int, search: Numbers, path: NumberRows, page: Bytes, header: Numbers, nodes: NumberRows
+    ) -> tuple[int, int]: ...
+    def read_pages(self, file: int, offset: int, pages: Bytes) -> tuple[int, int]: ...
+    def check_table(self, pages: Bytes, count: int, checking: Checking) -> tuple[int, int]: ...
+    def split_node(self, pages: Bytes, place: int, header_size: int, state: Numbers, head: Bytes) -> int: ...
+    def collect_table(self, pages: Bytes, count: int, collecting: Collecting, file_range: FileRange) -> int: ...
 
     # sending
-    pump: Callable[[int, int, Bytes, Framing, Sending], int]
-    pump_nodes: Callable[[int, int, NumberRows, Bytes, Framing, Sending], int]
-    pump_way: Callable[[int, int, NumberRows, Bytes, Framing, Sending], int]
-    frame_bytes: Callable[[Bytes, int, int, Framing], tuple[int, int]]
-    change_packets: Callable[[Bytes, int, Numbers, NumberRows, Roles, Bytes], tuple[int, int]]
-    leave_out: Callable[[Bytes, int, Numbers, NumberRows, Bytes, NumberRows, NumberRows, Bytes], int]
-    renumber: Callable[[Bytes, int, int, int], None]
+    def pump(self, file: int, socket: int, pages: Bytes, framing: Framing, sending: Sending) -> int: ...
+    def pump_nodes(
+        self, file: int, socket: int, nodes: NumberRows, pages: Bytes, framing: Framing, sending: Sending
+    ) -> int: ...
+    def pump_way(
+        self, file: int, socket: int, nodes: NumberRows, pages: Bytes, framing: Framing, sending: Sending
+    ) -> int: ...
+    def frame_bytes(self, source: Bytes, start: int, end: int, framing: Framing) -> tuple[int, int]: ...
+    def change_packets(
+        self, source: Bytes, size: int, state: Numbers, numbers: NumberRows, roles: Roles, out: Bytes
+    ) -> tuple[int, int]: ...
+    def leave_out(
+        self,
+        source: Bytes,
+        size: int,
+        state: Numbers,
+        numbers: NumberRows,
+        names: Bytes,
+        tables: NumberRows,
+        opened: NumberRows,
+        out: Bytes,
+    ) -> int: ...
+    def renumber(self, out: Bytes, size: int, first: int, delta: int) -> None: ...
 
     # traditional files
-    frame_classic: Callable[[Bytes, int, Framing, Roles, NumberRows], int]
-    pump_classic: Callable[[int, int, Bytes, Framing, Roles, Sending], int]
-    convert_groups: Callable[[Bytes, int, Numbers, NumberRows, Roles, Bytes, Bytes], None]
-    seal_pages: Callable[[Bytes, int], None]
-    check_classic_groups: Callable[[Bytes, int, Numbers, Roles, NumberRows, Numbers], int]
-    check_long_group: Callable[[Bytes, int, Numbers, Roles, Numbers, Bytes, NumberRows, Numbers], int]
-    place_groups: Callable[[Bytes, NumberRows, int, int, Numbers, Roles, Bytes], int]
-    collect_classic_groups: Callable[[Bytes, int, Numbers, Roles, int, int, int, Collecting], None]
+    def frame_classic(self, source: Bytes, end: int, framing: Framing, roles: Roles, skips: NumberRows) -> int: ...
+    def pump_classic(
+        self, file: int, socket: int, source: Bytes, framing: Framing, roles: Roles, sending: Sending
+    ) -> int: ...
+    def convert_groups(
+        self, source: Bytes, end: int, numbers: Numbers, pairs: NumberRows, roles: Roles, scratch: Bytes, pages: Bytes
+    ) -> None: ...
+    def seal_pages(self, pages: Bytes, count: int) -> None: ...
+    def check_classic_groups(
+        self, source: Bytes, end: int, numbers: Numbers, roles: Roles, pairs: NumberRows, state: Numbers
+    ) -> int: ...
+    def check_long_group(
+        self,
+        source: Bytes,
+        end: int,
+        numbers: Numbers,
+        roles: Roles,
+        group: Numbers,
+        head: Bytes,
+        pairs: NumberRows,
+        state: Numbers,
+    ) -> int: ...
+    def place_groups(
+        self, data: Bytes, groups: NumberRows, first: int, count: int, numbers: Numbers, roles: Roles, out: Bytes
+    ) -> int: ...
+    def collect_classic_groups(
+        self,
+        source: Bytes,
+        end: int,
+        numbers: Numbers,
+        roles: Roles,
+        file_no: int,
+        first: int,
+        last: int,
+        collecting: Collecting,
+    ) -> None: ...
 
     # events to columns
-    index_events: Callable[[Bytes, NumberRows, int, NumberRows], int]
-    header_columns: Callable[[Bytes, NumberRows, int, Shorts, Numbers, Numbers, Shorts], None]
-    gtid_texts: Callable[[NumberRows, Numbers, int, Shorts, Bytes], None]
-    copy_strings: Callable[[Bytes, Numbers, Numbers, Bytes, int, int, Shorts, Bytes], int]
-    write_texts: Callable[[Bytes, Numbers, Numbers, Bytes, int, int, int, Shorts, Bytes], int]
-    decode_rows: Callable[[Bytes, NumberRows, Numbers, KnownTables, Decoded], int]
-    find_open: Callable[[NumberRows, int, int], int]
-    collect_changes: Callable[[Bytes, NumberRows, Numbers, ChangedTables, KeptChanges], int]
+    def index_events(self, data: Bytes, groups: NumberRows, count: int, events: NumberRows) -> int: ...
+    def header_columns(
+        self,
+        data: Bytes,
+        events: NumberRows,
+        count: int,
+        types: Shorts,
+        timestamps: Numbers,
+        server_ids: Numbers,
+        flags: Shorts,
+    ) -> None: ...
+    def gtid_texts(self, groups: NumberRows, wanted: Numbers, count: int, offsets: Shorts, out: Bytes) -> None: ...
+    def copy_strings(
+        self,
+        data: Bytes,
+        starts: Numbers,
+        sizes: Numbers,
+        valid: Bytes,
+        count: int,
+        padded: int,
+        offsets: Shorts,
+        out: Bytes,
+    ) -> int: ...
+    def write_texts(
+        self,
+        data: Bytes,
+        starts: Numbers,
+        sizes: Numbers,
+        valid: Bytes,
+        count: int,
+        op: int,
+        argument: int,
+        offsets: Shorts,
+        out: Bytes,
+    ) -> int: ...
+    def decode_rows(
+        self, data: Bytes, events: NumberRows, state: Numbers, known: KnownTables, decoded: Decoded
+    ) -> int: ...
+    def find_open(self, open_tables: NumberRows, table_id: int, turn: int) -> int: ...
+
+    def collect_changes(
+        self, data: Bytes, events: NumberRows, state: Numbers, known: ChangedTables, changes: KeptChanges
+    ) -> int: ...
 
     # columns to lines
-    write_heads: Callable[[NumberRows, Numbers, Bytes, int, int, NumberRows, Bytes, int, Numbers, Bytes], int]
-    write_lines: Callable[[Bytes, Numbers, LinePlan, DecodedRows, Bytes], int]
+    def write_heads(
+        self,
+        groups: NumberRows,
+        note_offsets: Numbers,
+        notes: Bytes,
+        first: int,
+        count: int,
+        steps: NumberRows,
+        store: Bytes,
+        head: int,
+        offsets: Numbers,
+        out: Bytes,
+    ) -> int: ...
+    def write_lines(self, data: Bytes, state: Numbers, plan: LinePlan, rows: DecodedRows, out: Bytes) -> int: ...
 
     # answers
-    write_rows: Callable[[Bytes, Numbers, Numbers, AnswerPlan, NumberRows, Bytes], int]
-    locate_values: Callable[[Bytes, Numbers, Numbers, AnswerPlan, NumberRows, int, Numbers, Numbers], int]
+    def write_rows(
+        self, data: Bytes, places: Numbers, state: Numbers, plan: AnswerPlan, spans: NumberRows, out: Bytes
+    ) -> int: ...
+    def locate_values(
+        self,
+        data: Bytes,
+        places: Numbers,
+        state: Numbers,
+        plan: AnswerPlan,
+        spans: NumberRows,
+        step: int,
+        starts: Numbers,
+        sizes: Numbers,
+    ) -> int: ...

@@ -1,60 +1,48 @@
-"""Compiled kernels as functions that Python can call, without Numba."""
+"""Compiled kernels as functions that Python can call."""
 
 from __future__ import annotations
 
 import ctypes
+import platform
 import struct
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-import llvmlite.binding as llvm
+from ibbmaster.kernel.shapes import FieldShape, ItemShape, Shape, kernel_names, results_of, shapes_of, words_of
 
-from ibbmaster.kernel.shapes import FieldShape, ItemShape, Shape, results_of, shapes_of, words_of
-
+SOURCES = Path(__file__).with_name("native")
 ENTRY = "ibbmaster_"  # begins the name of each
-_ENTRY_KIND = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p)  # called without the lock
+DIGEST = "ibbmaster_digest"  # of the sources, in the library
 _RESULTS = ctypes.c_int64 * 2
 _BYTE = ctypes.c_char
 NOTHING_KNOWN = (lambda: None,)  # in place of references to arrays
 _FORMATS = {"uint8": ("B",), "int32": ("i",), "int64": ("q", "l")}  # by the name of a type of NumPy, as of `memoryview`
 
+
+def library(machine: str = platform.machine()) -> Path:
+    """Where the compiled kernels for a kind of CPU are."""
+    return SOURCES / f"kernels-{machine}.so"
+
+
+LIBRARY = library()
 Put = Callable[[list[int], Any], None]  # adds the words of an argument
 
 
-class KernelError(Exception):
-    """A kernel has raised an exception: none does, as long as it is given what it takes."""
-
-
 class Entries:
-    """What was loaded: a function for each kernel, by its name. As `Kernels` says."""
+    """A function for each kernel, by its name. As `Kernels` says."""
 
-    def __init__(self) -> None:
-        self._engines: list[Any] = []  # each with the code of an object file
-
-    def add(self, code: bytes, kernels: Iterable[str]) -> None:
-        """Load an object file that has these kernels. Raises KernelError: it has them not."""
-        engine = _engine()
-        engine.add_object_file(llvm.object_file.ObjectFileRef.from_data(code))
-        engine.finalize_object()
-        for kernel in kernels:
-            address = engine.get_function_address(ENTRY + kernel)
-            if not address:
-                raise KernelError(f"{kernel} is not in the object file")
-            setattr(self, kernel, _function(kernel, address))
-        self._engines.append(engine)
+    def __init__(self, library: Path) -> None:
+        """Raises OSError, AttributeError: there is no such library, or it lacks a kernel."""
+        loaded = ctypes.CDLL(str(library))  # whose functions are called without the lock
+        for kernel in kernel_names():
+            setattr(self, kernel, _function(kernel, loaded[ENTRY + kernel]))
+        self.digest = ctypes.string_at(ctypes.addressof(_BYTE.in_dll(loaded, DIGEST))).decode()
 
 
-def _engine() -> Any:
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    machine = llvm.Target.from_default_triple().create_target_machine(jit=True)
-    return llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine, use_lmm=True)  # one piece of memory: see there
-
-
-def _function(kernel: str, address: int) -> Callable[..., Any]:
-    """A kernel, at the address of its entry."""
-    entry = _ENTRY_KIND(address)
+def _function(kernel: str, entry: Any) -> Callable[..., Any]:
+    entry.argtypes, entry.restype = (ctypes.c_char_p, ctypes.c_void_p), None
     shapes = shapes_of(kernel)
     puts = [_put_of(shape) for shape in shapes]
     pack = struct.Struct(f"={sum(map(words_of, shapes))}q").pack
@@ -65,8 +53,7 @@ def _function(kernel: str, address: int) -> Callable[..., Any]:
         for put, argument in zip(puts, arguments, strict=True):
             put(words, argument)
         results = _RESULTS()
-        if entry(pack(*words), results):
-            raise KernelError(f"{kernel} has raised an exception")
+        entry(pack(*words), results)
         if result_count == 1:
             return results[0]
         return (results[0], results[1]) if result_count else None

@@ -105,7 +105,6 @@ class Sending(NamedTuple):
 
     progress: Numbers  # see Progress
     vectors: NumberRows  # addresses and sizes of its pieces
-    wanted: Numbers  # arguments of system calls
     rest: Bytes  # what the socket does not take
 
 
@@ -250,7 +249,6 @@ class FileRange(NamedTuple):
     end_offset: int  # of the groups that are wanted
 
 
-CALL_WORDS = 7  # of 64 bits: the longest argument of a system call, a struct msghdr
 PAIR_COLUMNS = 4  # domain, server, last sequence number, and which of all that were noted it was, 0 for none
 
 

@@ -27,7 +27,7 @@ class FieldShape(NamedTuple):
 
 
 Shape = ItemShape | FieldShape | None  # None: a number
-_ARRAYS = {
+ARRAYS = {
     "Bytes": ItemShape("uint8", 1),
     "ByteRows": ItemShape("uint8", 2),
     "Shorts": ItemShape("int32", 1),
@@ -38,14 +38,24 @@ _ARRAYS = {
 _RESULTS = {"None": 0, "int": 1, "tuple[int, int]": 2}
 
 
-def shapes_of(kernel: str) -> tuple[Shape, ...]:
+def kernel_names() -> list[str]:
+    """All kernels, as `Kernels` has them."""
+    return [name for name in vars(Kernels) if not name.startswith("_")]
+
+
+def named_shapes(kernel: str) -> list[tuple[str, Shape]]:
     """Of what a kernel takes, by what `Kernels` says of it."""
-    return tuple(map(_shape, _said(kernel)[0]))
+    return [(name, _shape(said)) for name, said in _annotations(kernel).items() if name != "return"]
+
+
+def shapes_of(kernel: str) -> tuple[Shape, ...]:
+    """The same without the names."""
+    return tuple(shape for _, shape in named_shapes(kernel))
 
 
 def results_of(kernel: str) -> int:
     """How many words it gives."""
-    return _RESULTS[_said(kernel)[1]]
+    return _RESULTS[_annotations(kernel)["return"]]
 
 
 def words_of(shape: Shape) -> int:
@@ -55,17 +65,15 @@ def words_of(shape: Shape) -> int:
     return 1 if shape is None else 1 + shape.dimensions
 
 
-def _said(kernel: str) -> tuple[list[str], str]:
-    """The types of what it takes, and that of what it gives."""
-    taken, _, given = Kernels.__annotations__[kernel].removeprefix("Callable[[").removesuffix("]").partition("], ")
-    return taken.split(", "), given
+def _annotations(kernel: str) -> dict[str, str]:
+    return vars(Kernels)[kernel].__annotations__  # type: ignore[no-any-return]
 
 
 def _shape(said: Any) -> Shape:
     name = getattr(said, "__forward_arg__", said)  # of the fields of a tuple
     if name in ("int", int):
         return None
-    if name in _ARRAYS:
-        return _ARRAYS[name]
+    if name in ARRAYS:
+        return ARRAYS[name]
     kind = getattr(fields, name)
     return FieldShape(kind, tuple(_shape(field) for field in kind.__annotations__.values()))

@@ -23,7 +23,6 @@ from ibbmaster.ibb.oob import decode_oob_node
 from ibbmaster.ibb.page import CHECKSUM, DATA_SIZE, PAGE_SIZE, is_blank, verify_page
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.loading import kernels
-from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.log.end_check import check_not_cut
 from ibbmaster.log.fault import Fault, Severity, Totals
 from ibbmaster.log.other_records import check_other_record
@@ -261,7 +260,7 @@ class _Verifier:
         page_no, offset = 1, 0
         checksums = self._checksums[file_no]
         block_pages = JOINT_PAGES if self._is_joint else BLOCK_PAGES
-        with closing(BlockReader(self._disk, name, kernels(KernelSet.VERIFY), block_pages=block_pages)) as reader:
+        with closing(BlockReader(self._disk, name, kernels(), block_pages=block_pages)) as reader:
             while True:
                 first = Location(file_no=file_no, page_no=page_no)
                 blank = 0 if offset else self._disk.next_data(name, page_no * PAGE_SIZE) // PAGE_SIZE - page_no
@@ -312,7 +311,7 @@ class _Verifier:
 
     def _checks_of_many(self) -> PageChecks | None:
         """The kernels, where they may continue: between records, where data is expected."""
-        if self._checks is None and (ready := kernels(KernelSet.VERIFY)) is not None:
+        if self._checks is None and (ready := kernels()) is not None:
             self._checks = PageChecks(ready)
         is_expected = self._ended_at is None and not self._is_blank_file and not self._is_joint
         return self._checks if is_expected and self._is_between_records else None

@@ -23,7 +23,6 @@ from ibbmaster.expr.stored_values import key_literal
 from ibbmaster.expr.walking import children, contains, slots
 from ibbmaster.fold.stored import Span, StoredColumn, StoredLayout, is_text, own_columns, sort_key
 from ibbmaster.kernel.loading import kernels
-from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.select.key_ranges import KeyPart, ranges_of
 from ibbmaster.select.local_values import local_columns
@@ -199,7 +198,7 @@ class TableScan:
             condition=condition,
             skip=skip,
             limit=limit,
-            kernels=kernels(KernelSet.SELECT),
+            kernels=kernels(),
             on_error=self._error,
         )
         return BlockResultSet(columns=tuple(column.definition for column in shown), blocks=blocks)

@@ -20,7 +20,6 @@ from ibbmaster.fold.row_file import RowFile
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.loading import kernels_at_hand
-from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.position import LogPosition
 from ibbmaster.rows.certainty import SchemaTimeline, doubt_text
@@ -236,7 +235,7 @@ class TableReader:
 
     def _kernels(self, start: LogPosition, end: LogPosition) -> Kernels | None:
         """Those that read from one position to another."""
-        return kernels_at_hand(KernelSet.SELECT, start, end if self._loads_kernels else start)
+        return kernels_at_hand(start, end if self._loads_kernels else start)
 
 
 def _has_reached(state: GtidState, position: GtidPosition) -> bool:

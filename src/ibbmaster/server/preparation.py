@@ -15,8 +15,7 @@ import trio
 
 from ibbmaster.dump.request import DumpRequest
 from ibbmaster.errors import IbbMasterError
-from ibbmaster.kernel.loading import is_cached, load_in_background, wait_for_kernels
-from ibbmaster.kernel.parts import KernelSet
+from ibbmaster.kernel.loading import load
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.server.dump_opening import DumpStart
 from ibbmaster.streaming.shared import SharedBlocks, import_makers
@@ -53,11 +52,8 @@ class Preparation:
             self._is_done.set()
 
     async def run(self) -> None:
-        """Do it; dumps do not wait for kernels that have to be compiled."""
+        """Do it."""
         if self._has_kernels:
-            load_in_background(KernelSet.SERVE)
-            if not await trio.to_thread.run_sync(is_cached, KernelSet.SERVE):
-                self._is_done.set()
             await trio.to_thread.run_sync(self._prepare, abandon_on_cancel=True)
         self._is_done.set()
         if self._has_kernels and self._walk is not None:
@@ -73,7 +69,7 @@ class Preparation:
                 await self._is_done.wait()
 
     def _prepare(self) -> None:
-        if wait_for_kernels(KernelSet.SERVE) is not None:
+        if load() is not None:
             import_makers()
             with contextlib.suppress(IbbMasterError):  # a dump meets it again, and says so
                 self._engine.state()

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from ibbmaster.dialogue.log_tables import LogSnapshot, TableQuery
 from ibbmaster.errors import IbbMasterError, PositionError
 from ibbmaster.gtid import Gtid, GtidPosition
-from ibbmaster.kernel.loading import is_long, kernels_at_hand, load_in_background
-from ibbmaster.kernel.parts import KernelSet
+from ibbmaster.kernel.loading import is_long, kernels_at_hand
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.position import LogPosition
 from ibbmaster.wire.refusal import RefusedError
@@ -176,7 +175,7 @@ class PrimaryTables:
     def _scan(log: LogEngine, take: TakeStatement, take_map: TakeMap | None = None) -> LastScanned | None:
         """All statements of a log by kernels, if these are at hand."""
         start, end = log.start_of_file().position, log.end()
-        found = kernels_at_hand(KernelSet.SELECT, start, end) if is_long(start, end) else None
+        found = kernels_at_hand(start, end) if is_long(start, end) else None
         if found is None:
             return None
         from ibbmaster.arrow.ddl_scan import scan_ddl
@@ -191,8 +190,6 @@ class PrimaryTables:
                 from ibbmaster.log.large_rows import large_rows
                 from ibbmaster.select.table_reader import TableReader
 
-                if self._has_kernels:
-                    load_in_background(KernelSet.SELECT)
                 is_placed = self._base is not None and self._base.position is not None
                 base = BaseDump.of_file(self._base_file) if is_placed and self._base_file is not None else None
                 self._table_reader = TableReader(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Required, TypedDict
+from typing import Any, NamedTuple, Protocol, Required, TypedDict
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.dump.error import not_continuous
@@ -12,9 +12,6 @@ from ibbmaster.dump.rewriting import LogPositions
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.position import LogPosition
-
-if TYPE_CHECKING:
-    from ibbmaster.streaming.buffers import Buffers
 
 SMALL = 32 * 1024  # bytes: fewer do not keep a whole buffer
 OVERHEAD = 2048  # bytes: a block without packets, its key and what they refer to
@@ -71,6 +68,12 @@ class Marks(TypedDict, total=False):
     framed_bytes: int | None
 
 
+class BufferPool(Protocol):
+    """What lends the memory of blocks."""
+
+    def release(self, buffer: Any) -> None: ...
+
+
 class Block:
     """Packets, the first and last of which may be cut. Immutable, and its own owner.
 
@@ -97,7 +100,7 @@ class Block:
     def __init__(
         self,
         buffer: Any,
-        pool: Buffers | None,
+        pool: BufferPool | None,
         size: int,
         *,
         sequence_after: int = 0,

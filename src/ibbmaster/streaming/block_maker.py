@@ -14,7 +14,7 @@ from ibbmaster.position import LogPosition
 from ibbmaster.streaming.block import Block, Mark
 
 
-class Wanted(NamedTuple):
+class BlockShape(NamedTuple):
     """How packets are to be framed: without waiting for a disk or a lock; more for many readers, or few, and soon."""
 
     only_cached: bool
@@ -43,7 +43,7 @@ class BlockMaker(Protocol):
     def identity(self, at: Mark, *, only_cached: bool) -> Hashable:
         """What distinguishes the file of a mark from one that had its name before; None where no block can begin."""
 
-    def frame(self, at: Mark, selection: Selection, sequence: int, wanted: Wanted) -> Block | None:
+    def frame(self, at: Mark, selection: Selection, sequence: int, wanted: BlockShape) -> Block | None:
         """The packets from a mark on, the first of which has the number `sequence`.
 
         Raises:

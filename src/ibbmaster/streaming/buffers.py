@@ -16,7 +16,6 @@ from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import (
-    CALL_WORDS,
     LEAVES_OUT_ANNOTATE,
     LEAVES_OUT_MARKED,
     PAIR_COLUMNS,
@@ -62,7 +61,6 @@ class Workspace:
     nothing: Any = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))  # where nothing goes out
     none: Any = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))  # of segments
     vectors: Any = field(default_factory=lambda: np.zeros((2 * SEGMENTS_MAX + 1, 2), dtype=np.int64))
-    wanted: Any = field(default_factory=lambda: np.zeros(CALL_WORDS, dtype=np.int64))  # arguments of system calls
 
     def framing(self, out: Any, segments: Any) -> Framing:
         """What a kernel frames with, into `out`."""
@@ -70,7 +68,7 @@ class Workspace:
 
     def sending(self, progress: Any, rest: Any) -> Sending:
         """What a pump sends with; what the socket does not take is put into `rest`."""
-        return Sending(progress, self.vectors, self.wanted, rest)
+        return Sending(progress, self.vectors, rest)
 
     def gtids(self) -> tuple[Gtid, ...]:
         """The last of each (domain, server) pair that was framed."""

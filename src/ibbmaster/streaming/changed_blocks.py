@@ -20,7 +20,7 @@ from ibbmaster.position import NOWHERE, LogPosition
 from ibbmaster.stages.stage import GtidTransform
 from ibbmaster.streaming.block import Block, FramingState, Mark
 from ibbmaster.streaming.block_cache import BlockCache
-from ibbmaster.streaming.block_maker import BlockMaker, Wanted
+from ibbmaster.streaming.block_maker import BlockMaker, BlockShape
 from ibbmaster.streaming.buffers import OUT_BYTES
 from ibbmaster.streaming.packet_changes import PacketChange, Packets
 
@@ -55,7 +55,7 @@ class ChangedBlocks(BlockMaker):
     def identity(self, at: Mark, *, only_cached: bool) -> Hashable:
         return self._maker.identity(at, only_cached=only_cached)
 
-    def frame(self, at: Mark, selection: Selection, sequence: int, wanted: Wanted) -> Block | None:
+    def frame(self, at: Mark, selection: Selection, sequence: int, wanted: BlockShape) -> Block | None:
         if at.position < self._left_until:
             return None
         whole = Selection(leaves_out_annotate=False, leaves_out_marked=False, prefix=selection.prefix)
@@ -193,7 +193,7 @@ class RepeatedBlocks(BlockMaker):
             return None
         return self._current().identity(self._there(at), only_cached=only_cached)
 
-    def frame(self, at: Mark, selection: Selection, sequence: int, wanted: Wanted) -> Block | None:
+    def frame(self, at: Mark, selection: Selection, sequence: int, wanted: BlockShape) -> Block | None:
         return self._as_here(self._current().frame(self._there(at), selection, sequence, wanted))
 
     def renumbered(self, block: Block, was: int, sequence: int) -> Block:

@@ -23,7 +23,7 @@ from ibbmaster.kernel.packet_fields import ClassicField
 from ibbmaster.position import LogPosition
 from ibbmaster.streaming.block import Block, FramingState, Mark, Marks, file_end, joined
 from ibbmaster.streaming.block_cache import BlockCache
-from ibbmaster.streaming.block_maker import BlockPump, BrokenGroupError, Wanted
+from ibbmaster.streaming.block_maker import BlockPump, BlockShape, BrokenGroupError
 from ibbmaster.streaming.buffers import SHARED_BYTES, Buffers, Workspace, make_block, renumbered
 
 BORDER_BYTES = 256 * 1024  # blocks of all dumps end at the last group before a multiple of it in a file
@@ -93,7 +93,7 @@ class ClassicBlocks:
     def known_group(self, at: Mark) -> tuple[Gtid, Mark] | None:
         return None  # a part can be framed by who has read nothing before it
 
-    def frame(self, at: Mark, selection: Selection, sequence: int, wanted: Wanted) -> Block | None:
+    def frame(self, at: Mark, selection: Selection, sequence: int, wanted: BlockShape) -> Block | None:
         if wanted.only_cached and not (wanted.is_short and isinstance(at, FramingState) and self.groups.is_in_file):
             return None
         with self.groups.reading(only_cached=wanted.only_cached):

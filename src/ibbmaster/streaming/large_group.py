@@ -41,7 +41,7 @@ from ibbmaster.log.out_of_band import FoundNode, OutOfBandReader, check_stream
 from ibbmaster.log.pages import REREADS, PageReader
 from ibbmaster.position import LOG_START, NOWHERE, LogPosition
 from ibbmaster.streaming.block import Block, FramingState, Mark
-from ibbmaster.streaming.block_maker import Wanted
+from ibbmaster.streaming.block_maker import BlockShape
 from ibbmaster.streaming.buffers import SHARED_BYTES, Buffers, Workspace, make_block, pages_to_border
 
 BLOCK_BYTES = 192 * 1024  # of packets end a block: with what one more call adds it still fits its buffer
@@ -89,7 +89,13 @@ class LargeGroup:
         return self._nodes[number - 1 :]
 
     def frame(
-        self, at: PartState, selection: Selection, sequence: int, buffers: Buffers, kernels: Kernels, wanted: Wanted
+        self,
+        at: PartState,
+        selection: Selection,
+        sequence: int,
+        buffers: Buffers,
+        kernels: Kernels,
+        wanted: BlockShape,
     ) -> Block | None:
         """The packets from a place on; None with `only_cached`: would wait.
 

@@ -38,7 +38,7 @@ from ibbmaster.log.pages import PageReader, read_cached
 from ibbmaster.position import NOWHERE, LogPosition
 from ibbmaster.streaming.block import Block, FramingState, Mark, file_end, skipped_block
 from ibbmaster.streaming.block_cache import BlockCache, KnownWay
-from ibbmaster.streaming.block_maker import Wanted
+from ibbmaster.streaming.block_maker import BlockShape
 from ibbmaster.streaming.buffers import (
     PAGES_MAX,
     PAGES_PER_BLOCK,
@@ -117,7 +117,7 @@ class PageBlocks:
             return None
         return group.gtid, group.begin()
 
-    def frame(self, at: Mark, selection: Selection, sequence: int, wanted: Wanted) -> Block | None:
+    def frame(self, at: Mark, selection: Selection, sequence: int, wanted: BlockShape) -> Block | None:
         buffers = self.cache.buffers
         if self.way is not None and at != self.way.begin:
             if wanted.only_cached:
@@ -211,7 +211,13 @@ class PageBlocks:
             return b""
 
     def _frame_long(
-        self, workspace: Workspace, out: Any, at: FramingState, selection: Selection, sequence: int, wanted: Wanted
+        self,
+        workspace: Workspace,
+        out: Any,
+        at: FramingState,
+        selection: Selection,
+        sequence: int,
+        wanted: BlockShape,
     ) -> Framed | None:
         """Frame from a place on to a border of blocks for many readers; as `_frame_in` where that goes no step."""
         name, state = format_file_name(at.position.file_no), workspace.state
@@ -241,7 +247,13 @@ class PageBlocks:
         return self._frame_in(workspace, out, at, selection, sequence, wanted)
 
     def _frame_in(
-        self, workspace: Workspace, out: Any, at: FramingState, selection: Selection, sequence: int, wanted: Wanted
+        self,
+        workspace: Workspace,
+        out: Any,
+        at: FramingState,
+        selection: Selection,
+        sequence: int,
+        wanted: BlockShape,
     ) -> Framed | None:
         """Frame a number of pages, or to a border; None if that went no step."""
         name = format_file_name(at.position.file_no)

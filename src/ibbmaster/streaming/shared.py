@@ -6,14 +6,13 @@ That is for the others at its place, too: the same packets with other numbers.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from ibbmaster.classic.binlog import ClassicGroups
 from ibbmaster.kernel.loading import kernels
-from ibbmaster.kernel.parts import KernelPart
 from ibbmaster.log.interface import EventGroups, FramedEventGroups, are_paged, changes_of, files_end_of, files_of
 from ibbmaster.player.repeated_log import RepeatedFiles
 from ibbmaster.position import LogPosition
@@ -148,7 +147,7 @@ class SharedBlocks:
         files = files_of(groups)
         if files is None:
             return None
-        ready = kernels(*_parts_for(groups, files, session))
+        ready = kernels()
         if ready is None:
             return None
         from ibbmaster.streaming.block_cache import BlockCache
@@ -170,16 +169,6 @@ def import_makers() -> None:
     """Import what makes blocks, once there are kernels: else the first dump waits for that."""
     for name in ("block_cache", "page_blocks", "classic_blocks"):
         importlib.import_module(f"ibbmaster.streaming.{name}")
-
-
-def _parts_for(groups: EventGroups, files: FramedEventGroups, session: DumpSession) -> Iterator[KernelPart]:
-    """The kernels that make blocks of these groups."""
-    yield KernelPart.PAGES
-    stored = files.groups.recorded_files if type(files) is RepeatedFiles else files
-    if stored is None or not are_paged(stored):
-        yield KernelPart.FILES
-    if session.makes_events or changes_of(groups):
-        yield KernelPart.CHANGES
 
 
 def _maker_of(groups: EventGroups, cache: BlockCache, ready: Kernels, *, makes_events: bool) -> BlockMaker | None:

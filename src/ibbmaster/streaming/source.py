@@ -30,7 +30,7 @@ from ibbmaster.streaming.block import (
     sent_block,
     skipped_block,
 )
-from ibbmaster.streaming.block_maker import AbsentPump, BlockMaker, BlockPump, BrokenGroupError, Wanted
+from ibbmaster.streaming.block_maker import AbsentPump, BlockMaker, BlockPump, BlockShape, BrokenGroupError
 from ibbmaster.streaming.shared import EndProbe, SentSteps, SharedBlocks, SharedPlace
 from ibbmaster.streaming.sink import PATIENCE_MS, Sink
 
@@ -359,7 +359,10 @@ class BlockSource:
             if like is not None:
                 return maker.renumbered(*like, sequence)
             return maker.frame(
-                at, selection, sequence, Wanted(only_cached, is_shared, is_short=self._is_first and not is_shared)
+                at,
+                selection,
+                sequence,
+                BlockShape(only_cached, is_shared, is_short=self._is_first and not is_shared),
             )
 
         key = (identity, at, selection, is_shared)

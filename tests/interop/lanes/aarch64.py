@@ -1,6 +1,6 @@
 """A Python for ARM's servers, which QEMU runs on this machine; `.ci/prepare tests` unpacks it.
 
-It has NumPy and llvmlite, which load compiled kernels, and takes packages that are pure Python from
+It has NumPy, and takes packages that are pure Python from
 the environment of the tests.
 """
 

@@ -21,7 +21,6 @@ from ibbmaster.fold.base_rows import BaseDump
 from ibbmaster.fold.folding import WITHOUT_BEGINNING
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel.loading import do_pay
-from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.lake.maintain.reshaping import Reshape, reshape_of
 from ibbmaster.lake.pasts import START, Past, Place, past_of
 from ibbmaster.lake.statements import Logged, after, completions, effective, logged_statements, read_table
@@ -67,7 +66,7 @@ class LogSource:
         self.start = start
         self._groups: dict[str, pa.Table] = {}  # by the position from which they were read
         self.log = open_log(options)
-        pays = do_pay(KernelSet.READ, sum(file.size for file in self.log.files()))
+        pays = do_pay(sum(file.size for file in self.log.files()))
         self.end = options.ending_gtid or str(self.log.state().position())
         self.options = dataclasses.replace(
             options, table=None, tables=(), columns=(), uses_kernels=pays, ending_gtid=self.end

@@ -1,0 +1,139 @@
+"""The kernels, compiled by a C compiler: what Python says of them becomes a header, and all becomes one library."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from enum import EnumType
+from pathlib import Path
+from typing import Any
+
+from ibbmaster.kernel.entries import SOURCES, Entries, library
+from ibbmaster.kernel.shapes import ARRAYS, FieldShape, Shape, kernel_names, named_shapes
+
+FLAGS = (
+    "-std=c11",
+    "-D_GNU_SOURCE",
+    "-O3",
+    "-fwrapv",
+    "-fno-strict-aliasing",
+    "-fvisibility=default",
+    "-shared",
+    "-fPIC",
+)
+CPUS = {  # with an instruction for CRC-32C, as compilers of systems call them, and as Zig does
+    "x86_64": ("-march=x86-64-v2", "-march=x86_64_v2"),
+    "aarch64": ("-march=armv8-a+crc", "-mcpu=generic+crc"),
+}
+FACTS = (  # the modules whose numbers and enumerations kernels know by name
+    *("ibbmaster.event.types", "ibbmaster.event.header", "ibbmaster.event.gtid_event", "ibbmaster.ibb.page"),
+    *("ibbmaster.ibb.chunk", "ibbmaster.event.table_map", "ibbmaster.kernel.fields", "ibbmaster.kernel.packet_fields"),
+)
+_SIZES = {1: "size", 2: "rows, columns"}
+_C_TYPES = {"uint8": "uint8_t", "int32": "int32_t", "int64": "int64_t"}
+
+
+class BuildError(Exception):
+    """There is no compiler, or it has refused the sources."""
+
+
+def header() -> str:
+    """`fields.h`: constants and enumerations as Python has them, and what each kernel is given."""
+    return "\n".join(["/* Made by ibbmaster.kernel.building. */", "#include <stdint.h>", *_lines(), ""])
+
+
+def digest() -> str:
+    """What tells libraries of these sources from those of others."""
+    found = hashlib.sha256(header().encode())
+    for path in sorted(SOURCES.glob("*.[ch]")):
+        found.update(path.read_bytes())
+    return found.hexdigest()[:32]
+
+
+def build(machine: str = platform.machine()) -> Path:
+    """Compile the kernels; returns the library. Raises BuildError: that does not go here."""
+    target = library(machine)
+    compile_library(SOURCES / "kernels.c", target, machine, f'-DDIGEST="{digest()}"')
+    return target
+
+
+def compile_library(source: Path, target: Path, machine: str, *more: str) -> None:
+    """Compile a source that knows `kernels.h`. Raises BuildError."""
+    with tempfile.TemporaryDirectory(prefix="ibbmaster-kernels-") as scratch:
+        Path(scratch, "fields.h").write_text(header())
+        made = target.with_name(f"{target.name}.{os.getpid()}")
+        wanted = [f"-I{scratch}", f"-I{SOURCES}", *more, str(source), "-o", str(made)]
+        try:
+            command = [*_compiler(machine), *FLAGS, *wanted]
+            done = subprocess.run(command, capture_output=True, text=True)
+        except OSError as error:
+            raise BuildError(str(error)) from error
+        if done.returncode:
+            raise BuildError(done.stderr)
+        made.replace(target)
+
+
+def _compiler(machine: str) -> list[str]:
+    """That of the system, or the one of the package `ziglang`, which also compiles for other machines."""
+    if machine not in CPUS:
+        raise BuildError(f"kernels are for {' and '.join(CPUS)}, and not for {machine}")
+    own = os.environ.get("CC") or shutil.which("cc")
+    if own and machine == platform.machine():
+        return [*own.split(), CPUS[machine][0]]
+    try:
+        importlib.import_module("ziglang")
+    except ImportError:
+        raise BuildError("no C compiler: install one as `cc`, or the package ziglang") from None
+    return [sys.executable, "-m", "ziglang", "cc", "-target", f"{machine}-linux-gnu.2.28", CPUS[machine][1]]
+
+
+def _lines() -> Iterator[str]:
+    facts: dict[str, Any] = {}
+    for module in map(importlib.import_module, FACTS):
+        facts |= vars(module)
+    for name, value in facts.items():
+        if isinstance(value, int) and not isinstance(value, bool) and name.isupper() and name[0] != "_":
+            yield f"#define {name} {int(value)}"
+        elif isinstance(value, EnumType):
+            members: dict[str, Any] = {place: one for place, one in vars(value).items() if isinstance(one, value)}
+            numbers = [f"{name}_{place} = {int(one)}" for place, one in members.items() if isinstance(one, int)]
+            yield f"enum {{ {', '.join(numbers)} }};" if numbers else ""
+    for name, array in ARRAYS.items():
+        yield f"typedef struct {{ {_C_TYPES[array.item]} *at; int64_t {_SIZES[array.dimensions]}; }} {name};"
+    known: set[str] = set()
+    for kernel in kernel_names():
+        shapes = named_shapes(kernel)
+        for _, shape in shapes:
+            if isinstance(shape, FieldShape) and shape.kind.__name__ not in known:
+                known.add(shape.kind.__name__)
+                yield _struct(zip(shape.kind._fields, shape.fields, strict=True), shape.kind.__name__)
+        yield _struct(shapes, f"{kernel}_args")
+
+
+def _struct(named: Iterable[tuple[str, Shape]], name: str) -> str:
+    return f"typedef struct {{ {' '.join(f'{_c_type(shape)} {field};' for field, shape in named)} }} {name};"
+
+
+def _c_type(shape: Shape) -> str:
+    if isinstance(shape, FieldShape):
+        return shape.kind.__name__
+    return "int64_t" if shape is None else next(name for name, one in ARRAYS.items() if one == shape)
+
+
+def is_current() -> bool:
+    """Whether the library here was made of the sources here."""
+    try:
+        return Entries(library()).digest == digest()
+    except (OSError, AttributeError):
+        return False
+
+
+if __name__ == "__main__" and not is_current():
+    build()

@@ -1,0 +1,100 @@
+/* The kernel that changes the events of packets that are framed already: their numbers, places and checksums.
+
+The references: `ibbmaster.stages.renumbering`, and `ibbmaster.dump.rewriting` for a traditional primary. */
+
+#define SPARE 64 /* bytes that stay free after the output */
+
+/* The number in the row of a server or domain, `unnamed` if it has none. */
+static inline int64_t number_for(NumberRows numbers, int64_t what, int64_t old, int64_t unnamed) {
+    for (const int64_t *row = numbers.at; row < numbers.at + 3 * numbers.rows; row += 3)
+        if (row[0] == what && row[1] == old)
+            return row[2];
+    return unnamed;
+}
+
+/* Give a copy of a GTID event of `size` bytes other numbers; false where the reference has to.
+
+Not for XA and two-phase ALTER, which name others. */
+static bool renumber_head(uint8_t *copy, const uint8_t *event, int64_t size, NumberRows numbers) {
+    int64_t domain = domain_of(event);
+    store32(copy + DOMAIN_ID_OFFSET, number_for(numbers, OLD_DOMAIN, domain, domain));
+    int64_t step = number_for(numbers, STEP, domain, 0), bits = number_for(numbers, COMMIT_BITS, 0, 0);
+    if (step == 0 && bits == 0)
+        return true;
+    int64_t flags = event[GTID_FLAGS_OFFSET], at = FIELDS_OFFSET;
+    store64(copy + SEQ_NO_OFFSET, sequence_of(event) + (uint64_t)step);
+    if (flags & HAS_COMMIT_ID) {
+        at += COMMIT_ID_BYTES;
+        copy[at - 2] ^= bits & 0xFF;
+        copy[at - 1] ^= bits >> 8 & 0xFF;
+    }
+    if (flags & HAS_XID)
+        at += XID_BYTES + event[at + 4] + event[at + 5];
+    return at >= size || !(event[at] & HAS_ALTER_SEQ_NO);
+}
+
+/* Copy the packets of source[:size], which are whole groups, with their events changed; returns how many bytes.
+
+Rows of `numbers`: OLD_SERVER or OLD_DOMAIN, a number, what it becomes; STEP, a domain, what is added to its sequence
+numbers; LATER, 0, seconds that are added to times; COMMIT_BITS, 0, what commit ids are changed with. `status` is DONE,
+or FALLBACK where an event fills more than a packet, or a group is not as it should be, or names another one that has
+other numbers, or there is no room. */
+static int64_t change_packets(const uint8_t *source, int64_t size, int64_t *state, NumberRows numbers,
+                              const Roles *roles, Bytes out, int64_t *status) {
+    int64_t prefix_size = state[ChangeOf_PREFIX_SIZE], filters = state[ChangeOf_FILTERS];
+    int64_t trailer = state[ChangeOf_CHECKSUM_BYTES], rule = state[ChangeOf_LOG_POS];
+    int64_t sequence = state[ChangeOf_SEQUENCE], kind = NO_GROUP, position = 0, after;
+    *status = Status_FALLBACK;
+    for (int64_t offset = 0; offset < size; offset = after) {
+        int64_t payload = size - offset >= 4 ? load32(source + offset) & PACKET_MAX : PACKET_MAX;
+        const uint8_t *event = source + offset + 4 + prefix_size;
+        int64_t length = payload - prefix_size;
+        after = offset + 4 + payload;
+        if (payload + trailer >= PACKET_MAX || length < EVENT_HEADER || after > size)
+            return 0;
+        bool is_head = event[TYPE_OFFSET] == GTID_EVENT, ends = false;
+        if (is_head) {
+            kind = group_kind(event, length);
+        } else if (rule == BORDERS) {
+            int64_t role = event_role(event, length, roles_in(kind, roles)[event[TYPE_OFFSET]]);
+            ends = role == ENDS;
+            if (role != ENDS && role != CONTINUES)
+                return 0;
+        }
+        if (kind == NO_GROUP)
+            return 0;
+        state[ChangeOf_LAST_POSITION] = state[ChangeOf_POSITION];
+        state[ChangeOf_POSITION] += length + trailer;
+        if (is_left_out(event, filters))
+            continue;
+        if (position + 4 + payload + trailer + SPARE > out.size)
+            return 0;
+        uint8_t *packet = out.at + position, *changed = packet + 4 + prefix_size;
+        memcpy(packet, source + offset, (size_t)(4 + payload));
+        store32(packet, (payload + trailer) | sequence << 24);
+        sequence = (sequence + 1) & 0xFF;
+        if (numbers.rows > 0) {
+            int64_t server = server_of(event);
+            store32(changed + SERVER_ID_OFFSET, number_for(numbers, OLD_SERVER, server, server));
+            store32(changed, load32(event) + number_for(numbers, LATER, 0, 0));
+            if (is_head && !renumber_head(changed, event, length, numbers))
+                return 0;
+        }
+        if (rule != AS_STORED) {
+            bool has_place = rule == EVERY || is_head || ends;
+            store32(changed + LOG_POS_OFFSET, has_place ? state[ChangeOf_POSITION] : 0);
+        }
+        if (trailer > 0) {
+            store32(changed + SIZE_OFFSET, length + trailer);
+            store32(changed + length, crc32(changed, length, 0));
+        }
+        position += 4 + payload + trailer;
+    }
+    state[ChangeOf_SEQUENCE] = sequence;
+    *status = Status_DONE;
+    return position;
+}
+
+KERNEL(change_packets) {
+    results[0] = change_packets(a->source.at, a->size, a->state.at, a->numbers, &a->roles, a->out, &results[1]);
+}

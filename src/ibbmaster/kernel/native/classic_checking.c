@@ -1,0 +1,133 @@
+/* The kernel that checks plain groups of a traditional binlog. The reference: `ibbmaster.classic.verifying`. */
+
+/* Whether row events come in fragments, which have an order. */
+static inline bool has_fragments(const uint8_t *source, int64_t offset, int64_t end) {
+    for (; offset < end; offset += size_of(source + offset))
+        if (source[offset + TYPE_OFFSET] == PARTIAL_ROW_DATA)
+            return true;
+    return false;
+}
+
+/* Check groups of source[READ_AT:end], and note them; GROUPS and PAIRS continue, OUT has bytes of events.
+
+Stops, with READ_AT, before a group that is not plain, not whole here, or not as it should be. Returns 1 if it may be
+plain and is not whole. */
+static int64_t check_classic_groups(const uint8_t *source, int64_t end, int64_t *numbers, const Roles *roles,
+                                    NumberRows pairs, int64_t *state) {
+    int64_t offset = numbers[Conversion_READ_AT];
+    bool is_cut = false;
+    while (state[Field_PAIRS] < pairs.rows) {
+        int64_t total, after = group_end(source, offset, end, numbers, roles, &total);
+        is_cut = after == CUT_GROUP;
+        if (after < 0 || has_fragments(source, offset, after))
+            break;
+        note_group(source + offset, pairs, state);
+        state[Field_GROUPS]++;
+        state[Field_OUT] += total;
+        offset = after;
+    }
+    numbers[Conversion_READ_AT] = offset;
+    return is_cut;
+}
+
+/* Read the header of the event that comes next in a long group, of which `here` bytes are here, and say what it does
+there.
+
+NEED_MORE where more of it must be here, FALLBACK for the reference. */
+static int64_t begin_long_event(const uint8_t *event, int64_t here, int64_t file_offset, int64_t checksum_bytes,
+                                const Roles *roles, int64_t *group) {
+    if (here < EVENT_HEADER)
+        return Status_NEED_MORE;
+    int64_t size = size_of(event), log_pos = load32(event + LOG_POS_OFFSET), event_type = event[TYPE_OFFSET];
+    int64_t kept = size - checksum_bytes;
+    if (kept < EVENT_HEADER || kept > EVENT_MAX)
+        return Status_FALLBACK;
+    if ((log_pos != 0 && log_pos != ((file_offset + size) & 0xFFFFFFFF)) || event_type == PARTIAL_ROW_DATA)
+        return Status_FALLBACK;
+    int64_t role = roles_in(group[LongGroup_KIND], roles)[event_type];
+    if (role == MAY_END) {
+        if (kept > ENDING_QUERY_MAX)
+            role = CONTINUES;
+        else if (size > here)
+            return Status_NEED_MORE;
+        else
+            role = event_role(event, kept, role);
+    }
+    if (role != CONTINUES && role != ENDS)
+        return Status_FALLBACK;
+    group[LongGroup_ROLE] = role;
+    group[LongGroup_LEFT] = size;
+    group[LongGroup_CHECKSUM] = 0;
+    group[LongGroup_BYTES] += kept;
+    return Status_DONE;
+}
+
+/* Take the GTID event that a long group begins with; returns its size, 0 if it is not here or for the reference. */
+static int64_t begin_long_group(const uint8_t *event, int64_t here, int64_t file_offset, int64_t checksum_bytes,
+                                int64_t *group, uint8_t *head) {
+    int64_t size = event_size(event, here, file_offset, checksum_bytes);
+    if (size <= CUT)
+        return 0;
+    int64_t kind = group_kind(event, size - checksum_bytes);
+    if (kind == NO_GROUP || event[GTID_FLAGS_OFFSET] & HAS_XID)
+        return 0;
+    memcpy(head, event, GROUP_BEGIN);
+    group[LongGroup_KIND] = kind;
+    group[LongGroup_BYTES] = size - checksum_bytes;
+    return size;
+}
+
+/* Check what source[READ_AT:end] has of a plain group that may go on behind it, and note it at its end.
+
+DONE with READ_AT after it, NEED_MORE with READ_AT where it goes on, FALLBACK if it is for the reference. */
+static int64_t check_long_group(const uint8_t *source, int64_t end, int64_t *numbers, const Roles *roles,
+                                int64_t *group, uint8_t *head, NumberRows pairs, int64_t *state) {
+    int64_t checksum_bytes = numbers[Conversion_CHECKSUM_BYTES], base = numbers[Conversion_SOURCE_OFFSET];
+    int64_t offset = numbers[Conversion_READ_AT];
+    int64_t status = Status_DONE;
+    if (group[LongGroup_KIND] == NO_GROUP) {
+        int64_t size = begin_long_group(source + offset, end - offset, base + offset, checksum_bytes, group, head);
+        if (size == 0)
+            return Status_FALLBACK;
+        offset += size;
+    }
+    while (status == Status_DONE) {
+        const uint8_t *at = source + offset;
+        if (group[LongGroup_LEFT] == 0) {
+            status = begin_long_event(at, end - offset, base + offset, checksum_bytes, roles, group);
+            continue;
+        }
+        int64_t piece = min64(group[LongGroup_LEFT] - checksum_bytes, end - offset);
+        if (piece > 0) {
+            if (checksum_bytes > 0)
+                group[LongGroup_CHECKSUM] = crc32(at, piece, group[LongGroup_CHECKSUM]);
+            offset += piece;
+            group[LongGroup_LEFT] -= piece;
+        }
+        if (group[LongGroup_LEFT] > checksum_bytes || end - offset < checksum_bytes) {
+            status = Status_NEED_MORE;
+            continue;
+        }
+        if (checksum_bytes > 0 && load32(source + offset) != group[LongGroup_CHECKSUM])
+            return Status_FALLBACK;
+        offset += checksum_bytes;
+        group[LongGroup_LEFT] = 0;
+        if (group[LongGroup_ROLE] == ENDS) {
+            note_group(head, pairs, state);
+            state[Field_GROUPS]++;
+            state[Field_OUT] += group[LongGroup_BYTES];
+            break;
+        }
+    }
+    numbers[Conversion_READ_AT] = offset;
+    return status;
+}
+
+KERNEL(check_classic_groups) {
+    results[0] = check_classic_groups(a->source.at, a->end, a->numbers.at, &a->roles, a->pairs, a->state.at);
+}
+
+KERNEL(check_long_group) {
+    results[0] = check_long_group(a->source.at, a->end, a->numbers.at, &a->roles, a->group.at, a->head.at, a->pairs,
+                                  a->state.at);
+}

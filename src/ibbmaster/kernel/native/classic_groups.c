@@ -1,0 +1,158 @@
+/* Kernels that find the plain groups of a traditional binlog, and put their events side by side.
+
+They stop before whatever is not plain; the reference takes that: `ibbmaster.classic.groups`. */
+
+enum { NO_GROUP, TRANSACTION, STANDALONE }; /* what begins with an event */
+enum { CUT = 0, WRONG = -1 };               /* of an event: not all of it is here; the reference says what is wrong */
+enum { CUT_GROUP = -2, NOT_PLAIN = -1 };    /* instead of the end of a group */
+enum { COMMIT_ID_BYTES = 8, XID_BYTES = 6, ALTER_SEQ_NO_BYTES = 8, THREAD_ID_BYTES = 4 }; /* of a GTID event */
+#define HAS_ENGINE_COUNT GtidExtraFlag_MULTI_ENGINE
+#define HAS_ALTER_SEQ_NO (GtidExtraFlag_COMMIT_ALTER | GtidExtraFlag_ROLLBACK_ALTER)
+#define QUERY_FIXED 13
+#define ENDING_QUERY_MAX (64 * 1024)
+#define COMMIT_TEXT UINT64_C(0x54494D4D4F43) /* the letters, from the lowest byte on */
+#define ROLLBACK_TEXT UINT64_C(0x4B4341424C4C4F52)
+
+/* The size of an event that is whole, of the `here` bytes that are, and as it says it is; CUT or WRONG of any other. */
+static inline int64_t event_size(const uint8_t *event, int64_t here, int64_t file_offset, int64_t checksum_bytes) {
+    if (here < EVENT_HEADER)
+        return CUT;
+    int64_t size = size_of(event), log_pos = load32(event + LOG_POS_OFFSET);
+    if (size < EVENT_HEADER + checksum_bytes || size - checksum_bytes > EVENT_MAX)
+        return WRONG;
+    if (log_pos != 0 && log_pos != ((file_offset + size) & 0xFFFFFFFF))
+        return WRONG;
+    if (size > here)
+        return CUT;
+    if (checksum_bytes > 0 && crc32(event, size - CHECKSUM_SIZE, 0) != load32(event + size - CHECKSUM_SIZE))
+        return WRONG;
+    return size;
+}
+
+/* What begins with an event of `size` bytes, without its checksum; NO_GROUP also for the reference. */
+static inline int64_t group_kind(const uint8_t *event, int64_t size) {
+    if (size < GTID_EVENT_SIZE_MIN || event[TYPE_OFFSET] != GTID_EVENT)
+        return NO_GROUP;
+    int64_t flags = event[GTID_FLAGS_OFFSET], at = FIELDS_OFFSET;
+    if (flags & HAS_COMMIT_ID)
+        at += COMMIT_ID_BYTES;
+    if (flags & HAS_XID) {
+        if (size - at < XID_BYTES || event[at + 4] > XID_PART_SIZE_MAX || event[at + 5] > XID_PART_SIZE_MAX)
+            return NO_GROUP;
+        at += XID_BYTES + event[at + 4] + event[at + 5];
+    }
+    if (at < size && event[at] != 0) {
+        int64_t extra_flags = event[at++];
+        if (extra_flags & HAS_ENGINE_COUNT)
+            at++;
+        if (extra_flags & HAS_ALTER_SEQ_NO)
+            at += ALTER_SEQ_NO_BYTES;
+        if (extra_flags & HAS_THREAD_ID)
+            at += THREAD_ID_BYTES;
+    }
+    if (at > size)
+        return NO_GROUP;
+    return flags & GtidFlag_STANDALONE ? STANDALONE : TRANSACTION;
+}
+
+/* Whether a QUERY event of `size` bytes, without its checksum, ends a transaction by its text. */
+static bool is_ending_query(const uint8_t *event, int64_t size) {
+    if (size <= EVENT_HEADER + QUERY_FIXED || size > ENDING_QUERY_MAX)
+        return false;
+    const uint8_t *body = event + EVENT_HEADER;
+    int64_t text = EVENT_HEADER + QUERY_FIXED + load16(body + 11) + body[8] + 1;
+    if (size - text == 6)
+        return load64(event + text - 2) >> 16 == COMMIT_TEXT;
+    return size - text == 8 && load64(event + text) == ROLLBACK_TEXT;
+}
+
+/* The roles of events in a group, by their types. */
+static inline const uint8_t *roles_in(int64_t kind, const Roles *roles) {
+    return kind == STANDALONE ? roles->standalone.at : roles->transaction.at;
+}
+
+/* What an event of `size` bytes, without its checksum, whose type has a role, does to its group. */
+static inline int64_t event_role(const uint8_t *event, int64_t size, int64_t role) {
+    if (role != MAY_END)
+        return role;
+    return is_ending_query(event, size) ? ENDS : CONTINUES;
+}
+
+/* Where a group ends that begins here; leaves the bytes of its events without checksums.
+
+CUT_GROUP where not all of it is here, NOT_PLAIN for the reference. */
+static int64_t group_end(const uint8_t *source, int64_t offset, int64_t end, const int64_t *numbers,
+                         const Roles *roles, int64_t *total) {
+    int64_t checksum_bytes = numbers[Conversion_CHECKSUM_BYTES], source_offset = numbers[Conversion_SOURCE_OFFSET];
+    const uint8_t *event = source + offset;
+    *total = 0;
+    int64_t size = event_size(event, end - offset, source_offset + offset, checksum_bytes);
+    if (size <= 0)
+        return size == CUT ? CUT_GROUP : NOT_PLAIN;
+    int64_t kind = group_kind(event, size - checksum_bytes);
+    if (kind == NO_GROUP || event[GTID_FLAGS_OFFSET] & HAS_XID)
+        return NOT_PLAIN;
+    const uint8_t *role_of = roles_in(kind, roles);
+    int64_t bytes = size - checksum_bytes, role = CONTINUES;
+    for (offset += size; role == CONTINUES; offset += size) {
+        event = source + offset;
+        size = event_size(event, end - offset, source_offset + offset, checksum_bytes);
+        if (size <= 0)
+            return size == CUT ? CUT_GROUP : NOT_PLAIN;
+        role = event_role(event, size - checksum_bytes, role_of[event[TYPE_OFFSET]]);
+        bytes += size - checksum_bytes;
+    }
+    if (role != ENDS)
+        return NOT_PLAIN;
+    *total = bytes;
+    return offset;
+}
+
+/* Copy events without checksums and without places in their file; returns how many bytes. */
+static int64_t copy_events(const uint8_t *events, int64_t size, int64_t checksum_bytes, uint8_t *target) {
+    int64_t position = 0;
+    for (int64_t offset = 0; offset < size;) {
+        int64_t event_bytes = size_of(events + offset), kept = event_bytes - checksum_bytes;
+        memcpy(target + position, events + offset, (size_t)kept);
+        store32(target + position + SIZE_OFFSET, kept);
+        store32(target + position + LOG_POS_OFFSET, 0);
+        position += kept;
+        offset += event_bytes;
+    }
+    return position;
+}
+
+/* Copy the events of plain groups of source[READ_AT:end]; groups and data continue from GROUPS and OUT.
+
+Groups that begin before `first` of the file are skipped. Stops before a group that begins at `last` or after it, or is
+not plain, or not whole here, and where there is no more room. */
+static void collect_classic_groups(const uint8_t *source, int64_t end, int64_t *numbers, const Roles *roles,
+                                   int64_t file_no, int64_t first, int64_t last, const Collecting *collecting) {
+    int64_t *state = collecting->state.at;
+    NumberRows groups = collecting->groups;
+    Bytes data = collecting->data;
+    int64_t base = numbers[Conversion_SOURCE_OFFSET], checksum_bytes = numbers[Conversion_CHECKSUM_BYTES];
+    int64_t offset = numbers[Conversion_READ_AT], position = state[Field_OUT], count = state[Field_GROUPS];
+    while (count < groups.rows && base + offset < last) {
+        int64_t total, behind = group_end(source, offset, end, numbers, roles, &total);
+        if (behind < 0 || total > data.size - position)
+            break;
+        if (base + offset >= first) {
+            int64_t size = copy_events(source + offset, behind - offset, checksum_bytes, data.at + position);
+            note_collected(groups.at + count * GroupColumn_COLUMNS, data.at, position, position + size, file_no,
+                           base + offset, base + behind);
+            position += size;
+            count++;
+        }
+        offset = behind;
+    }
+    numbers[Conversion_READ_AT] = offset;
+    state[Field_OUT] = position;
+    state[Field_GROUPS] = count;
+}
+
+KERNEL(collect_classic_groups) {
+    (void)results;
+    collect_classic_groups(a->source.at, a->end, a->numbers.at, &a->roles, a->file_no, a->first, a->last,
+                           &a->collecting);
+}

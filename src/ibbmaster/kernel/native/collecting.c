@@ -1,0 +1,102 @@
+/* Kernels that put the events of whole groups side by side, with an index of the groups and of the events.
+
+The references: `ibbmaster.log.event_groups` and `ibbmaster.log.group_content`. */
+
+/* Note a group whose events are data[start:end], and where it is in its file. */
+static inline void note_collected(int64_t *group, const uint8_t *data, int64_t start, int64_t end, int64_t file_no,
+                                  int64_t file_offset, int64_t end_offset) {
+    group[GroupColumn_DOMAIN] = domain_of(data + start);
+    group[GroupColumn_SERVER] = server_of(data + start);
+    group[GroupColumn_SEQ_NO] = (int64_t)sequence_of(data + start);
+    group[GroupColumn_TIMESTAMP] = load32(data + start);
+    group[GroupColumn_FILE_NO] = file_no;
+    group[GroupColumn_FILE_OFFSET] = file_offset;
+    group[GroupColumn_END_FILE_NO] = file_no;
+    group[GroupColumn_END_OFFSET] = end_offset;
+    group[GroupColumn_START] = start;
+    group[GroupColumn_END] = end;
+    group[GroupColumn_FIRST_NUMBER] = 0;
+}
+
+/* Copy the events of whole inline groups of a block of `count` pages; skip other records.
+
+Groups and data continue from GROUPS and OUT. DONE at the first group that begins at the end of the range or after it; a
+group with a part out of band, and everything that is not as it should be, is for the reference path: FALLBACK. */
+static int64_t collect_table(Bytes pages, int64_t count, const Collecting *collecting, const FileRange *range) {
+    int64_t *state = collecting->state.at;
+    NumberRows groups = collecting->groups;
+    uint8_t *data = collecting->data.at;
+    int64_t position = state[Field_OUT], found = state[Field_GROUPS];
+    int64_t base = range->block_offset;
+    int64_t place = -1, held = 0; /* of the current record, -1 for none, and bytes of it that were copied */
+    int64_t row = 0, rows = 0;
+    int64_t status = Status_NEED_MORE;
+    while (true) {
+        if (row == rows) {
+            if (status != Status_NEED_MORE || state[Field_PAGE] >= count)
+                break;
+            rows = index_chunks(pages, state[Field_PAGE] + 1, state, collecting->table, 0, &status);
+            row = 0;
+            continue;
+        }
+        const int32_t *chunk = collecting->table.at + row * ChunkColumn_COLUMNS;
+        int64_t start = chunk[ChunkColumn_START], size = chunk[ChunkColumn_SIZE], type_byte = chunk[ChunkColumn_TYPE];
+        row++;
+        if ((type_byte & TYPE_MASK) != COMMIT || (type_byte & CONT && place < 0))
+            continue; /* another record, or the rest of one that began before */
+        if (!(type_byte & CONT)) {
+            place = start;
+            held = 0;
+        }
+        if (base + place >= range->end_offset) {
+            status = Status_DONE;
+            break;
+        }
+        if (found == groups.rows || size > collecting->data.size - position - held) {
+            status = Status_FULL;
+            break;
+        }
+        memcpy(data + position + held, pages.at + start + CHUNK_HEADER, (size_t)size);
+        held += size;
+        if (!(type_byte & LAST))
+            continue;
+        if (data[position] != 0 || !is_group(data, position + 1, position + held, NO_EVENT)) {
+            status = Status_FALLBACK;
+            break;
+        }
+        note_collected(groups.at + found * GroupColumn_COLUMNS, data, position + 1, position + held, range->file_no,
+                       base + place, base + start + CHUNK_HEADER + size);
+        found++;
+        position += held;
+        place = -1;
+    }
+    if (place >= 0)
+        stop_at(place, state);
+    state[Field_OUT] = position;
+    state[Field_GROUPS] = found;
+    return status;
+}
+
+/* Find the events of the first `count` groups, which are whole; returns how many there are. */
+static int64_t index_events(const uint8_t *data, const int64_t *group, int64_t count, NumberRows events) {
+    int64_t found = 0;
+    for (int64_t row = 0; row < count; row++, group += GroupColumn_COLUMNS) {
+        int64_t offset = group[GroupColumn_START], number = group[GroupColumn_FIRST_NUMBER];
+        while (offset < group[GroupColumn_END] && found < events.rows) {
+            int64_t size = size_of(data + offset);
+            int64_t *event = events.at + found * EventColumn_COLUMNS;
+            event[EventColumn_START] = offset;
+            event[EventColumn_SIZE] = size;
+            event[EventColumn_GROUP] = row;
+            event[EventColumn_NUMBER] = number;
+            found++;
+            number++;
+            offset += max64(size, EVENT_HEADER);
+        }
+    }
+    return found;
+}
+
+KERNEL(collect_table) { results[0] = collect_table(a->pages, a->count, &a->collecting, &a->file_range); }
+
+KERNEL(index_events) { results[0] = index_events(a->data.at, a->groups.at, a->count, a->events); }

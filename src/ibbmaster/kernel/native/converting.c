@@ -1,0 +1,97 @@
+/* A kernel that makes commit records of the small, plain groups of a traditional binlog.
+
+It stops before whatever is not plain; the reference takes that: `ibbmaster.classic.groups` for what is read,
+`ibbmaster.ibb.appender` for what is written. */
+
+/* Where in the pages a record of `size` bytes ends that begins at a position. */
+static int64_t end_of_record(int64_t position, int64_t size) {
+    int64_t page = position / PAGE, offset = position % PAGE;
+    while (size > 0) {
+        int64_t room = DATA - offset;
+        if (room >= CHUNK_SIZE_MIN) {
+            int64_t piece = min64(size, room - CHUNK_HEADER);
+            size -= piece;
+            offset += CHUNK_HEADER + piece;
+        }
+        if (size > 0 || offset == DATA) {
+            page++;
+            offset = 0;
+        }
+    }
+    return page * PAGE + offset;
+}
+
+/* Place a commit record, in chunks; returns the position after it. */
+static int64_t place_record(const uint8_t *record, int64_t size, uint8_t *pages, int64_t position) {
+    int64_t done = 0;
+    while (done < size) {
+        int64_t room = DATA - position % PAGE;
+        if (room < CHUNK_SIZE_MIN) {
+            memset(pages + position, FILLER, (size_t)max64(room, 0));
+            position = (position / PAGE + 1) * PAGE;
+            continue;
+        }
+        int64_t piece = min64(size - done, room - CHUNK_HEADER);
+        uint8_t *chunk = pages + position;
+        chunk[0] = COMMIT | (done > 0 ? CONT : 0) | (done + piece == size ? LAST : 0);
+        chunk[1] = piece & 0xFF;
+        chunk[2] = (uint8_t)(piece >> 8);
+        memcpy(chunk + CHUNK_HEADER, record + done, (size_t)piece);
+        done += piece;
+        position += CHUNK_HEADER + piece;
+        if (position % PAGE == DATA)
+            position = (position / PAGE + 1) * PAGE;
+    }
+    return position;
+}
+
+/* Whether an unsigned sequence number is above all that the pairs of a domain have. */
+static bool is_newest(const int64_t *pair, int64_t count, int64_t domain_id, uint64_t sequence) {
+    for (; count > 0; count--, pair += PAIR_COLUMNS)
+        if (pair[0] == domain_id && (uint64_t)pair[2] >= sequence)
+            return false;
+    return true;
+}
+
+/* Append plain groups of source[READ_AT:end] to the pages, while they end before WRITE_END.
+
+Stops before a group that is not plain, not whole here, too long, of a pair that is not known, or not newer than every
+number that a pair of its domain has. */
+static void convert_groups(const uint8_t *source, int64_t end, int64_t *numbers, NumberRows pairs, const Roles *roles,
+                           Bytes scratch, uint8_t *pages) {
+    int64_t offset = numbers[Conversion_READ_AT], position = numbers[Conversion_WRITE_AT];
+    int64_t checksum_bytes = numbers[Conversion_CHECKSUM_BYTES];
+    int64_t record_max = min64(numbers[Conversion_RECORD_MAX], scratch.size);
+    while (true) {
+        int64_t total, behind = group_end(source, offset, end, numbers, roles, &total);
+        if (behind < 0 || total + 1 > record_max || end_of_record(position, total + 1) > numbers[Conversion_WRITE_END])
+            break;
+        const uint8_t *event = source + offset;
+        int64_t pair = find_pair(event, pairs, numbers[Conversion_PAIRS]);
+        if (pair >= numbers[Conversion_PAIRS] ||
+            !is_newest(pairs.at, numbers[Conversion_PAIRS], domain_of(event), sequence_of(event)))
+            break;
+        int64_t *noted = pairs.at + pair * PAIR_COLUMNS;
+        noted[2] = (int64_t)sequence_of(event);
+        noted[3] = ++numbers[Conversion_NOTED];
+        scratch.at[0] = 0; /* nothing is out of band */
+        copy_events(event, behind - offset, checksum_bytes, scratch.at + 1);
+        offset = behind;
+        position = place_record(scratch.at, 1 + total, pages, position);
+        numbers[Conversion_EVENT_BYTES] += total;
+    }
+    numbers[Conversion_READ_AT] = offset;
+    numbers[Conversion_WRITE_AT] = position;
+}
+
+KERNEL(convert_groups) {
+    (void)results;
+    convert_groups(a->source.at, a->end, a->numbers.at, a->pairs, &a->roles, a->scratch, a->pages.at);
+}
+
+/* Give the first pages their checksums. The reference: `ibbmaster.store.writer`. */
+KERNEL(seal_pages) {
+    (void)results;
+    for (int64_t page = 0; page < a->count; page++)
+        store32(a->pages.at + page * PAGE + DATA, page_crc(a->pages.at + page * PAGE));
+}

@@ -1,0 +1,121 @@
+/* CRC-32 as zlib has it, with carry-less multiplication where the CPU has it, or an instruction of its own.
+
+To multiply, lanes of 16 bytes are folded into each other: one that is some way before another may be multiplied by
+what a one becomes on that way, and added to it.
+
+The reference: `zlib.crc32`. */
+
+#ifdef __aarch64__
+
+/* The register after some bytes more. */
+static uint32_t by_words(uint32_t crc, const uint8_t *at, int64_t size) {
+    for (; size >= 8; at += 8, size -= 8)
+        crc = __crc32d(crc, load64(at));
+    for (; size > 0; at++, size--)
+        crc = __crc32b(crc, *at);
+    return crc;
+}
+
+#else
+#define ZLIB 0xEDB88320u /* its polynomial, lowest power first */
+
+static uint32_t byte_tables[8][256]; /* what a byte does to the register after 0 to 7 more bytes of zeros */
+
+__attribute__((constructor)) static void make_byte_tables(void) {
+    for (uint32_t byte = 0; byte < 256; byte++) {
+        uint32_t crc = byte;
+        for (int bit = 0; bit < 8; bit++)
+            crc = (crc >> 1) ^ (crc & 1 ? ZLIB : 0);
+        byte_tables[0][byte] = crc;
+    }
+    for (int index = 1; index < 8; index++)
+        for (int byte = 0; byte < 256; byte++) {
+            uint32_t crc = byte_tables[index - 1][byte];
+            byte_tables[index][byte] = (crc >> 8) ^ byte_tables[0][crc & 0xFF];
+        }
+}
+
+/* The register after some bytes more. */
+static uint32_t by_words(uint32_t crc, const uint8_t *at, int64_t size) {
+    for (; size >= 8; at += 8, size -= 8) {
+        uint64_t mixed = load64(at) ^ crc;
+        crc = 0;
+        for (int index = 0; index < 8; index++)
+            crc ^= byte_tables[7 - index][mixed >> (8 * index) & 0xFF];
+    }
+    for (; size > 0; at++, size--)
+        crc = byte_tables[0][(crc ^ *at) & 0xFF] ^ (crc >> 8);
+    return crc;
+}
+#endif
+
+#ifdef __x86_64__
+#include <cpuid.h>
+#include <immintrin.h>
+
+#define MULTIPLYING __attribute__((target("pclmul,sse4.1")))
+#define LANE 16 /* bytes */
+
+static bool can_multiply;
+
+__attribute__((constructor)) static void ask_cpu(void) {
+    unsigned eax, ebx, ecx, edx;
+    can_multiply = __get_cpuid(1, &eax, &ebx, &ecx, &edx) && ecx & bit_PCLMUL;
+}
+
+static inline __m128i lane_at(const uint8_t *at) { return _mm_loadu_si128((const __m128i *)at); }
+
+/* A lane and another one further on, as one; `over` turns its halves into what they are worth there. */
+MULTIPLYING static inline __m128i folded(__m128i lane, __m128i over, __m128i onto) {
+    __m128i low = _mm_clmulepi64_si128(lane, over, 0x00), high = _mm_clmulepi64_si128(lane, over, 0x11);
+    return _mm_xor_si128(_mm_xor_si128(low, high), onto);
+}
+
+/* The register after some bytes more, which are a lane at least. Constants are powers of x modulo the polynomial. */
+MULTIPLYING static uint32_t fold(uint32_t crc, const uint8_t *at, int64_t size) {
+    const __m128i over_lane = _mm_set_epi64x(0x0ccaa009e, 0x1751997d0); /* 128 - 32, 128 + 32 */
+    const __m128i over_four = _mm_set_epi64x(0x1c6e41596, 0x154442bd4); /* 4 * 128 - 32, 4 * 128 + 32 */
+    const __m128i over_half = _mm_set_epi64x(0, 0x163cd6124); /* 64 */
+    const __m128i division = _mm_set_epi64x(0x1f7011641, 0x1db710641); /* x^64 divided by the polynomial, and that */
+    const __m128i lower = _mm_set1_epi64x(0xFFFFFFFF);
+    const uint8_t *end = at + size;
+    __m128i lane = _mm_xor_si128(lane_at(at), _mm_cvtsi32_si128((int)crc));
+    at += LANE;
+    if (size >= 4 * LANE) {
+        __m128i second = lane_at(at), third = lane_at(at + LANE), fourth = lane_at(at + 2 * LANE);
+        for (at += 3 * LANE; end - at >= 4 * LANE; at += 4 * LANE) {
+            lane = folded(lane, over_four, lane_at(at));
+            second = folded(second, over_four, lane_at(at + LANE));
+            third = folded(third, over_four, lane_at(at + 2 * LANE));
+            fourth = folded(fourth, over_four, lane_at(at + 3 * LANE));
+        }
+        lane = folded(folded(folded(lane, over_lane, second), over_lane, third), over_lane, fourth);
+    }
+    for (; end - at >= LANE; at += LANE)
+        lane = folded(lane, over_lane, lane_at(at));
+    if (at < end) { /* the lane and these bytes, divided so that the second part is a whole lane */
+        static const uint8_t moves[3 * LANE] = {
+            [0 ... 15] = 128, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, [32 ... 47] = 128};
+        __m128i up = lane_at(moves + (end - at)), down = lane_at(moves + LANE + (end - at));
+        __m128i second = _mm_blendv_epi8(_mm_shuffle_epi8(lane, down), lane_at(end - LANE), down);
+        lane = folded(_mm_shuffle_epi8(lane, up), over_lane, second);
+    }
+    lane = _mm_xor_si128(_mm_srli_si128(lane, 8), _mm_clmulepi64_si128(lane, over_lane, 0x10));
+    __m128i half = _mm_clmulepi64_si128(_mm_and_si128(lane, lower), over_half, 0x00);
+    lane = _mm_xor_si128(half, _mm_srli_si128(lane, 4));
+    __m128i times = _mm_clmulepi64_si128(_mm_and_si128(lane, lower), division, 0x10);
+    __m128i rest = _mm_clmulepi64_si128(_mm_and_si128(times, lower), division, 0x00);
+    return (uint32_t)_mm_extract_epi32(_mm_xor_si128(lane, rest), 1);
+}
+
+#endif
+
+/* The checksum of some bytes after what has the checksum `before`, 0 for nothing. */
+static int64_t crc32(const uint8_t *bytes, int64_t size, int64_t before) {
+    uint32_t crc = (uint32_t)before ^ 0xFFFFFFFF;
+#ifdef __x86_64__
+    if (can_multiply && size >= LANE)
+        return fold(crc, bytes, size) ^ 0xFFFFFFFF;
+#endif
+    return by_words(crc, bytes, size) ^ 0xFFFFFFFF;
+}

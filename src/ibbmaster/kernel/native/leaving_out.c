@@ -1,0 +1,233 @@
+/* The kernel that leaves out groups, and events of tables, of packets that are framed already.
+
+It hands back each group about which more is to be decided. The references: `ibbmaster.stages.filtering`, and
+`ibbmaster.stages.stage` for what an emptied group is. */
+
+#define NAMES_AT (EVENT_HEADER + TABLE_ID_SIZE + 2) /* of a TABLE_MAP */
+#define NOT_OF_EMPTIED (GtidFlag_STANDALONE | GtidFlag_DDL | GtidFlag_WAITED | HAS_XID)
+#define COMMIT_EVENT_BYTES (EVENT_HEADER + QUERY_FIXED + 1 + 6)
+
+/* Where a packet ends that begins here and is a whole event; -1 if it is not. */
+static inline int64_t packet_end(const uint8_t *source, int64_t offset, int64_t size, int64_t prefix_size) {
+    if (size - offset < 4)
+        return -1;
+    int64_t payload = load32(source + offset) & PACKET_MAX, end = offset + 4 + payload;
+    return payload < PACKET_MAX && payload >= prefix_size + EVENT_HEADER && end <= size ? end : -1;
+}
+
+/* What becomes of events of the table that has these names. */
+static int64_t verdict_of(const uint8_t *named, int64_t size, const uint8_t *names, NumberRows tables) {
+    int64_t digest = crc32(named, size, 0), mask = tables.rows - 1;
+    for (int64_t row = digest & mask;; row = (row + 1) & mask) {
+        const int64_t *table = tables.at + row * TableRow_COLUMNS;
+        if (table[TableRow_BYTES] == 0)
+            return UNKNOWN;
+        if (table[TableRow_HASH] == digest && table[TableRow_BYTES] == size &&
+            memcmp(names + table[TableRow_OFFSET], named, (size_t)size) == 0)
+            return table[TableRow_VERDICT];
+    }
+}
+
+/* How long the names of a TABLE_MAP event of `size` bytes are; 0 if they do not end in it. */
+static inline int64_t names_bytes(const uint8_t *event, int64_t size) {
+    if (NAMES_AT >= size)
+        return 0;
+    int64_t table_at = NAMES_AT + event[NAMES_AT] + 2;
+    if (table_at >= size || table_at + event[table_at] + 1 >= size)
+        return 0;
+    return table_at + event[table_at] + 2 - NAMES_AT;
+}
+
+/* The table of a TABLE_MAP or row event. */
+static inline int64_t table_id_of(const uint8_t *event) {
+    return load32(event + EVENT_HEADER) | load16(event + EVENT_HEADER + 4) << 32;
+}
+
+/* The row of a table among those that its group has opened; `count` if it is not one. */
+static inline int64_t find_opened(const int64_t *opened, int64_t count, int64_t table_id) {
+    int64_t row = 0;
+    while (row < count && opened[2 * row] != table_id)
+        row++;
+    return row;
+}
+
+/* Whether an event has rows. */
+static inline bool has_rows(int64_t event_type) {
+    return (event_type >= EventType_WRITE_ROWS_V1 && event_type <= EventType_DELETE_ROWS_V1) ||
+           (event_type >= EventType_WRITE_ROWS && event_type <= EventType_DELETE_ROWS) ||
+           (event_type >= EventType_WRITE_ROWS_COMPRESSED_V1 && event_type <= EventType_DELETE_ROWS_COMPRESSED);
+}
+
+/* Whether the group of a GTID event is of a domain and a server that are chosen. */
+static bool is_chosen(const uint8_t *event, NumberRows numbers) {
+    bool has_domains = false, has_servers = false, is_of_domain = false, is_of_server = false;
+    for (const int64_t *row = numbers.at; row < numbers.at + 3 * numbers.rows; row += 3) {
+        if (row[0] == CHOSEN_DOMAIN) {
+            has_domains = true;
+            is_of_domain = is_of_domain || row[1] == domain_of(event);
+        } else {
+            has_servers = true;
+            is_of_server = is_of_server || row[1] == server_of(event);
+        }
+    }
+    return (is_of_domain || !has_domains) && (is_of_server || !has_servers);
+}
+
+/* The thread id of a GTID event, which is whole; 0 if it has none. */
+static inline int64_t thread_of(const uint8_t *event, int64_t size) {
+    int64_t flags = event[GTID_FLAGS_OFFSET], at = FIELDS_OFFSET;
+    if (flags & HAS_COMMIT_ID)
+        at += COMMIT_ID_BYTES;
+    if (flags & HAS_XID)
+        at += XID_BYTES + event[at + 4] + event[at + 5];
+    if (at >= size)
+        return 0;
+    int64_t extra_flags = event[at++];
+    if (extra_flags & HAS_ENGINE_COUNT)
+        at++;
+    if (extra_flags & HAS_ALTER_SEQ_NO)
+        at += ALTER_SEQ_NO_BYTES;
+    return extra_flags & HAS_THREAD_ID ? load32(event + at) : 0;
+}
+
+/* Write the packets of a group with the GTID event of this packet and a COMMIT; returns how many bytes. */
+static int64_t put_emptied(const uint8_t *packet, int64_t packet_size, int64_t prefix_size, int64_t sequence,
+                           uint8_t *out) {
+    int64_t before = 4 + prefix_size;
+    const uint8_t *event = packet + before;
+    int64_t flags = event[GTID_FLAGS_OFFSET];
+    int64_t kept = FIELDS_OFFSET + (flags & HAS_COMMIT_ID ? COMMIT_ID_BYTES : 0);
+    int64_t size = max64(kept, GTID_EVENT_SIZE_MIN);
+    uint8_t *head = out + before;
+    memcpy(out, packet, (size_t)(before + kept));
+    store32(out, (prefix_size + size) | sequence << 24);
+    store32(head + SIZE_OFFSET, size);
+    head[GTID_FLAGS_OFFSET] = (uint8_t)(flags & ~NOT_OF_EMPTIED);
+    memset(head + kept, 0, (size_t)(size - kept));
+    uint8_t *second = head + size, *commit = second + before;
+    memcpy(second, packet, (size_t)(before + EVENT_HEADER));
+    store32(second, (prefix_size + COMMIT_EVENT_BYTES) | ((sequence + 1) & 0xFF) << 24);
+    commit[TYPE_OFFSET] = EventType_QUERY;
+    store32(commit + SIZE_OFFSET, COMMIT_EVENT_BYTES);
+    memset(commit + LOG_POS_OFFSET, 0, COMMIT_EVENT_BYTES - LOG_POS_OFFSET);
+    store32(commit + EVENT_HEADER, thread_of(event, packet_size - before));
+    store64(commit + EVENT_HEADER + QUERY_FIXED + 1, COMMIT_TEXT);
+    return commit + COMMIT_EVENT_BYTES - out;
+}
+
+/* Copy a packet, with the number that it has now; returns how many bytes. */
+static inline int64_t put_packet(const uint8_t *packet, int64_t size, int64_t *sequence, uint8_t *out) {
+    memcpy(out, packet, (size_t)size);
+    out[3] = (uint8_t)*sequence;
+    *sequence = (*sequence + 1) & 0xFF;
+    return size;
+}
+
+/* Copy the packets of source[READ_AT:size], which are whole groups, without what is not chosen.
+
+Rows of `numbers`: CHOSEN_DOMAIN or CHOSEN_SERVER, and which; others are emptied. `names` and `tables` say what becomes
+of the events of tables, `opened` has room for those of one group. Packets and their numbers continue from OUT and
+SEQUENCE. Returns a `FilterStatus`. */
+static int64_t leave_out(const leave_out_args *a) {
+    const uint8_t *source = a->source.at;
+    int64_t *state = a->state.at, *opened = a->opened.at, size = a->size;
+    uint8_t *out = a->out.at;
+    int64_t prefix_size = state[FilterField_PREFIX_SIZE];
+    bool by_table = state[FilterField_BY_TABLE];
+    int64_t offset = state[FilterField_READ_AT], position = state[FilterField_OUT];
+    int64_t sequence = state[FilterField_SEQUENCE];
+    while (offset < size) {
+        state[FilterField_READ_AT] = offset;
+        state[FilterField_OUT] = position;
+        state[FilterField_SEQUENCE] = sequence;
+        int64_t end = packet_end(source, offset, size, prefix_size), before = 4 + prefix_size;
+        const uint8_t *event = source + offset + before;
+        if (end < 0 || event[TYPE_OFFSET] != GTID_EVENT || position + EMPTIED_MAX + end - offset > a->out.size)
+            return FilterStatus_WRONG;
+        int64_t kind = group_kind(event, end - offset - before);
+        if (kind == NO_GROUP)
+            return FilterStatus_WRONG;
+        bool is_emptied = !is_chosen(event, a->numbers);
+        if (is_emptied) {
+            position += put_emptied(source + offset, end - offset, prefix_size, sequence, out + position);
+            sequence = (sequence + 2) & 0xFF;
+        } else {
+            position += put_packet(source + offset, end - offset, &sequence, out + position);
+        }
+        int64_t open_count = 0, annotated_at = -1, annotated_end = -1;
+        bool has_kept = false, has_left_out = false; /* of the group */
+        bool is_kept = false, is_left_out = false;   /* of the statement */
+        for (offset = end; offset < size; offset = end) {
+            end = packet_end(source, offset, size, prefix_size);
+            if (end < 0)
+                return FilterStatus_WRONG;
+            event = source + offset + before;
+            int64_t event_type = event[TYPE_OFFSET], event_bytes = end - offset - before;
+            if (event_type == GTID_EVENT)
+                break;
+            bool takes = !is_emptied;
+            if (by_table && takes) {
+                if (has_rows(event_type)) {
+                    if (event_bytes < NAMES_AT)
+                        return FilterStatus_GROUP;
+                    int64_t row = find_opened(opened, open_count, table_id_of(event));
+                    if (row == open_count)
+                        return FilterStatus_GROUP;
+                    takes = opened[2 * row + 1] == KEPT;
+                    if (event[EVENT_HEADER + TABLE_ID_SIZE] & FLAG_STATEMENT_END) {
+                        is_kept = is_left_out = false;
+                        annotated_at = -1;
+                    }
+                } else if (event_type == EventType_TABLE_MAP) {
+                    int64_t named = names_bytes(event, event_bytes), verdict = DOUBTFUL;
+                    if (named > 0)
+                        verdict = verdict_of(event + NAMES_AT, named, a->names.at, a->tables);
+                    if (verdict == UNKNOWN) {
+                        state[FilterField_TABLE_AT] = offset + before;
+                        return FilterStatus_TABLE;
+                    }
+                    takes = verdict == KEPT;
+                    is_kept = is_kept || takes;
+                    is_left_out = is_left_out || !takes;
+                    has_kept = has_kept || takes;
+                    has_left_out = has_left_out || !takes;
+                    if (verdict == DOUBTFUL || (is_kept && is_left_out))
+                        return FilterStatus_GROUP;
+                    int64_t row = find_opened(opened, open_count, table_id_of(event));
+                    if (row == a->opened.rows)
+                        return FilterStatus_GROUP;
+                    opened[2 * row] = table_id_of(event);
+                    opened[2 * row + 1] = verdict;
+                    open_count = max64(open_count, row + 1);
+                    if (takes && annotated_at >= 0) {
+                        int64_t annotated = annotated_end - annotated_at;
+                        if (position + annotated + EMPTIED_MAX > a->out.size)
+                            return FilterStatus_WRONG;
+                        position += put_packet(source + annotated_at, annotated, &sequence, out + position);
+                        annotated_at = -1;
+                    }
+                } else if (event_type == EventType_ANNOTATE_ROWS) {
+                    annotated_at = offset;
+                    annotated_end = end;
+                    takes = false;
+                } else if (event_type != EventType_XID && event_type != EventType_XA_PREPARE &&
+                           !(event_type == EventType_QUERY && is_ending_query(event, event_bytes))) {
+                    return FilterStatus_GROUP;
+                }
+            }
+            if (takes) {
+                if (position + end - offset + EMPTIED_MAX > a->out.size)
+                    return FilterStatus_WRONG;
+                position += put_packet(source + offset, end - offset, &sequence, out + position);
+            }
+        }
+        if (kind == STANDALONE && has_left_out && !has_kept)
+            return FilterStatus_GROUP;
+    }
+    state[FilterField_READ_AT] = offset;
+    state[FilterField_OUT] = position;
+    state[FilterField_SEQUENCE] = sequence;
+    return FilterStatus_DONE;
+}
+
+KERNEL(leave_out) { results[0] = leave_out(a); }

@@ -1,0 +1,131 @@
+/* A kernel that finds the out-of-band nodes of a stream in the order of their data.
+
+The reference: `ibbmaster.ibb.oob.walk_oob`, together with `ibbmaster.log.out_of_band`. */
+
+#define TAG_BITS 3
+#define TAG_MASK 7
+#define LONG_TAG 7 /* of a compressed integer; the long form is for the reference */
+
+/* A compressed integer; leaves the offset after it, -1 if it runs over the end or is long. */
+static inline int64_t decode_int(const uint8_t *source, int64_t *offset, int64_t end) {
+    int64_t size = (source[*offset] & TAG_MASK) + 1;
+    if (*offset + size > end || size > LONG_TAG) {
+        *offset = -1;
+        return 0;
+    }
+    uint64_t value = load64(source + *offset) & ((UINT64_C(1) << (8 * size)) - 1);
+    *offset += size;
+    return (int64_t)(value >> TAG_BITS);
+}
+
+/* Read the page at an offset of the file; false where there is none that is good. */
+static bool read_page(int64_t file, int64_t first, uint8_t *page) {
+    return first >= PAGE && pread((int)file, page, PAGE, first) == PAGE && is_page_good(page);
+}
+
+/* Keep bytes of the head of a node behind the page, after `held` of them; returns how many there are then. */
+static int64_t keep_head(uint8_t *page, int64_t start, int64_t size, int64_t held) {
+    int64_t taken = min64(size, NODE_HEAD_MIN - held);
+    memcpy(page + PAGE + held, page + start, (size_t)taken);
+    return held + taken;
+}
+
+/* Read the header of the node at a place of the file; false where there is none.
+
+It may go on at the begin of the next page, after the state that may stand there. */
+static bool read_header(int64_t file, int64_t place, uint8_t *page, int64_t *header) {
+    int64_t offset = place & (PAGE - 1), first = place - offset;
+    if (!read_page(file, first, page) || offset > DATA - CHUNK_HEADER - 1)
+        return false;
+    int64_t chunk = load32(page + offset), start = offset + CHUNK_HEADER, size = chunk >> 8 & 0xFFFF;
+    if ((chunk & 0xFF & ~LAST) != OOB_DATA || size == 0 || start + size > DATA)
+        return false;
+    int64_t held = keep_head(page, start, size, 0);
+    if (held < NODE_HEAD_MIN && !(chunk & LAST)) {
+        if (!read_page(file, first + PAGE, page))
+            return false;
+        chunk = load32(page);
+        start = CHUNK_HEADER;
+        if ((chunk & 0xFF) == (GTID_STATE | LAST)) {
+            start += (chunk >> 8 & 0xFFFF) + CHUNK_HEADER;
+            if (start > DATA - 1)
+                return false;
+            chunk = load32(page + start - CHUNK_HEADER);
+        }
+        size = chunk >> 8 & 0xFFFF;
+        if ((chunk & 0xFF & ~LAST) != (OOB_DATA | CONT) || size == 0 || start + size > DATA)
+            return false;
+        held = keep_head(page, start, size, held);
+    }
+    int64_t end = PAGE + held;
+    offset = PAGE;
+    for (int index = 0; index < 5; index++) {
+        if (offset >= end)
+            return false;
+        header[index] = decode_int(page, &offset, end);
+        if (offset < 0)
+            return false;
+    }
+    header[5] = offset - PAGE;
+    return true;
+}
+
+/* A node that is still to be looked at. */
+static inline void put_unread(int64_t *unread, int64_t place, int64_t number, bool is_leftmost) {
+    unread[UnreadNodeColumn_PLACE] = place;
+    unread[UnreadNodeColumn_NUMBER] = number;
+    unread[UnreadNodeColumn_IS_LEFTMOST] = is_leftmost;
+    unread[UnreadNodeColumn_HEADER_SIZE] = 0;
+}
+
+/* Note the nodes that come next in `nodes`, as many as there is room for; returns how many, and leaves why no more.
+
+`path` is what is left to look at, at first the last node of the stream. DONE after the last node, FULL where there are
+more; FALLBACK where a node is in another file, or something is not as it should be: then the reference says what. */
+static int64_t find_nodes(int64_t file, int64_t *search, NumberRows path, uint8_t *page, int64_t *header,
+                          NumberRows nodes, int64_t *status) {
+    int64_t found = 0;
+    *status = Status_FALLBACK;
+    while (search[NodeScan_PATH] > 0 && found < nodes.rows) {
+        int64_t row = search[NodeScan_PATH] - 1;
+        int64_t *unread = path.at + row * UnreadNodeColumn_COLUMNS;
+        int64_t place = unread[UnreadNodeColumn_PLACE], number = unread[UnreadNodeColumn_NUMBER];
+        if (unread[UnreadNodeColumn_HEADER_SIZE] > 0) { /* all that comes before it was given */
+            if (number != search[NodeScan_NEXT] || (number == 0 && place != search[NodeScan_FIRST]))
+                return found;
+            int64_t *node = nodes.at + found * NodeColumn_COLUMNS;
+            node[NodeColumn_FILE_NO] = search[NodeScan_FILE_NO];
+            node[NodeColumn_PLACE] = place;
+            node[NodeColumn_HEADER_SIZE] = unread[UnreadNodeColumn_HEADER_SIZE];
+            found++;
+            search[NodeScan_NEXT]++;
+            search[NodeScan_PATH]--;
+            continue;
+        }
+        if (!read_header(file, place, page, header))
+            return found;
+        int64_t index = header[0], left_file = header[1], left = header[2], right_file = header[3], right = header[4];
+        bool has_left = left_file != 0 || left != 0, has_right = right_file != 0 || right != 0;
+        if ((number >= 0 && number != index) ||
+            (has_left && (!has_right || left_file != search[NodeScan_FILE_NO])) ||
+            (has_right && right_file != search[NodeScan_FILE_NO]) || has_right == (index == 0) || row + 3 > path.rows)
+            return found;
+        unread[UnreadNodeColumn_NUMBER] = index;
+        unread[UnreadNodeColumn_HEADER_SIZE] = header[5];
+        bool is_leftmost = unread[UnreadNodeColumn_IS_LEFTMOST];
+        if (has_right && (has_left || is_leftmost))
+            put_unread(path.at + ++row * UnreadNodeColumn_COLUMNS, right, index - 1, is_leftmost && !has_left);
+        if (has_left)
+            put_unread(path.at + ++row * UnreadNodeColumn_COLUMNS, left, -1, is_leftmost);
+        search[NodeScan_PATH] = row + 1;
+    }
+    if (search[NodeScan_PATH] > 0)
+        *status = Status_FULL;
+    else if (search[NodeScan_NEXT] == search[NodeScan_NODES])
+        *status = Status_DONE;
+    return found;
+}
+
+KERNEL(find_nodes) {
+    results[0] = find_nodes(a->file, a->search.at, a->path, a->page.at, a->header.at, a->nodes, &results[1]);
+}

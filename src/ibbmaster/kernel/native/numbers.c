@@ -1,0 +1,95 @@
+/* Numbers, days and fractions of a second as rows hold them. The references: `ibbmaster.event.rows`. */
+
+#define WORD_DIGITS 9   /* of a DECIMAL: four bytes hold nine digits ... */
+#define SMALL_DIGITS 19 /* of a number that fits into 64 bits */
+
+static const uint8_t PART_SIZES[] = {0, 1, 1, 2, 2, 3, 3, 4, 4, 4}; /* ... and of fewer digits */
+static const int64_t POWERS[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000};
+
+/* A number of up to 8 bytes, the lowest first. */
+static inline uint64_t little(Bytes data, int64_t offset, int64_t size) {
+    if (size < 8 && offset + 8 <= data.size)
+        return load64(data.at + offset) & ((UINT64_C(1) << 8 * size) - 1);
+    uint64_t value = 0;
+    for (int64_t index = 0; index < size; index++)
+        value |= (uint64_t)data.at[offset + index] << 8 * index;
+    return value;
+}
+
+/* A number of 1 to 8 bytes, the highest first. */
+static inline uint64_t big(Bytes data, int64_t offset, int64_t size) {
+    if (offset + 8 <= data.size)
+        return load64_big(data.at + offset) >> (64 - 8 * size);
+    uint64_t value = 0;
+    for (int64_t index = 0; index < size; index++)
+        value = value << 8 | data.at[offset + index];
+    return value;
+}
+
+/* How often `divisor` fits into a number, rounded down. */
+static inline int64_t floor_div(int64_t number, int64_t divisor) {
+    return number / divisor - (number % divisor != 0 && (number < 0) != (divisor < 0));
+}
+
+/* Find days since 1970 of a day of the Gregorian calendar; false if there is no such day from the year 1 to 9999. */
+static inline bool days_of(int64_t year, int64_t month, int64_t day, int64_t *days) {
+    *days = 0;
+    if (year < 1 || year > 9999 || month < 1 || month > 12 || day < 1)
+        return false;
+    /* Years that begin in March, so that the leap day is their last; unsigned numbers are divided sooner. */
+    uint64_t is_early = month <= 2;
+    uint64_t years = (uint64_t)year - is_early, months = (uint64_t)month + 12 * is_early - 3;
+    uint64_t centuries = years / 100;
+    uint64_t before = years * 365 + (years >> 2) - centuries + (centuries >> 2) + (153 * months + 2) / 5;
+    *days = (int64_t)before + day - 719469;
+    bool is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    return day <= (month == 2 ? 28 + is_leap : 30 + ((month + (month >> 3)) & 1));
+}
+
+/* Microseconds of the fraction of a second that is stored with `digits` digits; -1 if it is none. */
+static inline int64_t fraction_of(Bytes data, int64_t offset, int64_t digits) {
+    if (digits == 0)
+        return 0;
+    int64_t size = (digits + 1) / 2;
+    int64_t value = (int64_t)big(data, offset, size);
+    if (value >= POWERS[2 * size])
+        return -1;
+    if (digits % 2 == 1)
+        value = value / 10 * 10; /* one digit more is stored than there is */
+    return value * POWERS[6 - 2 * size];
+}
+
+/* A part of a DECIMAL; the first one has the sign. */
+static inline uint64_t part_of(Bytes data, int64_t offset, int64_t size, bool is_first, bool is_negative) {
+    uint64_t part = big(data, offset, size);
+    if (is_first)
+        part ^= UINT64_C(0x80) << (8 * size - 8);
+    return is_negative ? part ^ ((UINT64_C(1) << 8 * size) - 1) : part;
+}
+
+/* Read a DECIMAL of up to 38 digits; false if it is none. */
+static inline bool read_decimal(Bytes data, int64_t offset, int64_t digits, int64_t scale, __int128 *value) {
+    int64_t whole = digits - scale;
+    bool is_negative = !(data.at[offset] & 0x80);
+    if (0 < whole && whole < WORD_DIGITS && 0 < scale && scale < WORD_DIGITS) { /* two parts, as most have */
+        uint64_t part = part_of(data, offset, PART_SIZES[whole], true, is_negative);
+        uint64_t behind = part_of(data, offset + PART_SIZES[whole], PART_SIZES[scale], false, is_negative);
+        uint64_t limit = (uint64_t)POWERS[scale], low = part * limit + behind;
+        *value = is_negative ? -(__int128)low : (__int128)low;
+        return part < (uint64_t)POWERS[whole] && behind < limit;
+    }
+    int64_t first = whole % WORD_DIGITS, last = scale % WORD_DIGITS;
+    int64_t total = (first > 0) + whole / WORD_DIGITS + scale / WORD_DIGITS + (last > 0);
+    unsigned __int128 found = 0;
+    for (int64_t group = 0; group < total; group++) {
+        int64_t count = group == 0 && first ? first : group == total - 1 && last ? last : WORD_DIGITS;
+        uint64_t part = part_of(data, offset, PART_SIZES[count], group == 0, is_negative);
+        uint64_t limit = (uint64_t)POWERS[count];
+        if (part >= limit)
+            return false;
+        found = digits <= SMALL_DIGITS ? (uint64_t)found * limit + part : found * limit + part;
+        offset += PART_SIZES[count];
+    }
+    *value = (__int128)(is_negative ? -found : found);
+    return true;
+}

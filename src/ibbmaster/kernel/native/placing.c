@@ -1,0 +1,61 @@
+/* A kernel that writes the events of whole groups as a traditional file has them: with place, size and checksum.
+
+The reference: `ibbmaster.classic.series_writer`. */
+
+/* Write the group data[start:end] to `out`; how many bytes, -1 for the reference. */
+static int64_t place_group(const uint8_t *data, int64_t start, int64_t end, int64_t *numbers, const Roles *roles,
+                           uint8_t *out) {
+    int64_t checksum_bytes = numbers[PlacedField_CHECKSUM_BYTES];
+    int64_t file_offset = numbers[PlacedField_FILE_OFFSET], position = 0;
+    int64_t kind = group_kind(data + start, size_of(data + start));
+    if (kind == NO_GROUP)
+        return -1;
+    const uint8_t *role_of = roles_in(kind, roles);
+    int64_t size;
+    for (int64_t at = start; at < end; at += size) {
+        const uint8_t *event = data + at;
+        uint8_t *placed = out + position;
+        size = size_of(event);
+        bool is_first = at == start, is_last = at + size == end;
+        int64_t role = is_first ? CONTINUES : event_role(event, size, role_of[event[TYPE_OFFSET]]);
+        if ((role != CONTINUES && role != ENDS) || (role == ENDS) != is_last ||
+            event[TYPE_OFFSET] > numbers[PlacedField_TYPE_MAX])
+            return -1;
+        memcpy(placed, event, (size_t)size);
+        file_offset += size + checksum_bytes;
+        store32(placed + SIZE_OFFSET, size + checksum_bytes);
+        bool says = is_first || is_last || numbers[PlacedField_SAYS_ALL];
+        store32(placed + LOG_POS_OFFSET, says ? file_offset : 0);
+        if (checksum_bytes > 0)
+            store32(placed + size, crc32(placed, size, 0));
+        position += size + checksum_bytes;
+    }
+    numbers[PlacedField_FILE_OFFSET] = file_offset;
+    return position;
+}
+
+/* Write the groups in rows [first:count] while the file has room for one more; the row of the first that is left.
+
+That is one for which there is no room in `out`, one after a file that is full, or one for the reference. */
+static int64_t place_groups(const uint8_t *data, NumberRows groups, int64_t first, int64_t count, int64_t *numbers,
+                            const Roles *roles, Bytes out) {
+    int64_t row = first, position = numbers[PlacedField_OUT];
+    while (row < count && numbers[PlacedField_FILE_OFFSET] < numbers[PlacedField_FILE_MAX]) {
+        const int64_t *group = groups.at + row * GroupColumn_COLUMNS;
+        int64_t start = group[GroupColumn_START], end = group[GroupColumn_END];
+        int64_t size_max = end - start + CHECKSUM_SIZE * ((end - start) / EVENT_HEADER + 1) + EVENT_HEADER;
+        if (size_max > out.size - position)
+            break;
+        int64_t size = place_group(data, start, end, numbers, roles, out.at + position);
+        if (size < 0)
+            break;
+        position += size;
+        row++;
+    }
+    numbers[PlacedField_OUT] = position;
+    return row;
+}
+
+KERNEL(place_groups) {
+    results[0] = place_groups(a->data.at, a->groups, a->first, a->count, a->numbers.at, &a->roles, a->out);
+}

@@ -1,0 +1,290 @@
+/* Kernels that read, frame and send by themselves, so that a far replica costs no Python for each block; and the one
+that reads pages and verifies them while they are in the cache of the core. */
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define PAGES_PER_READ 32 /* 512 KiB: a sixth to a quarter more goes through than with half or twice as much */
+#define PAGES_PER_LOOK 16
+#define SEND_MIN (1 << 17) /* bytes of output that are worth a call by themselves */
+#define READ_MAX (1 << 28) /* bytes of a file in one call: where nothing is framed, it may have to end */
+#define WAIT_MS 10         /* for a socket that takes nothing, before the caller shall wait in a better way */
+
+/* Have pieces wait for each other until a packet of the network is full, or no longer; a few wake-ups fewer. */
+static void cork(int64_t socket, int is_on) {
+    setsockopt((int)socket, IPPROTO_TCP, TCP_CORK, &is_on, sizeof is_on);
+}
+
+/* Wait a moment for a socket that took nothing. */
+static bool is_writable(int64_t socket) {
+    cork(socket, 0);
+    struct pollfd wanted = {(int)socket, POLLOUT, 0};
+    bool is_ready = poll(&wanted, 1, WAIT_MS) > 0;
+    cork(socket, 1);
+    return is_ready;
+}
+
+/* Put what was framed in order: pieces of the output, with the segments of the source between. */
+static int64_t gather(Bytes source, const Framing *framing, struct iovec *vectors) {
+    const int64_t *state = framing->state.at;
+    int64_t count = 0, position = 0;
+    for (int64_t index = 0; index <= state[Field_SEGMENTS]; index++) {
+        const int64_t *segment = index < state[Field_SEGMENTS] ? framing->segments.at + 3 * index : NULL;
+        int64_t end = segment ? segment[0] : state[Field_OUT];
+        if (position < end) {
+            vectors[count++] = (struct iovec){framing->out.at + position, (size_t)(end - position)};
+            position = end;
+        }
+        if (segment)
+            vectors[count++] = (struct iovec){source.at + segment[1], (size_t)segment[2]};
+    }
+    return count;
+}
+
+/* Send what was framed in one call, if the socket takes it; what it does not take is put into `rest`.
+
+The output is empty then. `rest` is as long as `out`, and all that was framed is no longer: see `frame_bytes`. */
+static bool send_framed(int64_t socket, Bytes source, const Framing *framing, const Sending *sending) {
+    int64_t *state = framing->state.at, *progress = sending->progress.at;
+    struct iovec *vectors = (struct iovec *)sending->vectors.at;
+    int64_t count = gather(source, framing, vectors), first = 0; /* of the pieces that are to be sent still */
+    progress[Progress_FRAMED] += state[Field_OUT] + state[Field_SEGMENT_BYTES];
+    bool is_retry = false;
+    while (first < count) {
+        struct msghdr message = {.msg_iov = vectors + first, .msg_iovlen = (size_t)(count - first)};
+        ssize_t taken = sendmsg((int)socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (taken > 0) {
+            is_retry = false;
+            for (; first < count && (size_t)taken >= vectors[first].iov_len; first++)
+                taken -= (ssize_t)vectors[first].iov_len;
+            if (first < count) {
+                vectors[first].iov_base = (uint8_t *)vectors[first].iov_base + taken;
+                vectors[first].iov_len -= (size_t)taken;
+            }
+        } else if (is_retry || !is_writable(socket)) {
+            break;
+        } else {
+            is_retry = true;
+        }
+    }
+    state[Field_OUT] = state[Field_SEGMENTS] = state[Field_SEGMENT_BYTES] = 0;
+    int64_t filled = 0;
+    for (; first < count; first++) {
+        memcpy(sending->rest.at + filled, vectors[first].iov_base, vectors[first].iov_len);
+        filled += (int64_t)vectors[first].iov_len;
+    }
+    progress[Progress_REST] = filled;
+    return filled == 0;
+}
+
+/* How many whole pages of a file come to `pages` from an offset on. */
+static int64_t read_block(int64_t file, Bytes pages, int64_t offset) {
+    return pread((int)file, pages.at, PAGES_PER_READ * PAGE, offset) / PAGE;
+}
+
+/* File offset of the commit record that comes first from a chunk on, and before `end` unless that is 0; 0 for none.
+
+Only the heads of chunks are read, and they may be damaged: the caller has to check the whole way. */
+static int64_t find_commit(int64_t file, int64_t begin, int64_t end) {
+    for (int64_t place = begin; place < begin + READ_MAX && (end == 0 || place < end);) {
+        int64_t offset = place % PAGE, type_byte = FILLER, size = 0;
+        if (offset < DATA - CHUNK_HEADER) {
+            uint8_t head[4] = {0};
+            if (pread((int)file, head, CHUNK_HEADER, place) != CHUNK_HEADER)
+                break;
+            type_byte = head[0];
+            size = load32(head) >> 8;
+        }
+        if (type_byte == FILLER) {
+            place += PAGE - offset;
+            continue;
+        }
+        int64_t record_type = type_byte & TYPE_MASK;
+        if (record_type == COMMIT)
+            return type_byte & CONT ? 0 : place;
+        bool is_known = (uint64_t)KNOWN_TYPES >> record_type & 1;
+        if (!is_known || type_byte == 0 || size == 0 || offset + CHUNK_HEADER + size > DATA)
+            break;
+        place += CHUNK_HEADER + size;
+    }
+    return 0;
+}
+
+/* Frame and send groups until something else than a whole group in its pages comes; see `frame_table`.
+
+Long pieces go from the pages that were read to the socket, without another copy. What is skipped and verified is
+remembered: a large group that follows consists of it.
+
+Returns why it stopped: FULL also where the budget is used, or the socket takes no more, or much was read; DONE where
+out-of-band records begin, and COMMIT is the place of their commit record, as the heads of chunks say, or KNOWN_COMMIT
+where they begin at KNOWN_BEGIN; nothing of it was verified. */
+static int64_t pump_pages(int64_t file, int64_t socket, Bytes pages, const Framing *framing, const Sending *sending) {
+    int64_t *state = framing->state.at, *progress = sending->progress.at;
+    progress[Progress_COMMIT] = 0;
+    bool may_walk = true;
+    int64_t last = progress[Progress_FILE_OFFSET] + READ_MAX;
+    progress[Progress_VERIFIED_FROM] = progress[Progress_VERIFIED_TO] = progress[Progress_FILE_OFFSET];
+    while (progress[Progress_FRAMED] < progress[Progress_BUDGET] && progress[Progress_FILE_OFFSET] < last) {
+        int64_t count = read_block(file, pages, progress[Progress_FILE_OFFSET]);
+        if (count <= 0)
+            return Status_NO_DATA;
+        int64_t offset = state[Field_OFFSET];
+        state[Field_PAGE] = state[Field_OUT] = 0;
+        if (progress[Progress_END] > 0) {
+            state[Field_END] = progress[Progress_END] - progress[Progress_FILE_OFFSET];
+            if (state[Field_END] <= offset)
+                return Status_NO_DATA;
+        }
+        int64_t status = frame_table(pages, count, framing);
+        if (may_walk && state[Field_RUN] >= 0 && status == Status_NEED_MORE) {
+            if (progress[Progress_FILE_OFFSET] + state[Field_RUN] == progress[Progress_KNOWN_BEGIN]) {
+                progress[Progress_COMMIT] = progress[Progress_KNOWN_COMMIT];
+            } else {
+                int64_t begin = progress[Progress_FILE_OFFSET] + state[Field_PAGE] * PAGE + state[Field_OFFSET];
+                progress[Progress_COMMIT] = find_commit(file, begin, progress[Progress_END]);
+            }
+            may_walk = false;
+            if (progress[Progress_COMMIT] > 0) {
+                stop_at(state[Field_RUN], state);
+                status = Status_DONE;
+            }
+        }
+        bool has_advanced = state[Field_PAGE] > 0 || state[Field_OFFSET] != offset;
+        progress[Progress_FILE_OFFSET] += state[Field_PAGE] * PAGE;
+        progress[Progress_VERIFIED_TO] = progress[Progress_FILE_OFFSET];
+        if (!send_framed(socket, pages, framing, sending))
+            return Status_FULL;
+        if (status != Status_NEED_MORE && status != Status_FULL)
+            return status;
+        if (!has_advanced)
+            return status == Status_NEED_MORE ? Status_FALLBACK : Status_FULL;
+    }
+    return Status_FULL;
+}
+
+/* Frame and send the events in out-of-band nodes; `nodes` are those of one file.
+
+What the output has already goes out first. Pages that `pump_pages` has skipped were verified there.
+
+Returns why it stopped: DONE after the last node, FULL where the budget is used or the socket takes no more, else as
+`frame_node`, with the place of the current trouble. */
+static int64_t pump_nodes(int64_t file, int64_t socket, NumberRows nodes, Bytes pages, const Framing *framing,
+                          const Sending *sending) {
+    int64_t *state = framing->state.at, *progress = sending->progress.at;
+    /* file offset of the current pages, how many, and of them whose checksum is right */
+    int64_t begin = -1, count = 0, verified = 0;
+    while (progress[Progress_NODE] < nodes.rows) {
+        if (!progress[Progress_IS_BEGUN]) {
+            const int64_t *node = nodes.at + progress[Progress_NODE] * NodeColumn_COLUMNS;
+            progress[Progress_FILE_OFFSET] = node[NodeColumn_PLACE] / PAGE * PAGE;
+            state[Field_OFFSET] = node[NodeColumn_PLACE] % PAGE;
+            state[Field_TO_SKIP] = node[NodeColumn_HEADER_SIZE];
+            state[Field_SKIP_TYPE] = state[Field_NESTED_TYPE] = -1;
+            progress[Progress_IS_BEGUN] = 1;
+        }
+        int64_t offset = progress[Progress_FILE_OFFSET];
+        if (offset < begin || offset >= begin + count * PAGE) {
+            if (state[Field_SEGMENTS] > 0 || state[Field_OUT] >= SEND_MIN)
+                if (!send_framed(socket, pages, framing, sending) ||
+                    progress[Progress_FRAMED] >= progress[Progress_BUDGET])
+                    return Status_FULL;
+            begin = offset;
+            count = read_block(file, pages, begin);
+            if (count <= 0) {
+                send_framed(socket, pages, framing, sending);
+                return Status_NEED_MORE;
+            }
+            bool is_verified = progress[Progress_VERIFIED_FROM] <= begin && begin < progress[Progress_VERIFIED_TO];
+            verified = is_verified ? min64(count, (progress[Progress_VERIFIED_TO] - begin) / PAGE) : 0;
+        }
+        int64_t first = (offset - begin) / PAGE;
+        state[Field_PAGE] = first;
+        state[Field_VERIFIED] = verified;
+        int64_t status = frame_node(pages, count, framing);
+        progress[Progress_FILE_OFFSET] = begin + state[Field_PAGE] * PAGE;
+        if (first <= verified && verified < state[Field_PAGE])
+            verified = state[Field_PAGE];
+        if (status == Status_DONE) {
+            progress[Progress_NODE]++;
+            progress[Progress_IS_BEGUN] = 0;
+        } else if (status != Status_NEED_MORE) {
+            if (!send_framed(socket, pages, framing, sending) ||
+                progress[Progress_FRAMED] >= progress[Progress_BUDGET])
+                return Status_FULL;
+            if (status != Status_FULL)
+                return status;
+        }
+    }
+    return send_framed(socket, pages, framing, sending) ? Status_DONE : Status_FULL;
+}
+
+/* Frame and send the events in out-of-band nodes, and check all that lies between them and up to `COMMIT`.
+
+What the output has already goes out first.
+
+Returns why it stopped: DONE before the commit record, FULL where the budget is used, the socket takes no more or other
+nodes are wanted, else as `frame_way`, with the place of the current trouble. */
+static int64_t pump_way(int64_t file, int64_t socket, NumberRows nodes, Bytes pages, const Framing *framing,
+                        const Sending *sending) {
+    int64_t *state = framing->state.at, *progress = sending->progress.at, status = Status_NEED_MORE;
+    while (status == Status_NEED_MORE) {
+        if (progress[Progress_FRAMED] >= progress[Progress_BUDGET])
+            return Status_FULL;
+        int64_t base = progress[Progress_FILE_OFFSET];
+        state[Field_PAGE] = 0;
+        if (base == progress[Progress_COMMIT]) {
+            bool is_between = state[Field_SKIP_TYPE] < 0 && state[Field_NESTED_TYPE] < 0;
+            status = is_between ? Status_DONE : Status_FALLBACK;
+        } else {
+            int64_t count = read_block(file, pages, base);
+            status = count > 0 ? frame_way(pages, count, base, nodes, framing, progress) : Status_NO_DATA;
+        }
+        progress[Progress_FILE_OFFSET] += state[Field_PAGE] * PAGE;
+        bool is_full = status == Status_FULL && state[Field_OUT] + state[Field_SEGMENT_BYTES] > 0;
+        if (!send_framed(socket, pages, framing, sending))
+            return Status_FULL;
+        if (is_full)
+            status = Status_NEED_MORE;
+    }
+    return status;
+}
+
+/* As `pump_pages`, with the socket corked meanwhile. */
+KERNEL(pump) {
+    cork(a->socket, 1);
+    results[0] = pump_pages(a->file, a->socket, a->pages, &a->framing, &a->sending);
+    cork(a->socket, 0);
+}
+
+KERNEL(pump_nodes) {
+    cork(a->socket, 1);
+    results[0] = pump_nodes(a->file, a->socket, a->nodes, a->pages, &a->framing, &a->sending);
+    cork(a->socket, 0);
+}
+
+KERNEL(pump_way) {
+    cork(a->socket, 1);
+    results[0] = pump_way(a->file, a->socket, a->nodes, a->pages, &a->framing, &a->sending);
+    cork(a->socket, 0);
+}
+
+/* Fill `pages` from an offset of a file on; gives how many are whole, and how many from the first on are right.
+
+They end where the file does, and at an error of reading. */
+KERNEL(read_pages) {
+    int64_t size = 0, good = 0;
+    bool is_right = true;
+    while (size < a->pages.size) {
+        int64_t wanted = min64(a->pages.size - size, PAGES_PER_LOOK * PAGE - size % PAGE);
+        ssize_t taken = pread((int)a->file, a->pages.at + size, (size_t)wanted, a->offset + size);
+        if (taken <= 0)
+            break;
+        for (size += taken; is_right && (good + 1) * PAGE <= size; good += is_right)
+            is_right = is_page_good(a->pages.at + good * PAGE);
+    }
+    results[0] = size / PAGE;
+    results[1] = good;
+}

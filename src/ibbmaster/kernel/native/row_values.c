@@ -1,0 +1,363 @@
+/* A kernel that writes stored rows as the packets of an answer. The reference: `ibbmaster.select.row_values`. */
+
+#define NULL_VALUE 0xFB
+#define TWO_BYTES 0xFC
+#define THREE_BYTES 0xFD
+#define SHORT_MAX 250
+#define PACKET_HEADER 4
+
+/* A time of day, or a TIME: its hours go on beyond a day. */
+typedef struct { int64_t hour, minute, second, microsecond; } Clock;
+
+/* Write a number of some bytes, the lowest first; returns the place behind it. */
+static inline uint8_t *put_little(uint8_t *at, uint64_t value, int64_t size) {
+    for (; size > 0; size--, value >>= 8)
+        *at++ = (uint8_t)value;
+    return at;
+}
+
+/* Write the length of a text; returns the place behind it. */
+static inline uint8_t *put_length(uint8_t *at, int64_t size) {
+    if (size <= SHORT_MAX)
+        return put_little(at, (uint64_t)size, 1);
+    *at++ = size < 1 << 16 ? TWO_BYTES : THREE_BYTES;
+    return put_little(at, (uint64_t)size, size < 1 << 16 ? 2 : 3);
+}
+
+/* Write a moment as the binary protocol has it; returns the place behind it. */
+static uint8_t *put_moment_parts(uint8_t *at, Date date, Clock clock) {
+    uint8_t size = 0;
+    if (clock.microsecond)
+        size = 11;
+    else if (clock.hour || clock.minute || clock.second)
+        size = 7;
+    else if (date.year || date.month || date.day)
+        size = 4;
+    *at++ = size;
+    if (size >= 4) {
+        at = put_little(at, (uint64_t)date.year, 2);
+        *at++ = (uint8_t)date.month;
+        *at++ = (uint8_t)date.day;
+    }
+    if (size >= 7) {
+        *at++ = (uint8_t)clock.hour;
+        *at++ = (uint8_t)clock.minute;
+        *at++ = (uint8_t)clock.second;
+    }
+    return size == 11 ? put_little(at, (uint64_t)clock.microsecond, 4) : at;
+}
+
+/* Write a TIME as the binary protocol has it; returns the place behind it. */
+static uint8_t *put_time_parts(uint8_t *at, Clock clock, bool is_negative) {
+    if (!(clock.hour || clock.minute || clock.second || clock.microsecond)) {
+        *at++ = 0;
+        return at;
+    }
+    *at++ = clock.microsecond ? 12 : 8;
+    *at++ = is_negative;
+    at = put_little(at, (uint64_t)(clock.hour / 24), 4);
+    *at++ = (uint8_t)(clock.hour % 24);
+    *at++ = (uint8_t)clock.minute;
+    *at++ = (uint8_t)clock.second;
+    return clock.microsecond ? put_little(at, (uint64_t)clock.microsecond, 4) : at;
+}
+
+/* Write a DECIMAL behind its length, with zeros after its digits and in front; returns the place behind it.
+
+NULL if it is none. `shown` digits come after the point, and `width` bytes at least if it is not negative. */
+static uint8_t *put_wide_decimal(uint8_t *at, Bytes data, int64_t start, int64_t digits, int64_t scale, int64_t shown,
+                                 int64_t width) {
+    uint8_t *begin = at + 1, *end = put_decimal(begin, data, start, digits, scale);
+    if (!end)
+        return NULL;
+    if (shown > scale && scale == 0)
+        *end++ = '.';
+    for (int64_t place = scale; place < shown; place++)
+        *end++ = '0';
+    int64_t size = end - begin, missing = width - size;
+    if (missing > 0 && *begin != '-') {
+        memmove(begin + missing, begin, (size_t)size);
+        memset(begin, '0', (size_t)missing);
+        size = width;
+    }
+    *at = (uint8_t)size;
+    return begin + size;
+}
+
+/* Write a TIME, see `put_value`. */
+static uint8_t *put_time_value(uint8_t *at, Bytes data, int64_t start, const int64_t *step) {
+    int64_t digits = step[ValueColumn_FIRST], part_size = (digits + 1) / 2, bits = 8 * part_size;
+    int64_t packed = (int64_t)big(data, start, 3 + part_size) - ((int64_t)0x800000 << bits);
+    bool is_negative = packed < 0;
+    if (is_negative)
+        packed = -packed;
+    int64_t value = packed >> bits, microsecond = packed & (((int64_t)1 << bits) - 1);
+    if (microsecond >= POWERS[2 * part_size])
+        return NULL;
+    if (digits % 2 == 1)
+        microsecond = microsecond / 10 * 10;
+    microsecond *= POWERS[6 - 2 * part_size];
+    Clock clock = {value >> 12 & 1023, value >> 6 & 63, value & 63, microsecond};
+    if (step[ValueColumn_OP] == ValueOp_TIME_PARTS)
+        return put_time_parts(at, clock, is_negative);
+    uint8_t *end = at + 1;
+    if (is_negative)
+        *end++ = '-';
+    end = put_clock(end, clock.hour, clock.minute, clock.second, microsecond, step[ValueColumn_SECOND]);
+    *at = (uint8_t)(end - at - 1);
+    return end;
+}
+
+/* Write a DATETIME or a TIMESTAMP, see `put_value`. */
+static uint8_t *put_moment(uint8_t *at, Bytes data, int64_t start, int64_t size, const int64_t *step,
+                           int64_t zone_s) {
+    int64_t op = step[ValueColumn_OP], second = step[ValueColumn_SECOND];
+    bool is_stamp = op == ValueOp_TIMESTAMP || op == ValueOp_TIMESTAMP_PARTS;
+    int64_t head = is_stamp ? 4 : 5, microsecond = fraction_of(data, start + head, step[ValueColumn_FIRST]);
+    if (microsecond < 0)
+        return NULL;
+    Date date = {0, 0, 0};
+    Clock clock = {0, 0, 0, microsecond};
+    if (is_stamp) {
+        int64_t seconds = (int64_t)big(data, start, 4);
+        bool is_zero = seconds == 0;
+        for (int64_t index = 4; index < size; index++)
+            is_zero = is_zero && !data.at[start + index];
+        if (!is_zero) {
+            seconds += zone_s;
+            int64_t days = floor_div(seconds, DAY_S), of_day = seconds - days * DAY_S;
+            date = date_of(days);
+            clock = (Clock){of_day / 3600, of_day / 60 % 60, of_day % 60, microsecond};
+        }
+    } else {
+        int64_t value = (int64_t)big(data, start, 5) - (INT64_C(1) << 39);
+        if (value < 0)
+            return NULL;
+        int64_t year_month = value >> 22, year = year_month / 13;
+        date = (Date){year, year_month - 13 * year, value >> 17 & 31};
+        clock = (Clock){value >> 12 & 31, value >> 6 & 63, value & 63, microsecond};
+    }
+    if (op == ValueOp_DATETIME_PARTS || op == ValueOp_TIMESTAMP_PARTS)
+        return put_moment_parts(at, date, clock);
+    *at++ = (uint8_t)(19 + (second ? second + 1 : 0));
+    at = put_date(at, date);
+    *at++ = ' ';
+    return put_clock(at, clock.hour, clock.minute, clock.second, microsecond, second);
+}
+
+/* Write an integer, see `put_value`. */
+static inline uint8_t *put_integer_value(uint8_t *at, Bytes data, int64_t start, int64_t size, const int64_t *step) {
+    int64_t has_sign = step[ValueColumn_FIRST], second = step[ValueColumn_SECOND];
+    uint64_t value = little(data, start, size);
+    bool is_negative = has_sign && value >> (8 * size - 1) & 1;
+    if (is_negative && size < 8)
+        value -= UINT64_C(1) << 8 * size;
+    if (step[ValueColumn_OP] == ValueOp_NUMBER)
+        return put_little(at, value, second);
+    uint8_t *end = at + 1;
+    if (is_negative)
+        *end++ = '-';
+    end = put_number(end, is_negative ? -value : value, second);
+    *at = (uint8_t)(end - at - 1);
+    return end;
+}
+
+/* Write a value that is not NULL, of row `row` of the sides; returns the place behind it, or NULL if the reference
+must. */
+static inline uint8_t *put_value(uint8_t *at, const uint8_t *out_end, Bytes data, int64_t start, int64_t size,
+                                 int64_t row, const int64_t *step, const AnswerPlan *plan, int64_t zone_s) {
+    const int64_t *offsets = plan->offsets.at;
+    int64_t op = step[ValueColumn_OP], first = step[ValueColumn_FIRST], second = step[ValueColumn_SECOND];
+    switch (op) {
+    case ValueOp_COPY:
+        at = put_length(at, size);
+        return put_bytes(at, out_end, data, start, size);
+    case ValueOp_INTEGER:
+    case ValueOp_NUMBER:
+        return put_integer_value(at, data, start, size, step);
+    case ValueOp_DECIMAL:
+        return put_wide_decimal(at, data, start, first, second, step[ValueColumn_THIRD], step[ValueColumn_FOURTH]);
+    case ValueOp_SIDE: {
+        const int64_t *side = plan->side_offsets.at + first * plan->side_offsets.columns + row;
+        return put_bytes(at, out_end, plan->sides, side[0], side[1] - side[0]);
+    }
+    case ValueOp_CHOICE: {
+        int64_t number = (int64_t)little(data, start, size);
+        if (number >= second)
+            return NULL;
+        const int64_t *text = offsets + first + number;
+        return put_bytes(at, out_end, plan->texts, text[0], text[1] - text[0]);
+    }
+    case ValueOp_BYTES: {
+        int64_t total = 0;
+        for (int64_t index = start; index < start + size; index++) {
+            const int64_t *text = offsets + first + data.at[index];
+            total += text[1] - text[0];
+        }
+        at = put_length(at, total);
+        for (int64_t index = start; index < start + size; index++) {
+            const int64_t *text = offsets + first + data.at[index];
+            for (int64_t place = text[0]; place < text[1]; place++)
+                *at++ = plan->texts.at[place];
+        }
+        return at;
+    }
+    case ValueOp_PAD:
+        at = put_length(at, max64(first, size));
+        at = put_bytes(at, out_end, data, start, size);
+        for (; size < first; size++)
+            *at++ = 0;
+        return at;
+    case ValueOp_FIXED:
+        return put_bytes(at, out_end, data, start, size);
+    case ValueOp_YEAR:
+    case ValueOp_YEAR_NUMBER: {
+        uint64_t stored = data.at[start], year = stored ? stored + 1900 : 0;
+        if (op == ValueOp_YEAR_NUMBER)
+            return put_little(at, year, 2);
+        *at++ = (uint8_t)first;
+        return put_digits(at, first == 2 ? stored : year, first);
+    }
+    case ValueOp_DATE:
+    case ValueOp_DATE_PARTS: {
+        int64_t value = (int64_t)little(data, start, 3);
+        Date date = {value >> 9, value >> 5 & 15, value & 31};
+        if (op == ValueOp_DATE_PARTS)
+            return put_moment_parts(at, date, (Clock){0, 0, 0, 0});
+        *at++ = 10;
+        return put_date(at, date);
+    }
+    case ValueOp_TIME:
+    case ValueOp_TIME_PARTS:
+        return put_time_value(at, data, start, step);
+    default:
+        return put_moment(at, data, start, size, step, zone_s);
+    }
+}
+
+/* Find where each value of a stored row lies. */
+static void find_values(Bytes data, int64_t at, const int64_t *layout, const int64_t *stored, Span *spans) {
+    int64_t count = layout[LayoutColumn_COUNT];
+    const uint8_t *nulls = data.at + at + ROW_HEAD;
+    int64_t offset = at + ROW_HEAD + (count + 7) / 8;
+    for (int64_t place = 0; place < count; place++) {
+        if (nulls[place >> 3] >> (place & 7) & 1) {
+            spans[place].start = -1;
+            continue;
+        }
+        const int64_t *known = stored + 2 * (layout[LayoutColumn_FIRST] + place);
+        int64_t size = known[0];
+        if (size < 0) {
+            size = (int64_t)little(data, offset, known[1]);
+            offset += known[1];
+        }
+        spans[place] = (Span){offset, size};
+        offset += size;
+    }
+}
+
+/* The layout of a stored row; NULL if the reference must write it. */
+static inline const int64_t *layout_at(const uint8_t *stored_row, NumberRows layouts) {
+    int64_t number = load16(stored_row + 4);
+    const int64_t *layout = layouts.at + number * LayoutColumn_COLUMNS;
+    return number < layouts.rows && layout[LayoutColumn_FIRST] >= 0 ? layout : NULL;
+}
+
+/* Find where the values of one column of an answer lie, of the rows that come next; -1 for NULL.
+
+Returns how many rows were looked at: up to the first that the reference must write. */
+static int64_t locate_values(Bytes data, const int64_t *places, const int64_t *state, AnswerPlan plan, Span *spans,
+                             int64_t step, Numbers starts, int64_t *sizes) {
+    int64_t count = min64(starts.size, state[AnswerField_END] - state[AnswerField_NEXT]);
+    for (int64_t row = 0; row < count; row++) {
+        int64_t at = places[state[AnswerField_NEXT] + row];
+        const int64_t *layout = layout_at(data.at + at, plan.layouts);
+        if (!layout)
+            return row;
+        find_values(data, at, layout, plan.stored.at, spans);
+        int64_t number = layout[LayoutColumn_VALUES] + step;
+        int64_t place = plan.values.at[number * ValueColumn_COLUMNS + ValueColumn_PLACE];
+        Span span = place >= 0 ? spans[place] : (Span){-1, 0};
+        starts.at[row] = span.start;
+        sizes[row] = span.size;
+    }
+    return count;
+}
+
+/* Write rows as packets until there are no more, or no more room. */
+static int64_t write_rows(Bytes data, const int64_t *places, int64_t *state, AnswerPlan plan, Span *spans, Bytes out) {
+    NumberRows sides = plan.side_offsets;
+    const int64_t *offsets = plan.offsets.at;
+    const uint8_t *out_end = out.at + out.size;
+    int64_t shown = state[AnswerField_SHOWN], is_binary = state[AnswerField_IS_BINARY];
+    int64_t row = state[AnswerField_NEXT], sequence = state[AnswerField_SEQUENCE];
+    int64_t status = AnswerStatus_END;
+    uint8_t *at = out.at + state[AnswerField_OUT];
+    for (; row < state[AnswerField_END]; row++) {
+        const int64_t *layout = layout_at(data.at + places[row], plan.layouts);
+        if (!layout) {
+            status = AnswerStatus_FALLBACK;
+            break;
+        }
+        int64_t bound = layout[LayoutColumn_BOUND] + layout[LayoutColumn_FACTOR] * load32(data.at + places[row]);
+        int64_t side_row = row - state[AnswerField_SIDE_START];
+        for (int64_t side = 0; side < sides.rows && side_row + 1 < sides.columns; side++) {
+            const int64_t *offset = sides.at + side * sides.columns + side_row;
+            bound += offset[1] - offset[0];
+        }
+        if (out_end - at < bound) {
+            status = at > out.at ? AnswerStatus_FULL : AnswerStatus_FALLBACK;
+            break;
+        }
+        find_values(data, places[row], layout, plan.stored.at, spans);
+        uint8_t *begin = at, *nulls = at + PACKET_HEADER + 1;
+        at += PACKET_HEADER;
+        if (is_binary) {
+            int64_t bits = (shown + 2 + 7) / 8;
+            memset(at, 0, (size_t)(1 + bits));
+            at = nulls + bits;
+        }
+        const int64_t *step = plan.values.at + layout[LayoutColumn_VALUES] * ValueColumn_COLUMNS;
+        for (int64_t column = 0; column < shown && at; column++, step += ValueColumn_COLUMNS) {
+            int64_t number = step[ValueColumn_FIRST];
+            if (step[ValueColumn_OP] == ValueOp_CONSTANT) {
+                if (number >= 0) {
+                    at = put_bytes(at, out_end, plan.texts, offsets[number], offsets[number + 1] - offsets[number]);
+                    continue;
+                }
+            } else {
+                Span span = spans[step[ValueColumn_PLACE]];
+                if (span.start >= 0) {
+                    at = put_value(at, out_end, data, span.start, span.size, side_row, step, &plan,
+                                   state[AnswerField_ZONE_S]);
+                    continue;
+                }
+            }
+            if (is_binary)
+                nulls[(column + 2) >> 3] |= (uint8_t)(1 << ((column + 2) & 7));
+            else
+                *at++ = NULL_VALUE;
+        }
+        int64_t size = at ? at - begin - PACKET_HEADER : 0;
+        if (!at || size >= PACKET_MAX) {
+            at = begin;
+            status = AnswerStatus_FALLBACK;
+            break;
+        }
+        store32(begin, size | (sequence & 255) << 24);
+        sequence++;
+    }
+    state[AnswerField_NEXT] = row;
+    state[AnswerField_OUT] = at - out.at;
+    state[AnswerField_SEQUENCE] = sequence & 255;
+    return status;
+}
+
+KERNEL(write_rows) {
+    results[0] = write_rows(a->data, a->places.at, a->state.at, a->plan, (Span *)a->spans.at, a->out);
+}
+
+KERNEL(locate_values) {
+    results[0] = locate_values(a->data, a->places.at, a->state.at, a->plan, (Span *)a->spans.at, a->step, a->starts,
+                               a->sizes.at);
+}

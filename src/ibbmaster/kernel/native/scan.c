@@ -1,0 +1,135 @@
+/* The kernel that knows pages and chunks; all others see the table that it leaves, and runs of bytes.
+
+The reference: `ibbmaster.ibb.scan`. */
+
+#define COLUMNS ChunkColumn_COLUMNS
+
+/* Whether a chunk is in its place, and the types of the records that continue after it.
+
+`record_type` is that of the current record, `nested_type` of a state or dummy record inside it; -1 stands for none. */
+static inline bool nest(int64_t type_byte, int64_t *record_type, int64_t *nested_type) {
+    int64_t found = type_byte & TYPE_MASK;
+    bool goes_on = type_byte & CONT, is_last = type_byte & LAST, is_good;
+    if (*nested_type >= 0) {
+        is_good = found == *nested_type && goes_on;
+        if (is_last)
+            *nested_type = -1;
+    } else if (*record_type < 0) {
+        is_good = !goes_on;
+        if (!is_last)
+            *record_type = found;
+    } else if (found == *record_type) {
+        is_good = goes_on;
+        if (is_last)
+            *record_type = -1;
+    } else {
+        is_good = (found == GTID_STATE || found == DUMMY) && !goes_on;
+        if (!is_last)
+            *nested_type = found;
+    }
+    return is_good;
+}
+
+/* Note the chunks of `count` pages from a place on, as long as each page and chunk is as it should be.
+
+The place is that of a chunk, in `state` with the types of the records that continue there; it moves after what was
+noted. Returns the row after what was noted, from `row` on, and in `stopped` why no more was: NEED_MORE after the last
+page, NO_DATA also at END, BAD_PAGE, FULL if the table is, else FALLBACK.
+
+Consumers take page by page, so that they find it in the first cache of the core. */
+static int64_t index_chunks(Bytes pages, int64_t count, int64_t *state, ShortRows table, int64_t row,
+                            int64_t *stopped) {
+    int64_t page = state[Field_PAGE], offset = state[Field_OFFSET];
+    int64_t record_type = state[Field_SKIP_TYPE], nested_type = state[Field_NESTED_TYPE];
+    int64_t page_end = DATA - CHUNK_HEADER; /* where no chunk begins any more */
+    int64_t status = Status_NEED_MORE;
+    while (page < count && status == Status_NEED_MORE) {
+        if (state[Field_END] > 0) {
+            page_end = min64(DATA - CHUNK_HEADER, state[Field_END] - page * PAGE);
+            if (offset >= page_end && page_end < DATA - CHUNK_HEADER) {
+                status = Status_NO_DATA;
+                break;
+            }
+        }
+        if (page >= state[Field_VERIFIED] && !is_page_good(pages.at + page * PAGE)) {
+            status = Status_BAD_PAGE;
+            break;
+        }
+        while (offset < page_end) {
+            int64_t start = page * PAGE + offset, header = load32(pages.at + start);
+            int64_t type_byte = header & 0xFF, size = header >> 8 & 0xFFFF;
+            int64_t end = offset + CHUNK_HEADER + size;
+            if (type_byte != (COMMIT | LAST) || record_type >= 0) {
+                if (type_byte == FILLER)
+                    break;
+                if (type_byte == 0) {
+                    status = Status_NO_DATA;
+                    break;
+                }
+                int64_t next_record = record_type, next_nested = nested_type;
+                bool is_good = nest(type_byte, &next_record, &next_nested);
+                bool is_known = KNOWN_TYPES >> (type_byte & TYPE_MASK) & 1;
+                if (!is_good || !is_known || size == 0 || end > DATA) {
+                    status = Status_FALLBACK;
+                    break;
+                }
+                if (row < table.rows) {
+                    record_type = next_record;
+                    nested_type = next_nested;
+                }
+            } else if (size == 0 || end > DATA) {
+                status = Status_FALLBACK;
+                break;
+            }
+            if (row == table.rows) {
+                status = Status_FULL;
+                break;
+            }
+            int32_t *chunk = table.at + row * COLUMNS;
+            chunk[ChunkColumn_START] = (int32_t)start;
+            chunk[ChunkColumn_SIZE] = (int32_t)size;
+            chunk[ChunkColumn_TYPE] = (int32_t)type_byte;
+            row++;
+            offset = end;
+        }
+        if (status == Status_NEED_MORE && offset >= page_end && page_end < DATA - CHUNK_HEADER)
+            status = Status_NO_DATA;
+        if (status == Status_NEED_MORE) {
+            page++;
+            offset = 0;
+        }
+    }
+    state[Field_PAGE] = page;
+    state[Field_OFFSET] = offset;
+    state[Field_SKIP_TYPE] = record_type;
+    state[Field_NESTED_TYPE] = nested_type;
+    *stopped = status;
+    return row;
+}
+
+/* Whether a record of a type begins with a chunk. */
+static inline bool is_begin(ShortRows table, int64_t row, int64_t record_type) {
+    return (table.at[row * COLUMNS + ChunkColumn_TYPE] & (CONT | TYPE_MASK)) == record_type;
+}
+
+/* The row after the last chunk of the record that begins at a row; -1 if that is not among the `count`. */
+static inline int64_t record_end(ShortRows table, int64_t row, int64_t count) {
+    int64_t record_type = table.at[row * COLUMNS + ChunkColumn_TYPE] & TYPE_MASK;
+    for (; row < count; row++) {
+        int64_t type_byte = table.at[row * COLUMNS + ChunkColumn_TYPE];
+        if (type_byte & LAST && (type_byte & TYPE_MASK) == record_type)
+            return row + 1;
+    }
+    return -1;
+}
+
+/* Have the place be that of a record that begins at `start` of the pages. */
+static inline void stop_at(int64_t start, int64_t *state) {
+    state[Field_PAGE] = start / PAGE;
+    state[Field_OFFSET] = start % PAGE;
+    state[Field_SKIP_TYPE] = state[Field_NESTED_TYPE] = -1;
+}
+
+KERNEL(index_chunks) {
+    results[0] = index_chunks(a->pages, a->count, a->state.at, a->table, a->row, &results[1]);
+}

@@ -1,0 +1,142 @@
+/* A kernel that writes a column of values as the text MariaDB shows. The references: `ibbmaster.event.rows.kinds`. */
+
+#define INET6_WORDS 8
+#define UUID_SIZE 16
+#define UUID_VARIANT_BIT 0x80
+#define REORDERED_VARIANT_BYTE 6 /* where a stored UUID in reverse order has its variant ... */
+#define REORDERED_VERSION_BYTE 8 /* ... and its version */
+#define REORDERED_VERSION_END 0x60
+
+static const uint8_t STORED_AT[] = {12, 13, 14, 15, 10, 11, 8, 9, 6, 7, 0, 1, 2, 3, 4, 5}; /* its bytes, so stored */
+static const char HEX_DIGITS[] = "0123456789abcdef";
+
+/* A byte of a string of fixed length, which travels without the zeros at its end. */
+static inline int64_t byte_of(const uint8_t *value, int64_t size, int64_t index) {
+    return index < size ? value[index] : 0;
+}
+
+/* Write a UUID; returns the place behind it. */
+static uint8_t *put_uuid(uint8_t *at, const uint8_t *value, int64_t size) {
+    int64_t version = byte_of(value, size, REORDERED_VERSION_BYTE);
+    bool is_reordered = byte_of(value, size, REORDERED_VARIANT_BYTE) & UUID_VARIANT_BIT && 0 < version &&
+                        version < REORDERED_VERSION_END;
+    for (int64_t index = 0; index < UUID_SIZE; index++) {
+        if (index == 4 || index == 6 || index == 8 || index == 10)
+            *at++ = '-';
+        int64_t byte = byte_of(value, size, is_reordered ? STORED_AT[index] : index);
+        *at++ = (uint8_t)HEX_DIGITS[byte >> 4];
+        *at++ = (uint8_t)HEX_DIGITS[byte & 15];
+    }
+    return at;
+}
+
+/* Write four bytes from number `first` on as dotted decimals; returns the place behind them. */
+static uint8_t *put_inet4(uint8_t *at, const uint8_t *value, int64_t size, int64_t first) {
+    for (int64_t index = first; index < first + 4; index++) {
+        if (index > first)
+            *at++ = '.';
+        at = put_number(at, (uint64_t)byte_of(value, size, index), 1);
+    }
+    return at;
+}
+
+/* A word of an INET6. */
+static inline int64_t word_of(const uint8_t *value, int64_t size, int64_t index) {
+    return byte_of(value, size, 2 * index) << 8 | byte_of(value, size, 2 * index + 1);
+}
+
+/* Write a word in hexadecimal digits without zeros in front; returns the place behind it. */
+static inline uint8_t *put_word(uint8_t *at, int64_t word) {
+    int64_t shift = 12;
+    while (shift && !(word >> shift))
+        shift -= 4;
+    for (; shift >= 0; shift -= 4)
+        *at++ = (uint8_t)HEX_DIGITS[word >> shift & 15];
+    return at;
+}
+
+/* Write an INET6; returns the place behind it. */
+static uint8_t *put_inet6(uint8_t *at, const uint8_t *value, int64_t size) {
+    int64_t gap = 0, gap_size = 0, begin = 0; /* the longest run of zeros */
+    for (int64_t index = 0; index <= INET6_WORDS; index++) {
+        if (index < INET6_WORDS && !word_of(value, size, index))
+            continue;
+        if (index - begin > gap_size) {
+            gap = begin;
+            gap_size = index - begin;
+        }
+        begin = index + 1;
+    }
+    bool is_mapped = gap == 0 && gap_size == 5 && word_of(value, size, 5) == 0xFFFF;
+    bool has_decimals = is_mapped || (gap == 0 && gap_size == 6);
+    int64_t index = 0;
+    while (index < (has_decimals ? 6 : INET6_WORDS)) {
+        if (gap_size && index == gap) {
+            *at++ = ':';
+            *at++ = ':';
+            index += gap_size;
+            continue;
+        }
+        if (index && index != gap + gap_size)
+            *at++ = ':';
+        at = put_word(at, word_of(value, size, index));
+        index++;
+    }
+    if (!has_decimals)
+        return at;
+    if (is_mapped)
+        *at++ = ':';
+    return put_inet4(at, value, size, 12);
+}
+
+/* Write a TIME with some digits of a second; returns the place behind it, or NULL if it is none. */
+static uint8_t *put_time(uint8_t *at, Bytes data, int64_t start, int64_t digits) {
+    int64_t part_size = (digits + 1) / 2, bits = 8 * part_size;
+    int64_t packed = (int64_t)big(data, start, 3 + part_size) - ((int64_t)0x800000 << bits);
+    if (packed < 0) {
+        *at++ = '-';
+        packed = -packed;
+    }
+    int64_t value = packed >> bits, fraction = packed & (((int64_t)1 << bits) - 1);
+    if (fraction >= POWERS[2 * part_size])
+        return NULL;
+    int64_t microsecond = fraction * POWERS[6 - 2 * part_size];
+    return put_clock(at, value >> 12 & 1023, value >> 6 & 63, value & 63, microsecond, digits);
+}
+
+/* Write a value of this kind, of at most `argument` bytes; of a TIME, `argument` is the digits of a second.
+
+Returns the place behind it, or NULL if it is for the reference. */
+static inline uint8_t *put_text(uint8_t *at, Bytes data, int64_t start, int64_t size, int64_t op, int64_t argument) {
+    if (op == TextOp_TIME)
+        return put_time(at, data, start, argument);
+    if (size > argument)
+        return NULL;
+    if (op == TextOp_UUID)
+        return put_uuid(at, data.at + start, size);
+    if (op == TextOp_INET6)
+        return put_inet6(at, data.at + start, size);
+    return put_inet4(at, data.at + start, size, 0);
+}
+
+/* Write values as texts side by side, see `put_text`; absent ones are empty. `out` has room for the longest ones.
+
+Returns how many bytes they take, -1 if one of them is for the reference. */
+static int64_t write_texts(Bytes data, const int64_t *starts, const int64_t *sizes, const uint8_t *valid,
+                           int64_t count, int64_t op, int64_t argument, int32_t *offsets, uint8_t *out) {
+    uint8_t *at = out;
+    offsets[0] = 0;
+    for (int64_t index = 0; index < count; index++) {
+        if (valid[index])
+            at = put_text(at, data, starts[index], sizes[index], op, argument);
+        if (!at)
+            return -1;
+        offsets[index + 1] = (int32_t)(at - out);
+    }
+    return at - out;
+}
+
+KERNEL(write_texts) {
+    results[0] = write_texts(a->data, a->starts.at, a->sizes.at, a->valid.at, a->count, a->op, a->argument,
+                             a->offsets.at, a->out.at);
+}
