@@ -5,6 +5,7 @@ A walk is a list of steps that each draw their own chances, so that a walk that 
 
 import collections
 import contextlib
+import math
 import random
 import struct
 import tempfile
@@ -20,6 +21,7 @@ from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel import loading
+from ibbmaster.log import end_check
 from ibbmaster.player.repeated_log import RepeatedLog
 from ibbmaster.store import followed
 from ibbmaster.store.followed import FollowedDirectory
@@ -247,6 +249,7 @@ class Walk:
 @pytest.fixture(autouse=True)
 def _looks_each_time(monkeypatch):
     monkeypatch.setattr(followed, "LOOK_PERIOD_S", 0.0)
+    monkeypatch.setattr(end_check, "PATIENCE_S", math.inf)  # on a slow machine, too: what lacks data waits for it
 
 
 def failure(make, seed, numbers):
