@@ -17,7 +17,6 @@ from OpenSSL import SSL
 
 from benchmarks.replica import Account
 from benchmarks.workloads import Primary
-from ibbmaster.kernel.loading import READY
 from ibbmaster.server.certificate import self_signed_pem
 
 CPUCLOCK_SCHED = 2  # with the process in the bits above: its clock
@@ -56,7 +55,6 @@ def ibbmaster(directory: Path, *options: str) -> Iterator[Contender]:
     ours = IbbPrimary(directory, "--max-connections", str(MAX_CONNECTIONS), "--read-only", *options)
     try:
         ours.start()
-        ours.wait_for_log(READY)
         account = Account(ours.port, ours.user, ours.password)
         yield Contender("ibbmaster", ours.pid, account, openssl=SSL.SSLeay_version(SSL.SSLEAY_VERSION).decode())
     finally:
