@@ -15,7 +15,7 @@ from ibbmaster.extras import EXTRAS, ExtraMissingError, needed_for
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "ibbmaster"
-OF_TESTS = {"pytest"}  # who imports these has them
+OF_TESTS = {"hatchling", "pytest"}  # who imports these has them
 
 
 def imported() -> set[str]:

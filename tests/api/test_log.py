@@ -283,7 +283,7 @@ def test_kernels_and_reference_make_the_same_table(monkeypatch):
 
     with ibbmaster.open(IBB / "types") as log:
         slowly = log.to_arrow(table="types.strings")
-        monkeypatch.setattr(loading, "WORK_TO_COMPILE", 0)
+        monkeypatch.setattr(loading, "WORK_TO_LOAD", 0)
         assert log.to_arrow(table="types.strings").equals(slowly)
 
 

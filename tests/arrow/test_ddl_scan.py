@@ -78,5 +78,5 @@ def test_without_kernels_and_of_an_empty_log_there_is_no_scan(tmp_path, monkeypa
     with ibbmaster.create(tmp_path / "log") as log:
         assert LoggedSchema(log.engine, scan=scan_ddl).history().at().tables == {}
         log.append("0-1-1", "CREATE TABLE t (a INT)", database="d")
-        monkeypatch.setattr(ddl_scan, "load", lambda _: None)
+        monkeypatch.setattr(ddl_scan, "load", lambda: None)
         assert len(LoggedSchema(log.engine, scan=scan_ddl).history().at().tables) == 1

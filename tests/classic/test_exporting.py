@@ -141,7 +141,7 @@ def test_a_start_that_a_log_of_pages_holds_begins_a_file(tmp_path, restarted):
 
 @pytest.mark.parametrize("by_kernels", [False, True])
 def test_starts_in_a_log_of_pages_are_counted(monkeypatch, restarted, by_kernels):
-    monkeypatch.setattr(log_info, "do_pay", lambda kernel_set, size: by_kernels)
+    monkeypatch.setattr(log_info, "do_pay", lambda size: by_kernels)
     with ibbmaster.open(restarted) as log:
         assert log_info.log_info(log)["servers"] == [{"version": "12.3.2-MariaDB-log", "starts": 2}]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SLACK = 200  # lines that a budget may stand above its room
-TESTS_MAX = 91_520
+TESTS_MAX = 91_530
 #: Lines of source by room; what lies beside the rooms is the room "".
 BUDGET: dict[str, int] = {
     "": 1_190,
@@ -39,7 +39,7 @@ BUDGET: dict[str, int] = {
     "sqltext": 2_320,
     "stages": 1_910,
     "store": 4_870,
-    "streaming": 3_500,
+    "streaming": 3_490,
     "testkit": 5_920,
     "wire": 2_170,
 }

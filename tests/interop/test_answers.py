@@ -264,7 +264,7 @@ def test_ddl_that_failed_or_moved_rows_leaves_the_tables_and_rows_that_the_real_
 
     assert sorted(tables) == sorted(name for (name,) in server.sql(there))
     for kernels_of_server in (load(), None):
-        monkeypatch.setattr("ibbmaster.select.scanning.kernels", lambda kernel_set, found=kernels_of_server: found)
+        monkeypatch.setattr("ibbmaster.select.scanning.kernels", lambda found=kernels_of_server: found)
         for name, session in itertools.product(tables, SESSIONS):
             if name in UNKNOWN_TO_A_LOG:
                 with pytest.raises(RefusedError, match=UNKNOWN_TO_A_LOG[name]):

@@ -233,7 +233,7 @@ def test_merging_by_the_key_loses_no_update_where_images_are_completed(tmp_path,
         run(server, f"CREATE DATABASE {database}", f"USE {database}", *statements)
     binlog_of(server, tmp_path / "classic")
     read: dict[object, object] = {}
-    for kernels in ({}, {"ibbmaster.arrow.plan.load": lambda kernel_set: None}):
+    for kernels in ({}, {"ibbmaster.arrow.plan.load": lambda: None}):
         for name, value in kernels.items():
             monkeypatch.setattr(name, value)
         for image, names in itertools.product(("FULL", "MINIMAL", "NOBLOB"), (("id", "a", "n", "b"), ("id", "a"))):

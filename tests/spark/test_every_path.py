@@ -97,8 +97,8 @@ def own(found: list[dict[str, object]]) -> list[dict[str, object]]:
 def without_kernels(monkeypatch, reader: dict[str, str]) -> dict[str, str]:
     if reader.get("without") != "kernels":
         return reader
-    monkeypatch.setattr("ibbmaster.arrow.plan.load", lambda kernels: None)
-    monkeypatch.setattr("ibbmaster.arrow.ddl_scan.load", lambda kernels: None)
+    monkeypatch.setattr("ibbmaster.arrow.plan.load", lambda: None)
+    monkeypatch.setattr("ibbmaster.arrow.ddl_scan.load", lambda: None)
     return {}
 
 

@@ -100,7 +100,7 @@ def _lines() -> Iterator[str]:
         facts |= vars(module)
     for name, value in facts.items():
         if isinstance(value, int) and not isinstance(value, bool) and name.isupper() and name[0] != "_":
-            yield f"#define {name} {int(value)}"
+            yield f"#define {name} INT64_C({int(value)})"
         elif isinstance(value, EnumType):
             members: dict[str, Any] = {place: one for place, one in vars(value).items() if isinstance(one, value)}
             numbers = [f"{name}_{place} = {int(one)}" for place, one in members.items() if isinstance(one, int)]

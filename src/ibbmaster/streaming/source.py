@@ -358,12 +358,8 @@ class BlockSource:
         def make(like: tuple[Block, int] | None) -> Block | None:
             if like is not None:
                 return maker.renumbered(*like, sequence)
-            return maker.frame(
-                at,
-                selection,
-                sequence,
-                BlockShape(only_cached, is_shared, is_short=self._is_first and not is_shared),
-            )
+            shape = BlockShape(only_cached, is_shared, is_short=self._is_first and not is_shared)
+            return maker.frame(at, selection, sequence, shape)
 
         key = (identity, at, selection, is_shared)
         return cache.find(key, sequence, make, only_cached=only_cached, is_shared=is_shared)

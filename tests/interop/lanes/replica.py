@@ -31,7 +31,7 @@ class Replica(RealReplica):
 
     def follow_by_file(self, primary: Primary, file: str, position: object = 4) -> None:
         """CHANGE MASTER and START SLAVE from a place in a file."""
-        self.follow(primary, start=False)
+        self.follow(primary, user=primary.user, password=primary.password, start=False)
         place = (file, position)
         self.sql("CHANGE MASTER TO MASTER_USE_GTID = no, MASTER_LOG_FILE = %s, MASTER_LOG_POS = %s", place)
         self.sql("START SLAVE")

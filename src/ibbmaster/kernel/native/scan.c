@@ -68,7 +68,7 @@ static int64_t index_chunks(Bytes pages, int64_t count, int64_t *state, ShortRow
                 }
                 int64_t next_record = record_type, next_nested = nested_type;
                 bool is_good = nest(type_byte, &next_record, &next_nested);
-                bool is_known = KNOWN_TYPES >> (type_byte & TYPE_MASK) & 1;
+                bool is_known = (uint64_t)KNOWN_TYPES >> (type_byte & TYPE_MASK) & 1;
                 if (!is_good || !is_known || size == 0 || end > DATA) {
                     status = Status_FALLBACK;
                     break;
