@@ -169,6 +169,8 @@ def test_a_stream_of_a_server_that_has_purged_begins_at_its_oldest_position_and_
     for name in ("a", "b", "c"):
         server.sql(f"CREATE TABLE d.{name} (id INT)")
         rotate(server, purges=True)
+    while len(files_there := server.sql("SHOW BINARY LOGS")) > 1:  # a dump that has just ended holds one for a moment
+        server.sql("PURGE BINARY LOGS TO %s", (files_there[-1][0],))
     server.sql("INSERT INTO d.a VALUES (1)")
     head = str(server.sql("SELECT BINLOG_GTID_POS(%s, 4)", (server.sql("SHOW BINARY LOGS")[0][0],))[0][0])
     found = []
