@@ -85,6 +85,21 @@ def test_a_last_file_that_is_begun_again_is_waited_for(writer, directory, size):
     dump.close()
 
 
+def test_a_dump_that_began_in_a_part_of_a_file_waits_when_that_is_cut_too(writer, directory):
+    log, path = served(directory), writer.path()
+    assert log.answers()
+    data = path.read_bytes()
+    path.write_bytes(data[:410])
+    dump = waiting(log)
+    path.write_bytes(data[:134])
+    dump.go_on()
+    assert dump.end is None
+    path.write_bytes(data)
+    dump.go_on()
+    assert (dump.end, gtids(dump)) == (None, 5)
+    dump.close()
+
+
 @pytest.mark.parametrize("count", [1, 9])
 def test_another_log_over_the_files_is_that_log(writer, directory, count):
     log = served(directory)

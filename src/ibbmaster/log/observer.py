@@ -88,7 +88,7 @@ class LogObserver(Generic[F]):
         self._lock = threading.RLock()
         self._held = self._hold(files[-1])
         self._awaited: tuple[F, HeldFile] | None = None
-        self._awaited_since = 0  # in which life
+        self._awaited_since = 0  # in which life something was taken away last
         self._is_sure = True  # the last file of the picture was there as it was
         self.picture = Picture(tuple(files[:-1]), files[-1], 0, 0)
 
@@ -280,10 +280,11 @@ class LogObserver(Generic[F]):
             return
         held = self._hold(found[-1])
         if self._awaited is None:
-            self._awaited, self._awaited_since = (last, self._held), picture.life + 1
+            self._awaited = last, self._held
             self._dropped([last])
-        else:
+        else:  # what took its place is gone, too
             self._held.close()
+        self._awaited_since = picture.life + 1
         self._held, self._is_sure = held, True
         kept = [known[one.name] for one in left]
         if found is not left:
