@@ -1,6 +1,7 @@
 """ENUM and SET: numbers that stand for labels."""
 
 import re
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any, AnyStr
@@ -44,21 +45,21 @@ class Labels(ColumnKind):
             return lambda data: int.from_bytes(data, "little")
         return self._reader(column.labels, ",", len(column.labels))
 
+    @abstractmethod
     def _reader(self, labels: Sequence[AnyStr], comma: AnyStr, count: int) -> Callable[[bytes], AnyStr]:
         """What a stored number stands for."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _bytes_of(self, count: int) -> int:
         """Bytes of the number, of `count` labels."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _parts(self, text: str) -> list[str]:
         """The labels in a text."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _number(self, places: Sequence[int]) -> int:
         """What labels at these places, from 0, are stored as."""
-        raise NotImplementedError
 
     def _encoder(self, labels: tuple[str, ...], size: int) -> Encode:
         known = {label.rstrip().casefold(): place for place, label in reversed(list(enumerate(labels)))}

@@ -1,6 +1,7 @@
 """Strings of characters or bytes: CHAR, VARCHAR, TEXT, BLOB and their like, compressed ones, too."""
 
 import zlib
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
@@ -124,8 +125,8 @@ class Strings(ColumnKind):
             raise ConfigurationError(f"{declared.where}: {problem}")
         return self._written(declared, storage)
 
-    def _written(self, declared: kinds.DeclaredType, storage: kinds.StoredText) -> kinds.WrittenType:
-        raise NotImplementedError
+    @abstractmethod
+    def _written(self, declared: kinds.DeclaredType, storage: kinds.StoredText) -> kinds.WrittenType | None: ...
 
     def derived(self, column: Column, unit: int | None) -> tuple[str, int | None, int | None]:
         if column.type in _BLOBS:
@@ -341,7 +342,7 @@ class XmlType(Strings):
     def declare(self, column: Column, declared: kinds.DeclaredType) -> dict[str, Any]:
         return {}
 
-    def write(self, declared: kinds.DeclaredType) -> kinds.WrittenType | None:
+    def _written(self, declared: kinds.DeclaredType, storage: kinds.StoredText) -> None:
         return None
 
     def size_of(self, sql: SqlType) -> int | None:

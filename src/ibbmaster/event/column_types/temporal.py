@@ -46,16 +46,6 @@ class _Moment(ColumnKind):
 
     has_day = True
 
-    def stored(self, column: Column, sql: SqlType, value: literals.Value) -> bytes:
-        """A date, or a date and time, of the calendar or not: 2020-00-00 is one."""
-        moment = loose_moment("0000-00-00" if is_zero(value) else str(value))
-        if moment.month > 12 or moment.day > 31 or moment.hour > 23 or moment.minute > 59 or moment.second > 59:
-            raise ValueError(f"{value!r} is no date and time")
-        return self._stored(moment, value, column.scale)
-
-    def _stored(self, moment: Moment, value: literals.Value, digits: int) -> bytes:
-        raise NotImplementedError
-
     def literal(self, sql: SqlType, value: kinds.Literal, version: int) -> str:
         text = kinds.text_of(value)
         moment = loose_moment(_from_digits(text) if text.isdecimal() else text)
@@ -80,7 +70,21 @@ class _Moment(ColumnKind):
         return _with_digits(lambda data: str(read(data)).encode(), column.scale, sql.scale or 0)
 
 
-class Date(_Moment):
+class _Calendar(_Moment):
+    """What shows the same in every time zone."""
+
+    def stored(self, column: Column, sql: SqlType, value: literals.Value) -> bytes:
+        """A date, or a date and time, of the calendar or not: 2020-00-00 is one."""
+        moment = loose_moment("0000-00-00" if is_zero(value) else str(value))
+        if moment.month > 12 or moment.day > 31 or moment.hour > 23 or moment.minute > 59 or moment.second > 59:
+            raise ValueError(f"{value!r} is no date and time")
+        return self._stored(moment, value, column.scale)
+
+    @abstractmethod
+    def _stored(self, moment: Moment, value: literals.Value, digits: int) -> bytes: ...
+
+
+class Date(_Calendar):
     """DATE, three bytes."""
 
     values = {ColumnType.DATE: ValueKind.DATE, ColumnType.NEWDATE: ValueKind.DATE}
@@ -234,7 +238,7 @@ class Time(_Clock):
         return "TIME" if column.has_old_format and not column.scale else "FIXED"
 
 
-class DateTime(_Clock, _Moment):
+class DateTime(_Clock, _Calendar):
     """DATETIME: a date and a clock, wherever that is."""
 
     zero = f"'{_ZERO_TIME}'"
