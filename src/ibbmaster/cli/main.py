@@ -15,7 +15,7 @@ from typing import Any
 
 import ibbmaster
 from ibbmaster.cli.options import add_command, add_options
-from ibbmaster.errors import IbbMasterError
+from ibbmaster.errors import ConfigurationError, IbbMasterError
 from ibbmaster.extras import needed_for
 from ibbmaster.facts import rows_of
 
@@ -27,6 +27,7 @@ EXIT_INTERRUPTED = 130  # what shells report for SIGINT
 DESCRIPTION = (
     "A MariaDB replication primary without a MariaDB server: serves .ibb binlog files to replicas and CDC clients."
 )
+GONE = {"warm-up": "kernels are compiled when the package is installed"}  # commands of earlier versions
 EPILOG = "`ibbmaster COMMAND --help` tells more about a command."
 
 
@@ -88,6 +89,8 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     """As `parse_args` of the parser, but who gives a command what it does not know is shown that command's usage."""
     given = sys.argv[1:] if arguments is None else arguments
     command = next((word for word in given if not word.startswith("-")), "")
+    if command in GONE:
+        raise ConfigurationError(f"`ibbmaster {command}` was removed: {GONE[command]}")
     args, unknown = build_parser(command).parse_known_args(given)
     if unknown:
         args.command.error(f"unrecognized arguments: {' '.join(unknown)}")
