@@ -5,7 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SLACK = 200  # lines that a budget may stand above its room
-TESTS_MAX = 91_530
+TESTS_MAX = 91_550
 #: Lines of source by room; what lies beside the rooms is the room "".
 BUDGET: dict[str, int] = {
     "": 1_190,
@@ -19,12 +19,12 @@ BUDGET: dict[str, int] = {
     "dialogue": 4_320,
     "disk": 2_220,
     "dump": 2_270,
-    "event": 6_770,
+    "event": 6_780,
     "expr": 3_660,
     "fold": 4_200,
     "ibb": 1_080,
     "info": 1_330,
-    "kernel": 6_130,
+    "kernel": 6_150,
     "lake": 3_640,
     "log": 6_680,
     "player": 680,

@@ -66,7 +66,7 @@ def test_replicas_that_log_in_all_at_once_get_their_first_event(server):
 
 @pytest.mark.parametrize("is_secret", [False, True], ids=["in clear", "over TLS"])
 def test_waiting_replicas_get_each_group_once(server, writer, is_secret):
-    from benchmarks.latency import PACED_PERIOD_S, paced  # each worker of a run would have Numba, and keep it
+    from benchmarks.latency import PACED_PERIOD_S, paced  # it compiles the consumer of benchmarks
 
     numbers = itertools.count(GROUPS + 1)
 

@@ -1,7 +1,10 @@
 """Has wheels, and checkouts that are installed as they are, carry the compiled kernels."""
 
+import platform
+import re
 import shutil
 import sys
+import sysconfig
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +15,15 @@ class KernelsHook(BuildHookInterface):  # type: ignore[type-arg]
     """Without a compiler that takes the sources, the package is one of Python alone, and slower."""
 
     def dependencies(self) -> list[str]:
-        return [] if shutil.which("cc") else ["ziglang"]
+        self._find_sources()
+        from ibbmaster.kernel.building import CPUS
+
+        return ["ziglang"] if platform.machine() in CPUS and shutil.which("cc") is None else []
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if self.target_name != "wheel":
             return
-        sys.path.insert(0, str(Path(self.root, "src")))
+        self._find_sources()
         from ibbmaster.kernel.building import BuildError, build
 
         try:
@@ -27,10 +33,8 @@ class KernelsHook(BuildHookInterface):  # type: ignore[type-arg]
             return
         build_data["artifacts"].append(str(made.relative_to(self.root)))
         build_data["pure_python"] = False
-        build_data["tag"] = f"py3-none-{_platform()}"
+        build_data["tag"] = "py3-none-" + re.sub(r"\W", "_", sysconfig.get_platform())
 
-
-def _platform() -> str:
-    import sysconfig
-
-    return sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    def _find_sources(self) -> None:
+        if (sources := str(Path(self.root, "src"))) not in sys.path:
+            sys.path.insert(0, sources)

@@ -24,7 +24,6 @@ FLAGS = (
     "-O3",
     "-fwrapv",
     "-fno-strict-aliasing",
-    "-fvisibility=default",
     "-shared",
     "-fPIC",
 )

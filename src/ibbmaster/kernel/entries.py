@@ -14,6 +14,7 @@ from ibbmaster.kernel.shapes import FieldShape, ItemShape, Shape, kernel_names, 
 
 SOURCES = Path(__file__).with_name("native")
 ENTRY = "ibbmaster_"  # begins the name of each
+CPU_INFO_BYTES = 1 << 13  # more than is said of one CPU
 DIGEST = "ibbmaster_digest"  # of the sources, in the library
 _RESULTS = ctypes.c_int64 * 2
 _BYTE = ctypes.c_char
@@ -28,6 +29,12 @@ def library(machine: str = platform.machine()) -> Path:
 
 LIBRARY = library()
 Put = Callable[[list[int], Any], None]  # adds the words of an argument
+
+
+def has_instructions() -> bool:
+    """Whether this CPU can run the library: where it has an instruction not, that ends the process."""
+    with open("/proc/cpuinfo", "rb") as file:  # of many CPUs, which are alike
+        return not {b"sse4_2", b"crc32"}.isdisjoint(file.read(CPU_INFO_BYTES).split())
 
 
 class Entries:

@@ -34,8 +34,10 @@ def load() -> Kernels | None:
     with _lock:
         if _kernels is None and not _has_failed:
             try:
-                from ibbmaster.kernel.entries import LIBRARY, Entries
+                from ibbmaster.kernel.entries import LIBRARY, Entries, has_instructions
 
+                if not has_instructions():
+                    raise OSError("this CPU has no instruction for CRC-32C")
                 if importlib.util.find_spec("numpy") is None:  # of which most callers make arrays
                     raise OSError("NumPy is not installed: pip install 'ibbmaster[fast]'")
                 _kernels = cast(Kernels, Entries(LIBRARY))

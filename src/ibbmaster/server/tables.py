@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ibbmaster.dialogue.log_tables import LogSnapshot, TableQuery
 from ibbmaster.errors import IbbMasterError, PositionError
 from ibbmaster.gtid import Gtid, GtidPosition
-from ibbmaster.kernel.loading import is_long, kernels_at_hand
+from ibbmaster.kernel.loading import is_long, load
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.position import LogPosition
 from ibbmaster.wire.refusal import RefusedError
@@ -175,7 +175,7 @@ class PrimaryTables:
     def _scan(log: LogEngine, take: TakeStatement, take_map: TakeMap | None = None) -> LastScanned | None:
         """All statements of a log by kernels, if these are at hand."""
         start, end = log.start_of_file().position, log.end()
-        found = kernels_at_hand(start, end) if is_long(start, end) else None
+        found = load() if is_long(start, end) else None
         if found is None:
             return None
         from ibbmaster.arrow.ddl_scan import scan_ddl

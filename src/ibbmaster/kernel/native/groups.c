@@ -121,6 +121,15 @@ static int64_t last_run(ShortRows table, int64_t row) {
     return found;
 }
 
+/* Index one page more behind `rows`; false at the end of the block, and where a page before said why it stopped. */
+static inline bool index_page(Bytes pages, int64_t count, int64_t *state, ShortRows table, int64_t *rows,
+                              int64_t *status) {
+    if (*status != Status_NEED_MORE || state[Field_PAGE] >= count)
+        return false;
+    *rows = index_chunks(pages, state[Field_PAGE] + 1, state, table, *rows, status);
+    return true;
+}
+
 /* Have the place be that of the record in a row, if that is one of those that were indexed. */
 static inline void stop_at_row(ShortRows table, int64_t row, int64_t rows, int64_t *state) {
     if (row < rows)
@@ -140,9 +149,8 @@ static int64_t frame_table(Bytes pages, int64_t count, const Framing *framing) {
     int64_t row = 0, rows = 0, status = Status_NEED_MORE;
     for (;;) {
         if (row == rows || is_cut) {
-            if (status != Status_NEED_MORE || state[Field_PAGE] >= count)
+            if (!index_page(pages, count, state, table, &rows, &status))
                 break;
-            rows = index_chunks(pages, state[Field_PAGE] + 1, state, table, rows, &status);
             is_cut = false;
             continue;
         }
@@ -189,9 +197,8 @@ static int64_t skip_table(Bytes pages, int64_t count, const Framing *framing, Nu
     bool is_cut = false; /* the current record continues after the rows */
     for (;;) {
         if (row == rows || is_cut) {
-            if (status != Status_NEED_MORE || state[Field_PAGE] >= count)
+            if (!index_page(pages, count, state, table, &rows, &status))
                 break;
-            rows = index_chunks(pages, state[Field_PAGE] + 1, state, table, rows, &status);
             is_cut = false;
             continue;
         }
