@@ -109,7 +109,7 @@ _LEVELS = ("READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABL
 def parse(sql: str, *, version: int = 0, sql_mode: int = 0) -> list[verbs.Statement]:
     """The statements of a text; `version` decides what conditional comments mean.
 
-    Raises SqlError: what stands there is not understood.
+    Raises SqlError: the text is not understood.
     """
     parser = _Parser(tokenize(sql, version=version, sql_mode=sql_mode))
     statements: list[verbs.Statement] = []
@@ -125,7 +125,7 @@ def parse(sql: str, *, version: int = 0, sql_mode: int = 0) -> list[verbs.Statem
 def parse_one(tokens: SqlTokens) -> verbs.Statement:
     """The only statement of a text that is cut already.
 
-    Raises SqlError: what stands there is not understood, or is more than one.
+    Raises SqlError: the text is not understood, or has more than one statement.
     """
     parser = _Parser(tokens)
     statement = verbs.Nothing() if parser.is_at_end else parser.statement()

@@ -262,7 +262,7 @@ def _reference(parts: Sequence[AlikePart], values: Sequence[bytes]) -> bytes | N
 
 
 class ForeignIndex:
-    """Which rows of a child may refer to a value: whoever asks looks at the row. It only grows: what has gone, or was
+    """Which rows of a child may refer to a value; callers check the row itself. It only grows: what has gone, or was
     rolled back, is found no more where its row is looked for."""
 
     def __init__(self, column_ids: Sequence[int], parts: Sequence[AlikePart]) -> None:

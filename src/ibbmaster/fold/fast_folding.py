@@ -121,7 +121,7 @@ class FastRowFold(RowFold):
         self._gtid, self._place = gtid, place
         if head is None:
             raise NotPlainError
-        self._savepoints.clear()  # whoever goes back to one has to begin anew
+        self._savepoints.clear()  # to go back to one means to begin anew
         self._apply_other(event, xid_text(head), {})
 
     def prepare(self, head: bytes, start: LogPosition) -> None:

@@ -198,7 +198,7 @@ class KeptRows:
     # Reading ----------------------------------------------------------------------------------
 
     def all_places(self, number: int) -> array[int]:
-        """Where all rows of a table are, in the order of their keys; whoever gets it leaves it as it is."""
+        """Where all rows of a table are, in the order of their keys; callers must not change it."""
         if self._all_places is None or self._all_places[0] != number:
             found = self._database.execute(f"SELECT place FROM r{number} ORDER BY key") if self.has(number) else ()
             self._all_places = number, array("q", itertools.chain.from_iterable(found))

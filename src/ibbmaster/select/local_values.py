@@ -1,4 +1,4 @@
-"""VIRTUAL columns that a server computes for whoever reads them: over a TIMESTAMP, in the time zone of the reader.
+"""VIRTUAL columns that a server computes when they are read: over a TIMESTAMP, in the time zone of the reader.
 
 Their values in a log are those that the writer saw. The common forms are computed here from the TIMESTAMP
 itself; a column of another form is not answered.

@@ -37,7 +37,7 @@ class SqlType:
 
     Attributes:
         word: as DATA_TYPE of information_schema has it: `int`, `varchar`, `enum`, `longtext`, …
-        length: what stands first in its brackets: characters, bytes, bits, digits, or the width
+        length: the first number in its brackets: characters, bytes, bits, digits, or the width
             to show; None where SHOW CREATE TABLE has no brackets.
         scale: digits after the point, also of temporal types; None where none are written.
         labels: of ENUM and SET.
