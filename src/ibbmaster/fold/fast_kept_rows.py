@@ -20,8 +20,8 @@ SORTED_BYTES_MAX = 128 << 20  # of keys and places in memory; tables with more a
 
 
 class FastKeptRows(KeptRows):
-    """As `KeptRows`, but what changes contradict is seen late: by `conclude`, or when rows are asked for. There is no way
-    back to a savepoint."""
+    """As `KeptRows`, but what changes contradict is seen late: by `conclude`, or when rows are asked for. There is no
+    way back to a savepoint."""
 
     def __init__(
         self,
