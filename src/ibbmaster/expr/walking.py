@@ -77,6 +77,16 @@ def _compared_rows(operator: str, left: Sequence[Any], right: Sequence[Any]) -> 
     return found
 
 
+def equalities(node: Any) -> list[tuple[Any, Any]]:
+    """The pairs that are equal wherever a condition holds."""
+    match node:
+        case Operation(operator="AND", operands=operands):
+            return [pair for operand in operands for pair in equalities(operand)]
+        case Operation(operator="=", operands=(left, right)):
+            return [(left, right)]
+    return []
+
+
 def slots(node: Any) -> Iterator[Slot]:
     if isinstance(node, Slot):
         yield node

@@ -106,7 +106,7 @@ class QueryRun:
         return None if table is None else table.key_column(slot)
 
     def source(self, table: GivenTable, sql_alias: str) -> tuple[str, SourceTable]:
-        """As `FindTable` says."""
+        """As `Tables` has it."""
         found = self._find(table)
         if isinstance(found, Relation):
             return self._listed_source(table, found, sql_alias)
@@ -143,6 +143,12 @@ class QueryRun:
         source = SourceTable(table.alias or table.name, database, columns, frozenset(indexed))
         source.is_clustered = found.options.get("ENGINE", "InnoDB").lower() == "innodb" and found.partitioning is None
         return loaded.name, source
+
+    def restrict(self, slot: Slot, text: str) -> None:
+        """As `Tables` has it; tables of the log are read whole."""
+        table = self._listed.get(slot.table)
+        if table is not None:
+            table.restrict(slot, text)
 
     def _listed_source(self, table: GivenTable, relation: Relation, sql_alias: str) -> tuple[str, SourceTable]:
         session = self._session
@@ -193,7 +199,8 @@ class QueryRun:
         if not is_scanned(block) or not isinstance(block.source, GivenTable):
             return None
         name, source = self.source(block.source, "a1")
-        if name not in self._tables:
+        if name in self._listed:
+            del self._listed[name]  # the plan asks for it again, and only what it has is loaded
             return None
         self._scan = TableScan(block, source, self._tables[name], self._session)
         if block is not query:
@@ -223,7 +230,7 @@ class QueryRun:
         sql_mode = self._sql_mode
         if sql_mode & OTHER_VALUES:
             raise not_supported(f"a query of this form under sql_mode {sql_mode_text(sql_mode & OTHER_VALUES)}")
-        return Planner(self._session, self, self.source).plan(self._query)
+        return Planner(self._session, self, self).plan(self._query)
 
     def _definition(self, name: str, kind: Type) -> ColumnDefinition:
         return definition_of(kind, name, self._session.charset, self._session.collation_id)

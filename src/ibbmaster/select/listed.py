@@ -73,6 +73,7 @@ class ServerTable:
         self._columns = [_sent(column, charset, collation_id) for column in relation.columns]
         self._types = [listed_type(column, folds=folds) for column in self._columns]
         self._keys: dict[int, str] = {}  # of columns of texts that are compared: their collations
+        self._wanted: dict[int, tuple[str, str]] = {}  # what columns are to be equal to, and by which collation
 
     def slots(self) -> Iterator[tuple[str, Slot]]:
         """The name of each column, and how SQL knows it."""
@@ -84,6 +85,10 @@ class ServerTable:
         place = int(slot.sql.removeprefix(f"{self._alias}.c"))
         self._keys[place] = str(slot.type.collation)
         return f"{self._alias}.k{place}"
+
+    def restrict(self, slot: Slot, text: str) -> None:
+        """Load only rows in which a column compares equal to a text."""
+        self._wanted[int(slot.sql.removeprefix(f"{self._alias}.c"))] = text, str(slot.type.collation)
 
     def load(self, sql: str) -> tuple[str, str, Iterator[tuple[Any, ...]]]:
         """The statements that make and fill the table for a query, and the rows for the second one."""
@@ -97,7 +102,11 @@ class ServerTable:
     def _rows(self, places: list[int]) -> Iterator[tuple[Any, ...]]:
         stores = [(place, storing(self._types[place])) for place in places]
         keys = [(places.index(place), cached(key_of(collation))) for place, collation in self._keys.items()]
-        for count, given in enumerate(self._relation.rows):
+        given_rows = self._relation.rows
+        for place, (text, collation) in self._wanted.items():
+            is_wanted = _equal_to(text, cached(key_of(collation)))
+            given_rows = [given for given in given_rows if is_wanted(given[place])]
+        for count, given in enumerate(given_rows):
             if not count % ROWS_BETWEEN_LOOKS:
                 check_wanted()
             row: list[Any] = [None if given[place] is None else store(given[place]) for place, store in stores]
@@ -127,6 +136,12 @@ def storing(kind: Type) -> Callable[[Any], Any]:
         case Kind.DATETIME:
             return text_of
     return _whole_text
+
+
+def _equal_to(text: str, key: Callable[[str], bytes]) -> Callable[[Any], bool]:
+    """Whether values compare equal to a text; NULL does not."""
+    wanted = key(text)
+    return lambda value: value is not None and (value == text or key(text_of(value)) == wanted)
 
 
 def _whole_text(value: Any) -> str:

@@ -12,19 +12,20 @@ from ibbmaster.expr.emitting import SqlFunctions
 from ibbmaster.expr.kinds import Kind, Type, changed, data
 from ibbmaster.expr.scalars import Slot
 from ibbmaster.expr.session_functions import QuerySession
-from ibbmaster.expr.walking import contains
+from ibbmaster.expr.walking import contains, equalities
 from ibbmaster.select.grouping import GroupPlan, choosing, has_known_order, sorts_groups
 from ibbmaster.select.names import Names
 from ibbmaster.select.sources import (
     TABLES_MAX,
-    FindTable,
     KnownNames,
     Plan,
     PlannedColumn,
     SourceColumn,
     SourceTable,
+    Tables,
     make_outer,
     of_derived,
+    restrict_tables,
 )
 from ibbmaster.sqltext.expression import Aggregate, Literal, UserVariable
 from ibbmaster.sqltext.query_tree import (
@@ -46,9 +47,9 @@ BLOB_MAX = 16_777_215  # bytes, of a variable of a user that has no value
 class Planner:
     """Plans one statement."""
 
-    def __init__(self, session: QuerySession, registry: SqlFunctions, find_table: FindTable) -> None:
+    def __init__(self, session: QuerySession, registry: SqlFunctions, tables: Tables) -> None:
         self._session = session
-        self._find_table = find_table
+        self._tables = tables
         self._emitter = Emitter(session, registry)
         self._registry = registry
         self._count = 0
@@ -93,7 +94,10 @@ class Planner:
         having = None if block.having is None else self._names.resolved(block.having, scope, "HAVING")
         nodes = [item.node for item in items] + [key.node for key in order_by] + ([] if having is None else [having])
         is_grouped = bool(group_by) or any(contains(node, Aggregate) for node in nodes)
-        where_sql = [] if where is None else [self._emitter.condition(where)]
+        where_sql = []
+        if where is not None:
+            where_sql.append(self._emitter.condition(where))
+            restrict_tables(equalities(where), self._emitter, self._tables)
         if is_grouped:
             is_stable = has_known_order(scope, where, block.source) and not any(map(sorts_groups, nodes))
             grouping = GroupPlan(self._emitter, scope, group_by, is_stable=is_stable)
@@ -208,7 +212,7 @@ class Planner:
 
     def _named(self, table: GivenTable, scope: KnownNames) -> str:
         number = self._next()
-        name, found = self._find_table(table, f"a{number}")
+        name, found = self._tables.source(table, f"a{number}")
         if self._has_table and not (found.is_listed and not self._has_log_table):
             self._found.add("a query of several tables")
         self._has_table = True

@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
-from ibbmaster.expr.kinds import NOT_NULL, Type
+from ibbmaster.expr.compiling import Emitter
+from ibbmaster.expr.kinds import NOT_NULL, Kind, Type, joint_collation
 from ibbmaster.expr.scalars import Slot
+from ibbmaster.sqltext.expression import Call, Literal
 from ibbmaster.sqltext.query_tree import GivenTable
 
 TABLES_MAX = 61
@@ -58,8 +60,14 @@ class Plan:
     is_single: bool = False
 
 
-#: Gives a table to a plan that calls it so: the name that SQLite knows it by, and its columns.
-FindTable = Callable[[GivenTable, str], tuple[str, SourceTable]]
+class Tables(Protocol):
+    """Gives tables of the log to a plan."""
+
+    def source(self, table: GivenTable, sql_alias: str) -> tuple[str, SourceTable]:
+        """The name SQLite knows a table by, and its columns."""
+
+    def restrict(self, slot: Slot, text: str) -> None:
+        """Only rows in which a column compares equal to a text are wanted of its table."""
 
 
 @dataclass(slots=True)
@@ -93,3 +101,15 @@ def is_called(table: SourceTable, name: tuple[str, ...]) -> bool:
     if table.alias != name[-1] and table.alias.lower() != name[-1].lower():
         return False
     return len(name) == 1 or table.database is None or table.database == name[0]
+
+
+def restrict_tables(pairs: list[tuple[Any, Any]], emitter: Emitter, tables: Tables) -> None:
+    """Let tables know which texts their columns are equal to in every row that is wanted."""
+    for slot, other in (*pairs, *((right, left) for left, right in pairs)):
+        if not isinstance(slot, Slot) or not isinstance(other, Literal | Call):
+            continue
+        scalar, _ = emitter.scalar(other)
+        types = (slot.type, scalar.type)
+        is_text = all(kind.kind is Kind.TEXT for kind in types) and scalar.is_constant
+        if is_text and scalar.value is not None and joint_collation(types)[0] == slot.type.collation:
+            tables.restrict(slot, scalar.value)
