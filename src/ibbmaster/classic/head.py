@@ -32,7 +32,7 @@ class FileHead(NamedTuple):
         is_restart: whether a start of the server began it.
         has_checksums: whether its events end with a CRC-32.
         format_description: its first event, without the flag IN_USE: as a primary sends it.
-        state: what its GTID_LIST says was logged before it; None if the file ends before that event.
+        state: what its GTID_LIST says was logged before it; None if it has none, as those of servers without GTIDs.
         state_offset: where that event is.
     """
 
@@ -59,8 +59,7 @@ def begun_head(file: ClassicFile) -> FileHead | None:
     """As `head_of`; None while not all of the head is there: a server or a copier has just made the file."""
     with contextlib.closing(EventWindow(file, block_size=HEAD_BLOCK_SIZE)) as window:
         try:
-            head = _read_head(window)
-            return head if head.state is not None or window.has_more() else None
+            return _read_head(window)
         except Truncated:
             return None
 
@@ -84,6 +83,8 @@ def _read_head(window: BlockWindow) -> FileHead:
     has_checksums = description.checksum_algorithm is ChecksumAlgorithm.CRC32
     head = FileHead(description.server_version, description.created != 0, has_checksums, event)
     if not window.has_more():
+        if head.knows_gtids:
+            raise Truncated  # its GTID_LIST is to come: what was logged before is not known
         return head
     event_type, offset = window.peek_type(), window.offset
     if event_type == EventType.START_ENCRYPTION:

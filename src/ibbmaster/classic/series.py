@@ -294,8 +294,8 @@ def _files_of_directory(directory: Path) -> list[ClassicFile]:
 
 
 def has_head(file: ClassicFile) -> bool:
-    """Whether a file has its FORMAT_DESCRIPTION, and its GTID_LIST if that is begun; as their reader says, also True
-    of one that begins as something else."""
+    """Whether a file has its FORMAT_DESCRIPTION and what comes next, its GTID_LIST; as their reader says, also True of
+    one that begins as something else."""
     if file.packing is not None or file.size_bytes > HEAD_SIZE_MAX:
         return True
     with _errors(file.path), contextlib.closing(open_file(file.path)) as stream:
@@ -309,7 +309,7 @@ def has_head(file: ClassicFile) -> bool:
         if end > file.size_bytes or not is_of_head or offset != FIRST_EVENT_OFFSET:
             return end <= file.size_bytes or not is_of_head
         offset = max(end, offset + EVENT_HEADER_SIZE)
-    return offset != FIRST_EVENT_OFFSET and file.size_bytes <= offset
+    return False
 
 
 @contextlib.contextmanager

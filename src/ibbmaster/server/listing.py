@@ -97,7 +97,7 @@ class StoredListing(Listing):
     def _stored_rows(self, file: LogFile, offset: int) -> Iterator[BinlogEventRow]:
         trailer_size = 0
         with contextlib.closing(self._files.stored_groups(self._files.start_of_file(file.file_no), offset)) as groups:
-            while True:
+            while file.is_packed or groups.position.offset < file.size:  # what comes later was not there when asked
                 try:
                     group = groups.next_group()
                 except MissingEventError:
