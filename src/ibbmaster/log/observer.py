@@ -138,7 +138,7 @@ class LogObserver(Generic[F]):
         """Files with their numbers in the log, from that one on."""
 
     def _dropped(self, files: Sequence[F]) -> None:  # who keeps something of them can let go of it
-        """These files are not of the log any more."""
+        """These files are not of the log any more, or are awaited."""
 
     # Looking --------------------------------------------------------------------------------
 
@@ -278,15 +278,15 @@ class LogObserver(Generic[F]):
         if not all(one.name in known and self._is_same(known[one.name], one) for one in left):
             self._begin_anew()
             return
+        kept = [known[one.name] for one in left]
         held = self._hold(found[-1])
+        self._dropped([one for one in picture.files if one not in kept])
         if self._awaited is None:
             self._awaited = last, self._held
-            self._dropped([last])
         else:  # what took its place is gone, too
             self._held.close()
         self._awaited_since = picture.life + 1
         self._held, self._is_sure = held, True
-        kept = [known[one.name] for one in left]
         if found is not left:
             kept += self._placed(found[-1:], last.index)
         self._show(kept[:-1], kept[-1], life=picture.life + 1)
