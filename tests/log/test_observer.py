@@ -243,7 +243,10 @@ class Walk:
                 waiting.dump.close()
                 self.dumps.remove(waiting)
             elif self.done[-1] == "go_on" and self.writer.is_whole and is_same:
-                assert got == expected, (len(got), len(expected))
+                if got != expected:  # a file that follows one that has ended is found by who looks at the directory
+                    self.log.engine.wait_for_growth(0.0)
+                    waiting.dump.go_on()
+                assert waiting.groups() == expected, (len(got), len(expected))
 
 
 @pytest.fixture(autouse=True)
