@@ -219,6 +219,11 @@ class FollowedFiles(LogObserver[ClassicFile]):
     def _is_there(self, file: ClassicFile) -> bool:
         return file.path.exists()
 
+    def _is_replaced(self, file: ClassicFile) -> bool:
+        with contextlib.suppress(OSError, StoreError):
+            return stamp_of(file.path)[:2] != file.stamp[:2]
+        return False
+
     def _is_same(self, known: ClassicFile, found: ClassicFile) -> bool:
         return known.stamp == found.stamp
 

@@ -137,6 +137,10 @@ class LogObserver(Generic[F]):
     def _placed(self, files: Sequence[F], index: int) -> Sequence[F]:
         """Files with their numbers in the log, from that one on."""
 
+    def _is_replaced(self, file: F) -> bool:  # a format whose readers find that out needs no look
+        """Whether another file has taken the place of one before the last."""
+        return False
+
     def _dropped(self, files: Sequence[F]) -> None:  # who keeps something of them can let go of it
         """These files are not of the log any more, or are awaited."""
 
@@ -252,6 +256,9 @@ class LogObserver(Generic[F]):
         gone = 0
         while gone < len(before) and not self._is_there(before[gone]):
             gone += 1
+        if gone < len(before) and self._is_replaced(before[gone]):
+            self._begin_anew()
+            return
         if gone and self._is_there(self.picture.last):  # else all is gone, perhaps for a while
             self._dropped(before[:gone])
             self._show(before[gone:], self.picture.last)
