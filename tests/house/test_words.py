@@ -135,7 +135,7 @@ ODD_WORDS = {
     r"\b[Bb]ehind\b": 244,
 }
 #: Its own words are a journal's, in which consumers tell what they got.
-TOLD_BY_CONSUMERS = (ROOT / "docs/scorecard.md", PACKAGE / "scorecard")
+TOLD_BY_CONSUMERS = (ROOT / "protocol/scorecard/results.md", PACKAGE / "scorecard")
 
 
 def prose() -> str:

@@ -9,7 +9,6 @@ from ibbmaster.scorecard.grade import Grade
 from ibbmaster.scorecard.matrix import LOOKS, cells_by_place, counted, families, findings, is_best, plain, score, tally
 from ibbmaster.scorecard.results import Cell, ConsumerResult, Results, ScenarioResult
 
-BEGIN, END = "<!-- scorecard: begin -->", "<!-- scorecard: end -->"  # between them a document has the table
 TEXT_SIZE_MAX = 60_000  # characters: more than that is no issue on a code-hosting site
 DETAILS_MAX = 6  # changes of one kind that a finding names
 _PIPE = re.compile(r"(?<!\\)\|")
@@ -17,8 +16,9 @@ _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~&!$])")
 
 
 def table(results: Results) -> str:
-    """Everything in Markdown: consumers and what they got, a matrix for each family, and all silent losses."""
-    return "\n".join([*_summary(results), *_matrices(results), *_silent_losses(results)]) + "\n"
+    """A document in Markdown: consumers and what they got, a matrix for each family, and all silent losses."""
+    parts = (["# Results of the scorecard", ""], _summary(results), _matrices(results), _silent_losses(results))
+    return "\n".join(line for part in parts for line in part) + "\n"
 
 
 def text_for_authors(results: Results, name: str) -> str:
