@@ -118,10 +118,8 @@ class ClassicFormatError(IbbMasterError):
 
 
 class MissingEventError(ClassicFormatError):
-    """No event begins at an offset that a replica has named; `event_size` is what the bytes there say of one.
-
-    None: there is no whole header. `is_cut`: the file ends before one of that size.
-    """
+    """No event begins at an offset that a replica has named; `event_size` is what the bytes there say of one. None:
+    there is no whole header. `is_cut`: the file ends before one of that size."""
 
     def __init__(
         self, file_name: str, file_offset: int, problem: str, event_size: int | None = None, is_cut: bool = False

@@ -35,11 +35,7 @@ def extra_for(error: ModuleNotFoundError) -> str | None:
 
 @contextmanager
 def needed_for(what: str) -> Iterator[None]:
-    """Name the extra, where a module is missing inside.
-
-    Raises:
-        ExtraMissingError: one is that an extra brings.
-    """
+    """Name the extra, where a module is missing inside. Raises ExtraMissingError: one is that an extra brings."""
     try:
         yield
     except ModuleNotFoundError as error:

@@ -30,11 +30,8 @@ class Gtid:
 
     @classmethod
     def parse(cls, text: str) -> Gtid:
-        """Read `domain-server-seqno`; spaces around it are allowed.
-
-        Raises:
-            GtidError: the text has another shape, or a number is too large.
-        """
+        """Read `domain-server-seqno`; spaces around it are allowed. Raises GtidError: the text has another shape, or a
+        number is too large."""
         match = _GTID.fullmatch(text.strip())
         if match is None:
             raise GtidError(f"{text[:60]!r} is not a valid GTID: expected domain-server-seqno, as in 0-1-100")
@@ -61,12 +58,8 @@ class GtidPosition(Mapping[int, Gtid]):
 
     @classmethod
     def parse(cls, text: str) -> GtidPosition:
-        """Read a comma-separated list; an empty text is the empty position.
-
-        Raises:
-            GtidError: a part is no GTID.
-            DuplicateDomainError: two GTIDs of one domain.
-        """
+        """Read a comma-separated list; an empty text is the empty position. Raises GtidError: a part is no GTID;
+        DuplicateDomainError: two GTIDs of one domain."""
         if not text.strip():
             return cls()
         return cls(Gtid.parse(part) for part in text.split(","))
@@ -103,13 +96,8 @@ class GtidState:
 
     @classmethod
     def parse(cls, text: str) -> GtidState:
-        """Read a comma-separated list; the last GTID of each domain counts as its latest.
-
-        What a MariaDB server shows as `gtid_binlog_state` has no such order.
-
-        Raises:
-            GtidError: a part is no GTID.
-        """
+        """Read a comma-separated list; the last GTID of each domain counts as its latest. What a MariaDB server shows
+        as `gtid_binlog_state` has no such order. Raises GtidError: a part is no GTID."""
         return cls(Gtid.parse(part) for part in text.split(",")) if text.strip() else cls()
 
     def log(self, gtid: Gtid) -> None:
@@ -170,10 +158,8 @@ class GtidState:
         return not self.domains_beyond(position)
 
     def grows_to(self, later: GtidState) -> bool:
-        """Whether who misses something that was logged up to this state misses something up to a later one, too.
-
-        A later one has all that this one has; and a server that has logged nothing since has not become the latest.
-        """
+        """Whether who misses something that was logged up to this state misses something up to a later one, too. A
+        later one has all that this one has; and a server that has logged nothing since has not become the latest."""
         for domain_id, servers in self._domains.items():
             there, *_, latest = later.servers(domain_id), *servers
             latest_there = next(reversed(there), None)

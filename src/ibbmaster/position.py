@@ -12,10 +12,9 @@ PAGE_SIZE = 16384  # bytes of a page of an `.ibb` file
 class LogPosition(NamedTuple):
     """A file and a byte in it; positions compare in the order of the log.
 
-    `file_no` is the number of an `.ibb` file, or the index of a traditional file in its
-    series; `offset` counts bytes from the file's start. A record is where the type byte of
-    its first chunk is. Between groups, every group that begins before a position is in
-    front of it.
+    `file_no` is the number of an `.ibb` file, or the index of a traditional file in its series; `offset` counts bytes
+    from the file's start. A record is where the type byte of its first chunk is. Between groups, every group that
+    begins before a position is in front of it.
     """
 
     file_no: int

@@ -33,10 +33,7 @@ def cache_directory(environment: Mapping[str, str] | None = None) -> Path | None
 
 def program_directory() -> Path:
     """The same for programs that are built once and run from there; what they are built in is for this user alone.
-
-    Raises:
-        ConfigurationError: there is none, or others may have put programs there.
-    """
+    Raises ConfigurationError: there is none, or others may have put programs there."""
     found = cache_directory()
     if found is None:
         raise ConfigurationError("a user without a home has no cache directory: let XDG_CACHE_HOME name one")
@@ -51,10 +48,7 @@ def program_directory() -> Path:
 
 def make_directory(path: Path) -> None:
     """Make a directory and those above it that are missing: others may read them, whatever the umask is, and not write.
-
-    Raises:
-        OSError: it cannot be made.
-    """
+    Raises OSError: it cannot be made."""
     if not path.parent.is_dir():
         make_directory(path.parent)
     try:
@@ -70,8 +64,7 @@ def distrust(path: Path, *, owners: Collection[int] = ()) -> str | None:
     `owners` are user ids that are trusted beside this user and root. What is not there yet is
     judged by the directories in which it would be made.
 
-    Raises:
-        OSError: it cannot be looked at.
+    Raises OSError: it cannot be looked at.
     """
     trusted = {ROOT, os.geteuid(), *owners}
     ahead = [*reversed(path.absolute().parts)]
@@ -99,11 +92,7 @@ def distrust(path: Path, *, owners: Collection[int] = ()) -> str | None:
 
 
 def distrust_all(directory: Path) -> str | None:
-    """As `distrust`, of a directory and everything that is directly in it.
-
-    Raises:
-        OSError: it cannot be looked at.
-    """
+    """As `distrust`, of a directory and everything that is directly in it. Raises OSError: it cannot be looked at."""
     doubt = distrust(directory)
     if doubt is not None or not directory.is_dir():
         return doubt

@@ -37,11 +37,8 @@ class BrokenOffError(Exception):
 
 
 class Work:
-    """One piece of work. `clock` gives seconds that only grow.
-
-    Any thread may break it off. The first reason stays. It may be at work for `seconds`, which do not run while it
-    waits for a thread, or for who takes its result.
-    """
+    """One piece of work. `clock` gives seconds that only grow. Any thread may break it off. The first reason stays. It
+    may be at work for `seconds`, which do not run while it waits for a thread, or for who takes its result."""
 
     def __init__(self, clock: Callable[[], float], seconds: float = math.inf) -> None:
         self._clock = clock
@@ -62,10 +59,7 @@ class Work:
         self._deadline = self._clock() + seconds
 
     def check(self) -> None:
-        """
-        Raises:
-            BrokenOffError: it is not wanted any more.
-        """
+        """Raises BrokenOffError: it is not wanted any more."""
         if self.reason is None and (now := self._clock()) >= min(self._deadline, self._end):
             self.reason = BreakReason.TIMED_OUT if now >= self._deadline else BreakReason.TOO_LONG
         if self.reason is not None:
@@ -98,10 +92,7 @@ def doing(work: Work) -> Iterator[None]:
 
 
 def check_wanted() -> None:
-    """
-    Raises:
-        BrokenOffError: the work that runs here is not wanted any more.
-    """
+    """Raises BrokenOffError: the work that runs here is not wanted any more."""
     work = _current.get()
     if work is not None:
         work.check()
@@ -117,11 +108,8 @@ class Lock(Protocol):
 
 @contextlib.contextmanager
 def holding(lock: Lock) -> Iterator[None]:
-    """Hold a lock that others may have for long.
-
-    Raises:
-        BrokenOffError: while it is waited for, the work that runs here is not wanted any more.
-    """
+    """Hold a lock that others may have for long. Raises BrokenOffError: while it is waited for, the work that runs here
+    is not wanted any more."""
     while not lock.acquire(timeout=LOCK_LOOK_S):
         check_wanted()
     try:

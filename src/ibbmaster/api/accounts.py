@@ -14,10 +14,8 @@ FILE_SIZE_MAX = 1 << 20  # a credentials file is small; anything larger is a mis
 
 
 def read_accounts(path: Path, *, requires_tls: bool) -> list[tuple[Account, frozenset[str]]]:
-    """Every account of a file, with what it may do; a section's name is the account's.
-
-    Raises ConfigurationError: the file cannot be read, or an account lacks a password.
-    """
+    """Every account of a file, with what it may do; a section's name is the account's. Raises ConfigurationError: the
+    file cannot be read, or an account lacks a password."""
     found = []
     for name, section in read_sections(path).items():
         expect_keys(section, KEYS, f"{path}, account {name!r}")
@@ -53,9 +51,7 @@ def read_sections(path: Path) -> dict[str, dict[str, str | None]]:
 
 
 def expect_keys(section: Mapping[str, str | None], known: Sequence[str], where: str) -> None:
-    """
-    Raises ConfigurationError: a section has a key that means nothing there.
-    """
+    """Raises ConfigurationError: a section has a key that means nothing there."""
     unknown = sorted(set(section) - set(known))
     if not unknown:
         return

@@ -30,10 +30,8 @@ FileFacts = dict[str, object]
 
 
 def paged_facts(path: Path, files: Sequence[LogFile]) -> list[FileFacts]:
-    """What there is to say of each `.ibb` file of a directory, by name of the field.
-
-    Raises StoreError: the directory cannot be read.
-    """
+    """What there is to say of each `.ibb` file of a directory, by name of the field. Raises StoreError: the directory
+    cannot be read."""
     with closing(open_disk(path)) as disk:
         pages = PageReader(disk, readahead_pages_max=1)
         found = [_of_pages(pages, disk, file) for file in files]

@@ -128,10 +128,8 @@ class RowShapes:
         self._origins: dict[TableDecoder, tuple[ColumnOrigin, ...]] = {}
 
     def shaped(self, decoder: TableDecoder, change: RowChange) -> tuple[TableSchema, RowChange]:
-        """A change in its table's shape, which is that of the row itself where no other is known.
-
-        Raises EventError: a column cannot be given in the type that the shape has.
-        """
+        """A change in its table's shape, which is that of the row itself where no other is known. Raises EventError: a
+        column cannot be given in the type that the shape has."""
         shape = self._shape_of(decoder.schema.database, decoder.schema.table)
         if shape is None:
             return decoder.schema, change
@@ -191,9 +189,7 @@ class Group:
         place: Callable[[LogPosition], LogPosition],
     ) -> None:
         """`find` gives the group that begins somewhere, to read it another time; `place` a position as it is shown.
-
-        With `shapes` rows are given in those.
-        """
+        With `shapes` rows are given in those."""
         assert group.gtid is not None
         self.gtid: Gtid = group.gtid
         self.start: LogPosition = place(group.start)
@@ -231,17 +227,14 @@ class Group:
     def rows(self) -> Iterator[tuple[TableSchema, Change]]:
         """The changes of rows it makes, in order, each with its table as the log describes it, or as it was asked for.
 
-        Raises:
-            EventError: as `events`, or a row event belongs to no table.
-            UndecodableError: a column is of a type whose values have no known length.
+        Raises EventError: as `events`, or a row event belongs to no table; UndecodableError: a column is of a type
+        whose values have no known length.
         """
         return (item for item in self.contents() if not isinstance(item, Event))
 
     def contents(self) -> Iterator[Event | tuple[TableSchema, Change]]:
-        """What it does, in order: its events, and in place of row events and their TABLE_MAPs what `rows` gives.
-
-        Raises EventError, UndecodableError: as `rows`.
-        """
+        """What it does, in order: its events, and in place of row events and their TABLE_MAPs what `rows` gives. Raises
+        EventError, UndecodableError: as `rows`."""
         try:
             for event, decoder in self._rows.walked(self._data(), self.start):
                 if decoder is None:

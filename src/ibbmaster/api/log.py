@@ -95,11 +95,8 @@ class Start:
 
 
 class Log:
-    """A binlog: a directory of `.ibb` files, or traditional files. Made by `ibbmaster.open`.
-
-    May be used by many threads; what `groups` gives belongs to its caller.
-    The log may grow meanwhile.
-    """
+    """A binlog: a directory of `.ibb` files, or traditional files. Made by `ibbmaster.open`. May be used by many
+    threads; what `groups` gives belongs to its caller. The log may grow meanwhile."""
 
     is_written = False
     stages: tuple[StageOptions, ...] = ()  # that it has gone through, if it is a part of the log of its files
@@ -287,8 +284,7 @@ class Log:
         several, also as text with commas between. A transaction of which nothing is left keeps its GTID and is empty,
         with `drop_empty` it is left out. A statement under a filter of tables that is not understood is an error when
         it is read. `rename` gives databases and tables other names, as "shop=stage", `map_server_id` and `map_domain`
-        other numbers, as "1=7".
-        docs/playing.md has the details.
+        other numbers, as "1=7". docs/playing.md has the details.
 
         Raises:
             ConfigurationError: an option cannot be used with this log; or a pattern of `only` matches no table, though
@@ -308,10 +304,8 @@ class Log:
         times. The clock runs from now on, or with `starts_when_read` from the first reader on. What is appended to
         the log later is not part of the recording.
 
-        Raises:
-            ConfigurationError: `pace` is none of these, there is nothing to play, or the numbers of a domain end
-                in these rounds.
-            FormatError, ClassicFormatError, StoreError: the log cannot be read.
+        Raises ConfigurationError: `pace` is none of these, there is nothing to play, or the numbers of a domain end in
+        these rounds; FormatError, ClassicFormatError, StoreError: the log cannot be read.
         """
         speed = Pace.parse(pace)
         if rounds is not None and rounds < 1:
@@ -331,12 +325,8 @@ class Log:
             return self._schema_of_log().history()
 
     def seek(self, position: Position) -> Start:
-        """Where a dump from a GTID position begins, and how that is found; or why it is refused.
-
-        Raises:
-            GtidError: the text is no position.
-            StoreError: there is nothing to look in, or it cannot be read.
-        """
+        """Where a dump from a GTID position begins, and how that is found; or why it is refused. Raises GtidError: the
+        text is no position; StoreError: there is nothing to look in, or it cannot be read."""
         wanted = as_position(position)
         if not self.files:
             raise StoreError(f"{self.path}: no binlog files (binlog-000000.ibb and so on)")
@@ -358,13 +348,11 @@ class Log:
     def seek_time(self, time: str) -> TimeStart:
         """The first transaction that is not older than a time, as "2026-11-20 14:03:05+01:00", found by halving.
 
-        The time of a transaction is when it, or its only statement, was committed or began, as its server's clock
-        said; docs/playing.md says what that means where these times are not in order. Without a zone the
-        time is a local one.
+        The time of a transaction is when it, or its only statement, was committed or began, as its server's clock said;
+        docs/playing.md says what that means where these times are not in order. Without a zone the time is a local one.
 
-        Raises:
-            ConfigurationError: the text is no time, or the log begins later.
-            StoreError, FormatError, ClassicFormatError: there is nothing in it, or it cannot be read.
+        Raises ConfigurationError: the text is no time, or the log begins later; StoreError, FormatError,
+        ClassicFormatError: there is nothing in it, or it cannot be read.
         """
         return time_start(self._engine, parse_time("time", time))
 
@@ -380,12 +368,11 @@ class Log:
     ) -> pa.Table:
         """Every change of every row, or with `table` ("database.table") those of one, with columns of its own types.
 
-        The columns are those of the DataFrames that docs/spark.md describes; `columns` takes
-        some of them. `schema_mode` says which columns a table has that the log alters: "latest",
-        "asWritten" or "at:GTID". With `complete_keys` an image after an update has the values of the one before it
-        in columns that it leaves out, as under binlog_row_image=MINIMAL its key. `after` and `until` are as in
-        `groups`. It is the log as its files have it, which of one that another process writes may be a second old;
-        all of it is in memory.
+        The columns are those of the DataFrames that docs/spark.md describes; `columns` takes some of them.
+        `schema_mode` says which columns a table has that the log alters: "latest", "asWritten" or "at:GTID". With
+        `complete_keys` an image after an update has the values of the one before it in columns that it leaves out, as
+        under binlog_row_image=MINIMAL its key. `after` and `until` are as in `groups`. It is the log as its files have
+        it, which of one that another process writes may be a second old; all of it is in memory.
 
         Raises:
             ConfigurationError: there is no such table or column, or its columns have no names; or pyarrow is missing.
@@ -596,12 +583,8 @@ class Log:
         )
 
     def _expect_files(self, what: str) -> None:
-        """See that the files of the log have all that `what` is to read.
-
-        Raises:
-            ConfigurationError: it cannot be read from files.
-            DamageError: groups are in the redo log of a writer that is gone, and not in the files.
-        """
+        """See that the files of the log have all that `what` is to read. Raises ConfigurationError: it cannot be read
+        from files; DamageError: groups are in the redo log of a writer that is gone, and not in the files."""
         self.bring_to_files()
         self.stored.expect_whole()
 
@@ -638,9 +621,8 @@ class Log:
         The copy is read from its first page to its last, as by `verify`. With a URL it is made among the temporary
         files, and then uploaded.
 
-        Raises:
-            DamageError, FormatError: the log is damaged; nothing is left at `to`.
-            StoreError: there is something at `to`, or the log cannot be copied.
+        Raises DamageError, FormatError: the log is damaged; nothing is left at `to`; StoreError: there is something at
+        `to`, or the log cannot be copied.
         """
         with (
             made_place(place(to), is_kept=is_of_log) as staging,

@@ -47,10 +47,8 @@ class LogFiles(Protocol):
         """Of the server that wrote the last file; None: these files do not say."""
 
     def plan_of_group(self, start: LogPosition) -> ReadPlan:
-        """To read from as near as can be before the group that begins at a place.
-
-        Raises LookupError: there is no such file.
-        """
+        """To read from as near as can be before the group that begins at a place. Raises LookupError: there is no such
+        file."""
 
     def place(self, position: LogPosition) -> LogPosition:
         """The same position as users are shown it."""
@@ -72,21 +70,15 @@ class LogFiles(Protocol):
         """What kind of files they are, for people."""
 
     def facts(self) -> list[FileFacts]:
-        """What there is to say of each file, its state among it.
-
-        Raises:
-            ClassicFormatError: the head of a traditional file cannot be read.
-            StoreError: the directory cannot be read.
-        """
+        """What there is to say of each file, its state among it. Raises ClassicFormatError: the head of a traditional
+        file cannot be read; StoreError: the directory cannot be read."""
 
     def redo(self) -> RedoReport | None:
         """What is in the redo log; None where there is none."""
 
     def expect_whole(self) -> None:
-        """See that the files have what the log has, but for what a writer is about to bring there.
-
-        Raises DamageError: the writer is gone, so it never will be.
-        """
+        """See that the files have what the log has, but for what a writer is about to bring there. Raises DamageError:
+        the writer is gone, so it never will be."""
 
 
 class PagedLogFiles(LogFiles):
@@ -166,10 +158,8 @@ def _redo_of(disk: SharedDisk) -> RedoReport | None:
 
 
 def traditional_files(path: Path) -> ClassicBinlog | None:
-    """The traditional files at a path; None where there is something else, or nothing.
-
-    Raises ClassicFormatError, StoreError: one of them is no binlog, or cannot be read.
-    """
+    """The traditional files at a path; None where there is something else, or nothing. Raises ClassicFormatError,
+    StoreError: one of them is no binlog, or cannot be read."""
     from ibbmaster.classic.kind import holds_traditional
 
     if not holds_traditional(path):

@@ -64,10 +64,9 @@ def open(
 
     One `.ibb` file is the part of the log that is in it; its tables are known from the files before it.
 
-    It is only read, whatever other process writes there meanwhile, and what a writer that was
-    killed left in its redo log is read, too; an empty directory is an empty log. With
-    `writable=True` the log of a directory is recovered and continued; `create` makes a new one.
-    `options` are those of `create`.
+    It is only read, whatever other process writes there meanwhile, and what a writer that was killed left in its redo
+    log is read, too; an empty directory is an empty log. With `writable=True` the log of a directory is recovered and
+    continued; `create` makes a new one. `options` are those of `create`.
 
     `schema` has CREATE TABLE statements for tables of which the log has no column names.
     `lower_case_table_names` is what the server that wrote the log has: 0, 1 or 2; without it that is
@@ -144,12 +143,8 @@ def create(
 
 
 def _directory(path: PathLike) -> Path:
-    """A path that the system takes, or a URL; what is there is another question.
-
-    Raises:
-        ConfigurationError: no log can be at such a URL.
-        StoreError: no file can be called so.
-    """
+    """A path that the system takes, or a URL; what is there is another question. Raises ConfigurationError: no log can
+    be at such a URL; StoreError: no file can be called so."""
     where = place(path)
     if isinstance(where, ObjectPath):
         return where

@@ -78,12 +78,8 @@ class CheckedOptions:
 
 @needed_for("serving a log")
 def check_options(**options: Unpack[ServingOptions]) -> CheckedOptions:
-    """Check the options of `serve`, before a log is touched.
-
-    Raises:
-        ConfigurationError: one cannot be used as given.
-        TypeError: there is no option of that name.
-    """
+    """Check the options of `serve`, before a log is touched. Raises ConfigurationError: one cannot be used as given;
+    TypeError: there is no option of that name."""
     unknown = sorted(options.keys() - default_options().keys())
     if unknown:
         raise TypeError(f"serving has no option {unknown[0]!r}")
@@ -230,17 +226,13 @@ class RunningPrimary:
         ]
 
     def in_loop(self, function: Callable[[Registry], Returned]) -> Returned:
-        """Run a function in the event loop, with the registry of connections; from another thread than its own.
-
-        Raises trio.RunFinishedError: it has stopped.
-        """
+        """Run a function in the event loop, with the registry of connections; from another thread than its own. Raises
+        trio.RunFinishedError: it has stopped."""
         return trio.from_thread.run_sync(function, self._primary.registry, trio_token=self._token)
 
     def stop(self) -> None:
-        """End every dump with its last packet, and listen no more; a second call does nothing.
-
-        In a thread of its own it has ended when this returns; as a task it ends soon.
-        """
+        """End every dump with its last packet, and listen no more; a second call does nothing. In a thread of its own
+        it has ended when this returns; as a task it ends soon."""
         self._stop()
 
     def __enter__(self) -> Self:
@@ -264,9 +256,8 @@ async def serve_trio(
     `await nursery.start(ibbmaster.serve_trio, log)` gives the `RunningPrimary`. With
     `handle_signals` SIGINT and SIGTERM stop it. `options` are those of `serve`.
 
-    Raises:
-        ConfigurationError: an option cannot be used, or the address cannot be listened on.
-        FormatError, StoreError: the log cannot be read.
+    Raises ConfigurationError: an option cannot be used, or the address cannot be listened on; FormatError, StoreError:
+    the log cannot be read.
     """
     await run_primary(log, check_options(**options), handle_signals=handle_signals, task_status=task_status)
 
@@ -295,21 +286,18 @@ async def run_primary(
 def serve(log: Log | opening.PathLike, **options: Unpack[ServingOptions]) -> RunningPrimary:
     """Serve a log in a thread of its own; a path is opened, and closed at the end.
 
-    Options: `host` ("127.0.0.1") and `port` (0: any free one) to listen on; `user` ("repl"),
-    `password` (""; then only this machine is let in), `auth` ("native" or "ed25519") and
-    `grant` of the first account, `accounts`, a file with others; `tls` ("auto", "off" or
-    "required"), `tls_cert` and `tls_key` (a self-signed certificate is made); `profile`, which
-    server to emulate ("engine"; for traditional files the server that wrote them),
-    `server_version`, `opening_timestamp`, `server_id` (1), `max_connections` (151), `max_statement_time` (3600
-    seconds at work); `base`, a dump that the log goes on from; `lower_case_table_names`, as the server that
-    wrote the log has it (what the log says); `max_row_event_bytes`, as "512M", of the largest row
-    event that SELECT reads (4 GiB). `after`, `until`, `only`, `except_`, `domain`, `server`, `kinds`, `drop_empty`,
-    `rename`, `map_server_id` and `map_domain` are those of `Log.through`; at the end of such a part replicas stay
-    connected, unless `at_end` is "close".
+    Options: `host` ("127.0.0.1") and `port` (0: any free one) to listen on; `user` ("repl"), `password` (""; then only
+    this machine is let in), `auth` ("native" or "ed25519") and `grant` of the first account, `accounts`, a file with
+    others; `tls` ("auto", "off" or "required"), `tls_cert` and `tls_key` (a self-signed certificate is made);
+    `profile`, which server to emulate ("engine"; for traditional files the server that wrote them), `server_version`,
+    `opening_timestamp`, `server_id` (1), `max_connections` (151), `max_statement_time` (3600 seconds at work); `base`,
+    a dump that the log goes on from; `lower_case_table_names`, as the server that wrote the log has it (what the log
+    says); `max_row_event_bytes`, as "512M", of the largest row event that SELECT reads (4 GiB). `after`, `until`,
+    `only`, `except_`, `domain`, `server`, `kinds`, `drop_empty`, `rename`, `map_server_id` and `map_domain` are those
+    of `Log.through`; at the end of such a part replicas stay connected, unless `at_end` is "close".
 
-    Raises:
-        ConfigurationError: an option cannot be used, or the address cannot be listened on.
-        FormatError, StoreError: the log cannot be read.
+    Raises ConfigurationError: an option cannot be used, or the address cannot be listened on; FormatError, StoreError:
+    the log cannot be read.
     """
     return serve_checked(log, check_options(**options))
 

@@ -82,10 +82,8 @@ def is_of_transaction(text: str) -> bool:
 
 
 def whole_group(gtid: Gtid, events: Sequence[str | Buffer]) -> tuple[bytes, list[bytes]] | None:
-    """As `group_of` of what most programs append: whole events as `bytes`, first the GTID event of this very GTID.
-
-    None for anything else, and wherever there may be something to complain about.
-    """
+    """As `group_of` of what most programs append: whole events as `bytes`, first the GTID event of this very GTID. None
+    for anything else, and wherever there may be something to complain about."""
     found = []
     for event in events:
         if type(event) is not bytes or len(event) < EVENT_HEADER_SIZE:
@@ -101,9 +99,8 @@ def whole_group(gtid: Gtid, events: Sequence[str | Buffer]) -> tuple[bytes, list
 def group_of(gtid: Gtid, parts: Sequence[str | Buffer], origin: Origin) -> tuple[bytes, list[bytes]]:
     """A GTID event and what follows it.
 
-    Texts that change rows become a transaction, any other text is a group by itself. Events
-    are taken as they are; if the first is a GTID event, the group has its flags, and else
-    those that its end asks for.
+    Texts that change rows become a transaction, any other text is a group by itself. Events are taken as they are; if
+    the first is a GTID event, the group has its flags, and else those that its end asks for.
 
     Raises EventError: the events do not make one group, or a text is no statement.
     """

@@ -80,9 +80,8 @@ def as_xid(xid: Xid | str) -> Xid:
 class OpenGroup:
     """A group that is written in pieces; for one thread at a time. Made by `WritableLog.begin`.
 
-    What is written goes to the log while it comes, in the order of `write`; no reader sees it
-    before `commit`. As a context it is rolled back by an exception, and must have been
-    committed, prepared or rolled back at the end.
+    What is written goes to the log while it comes, in the order of `write`; no reader sees it before `commit`. As a
+    context it is rolled back by an exception, and must have been committed, prepared or rolled back at the end.
     """
 
     def __init__(self, writer: GroupWriter, origin: Origin) -> None:
@@ -98,10 +97,8 @@ class OpenGroup:
         return self._is_ended
 
     def write(self, part: str | Buffer) -> None:
-        """Take a statement that changes rows, or the next bytes of events, cut anywhere.
-
-        Raises StoreError: the group has ended, or the log cannot be written.
-        """
+        """Take a statement that changes rows, or the next bytes of events, cut anywhere. Raises StoreError: the group
+        has ended, or the log cannot be written."""
         if isinstance(part, str) and not is_of_transaction(part):
             raise StoreError(f"{part[:60]!r} is a group by itself, as it is in MariaDB: append it alone")
         self._writer.write(self._origin.query(part) if isinstance(part, str) else part)
@@ -123,9 +120,8 @@ class OpenGroup:
         After a statement given as text comes the XID event that ends a transaction; who writes
         events brings it. `gtid_event` is the whole event to begin with, if not that of a transaction.
 
-        Raises:
-            DuplicateGtidError, GtidOrderError: the GTID is not newer than what its domain has.
-            StoreError: the group has ended, or the log cannot be written.
+        Raises DuplicateGtidError, GtidOrderError: the GTID is not newer than what its domain has; StoreError: the group
+        has ended, or the log cannot be written.
         """
         named = as_gtid(gtid)
         self._end_text(self._origin.xid(named.seq_no))
@@ -229,10 +225,8 @@ class WritableLog(Log):
         return self._store.write_direct(named, *whole)
 
     def begin(self, *, server_id: int = 1, database: str = "", timestamp: int | None = None) -> OpenGroup:
-        """Begin a group that comes in pieces; any number may be open at once.
-
-        `server_id` is that of the GTID it will have, for statements given as text.
-        """
+        """Begin a group that comes in pieces; any number may be open at once. `server_id` is that of the GTID it will
+        have, for statements given as text."""
         return OpenGroup(self._store.open_group(), _origin(server_id, timestamp, database))
 
     def sync(self) -> None:
@@ -247,10 +241,8 @@ class WritableLog(Log):
         return self._store.xa_recover()
 
     def xa_commit(self, xid: Xid | str, gtid: Gtid | str, gtid_event: Buffer | None = None) -> LogPosition:
-        """Log a prepared transaction, perhaps one of before a restart.
-
-        Raises StoreError: there is none of that name, or as `append`.
-        """
+        """Log a prepared transaction, perhaps one of before a restart. Raises StoreError: there is none of that name,
+        or as `append`."""
         named = as_gtid(gtid)
         head = _origin(named.server_id).gtid_event(named, TRANSACTION) if gtid_event is None else gtid_event
         return self._store.xa_commit(as_xid(xid), named, head)
@@ -262,10 +254,8 @@ class WritableLog(Log):
     # Files ----------------------------------------------------------------------------------
 
     def flush(self, *, forget_domains: Iterable[int] = ()) -> None:
-        """End the active file and begin the next, as FLUSH BINARY LOGS does.
-
-        Raises BusyError: a file still holds groups of a domain that is to be forgotten.
-        """
+        """End the active file and begin the next, as FLUSH BINARY LOGS does. Raises BusyError: a file still holds
+        groups of a domain that is to be forgotten."""
         self._store.flush(delete_domain_ids=forget_domains)
 
     def purge(
@@ -276,9 +266,7 @@ class WritableLog(Log):
 
         What a replica, a transaction or another file needs stays; the result says so.
 
-        Raises:
-            ConfigurationError: that is no name of a file, or no size.
-            StoreError: there never was such a file.
+        Raises ConfigurationError: that is no name of a file, or no size; StoreError: there never was such a file.
         """
         file_no = None if to is None else parse_file_name(to)
         if to is not None and file_no is None:
@@ -292,10 +280,8 @@ class WritableLog(Log):
         )
 
     def reset(self, state: GtidState | str = "") -> None:
-        """Remove every file and begin again with number 0, as RESET MASTER does; `state` was logged before.
-
-        Raises BusyError: a group that wrote out of band is open, or a transaction prepared.
-        """
+        """Remove every file and begin again with number 0, as RESET MASTER does; `state` was logged before. Raises
+        BusyError: a group that wrote out of band is open, or a transaction prepared."""
         self._store.reset(GtidState.parse(state) if isinstance(state, str) else state)
         self.forget_history()
 
@@ -324,10 +310,8 @@ class WritableLog(Log):
         return lambda: self._replica_counts.remove(count)
 
     def close(self) -> None:
-        """Bring everything to the files, and let others have the directory; a second call does nothing.
-
-        Groups that are open are given up.
-        """
+        """Bring everything to the files, and let others have the directory; a second call does nothing. Groups that are
+        open are given up."""
         self._stack.close()
 
 

@@ -23,9 +23,7 @@ DAY_US = 86400 * SECOND_US
 
 def completed_columns(schema: TableSchema, version: TableVersion | None) -> int:
     """The columns whose values an update leaves as they were where its second image does not have them, a bit each.
-
-    Those are all but what a server computes; where nobody knows which these are, the columns of the primary key.
-    """
+    Those are all but what a server computes; where nobody knows which these are, the columns of the primary key."""
     if version is None or version.undefined_because:
         return sum(1 << number for number in schema.primary_key)
     known = zip(range(len(schema.columns)), version.columns, strict=False)
@@ -63,11 +61,8 @@ def image_as_map(schema: TableSchema, image: Image | None) -> dict[str, str | No
 
 
 def cell_reader(column: Column, spark_type: str) -> Reader:
-    """How values of a column are read as cells of a type that `shape.column_type` gave for it.
-
-    Raises:
-        ValueError: values of its type cannot be read at all.
-    """
+    """How values of a column are read as cells of a type that `shape.column_type` gave for it. Raises ValueError:
+    values of its type cannot be read at all."""
     kind = kind_of(column)
     match spark_type:
         case "date" | "timestamp" | "timestamp_ntz":
@@ -85,11 +80,8 @@ def cell_reader(column: Column, spark_type: str) -> Reader:
 
 
 def converting_reader(column: Column, convert: Convert | None, spark_type: str) -> Reader:
-    """How values of a column are read as cells of another type, by way of the values of another column.
-
-    Raises:
-        ValueError: values of its type cannot be read at all.
-    """
+    """How values of a column are read as cells of another type, by way of the values of another column. Raises
+    ValueError: values of its type cannot be read at all."""
     to_cell = value_cell(spark_type)
     return _mapped(
         kind_of(column).reader(column), to_cell if convert is None else lambda value: to_cell(convert(value))

@@ -25,11 +25,8 @@ class Reading(NamedTuple):
 
 
 def reading_of(column: Column, spark_type: str) -> Reading:
-    """How the values of a column become cells of a type that `shape.column_type` gave for it.
-
-    Raises:
-        ValueError: values of this type cannot be read at all.
-    """
+    """How the values of a column become cells of a type that `shape.column_type` gave for it. Raises ValueError: values
+    of this type cannot be read at all."""
     return _reading(kind_of(column).reading(column, spark_type))
 
 
@@ -44,11 +41,8 @@ def text_op(column: Column) -> tuple[TextOp, int]:
 
 
 def text_reading_of(column: Column) -> Reading:
-    """How the values of a column are read that become text.
-
-    Raises:
-        ValueError: values of this type cannot be read at all.
-    """
+    """How the values of a column are read that become text. Raises ValueError: values of this type cannot be read at
+    all."""
     frame = kind_of(column).frame_type(column, keeps_zeros=True)
     is_plain = frame.startswith("decimal") and column.scale <= PLAIN_SCALE
     reading = reading_of(column, frame if is_plain else "string")
@@ -56,29 +50,21 @@ def text_reading_of(column: Column) -> Reading:
 
 
 def raw_reading_of(column: Column) -> Reading:
-    """How the values of a column are read that are converted one by one.
-
-    Raises:
-        ValueError: values of this type cannot be read at all.
-    """
+    """How the values of a column are read that are converted one by one. Raises ValueError: values of this type cannot
+    be read at all."""
     return _reading(ColumnKind.reading(kind_of(column), column, ""))
 
 
 def line_reading_of(column: Column) -> Reading:
-    """How the values of a column are read that become pieces of a line: most stay where they are.
-
-    Raises:
-        ValueError: values of this type cannot be read at all.
-    """
+    """How the values of a column are read that become pieces of a line: most stay where they are. Raises ValueError:
+    values of this type cannot be read at all."""
     reading = reading_of(column, "string")
     return reading if reading.what in ("number", "code") else raw_reading_of(column)
 
 
 def line_op(column: Column) -> tuple[LineOp, int, int]:
-    """How the kernel writes the values of a column that `line_reading_of` has read, with its arguments.
-
-    Which labels or letters there are is for the caller to say; SIDE: the reference writes them.
-    """
+    """How the kernel writes the values of a column that `line_reading_of` has read, with its arguments. Which labels or
+    letters there are is for the caller to say; SIDE: the reference writes them."""
     name, first, second = kind_of(column).line_op(column)
     return LineOp[name], first, second
 

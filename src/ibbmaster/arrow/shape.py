@@ -46,10 +46,8 @@ SHAPES = {one: (*_FIRST.get(one, ()), *_fields_of(one.value)) for one in Granula
 
 
 def field_name(column: str) -> str:
-    """What a column of a table is called in a DataFrame: one named as ours gets one more underscore.
-
-    So does one that is named so with more underscores, so that no two names become one.
-    """
+    """What a column of a table is called in a DataFrame: one named as ours gets one more underscore. So does one that
+    is named so with more underscores, so that no two names become one."""
     return "_" + column if _is_taken(column) else column
 
 
@@ -63,20 +61,13 @@ def _is_taken(name: str) -> bool:
 
 
 def generic_shape(granularity: Granularity, columns: Sequence[str] = ()) -> tuple[ShapeField, ...]:
-    """The columns of a granularity, or those that are requested, in the order of the request.
-
-    Raises:
-        ConfigurationError: there is no such column.
-    """
+    """The columns of a granularity, or those that are requested, in the order of the request. Raises
+    ConfigurationError: there is no such column."""
     return pick(SHAPES[granularity], columns)
 
 
 def pick(fields: Sequence[ShapeField], columns: Sequence[str]) -> tuple[ShapeField, ...]:
-    """Some columns by name; all if none is named.
-
-    Raises:
-        ConfigurationError: there is no such column.
-    """
+    """Some columns by name; all if none is named. Raises ConfigurationError: there is no such column."""
     if not columns:
         return tuple(fields)
     by_name = {field.name: field for field in fields}
@@ -105,9 +96,8 @@ def table_fields(
 
     With `keeps_bytes` there is one more for the values that cannot be read.
 
-    Raises:
-        ConfigurationError: the binlog has no names of its columns and none are declared, or two are equal but
-            for their case.
+    Raises ConfigurationError: the binlog has no names of its columns and none are declared, or two are equal but for
+    their case.
     """
     schema = shape.schema
     if not schema.has_names:
@@ -126,10 +116,7 @@ def table_fields(
 
 def expect_readable(table: str, column: Column, wanted: Column, field: ShapeField, zero_dates: ZeroDates) -> str:
     """The type of a column's own cells, which must be those of a field, or can be made so; the field is of `wanted`.
-
-    Raises:
-        EventError: the column has another type than the DataFrame was made with.
-    """
+    Raises EventError: the column has another type than the DataFrame was made with."""
     found = column_type(column, zero_dates)
     if found != field.type and not has_every_value(column, wanted):
         raise EventError(f"{table} column {field.name} is {found} here, the DataFrame has {field.type}")

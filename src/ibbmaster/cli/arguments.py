@@ -31,9 +31,8 @@ def chosen_stages(args: argparse.Namespace) -> StageOptions:
 def chosen_part(log: ibbmaster.Log, args: argparse.Namespace) -> ibbmaster.Log:
     """What the flags of stages choose of a log; what is worth knowing of it goes to standard error.
 
-    Raises:
-        ConfigurationError: an option cannot be used with this log, or a pattern is about no table.
-        PositionError, FormatError, ClassicFormatError, StoreError: as `Log.groups`.
+    Raises ConfigurationError: an option cannot be used with this log, or a pattern is about no table; PositionError,
+    FormatError, ClassicFormatError, StoreError: as `Log.groups`.
     """
     from ibbmaster.stages.options import expect_tables, given_stages
 
@@ -64,10 +63,8 @@ def expect_readable(files: Iterable[Path]) -> None:
 
 
 def expect_writable(directory: Path) -> None:
-    """See before long work begins that a directory, or one above it where it can be made, can be written.
-
-    Raises StoreError: it cannot, or there is something else.
-    """
+    """See before long work begins that a directory, or one above it where it can be made, can be written. Raises
+    StoreError: it cannot, or there is something else."""
     if isinstance(directory, ObjectPath):
         from ibbmaster.disk.uploading import expect_nothing_at
 

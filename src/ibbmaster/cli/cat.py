@@ -93,10 +93,8 @@ def _schema_text(path: Path | None) -> str:
 
 
 def _print_fast(log: ibbmaster.Log, args: argparse.Namespace, output: GroupOutput) -> LogPosition | None:
-    """Print what kernels print; where the rest begins, None if that was all.
-
-    What is damaged is left to the reference, which says what it is.
-    """
+    """Print what kernels print; where the rest begins, None if that was all. What is damaged is left to the reference,
+    which says what it is."""
     from ibbmaster.errors import IbbMasterError
     from ibbmaster.kernel.loading import do_pay, load
     from ibbmaster.position import LOG_START

@@ -35,10 +35,8 @@ def add_arguments(parser: argparse._ActionsContainer) -> None:
 
 
 def find_account(args: argparse.Namespace, environment: Mapping[str, str] = os.environ) -> tuple[str, str]:
-    """User name and password, each from the first place that has it; `repl` and no password otherwise.
-
-    Raises ConfigurationError: a file named for the purpose cannot be read.
-    """
+    """User name and password, each from the first place that has it; `repl` and no password otherwise. Raises
+    ConfigurationError: a file named for the purpose cannot be read."""
     section = _read_section(args.defaults_file) if args.defaults_file else {}
     user = _first(args.user, _from_environment(environment, USER_VARIABLE), section.get("user"), "repl")
     password = _first(

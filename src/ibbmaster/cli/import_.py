@@ -24,10 +24,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def import_files(paths: list[Path], directory: Path, args: argparse.Namespace) -> int:
-    """Make `.ibb` files of traditional ones, and say what was done; `args` are the options of the command.
-
-    Raises IbbMasterError: that cannot be done, as `import_groups` says it.
-    """
+    """Make `.ibb` files of traditional ones, and say what was done; `args` are the options of the command. Raises
+    IbbMasterError: that cannot be done, as `import_groups` says it."""
     local_place(directory, "an import")
     if directory.exists() and not directory.is_dir():
         raise StoreError(f"{directory} is not a directory")

@@ -88,9 +88,8 @@ def _run_scenario(args: argparse.Namespace) -> int:
 def open_log(args: argparse.Namespace) -> Log:
     """The log of a directory: one that is only read, unless the directory is to be owned.
 
-    Raises:
-        BusyError: it is to be owned, and another process writes there.
-        ConfigurationError: options that exclude each other, or cannot be used as given.
+    Raises BusyError: it is to be owned, and another process writes there; ConfigurationError: options that exclude each
+    other, or cannot be used as given.
     """
     options = WritingOptions(
         expire_s=args.expire, max_total_bytes=args.max_total, replicas_needed_for_purge=args.replicas_needed
@@ -104,10 +103,8 @@ def open_log(args: argparse.Namespace) -> Log:
 
 
 def begin_log(*, is_verbose: bool) -> None:
-    """Log to the standard error output; what is verbose are our own lines, and not those of libraries.
-
-    A record has only what a line shows: to find out thread, process and place in the code takes half its time.
-    """
+    """Log to the standard error output; what is verbose are our own lines, and not those of libraries. A record has
+    only what a line shows: to find out thread, process and place in the code takes half its time."""
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     logging._srcfile = None  # as logging/__init__.py says how to leave out the place
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s")
@@ -129,18 +126,14 @@ def allow_open_files(connections: int) -> None:
 
 
 def read_options(args: argparse.Namespace) -> CheckedOptions:
-    """How to serve, each option checked before a file is touched.
-
-    Raises ConfigurationError: an option cannot be used as given.
-    """
+    """How to serve, each option checked before a file is touched. Raises ConfigurationError: an option cannot be used
+    as given."""
     return check_options(**serving_options(args))
 
 
 def serving_options(args: argparse.Namespace) -> ServingOptions:
-    """The options as `ibbmaster.serve` takes them.
-
-    Raises ConfigurationError: the address or a file with an account cannot be used.
-    """
+    """The options as `ibbmaster.serve` takes them. Raises ConfigurationError: the address or a file with an account
+    cannot be used."""
     host, port = parse_listen(args.listen)
     user, password = credentials.find_account(args)
     said: Any = {"host": host, "port": port, "user": user, "password": password}

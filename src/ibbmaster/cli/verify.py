@@ -42,9 +42,8 @@ def run(args: argparse.Namespace) -> int:
 def opened_files(path: Path) -> Iterator[LogFiles]:
     """The files of a log as `ibbmaster.open` takes them, for those who read no groups: it loads half as many modules.
 
-    Raises:
-        ClassicFormatError, StoreError: they cannot be read, or there are none.
-        ConfigurationError: `path` is one `.ibb` file of a log.
+    Raises ClassicFormatError, StoreError: they cannot be read, or there are none; ConfigurationError: `path` is one
+    `.ibb` file of a log.
     """
     from ibbmaster.api.log_files import ClassicLogFiles, PagedLogFiles, traditional_files
 

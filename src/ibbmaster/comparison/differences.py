@@ -228,8 +228,6 @@ def logged_groups(log: Log) -> Iterator[ReadGroup]:
 
 
 def sent_groups(primary: PrimaryAddress, after: GtidPosition) -> Iterator[SentGroup]:
-    """What a primary has logged by now, after a position.
-
-    Raises SourceError: it cannot be reached, refuses, or breaks off.
-    """
+    """What a primary has logged by now, after a position. Raises SourceError: it cannot be reached, refuses, or breaks
+    off."""
     return map(SentGroup, groups_between(primary, after, logged_position(primary)))

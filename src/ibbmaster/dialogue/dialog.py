@@ -95,10 +95,8 @@ class Dialog:
         hold: Callable[[str, int], None] = lambda what, size: None,
         ready: KnownAnswers | None = None,
     ) -> None:
-        """`hold` gets what the session keeps and how many bytes; it raises RefusedError where that is too much.
-
-        `ready` are answers of other sessions with the same facts.
-        """
+        """`hold` gets what the session keeps and how many bytes; it raises RefusedError where that is too much. `ready`
+        are answers of other sessions with the same facts."""
         self._facts = facts
         self._ready = KnownAnswers() if ready is None else ready
         self.hold = hold
@@ -357,10 +355,8 @@ class Dialog:
             self.variables.restore(kept)
 
     def kill(self, connection_id: int, *, query_only: bool) -> Response | verbs.Kill:
-        """KILL: of a connection of the same account, or with the right to it of any.
-
-        Source: MariaDB 12.3, sql_parse.cc, kill_one_thread().
-        """
+        """KILL: of a connection of the same account, or with the right to it of any. Source: MariaDB 12.3,
+        sql_parse.cc, kill_one_thread()."""
         found = next((row for row in self._facts.processes() if row.connection_id == connection_id), None)
         if found is None:
             return Err(code=1094, sqlstate="HY000", text=f"Unknown thread id: {connection_id}")

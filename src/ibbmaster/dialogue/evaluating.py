@@ -45,10 +45,8 @@ class Who:
     database: str = ""  # the default one; empty: none
 
     def located(self, table: GivenTable) -> tuple[str, str]:
-        """Database and name of a table; without a database it is in the default one.
-
-        Raises RefusedError: there is none.
-        """
+        """Database and name of a table; without a database it is in the default one. Raises RefusedError: there is
+        none."""
         database = table.database or self.database
         if not database:
             raise no_database()
@@ -78,10 +76,8 @@ class Evaluator:
         self.now_us = int(seconds * 10**6)
 
     def evaluate(self, expression: Expression) -> Value:
-        """The value of an expression outside of a query.
-
-        Raises RefusedError: it names what does not exist, or cannot be computed here.
-        """
+        """The value of an expression outside of a query. Raises RefusedError: it names what does not exist, or cannot
+        be computed here."""
         match expression:
             case Literal(value=value):
                 return value
@@ -117,10 +113,8 @@ class Evaluator:
         return "binary" if found is None else found.default_collation(is_uca=is_uca_default(self._facts))
 
     def counted(self, value: Value) -> Value:
-        """A value that was made; the arguments of one call may be thousands.
-
-        Raises RefusedError: all of them together are too large.
-        """
+        """A value that was made; the arguments of one call may be thousands. Raises RefusedError: all of them together
+        are too large."""
         if isinstance(value, str | bytes) and len(value) > LONG_VALUE:
             self._made_size += len(value)
             if self._made_size > MADE_SIZE_MAX:

@@ -28,9 +28,7 @@ _CALLS = SESSION_FUNCTIONS - {"binlog_gtid_pos"}
 @functools.lru_cache(STATEMENTS_KEPT)
 def immediate_statements(sql: str, version: int, sql_mode: int = 0) -> tuple[verbs.Statement, ...] | None:
     """The statements of a text if all are answered at once; None if in doubt. `version`, `sql_mode`: as in `parse`.
-
-    Every replica says the same: what one of them has said is understood already.
-    """
+    Every replica says the same: what one of them has said is understood already."""
     if len(sql) > IMMEDIATE_SIZE_MAX or not sql.strip(" \t\r\n;"):
         return None
     try:

@@ -64,12 +64,8 @@ class TableQuery:
 
 
 class LogTables(NamedTables, Protocol):
-    """The tables of a log. Called from worker threads; any call may read the disk.
-
-    Raises:
-        RefusedError: what is asked for is not known, with the reason.
-        IbbMasterError: the log cannot be read.
-    """
+    """The tables of a log. Called from worker threads; any call may read the disk. Raises RefusedError: what is asked
+    for is not known, with the reason; IbbMasterError: the log cannot be read."""
 
     def newest(self) -> LogSnapshot:
         """Everything that is durable."""

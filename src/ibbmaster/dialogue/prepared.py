@@ -199,10 +199,8 @@ class PreparedStatements:
         statement.is_too_long = False
 
     def _bind(self, statement: PreparedStatement, parameters: bytes) -> SqlTokens:
-        """The statement with the values that a client sends; pieces sent before are used up.
-
-        Raises RefusedError: they cannot be read, or are too long.
-        """
+        """The statement with the values that a client sends; pieces sent before are used up. Raises RefusedError: they
+        cannot be read, or are too long."""
         pieces: Mapping[int, bytes] = dict(statement.pieces)
         is_too_long = statement.is_too_long
         self._forget_pieces(statement)

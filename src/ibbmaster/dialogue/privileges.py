@@ -44,10 +44,8 @@ _SAME = {
 
 
 def parse_privileges(text: str) -> frozenset[str]:
-    """The privileges that a list names, as `REPLICATION SLAVE, CONNECTION ADMIN`; ALL is all of them.
-
-    Raises ConfigurationError: there is no such privilege.
-    """
+    """The privileges that a list names, as `REPLICATION SLAVE, CONNECTION ADMIN`; ALL is all of them. Raises
+    ConfigurationError: there is no such privilege."""
     found: set[str] = set()
     for word in filter(None, (" ".join(part.upper().split()) for part in text.split(","))):
         name = _SAME.get(word, word)

@@ -102,10 +102,8 @@ ROWS: dict[str, Callable[[Iterable[StoredProgram]], Iterable[RowValues]]] = {
 
 
 def listed_programs(schema: SessionSchema, show: Show, default: str) -> Relation:
-    """SHOW TRIGGERS, SHOW EVENTS, and SHOW PROCEDURE STATUS with its like; `default` is the session's database.
-
-    Raises RefusedError: there is no such database.
-    """
+    """SHOW TRIGGERS, SHOW EVENTS, and SHOW PROCEDURE STATUS with its like; `default` is the session's database. Raises
+    RefusedError: there is no such database."""
     if show.what.endswith(_STATUS):
         kind = show.what.removesuffix(_STATUS)
         programs = [program for program in schema.programs() if program.kind == kind]

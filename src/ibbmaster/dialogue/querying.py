@@ -56,10 +56,8 @@ class Querying:
         return Relation(columns, [row]).limited(select.limit)
 
     def value(self, query: Query) -> Value:
-        """The value of a query in brackets: of its first column in its only row.
-
-        Raises RefusedError: it has several columns or rows.
-        """
+        """The value of a query in brackets: of its first column in its only row. Raises RefusedError: it has several
+        columns or rows."""
         relation = self.compute(query)
         if len(relation.columns) != 1:
             raise RefusedError(1241, "21000", "Operand should contain 1 column(s)")

@@ -199,10 +199,8 @@ class SessionSchema:
         return self._catalog.programs.get(key) if self._sees_tables else None
 
     def table(self, database: str, name: str) -> TableVersion:
-        """A table whose columns are known, or a view.
-
-        Raises RefusedError: there is none of that name, or its columns are not known.
-        """
+        """A table whose columns are known, or a view. Raises RefusedError: there is none of that name, or its columns
+        are not known."""
         return self._with_columns(self._find(database, name))
 
     def _find(self, database: str, name: str) -> TableVersion:

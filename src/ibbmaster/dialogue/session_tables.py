@@ -49,10 +49,8 @@ class SessionPosition:
 
     @property
     def stopped(self) -> LogSnapshot | None:
-        """Where the session has stopped; None at the end of the log.
-
-        Raises RefusedError: `@ibb_position` is none that can be gone to.
-        """
+        """Where the session has stopped; None at the end of the log. Raises RefusedError: `@ibb_position` is none that
+        can be gone to."""
         value = self._variables.get(POSITION_VARIABLE)
         text = "" if value is None else text_of(value).strip()
         if not text:
@@ -132,12 +130,8 @@ class SessionTables:
         return self._seen
 
     def answer(self, select: Select, *, is_binary: bool) -> Relation | BlockResultSet:
-        """The rows of a query.
-
-        Raises:
-            RefusedError: it names what does not exist, or is not answered as a server would.
-            SqlError: it is none.
-        """
+        """The rows of a query. Raises RefusedError: it names what does not exist, or is not answered as a server would;
+        SqlError: it is none."""
         with self._way_out(select):
             return self._facts.tables.compute(self._query(select, is_binary=is_binary))
 

@@ -45,10 +45,8 @@ _SAME_NAMES = {**_SAME, **{name: alias for alias, name in _SAME.items()}}
 
 
 class Settings:
-    """What a session has set. `values` are by lower-case name; a name that is missing has the primary's value.
-
-    `state` is what the session sees of what is logged: all of it without one.
-    """
+    """What a session has set. `values` are by lower-case name; a name that is missing has the primary's value. `state`
+    is what the session sees of what is logged: all of it without one."""
 
     def __init__(self, facts: ServerFacts, state: Callable[[], GtidState] | None = None) -> None:
         self._facts = facts
@@ -66,10 +64,8 @@ class Settings:
         return name in SESSION_ONLY
 
     def value(self, name: str, scope: str = "") -> SystemValue:
-        """The value of a variable in this session, or with scope 'global' of the primary.
-
-        Raises RefusedError: there is no such variable, or not in this scope.
-        """
+        """The value of a variable in this session, or with scope 'global' of the primary. Raises RefusedError: there is
+        no such variable, or not in this scope."""
         if not has_variable(self._facts, name):
             raise unknown_variable(name)
         if scope == "global" and name in SESSION_ONLY:
@@ -91,10 +87,8 @@ class Settings:
         return self.value(target.name, target.scope)
 
     def assign(self, target: SystemVariable, value: Value, *, is_default: bool = False) -> None:
-        """Set a variable for this session.
-
-        Raises RefusedError: there is no such variable, it may not be set, or not to this value.
-        """
+        """Set a variable for this session. Raises RefusedError: there is no such variable, it may not be set, or not to
+        this value."""
         name = target.name
         if not has_variable(self._facts, name):
             raise unknown_variable(target.written)
@@ -116,10 +110,8 @@ class Settings:
         self._follow(name, checked)
 
     def assign_charset(self, assignment: CharsetAssignment) -> None:
-        """SET NAMES and SET CHARACTER SET.
-
-        Raises RefusedError: there is no such character set or collation, or they do not go together.
-        """
+        """SET NAMES and SET CHARACTER SET. Raises RefusedError: there is no such character set or collation, or they do
+        not go together."""
         if assignment.charset is None:
             for name in (*CHARSETS, "collation_connection"):
                 self.values.pop(name, None)

@@ -60,10 +60,8 @@ class Shower:
     last_error: Err | None
 
     def answer(self, show: Show) -> Relation:
-        """The table that is asked for.
-
-        Raises RefusedError: it is of something that does not exist, or that the account may not see.
-        """
+        """The table that is asked for. Raises RefusedError: it is of something that does not exist, or that the account
+        may not see."""
         needed = _NEEDED.get(show.what)
         if needed is not None and needed not in self.held:
             raise missing_privilege(needed)

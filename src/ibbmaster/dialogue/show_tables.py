@@ -70,10 +70,8 @@ class TableShower:
         return Relation(shown_columns("CREATE DATABASE"), [(database.name, text)])
 
     def created(self, show: Show, database: str, name: str, default: str) -> Relation:
-        """SHOW CREATE TABLE, VIEW and SEQUENCE; `default` is the session's database.
-
-        Raises RefusedError: there is no such table, it is of another kind, or its columns are not known.
-        """
+        """SHOW CREATE TABLE, VIEW and SEQUENCE; `default` is the session's database. Raises RefusedError: there is no
+        such table, it is of another kind, or its columns are not known."""
         table = self._table(database, name)
         if show.what == "CREATE VIEW" and table.kind is not TableKind.VIEW:
             raise RefusedError(1347, "HY000", f"'{database}.{name}' is not of type 'VIEW'")

@@ -107,10 +107,8 @@ _LEVELS = ("READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABL
 
 
 def parse(sql: str, *, version: int = 0, sql_mode: int = 0) -> list[verbs.Statement]:
-    """The statements of a text; `version` decides what conditional comments mean.
-
-    Raises SqlError: the text is not understood.
-    """
+    """The statements of a text; `version` decides what conditional comments mean. Raises SqlError: the text is not
+    understood."""
     parser = _Parser(tokenize(sql, version=version, sql_mode=sql_mode))
     statements: list[verbs.Statement] = []
     while not parser.is_at_end:
@@ -123,10 +121,8 @@ def parse(sql: str, *, version: int = 0, sql_mode: int = 0) -> list[verbs.Statem
 
 
 def parse_one(tokens: SqlTokens) -> verbs.Statement:
-    """The only statement of a text that is cut already.
-
-    Raises SqlError: the text is not understood, or has more than one statement.
-    """
+    """The only statement of a text that is cut already. Raises SqlError: the text is not understood, or has more than
+    one statement."""
     parser = _Parser(tokens)
     statement = verbs.Nothing() if parser.is_at_end else parser.statement()
     if not parser.is_at_end:
@@ -209,10 +205,8 @@ class _Parser(ShowParser):
         return verbs.Select(query, named_tables(self._tokens[start : self._index]), has_tables, self._sql_mode)
 
     def _unread(self, failed: int, problem: SqlError) -> verbs.Select | verbs.Unread | None:
-        """A query that is not understood, or another statement by the tables it names; None if it names none.
-
-        `failed` is the place of the token that was not understood.
-        """
+        """A query that is not understood, or another statement by the tables it names; None if it names none. `failed`
+        is the place of the token that was not understood."""
         token = self._token()
         if token is None or token.word not in _UNREAD_VERBS | _NOT_SUPPORTED:
             return None

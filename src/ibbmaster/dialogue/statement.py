@@ -150,10 +150,8 @@ class Savepoint:
 
 @dataclass(frozen=True, slots=True)
 class LockTables:
-    """LOCK TABLES, UNLOCK TABLES (no tables), FLUSH TABLES (with `privilege` RELOAD); `writes`: a WRITE lock.
-
-    `stops`: what follows is seen as it is now.
-    """
+    """LOCK TABLES, UNLOCK TABLES (no tables), FLUSH TABLES (with `privilege` RELOAD); `writes`: a WRITE lock. `stops`:
+    what follows is seen as it is now."""
 
     tables: tuple[GivenTable, ...]
     privilege: str | None

@@ -29,11 +29,8 @@ _TEXTS = "vtb"
 
 
 def read_columns(text: str, *, schema: str = "", table: str = "") -> tuple[ColumnDefinition, ...]:
-    """Columns out of a text such as `Charset v128, Maxlen l3`.
-
-    A column is its name, a letter for its type with its length in bytes, its flags in hexadecimal if they are not
-    NOT NULL (`?`: it may be NULL), and its decimals.
-    """
+    """Columns out of a text such as `Charset v128, Maxlen l3`. A column is its name, a letter for its type with its
+    length in bytes, its flags in hexadecimal if they are not NOT NULL (`?`: it may be NULL), and its decimals."""
     return tuple(_column(part, schema, table) for part in text.split(", "))
 
 

@@ -24,10 +24,8 @@ class UserVariables(dict[str, Value]):
         self._size = 0
 
     def assign(self, name: str, value: Value) -> None:
-        """Set a variable.
-
-        Raises RefusedError: it steers dumps and cannot have this value, or there is too much in all of them.
-        """
+        """Set a variable. Raises RefusedError: it steers dumps and cannot have this value, or there is too much in all
+        of them."""
         problem = check_variable(name, value)
         if problem is not None:
             raise RefusedError(problem.code, problem.sqlstate, f"{problem.text}, in '@{name}'")

@@ -70,16 +70,12 @@ class ServerFacts(Protocol):
         """Name and size in bytes of every file, the oldest first."""
 
     def binlog_events(self, file_name: str | None, offset: int) -> Iterator[BinlogEventRow]:
-        """The events of one file, the oldest file without a name, from the first group at or after `offset`.
-
-        Raises KeyError: there is no such file.
-        """
+        """The events of one file, the oldest file without a name, from the first group at or after `offset`. Raises
+        KeyError: there is no such file."""
 
     def gtid_position_at(self, file_name: str, offset: int) -> str | None:
         """The GTID position a replica has at an offset of a file, which may be that of any byte; the first file is ''.
-
-        None: there is no such file, or it ends before.
-        """
+        None: there is no such file, or it ends before."""
 
     def replica_hosts(self) -> list[tuple[int, str, int]]:
         """Server id, host and port of every registered replica."""

@@ -84,12 +84,8 @@ class HeldFile:
         head_bytes: int = HEAD_BYTES,
         flags_at: int | None = None,
     ) -> None:
-        """`glance` gives the stamp of what has its name; `window` says what is known last, given the size.
-
-        The byte at `flags_at` may change in any file.
-
-        Raises OSError, StoreError: it is not there.
-        """
+        """`glance` gives the stamp of what has its name; `window` says what is known last, given the size. The byte at
+        `flags_at` may change in any file. Raises OSError, StoreError: it is not there."""
         self._file = open_it()
         self._glance = glance
         self._open = open_it

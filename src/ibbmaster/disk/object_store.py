@@ -72,11 +72,8 @@ class ObjectClient:
     """What is asked of one directory: the objects whose names begin with a URL and a slash. Thread-safe."""
 
     def __init__(self, url: str) -> None:
-        """
-        Raises:
-            ConfigurationError: the URL or the environment cannot be used.
-            ExtraMissingError: the library is not installed.
-        """
+        """Raises ConfigurationError: the URL or the environment cannot be used; ExtraMissingError: the library is not
+        installed."""
         self.url = url
         with needed_for(url):
             import obstore

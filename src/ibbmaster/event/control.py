@@ -40,10 +40,8 @@ class Rotate:
 
 
 def decode_rotate(event: Buffer) -> Rotate:
-    """Read a whole event without checksum.
-
-    Raises EventError: another type, no room for the position, or a name longer than a server's can be.
-    """
+    """Read a whole event without checksum. Raises EventError: another type, no room for the position, or a name longer
+    than a server's can be."""
     _, body = decode_body(event, EventType.ROTATE)
     if len(body) < ROTATE_POSITION.size:
         raise EventError(f"ROTATE with a body of {len(body)} bytes, expected at least {ROTATE_POSITION.size}")
@@ -108,12 +106,8 @@ class GtidList:
 
 
 def decode_gtid_list(event: Buffer) -> GtidList:
-    """Read a whole event without checksum.
-
-    Raises EventError: another type, or fewer entries than announced.
-
-    Source: MariaDB 12.3, log_event.cc, Gtid_list_log_event::Gtid_list_log_event(const uchar *, …).
-    """
+    """Read a whole event without checksum. Raises EventError: another type, or fewer entries than announced. Source:
+    MariaDB 12.3, log_event.cc, Gtid_list_log_event::Gtid_list_log_event(const uchar *, …)."""
     _, body = decode_body(event, EventType.GTID_LIST)
     if len(body) < LIST_COUNT.size:
         raise EventError(f"GTID_LIST with a body of {len(body)} bytes, expected at least {LIST_COUNT.size}")

@@ -89,10 +89,8 @@ class Essence:
         self._maps: dict[bytes, bytes] = {}  # what counts of TABLE_MAP events that were seen last
 
     def of_group(self, events: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
-        """Each event that counts, and what counts of it; the header is 19 bytes, too.
-
-        Raises EventError: an event is damaged.
-        """
+        """Each event that counts, and what counts of it; the header is 19 bytes, too. Raises EventError: an event is
+        damaged."""
         plain = PlainRows(self._large) if self._unpacks else None
         is_open = False
         tables: dict[bytes, bytes] = {}  # as they were declared last

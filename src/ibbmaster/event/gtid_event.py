@@ -75,10 +75,8 @@ class GtidXid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GtidEvent:
-    """Everything a GTID event says; what its flags do not announce is None.
-
-    `extra_flags` is None where the event ends before that byte. `padding` counts the zero bytes after the last field.
-    """
+    """Everything a GTID event says; what its flags do not announce is None. `extra_flags` is None where the event ends
+    before that byte. `padding` counts the zero bytes after the last field."""
 
     gtid: Gtid
     flags: GtidFlag
@@ -92,12 +90,8 @@ class GtidEvent:
 
 
 def decode_gtid_event(event: Buffer) -> GtidEvent:
-    """Read a whole GTID event without checksum.
-
-    Raises EventError: another type, or the flags promise fields that are not there.
-
-    Source: MariaDB 12.3, log_event.cc, Gtid_log_event::Gtid_log_event(const uchar *, …).
-    """
+    """Read a whole GTID event without checksum. Raises EventError: another type, or the flags promise fields that are
+    not there. Source: MariaDB 12.3, log_event.cc, Gtid_log_event::Gtid_log_event(const uchar *, …)."""
     header, body = decode_body(event, EventType.GTID)
     if len(event) < GTID_EVENT_SIZE_MIN:
         least = GTID_EVENT_SIZE_MIN - EVENT_HEADER_SIZE
@@ -135,10 +129,8 @@ def decode_gtid_event(event: Buffer) -> GtidEvent:
 
 
 def decode_gtid(header: EventHeader, event: Buffer) -> tuple[Gtid, int]:
-    """GTID and flags alone, for the paths that look at every group.
-
-    Raises EventError: the body is too short for a GTID event.
-    """
+    """GTID and flags alone, for the paths that look at every group. Raises EventError: the body is too short for a GTID
+    event."""
     if len(event) < GTID_EVENT_SIZE_MIN:
         raise EventError(f"GTID event of {len(event)} bytes, expected at least {GTID_EVENT_SIZE_MIN}")
     seq_no, domain_id, flags = FIXED.unpack_from(event, EVENT_HEADER_SIZE)
@@ -157,10 +149,8 @@ def has_plain_fields(event: Buffer) -> bool:
 
 
 def is_event_of(event: bytes, gtid: Gtid) -> bool:
-    """Whether these bytes, if they are a GTID event, have this GTID and every field that their flags announce.
-
-    False where it takes `decode_gtid_event` to say so, as with XA transactions and whatever has the second flag byte.
-    """
+    """Whether these bytes, if they are a GTID event, have this GTID and every field that their flags announce. False
+    where it takes `decode_gtid_event` to say so, as with XA transactions and whatever has the second flag byte."""
     if len(event) < GTID_EVENT_SIZE_MIN:
         return False
     seq_no, domain_id, flags = FIXED.unpack_from(event, SEQ_NO_OFFSET)

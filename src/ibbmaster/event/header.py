@@ -32,12 +32,8 @@ class EventHeader(NamedTuple):
 
 
 def decode_event_header(data: Buffer, offset: int = 0) -> EventHeader:
-    """The header at `offset`.
-
-    Raises EventError: fewer than 19 bytes, or a size that does not even hold the header.
-
-    Source: MariaDB 12.3, log_event.cc, Log_event::Log_event(const uchar *, …).
-    """
+    """The header at `offset`. Raises EventError: fewer than 19 bytes, or a size that does not even hold the header.
+    Source: MariaDB 12.3, log_event.cc, Log_event::Log_event(const uchar *, …)."""
     if len(data) - offset < EVENT_HEADER_SIZE:
         raise EventError(f"event header of {len(data) - offset} bytes, expected {EVENT_HEADER_SIZE}")
     header = EventHeader._make(HEADER.unpack_from(data, offset))
@@ -96,10 +92,8 @@ def has_valid_checksum(event: Buffer) -> bool:
 
 
 def decode_body(event: Buffer, event_type: int) -> tuple[EventHeader, memoryview]:
-    """Header and body of a whole event that must be of one type.
-
-    Raises EventError: the type is another, or the size is not that of the bytes.
-    """
+    """Header and body of a whole event that must be of one type. Raises EventError: the type is another, or the size is
+    not that of the bytes."""
     header = decode_event_header(event)
     if header.event_type != event_type:
         raise EventError(f"event type {header.event_type}, expected {event_type}")

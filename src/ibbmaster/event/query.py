@@ -82,10 +82,8 @@ def encode_query(value: Query, **header: Unpack[HeaderFields]) -> bytes:
 
 
 def status_variables(status: bytes) -> Iterator[tuple[int, bytes]]:
-    """Code and value of each status variable; with an unknown code comes all that is left.
-
-    Raises EventError: a value runs over the end.
-    """
+    """Code and value of each status variable; with an unknown code comes all that is left. Raises EventError: a value
+    runs over the end."""
     offset = 0
     while offset < len(status):
         code = status[offset]
@@ -110,19 +108,15 @@ def status_variables(status: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def compress(data: bytes) -> bytes:
-    """Pack a text or row images, as `log_bin_compress` has a server do.
-
-    Source: MariaDB 12.3, log_event.cc, binlog_buf_compress().
-    """
+    """Pack a text or row images, as `log_bin_compress` has a server do. Source: MariaDB 12.3, log_event.cc,
+    binlog_buf_compress()."""
     size = len(data).to_bytes(4, "big").lstrip(b"\0") or b"\0"
     return bytes([COMPRESSED_FLAG | len(size)]) + size + zlib.compress(data)
 
 
 def decompress(data: bytes) -> bytes:
-    """Unpack a compressed text.
-
-    Raises EventError: the head is wrong, the stream is broken, or it unpacks to another size, or to more than 1 GiB.
-    """
+    """Unpack a compressed text. Raises EventError: the head is wrong, the stream is broken, or it unpacks to another
+    size, or to more than 1 GiB."""
     size, _ = unpacked_size(data)
     if size > TEXT_SIZE_MAX:
         raise EventError(f"compressed data that claims {size} bytes")
@@ -130,10 +124,8 @@ def decompress(data: bytes) -> bytes:
 
 
 def unpacked_size(data: Buffer) -> tuple[int, int]:
-    """The size that compressed data say they unpack to, and where their stream begins.
-
-    Raises EventError: the head is wrong.
-    """
+    """The size that compressed data say they unpack to, and where their stream begins. Raises EventError: the head is
+    wrong."""
     if not data or not data[0] & COMPRESSED_FLAG:
         raise EventError("compressed data without its head")
     size_size = data[0] & COMPRESSED_SIZE_MASK

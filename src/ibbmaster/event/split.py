@@ -19,10 +19,8 @@ class EventPart(NamedTuple):
 
 
 class EventSplitter:
-    """Takes pieces cut anywhere, gives parts of events; holds less than one event header.
-
-    The data of a part is a view into the piece (or into a few bytes of ours), good until the next piece.
-    """
+    """Takes pieces cut anywhere, gives parts of events; holds less than one event header. The data of a part is a view
+    into the piece (or into a few bytes of ours), good until the next piece."""
 
     __slots__ = ("_head", "_left")
 
@@ -69,10 +67,8 @@ class EventSplitter:
 
 
 def event_heads(*parts: Buffer | Iterable[Buffer], size_max: int = 64 * 1024) -> Iterator[bytes]:
-    """The first `size_max` bytes of each event in some bytes, pieces cut anywhere among them.
-
-    Raises EventError: the bytes do not divide into events.
-    """
+    """The first `size_max` bytes of each event in some bytes, pieces cut anywhere among them. Raises EventError: the
+    bytes do not divide into events."""
     splitter = EventSplitter()
     head = bytearray()
     for part in parts:
@@ -86,10 +82,8 @@ def event_heads(*parts: Buffer | Iterable[Buffer], size_max: int = 64 * 1024) ->
 
 
 def events_of(pieces: Iterable[Buffer], *, size_max: int) -> Iterator[bytes]:
-    """The events in some bytes, pieces cut anywhere; holds one.
-
-    Raises EventError: the bytes do not divide into events, or one is longer than `size_max`.
-    """
+    """The events in some bytes, pieces cut anywhere; holds one. Raises EventError: the bytes do not divide into events,
+    or one is longer than `size_max`."""
     splitter = EventSplitter()
     parts: list[bytes] = []
     for piece in pieces:

@@ -61,10 +61,8 @@ class RowsHeader:
 
 
 def decode_table_map(event: Buffer) -> TableMap:
-    """Read the head of a whole TABLE_MAP event without checksum.
-
-    Raises EventError: another type, or a part runs over the end.
-    """
+    """Read the head of a whole TABLE_MAP event without checksum. Raises EventError: another type, or a part runs over
+    the end."""
     _, body = decode_body(event, EventType.TABLE_MAP)
     fields = _Fields(body, "TABLE_MAP")
     table_id = fields.take_int(TABLE_ID_SIZE)
@@ -77,10 +75,8 @@ def decode_table_map(event: Buffer) -> TableMap:
 
 
 def decode_rows_header(event: Buffer) -> RowsHeader:
-    """Read the head of a whole row event of any version without checksum.
-
-    Raises EventError: another type, or a part runs over the end.
-    """
+    """Read the head of a whole row event of any version without checksum. Raises EventError: another type, or a part
+    runs over the end."""
     header = decode_event_header(event)
     if header.event_type not in ROW_EVENT_TYPES:
         raise EventError(f"event type {header.event_type}, expected a row event")

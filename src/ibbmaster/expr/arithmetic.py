@@ -38,11 +38,7 @@ def _class_of(kind: Type) -> str:
 
 
 def arithmetic(operator: str, left: Scalar, right: Scalar, increment: int = DIVISION_DIGITS) -> Scalar:
-    """A binary operator between numbers.
-
-    Raises:
-        RefusedError: MariaDB's result is not told here.
-    """
+    """A binary operator between numbers. Raises RefusedError: MariaDB's result is not told here."""
     if Kind.NULL in (left.type.kind, right.type.kind):
         raise not_supported("arithmetic with NULL")
     is_nullable = left.type.is_nullable or right.type.is_nullable
@@ -125,10 +121,8 @@ def _whole_quotient(left: Scalar, right: Scalar) -> Scalar:
 
 
 def _exact_remainder(dividend: Decimal | int, divisor: Decimal | int) -> Decimal | None:
-    """
-    Raises:
-        RefusedError: it is -0, which a server shows, and takes for less than 0, where no temporary table has held it.
-    """
+    """Raises RefusedError: it is -0, which a server shows, and takes for less than 0, where no temporary table has held
+    it."""
     if not divisor:
         return None
     found = EXACT.remainder(Decimal(dividend), Decimal(divisor))

@@ -16,11 +16,7 @@ from ibbmaster.wire.response import FieldType
 
 
 def cast_as(value: Scalar, cast: Cast, session: QuerySession) -> Scalar:
-    """CAST, CONVERT.
-
-    Raises:
-        RefusedError: MariaDB's result is not told here.
-    """
+    """CAST, CONVERT. Raises RefusedError: MariaDB's result is not told here."""
     is_nullable = value.type.is_nullable
     if value.type.kind is Kind.OPAQUE:
         raise not_supported("CAST of such values")

@@ -19,11 +19,7 @@ from ibbmaster.wire.refusal import not_supported
 
 
 def comparable(operator: str, one: Scalar, other: Scalar) -> tuple[Scalar, Scalar]:
-    """Two values so that Python compares them as MariaDB does.
-
-    Raises:
-        RefusedError: how is not told here.
-    """
+    """Two values so that Python compares them as MariaDB does. Raises RefusedError: how is not told here."""
     expect_judged(operator, one, other)
     if Kind.NULL in (one.type.kind, other.type.kind):
         return one, other
@@ -122,21 +118,15 @@ def _comparable_moments(one: Scalar, other: Scalar) -> tuple[Scalar, Scalar] | N
 
 
 def check_digits(decimals: int, value: Decimal | float | None) -> None:
-    """
-    Raises:
-        RefusedError: a constant has digits that its column does not: an index takes it for another one.
-    """
+    """Raises RefusedError: a constant has digits that its column does not: an index takes it for another one."""
     exact = None if value is None else Decimal(repr(value) if isinstance(value, float) else value)
     if exact is not None and exact != values.rounded(exact, decimals):
         raise not_supported(f"{value} beside a column of {decimals} digits after the point")
 
 
 def check_letters(one: Scalar, other: Scalar) -> None:
-    """Whether a text can be compared in the character set of the other's column.
-
-    Raises:
-        RefusedError: a server would compare both in another one.
-    """
+    """Whether a text can be compared in the character set of the other's column. Raises RefusedError: a server would
+    compare both in another one."""
     for column, text in ((one, other), (other, one)):
         charset = column.type.charset
         if charset in (None, "utf8mb4") or text.type.charset == charset:
@@ -181,11 +171,8 @@ def cached(key: Callable[[str], bytes]) -> Callable[[str], bytes]:
 
 
 def sort_key(scalar: Scalar) -> Scalar:
-    """What SQLite orders and groups by, and compares: bytes or numbers that compare as the values do.
-
-    Raises:
-        RefusedError: how they compare is not told here.
-    """
+    """What SQLite orders and groups by, and compares: bytes or numbers that compare as the values do. Raises
+    RefusedError: how they compare is not told here."""
     kind = scalar.type
     match kind.kind:
         case Kind.TEXT:

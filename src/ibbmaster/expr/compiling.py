@@ -38,10 +38,7 @@ class Compiler:
     depth: int = 0
 
     def scalar(self, node: Any) -> Scalar:
-        """
-        Raises:
-            RefusedError: the expression is not computed here as MariaDB does it.
-        """
+        """Raises RefusedError: the expression is not computed here as MariaDB does it."""
         self.depth += 1
         if self.depth > NESTING_MAX:
             raise not_supported("expressions nested so deeply")

@@ -73,8 +73,7 @@ _SESSION = QuerySession(
 def constant(text: str, column: Column) -> Value:
     """What a column holds that is given an expression without columns.
 
-    Raises:
-        NotSimpleError: it cannot be determined.
+    Raises NotSimpleError: it cannot be determined.
     """
     match _read(text):
         case Literal(charset=None) as literal:
@@ -92,8 +91,7 @@ def formula(text: str, columns: Mapping[str, Column], target: Column) -> tuple[f
     `columns` are those of its table, by name in lower case. What is computed raises NotSimpleError
     for values that the column could not hold.
 
-    Raises:
-        NotSimpleError: the expression is not simple.
+    Raises NotSimpleError: the expression is not simple.
     """
     read = _read(text)
     if isinstance(read, Literal):
@@ -186,10 +184,7 @@ def _not_simple(text: str) -> NotSimpleError:
 
 
 def _read(text: str) -> Expression:
-    """
-    Raises:
-        NotSimpleError: it is no expression that is understood, or a long one.
-    """
+    """Raises NotSimpleError: it is no expression that is understood, or a long one."""
     if len(text) <= TEXT_SIZE_MAX:
         with contextlib.suppress(SqlError):
             return definition_expression(text)
@@ -197,11 +192,8 @@ def _read(text: str) -> Expression:
 
 
 def stored(value: Value, column: Column) -> Value:
-    """What a column holds that an expression's value is stored in.
-
-    Raises:
-        NotSimpleError: the value is not one of the column's as it stands.
-    """
+    """What a column holds that an expression's value is stored in. Raises NotSimpleError: the value is not one of the
+    column's as it stands."""
     if value is None:
         return None
     found = kind_of(column).fitted(value, column)

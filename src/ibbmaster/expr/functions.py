@@ -26,11 +26,8 @@ ALIASES = {"lcase": "lower", "nvl": "ifnull", "substr": "substring", "ucase": "u
 
 
 def call(name: str, written: str, arguments: list[Scalar], collation: str) -> Scalar:
-    """A function of columns; `collation` is that of texts made of numbers.
-
-    Raises:
-        RefusedError: there is no such function here, or not with these arguments.
-    """
+    """A function of columns; `collation` is that of texts made of numbers. Raises RefusedError: there is no such
+    function here, or not with these arguments."""
     name = ALIASES.get(name, name)
     found = _FUNCTIONS.get(name)
     if found is None:
@@ -68,10 +65,7 @@ def _null_as(value: Scalar, other: Scalar) -> Scalar:
 
 
 def _number(argument: Scalar) -> Scalar:
-    """
-    Raises:
-        RefusedError: the argument is none.
-    """
+    """Raises RefusedError: the argument is none."""
     if argument.type.kind not in (Kind.INT, Kind.YEAR, Kind.DECIMAL, Kind.DOUBLE, Kind.FLOAT, Kind.TEXT):
         raise not_supported(f"functions of numbers over {argument.type.kind.value}")
     return as_number(argument)
@@ -161,11 +155,8 @@ def _timediff(arguments: list[Scalar]) -> Scalar:
 
 
 def _fraction_of(value: Scalar) -> int:
-    """Digits behind the second of a moment or duration.
-
-    Raises:
-        RefusedError: it is none, or a text in another form than a server shows.
-    """
+    """Digits behind the second of a moment or duration. Raises RefusedError: it is none, or a text in another form than
+    a server shows."""
     if value.type.kind in kinds.MOMENTS:
         return value.type.decimals
     if value.type.kind is Kind.TEXT and value.is_constant and value.value is not None:

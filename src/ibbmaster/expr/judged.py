@@ -58,11 +58,8 @@ def _literal(scalar: Scalar) -> str:
 
 
 def expect_judged(operator: str, one: Scalar, *others: Scalar) -> None:
-    """See that a comparison was judged of such values; less and greater are one.
-
-    Raises:
-        RefusedError: it was not, or a server answers otherwise.
-    """
+    """See that a comparison was judged of such values; less and greater are one. Raises RefusedError: it was not, or a
+    server answers otherwise."""
     operator = "<" if operator in _ORDERS else operator
     for other in others:
         pair = (other, one) if one.is_constant and not other.is_constant and operator in _TURNED else (one, other)

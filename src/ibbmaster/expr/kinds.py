@@ -123,11 +123,7 @@ def truth(*, is_nullable: bool = True) -> Type:
 
 
 def decimal(digits: int, decimals: int, *, is_unsigned: bool = False, is_nullable: bool = True) -> Type:
-    """Exact numbers.
-
-    Raises:
-        RefusedError: a server would cut digits behind the point.
-    """
+    """Exact numbers. Raises RefusedError: a server would cut digits behind the point."""
     if decimals > SCALE_MAX:
         raise not_supported(f"numbers with more than {SCALE_MAX} digits behind the point")
     digits = min(digits, PRECISION_MAX)
@@ -251,11 +247,8 @@ def definition_of(kind: Type, name: str, charset: str | None, collation_id: int)
 
 
 def of_all(kinds: Sequence[Type]) -> Type:
-    """The type that holds the values of each, as of CASE, COALESCE and UNION.
-
-    Raises:
-        RefusedError: that is not told here.
-    """
+    """The type that holds the values of each, as of CASE, COALESCE and UNION. Raises RefusedError: that is not told
+    here."""
     known = [kind for kind in kinds if kind.kind is not Kind.NULL]
     is_nullable = any(kind.is_nullable for kind in kinds)
     if not known:
@@ -346,11 +339,8 @@ def _widest_field(kinds: Sequence[Type]) -> FieldType:
 
 
 def joint_collation(kinds: Sequence[Type]) -> tuple[str, int]:
-    """The collation by which texts are compared or put together, and how it stands.
-
-    Raises:
-        RefusedError: they have several.
-    """
+    """The collation by which texts are compared or put together, and how it stands. Raises RefusedError: they have
+    several."""
     best = min(kind.strength for kind in kinds)
     strong = {kind.collation for kind in kinds if kind.strength == best}
     strong.discard(None)

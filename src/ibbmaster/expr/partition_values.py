@@ -18,11 +18,8 @@ Compute = Callable[[Values], Value]
 
 
 def compiled(expression: Expression, columns: Mapping[str, Compute]) -> Compute:
-    """What computes an expression of columns, by their names in lower case.
-
-    Raises:
-        NotSimpleError: it is none that is followed.
-    """
+    """What computes an expression of columns, by their names in lower case. Raises NotSimpleError: it is none that is
+    followed."""
     match expression:
         case Literal(value=int() | None as value):
             return lambda values: value
@@ -68,10 +65,7 @@ def _calculated(apply: Callable[[int, int], int | None], parts: Sequence[Compute
 
 
 def whole(value: Value) -> int:
-    """
-    Raises:
-        NotSimpleError: it is a date.
-    """
+    """Raises NotSimpleError: it is a date."""
     if not isinstance(value, int):
         raise NotSimpleError("partitions by a date as a number are not followed")
     return value

@@ -166,11 +166,8 @@ def as_truth(scalar: Scalar) -> Scalar:
 
 
 def as_moment(scalar: Scalar) -> Scalar:
-    """As date, or date and time; NULL where a text or number is none.
-
-    Raises:
-        RefusedError: a duration, or what else is none at all.
-    """
+    """As date, or date and time; NULL where a text or number is none. Raises RefusedError: a duration, or what else is
+    none at all."""
     kind = scalar.type.kind
     if kind in (Kind.DATE, Kind.DATETIME):
         return scalar

@@ -49,10 +49,7 @@ def shower(kind: Type, session: QuerySession) -> Callable[[Any], bytes] | None:
 
 
 def _without_negative_zero(value: float) -> float:
-    """
-    Raises:
-        RefusedError: it is -0, which a server shows as it is or as 0, by how it has come by it.
-    """
+    """Raises RefusedError: it is -0, which a server shows as it is or as 0, by how it has come by it."""
     if not value and math.copysign(1, value) < 0:
         raise not_supported("the number -0")
     return value

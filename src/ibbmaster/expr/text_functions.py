@@ -17,11 +17,7 @@ VALUE_MAX = 16 << 20  # letters that a function makes at most
 
 
 def _plain_text(argument: Scalar) -> Scalar:
-    """A text.
-
-    Raises:
-        RefusedError: bytes, whose functions count other things.
-    """
+    """A text. Raises RefusedError: bytes, whose functions count other things."""
     if argument.type.kind in (Kind.BYTES, Kind.BIT):
         raise not_supported("functions of texts over bytes")
     if argument.is_constant and argument.type.kind in kinds.REALS:

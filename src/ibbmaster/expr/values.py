@@ -36,11 +36,7 @@ def out_of_range(what: str) -> RefusedError:
 
 
 def checked_int(value: int, is_unsigned: bool) -> int:
-    """A whole number of 64 bits.
-
-    Raises:
-        RefusedError: it has more.
-    """
+    """A whole number of 64 bits. Raises RefusedError: it has more."""
     if (0 <= value < 1 << 64) if is_unsigned else (-WIDE <= value < WIDE):
         return value
     raise out_of_range("BIGINT UNSIGNED" if is_unsigned else "BIGINT")
@@ -75,20 +71,15 @@ def at_most(value: Decimal | int, decimals: int) -> Decimal:
 
 
 def checked_decimal(value: Decimal) -> Decimal:
-    """
-    Raises:
-        RefusedError: it has more digits before the point than there are.
-    """
+    """Raises RefusedError: it has more digits before the point than there are."""
     if value.adjusted() + 1 > PRECISION_MAX and value:
         raise out_of_range("DECIMAL")
     return value
 
 
 def scale_of_quotient(first: int, second: int, more: int) -> int:
-    """Digits behind the point of a quotient of numbers that have so many.
-
-    Source: MariaDB 12.3, decimal.c, do_div_mod().
-    """
+    """Digits behind the point of a quotient of numbers that have so many. Source: MariaDB 12.3, decimal.c,
+    do_div_mod()."""
     whole = -(-first // _WORD) * _WORD, -(-second // _WORD) * _WORD
     more = max(more - (whole[0] - first + whole[1] - second), 0)
     return -(-(whole[0] + whole[1] + more) // _WORD) * _WORD

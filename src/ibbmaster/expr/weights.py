@@ -47,11 +47,7 @@ class _Weights(dict[int, str]):
 
 @functools.cache
 def key_of(collation: str) -> Key:
-    """How texts of a collation become keys.
-
-    Raises:
-        RefusedError: its weights are not known here.
-    """
+    """How texts of a collation become keys. Raises RefusedError: its weights are not known here."""
     if collation.endswith("_bin"):
         return _binary_key(collation)
     if collation == EXACT_NAMES:
@@ -67,11 +63,8 @@ def key_of(collation: str) -> Key:
 
 @functools.cache
 def letters_of(collation: str) -> Callable[[str], list[str]]:
-    """The weights of a text letter by letter, as LIKE compares them.
-
-    Raises:
-        RefusedError: its weights are not known here.
-    """
+    """The weights of a text letter by letter, as LIKE compares them. Raises RefusedError: its weights are not known
+    here."""
     if collation.endswith("_bin") or collation == "binary":
         return list
     if collation in _BYTE_TABLES:

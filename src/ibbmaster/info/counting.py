@@ -48,9 +48,7 @@ class TableReading:
     """A table as a TABLE_MAP event has it; `sizes` is None if a column is of an unknown type."""
 
     def __init__(self, event: bytes) -> None:
-        """
-        Raises EventError: the event is damaged.
-        """
+        """Raises EventError: the event is damaged."""
         self.schema = decode_table_schema(event)
         self.name = self.schema.name
         self.sizes = sizes_of(self.schema)
@@ -103,12 +101,8 @@ class GroupCounter:
         self._tables: dict[bytes, TableReading] = {}
 
     def take(self, group: EventGroup, file_name: Callable[[int], str]) -> None:
-        """The next group, or the FORMAT_DESCRIPTION that a server logged when it started.
-
-        Raises:
-            EventError: an event is damaged; the text names the group.
-            FormatError, ClassicFormatError: the file is damaged there.
-        """
+        """The next group, or the FORMAT_DESCRIPTION that a server logged when it started. Raises EventError: an event
+        is damaged; the text names the group; FormatError, ClassicFormatError: the file is damaged there."""
         if group.gtid is None:
             take_start(self.statistics, group)
             return

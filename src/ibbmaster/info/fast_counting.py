@@ -58,10 +58,8 @@ class BatchCounter:
         self._type_sizes = np.zeros(TYPES, dtype=np.int64)
 
     def take(self, batch: EventBatch) -> int:
-        """The next batch; returns the bytes of its events.
-
-        Raises EventError: an event is damaged; the text names the group.
-        """
+        """The next batch; returns the bytes of its events. Raises EventError: an event is damaged; the text names the
+        group."""
         if not len(batch.groups):
             return 0
         sizes = np.ascontiguousarray(batch.events[:, EventColumn.SIZE])

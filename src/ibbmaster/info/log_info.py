@@ -20,12 +20,8 @@ Facts = dict[str, object]
 
 
 def log_info(log: Log, file_no: int | None = None, *, on_bytes: OnBytes = lambda count: None) -> Facts:
-    """What is in a log, or in one of its `.ibb` files. `on_bytes` hears how many more bytes of events were read.
-
-    Raises:
-        EventError, FormatError, ClassicFormatError: the log is damaged.
-        StoreError: there is none, or it cannot be read.
-    """
+    """What is in a log, or in one of its `.ibb` files. `on_bytes` hears how many more bytes of events were read. Raises
+    EventError, FormatError, ClassicFormatError: the log is damaged; StoreError: there is none, or it cannot be read."""
     if not log.files:
         raise StoreError(f"{log.path}: no binlog files (binlog-000000.ibb and so on)")
     names = {file.name for file in log.files if file_no in (None, file.file_no)}

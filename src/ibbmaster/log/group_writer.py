@@ -114,10 +114,8 @@ class GroupWriter:
         self._take(self._statement, data)
 
     def savepoint(self, name: str) -> None:
-        """Remember this place of the transaction; a savepoint of the same name is forgotten.
-
-        Source: MariaDB 12.3, log.cc, the savepoints of a transaction cache.
-        """
+        """Remember this place of the transaction; a savepoint of the same name is forgotten. Source: MariaDB 12.3,
+        log.cc, the savepoints of a transaction cache."""
         self._check_open()
         stream = self._transaction
         stream.savepoints = [point for point in stream.savepoints if point.name != name]

@@ -33,12 +33,8 @@ def is_newer(state: GtidState, gtid: Gtid) -> bool:
 
 
 def check_order(state: GtidState, gtid: Gtid) -> None:
-    """Whether a group may be logged.
-
-    Raises GtidOrderError: its GTID is not newer than all of its domain.
-
-    Source: MariaDB 12.3, rpl_gtid.cc, rpl_binlog_state::check_strict_sequence().
-    """
+    """Whether a group may be logged. Raises GtidOrderError: its GTID is not newer than all of its domain. Source:
+    MariaDB 12.3, rpl_gtid.cc, rpl_binlog_state::check_strict_sequence()."""
     if not is_newer(state, gtid):
         highest = state.highest_seq_no(gtid.domain_id)
         raise GtidOrderError(

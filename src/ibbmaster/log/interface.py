@@ -319,10 +319,8 @@ def groups_from(log: LogEngine, plan: ReadPlan) -> Iterator[EventGroup]:
 
 
 class WritableLogEngine(LogEngine, Protocol):
-    """A binlog to read and write. Thread-safe.
-
-    Source: MariaDB 12.3, handler.h, the binlog methods of handlerton; protocol/store/engine.md says which is which.
-    """
+    """A binlog to read and write. Thread-safe. Source: MariaDB 12.3, handler.h, the binlog methods of handlerton;
+    protocol/store/engine.md says which is which."""
 
     def write_direct_ordered(self, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> Ticket:
         """Append one group after all that were appended before; it need not be durable yet."""

@@ -26,10 +26,8 @@ log = logging.getLogger(__name__)
 
 
 class LogPart(Protocol):
-    """One file of a log; `index` is its number in the log, `number` that in its name.
-
-    What takes the place of a file, and is not known to be the same yet, has another `life`.
-    """
+    """One file of a log; `index` is its number in the log, `number` that in its name. What takes the place of a file,
+    and is not known to be the same yet, has another `life`."""
 
     @property
     def name(self) -> str: ...
@@ -102,10 +100,8 @@ class LogObserver(Generic[F]):
 
     @abstractmethod
     def _find(self) -> Sequence[F]:
-        """The files that are there and begun, in order.
-
-        Raises OSError, StoreError: there is none, or they make up no log.
-        """
+        """The files that are there and begun, in order. Raises OSError, StoreError: there is none, or they make up no
+        log."""
 
     @abstractmethod
     def _after(self, last: F) -> F | None:
@@ -175,20 +171,14 @@ class LogObserver(Generic[F]):
             self._lock.release()
 
     def check(self, resets: int) -> None:
-        """Whether a reader of the log as it was after this number of resets may go on.
-
-        Raises LogResetError: other files have taken the place of those it began with.
-        """
+        """Whether a reader of the log as it was after this number of resets may go on. Raises LogResetError: other
+        files have taken the place of those it began with."""
         if self.picture.resets != resets:
             raise LogResetError("the files there were have been replaced by others: the log was reset")
 
     def stands(self, index: int, life: int, resets: int, only_cached: bool) -> bool:
         """Whether what was just read of a file is of the log; False while that is awaited: as if nothing was there.
-
-        Raises:
-            LogResetError: it is not.
-            BlockingIOError: with `only_cached`, another thread is looking.
-        """
+        Raises LogResetError: it is not; BlockingIOError: with `only_cached`, another thread is looking."""
         if not self.is_untouched():
             self.look(only_cached=only_cached)
         self.check(resets)
@@ -300,9 +290,7 @@ class LogObserver(Generic[F]):
 
     def _goes_on_with(self, found: Sequence[F]) -> bool:
         """Whether these are named as those right after the last one: it was complete, and purged with all before it.
-
-        Who has read it to its end, and does not come from there to what the next file begins with, finds it out.
-        """
+        Who has read it to its end, and does not come from there to what the next file begins with, finds it out."""
         last = self.picture.last
         return self._awaited is None and last.number is not None and found[0].number == last.number + 1
 

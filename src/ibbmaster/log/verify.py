@@ -166,9 +166,7 @@ def joined_faults(found: Iterable[tuple[list[Fault], Totals]], totals: Totals) -
 
 def _check_lsns(before: FileHeader, header: FileHeader) -> Iterator[Fault]:
     """Whether a file may have been begun after the one before it, which is all that a header says of its server.
-
-    Source: MariaDB 12.3, fsp_binlog.cc: a header has the LSN of InnoDB, which goes on over restarts.
-    """
+    Source: MariaDB 12.3, fsp_binlog.cc: a header has the LSN of InnoDB, which goes on over restarts."""
     if header.start_lsn < before.start_lsn:
         yield Fault(
             location=Location(file_no=header.file_no, page_no=0),

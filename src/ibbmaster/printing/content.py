@@ -30,10 +30,8 @@ class Printer(Protocol):
         """What comes after the last group."""
 
     def group(self, group: Group) -> Iterator[bytes]:
-        """The text of a group, in pieces; groups come in the order of the log.
-
-        Raises EventError: an event is damaged, or cannot be said in this format; it names the group.
-        """
+        """The text of a group, in pieces; groups come in the order of the log. Raises EventError: an event is damaged,
+        or cannot be said in this format; it names the group."""
 
 
 class ChangeLines(ABC):
@@ -46,10 +44,8 @@ class ChangeLines(ABC):
         return b""
 
     def group(self, group: Group) -> Iterator[bytes]:
-        """A line for each change of a group, with its line feed, in UTF-8.
-
-        Raises EventError: an event is damaged, or a value cannot be read.
-        """
+        """A line for each change of a group, with its line feed, in UTF-8. Raises EventError: an event is damaged, or a
+        value cannot be read."""
         for line in self.lines(GroupContent(group, keeps_bytes=self.keeps_bytes), group.start):
             yield f"{line}\n".encode()
 
@@ -93,12 +89,8 @@ class GroupContent:
             raise self._here(error) from None
 
     def items(self) -> Iterator[RowItem | StatementItem]:
-        """What it does, in order; may be read once.
-
-        Raises:
-            EventError: an event is damaged.
-            UndecodableError: a value cannot be read.
-        """
+        """What it does, in order; may be read once. Raises EventError: an event is damaged; UndecodableError: a value
+        cannot be read."""
         for item in self._contents:
             if isinstance(item, Event):
                 statement = self._statement(item)
@@ -123,9 +115,7 @@ class GroupContent:
 
 def statement_of(event: bytes, head: GtidEvent) -> LoggedStatement | None:
     """The statement of an event of a group, if it has one that took effect and says more than that the group ends.
-
-    Raises EventError: the event is damaged.
-    """
+    Raises EventError: the event is damaged."""
     event_type = event[TYPE_OFFSET]
     if event_type == EventType.XA_PREPARE:
         return _made(f"XA PREPARE {head.xid}")

@@ -96,8 +96,7 @@ def connect_value(column: Column, value: object) -> object:
 
 def form_of(column: Column) -> str:
     """What kernels have to know of a form: "number" of a date that may be NULL, "zoned" text, "bytes", "raw" if only
-    the reference knows it, "unscaled" and "bits"; others are as in other formats.
-    """
+    the reference knows it, "unscaled" and "bits"; others are as in other formats."""
     if column.kind in _OF_KIND and column.has_old_format:
         return "raw"
     match column.kind:

@@ -17,10 +17,8 @@ from ibbmaster.stages.span import LogSpan
 
 
 class FastLines:
-    """The lines of a log, or of a span of it, in runs of whole groups.
-
-    `position` is where the run begins that was given last.
-    """
+    """The lines of a log, or of a span of it, in runs of whole groups. `position` is where the run begins that was
+    given last."""
 
     def __init__(self, log: Log, kernels: Kernels, form: LineFormat, span: LogSpan | None = None) -> None:
         self._span = span

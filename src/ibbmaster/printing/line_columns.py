@@ -115,10 +115,8 @@ class LineColumns(RowColumns):
         return RowTables(None, None, self._reader, self._zero_dates, reading=self._form.reading)
 
     def record_batches(self, batch: EventBatch) -> Iterator[Any]:
-        """The lines of a batch of events, in buffers of whole lines.
-
-        Raises EventError: an event is damaged, or a value cannot be read.
-        """
+        """The lines of a batch of events, in buffers of whole lines. Raises EventError: an event is damaged, or a value
+        cannot be read."""
         self._begin_groups(batch)
         self._state[RowField.GROUP] = 0 if self._goes_on(batch) else -1
         for plain in self._plain.of(batch):
@@ -282,10 +280,8 @@ class LineColumns(RowColumns):
         return self._forced[variant, forced]
 
     def texts(self, batch: EventBatch, variant: int, number: int, rows: Any) -> Any:
-        """The values of a column in some rows of a kind of row event, as the reference writes them, in UTF-8.
-
-        Raises EventError: one of them cannot be read.
-        """
+        """The values of a column in some rows of a kind of row event, as the reference writes them, in UTF-8. Raises
+        EventError: one of them cannot be read."""
         import pyarrow as pa
 
         decoder = self._tables.decoders[self._tables.variants[variant, VariantColumn.MAP]]
@@ -359,9 +355,7 @@ def _bytes_of(pieces: Sequence[Piece]) -> int:
 
 def _unusual(batch: EventBatch, firsts: Any) -> Iterator[tuple[int, int, int | None]]:
     """Number and group of GTID events that say more than the GTID: the commit id, None for those that say other things.
-
-    Those, too, that the reference has to find to be damaged.
-    """
+    Those, too, that the reference has to find to be damaged."""
     events, data = batch.events[firsts], batch.data
     starts, sizes = events[:, EventColumn.START], events[:, EventColumn.SIZE]
     is_odd = (sizes < GTID_EVENT_SIZE_MIN) | (data[starts + TYPE_OFFSET] != EventType.GTID)

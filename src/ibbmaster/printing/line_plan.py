@@ -70,10 +70,8 @@ class LineFormat(Protocol):
 def written_value(
     column: Column, *, quote: str, base64: tuple[str, str], labels: Sequence[str | None] | None, letters: Any
 ) -> PieceValue:
-    """How the kernel writes what most formats write alike: numbers as they are, and texts between quotes.
-
-    `letters` escapes a letter of a text; `labels` are the texts of an ENUM.
-    """
+    """How the kernel writes what most formats write alike: numbers as they are, and texts between quotes. `letters`
+    escapes a letter of a text; `labels` are the texts of an ENUM."""
     op, first, second = line_op(column)
     match op:
         case LineOp.SIDE | LineOp.INTEGER:

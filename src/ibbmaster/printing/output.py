@@ -26,12 +26,8 @@ class GroupOutput:
         self._is_seen = target.isatty()
 
     def write(self, pieces: Iterable[Buffer]) -> None:
-        """Write a group; nothing of it where making its text fails. Pieces must stay as they are until then.
-
-        Raises:
-            BrokenPipeError: its reader has closed it.
-            OSError: it cannot be written.
-        """
+        """Write a group; nothing of it where making its text fails. Pieces must stay as they are until then. Raises
+        BrokenPipeError: its reader has closed it; OSError: it cannot be written."""
         with contextlib.ExitStack() as stack:
             held: list[Buffer] = []
             size, spool = 0, None

@@ -86,8 +86,7 @@ class SessionSettings:
     def for_query(self, query: Query, timestamp: int) -> Iterator[str]:
         """What a statement needs beside its database, a statement each.
 
-        Raises:
-            EventError: its status variables run over their end.
+        Raises EventError: its status variables run over their end.
 
         Source: MariaDB 12.3, log_event_client.cc, Query_log_event::print_query_header(), and what 10.11 and 11.8 print.
         """
@@ -155,10 +154,8 @@ class ServerScript:
     def __init__(
         self, server_version: str | None = None, row_event_max: int | None = None, load_files: Path | None = None
     ) -> None:
-        """`server_version` is of who wrote the rows; `row_event_max` bounds one row event, put together.
-
-        `load_files` is a directory for the data of LOAD DATA in statement format, which is refused without it.
-        """
+        """`server_version` is of who wrote the rows; `row_event_max` bounds one row event, put together. `load_files`
+        is a directory for the data of LOAD DATA in statement format, which is refused without it."""
         self._loads = LoadFiles(load_files)
         self._version = server_version or SERVER_VERSION
         self._row_event_max = row_event_max
@@ -366,12 +363,8 @@ class LoadFiles:
         self._paths.clear()
 
     def take(self, event: bytes) -> None:
-        """An event that begins a file, continues or removes it.
-
-        Raises:
-            EventError: there is no directory for it, or it is damaged.
-            StoreError: a file cannot be written.
-        """
+        """An event that begins a file, continues or removes it. Raises EventError: there is no directory for it, or it
+        is damaged; StoreError: a file cannot be written."""
         if self._directory is None:
             raise EventError("LOAD DATA in statement format, whose data no statement holds: name a directory for it")
         body = event[EVENT_HEADER_SIZE:]
@@ -395,8 +388,7 @@ class LoadFiles:
     def statement(self, event: bytes) -> Query:
         """An EXECUTE_LOAD_QUERY as the statement that loads its file.
 
-        Raises:
-            EventError: it is damaged, or its file did not begin.
+        Raises EventError: it is damaged, or its file did not begin.
 
         Source: MariaDB 12.3, log_event_client.cc, Execute_load_query_log_event::print().
         """

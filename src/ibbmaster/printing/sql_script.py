@@ -57,12 +57,8 @@ def _with_bytes(change: Change) -> Change:
 
 
 def _row_statement(table: TableSchema, change: Change) -> str:
-    """The statement that changes a row.
-
-    Raises:
-        EventError: the columns have no names.
-        UndecodableError: a value cannot be read.
-    """
+    """The statement that changes a row. Raises EventError: the columns have no names; UndecodableError: a value cannot
+    be read."""
     if not table.has_names:
         raise EventError(f"{table.name}: its columns have no names here; declare them with --schema, or print JSON")
     name = TableName(table.database, table.table).sql
@@ -98,10 +94,8 @@ def _condition(table: TableSchema, row: Row) -> str:
 
 
 def literal(column: Column, value: object) -> str:
-    """A value as SQL under NO_AUTO_VALUE_ON_ZERO and utf8mb4, without any character that a terminal would obey.
-
-    Raises UndecodableError: it cannot be read.
-    """
+    """A value as SQL under NO_AUTO_VALUE_ON_ZERO and utf8mb4, without any character that a terminal would obey. Raises
+    UndecodableError: it cannot be read."""
     if value is None:
         return "NULL"
     if isinstance(value, UndecodableValue):

@@ -118,10 +118,8 @@ class _Payload(NamedTuple):
 
 
 class _Cutter:
-    """Cuts one direction into payloads, whatever their numbers; keeps no more than `limit` bytes of one.
-
-    With `in_pieces` a larger payload comes in several; else what exceeds the limit is forgotten.
-    """
+    """Cuts one direction into payloads, whatever their numbers; keeps no more than `limit` bytes of one. With
+    `in_pieces` a larger payload comes in several; else what exceeds the limit is forgotten."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit

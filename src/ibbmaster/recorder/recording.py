@@ -400,10 +400,8 @@ class Recording:
 
 
 def expect_free(directory: Path) -> None:
-    """See that a recording can begin in a directory, which may have to be made.
-
-    Raises ConfigurationError: something is there already, or it cannot be looked at.
-    """
+    """See that a recording can begin in a directory, which may have to be made. Raises ConfigurationError: something is
+    there already, or it cannot be looked at."""
     try:
         if directory.exists() and any(directory.iterdir()):
             raise ConfigurationError(f"{directory} is not empty: a recording begins in a directory of its own")

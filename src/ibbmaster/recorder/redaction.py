@@ -34,10 +34,8 @@ def without_secrets(sql: bytes) -> bytes:
 
 
 def event_without_secrets(event: bytes) -> bytes:
-    """An event whose statement has other passwords in place of those that stood there.
-
-    It keeps its size, and replicas can carry it out. A compressed statement comes back uncompressed.
-    """
+    """An event whose statement has other passwords in place of those that stood there. It keeps its size, and replicas
+    can carry it out. A compressed statement comes back uncompressed."""
     header = decode_event_header(event)
     if header.event_type == EventType.QUERY_COMPRESSED:
         try:

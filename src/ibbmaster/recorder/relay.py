@@ -34,9 +34,7 @@ Send = Callable[[bytes], Awaitable[None]]
 
 class RelayedConnection:
     """Who listens to one connection, to what of it is of importance here. What is given goes on only through `send`.
-
-    `scope` is the whole connection: cancelled, both its ends are closed.
-    """
+    `scope` is the whole connection: cancelled, both its ends are closed."""
 
     scope: trio.CancelScope
 
@@ -79,10 +77,8 @@ class Relay:
     async def serve(
         self, host: str, port: int, *, task_status: trio.TaskStatus[tuple[str, int]] = trio.TASK_STATUS_IGNORED
     ) -> None:
-        """Relay until it is cancelled; started with the address it listens on.
-
-        Raises ConfigurationError: the address cannot be listened on.
-        """
+        """Relay until it is cancelled; started with the address it listens on. Raises ConfigurationError: the address
+        cannot be listened on."""
         await self.serve_on(await listen_on(host, port), task_status=task_status)
 
     async def serve_on(
@@ -162,10 +158,8 @@ class Relay:
 
 
 async def listen_on(host: str, port: int) -> list[trio.SocketListener]:
-    """Take an address to relay from: clients that connect wait until a relay serves.
-
-    Raises ConfigurationError: the address cannot be listened on.
-    """
+    """Take an address to relay from: clients that connect wait until a relay serves. Raises ConfigurationError: the
+    address cannot be listened on."""
     try:
         return await trio.open_tcp_listeners(port, host=host, backlog=BACKLOG)
     except OSError as error:

@@ -49,11 +49,8 @@ _VERBS = ("ADD", "DROP", "MODIFY", "CHANGE", "ALTER", "RENAME", "CONVERT", *_PAR
 def parse_clauses(
     tokens: Sequence[Token], table: TableName, sql_mode: int = 0, database: str = ""
 ) -> tuple[list[AlterClause], TableName | None]:
-    """The clauses after the name of a table, and its new name if it gets one.
-
-    Raises:
-        NotUnderstoodError: a clause cannot be read.
-    """
+    """The clauses after the name of a table, and its new name if it gets one. Raises NotUnderstoodError: a clause
+    cannot be read."""
     found: list[AlterClause] = []
     to = None
     for part in _clause_parts(tokens):

@@ -58,8 +58,7 @@ def altered(
 ) -> TableVersion:
     """The table after the clauses, which all speak of it as it was before.
 
-    Raises:
-        NotUnderstoodError: they do not fit the table as it is known.
+    Raises NotUnderstoodError: they do not fit the table as it is known.
 
     Source: MariaDB 11.8, sql_table.cc, mysql_prepare_alter_table().
     """

@@ -35,10 +35,7 @@ _VALUES = re.compile(r"VALUES\s*+", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaseSchema:
-    """The schema that a log begins with.
-
-    `position` is what the dump holds already: None if it does not say.
-    """
+    """The schema that a log begins with. `position` is what the dump holds already: None if it does not say."""
 
     catalog: SchemaCatalog
     position: GtidPosition | None = None
@@ -54,11 +51,8 @@ class BaseRows:
 
 
 def expect_statement(head: str) -> None:
-    """See that a text begins as one that `read_base` takes; the first 4 KiB of it are enough.
-
-    Raises:
-        ConfigurationError: it does not.
-    """
+    """See that a text begins as one that `read_base` takes; the first 4 KiB of it are enough. Raises
+    ConfigurationError: it does not."""
     _look(head[:_HEAD_SIZE], "")
 
 
@@ -67,9 +61,8 @@ def read_base(pieces: Iterable[str], *, database: str = "") -> BaseSchema:
 
     Bytes that are no UTF-8 are expected as surrogates, as `errors="surrogateescape"` gives them.
 
-    Raises:
-        ConfigurationError: the text is no such thing, or ends inside a statement; a table has no
-            database, or its columns cannot be determined.
+    Raises ConfigurationError: the text is no such thing, or ends inside a statement; a table has no database, or its
+    columns cannot be determined.
     """
     fold = SchemaFold(lambda *_: None)
     position = None
@@ -114,11 +107,8 @@ def _position(text: str) -> GtidPosition:
 
 
 def read_rows(pieces: Iterable[str], *, database: str = "") -> Iterator[BaseRows]:
-    """The rows of a dump, INSERT by INSERT; those of one are to be read before the next.
-
-    Raises:
-        ConfigurationError: the text ends inside a statement, or an INSERT is no list of literals.
-    """
+    """The rows of a dump, INSERT by INSERT; those of one are to be read before the next. Raises ConfigurationError: the
+    text ends inside a statement, or an INSERT is no list of literals."""
     for statement in statements_of(pieces):
         head = statement[:_HEAD_SIZE]
         word, database = _look(head, database)

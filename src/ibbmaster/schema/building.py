@@ -72,10 +72,8 @@ NewId = Callable[[], int]
 
 @dataclass(slots=True, kw_only=True)
 class TableDraft:
-    """A table that is being made, or altered: indexes by the names of their columns, until all are there.
-
-    `collation` is what columns get that name none.
-    """
+    """A table that is being made, or altered: indexes by the names of their columns, until all are there. `collation`
+    is what columns get that name none."""
 
     name: TableName
     session: SchemaSession
@@ -91,11 +89,8 @@ class TableDraft:
     periods: list[tuple[str, str, str]] = field(default_factory=list)
 
     def column_of(self, definition: NewColumn, *, id_: int | None = None) -> TableColumn:
-        """The column, with what it has that is not written.
-
-        Raises:
-            NotUnderstoodError: its character set or length cannot be.
-        """
+        """The column, with what it has that is not written. Raises NotUnderstoodError: its character set or length
+        cannot be."""
         column = TableColumn(
             id=self.new_id() if id_ is None else id_,
             name=definition.name,
@@ -129,10 +124,8 @@ class TableDraft:
         return resolve_type(plain, self.converts_to, self.session)
 
     def _implied_timestamp(self, column: TableColumn, *, is_plain: bool) -> TableColumn:
-        """Without `explicit_defaults_for_timestamp`: NULL only where that is written, and a value by its place.
-
-        With it, zero where ON UPDATE is all that is said. `is_plain`: nothing is said of NULL.
-        """
+        """Without `explicit_defaults_for_timestamp`: NULL only where that is written, and a value by its place. With
+        it, zero where ON UPDATE is all that is said. `is_plain`: nothing is said of NULL."""
         is_explicit = self.session.has_explicit_timestamps
         if is_plain and not is_explicit:
             column = replace(column, is_nullable=False, default=None if column.default == "NULL" else column.default)
@@ -146,9 +139,7 @@ class TableDraft:
 
     def complete_timestamps(self) -> None:
         """Once the columns are in order: the first TIMESTAMP of the table follows changes, others begin at zero.
-
-        Source: MariaDB 11.8, sql_table.cc, promote_first_timestamp_column().
-        """
+        Source: MariaDB 11.8, sql_table.cc, promote_first_timestamp_column()."""
         is_first = not self.session.has_explicit_timestamps
         for number, column in enumerate(self.columns):
             if not BY_NAME[column.type.word].is_zoned:
@@ -158,11 +149,7 @@ class TableDraft:
             is_first = False
 
     def add(self, definition: Definition) -> None:
-        """Anything but a column.
-
-        Raises:
-            NotUnderstoodError: it does not fit the table.
-        """
+        """Anything but a column. Raises NotUnderstoodError: it does not fit the table."""
         match definition:
             case IndexDefinition():
                 self.indexes.append(definition)
@@ -221,11 +208,8 @@ class TableDraft:
         return _bare_timestamp(column, follows=False) if is_zero else column
 
     def finish(self, version: TableVersion) -> TableVersion:
-        """The version with what this has now.
-
-        Raises:
-            NotUnderstoodError: an index is of a column that there is not, or there are too many.
-        """
+        """The version with what this has now. Raises NotUnderstoodError: an index is of a column that there is not, or
+        there are too many."""
         if len(self.columns) > COLUMN_COUNT_MAX or len(self.indexes) > INDEX_COUNT_MAX:
             raise NotUnderstoodError(f"{len(self.columns)} columns and {len(self.indexes)} indexes, too many")
         names = [column.name.lower() for column in self.columns]
@@ -307,8 +291,7 @@ def create_table(
 ) -> TableVersion:
     """The table that CREATE TABLE with definitions makes.
 
-    Raises:
-        NotUnderstoodError: its columns cannot be determined.
+    Raises NotUnderstoodError: its columns cannot be determined.
     """
     options = table_options(statement.options.named)
     collation = session.resolve(statement.options.charset, database_collation)

@@ -135,10 +135,8 @@ class TableOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTable:
-    """CREATE TABLE; `selects` if its columns are also those of a query.
-
-    `problem` says what of it was not understood: then its columns are not known.
-    """
+    """CREATE TABLE; `selects` if its columns are also those of a query. `problem` says what of it was not understood:
+    then its columns are not known."""
 
     table: TableName
     is_temporary: bool = False
@@ -239,9 +237,7 @@ class SplitTable:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterRows:
     """A clause that changes or removes rows, or exchanges them with `other`, and changes no column; its words.
-
-    `partitions` are the names of those that it is about, in lower case: () for ALL, None where it names none.
-    """
+    `partitions` are the names of those that it is about, in lower case: () for ALL, None where it names none."""
 
     what: str
     other: TableName | None = None
@@ -266,10 +262,8 @@ AlterClause = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterTable:
-    """ALTER TABLE, CREATE INDEX, DROP INDEX; `to` is its new name.
-
-    `problem` says what of it was not understood: then nothing of it is known, but for all `others` that it may name.
-    """
+    """ALTER TABLE, CREATE INDEX, DROP INDEX; `to` is its new name. `problem` says what of it was not understood: then
+    nothing of it is known, but for all `others` that it may name."""
 
     table: TableName
     clauses: tuple[AlterClause, ...] = ()
@@ -281,10 +275,8 @@ class AlterTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DropTables:
-    """DROP TABLE, DROP VIEW, DROP SEQUENCE: of the tables that it names it drops those of its kind.
-
-    `kind` is BASE for DROP TABLE, which also drops sequences.
-    """
+    """DROP TABLE, DROP VIEW, DROP SEQUENCE: of the tables that it names it drops those of its kind. `kind` is BASE for
+    DROP TABLE, which also drops sequences."""
 
     tables: tuple[TableName, ...]
     kind: TableKind = TableKind.BASE

@@ -100,10 +100,8 @@ def collation_number(name: str) -> int | None:
 
 
 def sent_collation_number(name: str) -> int | None:
-    """The number that definitions of columns have for a collation; None if that is unknown here.
-
-    Source: MariaDB 11.8, ctype-uca1400.h, and what a server of 11.8 sends.
-    """
+    """The number that definitions of columns have for a collation; None if that is unknown here. Source: MariaDB 11.8,
+    ctype-uca1400.h, and what a server of 11.8 sends."""
     number = collation_number(name)
     return _UCA_1400_SENT.get(charset_of_collation(name)) if number is None or number >= UCA_1400 else number
 

@@ -14,11 +14,8 @@ VARCHAR_BYTES_MAX = 65532  # of which a row has room
 
 
 def resolve_type(clause: TypeClause, table_collation: str, session: SchemaSession) -> SqlType:
-    """The type of a column in a table with this collation.
-
-    Raises:
-        NotUnderstoodError: its character set or its length cannot be.
-    """
+    """The type of a column in a table with this collation. Raises NotUnderstoodError: its character set or its length
+    cannot be."""
     kind = BY_NAME[clause.word]
     if not kind.has_letters:
         if kind is VARBINARY and clause.length is None:

@@ -64,8 +64,7 @@ def parse_ddl(sql: str, database: str = "", sql_mode: int = 0, version: int | No
 
     `database` is the one it ran in, `version` of the server, as 110806.
 
-    Raises:
-        NotUnderstoodError: it cannot be read, so that any table may be another one now.
+    Raises NotUnderstoodError: it cannot be read, so that any table may be another one now.
     """
     cursor = statement_cursor(sql, sql_mode, version)
     while cursor.peek().is_sign("("):
@@ -88,11 +87,8 @@ def statement_cursor(sql: str, sql_mode: int = 0, version: int | None = None) ->
 
 
 def read_ddl(cursor: Cursor, sql: str, database: str = "", sql_mode: int = 0) -> DdlStatement | None:
-    """The DDL that begins at a cursor over the tokens of a statement, as `parse_ddl` gives it.
-
-    Raises:
-        NotUnderstoodError: it is none, or cannot be read.
-    """
+    """The DDL that begins at a cursor over the tokens of a statement, as `parse_ddl` gives it. Raises
+    NotUnderstoodError: it is none, or cannot be read."""
     first = cursor.peek()
     read = _READERS.get(first.text.upper()) if first.kind is TokenKind.WORD else None
     if read is None:

@@ -25,8 +25,7 @@ def parse_declarations(script: str) -> Iterator[tuple[str, dict[str, str]]]:
     The table's character set is added to columns that name none, unless it is utf8mb4, which a type without
     character set stands for; KEY_MARK is added to those of a key of the table.
 
-    Raises:
-        ConfigurationError: the script ends inside a statement.
+    Raises ConfigurationError: the script ends inside a statement.
     """
     database = ""
     for statement in statements_of([script], ends_in_routines=True):

@@ -46,11 +46,7 @@ _RULES = ("RESTRICT", "CASCADE", "SET NULL", "NO ACTION", "SET DEFAULT")
 
 
 def parse_definitions(tokens: Sequence[Token], database: str, sql_mode: int = 0) -> tuple[Definition, ...]:
-    """What CREATE TABLE has in its brackets.
-
-    Raises:
-        NotUnderstoodError: a part cannot be read.
-    """
+    """What CREATE TABLE has in its brackets. Raises NotUnderstoodError: a part cannot be read."""
     found: list[Definition] = []
     for part in parts_of(tokens):
         if len(found) == DEFINITION_COUNT_MAX:
@@ -225,11 +221,8 @@ def parse_reference(
 
 
 def parse_column(name: str, cursor: Cursor, database: str, sql_mode: int = 0) -> NewColumn:
-    """A column from what stands after its name, up to FIRST, AFTER or the end.
-
-    Raises:
-        NotUnderstoodError: its type or an attribute cannot be read.
-    """
+    """A column from what stands after its name, up to FIRST, AFTER or the end. Raises NotUnderstoodError: its type or
+    an attribute cannot be read."""
     if cursor.takes_words("SERIAL"):
         type_ = TypeClause(word=BIGINT.word, length=20, is_unsigned=True)
         found = NewColumn(name=name, type=type_, is_nullable=False, is_auto_increment=True, keys=(IndexKind.UNIQUE,))

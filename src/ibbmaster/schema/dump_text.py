@@ -33,9 +33,7 @@ def statements_of(pieces: Iterable[str], *, ends_in_routines: bool = False) -> I
 
     `ends_in_routines`: the last of these lines may be missing.
 
-    Raises:
-        ConfigurationError: the text ends inside a statement, or one is too long. The last one
-            may have no semicolon.
+    Raises ConfigurationError: the text ends inside a statement, or one is too long. The last one may have no semicolon.
     """
     return _Cutter(pieces, ends_in_routines=ends_in_routines).statements()
 

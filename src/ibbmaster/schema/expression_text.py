@@ -49,18 +49,13 @@ class _DefinitionParser(ExpressionParser):
 
 def definition_expression(written: str, sql_mode: int = 0) -> Expression:
     """The tree of an expression in DDL, as it is kept: its quotes are those of sql_mode '', its operators of this one.
-
-    Raises:
-        SqlError: it is none that is understood.
-    """
+    Raises SqlError: it is none that is understood."""
     return _DefinitionParser(tokenize(written, sql_mode=sql_mode & OF_OPERATORS | IGNORE_SPACE)).whole()
 
 
 def plain_expression(written: str, sql_mode: int) -> str:
-    """An expression whose operators have their meaning of this sql_mode, so that they have it under '', too.
-
-    One that is not understood stays as it is.
-    """
+    """An expression whose operators have their meaning of this sql_mode, so that they have it under '', too. One that
+    is not understood stays as it is."""
     try:
         return printed(definition_expression(written, sql_mode)).text
     except (SqlError, UnknownTextError):

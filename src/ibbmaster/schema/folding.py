@@ -53,11 +53,8 @@ Program = tuple[str, str, str]  # database, kind, name
 
 
 class SchemaFold:
-    """The catalog as it is now.
-
-    Databases and tables are by the names that `case` finds them by. Without one they are compared as
-    they are written, and `finder` sees whether that is right.
-    """
+    """The catalog as it is now. Databases and tables are by the names that `case` finds them by. Without one they are
+    compared as they are written, and `finder` sees whether that is right."""
 
     def __init__(self, on_change: OnChange, case: NameCase | None = None, *, is_whole: bool = True) -> None:
         self._on_change = on_change

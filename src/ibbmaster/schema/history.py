@@ -34,9 +34,8 @@ class SchemaHistory:
     first statement. `end` is up to where a log was read; code that adds statements moves it. `places`
     are those of all changes, in order: between two of them nothing changes.
 
-    `case` says how the log's server compares names of tables. Without it they are taken as they are
-    written; what statements say against that is in `fold.finder`, for which `is_whole` says whether
-    base and log have all tables.
+    `case` says how the log's server compares names of tables. Without it they are taken as they are written; what
+    statements say against that is in `fold.finder`, for which `is_whole` says whether base and log have all tables.
     """
 
     def __init__(

@@ -21,8 +21,7 @@ def arranged(indexes: Sequence[IndexDefinition], columns: Sequence[TableColumn],
     A column that only the primary key makes NOT NULL, as `columns` do not have it yet, is nullable
     for the indexes written before it.
 
-    Raises:
-        NotUnderstoodError: an index is of a column that there is not.
+    Raises NotUnderstoodError: an index is of a column that there is not.
 
     Source: MariaDB 11.8, sql_table.cc, mysql_prepare_create_table_finalize() and sort_keys().
     """
@@ -174,10 +173,8 @@ def as_definitions(indexes: Iterable[TableIndex], names: Mapping[int, str], engi
 
 
 def row_key(table: TableVersion) -> TableIndex | None:
-    """What identifies rows: the primary key, or the first unique index whose columns are whole and never NULL.
-
-    The ends of a period WITHOUT OVERLAPS are parts of it.
-    """
+    """What identifies rows: the primary key, or the first unique index whose columns are whole and never NULL. The ends
+    of a period WITHOUT OVERLAPS are parts of it."""
     by_id = {column.id: column for column in table.columns}
     engine = table.options.get("ENGINE", DEFAULT_ENGINE)
     for index in table.indexes:

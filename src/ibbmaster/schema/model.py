@@ -22,11 +22,8 @@ UNKNOWN_VALUE = "?"  # as `first_value`: an ALTER TABLE gave old rows values tha
 
 
 class SchemaPlace(NamedTuple):
-    """A place between the events of a log; compares in its order.
-
-    `position` is where a group begins, `event_no` counts its events from the GTID event, which is 0:
-    a statement changes the schema for the events after its own.
-    """
+    """A place between the events of a log; compares in its order. `position` is where a group begins, `event_no` counts
+    its events from the GTID event, which is 0: a statement changes the schema for the events after its own."""
 
     position: LogPosition
     event_no: int
@@ -109,9 +106,7 @@ class IndexKind(enum.Enum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableIndex:
     """An index; the primary key is called PRIMARY. `options` stand after it as SHOW CREATE TABLE prints them.
-
-    `is_of_foreign_key`: made by the server for a foreign key, and gone once another index does its work.
-    """
+    `is_of_foreign_key`: made by the server for a foreign key, and gone once another index does its work."""
 
     name: str
     kind: IndexKind

@@ -39,10 +39,8 @@ _LOWER = _lower_letters()
 
 
 def lower_name(name: str) -> str:
-    """A name in lower case as a server of `lower_case_table_names` 1 or 2 has it.
-
-    Source: MariaDB 11.8, m_ctype.h, my_casedn_str() with files_charset_info.
-    """
+    """A name in lower case as a server of `lower_case_table_names` 1 or 2 has it. Source: MariaDB 11.8, m_ctype.h,
+    my_casedn_str() with files_charset_info."""
     return name.lower() if name.isascii() else name.translate(_LOWER)
 
 
@@ -72,11 +70,8 @@ class NameCase(enum.IntEnum):
 
 
 def parse_name_case(where: str, value: int | str | None) -> NameCase | None:
-    """An option that says how names are compared; None where it is left out. `where` is for the error.
-
-    Raises:
-        ConfigurationError: it is none of the values.
-    """
+    """An option that says how names are compared; None where it is left out. `where` is for the error. Raises
+    ConfigurationError: it is none of the values."""
     if value is None:
         return None
     text = str(int(value)) if isinstance(value, int) else value.strip()

@@ -20,11 +20,8 @@ COLUMNS_REMEMBERED = 1 << 13  # the same ones are asked for by every SELECT and 
 
 
 def named(schema: TableSchema, table: TableVersion) -> TableSchema:
-    """A TABLE_MAP's schema with what a version of its table says beyond it.
-
-    Raises:
-        EventError: they contradict each other.
-    """
+    """A TABLE_MAP's schema with what a version of its table says beyond it. Raises EventError: they contradict each
+    other."""
     problem = disagreement(table, schema)
     if problem is not None:
         raise _contradiction(table, problem)
@@ -48,11 +45,8 @@ def unknown_names(table: UnknownTable) -> EventError:
 
 @functools.lru_cache(COLUMNS_REMEMBERED)
 def column_of(column: TableColumn) -> Column:
-    """A column as a TABLE_MAP with all its metadata would describe it.
-
-    Raises:
-        ValueError: nothing is known of columns of its type.
-    """
+    """A column as a TABLE_MAP with all its metadata would describe it. Raises ValueError: nothing is known of columns
+    of its type."""
     sql = column.type
     known = BY_NAME.get(sql.word)
     if known is None:

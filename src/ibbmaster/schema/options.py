@@ -32,11 +32,8 @@ def engine_name(word: str) -> str:
 
 
 def parse_options(cursor: Cursor, database: str = "") -> TableOptions:
-    """Options with or without commas between them, up to a query or to the end; partitions last.
-
-    Raises:
-        NotUnderstoodError: an option cannot be read.
-    """
+    """Options with or without commas between them, up to a query or to the end; partitions last. Raises
+    NotUnderstoodError: an option cannot be read."""
     charset, named = NO_CHARSET, {}
     is_versioned = False
     partitioning = None

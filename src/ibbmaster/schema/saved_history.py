@@ -48,11 +48,8 @@ class SavedHistoryError(ValueError):
 
 
 class LastFolded(NamedTuple):
-    """The last group that was folded, by which a log is known again.
-
-    `state` is what was logged before it, `digest` a SHA-256 of its beginning. `rules` names the
-    code that has folded, and the base that it began with.
-    """
+    """The last group that was folded, by which a log is known again. `state` is what was logged before it, `digest` a
+    SHA-256 of its beginning. `rules` names the code that has folded, and the base that it began with."""
 
     start: LogPosition
     gtid: str
@@ -96,11 +93,7 @@ def _place(place: SchemaPlace | None) -> list[int] | None:
 
 
 def decode_history(data: bytes) -> tuple[SchemaHistory, LastFolded]:
-    """What `encode_history` has written.
-
-    Raises:
-        SavedHistoryError: these are other bytes.
-    """
+    """What `encode_history` has written. Raises SavedHistoryError: these are other bytes."""
     if len(data) < HEADER.size:
         raise SavedHistoryError(f"{len(data)} bytes, too few")
     magic, version, size, checksum = HEADER.unpack_from(data)

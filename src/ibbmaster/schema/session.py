@@ -85,11 +85,8 @@ class SchemaSession:
         return self.collations.get(charset) or character_sets()[charset].old_default
 
     def resolve(self, clause: CharsetClause, default: str) -> str:
-        """The collation that a clause means; `default` is that of the table, the database or the server.
-
-        Raises:
-            NotUnderstoodError: there is no such character set, or no such collation.
-        """
+        """The collation that a clause means; `default` is that of the table, the database or the server. Raises
+        NotUnderstoodError: there is no such character set, or no such collation."""
         charset = charset_of_collation(default)
         found = default
         if clause.charset is not None and clause.charset.upper() != "DEFAULT":
@@ -124,9 +121,7 @@ def _end_of_time(server_version: int | None) -> str | None:
 
 def _tells_timestamps(version: int) -> bool:
     """Whether a server of a version writes `explicit_defaults_for_timestamp`; an unknown one is taken for one of now.
-
-    Source: MariaDB 10.11, log_event.cc, Format_description_log_event::deduct_options_written_to_bin_log().
-    """
+    Source: MariaDB 10.11, log_event.cc, Format_description_log_event::deduct_options_written_to_bin_log()."""
     series, release = divmod(version, 100)
     return not version or series > max(TELL_TIMESTAMPS) or release >= TELL_TIMESTAMPS.get(series, 100)
 

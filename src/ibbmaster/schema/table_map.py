@@ -9,10 +9,8 @@ from ibbmaster.schema.model import IndexKind, IndexPart, SchemaPlace, SqlType, T
 
 
 def disagreement(table: TableVersion, schema: TableSchema) -> str | None:
-    """Where a TABLE_MAP event contradicts a version of its table, in words; None if it does not.
-
-    Of a table that no statement defines names are compared alone: what ALTER TABLE adds may hang on what is not known.
-    """
+    """Where a TABLE_MAP event contradicts a version of its table, in words; None if it does not. Of a table that no
+    statement defines names are compared alone: what ALTER TABLE adds may hang on what is not known."""
     if len(schema.columns) != len(table.columns):
         return f"rows of {len(schema.columns)} columns, by its DDL it has {len(table.columns)}"
     only_names = schema.has_names and bool(table.undefined_because)
@@ -47,11 +45,8 @@ def _difference(found: Column, column: TableColumn, *, has_names: bool) -> str |
 
 
 def derived_table(schema: TableSchema, place: SchemaPlace, gtid: str, new_id: Callable[[], int]) -> TableVersion | None:
-    """The table that a TABLE_MAP event with names describes; None if it has no names.
-
-    What it does not have is not there: defaults, widths, most indexes; types that are one in the
-    event are the commonest of them.
-    """
+    """The table that a TABLE_MAP event with names describes; None if it has no names. What it does not have is not
+    there: defaults, widths, most indexes; types that are one in the event are the commonest of them."""
     if not schema.has_names:
         return None
     columns = tuple(

@@ -17,11 +17,8 @@ _DECIMAL = (10, 0)
 
 
 def parse_type(cursor: Cursor, sql_mode: int = 0) -> TypeClause:
-    """The type that comes next, up to the attributes that do not belong to it.
-
-    Raises:
-        NotUnderstoodError: there is no such type.
-    """
+    """The type that comes next, up to the attributes that do not belong to it. Raises NotUnderstoodError: there is no
+    such type."""
     is_oracle = bool(sql_mode & ORACLE)
     if cursor.peek().is_word(*_SCHEMAS) and cursor.peek(1).is_sign("."):
         is_oracle = cursor.take().is_word("ORACLE_SCHEMA")

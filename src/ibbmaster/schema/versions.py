@@ -40,10 +40,8 @@ class NameRange(NamedTuple):
 
 
 def ranges_of(history: SchemaHistory, name: TableName, place: SchemaPlace | None = None) -> tuple[NameRange, ...]:
-    """Every name of the table that is called so at a place, or at the end; in no order.
-
-    Where no table is called so there, it is the last one that was.
-    """
+    """Every name of the table that is called so at a place, or at the end; in no order. Where no table is called so
+    there, it is the last one that was."""
     lines: dict[TableName, list[tuple[SchemaPlace, KnownTable]]] = {
         own: [(one.since, one.value) for one in line if one.value is not None]
         for own, line in history.lines[TABLE].items()
@@ -107,11 +105,8 @@ def _share_columns(one: TableVersion, other: TableVersion) -> bool:
 
 
 class TableVersions:
-    """By database and table as `case` finds them, in the order of the log.
-
-    Pickled with a task, so it keeps what rows need. `ranges` limit them to one table: the names it
-    had, and where. Without ranges they are of all tables.
-    """
+    """By database and table as `case` finds them, in the order of the log. Pickled with a task, so it keeps what rows
+    need. `ranges` limit them to one table: the names it had, and where. Without ranges they are of all tables."""
 
     def __init__(
         self,

@@ -76,9 +76,7 @@ class Adapter:
 
 def read_adapters(*directories: Path) -> dict[str, Adapter]:
     """This project's adapters, and those in further directories, by name; a later one takes the place of an earlier.
-
-    Raises ConfigurationError: an adapter.toml cannot be used; the text names it.
-    """
+    Raises ConfigurationError: an adapter.toml cannot be used; the text names it."""
     found: dict[str, Adapter] = {}
     for directory in (OURS, *directories):
         if not directory.is_dir():
@@ -217,9 +215,8 @@ def _build_in(adapter: Adapter, target: Path) -> None:
 
 
 def _absolute(directory: Path, words: Sequence[str]) -> tuple[str, ...]:
-    """A command whose relative names of files that are there are absolute; `{here}` is the directory, `{python}`
-    this interpreter.
-    """
+    """A command whose relative names of files that are there are absolute; `{here}` is the directory, `{python}` this
+    interpreter."""
     named = [word.replace(HERE, str(directory)).replace(PYTHON, sys.executable) for word in words]
     return tuple(str(directory / word) if word and (directory / word).is_file() else word for word in named)
 

@@ -62,10 +62,8 @@ class Card:
         return str(self.primary["profile"])
 
     def scenario(self) -> Scenario:
-        """What is there before a consumer comes, and what goes wrong.
-
-        Raises ConfigurationError: something in it means nothing.
-        """
+        """What is there before a consumer comes, and what goes wrong. Raises ConfigurationError: something in it means
+        nothing."""
         return scenario_of(self._tables(self.workload.get("before", [])))
 
     def live_groups(self) -> tuple[WrittenGroup, ...]:

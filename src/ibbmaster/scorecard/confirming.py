@@ -101,10 +101,8 @@ class RealStage:
 
     @contextlib.contextmanager
     def serving(self, scenario: Scenario) -> Iterator[FixturePrimary]:
-        """Serve a scenario by the real server; what is given is written to like the primary of a scenario.
-
-        Raises ConfigurationError: the server does not start, or does not take what is logged.
-        """
+        """Serve a scenario by the real server; what is given is written to like the primary of a scenario. Raises
+        ConfigurationError: the server does not start, or does not take what is logged."""
         alone = dataclasses.replace(scenario, faults=())
         with contextlib.ExitStack() as stack:
             scratch = tempfile.TemporaryDirectory(prefix="ibb-", ignore_cleanup_errors=True)

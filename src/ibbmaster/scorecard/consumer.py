@@ -87,10 +87,8 @@ class Consumer:
         return found
 
     def close(self, grace_s: float = 2.0) -> list[ToldEvent]:
-        """Ask it to end, end it if it does not, and everything it has started; gives what it told last.
-
-        Its group is killed before its number can be given to another process.
-        """
+        """Ask it to end, end it if it does not, and everything it has started; gives what it told last. Its group is
+        killed before its number can be given to another process."""
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):
             self._process.stdin.close()

@@ -79,10 +79,8 @@ class RunEnd:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """A grade, and what it rests on; of each list at most 20 lines.
-
-    `first` has the number of the line by which each change came that did, for the first time.
-    """
+    """A grade, and what it rests on; of each list at most 20 lines. `first` has the number of the line by which each
+    change came that did, for the first time."""
 
     grade: Grade
     summary: str

@@ -114,10 +114,8 @@ def shown_line(text: str) -> str:
 
 
 def parse_told(line: bytes, *, at: float = 0.0, process: int = 1) -> ToldEvent:
-    """What one line says.
-
-    Raises RemoteProtocolError: it is no line of this protocol; the text says what was found and what was expected.
-    """
+    """What one line says. Raises RemoteProtocolError: it is no line of this protocol; the text says what was found and
+    what was expected."""
     if len(line) > LINE_SIZE_MAX:
         raise RemoteProtocolError(f"a line of more than {LINE_SIZE_MAX} bytes")
     try:

@@ -51,11 +51,8 @@ class LoggedChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedGroup:
-    """A group that was logged after the consumer's start.
-
-    `is_required` is false for one that the primary itself has lost since: it may come or not. `is_prepared`: it ends
-    with XA PREPARE, which commits nothing.
-    """
+    """A group that was logged after the consumer's start. `is_required` is false for one that the primary itself has
+    lost since: it may come or not. `is_prepared`: it ends with XA PREPARE, which commits nothing."""
 
     gtid: str
     changes: tuple[LoggedChange, ...] = ()

@@ -9,10 +9,8 @@ from ibbmaster.scorecard.results import Cell, ConsumerResult, Results, ScenarioR
 
 
 class GradeLook(NamedTuple):
-    """How a grade looks everywhere: a symbol, a short word, and colours that also the colour-blind tell apart.
-
-    `ground` and `ink` are for a light page, `dark_…` for a dark one.
-    """
+    """How a grade looks everywhere: a symbol, a short word, and colours that also the colour-blind tell apart. `ground`
+    and `ink` are for a light page, `dark_…` for a dark one."""
 
     symbol: str
     word: str

@@ -130,10 +130,8 @@ class FaultedConnection(RelayedConnection):
         return True
 
     async def _reach(self, step: ConnectionStep, command: AnyCommand | None, number: int) -> bool:
-        """Whether something was sent instead of what would come.
-
-        Raises trio.BrokenResourceError: the connection shall end now.
-        """
+        """Whether something was sent instead of what would come. Raises trio.BrokenResourceError: the connection shall
+        end now."""
         responses = await self._witness.reached(step, self.session, command)
         if responses is None:
             return False

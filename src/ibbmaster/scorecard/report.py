@@ -22,10 +22,8 @@ def table(results: Results) -> str:
 
 
 def text_for_authors(results: Results, name: str) -> str:
-    """What the authors of a consumer could be told, in Markdown: each finding, and how to see it again.
-
-    Raises ConfigurationError: the results have no such consumer, or it was not run.
-    """
+    """What the authors of a consumer could be told, in Markdown: each finding, and how to see it again. Raises
+    ConfigurationError: the results have no such consumer, or it was not run."""
     consumer = next((consumer for consumer in results.consumers if consumer.name == name), None)
     if consumer is None:
         known = ", ".join(consumer.name for consumer in results.consumers) or "none"

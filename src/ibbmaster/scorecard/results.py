@@ -191,10 +191,8 @@ def new_results(
 
 
 def read_results(path: Path) -> Results:
-    """Results from a file.
-
-    Raises ConfigurationError: it cannot be read, or holds something else; the text names the key.
-    """
+    """Results from a file. Raises ConfigurationError: it cannot be read, or holds something else; the text names the
+    key."""
     text = read_small_file(path, RESULTS_SIZE_MAX)
     try:
         return parse_results(text)

@@ -105,10 +105,8 @@ def served_alone(scenario: Scenario) -> AbstractContextManager[FixturePrimary]:
 def run_and_ask(
     adapter: Adapter, card: Card, times: RunTimes, over: threading.Event | None = None, serve: Serve = served_alone
 ) -> tuple[Cell, str]:
-    """`run_card`, and what the consumer says of its version; `serve` makes the primary of its scenario.
-
-    Raises RunOverError: `over` was set meanwhile.
-    """
+    """`run_card`, and what the consumer says of its version; `serve` makes the primary of its scenario. Raises
+    RunOverError: `over` was set meanwhile."""
     begun = time.monotonic()
     try:
         command = build(adapter)
@@ -130,9 +128,7 @@ def run_matrix(
     adapters: Sequence[Adapter], cards: Sequence[Card], times: RunTimes | None = None, *, jobs: int = 1
 ) -> Generator[tuple[Cell, str]]:
     """Put each consumer through each scenario, `jobs` at a time; gives each cell when it is there, and a version.
-
-    Closing it breaks off what runs.
-    """
+    Closing it breaks off what runs."""
     over = threading.Event()
     with ThreadPoolExecutor(jobs, thread_name_prefix="ibbmaster-scorecard") as pool:
         waiting = {
@@ -300,10 +296,8 @@ class _Run:
         return (event.is_progress or event.what == "version") and self.told[line] <= SAME_MAX
 
     def _follows(self) -> bool:
-        """Whether it follows: a dump has begun, or it tells where it is.
-
-        Where a consumer is that begins where the primary is, it knows only once it has stored that.
-        """
+        """Whether it follows: a dump has begun, or it tells where it is. Where a consumer is that begins where the
+        primary is, it knows only once it has stored that."""
         if any(event.is_progress or event.what == "position" for event in self.supervised.told):
             return True
         return self.adapter.start != "now" and any(connection.sent for _, connection in self.dumps)

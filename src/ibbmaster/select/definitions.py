@@ -60,10 +60,8 @@ def column_definition(
 
 
 def _extended_metadata(column: TableColumn) -> bytes:
-    """The name of a type that its number does not tell, or of the format of a text that is JSON.
-
-    Source: MariaDB 11.8, sql_type.cc and sql_type_json.cc, make_send_field() and set_format_name().
-    """
+    """The name of a type that its number does not tell, or of the format of a text that is JSON. Source: MariaDB 11.8,
+    sql_type.cc and sql_type_json.cc, make_send_field() and set_format_name()."""
     if BY_NAME[column.type.word].has_name:
         kind, name = TYPE_NAME, column.type.word
     elif column.check is not None and _JSON_CHECK.fullmatch(column.check):

@@ -72,10 +72,8 @@ class AnswerPlanner:
         return AnswerPlan(self._layouts, self._stored, self._steps, self._offsets, self._joined, side_offsets, texts)
 
     def encoder(self, number: int, layout_no: int) -> Encode | None:
-        """How values of a column in rows of a layout are encoded that the kernel does not know; None: it does.
-
-        A column may have both: rows from before and from after a change of its type or character set.
-        """
+        """How values of a column in rows of a layout are encoded that the kernel does not know; None: it does. A column
+        may have both: rows from before and from after a change of its type or character set."""
         return self._encoders.get((number, layout_no))
 
     def _bound(self, step: Step) -> int:

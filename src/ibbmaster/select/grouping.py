@@ -30,8 +30,7 @@ def aggregate_slot(node: Aggregate, emitter: Emitter, *, is_stable: bool = False
 
     `is_grouped`: there is GROUP BY, so that a server may keep sums in a table.
 
-    Raises:
-        RefusedError: it is not computed here as MariaDB does it.
+    Raises RefusedError: it is not computed here as MariaDB does it.
     """
     name = node.name
     if name == "count":
@@ -131,10 +130,7 @@ class GroupPlan:
         self._keys = keys
 
     def of(self, node: Any) -> Any:
-        """
-        Raises:
-            RefusedError: it depends on columns that differ inside of a group.
-        """
+        """Raises RefusedError: it depends on columns that differ inside of a group."""
         return mapped(node, self._part)
 
     def _part(self, node: Any) -> Any:

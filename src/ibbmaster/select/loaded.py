@@ -43,11 +43,8 @@ def new_database(pages_max: int) -> sqlite3.Connection:
 
 
 def expect_free_space() -> None:
-    """See that the file system in which SQLite sorts is not about to be full.
-
-    Raises:
-        RefusedError: there is too little left.
-    """
+    """See that the file system in which SQLite sorts is not about to be full. Raises RefusedError: there is too little
+    left."""
     directory = _temporary_directory()
     system = os.statvfs(directory)
     free, all_bytes = system.f_bavail * system.f_frsize, system.f_blocks * system.f_frsize

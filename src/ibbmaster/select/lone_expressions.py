@@ -47,8 +47,7 @@ def session_of(
 def constant_value(expression: Expression, evaluator: Evaluator, version: int) -> Value:
     """The value of an expression that names no column.
 
-    Raises:
-        RefusedError: it is not computed here as MariaDB does it.
+    Raises RefusedError: it is not computed here as MariaDB does it.
     """
     scalar, _ = _compiled(expression, evaluator, version, {})
     if scalar.type.kind in MOMENTS or scalar.type.kind is Kind.TEXT:
@@ -60,11 +59,8 @@ def constant_value(expression: Expression, evaluator: Evaluator, version: int) -
 def row_condition(
     expression: Expression, columns: Sequence[ColumnDefinition], evaluator: Evaluator, version: int
 ) -> Callable[[Sequence[Value]], bool | None]:
-    """Whether a row meets a condition that names its columns; None is NULL.
-
-    Raises:
-        RefusedError: it names what does not exist, or is not computed here as MariaDB does it.
-    """
+    """Whether a row meets a condition that names its columns; None is NULL. Raises RefusedError: it names what does not
+    exist, or is not computed here as MariaDB does it."""
     types = [listed_type(column, folds=True) for column in columns]
     known = {column.name.lower(): Slot(str(no), types[no]) for no, column in enumerate(columns)}
     scalar, slots = _compiled(expression, evaluator, version, known)

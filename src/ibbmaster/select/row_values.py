@@ -22,10 +22,8 @@ Encode = Callable[[bytes], bytes]
 
 @dataclass(frozen=True, slots=True)
 class ShownColumn:
-    """One column of an answer: of the table, or the same text in every row (None: NULL).
-
-    With `change` it is computed from what the column of the table is shown as.
-    """
+    """One column of an answer: of the table, or the same text in every row (None: NULL). With `change` it is computed
+    from what the column of the table is shown as."""
 
     definition: ColumnDefinition
     column: TableColumn | None = None
@@ -35,10 +33,8 @@ class ShownColumn:
 
 
 class RowValues:
-    """Encodes rows of an answer, as the text protocol or the binary one has them. The reference of the kernel.
-
-    `used`: the numbers of the layouts that rows may have.
-    """
+    """Encodes rows of an answer, as the text protocol or the binary one has them. The reference of the kernel. `used`:
+    the numbers of the layouts that rows may have."""
 
     def __init__(
         self,
@@ -57,11 +53,7 @@ class RowValues:
         self._plans: dict[int, list[tuple[int | None, Encode | None, bytes | None]]] = {}
 
     def payload(self, layout_no: int, image: bytes) -> bytes:
-        """The payload of the packet of a row.
-
-        Raises:
-            ValueError: a value cannot be shown.
-        """
+        """The payload of the packet of a row. Raises ValueError: a value cannot be shown."""
         layout = self.layouts[layout_no]
         plan = self._plans.get(layout_no)
         if plan is None:

@@ -22,11 +22,8 @@ class Writer:
         self._next = 0
 
     def write(self, sequence: int) -> tuple[Buffer, int] | None:
-        """Packets of more rows, and the number behind them; None at the end.
-
-        Raises:
-            ValueError: a value cannot be shown.
-        """
+        """Packets of more rows, and the number behind them; None at the end. Raises ValueError: a value cannot be
+        shown."""
         out = bytearray()
         while self._next < len(self._places) and len(out) < BLOCK_SIZE:
             packets, sequence = frame_packets(self.payload(), sequence)

@@ -47,8 +47,7 @@ class TableScan:
     Attributes:
         ranges: of the key, in which all rows are that are wanted.
 
-    Raises:
-        RefusedError: it names what does not exist.
+    Raises RefusedError: it names what does not exist.
     """
 
     def __init__(self, block: SelectBlock, source: SourceTable, loaded: LoadedTable, session: QuerySession) -> None:
@@ -127,10 +126,7 @@ class TableScan:
 
     def shown(self) -> list[ShownColumn] | None:
         """The columns of the answer, if its rows are those that are stored, in the order of the key or against it.
-
-        Raises:
-            RefusedError: the values of one are not known.
-        """
+        Raises RefusedError: the values of one are not known."""
         if contains(self._where, Aggregate):
             return None
         found = [self._shown_column(item) for item in self._items]
@@ -166,11 +162,8 @@ class TableScan:
         return replace(slot.type.column, name=name)
 
     def answer(self, shown: list[ShownColumn], rows_of: Callable[..., FoundRows]) -> BlockResultSet:
-        """The rows: their places are found now, they themselves are read and encoded as they are asked for.
-
-        Raises:
-            RefusedError: the condition is not computed as a server does it, or rows are not known.
-        """
+        """The rows: their places are found now, they themselves are read and encoded as they are asked for. Raises
+        RefusedError: the condition is not computed as a server does it, or rows are not known."""
         condition = None if self.ranges.is_exact else self._condition()
         skip, limit = self._block.limit or (0, None)
         last = None if limit is None or condition is not None else min(skip + limit, ROWS_MAX)

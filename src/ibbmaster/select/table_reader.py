@@ -67,10 +67,8 @@ ALL_ROWS = RowRange()
 
 @dataclass(frozen=True, slots=True)
 class FoundRows:
-    """Rows of a table where they are kept: the places of their images in a buffer that stays as it is.
-
-    `count` is how many they are; `are_all`: they are all of the table.
-    """
+    """Rows of a table where they are kept: the places of their images in a buffer that stays as it is. `count` is how
+    many they are; `are_all`: they are all of the table."""
 
     contents: TableContents
     places: array[int]
@@ -114,12 +112,8 @@ class TableReader:
     def rows_of(
         self, snapshot: LogSnapshot, table: TableVersion, column_ids: Sequence[int], wanted: RowRange = ALL_ROWS
     ) -> FoundRows:
-        """Rows of a table, in the order of its key.
-
-        Raises:
-            RefusedError: they, or the values of these columns, are not known.
-            IbbMasterError: the log cannot be read.
-        """
+        """Rows of a table, in the order of its key. Raises RefusedError: they, or the values of these columns, are not
+        known; IbbMasterError: the log cannot be read."""
         self._check_reached(snapshot)
         with holding(self._lock):
             contents = self._contents_at(snapshot, table)
@@ -139,10 +133,7 @@ class TableReader:
             return FoundRows(contents, places, kept.rows.data(), len(places), are_all)
 
     def _check_reached(self, snapshot: LogSnapshot) -> None:
-        """
-        Raises:
-            RefusedError: the base is of a later position.
-        """
+        """Raises RefusedError: the base is of a later position."""
         if self._base is not None and not _has_reached(snapshot.state, self._base.position):
             text = f"rows of tables are known from GTID position {self._base.position} on, which the base is of"
             raise RefusedError(UNKNOWN_ROWS, "HY000", text)

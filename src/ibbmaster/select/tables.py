@@ -32,11 +32,7 @@ Decode = Callable[[bytes], Any]
 
 
 def column_type(column: TableColumn, definition: ColumnDefinition) -> Type:
-    """The type of a column's values.
-
-    Raises:
-        RefusedError: there is none for it here.
-    """
+    """The type of a column's values. Raises RefusedError: there is none for it here."""
     sql = column.type
     kind = BY_NAME[sql.word]
     family, digits = Kind[kind.family], max(kind.digits(sql), 0)
@@ -122,11 +118,7 @@ class LoadedTable:
         return f"INSERT INTO {self.name} VALUES ({', '.join('?' * count)})"
 
     def rows(self, found: FoundRows, used: LoadedColumns, time_zone_s: int) -> Iterator[tuple[Any, ...]]:
-        """The rows for `insert`.
-
-        Raises:
-            ValueError: a value cannot be read.
-        """
+        """The rows for `insert`. Raises ValueError: a value cannot be read."""
         shown = TextSettings("utf8mb4", time_zone_s)
         own = {column.id: column for column in own_columns(self.table)}
         columns, order = self.columns(used), sorted(used.places)

@@ -98,10 +98,8 @@ class Answers:
                 await self._work(functools.partial(dialog.prepared.execute, statement_id, parameters))
 
     async def _work(self, ask: Callable[[], Iterable[Response | Kill]]) -> None:
-        """Answer in worker threads, a piece at a time; what is asked can be broken off.
-
-        Raises trio.BrokenResourceError: the client has left.
-        """
+        """Answer in worker threads, a piece at a time; what is asked can be broken off. Raises
+        trio.BrokenResourceError: the client has left."""
         client, session = self._client, self._client.session
         work = session.work = Work(time.monotonic, client.primary.options.statement_s)
         pieces = client.wire.answer_each(self._carried_out(ask))

@@ -32,10 +32,8 @@ class Certificate:
 
 
 def load_certificate(certificate_file: Path, key_file: Path) -> Certificate:
-    """Read a PEM certificate (chain) and its private key.
-
-    Raises ConfigurationError: a file cannot be read, or the two do not belong together.
-    """
+    """Read a PEM certificate (chain) and its private key. Raises ConfigurationError: a file cannot be read, or the two
+    do not belong together."""
     try:
         return parse_certificate(certificate_file.read_bytes(), key_file.read_bytes(), is_automatic=False)
     except (OSError, ValueError) as error:
@@ -81,10 +79,8 @@ def self_signed_pem(now: datetime) -> bytes:
 
 
 def parse_certificate(certificates: bytes, key: bytes, *, is_automatic: bool) -> Certificate:
-    """Of PEM: the server's own certificate, those of who signed it, and its private key.
-
-    Raises ValueError: a part cannot be read, the key is locked by a password, or the two do not belong together.
-    """
+    """Of PEM: the server's own certificate, those of who signed it, and its private key. Raises ValueError: a part
+    cannot be read, the key is locked by a password, or the two do not belong together."""
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives import serialization
     from cryptography.x509 import load_pem_x509_certificates

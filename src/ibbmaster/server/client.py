@@ -117,12 +117,8 @@ class ConnectedClient:
         return bool(self.wire.unread_size) or self.stream.holds_more
 
     async def next_event(self) -> Event:
-        """What it says next.
-
-        Raises:
-            RemoteProtocolError: it breaks the protocol, or there is no memory for what it says.
-            trio.BrokenResourceError: the connection is lost.
-        """
+        """What it says next. Raises RemoteProtocolError: it breaks the protocol, or there is no memory for what it
+        says; trio.BrokenResourceError: the connection is lost."""
         wire = self.wire
         event = wire.next_event() if wire.unread_size else None
         while event is None:
@@ -170,10 +166,8 @@ class ConnectedClient:
             self._idle_renewal = now + IDLE_TIMEOUT_S / IDLE_PARTS
 
     def note_unread(self) -> None:
-        """A command of which a part is here takes memory until it is answered, and has to come as a whole.
-
-        Raises RemoteProtocolError: there is no memory left.
-        """
+        """A command of which a part is here takes memory until it is answered, and has to come as a whole. Raises
+        RemoteProtocolError: there is no memory left."""
         size = self.wire.unread_size
         if size == self._unread_size or self.wire.state is not State.COMMAND:
             return

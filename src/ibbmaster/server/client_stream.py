@@ -21,10 +21,8 @@ UNYIELDED_MAX = 1 << 20  # bytes that a socket may take in a row before others h
 
 
 async def write_all(descriptor: int, data: Buffer, wait: Wait) -> None:
-    """Write all of `data`, which must not change until this returns.
-
-    Raises trio.BrokenResourceError: the client is gone.
-    """
+    """Write all of `data`, which must not change until this returns. Raises trio.BrokenResourceError: the client is
+    gone."""
     left = memoryview(data)
     while len(left):
         try:
@@ -36,10 +34,8 @@ async def write_all(descriptor: int, data: Buffer, wait: Wait) -> None:
 
 
 def read_now(descriptor: int, size: int) -> bytes | None:
-    """What has come, at most `size` bytes, and none if the client has left; None where nothing has come yet.
-
-    Raises trio.BrokenResourceError: the connection is lost.
-    """
+    """What has come, at most `size` bytes, and none if the client has left; None where nothing has come yet. Raises
+    trio.BrokenResourceError: the connection is lost."""
     try:
         return os.read(descriptor, size)
     except BlockingIOError:
@@ -71,24 +67,17 @@ class ClientStream(Protocol):
         """As `receive_now`, once something has come."""
 
     def receive_now(self, size: int) -> bytes | None:
-        """What has come, at most `size` bytes, and none if the client has left; None where nothing has come yet.
-
-        Raises trio.BrokenResourceError: the connection is lost, or what came cannot be deciphered.
-        """
+        """What has come, at most `size` bytes, and none if the client has left; None where nothing has come yet. Raises
+        trio.BrokenResourceError: the connection is lost, or what came cannot be deciphered."""
 
     async def send_all(self, data: Buffer, *, wait: Wait) -> None:
-        """Send all of `data`, which must not change meanwhile; `wait` is awaited where the socket takes nothing.
-
-        Raises trio.BrokenResourceError: the client is gone.
-        """
+        """Send all of `data`, which must not change meanwhile; `wait` is awaited where the socket takes nothing. Raises
+        trio.BrokenResourceError: the client is gone."""
 
 
 class PlainStream:
-    """A connection that is not encrypted.
-
-    It reads and writes the socket itself: trio's `send_all` costs 10 to 15 us a call, several times what the kernel
-    takes for a small block.
-    """
+    """A connection that is not encrypted. It reads and writes the socket itself: trio's `send_all` costs 10 to 15 us a
+    call, several times what the kernel takes for a small block."""
 
     version = cipher = ""
     holds_more = False
@@ -119,12 +108,8 @@ class Sender:
         self._unyielded = 0
 
     async def send(self, data: Buffer | Block) -> None:
-        """Send all of `data`, which must not change until this returns.
-
-        Raises:
-            trio.BrokenResourceError: the client is gone.
-            trio.TooSlowError: it took nothing for `WRITE_TIMEOUT_S`.
-        """
+        """Send all of `data`, which must not change until this returns. Raises trio.BrokenResourceError: the client is
+        gone; trio.TooSlowError: it took nothing for `WRITE_TIMEOUT_S`."""
         buffer = data if isinstance(data, (bytes, bytearray, memoryview)) else data.data()
         await self._stream.send_all(buffer, wait=self._wait_writable)
         self._unyielded += len(data)

@@ -204,10 +204,8 @@ class _Conversation:
             has_ended = self._read_and_answer()
 
     def _read_and_answer(self) -> bool:
-        """Read what has come, and answer it; True where this connection has to continue by itself.
-
-        Raises RemoteProtocolError, trio.BrokenResourceError: as elsewhere.
-        """
+        """Read what has come, and answer it; True where this connection has to continue by itself. Raises
+        RemoteProtocolError, trio.BrokenResourceError: as elsewhere."""
         client, wire, sink = self._client, self._client.wire, self._client.sender.sink
         for _ in range(ANSWERED_IN_A_ROW):
             event = wire.next_event() if wire.unread_size else None

@@ -19,10 +19,8 @@ from ibbmaster.server.options import PrimaryOptions
 
 
 class DumpStart(NamedTuple):
-    """A dump that may begin, and what it reads.
-
-    `position` is that of the replica, `start` the same where it was asked for by GTID, and None else.
-    """
+    """A dump that may begin, and what it reads. `position` is that of the replica, `start` the same where it was asked
+    for by GTID, and None else."""
 
     dump: DumpSession
     groups: EventGroups

@@ -61,10 +61,8 @@ class Follower:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[None]:
-        """A dump runs: from now on growth is of interest, whether or not one waits just then.
-
-        Growth while none ran was not announced: what an earlier dump knew of the end is void.
-        """
+        """A dump runs: from now on growth is of interest, whether or not one waits just then. Growth while none ran was
+        not announced: what an earlier dump knew of the end is void."""
         if not self._readers:
             self.announce()
         self._readers += 1

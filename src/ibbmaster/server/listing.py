@@ -34,10 +34,8 @@ class Listing:
         return self._engine.end()
 
     def rows(self, file: LogFile | None, offset: int) -> Iterator[BinlogEventRow]:
-        """The events of a file from the first one at an offset or after it.
-
-        Raises KeyError, RefusedError: there is no such file, or no event begins there.
-        """
+        """The events of a file from the first one at an offset or after it. Raises KeyError, RefusedError: there is no
+        such file, or no event begins there."""
         if file is None:
             raise KeyError("there is no such file")
         return self._rows(self._engine.groups(self._engine.start_of_file(file.file_no)), file.name, offset)
@@ -124,12 +122,8 @@ class StoredListing(Listing):
                     position += header.size
 
     def state_at(self, file: LogFile, offset: int) -> GtidState | None:
-        """What was logged before an event of a file, or before its end; None where no event begins.
-
-        A group counts once its GTID event is passed.
-
-        Source: MariaDB 10.11, sql_repl.cc, gtid_state_from_pos().
-        """
+        """What was logged before an event of a file, or before its end; None where no event begins. A group counts once
+        its GTID event is passed. Source: MariaDB 10.11, sql_repl.cc, gtid_state_from_pos()."""
         plan = self._files.start_of_file(file.file_no)
         state = plan.state.copy()
         with contextlib.closing(self._files.stored_groups(plan)) as groups:

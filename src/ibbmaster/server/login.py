@@ -27,12 +27,8 @@ async def refuse_connection(stream: trio.SocketStream) -> None:
 
 
 async def log_in(client: ConnectedClient) -> bool:
-    """Greet a client and hear who it is; whether it is let in, and its OK is ready. Else it has its answer.
-
-    Raises:
-        RemoteProtocolError: it breaks the protocol.
-        trio.BrokenResourceError: it is gone, or its observer cuts it off.
-    """
+    """Greet a client and hear who it is; whether it is let in, and its OK is ready. Else it has its answer. Raises
+    RemoteProtocolError: it breaks the protocol; trio.BrokenResourceError: it is gone, or its observer cuts it off."""
     observer = client.primary.options.observer
     if observer is not None:
         if await _is_replaced(client, observer, ConnectionStep.ACCEPTED):

@@ -64,10 +64,8 @@ class LoginGuard:
         self.delayed = self.refused = 0
 
     async def answer_delay(self, host: str, user: str, *, is_right: bool) -> float | None:
-        """Wait for the turn of a login; returns for how many seconds its answer is to be held back.
-
-        None if too many of its address and account wait already: it is turned away, whether or not it is right.
-        """
+        """Wait for the turn of a login; returns for how many seconds its answer is to be held back. None if too many of
+        its address and account wait already: it is turned away, whether or not it is right."""
         now, pair = self._clock(), (address_key(host), hash(user))
         paid_until = max(self._looks.get(pair, now), now)
         wait_s = paid_until - now - LOOKS_MAX / LOOKS_A_SECOND

@@ -50,10 +50,8 @@ class SessionMemory:
         self._taken = 0  # of the store
 
     def hold(self, what: str, size: int) -> None:
-        """Note the number of bytes that `what` has now.
-
-        Raises RefusedError: there is no room for more; what was noted before stays.
-        """
+        """Note the number of bytes that `what` has now. Raises RefusedError: there is no room for more; what was noted
+        before stays."""
         whole = self._size + size - self._kept.get(what, 0)
         wanted = max(whole - OWN_BYTES, 0)
         if wanted != self._taken and not self._shared.change(self.user, wanted - self._taken):

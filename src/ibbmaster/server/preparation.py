@@ -29,11 +29,8 @@ REMEMBERED_MAX = 256  # statements: many replicas that come back at once say the
 
 
 class Preparation:
-    """Loads the kernels, and finds the end of the log with them: a traditional file has to be walked for it.
-
-    Where it `holds_dumps` they wait for that. Those of `.ibb` files begin at once: the way to their first group is
-    short.
-    """
+    """Loads the kernels, and finds the end of the log with them: a traditional file has to be walked for it. Where it
+    `holds_dumps` they wait for that. Those of `.ibb` files begin at once: the way to their first group is short."""
 
     def __init__(
         self,
@@ -108,10 +105,8 @@ class LookAhead:
     def walk_last_file(
         self, engine: LogEngine, open_dump: Callable[[DumpRequest], DumpStart]
     ) -> Generator[None, None, None]:
-        """Find the ways to places all over a traditional file, of which nothing else is known, in steps.
-
-        Not of one that is packed, which takes long. Reads the file: for a worker thread.
-        """
+        """Find the ways to places all over a traditional file, of which nothing else is known, in steps. Not of one
+        that is packed, which takes long. Reads the file: for a worker thread."""
         with contextlib.suppress(IbbMasterError):
             if engine.files()[-1].is_packed:
                 return

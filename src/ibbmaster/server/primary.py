@@ -46,11 +46,8 @@ SEND_BUFFER_SIZE = 512 * 1024  # of the kernel, per replica: with one block of o
 
 
 class Primary:
-    """A binlog that can be served to any number of replicas.
-
-    `engine` is only read; its schema history is kept in `cache`, if one is given. `serve` runs until it is
-    cancelled or `stop` is called.
-    """
+    """A binlog that can be served to any number of replicas. `engine` is only read; its schema history is kept in
+    `cache`, if one is given. `serve` runs until it is cancelled or `stop` is called."""
 
     def __init__(self, engine: LogEngine, options: PrimaryOptions, cache: HistoryCache | None = None) -> None:
         if isinstance(engine, FileEngine):
@@ -110,9 +107,8 @@ class Primary:
         With `handle_signals` SIGINT and SIGTERM stop it, and SIGHUP has it use the accounts and the certificate
         that `read_again` gives, for connections from then on; what is wrong with them is logged, and changes nothing.
 
-        Raises:
-            ConfigurationError: the address cannot be listened on.
-            StoreError, FormatError: the directory holds no binlog that can be read.
+        Raises ConfigurationError: the address cannot be listened on; StoreError, FormatError: the directory holds no
+        binlog that can be read.
         """
         await trio.to_thread.run_sync(
             self.engine.wait_for_growth, 0.0

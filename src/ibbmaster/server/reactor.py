@@ -53,10 +53,8 @@ class Reactor:
                 self._sockets = None
 
     async def wait(self, descriptor: int, handle: Handler) -> None:
-        """Return once `handle` is done; it is called while there is something to read.
-
-        Raises Exception: what `handle` has raised.
-        """
+        """Return once `handle` is done; it is called while there is something to read. Raises Exception: what `handle`
+        has raised."""
         watched = self._add(
             descriptor, handle, functools.partial(trio.lowlevel.reschedule, trio.lowlevel.current_task())
         )
@@ -71,10 +69,8 @@ class Reactor:
 
     @contextlib.contextmanager
     def watching(self, descriptor: int, handle: Handler, end: Callable[[], object]) -> Iterator[None]:
-        """Call `handle` as `wait` does, and `end` when it is done, while the block runs.
-
-        Raises Exception: what `handle` has raised.
-        """
+        """Call `handle` as `wait` does, and `end` when it is done, while the block runs. Raises Exception: what
+        `handle` has raised."""
         watched = self._add(descriptor, handle, end)
         try:
             yield

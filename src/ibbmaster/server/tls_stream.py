@@ -124,10 +124,8 @@ class TlsStream:
             return 0
 
     def _sent(self, data: memoryview, patience_ms: int) -> int:
-        """How much of `data` was taken, behind the piece that was begun before.
-
-        Raises trio.BrokenResourceError: the client is gone.
-        """
+        """How much of `data` was taken, behind the piece that was begun before. Raises trio.BrokenResourceError: the
+        client is gone."""
         with self._corked(len(self._begun) + len(data) > RECORD_BYTES):
             if not self.is_flushed:
                 if not self._is_out(self._begun, patience_ms):
@@ -157,10 +155,8 @@ class TlsStream:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, is_in)
 
     def _is_out(self, piece: Buffer, patience_ms: int) -> bool:
-        """Send a piece, or more of the one before; whether all of it is written.
-
-        Raises trio.BrokenResourceError: the client is gone.
-        """
+        """Send a piece, or more of the one before; whether all of it is written. Raises trio.BrokenResourceError: the
+        client is gone."""
         while True:
             try:
                 with self._lock:
@@ -175,11 +171,8 @@ class TlsStream:
 
 
 def _is_to_be_called_again(error: SSL.Error) -> bool:
-    """Whether nothing is wrong: the socket has nothing, or takes nothing.
-
-    A lost connection may leave an error in the list of its thread, and OpenSSL 3.5 reports that for the next one, too:
-    there only errno is right.
-    """
+    """Whether nothing is wrong: the socket has nothing, or takes nothing. A lost connection may leave an error in the
+    list of its thread, and OpenSSL 3.5 reports that for the next one, too: there only errno is right."""
     if isinstance(error, SSL.SysCallError):
         return bool(error.args[0] == errno.EAGAIN)
     return isinstance(error, (SSL.WantReadError, SSL.WantWriteError))

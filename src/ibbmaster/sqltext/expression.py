@@ -59,10 +59,8 @@ class Star:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function with its arguments; the name is in lower case.
-
-    `is_read` is False where the arguments are none that the parser knows: it is a call all the same.
-    """
+    """A function with its arguments; the name is in lower case. `is_read` is False where the arguments are none that
+    the parser knows: it is a call all the same."""
 
     name: str
     written: str

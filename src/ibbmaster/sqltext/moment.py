@@ -36,10 +36,7 @@ class Moment(NamedTuple):
 
 def moment_of(value: object) -> Moment:
     """A moment from one of Python's, or from text as MariaDB shows it, with zeros for parts; a zone is for the caller.
-
-    Raises:
-        ValueError: it is none, or there is no such day.
-    """
+    Raises ValueError: it is none, or there is no such day."""
     if hasattr(value, "year"):
         return Moment._make(getattr(value, name, 0) for name in Moment._fields)
     match = _STRICT.fullmatch(str(value))
@@ -55,11 +52,7 @@ def moment_of(value: object) -> Moment:
 
 
 def loose_moment(text: str) -> Moment:
-    """A moment as people write it, `2026/5/1 3:08`; its parts are not looked at.
-
-    Raises:
-        ValueError: it is none.
-    """
+    """A moment as people write it, `2026/5/1 3:08`; its parts are not looked at. Raises ValueError: it is none."""
     match = _LOOSE.fullmatch(text)
     if match is None:
         raise ValueError(f"{text!r} is no date and time")
@@ -71,10 +64,8 @@ def _moment(match: re.Match[str]) -> Moment:
 
 
 def civil_date(days: int) -> tuple[int, int, int]:
-    """Year, month and day of a day counted from 1970-01-01, in the Gregorian calendar.
-
-    Years are taken to begin in March, so that the day that comes and goes is their last one.
-    """
+    """Year, month and day of a day counted from 1970-01-01, in the Gregorian calendar. Years are taken to begin in
+    March, so that the day that comes and goes is their last one."""
     days += 719468  # from 0000-03-01
     era, day_of_era = divmod(days, 146097)
     year_of_era = (day_of_era - day_of_era // 1460 + day_of_era // 36524 - day_of_era // 146096) // 365

@@ -58,10 +58,8 @@ JOINED_ORACLE = "|| ORACLE"  # where NULL is an empty text
 
 
 def binary_operators(sql_mode: int) -> Mapping[str, Operator]:
-    """What may stand between two operands, by its sign or word in capitals.
-
-    Source: MariaDB 11.8, sql_yacc.yy, precedence of operators; and 10.11 and 11.8 as they answer.
-    """
+    """What may stand between two operands, by its sign or word in capitals. Source: MariaDB 11.8, sql_yacc.yy,
+    precedence of operators; and 10.11 and 11.8 as they answer."""
     return _binary_operators(sql_mode & (PIPES_AS_CONCAT | ORACLE))
 
 

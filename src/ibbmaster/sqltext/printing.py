@@ -47,8 +47,7 @@ class ExpressionText:
 def printed(expression: Expression) -> ExpressionText:
     """An expression as SHOW CREATE TABLE has it.
 
-    Raises:
-        UnknownTextError: it has something else in it.
+    Raises UnknownTextError: it has something else in it.
 
     Source: MariaDB 10.11 and 11.8, as they answer.
     """

@@ -50,8 +50,7 @@ _STANDS_FOR = {
 def sql_mode_of(text: str) -> int:
     """The bits of names between commas, with those that they stand for.
 
-    Raises:
-        ValueError: a name is none; its text is that name as it was written.
+    Raises ValueError: a name is none; its text is that name as it was written.
 
     Source: MariaDB 10.11 and 11.8, as they answer.
     """

@@ -66,11 +66,7 @@ def printed_table(database: str, name: str) -> str:
 
 
 def parse_name(text: str) -> str:
-    """One name, which may stand in backquotes.
-
-    Raises:
-        ConfigurationError: it has a dot, and no backquotes.
-    """
+    """One name, which may stand in backquotes. Raises ConfigurationError: it has a dot, and no backquotes."""
     found = re.fullmatch(_PART, text.strip(), re.DOTALL)
     if found is None:
         raise ConfigurationError(f"{text[:_TEXT_MAX]!r} is not a name: put backquotes around one with a dot")
@@ -79,11 +75,7 @@ def parse_name(text: str) -> str:
 
 @functools.lru_cache(maxsize=1024)
 def parse_table_name(text: str) -> TableName:
-    """Read `database.table`.
-
-    Raises:
-        ConfigurationError: it is not two names with a dot between them.
-    """
+    """Read `database.table`. Raises ConfigurationError: it is not two names with a dot between them."""
     found = _NAME.fullmatch(text.strip())
     if found is None:
         raise _unread(text, "the name of a table", "shop.orders")
@@ -92,11 +84,8 @@ def parse_table_name(text: str) -> TableName:
 
 @functools.lru_cache(maxsize=1024)
 def parse_table_pattern(text: str) -> TablePattern:
-    """Read `database.table`, in which names outside of backquotes may have wildcards.
-
-    Raises:
-        ConfigurationError: it is not two names with a dot between them.
-    """
+    """Read `database.table`, in which names outside of backquotes may have wildcards. Raises ConfigurationError: it is
+    not two names with a dot between them."""
     found = _NAME.fullmatch(text.strip())
     if found is None:
         raise _unread(text, "a pattern for tables", "'shop.*'")

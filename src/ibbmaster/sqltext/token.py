@@ -161,8 +161,7 @@ def tokenize(sql: str, *, version: int = 0, sql_mode: int = 0, start: int = 0, i
     (10.11.19 is 101119) and later, without a number by all; but MySQL's numbers from 50700 on only
     without M; and in `/*!!NNNNNN … */` by servers before that version, if they know that form.
 
-    Raises:
-        SqlError: a quote or comment is not closed, a letter has no meaning, or there are too many tokens.
+    Raises SqlError: a quote or comment is not closed, a letter has no meaning, or there are too many tokens.
 
     Source: MariaDB 10.11 and 11.8, as they answer.
     """
@@ -232,10 +231,7 @@ class _Cutter:
         self.cuts: list[tuple[int, int]] = []
 
     def tokens(self) -> Iterator[Token]:
-        """
-        Raises:
-            SqlError: of a text that was not logged: it makes no sense.
-        """
+        """Raises SqlError: of a text that was not logged: it makes no sense."""
         sql, offset, is_spaced = self._sql, self._start, False
         find = _pattern(self._sql_mode & (NO_BACKSLASH_ESCAPES | MSSQL)).match
         next_of_name = None  # the dot directly after a name, or what is directly after that: no number begins there
@@ -298,11 +294,8 @@ class _Cutter:
         return TokenKind.TEXT, unescaped(inner, quote, self._sql_mode)
 
     def _passed_mark(self, start: int) -> int:
-        """Where the text goes on after the mark of a comment, or after one that is not run.
-
-        Raises:
-            SqlError: as `tokens`.
-        """
+        """Where the text goes on after the mark of a comment, or after one that is not run. Raises SqlError: as
+        `tokens`."""
         condition = _CONDITION.match(self._sql, start)
         if not self._sql.startswith("/*", start):
             self._open_conditions -= 1

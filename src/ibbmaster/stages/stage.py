@@ -21,9 +21,8 @@ class GroupTransform(Protocol):
 
         Its body is read on demand, in order, and before the next group. Groups without GTID do not come here.
 
-        Raises:
-            EventError: the group is damaged. Also from a body.
-            StageError: a statement that is not understood may be one that the stage is about. Also from a body.
+        Raises EventError: the group is damaged. Also from a body; StageError: a statement that is not understood may be
+        one that the stage is about. Also from a body.
         """
 
 

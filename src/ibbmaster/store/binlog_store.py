@@ -291,11 +291,8 @@ class BinlogStore(WritableLogEngine):
             return result
 
     def finish_purge(self) -> None:
-        """Remove what a purge was to remove, if it could not.
-
-        Raises:
-            StoreError: a file cannot be removed; it is tried again by the next purge, by `close` and by the next start.
-        """
+        """Remove what a purge was to remove, if it could not. Raises StoreError: a file cannot be removed; it is tried
+        again by the next purge, by `close` and by the next start."""
         writer = self._writer
         with writer.flusher.lock:
             if writer.flusher.unfinished is None:

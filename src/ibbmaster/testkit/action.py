@@ -57,11 +57,8 @@ class FaultyPrimary(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultAction:
-    """What goes wrong at a place. `word` names it in scenarios.
-
-    `sides` are those of an event or a packet it can happen on; `not_at` are steps of a
-    conversation at which it cannot, if it can be `in_conversation` at all.
-    """
+    """What goes wrong at a place. `word` names it in scenarios. `sides` are those of an event or a packet it can happen
+    on; `not_at` are steps of a conversation at which it cannot, if it can be `in_conversation` at all."""
 
     word: ClassVar[str]
     sides: ClassVar[frozenset[Side]] = EVENTS

@@ -26,10 +26,8 @@ class ClassicFiles:
     """
 
     def __init__(self, log: Log, directory: Path, profile: Profile, *, server_id: int, clock: FixtureClock) -> None:
-        """Write what is logged now.
-
-        Raises ConfigurationError: a server like that writes no such files, or the directory is there.
-        """
+        """Write what is logged now. Raises ConfigurationError: a server like that writes no such files, or the
+        directory is there."""
         disk = RealDisk(directory)
         self._writer = ClassicWriter(disk, profile)
         try:

@@ -64,10 +64,8 @@ class PlannedFault:
 
     @classmethod
     def parse(cls, line: str) -> Self:
-        """A fault from one line: action and place, then `; key=value`, as `cut after gtid; gtid=0-1-7; by=end`.
-
-        Raises ConfigurationError: it says no fault.
-        """
+        """A fault from one line: action and place, then `; key=value`, as `cut after gtid; gtid=0-1-7; by=end`. Raises
+        ConfigurationError: it says no fault."""
         return cls.of(table_of(line))
 
     def _check(self) -> None:

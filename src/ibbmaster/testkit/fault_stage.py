@@ -92,10 +92,8 @@ class Faults:
         self._primary = primary
 
     def add(self, place: str | None = None, **given: object) -> PlannedFault:
-        """Plan a fault: `add("after gtid", action="cut", gtid="0-1-7", by="end")`.
-
-        Raises ConfigurationError: a key or a value means nothing.
-        """
+        """Plan a fault: `add("after gtid", action="cut", gtid="0-1-7", by="end")`. Raises ConfigurationError: a key or
+        a value means nothing."""
         return self.add_fault(PlannedFault.of({**({} if place is None else {"place": place}), **given}))
 
     def add_fault(self, fault: PlannedFault) -> PlannedFault:
@@ -113,10 +111,8 @@ class Faults:
         self._is_down = is_down
 
     def wait(self, timeout: float = 10.0) -> None:
-        """Wait until everything that was planned for a place has happened, and the primary is as that leaves it.
-
-        Raises TimeoutError: something has not, in that number of seconds.
-        """
+        """Wait until everything that was planned for a place has happened, and the primary is as that leaves it. Raises
+        TimeoutError: something has not, in that number of seconds."""
         deadline = time.monotonic() + timeout
         while waiting := self.plan.unfinished:
             if time.monotonic() > deadline:
@@ -177,10 +173,8 @@ class Faults:
         self._conversations.pop(session.connection_id, None)
 
     async def do(self, fault: PlannedFault, session: Session) -> Response | None:
-        """Do to a connection what its place asks for; a response is to be sent instead of what would come.
-
-        Raises trio.BrokenResourceError: the connection shall end now.
-        """
+        """Do to a connection what its place asks for; a response is to be sent instead of what would come. Raises
+        trio.BrokenResourceError: the connection shall end now."""
         match fault.action:
             case actions.CutConnection(by="silence"):
                 await _wait(session, math.inf)
@@ -270,10 +264,8 @@ class Faults:
 
 
 class FaultStage:
-    """One dump: its packets go through a `StreamEditor`, and what that says is done.
-
-    While nothing is planned, and the stream is as it was, nothing of it is read, either.
-    """
+    """One dump: its packets go through a `StreamEditor`, and what that says is done. While nothing is planned, and the
+    stream is as it was, nothing of it is read, either."""
 
     def __init__(self, faults: Faults, session: Session, number: int) -> None:
         self._faults = faults

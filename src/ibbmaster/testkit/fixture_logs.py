@@ -64,10 +64,8 @@ class FixtureDisk(RealDisk):
 
 
 class FixtureLog(WritableLog):
-    """A log of a test, without a thread of its own. Made by `fixture_log`.
-
-    Who writes while it crashes waits until it was recovered.
-    """
+    """A log of a test, without a thread of its own. Made by `fixture_log`. Who writes while it crashes waits until it
+    was recovered."""
 
     def __init__(self, path: Path, options: StoreOptions, initial_state: GtidState | None = None) -> None:
         self._disk = FixtureDisk(path)
@@ -174,10 +172,8 @@ TORN = tuple(_WRITES)
 
 
 def fixture_log(path: Path, *, state: GtidState | str = "", **options: Unpack[WritingOptions]) -> FixtureLog:
-    """A new log for a test, made in milliseconds: small, not synced, and without a thread of its own.
-
-    `state` is what was logged before the first group; options are those of `ibbmaster.create`.
-    """
+    """A new log for a test, made in milliseconds: small, not synced, and without a thread of its own. `state` is what
+    was logged before the first group; options are those of `ibbmaster.create`."""
     given: WritingOptions = {"max_file_bytes": FILE_BYTES, "redo_bytes": REDO_BYTES, **options}
     path.mkdir(parents=True, exist_ok=True)
     initial = GtidState.parse(state) if isinstance(state, str) else state

@@ -46,10 +46,8 @@ class RestartablePrimary(Protocol):
 
 
 class Incidents:
-    """Does to one primary what concerns all of it. Not from its event loop; one after the other.
-
-    `set_down` gets whether those who connect are to be reset.
-    """
+    """Does to one primary what concerns all of it. Not from its event loop; one after the other. `set_down` gets
+    whether those who connect are to be reset."""
 
     def __init__(self, primary: RestartablePrimary, set_down: Callable[[bool], None]) -> None:
         self._primary = primary
@@ -65,9 +63,7 @@ class Incidents:
 
     def crash(self, torn: str | None = None) -> None:
         """Reset every connection and close the port; clients are not notified. `torn` is where the log was written.
-
-        Raises ConfigurationError: with `torn`, it is no log of a test.
-        """
+        Raises ConfigurationError: with `torn`, it is no log of a test."""
         log = self._primary.log
         if torn is not None and not isinstance(log, FixtureLog):
             raise ConfigurationError(f"crash: torn: {log!r} is none that fixture_log has made")
@@ -97,10 +93,8 @@ class Incidents:
             self._primary.start()
 
     def purge(self) -> None:
-        """Remove every file but the newest, which is begun for that; dumps that need them are reset.
-
-        Raises ConfigurationError: something else keeps them.
-        """
+        """Remove every file but the newest, which is begun for that; dumps that need them are reset. Raises
+        ConfigurationError: something else keeps them."""
         log = self._primary.log
         log.flush()
         active = log.engine.file_name(log.engine.end().file_no)
@@ -112,10 +106,8 @@ class Incidents:
             self._closing.wait(0.005)
 
     def fail_over(self, *, lose: int = 0, add: int = 0, server_id: int | None = None) -> None:
-        """Serve another log on the same port: without the last `lose` groups, and with `add` groups after.
-
-        Its groups are statements that change nothing; their server id is `server_id`, by default the next one.
-        """
+        """Serve another log on the same port: without the last `lose` groups, and with `add` groups after. Its groups
+        are statements that change nothing; their server id is `server_id`, by default the next one."""
         primary, old = self._primary, self._primary.log
         server_id = primary.server_id + 1 if server_id is None else server_id
         scratch = tempfile.TemporaryDirectory(prefix="ibbmaster-failover-")

@@ -46,10 +46,8 @@ class ServerPrograms:
     root: Path
 
     def command(self, program: str) -> list[str]:
-        """The words that start a program, `mariadbd` or `mariadb-binlog` for instance.
-
-        Raises ProgramsMissingError: it is not there.
-        """
+        """The words that start a program, `mariadbd` or `mariadb-binlog` for instance. Raises ProgramsMissingError: it
+        is not there."""
         path = next((p for d in ("usr/sbin", "usr/bin") if (p := self.root / d / program).exists()), None)
         if path is None:
             raise ProgramsMissingError(f"no {program} below {self.root}")

@@ -75,9 +75,8 @@ class ServerTemplate:
     def of_user(cls, programs: ServerPrograms) -> Self:
         """The template in the user's cache, which is made when it is asked for the first time.
 
-        Raises:
-            ConfigurationError: others may write the cache, which holds plugins of the server.
-            RealServerError: it cannot be made.
+        Raises ConfigurationError: others may write the cache, which holds plugins of the server; RealServerError: it
+        cannot be made.
         """
         binary = Path(programs.command("mariadbd")[-1]).resolve().stat()
         facts = (str(programs.root.absolute()), programs.version, binary.st_size, binary.st_mtime_ns, SMALL)
@@ -285,10 +284,8 @@ class RealServer:
         heartbeat_period_s: float | None = None,
         start: bool = True,
     ) -> None:
-        """CHANGE MASTER and START SLAVE from a GTID position.
-
-        `ssl` None leaves TLS as the version has it: not used before 11.4, demanded and verified since.
-        """
+        """CHANGE MASTER and START SLAVE from a GTID position. `ssl` None leaves TLS as the version has it: not used
+        before 11.4, demanded and verified since."""
         if position:
             self.sql("SET GLOBAL gtid_slave_pos = %s", (position,))
         words = [

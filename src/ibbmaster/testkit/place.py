@@ -83,11 +83,8 @@ _TEXT = re.compile(
 def landmark_of(
     event_type: int, *, is_opening: bool, ends_group: bool = False, is_artificial: bool = False
 ) -> Landmark:
-    """What an event of a type is.
-
-    `is_opening`: no group came yet, nor the end of a file; `ends_group`: it is the last of one; `is_artificial`: it
-    is in no file, as a ROTATE that opens a stream, or each file of one.
-    """
+    """What an event of a type is. `is_opening`: no group came yet, nor the end of a file; `ends_group`: it is the last
+    of one; `is_artificial`: it is in no file, as a ROTATE that opens a stream, or each file of one."""
     if event_type == EventType.ROTATE and is_artificial != is_opening:
         return Landmark.EVENT if is_artificial else Landmark.FILE_END
     if is_opening and event_type in _OPENING:

@@ -129,10 +129,8 @@ class FixturePrimary:
     # Serving ------------------------------------------------------------------------------------
 
     def start(self) -> Self:
-        """Serve; again on the same port, if it was stopped.
-
-        Raises ConfigurationError: the address cannot be listened on.
-        """
+        """Serve; again on the same port, if it was stopped. Raises ConfigurationError: the address cannot be listened
+        on."""
         if self._running is None:
             for files in self._live:
                 files.follow(self.log)  # it may have been recovered meanwhile
@@ -149,10 +147,8 @@ class FixturePrimary:
     def become(
         self, *, profile: str | None = None, log: WritableLog | None = None, server_id: int | None = None
     ) -> None:
-        """Be another kind of server, or one with another log, when it is started the next time.
-
-        Raises ConfigurationError: there is no such profile.
-        """
+        """Be another kind of server, or one with another log, when it is started the next time. Raises
+        ConfigurationError: there is no such profile."""
         given = self._checked.primary
         if profile is not None:
             given = replace(given, profile=profile_of(profile))
@@ -173,10 +169,8 @@ class FixturePrimary:
         self._incidents.end()
 
     def fault(self, place: str, **given: object) -> PlannedFault:
-        """Let something go wrong: `fault("after gtid", action="cut", gtid="0-1-7")`.
-
-        Raises ConfigurationError: a key or a value means nothing.
-        """
+        """Let something go wrong: `fault("after gtid", action="cut", gtid="0-1-7")`. Raises ConfigurationError: a key
+        or a value means nothing."""
         return self.faults.add(place, **given)
 
     def close(self) -> None:
@@ -201,10 +195,8 @@ class FixturePrimary:
         expect_sound(self.log)
 
     def in_loop(self, function: Callable[[Registry], Returned]) -> Returned:
-        """Run a function in the event loop that serves, with the registry of its connections: to end some.
-
-        Raises ConfigurationError: nothing is served.
-        """
+        """Run a function in the event loop that serves, with the registry of its connections: to end some. Raises
+        ConfigurationError: nothing is served."""
         return self._served.in_loop(function)
 
     @property
@@ -322,24 +314,19 @@ class FixturePrimary:
     def ddl(self, sql: str, *, database: str = "", **options: Unpack[GtidOptions]) -> Gtid:
         """Log a statement that is a group by itself; tables are from now on what it made of them.
 
-        Raises:
-            ConfigurationError: it changes rows, or a table has become one whose rows cannot be written.
-            GtidOrderError: its GTID is not newer than what its domain has.
+        Raises ConfigurationError: it changes rows, or a table has become one whose rows cannot be written;
+        GtidOrderError: its GTID is not newer than what its domain has.
         """
         return self._take_effect(self._writer.ddl(sql, database, options))
 
     def start_alter(self, sql: str, *, database: str = "", **options: Unpack[GtidOptions]) -> Gtid:
-        """Log START ALTER, as with `binlog_alter_two_phase`; what is logged then has the table as it was.
-
-        Raises ConfigurationError: it is no ALTER TABLE.
-        """
+        """Log START ALTER, as with `binlog_alter_two_phase`; what is logged then has the table as it was. Raises
+        ConfigurationError: it is no ALTER TABLE."""
         return self._writer.start_alter(sql, database, options)
 
     def commit_alter(self, started: Gtid | str, **options: Unpack[GtidOptions]) -> Gtid:
-        """Log COMMIT ALTER for the START of that GTID; tables are from now on what it made of them.
-
-        Raises ConfigurationError: none has begun so.
-        """
+        """Log COMMIT ALTER for the START of that GTID; tables are from now on what it made of them. Raises
+        ConfigurationError: none has begun so."""
         return self._take_effect(self._writer.end_alter(started, GtidExtraFlag.COMMIT_ALTER, options))
 
     def rollback_alter(self, started: Gtid | str, **options: Unpack[GtidOptions]) -> Gtid:
@@ -375,10 +362,8 @@ class FixturePrimary:
         return self._writer.xa_commit(xid, options)
 
     def xa_rollback(self, xid: Xid | str, **options: Unpack[GtidOptions]) -> Gtid | None:
-        """XA ROLLBACK of a transaction that was prepared; None for a log that says nothing of it.
-
-        Raises ConfigurationError: there is none of that name.
-        """
+        """XA ROLLBACK of a transaction that was prepared; None for a log that says nothing of it. Raises
+        ConfigurationError: there is none of that name."""
         return self._writer.xa_rollback(xid, options)
 
     def _follow(self, handle: FixtureTable) -> None:

@@ -64,11 +64,8 @@ OBJECT_WITHIN = 24  # words, of a statement that says what it creates
 
 
 class QueryOptions(TypedDict, total=False):
-    """What the text of a statement does not say.
-
-    `number`: what DDL is called by that is done whole or not at all. `alter`: which part it is of
-    an ALTER of two phases.
-    """
+    """What the text of a statement does not say. `number`: what DDL is called by that is done whole or not at all.
+    `alter`: which part it is of an ALTER of two phases."""
 
     number: int | None
     alter: bytes
@@ -96,10 +93,8 @@ class ServerSession:
     def query(
         self, sql: str, origin: Origin, catalog: SchemaCatalog, *, microseconds: int = 0, **given: Unpack[QueryOptions]
     ) -> bytes:
-        """The QUERY event of a statement; `catalog` is what there is before it.
-
-        Raises EventError: no replica could run it.
-        """
+        """The QUERY event of a statement; `catalog` is what there is before it. Raises EventError: no replica could run
+        it."""
         number, alter = given.get("number"), given.get("alter", b"")
         statement = _Statement(sql, origin.database, catalog)
         needs = statement.needs(is_new=self.is_new)

@@ -149,10 +149,8 @@ class Scenario:
 
 
 def read_scenario(path: Path | str) -> Scenario:
-    """A scenario from a file; a directory it names is relative to it.
-
-    Raises ConfigurationError: it cannot be read, or something in it means nothing; the text names the key.
-    """
+    """A scenario from a file; a directory it names is relative to it. Raises ConfigurationError: it cannot be read, or
+    something in it means nothing; the text names the key."""
     path = Path(path)
     if path.is_dir():
         raise ConfigurationError(f"{path} is a directory: expected a scenario file, as {path / 'scenario.toml'}")
@@ -173,10 +171,8 @@ def parse_scenario(text: str, base: Path | None = None) -> Scenario:
 
 
 def scenario_of(given: Mapping[str, Any], base: Path | None = None) -> Scenario:
-    """A scenario from what its text says.
-
-    Raises ConfigurationError: something in it means nothing; the text names the key.
-    """
+    """A scenario from what its text says. Raises ConfigurationError: something in it means nothing; the text names the
+    key."""
     only("", given, _KEYS[""])
     log = expect_table("log", given.get("log", {}))
     only("log", log, _KEYS["log"])

@@ -93,10 +93,8 @@ class StreamEditor:
         self._places.is_opening, self._is_resting = False, True
 
     def edit(self, data: Buffer) -> Iterator[Output]:
-        """Take packets, cut anywhere; give what is to be sent and done, in order.
-
-        What is planned while a fault is being done counts for what comes after it.
-        """
+        """Take packets, cut anywhere; give what is to be sent and done, in order. What is planned while a fault is
+        being done counts for what comes after it."""
         if self._is_resting:
             self._is_resting = False
             self._sequence = self._reader.next_sequence = data[SEQUENCE_OFFSET]

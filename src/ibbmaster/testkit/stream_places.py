@@ -47,10 +47,8 @@ class StreamPlaces:
         self._boundary: GroupBoundary | None = None  # of the current group
 
     def look(self, payload: bytes) -> SeenPacket:
-        """The next packet; of a very large one the beginning will do. After a last one call `end_group`.
-
-        Raises EventError: an event, or its GTID, is none.
-        """
+        """The next packet; of a very large one the beginning will do. After a last one call `end_group`. Raises
+        EventError: an event, or its GTID, is none."""
         prefix = prefix_of(payload)
         if not prefix:
             self.in_dump[Landmark.PACKET] += 1

@@ -46,10 +46,8 @@ class WritableVersion:
         return self.table.kind is TableKind.SEQUENCE
 
     def named(self, values: Values) -> dict[int, Value]:
-        """Values by the numbers of their columns, as they will be read.
-
-        Raises ConfigurationError: there is no such column, or one cannot have its value.
-        """
+        """Values by the numbers of their columns, as they will be read. Raises ConfigurationError: there is no such
+        column, or one cannot have its value."""
         numbers = {column.name.lower(): number for number, column in enumerate(self.table.columns)}
         found = {}
         for name, value in values.items():
@@ -82,10 +80,8 @@ class WritableVersion:
             raise ConfigurationError(f"{where}: what {expression} comes to is not known here: give its value") from None
 
     def converted(self, row: KeptRow, changed: Iterable[tuple[int, TableColumn]]) -> KeptRow:
-        """A row of the version before, where columns have other types now.
-
-        Raises ConfigurationError: a value cannot be one of its new type.
-        """
+        """A row of the version before, where columns have other types now. Raises ConfigurationError: a value cannot be
+        one of its new type."""
         values = dict(row)
         for number, column in changed:
             if column.id not in values:
@@ -116,10 +112,8 @@ class WritableVersion:
         return self.with_computed(found, [n for n in self.computed if self.table.columns[n].id not in kept])
 
     def with_computed(self, row: Sequence[Value], numbers: Iterable[int]) -> tuple[Value, ...]:
-        """A row in which some generated columns are computed.
-
-        Raises ConfigurationError: what one comes to is not known.
-        """
+        """A row in which some generated columns are computed. Raises ConfigurationError: what one comes to is not
+        known."""
         values = list(row)
         by_name = {column.name.lower(): value for column, value in zip(self.table.columns, row, strict=True)}
         for number in numbers:

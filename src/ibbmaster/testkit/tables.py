@@ -72,12 +72,8 @@ class SequenceRow(NamedTuple):
         return value < end if self.step > 0 else value > end
 
     def reserved(self, name: str) -> tuple[int, SequenceRow]:
-        """The next value, and the row after as many as the server takes at once.
-
-        Raises ConfigurationError: there is none left.
-
-        Source: MariaDB 12.3, sql_sequence.cc, SEQUENCE::next_value().
-        """
+        """The next value, and the row after as many as the server takes at once. Raises ConfigurationError: there is
+        none left. Source: MariaDB 12.3, sql_sequence.cc, SEQUENCE::next_value()."""
         first, count = self.next_not_cached_value, self.cycle_count
         if not self.minimum_value <= first <= self.maximum_value:
             if not self.cycle_option:
@@ -232,10 +228,8 @@ class FixtureTable:
         self._change(version, ChangeKind.UPDATE, [(number, before, after)], given)
 
     def delete(self, where: Values | None = None, /, **values: object) -> None:
-        """Delete the row of this key, or the one that has these values.
-
-        Raises ConfigurationError: there is no such row.
-        """
+        """Delete the row of this key, or the one that has these values. Raises ConfigurationError: there is no such
+        row."""
         version = self._current()
         number, before = self._find(version, version.named({**(where or {}), **values}))
         self._change(version, ChangeKind.DELETE, [(number, before, None)], set())
@@ -282,10 +276,8 @@ class FixtureTable:
                 self._numbers[version.key_of(version.values(row))] = number
 
     def become(self, table: TableVersion, table_id: int) -> None:
-        """Be another version of the table: rows keep what both have, and lose all where the table is a new one.
-
-        Raises ConfigurationError: columns of such types cannot be written, or hold the values that are there.
-        """
+        """Be another version of the table: rows keep what both have, and lose all where the table is a new one. Raises
+        ConfigurationError: columns of such types cannot be written, or hold the values that are there."""
         old = self._version
         self.name = table.full_name
         version = writable_version(table, table_id)

@@ -47,11 +47,8 @@ class GtidOptions(TypedDict, total=False):
 
 
 class TransactionOptions(GtidOptions, total=False):
-    """How a transaction is logged.
-
-    `is_transactional` (True): it ends by XID; else, as one of Aria or MyISAM tables, by COMMIT.
-    `commit_id`: transactions with the same were committed together. `format`: that of its rows.
-    """
+    """How a transaction is logged. `is_transactional` (True): it ends by XID; else, as one of Aria or MyISAM tables, by
+    COMMIT. `commit_id`: transactions with the same were committed together. `format`: that of its rows."""
 
     is_transactional: bool
     commit_id: int
@@ -74,11 +71,8 @@ class WrittenStatement(NamedTuple):
 
 
 class FixtureTransaction:
-    """A transaction that is open. Made by `FixturePrimary.transaction`.
-
-    As a context it takes what tables are given inside of it, is committed at the end, and rolled
-    back by an exception. One that changes nothing is not logged.
-    """
+    """A transaction that is open. Made by `FixturePrimary.transaction`. As a context it takes what tables are given
+    inside of it, is committed at the end, and rolled back by an exception. One that changes nothing is not logged."""
 
     def __init__(self, writer: FixtureWriter, options: TransactionOptions) -> None:
         self._writer = writer
@@ -98,10 +92,8 @@ class FixtureTransaction:
     # What it takes ------------------------------------------------------------------------------
 
     def statement(self, sql: str, *, database: str = "") -> None:
-        """Log a statement that changes rows as its text; no `FixtureTable` hears of it.
-
-        Raises ConfigurationError: it is a group by itself, as DDL is.
-        """
+        """Log a statement that changes rows as its text; no `FixtureTable` hears of it. Raises ConfigurationError: it
+        is a group by itself, as DDL is."""
         if not is_of_transaction(sql):
             raise ConfigurationError(f"{sql[:60]!r} is a group by itself, as it is in MariaDB: give it to ddl()")
         self.take([_packed(self._query(sql, database), sql, self.format)], ())
@@ -143,10 +135,8 @@ class FixtureTransaction:
     # How it ends --------------------------------------------------------------------------------
 
     def commit(self) -> Gtid | None:
-        """Log it; None if it has changed nothing.
-
-        Raises GtidOrderError: its GTID is not newer than what its domain has.
-        """
+        """Log it; None if it has changed nothing. Raises GtidOrderError: its GTID is not newer than what its domain
+        has."""
         self._expect_open()
         if not self._has_events:
             self.roll_back()
@@ -172,10 +162,8 @@ class FixtureTransaction:
             self._end()
 
     def prepare(self, xid: Xid | str) -> None:
-        """XA PREPARE: it waits for `xa_commit` or `xa_rollback` of its primary, and its rows with it.
-
-        A log of 12.3 says nothing of it before its commit; one of a traditional primary has a group of its own.
-        """
+        """XA PREPARE: it waits for `xa_commit` or `xa_rollback` of its primary, and its rows with it. A log of 12.3
+        says nothing of it before its commit; one of a traditional primary has a group of its own."""
         self._expect_open()
         name = as_xid(xid)
         self._writer.expect_unprepared(name)
@@ -282,10 +270,8 @@ class FixtureWriter:
 
     @contextlib.contextmanager
     def taking(self, *, is_apart: bool = False) -> Iterator[FixtureTransaction]:
-        """The transaction that is open here, or one of a single statement.
-
-        `is_apart`: what is logged is not undone by a rollback, and waits for no commit.
-        """
+        """The transaction that is open here, or one of a single statement. `is_apart`: what is logged is not undone by
+        a rollback, and waits for no commit."""
         here = next((one for one in reversed(OPEN.get()) if one.is_of(self) and one.is_open), None)
         if here is not None and not (is_apart and here.is_transactional):
             yield here
@@ -424,10 +410,8 @@ class FixtureWriter:
 
 
 def expect_statement(sql: str, database: str) -> None:
-    """See that a server would take a statement; what it defines must be readable.
-
-    Raises ConfigurationError: it is none, or none that is known.
-    """
+    """See that a server would take a statement; what it defines must be readable. Raises ConfigurationError: it is
+    none, or none that is known."""
     problem = _problem_of(sql, database)
     if problem:
         raise ConfigurationError(

@@ -111,10 +111,8 @@ class SeenConnection:
 
     @property
     def acknowledged_bytes(self) -> int | None:
-        """Bytes of the dump that the system of the other side has.
-
-        None where that cannot be determined: under TLS, and after an end in order that left some on their way.
-        """
+        """Bytes of the dump that the system of the other side has. None where that cannot be determined: under TLS, and
+        after an end in order that left some on their way."""
         waiting = self._unacknowledged()
         return None if waiting is None else max(0, self.sent_bytes - waiting)
 

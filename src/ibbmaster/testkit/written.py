@@ -76,10 +76,8 @@ class WrittenGroup:
         return cls(kind=kind, what=what, at=None if at is None else float(at), options=options)
 
     def write(self, primary: FixturePrimary, recorded: GroupCopier | None = None) -> Gtid | None:
-        """Log it; gives its GTID, if it has got one. `recorded` has the groups of the log to begin with.
-
-        Raises IbbMasterError: it cannot be logged.
-        """
+        """Log it; gives its GTID, if it has got one. `recorded` has the groups of the log to begin with. Raises
+        IbbMasterError: it cannot be logged."""
         match self.kind:
             case "flush":
                 primary.log.flush()

@@ -44,10 +44,8 @@ class NativeVerifier:
     password_hash: bytes = field(repr=False)
 
     def verify(self, nonce: bytes, answer: bytes) -> bool:
-        """Whether the answer proves the password for this seed of 20 bytes.
-
-        Source: MariaDB 12.3, password.c, check_scramble().
-        """
+        """Whether the answer proves the password for this seed of 20 bytes. Source: MariaDB 12.3, password.c,
+        check_scramble()."""
         if not self.password_hash:
             return not answer
         if len(answer) != len(self.password_hash):
@@ -64,10 +62,8 @@ class Ed25519Verifier:
     password_hash: bytes = field(repr=False)
 
     def verify(self, nonce: bytes, answer: bytes) -> bool:
-        """Whether the answer is the signature of these 32 bytes.
-
-        Source: MariaDB 12.3, plugin/auth_ed25519/server_ed25519.c, auth().
-        """
+        """Whether the answer is the signature of these 32 bytes. Source: MariaDB 12.3,
+        plugin/auth_ed25519/server_ed25519.c, auth()."""
         from nacl.exceptions import BadSignatureError
         from nacl.signing import VerifyKey
 
@@ -91,10 +87,8 @@ class Account:
 
 
 def make_account(user: str, password: str, *, plugin: str = "native", requires_tls: bool = False) -> Account:
-    """An account for a password in clear, which is not kept; `plugin` is "native" or "ed25519".
-
-    Raises ConfigurationError: another plugin, ed25519 without PyNaCl, or a user name with NUL.
-    """
+    """An account for a password in clear, which is not kept; `plugin` is "native" or "ed25519". Raises
+    ConfigurationError: another plugin, ed25519 without PyNaCl, or a user name with NUL."""
     verifier: Verifier
     match plugin:
         case "native":

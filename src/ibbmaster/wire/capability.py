@@ -6,10 +6,8 @@ import enum
 
 
 class Capability(enum.IntFlag):
-    """One bit each; bits 32 and up are MariaDB's extended ones, sent in a field of their own.
-
-    Source: MariaDB 12.3, mysql_com.h.
-    """
+    """One bit each; bits 32 and up are MariaDB's extended ones, sent in a field of their own. Source: MariaDB 12.3,
+    mysql_com.h."""
 
     MYSQL = 1 << 0  # set by MySQL; a MariaDB server clears it to say: read the extended bits
     FOUND_ROWS = 1 << 1

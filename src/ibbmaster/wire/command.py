@@ -23,10 +23,8 @@ MALFORMED_PACKET = Err(code=1835, sqlstate="HY000", text="Malformed communicatio
 
 
 class Command(enum.IntEnum):
-    """First byte of a command; those not listed are answered alike.
-
-    Source: MariaDB 12.3, mysql_com.h, enum_server_command.
-    """
+    """First byte of a command; those not listed are answered alike. Source: MariaDB 12.3, mysql_com.h,
+    enum_server_command."""
 
     QUIT = 0x01
     INIT_DB = 0x02
@@ -142,10 +140,8 @@ class StatementPrepare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementExecute:
-    """Carry out a prepared statement; `parameters` are read with what is known of it.
-
-    `statement_id` `NEWEST_STATEMENT` is the one that was prepared last.
-    """
+    """Carry out a prepared statement; `parameters` are read with what is known of it. `statement_id` `NEWEST_STATEMENT`
+    is the one that was prepared last."""
 
     statement_id: int
     flags: int  # a kind of cursor: rows are sent at once all the same
@@ -205,10 +201,8 @@ AnyCommand: TypeAlias = _OfSessions | _OfStatements | _Others
 
 
 def decode_command(payload: Buffer) -> AnyCommand:
-    """What a client asks for. Any bytes give a value: see UnsupportedCommand and MalformedCommand.
-
-    Source: MariaDB 12.3, sql_parse.cc, dispatch_command(); repl_failsafe.cc, register_slave().
-    """
+    """What a client asks for. Any bytes give a value: see UnsupportedCommand and MalformedCommand. Source: MariaDB
+    12.3, sql_parse.cc, dispatch_command(); repl_failsafe.cc, register_slave()."""
     code = payload[0] if len(payload) else 0
     body = bytes(payload[1:])
     match code:

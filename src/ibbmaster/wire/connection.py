@@ -134,11 +134,8 @@ BEFORE_LOGIN = frozenset({State.LOGIN, State.TLS, State.TLS_LOGIN, State.AUTH_AN
 
 
 class ServerConnection:
-    """One connection as a state machine.
-
-    `seed` (20 printable bytes, no NUL) and `nonce` (32 bytes) must be new and unpredictable for every
-    connection. `peer_host` is what an error calls the client's address.
-    """
+    """One connection as a state machine. `seed` (20 printable bytes, no NUL) and `nonce` (32 bytes) must be new and
+    unpredictable for every connection. `peer_host` is what an error calls the client's address."""
 
     def __init__(
         self,
@@ -236,20 +233,16 @@ class ServerConnection:
             self._reader.receive_data(data)
 
     def tls_started(self, certificate_der: bytes) -> None:
-        """Continue inside TLS; `certificate_der` is the certificate that was shown.
-
-        Raises LocalProtocolError: TLS was not asked for.
-        """
+        """Continue inside TLS; `certificate_der` is the certificate that was shown. Raises LocalProtocolError: TLS was
+        not asked for."""
         if self.state is not State.TLS:
             raise LocalProtocolError(f"TLS started while the connection waited for {self.state.value}")
         self._certificate_der = certificate_der
         self._enter(State.TLS_LOGIN)
 
     def next_event(self) -> Event | None:
-        """What the bytes received so far come to, or None if more are needed.
-
-        Raises RemoteProtocolError: the client broke the protocol: send what is to be sent, then close.
-        """
+        """What the bytes received so far come to, or None if more are needed. Raises RemoteProtocolError: the client
+        broke the protocol: send what is to be sent, then close."""
         match self.state:
             case State.COMMAND:
                 event = self._next_command()
@@ -265,10 +258,8 @@ class ServerConnection:
         return event
 
     def answer(self, *responses: Response) -> Iterator[Buffer]:
-        """The packets that answer the last command, in pieces; several responses answer several statements.
-
-        Nothing is done, and no row is read, before the first piece is asked for.
-        """
+        """The packets that answer the last command, in pieces; several responses answer several statements. Nothing is
+        done, and no row is read, before the first piece is asked for."""
         marked = [with_more_results(response) for response in responses[:-1]]
         return self.answer_each([*marked, *responses[-1:]])
 
@@ -283,10 +274,8 @@ class ServerConnection:
         return b"".join(self.answer(*responses))
 
     def answer_each(self, responses: Iterable[Response]) -> Iterator[Buffer]:
-        """As `answer`, where each response but the last says itself that another one follows.
-
-        None is asked for before the one before it was handed over as a whole.
-        """
+        """As `answer`, where each response but the last says itself that another one follows. None is asked for before
+        the one before it was handed over as a whole."""
         self._check_answering()
         return self._answer(responses)
 

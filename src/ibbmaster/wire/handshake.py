@@ -108,10 +108,8 @@ def _of_every_greeting(version: str, capabilities: Capability, collation_id: int
 
 
 def decode_greeting(payload: Buffer) -> Greeting:
-    """The value of a greeting.
-
-    Raises RemoteProtocolError: it is not a greeting of protocol version 10 with a plugin name.
-    """
+    """The value of a greeting. Raises RemoteProtocolError: it is not a greeting of protocol version 10 with a plugin
+    name."""
     fields = _Fields(payload, "a greeting")
     (protocol_version,) = fields.take(1)
     if protocol_version != PROTOCOL_VERSION:

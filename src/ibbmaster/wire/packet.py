@@ -32,11 +32,8 @@ class Packet:
 
 
 class PacketReader:
-    """Cuts a stream of bytes into payloads.
-
-    Its owner may change `limit` and `next_sequence` between two payloads. It never keeps
-    more than `limit` bytes of a payload, whatever a header promises.
-    """
+    """Cuts a stream of bytes into payloads. Its owner may change `limit` and `next_sequence` between two payloads. It
+    never keeps more than `limit` bytes of a payload, whatever a header promises."""
 
     def __init__(self, *, limit: int, next_sequence: int = 0) -> None:
         self.limit = limit  # bytes of the largest payload that is taken
@@ -68,12 +65,8 @@ class PacketReader:
         return None if payload is None else Packet(payload=payload, sequence=(self.next_sequence - 1) & SEQUENCE_MASK)
 
     def next_payload(self) -> bytes | None:
-        """The next whole payload, or None until more bytes are received.
-
-        Raises:
-            PacketTooLargeError: a header announces a payload larger than `limit`.
-            PacketOrderError: a packet has another number than the one that is due.
-        """
+        """The next whole payload, or None until more bytes are received. Raises PacketTooLargeError: a header announces
+        a payload larger than `limit`; PacketOrderError: a packet has another number than the one that is due."""
         buffer, parts = self._buffer, self._parts
         while len(buffer) >= PACKET_HEADER_SIZE:
             (header,) = _LENGTH_AND_SEQUENCE.unpack_from(buffer)
@@ -121,11 +114,8 @@ def frame_payloads(payloads: Iterable[Buffer], sequence: int) -> tuple[bytes, in
 
 
 class PacketStream:
-    """Numbers the packets of one long answer, such as a whole dump.
-
-    Small payloads are framed whole. A large one is announced with `begin` and may then be
-    passed through in pieces of any size; nothing of it is kept.
-    """
+    """Numbers the packets of one long answer, such as a whole dump. Small payloads are framed whole. A large one is
+    announced with `begin` and may then be passed through in pieces of any size; nothing of it is kept."""
 
     def __init__(self, sequence: int = 1) -> None:
         self.sequence = sequence  # of the next packet
@@ -139,10 +129,8 @@ class PacketStream:
         return not self._payload_left
 
     def begin(self, size: int) -> None:
-        """Announce a payload of `size` bytes, at least one; `add` must bring all of them.
-
-        Raises LocalProtocolError: the payload before is not complete.
-        """
+        """Announce a payload of `size` bytes, at least one; `add` must bring all of them. Raises LocalProtocolError:
+        the payload before is not complete."""
         if self._payload_left:
             raise LocalProtocolError(f"a payload begins while {self._payload_left} bytes of another are missing")
         assert size > 0, size
@@ -151,10 +139,8 @@ class PacketStream:
         self._needs_empty_tail = size % PACKET_PAYLOAD_MAX == 0
 
     def add(self, piece: Buffer) -> Iterator[Buffer]:
-        """Packet headers and views into `piece`, in the order they go out.
-
-        Raises LocalProtocolError: the piece is longer than what is left of the payload.
-        """
+        """Packet headers and views into `piece`, in the order they go out. Raises LocalProtocolError: the piece is
+        longer than what is left of the payload."""
         size = len(piece)
         if size > self._payload_left:
             raise LocalProtocolError(f"a piece of {size} bytes for a payload that lacks {self._payload_left}")
@@ -179,10 +165,8 @@ class PacketStream:
         return frame
 
     def frame_events(self, events: Sequence[Buffer], prefix: bytes = EVENT_STATUS) -> bytes:
-        """The packets of many small events, each after `prefix`, in one piece.
-
-        The hot path of a dump: see `_frame_small_events`.
-        """
+        """The packets of many small events, each after `prefix`, in one piece. The hot path of a dump: see
+        `_frame_small_events`."""
         assert not self._payload_left
         if not events:
             return b""
@@ -199,10 +183,8 @@ class PacketStream:
 
 
 def _frame_small_events(events: Sequence[Buffer], sequence: int, prefix: bytes) -> bytes:
-    """One join over headers and events in turn: no object but a header is made per event.
-
-    Measured: 90 to 125 ns an event of 40 to 150 bytes, half of what `frame` takes for each event.
-    """
+    """One join over headers and events in turn: no object but a header is made per event. Measured: 90 to 125 ns an
+    event of 40 to 150 bytes, half of what `frame` takes for each event."""
     pack = struct.Struct(f"<I{len(prefix)}s").pack  # the header and the prefix after it
     prefix_size = len(prefix)
     numbers = itertools.cycle(_SHIFTED_NUMBERS[sequence:] + _SHIFTED_NUMBERS[:sequence])

@@ -34,10 +34,8 @@ _NULL = bytes((lenenc.NULL,))
 
 
 class FieldType(enum.IntEnum):
-    """Types of result columns, as far as what is sent of a value depends on them.
-
-    Source: MariaDB 12.3, include/mysql.h.pp, enum_field_types.
-    """
+    """Types of result columns, as far as what is sent of a value depends on them. Source: MariaDB 12.3,
+    include/mysql.h.pp, enum_field_types."""
 
     TINY = 1
     SHORT = 2
@@ -147,10 +145,8 @@ class EndedRowsError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultSet:
-    """Columns and rows. `rows` is read once, while the answer is sent, so it may be a generator.
-
-    With `error` set, or where `rows` raises EndedRowsError, an error follows the rows in place of the last EOF.
-    """
+    """Columns and rows. `rows` is read once, while the answer is sent, so it may be a generator. With `error` set, or
+    where `rows` raises EndedRowsError, an error follows the rows in place of the last EOF."""
 
     columns: tuple[ColumnDefinition, ...]
     rows: Iterable[Row] = ()
@@ -163,10 +159,8 @@ class ResultSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedResultSet(ResultSet):
-    """A result set that many clients get alike. `rows` can be read again and again.
-
-    `frames` are its packets, and the number after the last, by the number of the first and what was agreed at login.
-    """
+    """A result set that many clients get alike. `rows` can be read again and again. `frames` are its packets, and the
+    number after the last, by the number of the first and what was agreed at login."""
 
     rows: tuple[Row, ...] = ()
     frames: dict[tuple[int, Capability], tuple[bytes, int]] = field(
@@ -180,10 +174,8 @@ class RowBlocks(Protocol):
     row_count: int
 
     def next_block(self, sequence: int) -> tuple[Buffer, int] | Err | None:
-        """The packets of more rows and the number after the last, the first being `sequence`; None at the end.
-
-        An error ends the answer in place of the last EOF.
-        """
+        """The packets of more rows and the number after the last, the first being `sequence`; None at the end. An error
+        ends the answer in place of the last EOF."""
 
     def close(self) -> None:
         """No more is asked for; a second call does nothing."""
@@ -292,10 +284,8 @@ def decode_ok(payload: Buffer) -> Ok:
 
 
 def decode_err(payload: Buffer) -> Err:
-    """The value of an ERR packet; one without SQLSTATE gets HY000.
-
-    Raises RemoteProtocolError: the payload is no ERR packet.
-    """
+    """The value of an ERR packet; one without SQLSTATE gets HY000. Raises RemoteProtocolError: the payload is no ERR
+    packet."""
     _expect_mark(payload, ERR_MARK, "an ERR packet")
     if len(payload) < 3:
         raise RemoteProtocolError(f"an ERR packet of {len(payload)} bytes, expected at least 3")

@@ -142,10 +142,8 @@ def rounded(number: Decimal, scale: int) -> Decimal:
 
 
 def decimal_reader(digits: int, scale: int) -> Callable[[bytes], Decimal]:
-    """Reads a DECIMAL: groups of digits, big-endian; the first bit is set unless negative, which inverts all.
-
-    Source: MariaDB 12.3, decimal.c, bin2decimal().
-    """
+    """Reads a DECIMAL: groups of digits, big-endian; the first bit is set unless negative, which inverts all. Source:
+    MariaDB 12.3, decimal.c, bin2decimal()."""
     layout = []
     offset = 0
     for count in digit_groups(digits, scale):

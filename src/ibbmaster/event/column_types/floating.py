@@ -85,9 +85,7 @@ class Floating(ColumnKind):
         return f"{mantissa}e{int(exponent)}" if exponent else text
 
     def kept_literal(self, sql: SqlType, value: kinds.Literal, written: str) -> str:
-        """
-        Source: MariaDB 11.8, field.cc, truncate_double().
-        """
+        """Source: MariaDB 11.8, field.cc, truncate_double()."""
         number = float(kinds.decimal_of(value))
         if sql.scale is not None:
             whole, unit = math.floor(number), 10.0**sql.scale
@@ -141,9 +139,7 @@ def column_size(column: Column) -> int:
 
 def floating_text(value: float, *, digits: int | None) -> str:
     """A number with the fewest digits that tell it, or rounded to `digits`, and an exponent where it is far from 1.
-
-    Source: MariaDB 12.3, dtoa.c, my_gcvt().
-    """
+    Source: MariaDB 12.3, dtoa.c, my_gcvt()."""
     if not value:
         return "-0" if str(value)[0] == "-" else "0"
     if value - value != 0:
@@ -167,10 +163,8 @@ def floating_text(value: float, *, digits: int | None) -> str:
 
 
 def fixed_text(value: float, scale: int) -> str:
-    """A number with `scale` digits after the point: its fewest that tell it, or fewer, rounded.
-
-    Source: MariaDB 12.3, dtoa.c, my_fcvt().
-    """
+    """A number with `scale` digits after the point: its fewest that tell it, or fewer, rounded. Source: MariaDB 12.3,
+    dtoa.c, my_fcvt()."""
     if value - value != 0:
         raise ValueError(f"{value} is no number")
     shortest = Decimal(repr(value))

@@ -75,10 +75,8 @@ class TextSettings(NamedTuple):
 
 
 class DeclaredType(NamedTuple):
-    """A type as CREATE TABLE writes it; `where` names its column in errors.
-
-    `storage` and `is_compressed` are of columns that are written.
-    """
+    """A type as CREATE TABLE writes it; `where` names its column in errors. `storage` and `is_compressed` are of
+    columns that are written."""
 
     where: str
     text: str
@@ -240,10 +238,8 @@ class ColumnKind(ABC):
     # In a TABLE_MAP, and in rows ------------------------------------------------------------------
 
     def layout(self, where: str, column_type: ColumnType, metadata: int, raw: bytes) -> Layout:
-        """What the metadata of a column says; `raw` are its bytes, `metadata` the number that they are.
-
-        Raises EventError: no column has such metadata.
-        """
+        """What the metadata of a column says; `raw` are its bytes, `metadata` the number that they are. Raises
+        EventError: no column has such metadata."""
         return Layout(column_type)
 
     def fixed_size(self, column: Column) -> int | None:
@@ -272,17 +268,13 @@ class ColumnKind(ABC):
     # As DDL declares it ---------------------------------------------------------------------------
 
     def declare(self, column: Column, declared: DeclaredType) -> dict[str, Any]:
-        """What a declared type says of a column that its TABLE_MAP does not: fields of `Column`.
-
-        Raises ConfigurationError: the column cannot be of this type.
-        """
+        """What a declared type says of a column that its TABLE_MAP does not: fields of `Column`. Raises
+        ConfigurationError: the column cannot be of this type."""
         return {}
 
     def write(self, declared: DeclaredType) -> WrittenType | None:
-        """How a column of a declared type is written; None if that cannot be done.
-
-        Raises ConfigurationError: there is no such type.
-        """
+        """How a column of a declared type is written; None if that cannot be done. Raises ConfigurationError: there is
+        no such type."""
         return None
 
     def length_of(self, written: int | None) -> int | None:
@@ -324,10 +316,8 @@ class ColumnKind(ABC):
         raise ValueError(f"constants of type {sql.word} are not known")
 
     def key_value(self, column: Column, sql: SqlType, value: literals.Value, zone_s: int) -> literals.Value:
-        """What a literal has stored where they are equal; None where values are not compared so.
-
-        Raises ValueError: nothing is.
-        """
+        """What a literal has stored where they are equal; None where values are not compared so. Raises ValueError:
+        nothing is."""
         return None
 
     def shown(self, column: Column, sql: SqlType, settings: TextSettings) -> Text:

@@ -34,10 +34,8 @@ def uuid_text(data: bytes) -> str:
 
 
 def uuid_bytes(text: str) -> bytes:
-    """A UUID as real servers write it into row events: as it reads, whatever its version.
-
-    Raises ValueError: the text is none.
-    """
+    """A UUID as real servers write it into row events: as it reads, whatever its version. Raises ValueError: the text
+    is none."""
     return uuid.UUID(text).bytes
 
 
@@ -50,11 +48,7 @@ def inet4_text(data: bytes) -> str:
 
 def inet6_text(data: bytes) -> str:
     """Sixteen bytes as MariaDB writes them: the longest run of zero words short, even if it is one, IPv4 in decimals.
-
-    Raises ValueError: not 16 bytes.
-
-    Source: MariaDB 12.3, plugin/type_inet/sql_type_inet.cc, Inet6::to_string().
-    """
+    Raises ValueError: not 16 bytes. Source: MariaDB 12.3, plugin/type_inet/sql_type_inet.cc, Inet6::to_string()."""
     if len(data) != INET6_SIZE:
         raise ValueError(f"an INET6 of {len(data)} bytes")
     words = [int.from_bytes(data[start : start + 2], "big") for start in range(0, INET6_SIZE, 2)]

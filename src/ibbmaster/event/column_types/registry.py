@@ -40,10 +40,8 @@ def value_reader(column: Column) -> Reader:
 
 
 def bytes_reader(column: Column) -> Reader:
-    """How values of a column are skipped: as they are stored, whether or not they can be read.
-
-    Raises ValueError: the length of values of this type is not known.
-    """
+    """How values of a column are skipped: as they are stored, whether or not they can be read. Raises ValueError: the
+    length of values of this type is not known."""
     kind = kind_of(column)
     size = kind.fixed_size(column)
     return prefixed(kind.length_size(column), bytes) if size is None else fixed(size, bytes)

@@ -420,10 +420,8 @@ def _charset(column: Column, text: str) -> str:
 
 
 def _decompressed(convert: Callable[[bytes], Value]) -> Callable[[bytes], Value]:
-    """Values of COMPRESSED columns: a byte of method and size of the size, the size (big-endian), the data.
-
-    Source: MariaDB 12.3, field_comp.cc.
-    """
+    """Values of COMPRESSED columns: a byte of method and size of the size, the size (big-endian), the data. Source:
+    MariaDB 12.3, field_comp.cc."""
 
     def read(data: bytes) -> Value:
         if not data:

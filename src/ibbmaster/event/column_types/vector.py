@@ -25,10 +25,8 @@ def vector_of(data: bytes) -> tuple[float, ...]:
 
 
 def vector_bytes(value: object) -> bytes:
-    """A VECTOR as it is stored, from numbers, or a list of them as text; bytes are taken as they are.
-
-    Raises ValueError: that is none.
-    """
+    """A VECTOR as it is stored, from numbers, or a list of them as text; bytes are taken as they are. Raises
+    ValueError: that is none."""
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
     numbers = value.strip().removeprefix("[").removesuffix("]").split(",") if isinstance(value, str) else value

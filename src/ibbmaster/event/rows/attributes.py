@@ -39,10 +39,8 @@ def is_nullable(declared: str) -> bool:
 
 
 def named_charset(text: str) -> str | None:
-    """The character set that a column's type, or the options of a table, name: itself, or by a collation.
-
-    None if they name none, as `COLLATE uca1400_ai_ci`, which goes with several.
-    """
+    """The character set that a column's type, or the options of a table, name: itself, or by a collation. None if they
+    name none, as `COLLATE uca1400_ai_ci`, which goes with several."""
     cursor = Cursor(outside_brackets(tokens(text)))
     charset = collation = ""
     while not cursor.is_at_end:

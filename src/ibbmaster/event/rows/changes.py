@@ -121,9 +121,8 @@ class RowDecoder:
     def changes(self, event: Buffer) -> Iterator[RowChange]:
         """The changes in a whole row event without checksum, read one by one.
 
-        Raises:
-            EventError: the event is of another type or table, or ends inside a row.
-            UndecodableError: a value cannot be read; it names table, column and type.
+        Raises EventError: the event is of another type or table, or ends inside a row; UndecodableError: a value cannot
+        be read; it names table, column and type.
         """
         header = decode_rows_header(event)
         if header.table_id != self.schema.table_id:

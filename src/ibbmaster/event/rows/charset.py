@@ -48,10 +48,8 @@ def _charsets() -> dict[int, str]:
 
 
 def charset_of(collation: int) -> str | None:
-    """The name of the character set a collation belongs to; None if the number is unknown here.
-
-    Source: MariaDB 10.11, information_schema.COLLATIONS; MariaDB 12.3, ctype-uca1400.h.
-    """
+    """The name of the character set a collation belongs to; None if the number is unknown here. Source: MariaDB 10.11,
+    information_schema.COLLATIONS; MariaDB 12.3, ctype-uca1400.h."""
     if collation >= UCA_1400:
         index = (collation - UCA_1400) // UCA_1400_STEP
         return UCA_1400_CHARSETS[index] if index < len(UCA_1400_CHARSETS) else None
@@ -93,10 +91,8 @@ def _letter_of(byte: int, charset: str) -> str:
 
 
 def encode_text(text: str, charset: str) -> bytes:
-    """Text as bytes of a character set: the inverse of `decode_text`.
-
-    Raises ValueError: the character set does not have one of the characters, or Python has no codec for it.
-    """
+    """Text as bytes of a character set: the inverse of `decode_text`. Raises ValueError: the character set does not
+    have one of the characters, or Python has no codec for it."""
     codec = CODECS.get(charset)
     if codec is None:
         raise ValueError(f"text of character set {charset} cannot be written")
@@ -150,9 +146,7 @@ def is_of_single_bytes(charset: str) -> bool:
 
 def decode_label(data: bytes, charset: str) -> str:
     """A label of ENUM or SET, whose bytes CONVERT TO CHARACTER SET leaves as they are; a byte that is no text is `?`.
-
-    Raises ValueError: Python has no codec for the character set.
-    """
+    Raises ValueError: Python has no codec for the character set."""
     try:
         return decode_text(data, charset)
     except UnicodeDecodeError:

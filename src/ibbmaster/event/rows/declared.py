@@ -20,10 +20,8 @@ Declaration = Mapping[str, str]  # column name -> type
 
 
 def declare(schema: TableSchema, declaration: Declaration) -> TableSchema:
-    """The schema with a declaration applied. Declared columns the table does not have (yet) are skipped.
-
-    Raises ConfigurationError: a type cannot be read, or cannot be that of its column.
-    """
+    """The schema with a declaration applied. Declared columns the table does not have (yet) are skipped. Raises
+    ConfigurationError: a type cannot be read, or cannot be that of its column."""
     names = {column.name: number for number, column in enumerate(schema.columns)}
     gives_names = not schema.has_names and not any(name in names for name in declaration)
     if gives_names and len(declaration) != len(schema.columns):

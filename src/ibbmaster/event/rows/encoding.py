@@ -65,10 +65,8 @@ class WrittenTable:
         return printed_table(self.database, self.table)
 
     def image(self, row: Row, columns: Columns | None = None) -> bytes:
-        """One image of a row: with every column, or with some.
-
-        Raises ValueError: a value cannot be that of its column; the text names it.
-        """
+        """One image of a row: with every column, or with some. Raises ValueError: a value cannot be that of its column;
+        the text names it."""
         numbers = range(len(self.columns)) if columns is None else columns
         if len(row) != len(self.columns):
             raise ValueError(f"{self.name} has {len(self.columns)} columns, and the row {len(row)} values")
@@ -205,10 +203,8 @@ def _optional_fields(table: WrittenTable, metadata: RowMetadata) -> Iterator[byt
 
 
 def _collations(collations: Sequence[int], default: MetadataField, each: MetadataField) -> bytes:
-    """The collations of columns: the commonest and those that have another, or all of them if that is shorter.
-
-    Source: MariaDB 12.3, log_event_server.cc, Table_map_log_event::init_charset_field().
-    """
+    """The collations of columns: the commonest and those that have another, or all of them if that is shorter. Source:
+    MariaDB 12.3, log_event_server.cc, Table_map_log_event::init_charset_field()."""
     commonest = max(sorted(set(collations)), key=collations.count)
     others = [(number, collation) for number, collation in enumerate(collations) if collation != commonest]
     if len(collations) < 1 + 2 * len(others):
@@ -232,9 +228,7 @@ def encode_rows(
     is_compressed: bool = False,
 ) -> Iterator[bytes]:
     """The row events of changes of one kind, each the images before and after; the last one ends the statement.
-
-    `columns` are those that the images have, before and after; None: all of them.
-    """
+    `columns` are those that the images have, before and after; None: all of them."""
 
     def event(rows: list[bytes], flags: int) -> bytes:
         body = _rows_body(table, kind, rows, flags, columns, is_compressed=is_compressed)

@@ -45,10 +45,8 @@ class LargeRows:
             )
 
     def check(self, size: int) -> None:
-        """See that a row event may have this size.
-
-        Raises EventError: it is too large; the text says who may change that.
-        """
+        """See that a row event may have this size. Raises EventError: it is too large; the text says who may change
+        that."""
         if size > self.size_max:
             what = f"a row event of {size} bytes, put together or unpacked, and at most {self.size_max} are taken"
             how = "max_row_event_bytes, in Spark maxRowEventBytes, of serve --max-row-event-bytes raises that"

@@ -73,10 +73,8 @@ class FragmentOrder:
         return start, number == count
 
     def finish(self) -> None:
-        """The group has ended, or an event that is no fragment comes.
-
-        Raises EventError: that is inside the fragments of a row event.
-        """
+        """The group has ended, or an event that is no fragment comes. Raises EventError: that is inside the fragments
+        of a row event."""
         if self.is_open:
             found = f"fragment {self._next} of {self._count} is missing"
             raise EventError(f"the group ends inside the fragments of a row event: {found}")
@@ -132,10 +130,8 @@ class FragmentChecks:
 
 
 class PartialRows:
-    """Takes the events of a group in order, and puts fragments together; keeps at most 64 MiB of a row event.
-
-    What is larger goes where `large` says, fragment by fragment.
-    """
+    """Takes the events of a group in order, and puts fragments together; keeps at most 64 MiB of a row event. What is
+    larger goes where `large` says, fragment by fragment."""
 
     def __init__(self, large: LargeRows = ALL_ROWS) -> None:
         self._large = large
@@ -162,18 +158,13 @@ class PartialRows:
         return event
 
     def finish(self) -> None:
-        """The group has ended, or an event that is no fragment comes.
-
-        Raises EventError: that is inside the fragments of a row event.
-        """
+        """The group has ended, or an event that is no fragment comes. Raises EventError: that is inside the fragments
+        of a row event."""
         self._order.finish()
 
     def take(self, event: Buffer) -> bytes | None:
-        """Take one whole fragment event without checksum; the row event once it is complete.
-
-        Raises:
-            EventError: another type, a fragment is missing, they do not come to the announced size, or to no row event.
-        """
+        """Take one whole fragment event without checksum; the row event once it is complete. Raises EventError: another
+        type, a fragment is missing, they do not come to the announced size, or to no row event."""
         decode_body(event, EventType.PARTIAL_ROW_DATA)
         if not self.is_open:
             self._kept, self._held = bytearray(), None
@@ -201,9 +192,7 @@ class PartialRows:
 
 def encode_fragments(event: bytes, fragment_bytes: int) -> Iterator[bytes]:
     """A row event as fragments that each hold at most that number of its bytes; one that is no longer stays as it is.
-
-    Source: MariaDB 12.3, `binlog_row_event_fragment_threshold`.
-    """
+    Source: MariaDB 12.3, `binlog_row_event_fragment_threshold`."""
     if len(event) <= fragment_bytes:
         yield event
         return

@@ -30,10 +30,8 @@ class PlainRows:
         return self._partial.is_open
 
     def whole_event(self, event: bytes) -> bytes | None:
-        """The event itself, or the plain row event that it ends; None for a fragment that is not the last.
-
-        Raises EventError: a fragment is missing or wrong, rows do not unpack, or are more than they may be.
-        """
+        """The event itself, or the plain row event that it ends; None for a fragment that is not the last. Raises
+        EventError: a fragment is missing or wrong, rows do not unpack, or are more than they may be."""
         whole = self._partial.whole_event(event)
         if whole is None:
             return None

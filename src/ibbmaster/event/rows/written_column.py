@@ -33,10 +33,8 @@ class WrittenColumn:
 def written_column(
     name: str, declared: str, *, storage: StoredText | None = None, is_compressed: bool = False
 ) -> WrittenColumn:
-    """A column from its type as CREATE TABLE writes it. Without `storage` text is utf8mb4.
-
-    Raises ConfigurationError: the type is unknown, or cannot be written.
-    """
+    """A column from its type as CREATE TABLE writes it. Without `storage` text is utf8mb4. Raises ConfigurationError:
+    the type is unknown, or cannot be written."""
     taken = read_declared(f"column {name}", declared)
     charset = named_charset(declared) if storage is None else None
     if charset not in (None, UTF8):  # also utf8mb3: a replica's column would have other lengths

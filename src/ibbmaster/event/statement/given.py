@@ -34,12 +34,8 @@ class LoggedVariable:
 
 
 def decode_intvar(event: Buffer) -> tuple[str, int]:
-    """`insert_id` or `last_insert_id`, and its value.
-
-    Raises EventError: another type or size, or neither of both.
-
-    Source: MariaDB 12.3, log_event.cc, Intvar_log_event.
-    """
+    """`insert_id` or `last_insert_id`, and its value. Raises EventError: another type or size, or neither of both.
+    Source: MariaDB 12.3, log_event.cc, Intvar_log_event."""
     _, body = decode_body(event, EventType.INTVAR)
     if len(body) != INTVAR.size:
         raise EventError(f"INTVAR with a body of {len(body)} bytes, expected {INTVAR.size}")
@@ -50,12 +46,8 @@ def decode_intvar(event: Buffer) -> tuple[str, int]:
 
 
 def decode_rand(event: Buffer) -> tuple[int, int]:
-    """Both seeds of RAND().
-
-    Raises EventError: another type or size.
-
-    Source: MariaDB 12.3, log_event.cc, Rand_log_event.
-    """
+    """Both seeds of RAND(). Raises EventError: another type or size. Source: MariaDB 12.3, log_event.cc,
+    Rand_log_event."""
     _, body = decode_body(event, EventType.RAND)
     if len(body) != RAND.size:
         raise EventError(f"RAND with a body of {len(body)} bytes, expected {RAND.size}")
@@ -64,12 +56,8 @@ def decode_rand(event: Buffer) -> tuple[int, int]:
 
 
 def decode_user_var(event: Buffer) -> LoggedVariable:
-    """A user variable that the statement reads.
-
-    Raises EventError: another type, a part runs over the end, or the value is none of its type.
-
-    Source: MariaDB 12.3, log_event.cc, User_var_log_event.
-    """
+    """A user variable that the statement reads. Raises EventError: another type, a part runs over the end, or the value
+    is none of its type. Source: MariaDB 12.3, log_event.cc, User_var_log_event."""
     _, body = decode_body(event, EventType.USER_VAR)
     if len(body) < NAME_SIZE.size:
         raise EventError(f"USER_VAR with a body of {len(body)} bytes")

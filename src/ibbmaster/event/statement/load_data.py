@@ -31,12 +31,8 @@ class LoadData:
 
 
 def decode_load_data(event: bytes) -> LoadData:
-    """Read an EXECUTE_LOAD_QUERY event without checksum.
-
-    Raises EventError: a part runs over the end, or the file is named where there is no text.
-
-    Source: MariaDB 12.3, log_event.cc, Execute_load_query_log_event.
-    """
+    """Read an EXECUTE_LOAD_QUERY event without checksum. Raises EventError: a part runs over the end, or the file is
+    named where there is no text. Source: MariaDB 12.3, log_event.cc, Execute_load_query_log_event."""
     fixed_end = EVENT_HEADER_SIZE + FIXED.size
     if len(event) < fixed_end + FILE.size:
         raise EventError(f"EXECUTE_LOAD_QUERY of {len(event)} bytes, expected at least {fixed_end + FILE.size}")

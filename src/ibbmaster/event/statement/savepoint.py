@@ -10,10 +10,8 @@ from ibbmaster.sqltext.token import Token
 
 
 class SavepointStep(NamedTuple):
-    """SAVEPOINT `name`, or a rollback to it; a rollback without a name undoes all of the group.
-
-    `name` is as a server compares it: without regard to case, accents and blanks at its end.
-    """
+    """SAVEPOINT `name`, or a rollback to it; a rollback without a name undoes all of the group. `name` is as a server
+    compares it: without regard to case, accents and blanks at its end."""
 
     is_rollback: bool
     name: str | None

@@ -27,10 +27,8 @@ DELIMITER = b"/*!*/;"
 
 
 class PrintedReader:
-    """Takes lines, without their ends, and gives what they tell; a group ends with a commit.
-
-    With `tells_tables` also columns, key and types of the table of each row event.
-    """
+    """Takes lines, without their ends, and gives what they tell; a group ends with a commit. With `tells_tables` also
+    columns, key and types of the table of each row event."""
 
     def __init__(self, *, tells_tables: bool = False) -> None:
         self._tells_tables = tells_tables
