@@ -1,6 +1,6 @@
 """Where this user's caches are, and whether what lies in one can only be this user's own.
 
-Who reads a cache believes it: of kernels it even runs what is there. So a cache counts only where
+Who reads a cache believes it: of programs it even runs what is there. So a cache counts only where
 only this user and root can have written it: each directory on the way, each link and each
 file belongs to one of them, and no others may write there. A sticky directory, as /tmp is, may be
 on the way: in it a user cannot replace what belongs to another.
@@ -89,22 +89,6 @@ def distrust(path: Path, *, owners: Collection[int] = ()) -> str | None:
             found = os.lstat(at)
         except (FileNotFoundError, NotADirectoryError):
             return None
-
-
-def distrust_all(directory: Path) -> str | None:
-    """As `distrust`, of a directory and everything that is directly in it. Raises OSError: it cannot be looked at."""
-    doubt = distrust(directory)
-    if doubt is not None or not directory.is_dir():
-        return doubt
-    with os.scandir(directory) as entries:
-        for entry in entries:
-            found = entry.stat(follow_symlinks=False)
-            is_own = found.st_uid in (ROOT, os.geteuid()) and stat.S_ISREG(found.st_mode)
-            if not is_own or found.st_mode & WRITABLE_BY_OTHERS:
-                doubt = distrust(Path(entry.path))
-                if doubt is not None:
-                    return doubt
-    return None
 
 
 def _user_name(number: int) -> str:

@@ -19,22 +19,13 @@ from ibbmaster.sqltext.token import tokens
 
 TRANSACTION = GtidFlag.TRANSACTIONAL | GtidFlag.ALLOW_PARALLEL
 DDL = GtidFlag.STANDALONE | GtidFlag.DDL
-IN_TRANSACTIONS = (
-    "INSERT",
-    "UPDATE",
-    "DELETE",
-    "REPLACE",
-    "SELECT",
-    "DO",
-    "LOAD",
-    "WITH",
-)  # what such a text begins with
+#: What a text begins with that is part of a transaction.
+IN_TRANSACTIONS = ("INSERT", "UPDATE", "DELETE", "REPLACE", "SELECT", "DO", "LOAD", "WITH")
 GTID_TYPE = int(EventType.GTID)
 THREAD = 1  # of the server that ran it
 UTF8MB4_GENERAL_CI = 45
-CHARSETS = struct.pack(
-    "<BHHH", STATUS_CHARSET, *3 * [UTF8MB4_GENERAL_CI]
-)  # client, connection, server: texts are UTF-8
+#: Those of client, connection and server: texts are UTF-8.
+CHARSETS = struct.pack("<BHHH", STATUS_CHARSET, *3 * [UTF8MB4_GENERAL_CI])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -83,25 +83,19 @@ def _chosen(batches: Iterable[EventBatch], choice: GroupSelection) -> Iterator[E
 
 
 class CollectingRoom:
-    """Room for a batch of events, which kernels fill.
-
-    Attributes:
-        state: where a kernel is, see `Field`.
-        groups: those that were collected, and room for more.
-        collecting: all of it, as kernels take it.
-    """
+    """Room for a batch of events, which kernels fill."""
 
     def __init__(self, kernels: Kernels, file_name: Callable[[int], str]) -> None:
         self._kernels = kernels
         self._file_name = file_name
         self.data = np.empty(DATA_BYTES, dtype=np.uint8)
         self._collected = read_only(self.data)
-        self.groups = np.zeros((GROUPS_MAX, GroupColumn.COLUMNS), dtype=np.int64)
+        self.groups = np.zeros((GROUPS_MAX, GroupColumn.COLUMNS), dtype=np.int64)  # collected ones, and room for more
         self._events = np.empty((DATA_BYTES // EVENT_BYTES_MIN, EventColumn.COLUMNS), dtype=np.int64)
-        self.state = np.zeros(Field.SIZE, dtype=np.int64)
+        self.state = np.zeros(Field.SIZE, dtype=np.int64)  # where a kernel is, see `Field`
         self.state[Field.SKIP_TYPE] = self.state[Field.NESTED_TYPE] = -1
         table = np.empty((CHUNKS_PER_PAGE_MAX, ChunkColumn.COLUMNS), dtype=np.int32)
-        self.collecting = Collecting(self.state, table, self.groups, self.data)
+        self.collecting = Collecting(self.state, table, self.groups, self.data)  # all of it, as kernels take it
 
     @property
     def count(self) -> int:

@@ -45,20 +45,15 @@ class ColumnCells(NamedTuple):
 
 
 class TableCells:
-    """Which columns of a version of a table are read, and what they are in the DataFrame.
-
-    Attributes:
-        origins: of each column of the table's shape, by its name in the DataFrame.
-        cells: by column number.
-    """
+    """Which columns of a version of a table are read, and what they are in the DataFrame."""
 
     def __init__(
         self, decoder: TableDecoder, shape: TableShape | None, fields: list[ShapeField], zero_dates: ZeroDates
     ):
         self._schema = decoder.schema
         self._zero_dates = zero_dates
-        self.origins: dict[str, ColumnOrigin] = {}
-        self.cells: dict[int, ColumnCells] = {}
+        self.origins: dict[str, ColumnOrigin] = {}  # of each column of the table's shape, by its name in the DataFrame
+        self.cells: dict[int, ColumnCells] = {}  # by column number
         if shape is None:
             return
         names = [field_name(column.name) for column in shape.columns]

@@ -136,7 +136,8 @@ def groups_between(primary: PrimaryAddress, start: GtidPosition, end: GtidPositi
     try:
         with connected(primary) as connection:
             # Another primary may have taken the place of the one that had logged `end`: what it lacks never comes.
-            _expect(primary, _logged(connection), end, "has logged {has}, and not {wanted}, which it had before")
+            lost = "the primary has logged {has}, and not {wanted}, which it had before"
+            expect_reached(primary, _logged(connection), end, lost)
             for group in _groups(_events(connection, start, end, primary.server_id)):
                 assert group.gtid is not None
                 reached[group.gtid.domain_id] = group.gtid
@@ -146,16 +147,17 @@ def groups_between(primary: PrimaryAddress, start: GtidPosition, end: GtidPositi
             raise SourceError(f"{refusal} {AFTER_PURGE}") from refusal.__cause__
         raise
     # A primary, or a proxy before it, may end a dump early: what came would pass for all there is.
-    _expect(primary, GtidPosition(reached.values()), end, "ended the stream at {has}, before {wanted}: try again")
+    ended = "the primary ended the stream at {has}, before {wanted}: try again"
+    expect_reached(primary, GtidPosition(reached.values()), end, ended)
 
 
-def _expect(primary: PrimaryAddress, found: GtidPosition, end: GtidPosition, problem: str) -> None:
-    """Raise SourceError with the first GTID of `end` that a position lacks."""
+def expect_reached(primary: PrimaryAddress, found: GtidPosition, end: GtidPosition, problem: str) -> None:
+    """See that a position has all of `end`. Raises SourceError: it lacks a GTID; the first one is `wanted`."""
     for wanted in end.values():
         last = found.get(wanted.domain_id)
         if last is None or last.seq_no < wanted.seq_no:
             has = last or f"nothing of domain {wanted.domain_id}"
-            raise SourceError(f"{primary}: the primary {problem.format(has=has, wanted=wanted)}")
+            raise SourceError(f"{primary}: {problem.format(has=has, wanted=wanted)}")
 
 
 @contextlib.contextmanager

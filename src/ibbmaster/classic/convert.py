@@ -36,15 +36,11 @@ PROGRESS_STEP_BYTES = 1 << 20  # of input between two calls of `progress`
 
 
 class GroupConverter:
-    """Takes groups from a window on a traditional file and appends them to a log, while they are plain.
-
-    Attributes:
-        group_count, event_bytes: what was taken so far.
-    """
+    """Takes groups from a window on a traditional file and appends them to a log, while they are plain."""
 
     def __init__(self, writer: BinlogWriter, kernels: Kernels) -> None:
-        self.group_count = 0
-        self.event_bytes = 0
+        self.group_count = 0  # taken so far
+        self.event_bytes = 0  # likewise
         self._writer = writer
         self._kernels = kernels
         self._numbers = numbers(Conversion.SIZE)
@@ -159,7 +155,8 @@ def import_groups(
             nonlocal converter
             if converter is None and log.in_bulk is not None and (ready := kernels()) is not None:
                 converter = GroupConverter(log.in_bulk, ready)
-            return () if converter is None else converter.take(window, overlap.joined_pairs(log.state))
+            written = (gtid for gtid in log.state if gtid.domain_id in overlap.joined)  # pairs with nothing to compare
+            return () if converter is None else converter.take(window, written)
 
         for group in _left(source, log, take, counts):
             gtid = group.gtid

@@ -47,19 +47,12 @@ class ClassicHead(ReadPlan):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassicRange(LogRange):
-    """A range of a traditional file for another process, which finds it by its name: its number is the planner's.
+    """A range of a traditional file for another process, which finds it by its name: its number is the planner's."""
 
-    Attributes:
-        file_name: of the file; a reader of the range numbers all files so that this one is `file_no`.
-        path: where the file is, as the planner sees it.
-        size_bytes: of the file on disk, when it was planned.
-        group_offset: where a group begins, from which the range can be read; 0: only from the head of the file.
-    """
-
-    file_name: str
-    path: str
-    size_bytes: int
-    group_offset: int = 0
+    file_name: str  # of the file; a reader of the range numbers all files so that this one is `file_no`
+    path: str  # where the file is, as the planner sees it
+    size_bytes: int  # of the file on disk, when it was planned
+    group_offset: int = 0  # where a group begins, from which the range can be read; 0: only from the head of the file
 
     @property
     def length(self) -> int:

@@ -25,23 +25,14 @@ _MYSQL_ENCRYPTED_MAGIC = b"\xfdbin"
 
 
 class FileHead(NamedTuple):
-    """What the head of a file says.
+    """What the head of a file says."""
 
-    Attributes:
-        server_version: of the server that wrote the file.
-        is_restart: whether a start of the server began it.
-        has_checksums: whether its events end with a CRC-32.
-        format_description: its first event, without the flag IN_USE: as a primary sends it.
-        state: what its GTID_LIST says was logged before it; None if it has none, as those of servers without GTIDs.
-        state_offset: where that event is.
-    """
-
-    server_version: str
-    is_restart: bool
-    has_checksums: bool
-    format_description: bytes
-    state: GtidState | None = None
-    state_offset: int = 0
+    server_version: str  # of the server that wrote the file
+    is_restart: bool  # whether a start of the server began it
+    has_checksums: bool  # whether its events end with a CRC-32
+    format_description: bytes  # its first event, without the flag IN_USE: as a primary sends it
+    state: GtidState | None = None  # what its GTID_LIST says was logged before it; None if it has none, as in those without GTIDs
+    state_offset: int = 0  # where that event is
 
     @property
     def knows_gtids(self) -> bool:

@@ -68,14 +68,7 @@ STATE_SUFFIX = ".state"
 
 
 class ClassicWriter:
-    """Writes the files of one binlog into a directory.
-
-    Attributes:
-        names: of the files so far.
-        state: what is logged; the caller may set it between files.
-        offset: where the next event begins in the current file.
-        is_open: whether a file was begun and is not ended.
-    """
+    """Writes the files of one binlog into a directory."""
 
     def __init__(
         self, disk: Disk, profile: Profile, *, state: GtidState | None = None, stem: str = STEM, first_number: int = 1
@@ -85,10 +78,10 @@ class ClassicWriter:
             raise ConfigurationError(
                 f"a primary as {profile.name!r} has no traditional files: take a classic-… profile"
             )
-        self.names: list[str] = []
-        self.state = state or GtidState()
-        self.offset = 0
-        self.is_open = False
+        self.names: list[str] = []  # of the files so far
+        self.state = state or GtidState()  # what is logged; the caller may set it between files
+        self.offset = 0  # where the next event begins in the current file
+        self.is_open = False  # whether a file was begun and is not ended
         self._disk = disk
         self._profile = profile
         self._stem = stem

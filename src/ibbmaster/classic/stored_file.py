@@ -33,11 +33,8 @@ from ibbmaster.position import LogPosition
 EVENT_SIZE_MAX = 1 << 30  # bytes: no primary sends an event that is larger
 QUERY_SIZE_MAX = 1 << 16  # bytes of a QUERY that can end a group
 _CUT = "the file ends inside what begins here"
-AROUND_TYPES = ENDING_TYPES | {
-    EventType.GTID_LIST,
-    EventType.BINLOG_CHECKPOINT,
-    EventType.INCIDENT,
-}  # a replica stops at the last one
+#: A replica stops at the last one.
+AROUND_TYPES = ENDING_TYPES | {EventType.GTID_LIST, EventType.BINLOG_CHECKPOINT, EventType.INCIDENT}
 
 
 class StoredFileReader(ClassicFileReader):
@@ -285,17 +282,12 @@ class StoredFileReader(ClassicFileReader):
 
 
 class StoredFileState(NamedTuple):
-    """A file as its head and its end have it.
-
-    Attributes:
-        is_marked_in_use: its server has not closed it, as far as it says.
-        end: the type of its last event if that is a STOP or a ROTATE; of a packed file that is not looked at.
-    """
+    """A file as its head and its end have it."""
 
     file: ClassicFile
     head: FileHead
-    is_marked_in_use: bool
-    end: EventType | None
+    is_marked_in_use: bool  # its server has not closed it, as far as it says
+    end: EventType | None  # the type of its last event if that is a STOP or ROTATE; not looked at in a packed file
 
 
 def file_state(file: ClassicFile) -> StoredFileState:

@@ -121,7 +121,7 @@ def without_zone(value: object) -> object:
 
 def run_maintain(args: argparse.Namespace) -> int:
     """Bring the tables of a lake to the end of a log; 1 if one of them is not exact."""
-    from ibbmaster.lake.maintain.job import LIBRARIES, directory_of, maintain, scheme_of
+    from ibbmaster.lake.maintain.target import LIBRARIES, directory_of, scheme_of
     from ibbmaster.lake.placing import check_free
 
     place = directory_of(args.to, args.catalog)
@@ -130,6 +130,8 @@ def run_maintain(args: argparse.Namespace) -> int:
         check_free(place)
         expect_writable(place)
     importlib.import_module(LIBRARIES[scheme_of(args.to)])
+    from ibbmaster.lake.maintain.job import maintain
+
     found = maintain(
         args.directory,
         args.to,

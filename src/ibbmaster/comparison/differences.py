@@ -47,24 +47,15 @@ class Summed(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogDifference:
-    """What is in one log alone, or differs in both.
+    """What is in one log alone, or differs in both."""
 
-    Attributes:
-        gtid: of the transaction; where the logs have another server there, that of the first.
-        kind: "only in first", "only in second", "events" (one has more), or the type of the event that differs.
-        event_no: which event of those that count, from 0; None where one has no such transaction.
-        part: of the event: "time", "server id", "flags", "body from byte N"; empty where it cannot be read again.
-        first, second: the transaction, or the event, in each log, for people; empty where there is none.
-        first_place, second_place: where the transaction is in each log.
-    """
-
-    gtid: Gtid
-    kind: str
-    event_no: int | None = None
-    part: str = ""
-    first: str = ""
-    second: str = ""
-    first_place: str = ""
+    gtid: Gtid  # of the transaction; where the logs have another server there, that of the first
+    kind: str  # "only in first", "only in second", "events" (one has more), or the type of the event that differs
+    event_no: int | None = None  # which event of those that count, from 0; None where one has no such transaction
+    part: str = ""  # of the event: "time", "server id", "flags", "body from byte N"; empty where it cannot be read
+    first: str = ""  # the transaction, or the event, in the first log, for people; empty where there is none
+    second: str = ""  # likewise
+    first_place: str = ""  # where the transaction is in each log
     second_place: str = ""
 
 

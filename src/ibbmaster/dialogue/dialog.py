@@ -248,7 +248,7 @@ class Dialog:
     def _begin(self, statement: verbs.Statement) -> None:
         self._evaluator.begin_statement()
         self._tables.begin_statement()
-        if not _is_about_errors(statement):
+        if not (isinstance(statement, verbs.Show) and statement.what in ("WARNINGS", "ERRORS", "COUNT")):
             self._last_error = None
             self._evaluator.warning_count = 0
             self._catalog.refused = ()
@@ -409,7 +409,7 @@ class Dialog:
                 raise not_supported(f"{verb} in this form")
             case verbs.Administration():
                 raise RefusedError(1290, "HY000", READ_ONLY_TEXT)
-        return self._ok()
+        return Ok(status=self.status)
 
     def _computed(self, query: Query) -> Relation:
         found = self._tables.answer(verbs.Select(query, sql_mode=self._settings.sql_mode), is_binary=False)
@@ -439,9 +439,6 @@ class Dialog:
         settings = self._settings
         status = _AUTOCOMMIT if not settings.values or settings.value("autocommit") else 0
         return status | (_IN_TRANSACTION if self._is_in_transaction else 0)
-
-    def _ok(self) -> Ok:
-        return Ok(status=self.status)
 
     def _shown(self, relation: Relation) -> ResultSet:
         if relation.is_open:
@@ -593,10 +590,6 @@ class Dialog:
             self._position.lock()
         elif statement.privilege is None:
             self._position.unlock()
-
-
-def _is_about_errors(statement: verbs.Statement) -> bool:
-    return isinstance(statement, verbs.Show) and statement.what in ("WARNINGS", "ERRORS", "COUNT")
 
 
 def _with_more(answer: Response | verbs.Kill) -> Response | verbs.Kill:

@@ -42,15 +42,10 @@ def immediate_statements(sql: str, version: int, sql_mode: int = 0) -> tuple[ver
 
 def _changes_reading(statement: verbs.Statement) -> bool:
     """Whether what follows is read in another way."""
-    match statement:
-        case verbs.Set(assignments=assignments):
-            return any(not isinstance(one, verbs.Assignment) or _is_read_by(one.target) for one in assignments)
-        case _:
-            return False
-
-
-def _is_read_by(target: UserVariable | SystemVariable) -> bool:
-    return isinstance(target, SystemVariable) and target.name in READ_BY
+    return isinstance(statement, verbs.Set) and any(
+        not isinstance(one, verbs.Assignment) or (isinstance(one.target, SystemVariable) and one.target.name in READ_BY)
+        for one in statement.assignments
+    )
 
 
 def is_immediate(statement: verbs.Statement) -> bool:

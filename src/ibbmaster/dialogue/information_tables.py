@@ -24,12 +24,7 @@ LETTER_SIZE = 4  # bytes of a letter in the lengths of columns
 def information_table(name: str) -> TableVersion:
     """A table of information_schema, by its name in upper case."""
     columns = [
-        TableColumn(
-            id=no,
-            name=column.name,
-            type=_type(column),
-            is_nullable=not column.flags & ColumnFlag.NOT_NULL,
-        )
+        TableColumn(id=no, name=column.name, type=_type(column), is_nullable=not column.flags & ColumnFlag.NOT_NULL)
         for no, column in enumerate(information_columns(name))
     ]
     return TableVersion(
@@ -121,9 +116,6 @@ class AboutTables:
         for table in self.schema.tables():
             yield from rows(table)
 
-    def _statistics(self) -> Iterator[RowValues]:
-        return self._of_tables(lambda table: describing.index_rows(table, self._version))
-
     def _references(self) -> Iterator[RowValues]:
         parents = {(table.database, table.name): table for table in self.schema.tables()}
         return self._of_tables(lambda table: describing.reference_rows(table, parents))
@@ -132,19 +124,16 @@ class AboutTables:
         views = (table for table in self.schema.tables() if table.kind is TableKind.VIEW)
         return map(describing.view_row, views)
 
-    def _partitions(self) -> Iterator[RowValues]:
-        return self._of_tables(describing.partition_rows)
-
 
 _MAKERS: Mapping[str, Callable[[AboutTables], Iterable[RowValues]]] = {
     "SCHEMATA": AboutTables._schemata,
     "TABLES": AboutTables._tables,
     "COLUMNS": AboutTables._columns,
-    "STATISTICS": AboutTables._statistics,
+    "STATISTICS": lambda about: about._of_tables(lambda table: describing.index_rows(table, about._version)),
     "KEY_COLUMN_USAGE": lambda about: about._of_tables(describing.key_column_rows),
     "TABLE_CONSTRAINTS": lambda about: about._of_tables(describing.constraint_rows),
     "CHECK_CONSTRAINTS": lambda about: about._of_tables(describing.check_rows),
     "REFERENTIAL_CONSTRAINTS": AboutTables._references,
-    "PARTITIONS": AboutTables._partitions,
+    "PARTITIONS": lambda about: about._of_tables(describing.partition_rows),
     "VIEWS": AboutTables._views,
 }

@@ -41,26 +41,17 @@ class LogSnapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableQuery:
-    """One query of a session.
-
-    Attributes:
-        sql_mode: what it was read under.
-        find: gives a table that it names, as its rows or as one of the log.
-        text_charset: what texts are sent in; None and `binary` send them as they are stored.
-        text_collation_id: the number columns of texts get; they have their own where `text_charset` is None.
-        is_binary: the rows of a prepared statement are wanted.
-        version: of the server that is emulated: 101119, 120302.
-    """
+    """One query of a session."""
 
     snapshot: LogSnapshot
     query: Query
-    sql_mode: int
-    find: Callable[[GivenTable], object]
+    sql_mode: int  # what it was read under
+    find: Callable[[GivenTable], object]  # gives a table that it names, as its rows or as one of the log
     evaluator: Evaluator
-    text_charset: str | None
-    text_collation_id: int
-    is_binary: bool
-    version: int
+    text_charset: str | None  # what texts are sent in; None and `binary` send them as they are stored
+    text_collation_id: int  # the number columns of texts get; they have their own where `text_charset` is None
+    is_binary: bool  # the rows of a prepared statement are wanted
+    version: int  # of the server that is emulated: 101119, 120302
 
 
 class LogTables(NamedTables, Protocol):

@@ -144,7 +144,7 @@ class PreparedStatements:
 
         Raises RefusedError: there are too many already, or too large ones, or it has too many `?`.
         """
-        places = tuple(no for no, token in enumerate(tokens.tokens) if _is_placeholder(token))
+        places = tuple(no for no, token in enumerate(tokens.tokens) if token.is_sign(PLACEHOLDER))
         if len(places) > PARAMETERS_MAX:
             raise RefusedError(1390, "HY000", "Prepared statement contains too many placeholders")
         size = len(tokens.sql) + TOKEN_SIZE * len(tokens.tokens)
@@ -212,10 +212,6 @@ class PreparedStatements:
         except RemoteProtocolError:
             raise RefusedError(1210, "HY000", "Incorrect arguments to mysqld_stmt_execute") from None
         return statement.bound(values)
-
-
-def _is_placeholder(token: Token) -> bool:
-    return token.is_sign(PLACEHOLDER)
 
 
 def _literal(place: Token, value: Parameter) -> list[Token]:

@@ -20,13 +20,7 @@ from ibbmaster.sqltext.literals import Value
 from ibbmaster.sqltext.query_tree import Item, Query, SelectBlock
 from ibbmaster.versions import Difference
 from ibbmaster.wire.refusal import RefusedError
-from ibbmaster.wire.response import (
-    COLLATION_BINARY,
-    COLLATION_DEFAULT,
-    DECIMALS_NOT_FIXED,
-    ColumnDefinition,
-    FieldType,
-)
+from ibbmaster.wire.response import COLLATION_BINARY, COLLATION_DEFAULT, DECIMALS_NOT_FIXED, ColumnDefinition, FieldType
 
 _BINARY = (FieldType.VAR_STRING, FieldType.STRING, FieldType.BLOB, FieldType.BIT)
 ROW_SIZE_MAX = 16 << 20  # bytes of one row that is made up of expressions

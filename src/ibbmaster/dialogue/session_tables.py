@@ -98,11 +98,7 @@ class SessionTables:
     catalog: Catalog
 
     def __init__(
-        self,
-        facts: LogFacts,
-        evaluator: Evaluator,
-        position: SessionPosition,
-        held: Callable[[], frozenset[str]],
+        self, facts: LogFacts, evaluator: Evaluator, position: SessionPosition, held: Callable[[], frozenset[str]]
     ) -> None:
         """`held` are the session's privileges."""
         self._facts = facts

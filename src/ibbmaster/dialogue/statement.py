@@ -15,18 +15,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """A query, and every table that is named anywhere in it.
+    """A query, and every table that is named anywhere in it."""
 
-    Attributes:
-        query: None where its form is not known; `problem` says what is wrong with it then.
-        has_tables: it has FROM, or a query in brackets.
-        sql_mode: what it was read under.
-    """
-
-    query: Query | None
+    query: Query | None  # None where its form is not known; `problem` says what is wrong with it then
     tables: tuple[GivenTable, ...] = ()
-    has_tables: bool = field(default=False, compare=False)
-    sql_mode: int = field(default=0, compare=False)
+    has_tables: bool = field(default=False, compare=False)  # it has FROM, or a query in brackets
+    sql_mode: int = field(default=0, compare=False)  # what it was read under
     problem: SqlError | None = field(default=None, compare=False)
 
     @property

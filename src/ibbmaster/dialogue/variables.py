@@ -164,11 +164,7 @@ def version_number(facts: ServerFacts) -> int:
 
 def is_uca_default(facts: ServerFacts) -> bool:
     """Whether SET NAMES utf8mb4 means utf8mb4_uca1400_ai_ci."""
-    return _does(facts, Difference.UCA_1400_IS_DEFAULT)
-
-
-def _does(facts: ServerFacts, difference: Difference) -> bool:
-    return difference.holds(version_number(facts))
+    return Difference.UCA_1400_IS_DEFAULT.holds(version_number(facts))
 
 
 def _default_collation(facts: ServerFacts) -> str:

@@ -8,7 +8,6 @@ a search in it no more than the pages that it looks at.
 from __future__ import annotations
 
 import contextlib
-import logging
 import threading
 import time
 from collections import OrderedDict
@@ -19,8 +18,6 @@ from ibbmaster.codec.buffer import Buffer
 from ibbmaster.disk.held_file import Stamp
 from ibbmaster.disk.object_store import ChangedError, StoredObject, client_of
 from ibbmaster.errors import MissingFileError, StoreError
-
-log = logging.getLogger(__name__)
 
 BLOCK_SIZE = 16 << 10  # bytes of the smallest range: a page
 AHEAD_BLOCKS_MAX = 512  # of one request

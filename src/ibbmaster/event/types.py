@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import enum
+import functools
+
+from ibbmaster.facts import rows_of
 
 
 class EventType(enum.IntEnum):
@@ -67,47 +70,14 @@ class EventFlag(enum.IntFlag):
 TYPE_COUNT_CLASSIC = 171  # up to MariaDB 12.2
 TYPE_COUNT_ENGINE = 172  # since 12.3
 
-_NONZERO_SIZES = {
-    EventType.START_V3: 56,
-    EventType.QUERY: 13,
-    EventType.ROTATE: 8,
-    EventType.LOAD: 18,
-    EventType.CREATE_FILE: 4,
-    EventType.APPEND_BLOCK: 4,
-    EventType.EXEC_LOAD: 4,
-    EventType.DELETE_FILE: 4,
-    EventType.NEW_LOAD: 18,
-    EventType.BEGIN_LOAD_QUERY: 4,
-    EventType.EXECUTE_LOAD_QUERY: 26,
-    EventType.TABLE_MAP: 8,
-    EventType.WRITE_ROWS_V1: 8,
-    EventType.UPDATE_ROWS_V1: 8,
-    EventType.DELETE_ROWS_V1: 8,
-    EventType.INCIDENT: 2,
-    EventType.WRITE_ROWS: 10,
-    EventType.UPDATE_ROWS: 10,
-    EventType.DELETE_ROWS: 10,
-    39: 10,  # three types of MySQL 8, as MariaDB announces them
-    40: 10,
-    41: 10,
-    EventType.BINLOG_CHECKPOINT: 4,
-    EventType.GTID: 19,
-    EventType.GTID_LIST: 4,
-    EventType.QUERY_COMPRESSED: 13,
-    EventType.WRITE_ROWS_COMPRESSED_V1: 8,
-    EventType.UPDATE_ROWS_COMPRESSED_V1: 8,
-    EventType.DELETE_ROWS_COMPRESSED_V1: 8,
-    EventType.WRITE_ROWS_COMPRESSED: 10,
-    EventType.UPDATE_ROWS_COMPRESSED: 10,
-    EventType.DELETE_ROWS_COMPRESSED: 10,
-    EventType.PARTIAL_ROW_DATA: 9,
-}
 FORMAT_DESCRIPTION_FIXED_SIZE = 57  # version, server version, created, header size: before the post-header sizes
 
 
+@functools.cache
 def post_header_sizes(type_count: int) -> bytes:
     """The post-header size of each type from 1 to `type_count`, one byte each."""
-    sizes = bytearray(_NONZERO_SIZES.get(event_type, 0) for event_type in range(1, type_count + 1))
+    known = {int(code): int(size) for code, _, size in rows_of(__package__, "post_header_sizes")}
+    sizes = bytearray(known.get(event_type, 0) for event_type in range(1, type_count + 1))
     sizes[EventType.FORMAT_DESCRIPTION - 1] = (FORMAT_DESCRIPTION_FIXED_SIZE + type_count) & 0xFF
     return bytes(sizes)
 

@@ -58,7 +58,7 @@ def _plain(operator: str, left: Scalar, right: Scalar, is_nullable: bool) -> Sca
     one, other = left.type, right.type
     what = _result_class(left, right)
     if what == "real":
-        kind = kinds.real(is_nullable=is_nullable, decimals=max(_decimals(one), _decimals(other)))
+        kind = kinds.real(is_nullable=is_nullable, decimals=max(decimals_of(one), decimals_of(other)))
         if kind.decimals < kinds.FLOATING:
             kind = kinds.changed(kind, length=17 + kind.decimals)
         function = _PLAIN[operator]
@@ -86,14 +86,14 @@ def _plain(operator: str, left: Scalar, right: Scalar, is_nullable: bool) -> Sca
     return apply(kind, lambda a, b: checked_int(whole_of(a, b), is_unsigned), as_number(left), as_number(right))
 
 
-def _decimals(kind: Type) -> int:
+def decimals_of(kind: Type) -> int:
     return kinds.FLOATING if kind.kind in (Kind.TEXT, Kind.BYTES) else kind.decimals
 
 
 def _quotient(left: Scalar, right: Scalar, increment: int) -> Scalar:
     one, other = left.type, right.type
     if _result_class(left, right) == "real":
-        decimals = max(_decimals(one), _decimals(other)) + increment
+        decimals = max(decimals_of(one), decimals_of(other)) + increment
         kind = kinds.real(decimals=min(decimals, kinds.FLOATING))
         if kind.decimals < kinds.FLOATING:
             kind = kinds.changed(kind, length=17 + kind.decimals)
@@ -135,7 +135,7 @@ def _remainder(left: Scalar, right: Scalar) -> Scalar:
     one, other = left.type, right.type
     what = _result_class(left, right)
     if what == "real":
-        kind = kinds.real(decimals=max(_decimals(one), _decimals(other)))
+        kind = kinds.real(decimals=max(decimals_of(one), decimals_of(other)))
         return apply(kind, lambda a, b: math.fmod(a, b) if b else None, as_real(left), as_real(right))
     if what == "exact":
         scale = max(one.decimals, other.decimals)
@@ -166,7 +166,7 @@ def negative(operand: Scalar) -> Scalar:
         raise not_supported(f"the negative of {kind.kind.value}")
     what = _class_of(kind)
     if what == "real":
-        found = kinds.real(is_nullable=kind.is_nullable, decimals=_decimals(kind))
+        found = kinds.real(is_nullable=kind.is_nullable, decimals=decimals_of(kind))
         return apply(found, lambda value: -value, as_real(operand))
     if what == "exact":
         found = kinds.decimal(kinds.numeric_digits(kind), kind.decimals, is_nullable=kind.is_nullable)

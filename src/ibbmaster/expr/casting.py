@@ -125,9 +125,7 @@ def binary(value: Scalar) -> Scalar:
         raise not_supported("BINARY of such texts")
     kind = kinds.data(value.type.length * 4, is_nullable=value.type.is_nullable)
     return apply(
-        kind,
-        lambda text: text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape"),
-        as_text(value),
+        kind, lambda text: text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape"), as_text(value)
     )
 
 

@@ -50,29 +50,19 @@ TEXTS = frozenset((Kind.TEXT, Kind.ENUM, Kind.SET))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Type:
-    """A type.
-
-    Attributes:
-        length: of numbers the characters shown, of texts characters, of bytes bytes.
-        digits: of numbers the digits in all.
-        decimals: digits behind the point.
-        collation: of texts; `strength` says how it stands against others: 0 COLLATE, 2 column, 4 literal, 5 number.
-        labels: of ENUM and SET.
-        field: the number on the wire, where a column has a narrower one than expressions.
-        column: the definition of the column, as long as the expression is nothing but one.
-    """
+    """A type."""
 
     kind: Kind
-    length: int = 0
-    digits: int = 0
-    decimals: int = 0
+    length: int = 0  # of numbers the characters shown, of texts characters, of bytes bytes
+    digits: int = 0  # of numbers the digits in all
+    decimals: int = 0  # digits behind the point
     is_unsigned: bool = False
     is_nullable: bool = True
-    collation: str | None = None
-    strength: int = 2
-    labels: tuple[str, ...] = ()
-    field: FieldType | None = None
-    column: ColumnDefinition | None = None
+    collation: str | None = None  # of texts
+    strength: int = 2  # how that stands against others: 0 COLLATE, 2 column, 4 literal, 5 number
+    labels: tuple[str, ...] = ()  # of ENUM and SET
+    field: FieldType | None = None  # the number on the wire, where a column has a narrower one than expressions
+    column: ColumnDefinition | None = None  # the definition of the column, as long as the expression is nothing but one
     sql: SqlType | None = None
     is_blob: bool = False
     is_truth: bool = False  # whether it is the result of a comparison
@@ -322,12 +312,7 @@ def _number_of_all(kinds: Sequence[Type], is_nullable: bool) -> Type:
     length = max(kind.length for kind in kinds)
     field = _widest_field(kinds)
     return Type(
-        kind=Kind.INT,
-        length=length,
-        digits=whole,
-        is_unsigned=is_unsigned,
-        is_nullable=is_nullable,
-        field=field,
+        kind=Kind.INT, length=length, digits=whole, is_unsigned=is_unsigned, is_nullable=is_nullable, field=field
     )
 
 

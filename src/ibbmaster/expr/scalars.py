@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from ibbmaster.expr import values
-from ibbmaster.expr.kinds import INTEGERS, REALS, TEXTS, Kind, Type
+from ibbmaster.expr.kinds import INTEGERS, REALS, Kind, Type
 from ibbmaster.expr.values import EXACT
 from ibbmaster.wire.refusal import not_supported
 
@@ -138,7 +138,7 @@ def as_integer(scalar: Scalar) -> Scalar:
     if kind in INTEGERS or kind in (Kind.ENUM, Kind.SET):
         return scalar
     if kind in REALS:
-        return converted(scalar, values.integer_of_real)
+        return converted(scalar, round)  # half to even, as rint() does
     if kind in (Kind.TEXT, Kind.BYTES):
         return converted(scalar, values.integer_of_text)
     number = as_number(scalar)
@@ -223,10 +223,6 @@ def _cast_run(scalar: Scalar, kind: Type) -> Run:
         case Kind.DATETIME:
             return converted(as_moment(scalar), lambda value: values.fitted_moment(value, kind.decimals)).run
     return scalar.run
-
-
-def is_text(kind: Type) -> bool:
-    return kind.kind in TEXTS
 
 
 def negated(value: Decimal | float | int) -> Decimal | float | int:

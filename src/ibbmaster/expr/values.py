@@ -103,10 +103,6 @@ def number_text(value: float, decimals: int) -> str:
     return floating_text(value, digits=None) if decimals >= FLOATING else fixed_text(value, decimals)
 
 
-def set_text(value: int, labels: tuple[str, ...]) -> str:
-    return ",".join(label for number, label in enumerate(labels) if value >> number & 1)
-
-
 def text_function(kind: Type) -> Convert:
     """How values of a type become texts; of BYTES and BIT, bytes."""
     decimals = kind.decimals
@@ -128,7 +124,7 @@ def text_function(kind: Type) -> Convert:
             labels = ("", *kind.labels)
             return lambda value: labels[value]
         case Kind.SET:
-            return lambda value: set_text(value, kind.labels)
+            return lambda value: ",".join(label for number, label in enumerate(kind.labels) if value >> number & 1)
         case Kind.TIME:
             return lambda value: duration_text(value, decimals)
         case Kind.BIT:
@@ -171,11 +167,6 @@ def leading_integer(text: str) -> int:
     """The digits that a text begins with: CAST sees no point and no exponent."""
     match = _INTEGER.match(text)
     return 0 if match is None else int(match[1])
-
-
-def integer_of_real(value: float) -> int:
-    """Rounded to the nearest, half to even, as rint() does."""
-    return round(value)
 
 
 def packed_moment(value: str) -> int:
@@ -249,10 +240,6 @@ def store_decimal(value: Decimal | int, decimals: int) -> bytes:
     return (whole + _BIAS).to_bytes(DECIMAL_BYTES, "big")
 
 
-def load_decimal(data: bytes, decimals: int) -> Decimal:
-    return Decimal(int.from_bytes(data, "big") - _BIAS).scaleb(-decimals, EXACT)
-
-
 def storing(kind: Type) -> Convert | None:
     """How values of a type are handed to SQLite; None: as they are."""
     if kind.kind is Kind.DECIMAL:
@@ -267,7 +254,7 @@ def loading(kind: Type) -> Convert | None:
     """The inverse of `storing`."""
     if kind.kind is Kind.DECIMAL:
         decimals = kind.scale
-        return lambda data: load_decimal(data, decimals)
+        return lambda data: Decimal(int.from_bytes(data, "big") - _BIAS).scaleb(-decimals, EXACT)
     if kind.is_wide:
         return lambda value: value + WIDE
     return None

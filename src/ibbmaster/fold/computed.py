@@ -13,18 +13,12 @@ from ibbmaster.schema.reading import named_in
 
 
 class ColumnExpression(NamedTuple):
-    """The expression of a generated column, by places of a layout.
+    """The expression of a generated column, by places of a layout."""
 
-    Attributes:
-        place: where it stands among the columns.
-        sources: the places of the columns that its expression may name.
-        inputs: the places of those that `compute` takes, by their names in lower case; None: it is not simple.
-    """
-
-    place: int
+    place: int  # where it stands among the columns
     column: StoredColumn
-    sources: frozenset[int]
-    inputs: dict[str, int]
+    sources: frozenset[int]  # the places of the columns that its expression may name
+    inputs: dict[str, int]  # places of those that `compute` takes, by their names in lower case; None: not simple
     compute: Evaluate | None
 
     def value(self, layout: StoredLayout, values: Sequence[bytes | None]) -> bytes | None:

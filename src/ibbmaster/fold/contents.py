@@ -67,17 +67,11 @@ class KeyPlan:
 
 
 class ChangedRow(NamedTuple):
-    """A row after an UPDATE that does not report all of it.
+    """A row after an UPDATE that does not report all of it."""
 
-    Attributes:
-        values: stored ones, in the order of a layout.
-        reported: the ids of the columns that the UPDATE reports, or that follow from them; None: all of them.
-        lost: generated columns that have another value now, which is not known.
-    """
-
-    values: list[bytes | None]
-    reported: set[int] | None
-    lost: list[StoredColumn]
+    values: list[bytes | None]  # stored ones, in the order of a layout
+    reported: set[int] | None  # ids of the columns that the UPDATE reports, or that follow from them; None: all of them
+    lost: list[StoredColumn]  # generated columns that have another value now, which is not known
 
 
 class RowWatch(Protocol):

@@ -160,10 +160,6 @@ class FastRowFold(RowFold):
             and (kind is ChangeKind.INSERT or not self.children_of(contents.table))
         )
 
-    def expect_room(self) -> None:
-        """As after each group."""
-        self._expect_room()
-
     @property
     def large(self) -> Any:
         return self._large

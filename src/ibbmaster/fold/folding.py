@@ -239,9 +239,9 @@ class RowFold:
             raise EventError(f"group {self._gtid}: {error}") from error
         finally:
             self.kept.release(GROUP)
-        self._expect_room()
+        self.expect_room()
 
-    def _expect_room(self) -> None:
+    def expect_room(self) -> None:
         """If rows take more than they may: leave out those that are gone, and then the largest table, until the others
         take half of it."""
         if self.kept.rows.size <= self._bytes_max:
@@ -324,7 +324,8 @@ class RowFold:
         if verb == "ROLLBACK":
             return
         if place is None:
-            self._doubt_all(f"XA COMMIT of {xid}, which the log does not have")
+            reason = f"XA COMMIT of {xid}, which the log does not have"
+            self._take_all(self._statements.everywhere(reason, self._place))
             return
         one = LogRange(file_no=place.file_no, start_offset=place.offset, end_offset=place.offset + 1)
         for group in self._engine.groups_in(one):
@@ -635,9 +636,6 @@ class RowFold:
         """From here on the rows of a table are not known; those that are kept are of no use."""
         if contents.unknown is None or contents.is_open:
             contents.forget(UnknownRows(self._gtid, reason), is_open=False)
-
-    def _doubt_all(self, reason: str) -> None:
-        self._take_all(self._statements.everywhere(reason, self._place))
 
 
 def is_of_replace(event: bytes) -> bool:

@@ -213,12 +213,8 @@ def _values(partition: str, count: int) -> list[tuple[object, ...]]:
         raise InexactRowsError(f"partition {partition[:60]!r} says no values")
     listed = parts_of(cursor.bracketed())
     if count == 1:
-        return [(_constant(one),) for one in listed if not _is_default(one)]
+        return [(_constant(one),) for one in listed if not (len(one) == 1 and one[0].is_word("DEFAULT"))]
     return [tuple(_constant(part) for part in parts_of(Cursor(one).bracketed())) for one in listed]
-
-
-def _is_default(part: Sequence[Token]) -> bool:
-    return len(part) == 1 and part[0].is_word("DEFAULT")
 
 
 def _constant(part: Sequence[Token]) -> object:

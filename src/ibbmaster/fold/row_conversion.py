@@ -14,10 +14,9 @@ from ibbmaster.event.rows.column import Column, ValueKind
 from ibbmaster.expr.column_casts import Convert, as_text, cast_of
 from ibbmaster.expr.stored_values import stored_value
 from ibbmaster.fold.stored import StoredColumn, StoredLayout, own_columns
-from ibbmaster.rows.shape import keeps_values
+from ibbmaster.rows.shape import by_ids, keeps_values
 from ibbmaster.schema.altering import made_of_null
 from ibbmaster.schema.model import TableColumn, TableVersion
-from ibbmaster.schema.reading import with_new_names
 from ibbmaster.schema.session import SchemaSession
 from ibbmaster.sqltext.literals import literal_value
 from ibbmaster.sqltext.moment import DAY_S, SECOND_US, date_text, moment_text, parse_moment
@@ -144,10 +143,10 @@ class RowConversion:
             before = known.get(column.id)
             if column.expression is None:
                 continue
-            made = _by_ids(column, new)
+            made = by_ids(column, new)
             if before is None:
                 self.computed[column.id] = f"ADD COLUMN: column {column.name} has a value that the server has filled in"
-            elif made != _by_ids(before, old):
+            elif made != by_ids(before, old):
                 self.computed[column.id] = f"the expression of column {column.name} changes"
             elif any(mark in made for mark in marks):
                 self.computed[column.id] = f"what column {column.name} is made of changes"
@@ -187,7 +186,7 @@ class RowConversion:
         if first is None or second is None:
             self.unknown[column.id] = _may_change(self._known[column.id].name)
             return place, None
-        return place, second if first is bytes else _composed(first, second)
+        return place, second if first is bytes else lambda data: second(first(data))
 
     def _filling(self, column: StoredColumn) -> bytes | None:
         old, new = self._known_old[column.id], self._known[column.id]
@@ -201,12 +200,3 @@ class RowConversion:
 
 def _may_change(name: str) -> str:
     return f"MODIFY or CHANGE of column {name} may change its values"
-
-
-def _composed(first: Restore, second: Restore) -> Restore:
-    return lambda data: second(first(data))
-
-
-def _by_ids(column: TableColumn, table: TableVersion) -> str:
-    """An expression that names columns by their ids."""
-    return with_new_names(column.expression or "", {one.name.lower(): f"#{one.id}" for one in table.columns})

@@ -1,16 +1,12 @@
-"""Which chunks pages hold, and whether each is in its place: the reference for `ibbmaster.kernel.scan`.
+"""Which chunks pages hold, and whether each is in its place.
 
 Rules: protocol/ibb/chunk.md and protocol/ibb/record.md.
 """
 
 import enum
 from collections.abc import Iterator
-from typing import NamedTuple
 
-from ibbmaster.codec.buffer import Buffer
-from ibbmaster.errors import ChecksumError, ChunkError, Location
 from ibbmaster.ibb.chunk import Chunk, ChunkEnd, RecordType, next_chunk
-from ibbmaster.ibb.page import PAGE_SIZE, verify_page
 
 NESTABLE = (RecordType.GTID_STATE, RecordType.DUMMY)  # what may be between the chunks of another record
 NO_RECORD = -1
@@ -27,18 +23,13 @@ class Misplaced(enum.Enum):
 
 
 class Nesting:
-    """The current record, and the one inside it.
-
-    Attributes:
-        record_type: of the record that has not ended yet.
-        nested_type: of the state or dummy record inside that has not ended yet.
-    """
+    """The current record, and the one inside it."""
 
     __slots__ = ("nested_type", "record_type")
 
     def __init__(self, record_type: int = NO_RECORD, nested_type: int = NO_RECORD) -> None:
-        self.record_type = record_type
-        self.nested_type = nested_type
+        self.record_type = record_type  # of the record that has not ended yet
+        self.nested_type = nested_type  # of the state or dummy record inside that has not ended yet
 
     def take(self, chunk: Chunk) -> Misplaced | None:
         """Go after a chunk; stays as it is if the chunk cannot come next, and says why."""
@@ -79,46 +70,3 @@ def last_chunk(page: memoryview, *, file_no: int, page_no: int) -> tuple[Chunk |
     while isinstance(found := next_chunk(page, offset, file_no=file_no, page_no=page_no), Chunk):
         last, offset = found, found.end_offset
     return last, found
-
-
-class ScanEnd(enum.Enum):
-    """Why a scan noted no more chunks."""
-
-    NEED_MORE = "there are no more pages"
-    NO_DATA = "nothing was written here yet"
-    BAD_PAGE = "the checksum of a page is wrong"
-    BAD_CHUNK = "a chunk is damaged, or not in its place"
-
-
-class Scan(NamedTuple):
-    """The chunks of pages, and the place after them."""
-
-    chunks: list[tuple[int, Chunk]]  # each with the index of its page
-    page: int
-    page_offset: int
-    nesting: Nesting
-    end: ScanEnd
-
-
-def index_chunks(pages: Buffer, page: int = 0, page_offset: int = 0, nesting: Nesting | None = None) -> Scan:
-    """The chunks of pages from a place on, as long as each page and chunk is as it should be."""
-    nesting = nesting or Nesting()
-    chunks: list[tuple[int, Chunk]] = []
-    view = memoryview(pages)
-    while page < len(view) // PAGE_SIZE:
-        here = view[page * PAGE_SIZE : (page + 1) * PAGE_SIZE]
-        try:
-            verify_page(bytes(here), Location(file_no=0, page_no=page))
-            while isinstance(found := next_chunk(here, page_offset, file_no=0, page_no=page), Chunk):
-                if nesting.take(found) is not None:
-                    return Scan(chunks, page, page_offset, nesting, ScanEnd.BAD_CHUNK)
-                chunks.append((page, found))
-                page_offset = found.end_offset
-        except ChecksumError:
-            return Scan(chunks, page, page_offset, nesting, ScanEnd.BAD_PAGE)
-        except ChunkError:
-            return Scan(chunks, page, page_offset, nesting, ScanEnd.BAD_CHUNK)
-        if found is ChunkEnd.NO_DATA:
-            return Scan(chunks, page, page_offset, nesting, ScanEnd.NO_DATA)
-        page, page_offset = page + 1, 0
-    return Scan(chunks, page, page_offset, nesting, ScanEnd.NEED_MORE)

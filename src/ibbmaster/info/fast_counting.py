@@ -222,16 +222,12 @@ def _names_in(batch: EventBatch, group: int) -> frozenset[str]:
 
 
 class _CountedTables(RowReader):
-    """Knows tables as their TABLE_MAP events have them; those whose rows have no known length are left out.
-
-    Attributes:
-        names: of every table that was asked for, in that order.
-    """
+    """Knows tables as their TABLE_MAP events have them; those whose rows have no known length are left out."""
 
     def __init__(self, statistics: LogStatistics) -> None:
         super().__init__(large=large_rows())
         self._statistics = statistics
-        self.names: list[str] = []
+        self.names: list[str] = []  # of every table that was asked for, in that order
 
     def decoder(self, event: bytes, place: SchemaPlace = UNPLACED) -> TableDecoder | None:
         schema = decode_table_schema(event)

@@ -70,18 +70,14 @@ def _files(facts: dict[str, Any]) -> Iterator[str]:
     yield ""
     rows = [("file", "bytes", "state", "begins after")]
     shown = facts["files"][:FILES_SHOWN]
-    rows += [(one["name"], one["bytes"], one["state"], _state_text(one["begins_after"])) for one in shown]
+    begins = ["" if one["begins_after"] is None else _cut(f"[{one['begins_after']}]") for one in shown]
+    rows += [(one["name"], one["bytes"], one["state"], begin) for one, begin in zip(shown, begins, strict=True)]
     yield from _table(rows, right={1})
     if len(facts["files"]) > len(shown):
         yield f"… and {_counted(len(facts['files']) - len(shown), 'file')} more: --json has all"
     yield from (f"{one['name']}: {one['problem']}" for one in shown if "problem" in one)
     if facts["redo_log"] is not None:
         yield str(facts["redo_log"]["text"])
-
-
-def _state_text(state: str | None) -> str:
-    text = "" if state is None else f"[{state}]"
-    return text if len(text) <= 60 else f"{text[:59]}…"
 
 
 def _domains(facts: dict[str, Any]) -> Iterator[str]:

@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import Any, TypeGuard
+
+import numpy as np
+import pyarrow as pa
 
 from ibbmaster.arrow.plan import end_of, find_shape, history_of, open_log
 from ibbmaster.arrow.read_options import ReadOptions
@@ -30,9 +33,6 @@ from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.sqltext.table_name import parse_table_name
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 EXACT_AT = b"exact at GTID"  # in the metadata of a table: the position at which the server had these rows
 INEXACT = b"inexact"  # in place of it, where rows were asked for all the same: the reasons
 OnDoubt = Callable[[str], object]
@@ -40,19 +40,14 @@ OnDoubt = Callable[[str], object]
 
 @dataclass(frozen=True, slots=True)
 class AskedTable:
-    """A table at a position of a log that is open.
-
-    Attributes:
-        end: the place of the position; None at the end of the log.
-        columns: those of the table itself, as in a DataFrame.
-    """
+    """A table at a position of a log that is open."""
 
     options: ReadOptions
     log: LogEngine
     history: SchemaHistory
-    end: LogPosition | None
+    end: LogPosition | None  # the place of the position; None at the end of the log
     shape: TableShape
-    columns: tuple[ShapeField, ...]
+    columns: tuple[ShapeField, ...]  # those of the table itself, as in a DataFrame
 
     @property
     def name(self) -> str:
@@ -242,8 +237,6 @@ def _as_later(
     rows: pa.Table, old: TableVersion | None, new: TableVersion | None, schema: pa.Schema
 ) -> tuple[pa.Table, list[str]]:
     """Rows with the columns of a later version of their table; and which of those they have themselves."""
-    import pyarrow as pa
-
     names = {name: name for name in rows.column_names}
     if old is not None and new is not None and old.generation == new.generation:
         olds = {column.id: field_name(column.name) for column in old.columns}
@@ -264,9 +257,6 @@ def _as_later(
 
 def _differing(before: pa.Table, after: pa.Table, shared: Sequence[str], keys: Sequence[str]) -> pa.Table:
     """The changes that make one table of another; rows without a key are distinguished by all their values."""
-    import numpy as np
-    import pyarrow as pa
-
     by = keys if keys and set(keys) <= set(shared) else shared
     rows = pa.concat_tables([before.replace_schema_metadata(), after.replace_schema_metadata()])
     count = len(before)
@@ -293,7 +283,5 @@ def _differing(before: pa.Table, after: pa.Table, shared: Sequence[str], keys: S
 
 def _turns(alike: Any) -> Any:
     """Of numbers in their order: how many of the same each has before it."""
-    import numpy as np
-
     starts = np.flatnonzero(np.r_[True, alike[1:] != alike[:-1]]) if len(alike) else alike
     return np.arange(len(alike)) - np.repeat(starts, np.diff(np.r_[starts, len(alike)]))

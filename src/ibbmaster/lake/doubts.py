@@ -9,6 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from ibbmaster.arrow.read_options import ZeroDates
 from ibbmaster.arrow.shape import TableFields, field_name
 from ibbmaster.fold.folding import WITHOUT_BEGINNING
@@ -19,8 +23,6 @@ from ibbmaster.rows.shape import holds_dates
 from ibbmaster.schema.reading import named_in
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from ibbmaster.lake.maintain.source import LogSource
 
 OF_PARENTS = ("_file_no", "_offset", "_change_no", "_gtid", "_change_type")
@@ -74,10 +76,6 @@ def folded_columns(fields: TableFields, keys: Iterable[str], past: Past, zero_da
 
 def _cascaded(source: LogSource, past: Past, begin: Place, gtids: str) -> Iterator[Doubt]:
     """Changes of parents whose foreign keys may have changed rows without an event, also in several steps."""
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     options = replace(source.options, starting_gtid=source.readable_from(begin, gtids), columns=OF_PARENTS)
     for table in map(str, sorted(past.ancestors & source.written_since(gtids))):
         changes = after(effective(read_table(replace(options, tables=(table,))), source.statements), begin)

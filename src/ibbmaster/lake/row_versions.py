@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from ibbmaster.arrow.shape import own_name
 from ibbmaster.fold.contents import LIKE_A_REPLACE
 from ibbmaster.lake.pasts import Truncation
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 DELETED, PATCHED, WHOLE = 0, 1, 2  # gone; changed in the columns that are known; all of it is known
 BEGIN, END = ("_valid_from", "_gtid_from"), ("_valid_to", "_gtid_to")
@@ -25,50 +26,30 @@ class PartialChangeError(Exception):
 
 
 class FoldedColumns(NamedTuple):
-    """The columns of a table whose changes are folded.
+    """The columns of a table whose changes are folded."""
 
-    Attributes:
-        keys, names: those of the key, and all.
-        nulls: those that an INSERT leaves NULL where it does not have them.
-        made: generated ones, with those that they are made of.
-        dates: those in which NULL may stand for a date that is none.
-    """
-
-    keys: Sequence[str]
-    names: Sequence[str]
-    nulls: Collection[str] = ()
-    made: Mapping[str, Collection[str]] = {}
-    dates: Collection[str] = ()
+    keys: Sequence[str]  # those of the key
+    names: Sequence[str]  # all of them
+    nulls: Collection[str] = ()  # those that an INSERT leaves NULL where it does not have them
+    made: Mapping[str, Collection[str]] = {}  # generated ones, with those that they are made of
+    dates: Collection[str] = ()  # those in which NULL may stand for a date that is none
 
 
 class LastChanges(NamedTuple):
-    """One entry a key.
+    """One entry a key."""
 
-    Attributes:
-        outcomes: what becomes of each row.
-        were_there: which of the rows were there before.
-        rows: its columns afterwards; those of the key also where it is gone.
-        known: by column, of which rows it is known; columns that are always known are left out.
-    """
-
-    outcomes: Any
-    were_there: Any
-    rows: pa.Table
-    known: dict[str, Any]
+    outcomes: Any  # what becomes of each row
+    were_there: Any  # which of the rows were there before
+    rows: pa.Table  # its columns afterwards; those of the key also where it is gone
+    known: dict[str, Any]  # by column, of which rows it is known; columns that are always known are left out
 
 
 class NewVersions(NamedTuple):
-    """What changes add to the versions of rows that were known before.
+    """What changes add to the versions of rows that were known before."""
 
-    Attributes:
-        rows: new versions, with `_valid_from`, `_valid_to`, `_gtid_from`, `_gtid_to` and `_is_current`.
-        ended: keys whose version of before has ended, with the columns `END`.
-        is_sound: whether each row came where it was not, and was changed or went where it was.
-    """
-
-    rows: pa.Table
-    ended: pa.Table
-    is_sound: bool
+    rows: pa.Table  # new versions, with `_valid_from`, `_valid_to`, `_gtid_from`, `_gtid_to` and `_is_current`
+    ended: pa.Table  # keys whose version of before has ended, with the columns `END`
+    is_sound: bool  # whether each row came where it was not, and was changed or went where it was
 
 
 class Images:
@@ -81,14 +62,10 @@ class Images:
 
     def of(self, kind: str) -> Any:
         """Which of them are of a kind."""
-        import pyarrow.compute as pc
-
         return pc.equal(self.changes["_change_type"], kind).to_numpy()
 
     def lack(self, *names: str) -> Any:
         """Which of them leave out one of these columns."""
-        import numpy as np
-
         found = [self._absent[name] for name in names if name in self._absent]
         return np.any([np.zeros(len(self.changes), dtype=bool), *found], axis=0)
 
@@ -134,8 +111,6 @@ class RowSteps:
 
     def __init__(self, images: Images, cuts: Sequence[Truncation] = ()) -> None:
         """Raises PartialChangeError: an update has no image before it, or changes a key and leaves out other values."""
-        import numpy as np
-
         self.images = images
         all_kinds, codes = self._each()
         places = np.flatnonzero(all_kinds >= 0)
@@ -155,9 +130,6 @@ class RowSteps:
     def _each(self) -> tuple[Any, Any]:
         """What each change makes of its row, -1 for an image before an update unless the row leaves that key; and a
         number for each key."""
-        import numpy as np
-        import pyarrow as pa
-
         images, keys = self.images, self.images.columns.keys
         before, after = images.of("update_preimage"), images.of("update_postimage")
         updates = np.flatnonzero(after)
@@ -177,16 +149,12 @@ class RowSteps:
 
     def last_where(self, mask: Any) -> Any:
         """For each step the last one of its row so far at which a mask is true; -1 without one."""
-        import numpy as np
-
         numbers = np.arange(len(mask))
         found = np.maximum.accumulate(np.where(mask, numbers, -1))
         return np.where(found < np.maximum.accumulate(np.where(self.is_first, numbers, 0)), -1, found)
 
     def sources(self, name: str) -> Any:
         """For each step the change that has its row's value of a column: its own, or an earlier one; -1 without one."""
-        import numpy as np
-
         if name not in self.images.partial:
             return self.places
         lacks = self.images.lack(name)[self.places]
@@ -197,9 +165,6 @@ class RowSteps:
 
     def taken(self, name: str, numbers: Any) -> pa.ChunkedArray:
         """The values of a column of changes; NULL for -1."""
-        import numpy as np
-        import pyarrow as pa
-
         column = self.images.changes[name]
         if len(numbers) == len(column) and (numbers == np.arange(len(numbers))).all():
             return column  # of rows that were inserted, and never changed
@@ -209,9 +174,6 @@ class RowSteps:
 def last_changes(changes: pa.Table, columns: FoldedColumns) -> LastChanges:
     """What becomes of each row that changes touch, whatever it was before. Raises PartialChangeError: an image leaves
     out what only the table itself, or the server, knows; or the log contradicts itself."""
-    import numpy as np
-    import pyarrow as pa
-
     images = Images(changes, columns)
     images.expect_told()
     steps = RowSteps(images)
@@ -239,10 +201,6 @@ def new_versions(
 
     Raises PartialChangeError: the changes alone are not enough, or contradict each other.
     """
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     images = Images(changes, columns)
     if is_strict:
         images.expect_told()
@@ -275,8 +233,6 @@ def new_versions(
 
 def _epochs(changes: pa.Table, cuts: Sequence[Truncation]) -> Any:
     """How often the table was emptied before each change."""
-    import numpy as np
-
     epochs = np.zeros(len(changes), dtype=np.int64)
     if cuts:
         files, offsets = changes["_file_no"].to_numpy(), changes["_offset"].to_numpy()
@@ -287,9 +243,6 @@ def _epochs(changes: pa.Table, cuts: Sequence[Truncation]) -> Any:
 
 def absent_columns(changes: pa.Table, names: Sequence[str]) -> dict[str, Any]:
     """By column, which images leave it out; columns that all have are left out."""
-    import numpy as np
-    import pyarrow.compute as pc
-
     lists = changes["_absent"].combine_chunks()
     texts, rows = pc.list_flatten(lists), pc.list_parent_indices(lists).to_numpy()
     found = {}
@@ -302,9 +255,6 @@ def absent_columns(changes: pa.Table, names: Sequence[str]) -> dict[str, Any]:
 
 def numbers_of_keys(rows: pa.Table, keys: Sequence[str]) -> Any:
     """A number for each row: equal ones have the same values in these columns."""
-    import numpy as np
-    import pyarrow as pa
-
     codes, count = np.zeros(len(rows), dtype=np.int64), 1
     for name in keys:
         column = rows[name].combine_chunks()

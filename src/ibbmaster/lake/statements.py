@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
 
 from ibbmaster.arrow.collecting import event_batches
 from ibbmaster.arrow.event_batch import in_group, wanted_groups
@@ -26,32 +29,23 @@ from ibbmaster.log.group_content import OF_XA, group_events, xid_text
 from ibbmaster.rows.effects import LOST, Effect, WrittenTables, effects_of
 from ibbmaster.schema.ddl import statement_cursor
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 ROWS = frozenset(map(int, (*ROW_EVENT_TYPES, EventType.PARTIAL_ROW_DATA)))
 SECOND_US = 1_000_000
 LOGGED_TYPES = frozenset(map(int, (*STATEMENT_TYPES, *LOST)))
 
 
 class Logged(NamedTuple):
-    """Something that a group says beyond its rows; compares in the order of the log.
-
-    Attributes:
-        has_rows_before: rows of the group precede it.
-        xid: of the XA transaction that the group prepares, or that it ends, as `verb` says.
-        verb: XA PREPARE, XA COMMIT, XA ROLLBACK; ROLLBACK of rows before it.
-    """
+    """Something that a group says beyond its rows; compares in the order of the log."""
 
     file_no: int
     file_offset: int  # of the group
     event_no: int
     gtid: str
     timestamp: int
-    has_rows_before: bool = False
+    has_rows_before: bool = False  # rows of the group precede it
     effects: tuple[Effect, ...] = ()
-    xid: str | None = None
-    verb: str = ""
+    xid: str | None = None  # of the XA transaction that the group prepares, or that it ends, as `verb` says
+    verb: str = ""  # XA PREPARE, XA COMMIT, XA ROLLBACK; ROLLBACK of rows before it
 
     @property
     def place(self) -> tuple[int, int]:
@@ -144,8 +138,6 @@ class _Found:
 
     def take_batches(self, batches: Iterable[Any], task: ReadTask) -> None:
         """The same of many events at once."""
-        import numpy as np
-
         last: tuple[int, ...] = ()  # the group that the batch before has ended with, and whether it had rows
         had_rows = False
         for batch in batches:
@@ -197,8 +189,6 @@ def completions(statements: Iterable[Logged]) -> Iterator[tuple[tuple[int, int],
 
 def read_table(options: ReadOptions) -> pa.Table:
     """All that options select, in the order of the log."""
-    import pyarrow as pa
-
     fields = find_fields(options)
     batches = [batch for task in plan_tasks(options, fields) for batch in read_task(task)]
     return pa.Table.from_batches(batches, schema=arrow_schema(fields))
@@ -206,8 +196,6 @@ def read_table(options: ReadOptions) -> pa.Table:
 
 def effective(changes: pa.Table, statements: Iterable[Logged]) -> pa.Table:
     """The changes that have taken effect, each at the group that made it do so: those of XA transactions later."""
-    import pyarrow as pa
-
     prepared = dict(completions(statements))
     if not prepared:
         return changes
@@ -233,8 +221,6 @@ def effective(changes: pa.Table, statements: Iterable[Logged]) -> pa.Table:
 
 def after(changes: pa.Table, place: tuple[int, int]) -> pa.Table:
     """Those of groups after a place."""
-    import pyarrow as pa
-
     files, offsets = changes["_file_no"].to_numpy(), changes["_offset"].to_numpy()
     kept = (files > place[0]) | ((files == place[0]) & (offsets > place[1]))
     return changes if kept.all() else changes.filter(pa.array(kept))

@@ -17,16 +17,11 @@ COUNT_MAX = 64  # histories of logs that one user reads
 
 
 class HistoryCache:
-    """What is kept of the log at a path.
-
-    Attributes:
-        directory: where the files of the log are.
-        is_written: whether this process writes the log.
-    """
+    """What is kept of the log at a path."""
 
     def __init__(self, log_path: Path, *, is_written: bool) -> None:
-        self.directory = log_path if log_path.is_dir() else log_path.parent
-        self.is_written = is_written
+        self.directory = log_path if log_path.is_dir() else log_path.parent  # where the files of the log are
+        self.is_written = is_written  # whether this process writes the log
         beside = CacheFile(log_path / CACHE_FILE, size_max=SIZE_MAX)
         own = None if is_written else _own_file(log_path)
         self._kept_in = beside if is_written else own

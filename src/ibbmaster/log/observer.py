@@ -47,17 +47,12 @@ F = TypeVar("F", bound=LogPart)
 
 @dataclass(frozen=True, slots=True)
 class Picture(Generic[F]):
-    """The files at one look, in order: those before the last one, and that, in which the log ends.
-
-    Attributes:
-        resets: how often other files have taken the place of those there were.
-        life: another one, too, when something was taken away that may come again.
-    """
+    """The files at one look, in order: those before the last one, and that, in which the log ends."""
 
     before: tuple[F, ...]
     last: F
-    resets: int
-    life: int
+    resets: int  # how often other files have taken the place of those there were
+    life: int  # another one, too, when something was taken away that may come again
 
     @property
     def first(self) -> F:

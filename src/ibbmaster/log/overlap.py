@@ -4,7 +4,7 @@ A group that the log has is skipped if it is the same transaction, also where an
 replica; the log keeps the copy that it has.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 from ibbmaster.errors import EventError, StoreError
@@ -34,17 +34,13 @@ class Overlap:
     A domain is joined once what has come is what the log has of it: it ends with the same group, and has as much of
     each server. Groups before that must be in the log already. What was logged before the oldest file of the log cannot
     be compared.
-
-    Attributes:
-        joined: the domains whose groups only have to be written.
-        is_complete: whether that is so of all.
     """
 
     def __init__(
         self, log: LogEngine, logged: GtidState, before: GtidState, place: Callable[[LogPosition], str] = str
     ) -> None:
         """`logged` is what the log has, `before` what was logged before the first group that comes."""
-        self.joined: set[int] = set()
+        self.joined: set[int] = set()  # the domains whose groups only have to be written
         self._log, self._logged = log, logged.copy()
         self._before, self._came = before.copy(), before.copy()
         self._place = place
@@ -56,16 +52,12 @@ class Overlap:
         self._domains = {*logged.domain_ids, *before.domain_ids}
         for domain_id in self._domains:
             self._is_joined(domain_id)
-        self.is_complete = self.joined == self._domains
+        self.is_complete = self.joined == self._domains  # whether that is so of all
 
     def close(self) -> None:
         """Let go of the log; a second call does nothing."""
         if self._groups is not None:
             self._groups.close()
-
-    def joined_pairs(self, state: GtidState) -> Iterator[Gtid]:
-        """The pairs of the domains whose groups only have to be written."""
-        return (gtid for gtid in state if gtid.domain_id in self.joined)
 
     def has(self, group: EventGroup, *, compares: bool = True) -> bool:
         """Whether the log has the next group that comes already; then its body is read, if it `compares`.

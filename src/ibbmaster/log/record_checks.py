@@ -131,18 +131,12 @@ class _Record:
 
 
 class RecordChecks:
-    """What is known of the records while their chunks pass.
-
-    Attributes:
-        header: of the current file, None if it cannot be read.
-        is_lost: what comes next may be inside a record.
-        passed: nodes of groups that are not committed yet.
-    """
+    """What is known of the records while their chunks pass."""
 
     def __init__(self, disk: ReadDisk, totals: Totals, order: OrderChecks) -> None:
-        self.header: FileHeader | None = None
-        self.is_lost = True
-        self.passed = PassedNodes()
+        self.header: FileHeader | None = None  # of the current file, None if it cannot be read
+        self.is_lost = True  # what comes next may be inside a record
+        self.passed = PassedNodes()  # nodes of groups that are not committed yet
         self._totals = totals
         self._out_of_band = OutOfBandReader(disk)
         self._nesting = Nesting()

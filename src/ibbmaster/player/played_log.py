@@ -96,12 +96,6 @@ class PlayedLog(_Played):
 
     As fast as can be, all of it is logged at once; of one without end each round once a reader has come to the end of
     the one before.
-
-    Attributes:
-        last_gtid, last_time: of the newest group that is logged so far, seconds since 1970 in the recording; None
-            where all is logged at once.
-        count: groups logged so far, likewise.
-        was_read: a reader of groups has come.
     """
 
     def __init__(
@@ -126,10 +120,10 @@ class PlayedLog(_Played):
         self._rounds = 0  # logged at once
         self._steps = 0  # that were asked for and not taken
         self._seen = plan.position  # by who waits
-        self.count = 0
-        self.was_read = False
-        self.last_gtid: Gtid | None = None
-        self.last_time: int | None = None
+        self.count = 0  # groups logged so far, one by one
+        self.was_read = False  # a reader of groups has come
+        self.last_gtid: Gtid | None = None  # of the newest group that is logged; None where all is logged at once
+        self.last_time: int | None = None  # of that group, in seconds since 1970 in the recording
         self._is_over = False
         if not pace.is_unlimited:
             self._look_ahead()

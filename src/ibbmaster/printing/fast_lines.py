@@ -68,14 +68,11 @@ class FastLines:
         batch = self._pending
         while batch is not None:
             last = batch.identity(-1)
-            yield from maker.record_batches(batch if self._span is None else of_span(batch, self._span))
+            if self._span is not None:
+                batch = batch.of_groups(wanted_groups(batch.groups, self._span.groups))
+            yield from maker.record_batches(batch)
             batch = next(found, None)
             if batch is None or batch.identity(0) != last:
                 self._pending = batch
                 return
         self._pending = None
-
-
-def of_span(batch: EventBatch, span: LogSpan) -> EventBatch:
-    """What a span has of a batch."""
-    return batch.of_groups(wanted_groups(batch.groups, span.groups))

@@ -15,11 +15,7 @@ from ibbmaster.kernel.fields import LineColumn, LineOp
 
 
 class PieceValue(NamedTuple):
-    """How a kernel writes the values of a column.
-
-    Attributes:
-        choices: what it chooses among, in place of FIRST; None for what is for the reference.
-    """
+    """How a kernel writes the values of a column."""
 
     op: LineOp
     first: int = 0
@@ -27,7 +23,7 @@ class PieceValue(NamedTuple):
     opening: str = ""
     closing: str = ""
     null: str = "null"
-    choices: Sequence[str | None] = ()
+    choices: Sequence[str | None] = ()  # what it chooses among, in place of FIRST; None for what is for the reference
 
 
 SIDE = PieceValue(LineOp.SIDE)  # written by the reference
@@ -88,18 +84,12 @@ def written_value(
 
 
 class Steps:
-    """Steps as kernels have them, with the texts they refer to; they only grow.
-
-    Attributes:
-        steps: see `LineColumn`.
-        store: the bytes of all texts.
-        choices: where each choice begins in the store, and its bytes; -1: it is for the reference.
-    """
+    """Steps as kernels have them, with the texts they refer to; they only grow."""
 
     def __init__(self) -> None:
-        self.steps: Any = np.zeros((64, LineColumn.COLUMNS), dtype=np.int64)
-        self.store: Any = np.zeros(1 << 12, dtype=np.uint8)
-        self.choices: Any = np.zeros((64, 2), dtype=np.int64)
+        self.steps: Any = np.zeros((64, LineColumn.COLUMNS), dtype=np.int64)  # see `LineColumn`
+        self.store: Any = np.zeros(1 << 12, dtype=np.uint8)  # the bytes of all texts
+        self.choices: Any = np.zeros((64, 2), dtype=np.int64)  # begins in the store, and bytes; -1: for the reference
         self._texts: dict[str, tuple[int, int]] = {}
         self._chosen: dict[tuple[str | None, ...], int] = {}
         self._step_count = self._bytes = self._choice_count = 0
@@ -160,13 +150,9 @@ def _merged(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 class SideMaker(Protocol):
-    """Who knows the lines of each kind of row event, and their values.
+    """Who knows the lines of each kind of row event, and their values."""
 
-    Attributes:
-        side_numbers: of columns that the reference writes, by their numbers in their tables.
-    """
-
-    side_numbers: dict[int, int]
+    side_numbers: dict[int, int]  # of columns that the reference writes, by their numbers in their tables
 
     def sides_of(self, variant: int) -> list[int]:
         """The columns that the reference writes for a kind of row event."""
@@ -179,24 +165,18 @@ class SideMaker(Protocol):
 
 
 class SideTexts:
-    """Those of some rows, `start` the first; `variants` has their kinds of row events.
-
-    Attributes:
-        programs: of the lines of each kind of row event.
-        offsets: a row for each column of texts: where each begins.
-        data: their bytes.
-    """
+    """Those of some rows, `start` the first; `variants` has their kinds of row events."""
 
     def __init__(self, maker: SideMaker, batch: EventBatch, programs: Any, variants: Any, start: int) -> None:
         self._maker = maker
         self._batch = batch
         self._variants = variants
         self._start = start
-        self.programs = programs
+        self.programs = programs  # of the lines of each kind of row event
         self._forced: dict[int, frozenset[int]] = {}
         self._columns: dict[int, Any] = {}  # of texts, by the number of the column
-        self.offsets: Any = np.zeros((1, 1), dtype=np.int64)
-        self.data: Any = np.zeros(1, dtype=np.uint8)
+        self.offsets: Any = np.zeros((1, 1), dtype=np.int64)  # a row for each column of texts: where each begins
+        self.data: Any = np.zeros(1, dtype=np.uint8)  # their bytes
         present = np.unique(variants).tolist()
         wanted = [(variant, number) for variant in present for number in maker.sides_of(variant)]
         for variant, number in wanted:

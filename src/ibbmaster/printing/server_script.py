@@ -289,7 +289,11 @@ class ServerScript:
                 self._has_format = True
                 described = describe_format(self._version, type_count=TYPE_COUNT_CLASSIC)
                 yield (
-                    b"BINLOG '\n" + _lines(encode_format_description(described, server_id=1)) + b"'" + DELIMITER + b"\n"
+                    b"BINLOG '\n"
+                    + base64.encodebytes(encode_format_description(described, server_id=1))
+                    + b"'"
+                    + DELIMITER
+                    + b"\n"
                 )
             yield from _binlog(b"".join(events))
 
@@ -337,16 +341,12 @@ def _failing(text: bytes, error_code: int) -> bytes:
 def _binlog(events: bytes) -> Iterator[bytes]:
     """A BINLOG statement; of what is too much for one packet, in two parts."""
     if len(events) <= FRAGMENT_BYTES:
-        yield b"BINLOG '\n" + _lines(events) + b"'" + DELIMITER + b"\n"
+        yield b"BINLOG '\n" + base64.encodebytes(events) + b"'" + DELIMITER + b"\n"
         return
     middle = len(events) // 2 // LINE_SIZE * LINE_SIZE
     for number, part in enumerate((events[:middle], events[middle:])):
-        yield b"SET @binlog_fragment_%d='" % number + _lines(part) + b"'" + DELIMITER + b"\n"
+        yield b"SET @binlog_fragment_%d='" % number + base64.encodebytes(part) + b"'" + DELIMITER + b"\n"
     yield b"BINLOG @binlog_fragment_0, @binlog_fragment_1" + DELIMITER + b"\n"
-
-
-def _lines(data: bytes) -> bytes:
-    return base64.encodebytes(data)
 
 
 class LoadFiles:

@@ -333,7 +333,8 @@ class _Answer:
         self._seen_eofs += 1
         if self._seen_eofs < self._eofs:
             return False
-        has_more = _has_more(data) if self._deprecates_eof else bool(_eof_status(data) & StatusFlag.MORE_RESULTS)
+        status = int.from_bytes(data[3:5], "little")  # of an EOF
+        has_more = _has_more(data) if self._deprecates_eof else bool(status & StatusFlag.MORE_RESULTS)
         self._is_result, self._seen_eofs = False, 0
         return not has_more
 
@@ -352,10 +353,6 @@ def _has_more(data: bytes) -> bool:
         return bool(decode_ok(bytes((OK_MARK,)) + data[1:]).status & StatusFlag.MORE_RESULTS)
     except RemoteProtocolError:
         return False
-
-
-def _eof_status(data: bytes) -> int:
-    return int.from_bytes(data[3:5], "little")
 
 
 def asked_position(sql: bytes) -> GtidPosition | None:

@@ -73,20 +73,14 @@ class RowsGone:
 
 @dataclass(frozen=True, slots=True)
 class Doubted:
-    """Rows of a table are no longer known; unless it `adds`, only if it has some.
-
-    Attributes:
-        step: a reader that has the rows finds it in their values.
-        is_open: rows that later events report are known again.
-        leaves: rows that were there are what they were; only others may have come.
-    """
+    """Rows of a table are no longer known; unless it `adds`, only if it has some."""
 
     table: TableVersion
     reason: str
     adds: bool = True
-    step: PartitionStep | None = None
-    is_open: bool = False
-    leaves: bool = False
+    step: PartitionStep | None = None  # a reader that has the rows finds it in their values
+    is_open: bool = False  # rows that later events report are known again
+    leaves: bool = False  # rows that were there are what they were; only others may have come
 
 
 Outcome = Gone | Fresh | Altered | RowsGone | Doubted

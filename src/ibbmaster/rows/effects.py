@@ -106,19 +106,13 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenTables:
-    """The statement itself changes rows of these tables: `tables` is None if they may be any.
-
-    Attributes:
-        adds: there may be rows where there were none.
-        changes: rows that were there may be gone, or have other values.
-        empties: no row is left.
-    """
+    """The statement itself changes rows of these tables: `tables` is None if they may be any."""
 
     tables: tuple[TableName, ...] | None
     verb: str
-    adds: bool
-    changes: bool = True
-    empties: bool = False
+    adds: bool  # there may be rows where there were none
+    changes: bool = True  # rows that were there may be gone, or have other values
+    empties: bool = False  # no row is left
 
     @property
     def reason(self) -> str:

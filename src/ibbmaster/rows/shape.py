@@ -57,22 +57,14 @@ class SchemaMode(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class ColumnOrigin:
-    """Where the values of a column come from, in rows of one version.
+    """Where the values of a column come from, in rows of one version."""
 
-    Attributes:
-        number: of the column among those of the version; None where it has none like it.
-        convert: makes a value one of the shape's column; None: it is that already.
-        fill: what rows without the column hold in it.
-        is_unknown: nobody can tell what they hold.
-        inputs, compute: of a generated column, how its value is told where an image leaves it out.
-    """
-
-    number: int | None = None
-    convert: Convert | None = None
-    fill: Value = None
-    is_unknown: bool = False
-    inputs: tuple[tuple[str, ColumnOrigin], ...] = ()
-    compute: Evaluate | None = None
+    number: int | None = None  # of the column among those of the version; None where it has none like it
+    convert: Convert | None = None  # makes a value one of the shape's column; None: it is that already
+    fill: Value = None  # what rows without the column hold in it
+    is_unknown: bool = False  # nobody can tell what they hold
+    inputs: tuple[tuple[str, ColumnOrigin], ...] = ()  # of a generated column: where `compute` has its values from
+    compute: Evaluate | None = None  # how its value is told where an image leaves it out
 
     def value(self, image: Image) -> Value:
         """The value in an image; ABSENT if nothing tells it."""
@@ -309,12 +301,12 @@ def changed_columns(old: TableVersion, new: TableVersion) -> set[int]:
     retyped = {column.id for known, column in pairs if known.type != column.type}
     for known, column in pairs:
         if column.expression is not None:
-            one, other = _by_ids(known, old), _by_ids(column, new)
+            one, other = by_ids(known, old), by_ids(column, new)
             if one != other or any(f"`#{number}`" in other for number in retyped):
                 found.add(column.id)
     return found
 
 
-def _by_ids(column: TableColumn, table: TableVersion) -> str:
+def by_ids(column: TableColumn, table: TableVersion) -> str:
     """An expression that names columns by their ids; empty if there is none."""
     return with_new_names(column.expression or "", {one.name.lower(): f"#{one.id}" for one in table.columns})

@@ -127,14 +127,10 @@ def _rows_of(statement: str, database: str) -> BaseRows:
     columns = None
     if cursor.peek().is_sign("("):
         columns = tuple(token.text for token in cursor.bracketed() if not token.is_sign(","))
-    values = next((match for match in _VALUES.finditer(statement) if _begins_rows(statement, match.end())), None)
+    values = next((match for match in _VALUES.finditer(statement) if statement.startswith("(", match.end())), None)
     if name is None or not cursor.peek().is_word("VALUES", "VALUE") or values is None:
         raise ConfigurationError(f"{' '.join(statement[: 4 * SHOWN].split())[:SHOWN]!r}: expected INSERT … VALUES (…)")
     return BaseRows(table=table, columns=columns, rows=_literals(statement, values.end(), table))
-
-
-def _begins_rows(statement: str, at: int) -> bool:
-    return statement.startswith("(", at)
 
 
 def _literals(statement: str, at: int, table: TableName) -> Iterator[tuple[Literal, ...]]:

@@ -16,30 +16,20 @@ ROUTINES = (PROCEDURE, FUNCTION, *PACKAGES)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredProgram:
-    """A trigger, a routine or an event; nothing is read of what it declares and does.
+    """A trigger, a routine or an event; nothing is read of what it declares and does."""
 
-    Attributes:
-        kind: TRIGGER, FUNCTION, PROCEDURE, PACKAGE, PACKAGE BODY or EVENT.
-        since: after the statement that created it.
-        table: of a trigger, in its database.
-        text: that statement, as the log has it; of a trigger with the name that its table has now.
-        is_altered: ALTER has changed what the text says.
-        sql_mode, client, connection, of_database, time_zone: of its session: character set of the client, collations
-            of the connection and of the database, and the time zone of an event.
-    """
-
-    kind: str
+    kind: str  # TRIGGER, FUNCTION, PROCEDURE, PACKAGE, PACKAGE BODY or EVENT
     database: str
     name: str
-    since: SchemaPlace | None
-    table: str = ""
-    text: str
-    is_altered: bool = False
-    sql_mode: int = 0
-    client: str
-    connection: str
-    of_database: str
-    time_zone: str
+    since: SchemaPlace | None  # after the statement that created it
+    table: str = ""  # of a trigger, in its database
+    text: str  # that statement, as the log has it; of a trigger with the name that its table has now
+    is_altered: bool = False  # ALTER has changed what the text says
+    sql_mode: int = 0  # of its session
+    client: str  # character set of the client
+    connection: str  # collation of the connection
+    of_database: str  # collation of the database
+    time_zone: str  # of an event
 
 
 def program_key(database: str, kind: str, name: str) -> tuple[str, str, str]:

@@ -27,13 +27,9 @@ NO_CHARSET = CharsetClause()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeClause:
-    """A type with its aliases resolved, but for what depends on character sets.
+    """A type with its aliases resolved, but for what depends on character sets."""
 
-    Attributes:
-        word: as information_schema calls it; of TEXT(n) and BLOB(n) `text` and `blob` with a length.
-    """
-
-    word: str
+    word: str  # as information_schema calls it; of TEXT(n) and BLOB(n) `text` and `blob` with a length
     length: int | None = None
     scale: int | None = None
     is_unsigned: bool = False

@@ -44,7 +44,6 @@ from ibbmaster.sqltext.sql_mode import ANSI_QUOTES
 from ibbmaster.sqltext.table_name import TableName
 
 GIVE_SCHEMA = "give its CREATE TABLE with --schema"
-SHOWN = 60
 
 #: Hears what is another one now, or gone: None. First whether it is a table, a database or a program.
 OnChange = Callable[[str, Hashable, Any], object]

@@ -109,13 +109,10 @@ class CaseFinder:
     `is_whole`: the log, or a base, has every table that there ever was. Then a statement about a table
     that is there in other letters only says that the letters do not matter; else the table may be one
     from before the log, and it is not known.
-
-    Attributes:
-        found: EXACT or LOWER, once a statement has said it. Of KEPT no log says anything.
     """
 
     def __init__(self, *, is_whole: bool = True) -> None:
-        self.found: NameCase | None = None
+        self.found: NameCase | None = None  # EXACT or LOWER, once a statement has said it. Of KEPT no log says anything
         self._is_whole = is_whole
         self._spellings: dict[TableName, set[TableName]] = {}  # of tables that are there
 

@@ -26,11 +26,6 @@ _ENGINES = {
 } | {"heap": "MEMORY", "merge": "MRG_MyISAM", "maria": "Aria", "innobase": "InnoDB"}
 
 
-def engine_name(word: str) -> str:
-    """How a server prints the name of an engine."""
-    return _ENGINES.get(word.lower(), word)
-
-
 def parse_options(cursor: Cursor, database: str = "") -> TableOptions:
     """Options with or without commas between them, up to a query or to the end; partitions last. Raises
     NotUnderstoodError: an option cannot be read."""
@@ -108,7 +103,7 @@ def _option(cursor: Cursor) -> tuple[str, str]:
     if not cursor.peek().is_sign("=") and name not in _BARE:
         raise fail(Cursor([first, *cursor.rest()]), "an option of the table")
     value = expect_option(cursor)
-    return name, engine_name(value) if name == "ENGINE" else value
+    return name, _ENGINES.get(value.lower(), value) if name == "ENGINE" else value
 
 
 _BARE = frozenset(  # options whose equals sign may be left out

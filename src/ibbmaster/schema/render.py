@@ -16,7 +16,6 @@ from ibbmaster.schema.model import (
     ForeignConstraint,
     IndexKind,
     RowPeriod,
-    SqlType,
     TableColumn,
     TableIndex,
     TableKind,
@@ -87,7 +86,8 @@ def _row_period(table: TableVersion) -> tuple[str, str] | None:
 
 def _column(table: TableVersion, column: TableColumn, version: int) -> str:
     parts = [quoted_name(column.name), type_text(column.type)]
-    if column.type.charset is not None and _differs(table, column.type):
+    own = column.type.charset, column.type.collation
+    if column.type.charset is not None and own != (table.charset, table.collation):
         collation = f" COLLATE {column.type.collation}" if column.type.charset != "binary" else ""
         parts.append(f"CHARACTER SET {column.type.charset}{collation}")
     parts += _generated(column) if column.expression is not None else _stored(column, version)
@@ -96,10 +96,6 @@ def _column(table: TableVersion, column: TableColumn, version: int) -> str:
     if column.check is not None:
         parts.append(f"CHECK ({expression_text(column.check)})")
     return " ".join(parts)
-
-
-def _differs(table: TableVersion, column_type: SqlType) -> bool:
-    return (column_type.charset, column_type.collation) != (table.charset, table.collation)
 
 
 def _generated(column: TableColumn) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """Adapters: small programs around the libraries that are judged. How to write one: protocol/scorecard/adapters.md."""
 
+import dataclasses
 import fcntl
 import hashlib
 import importlib.metadata
@@ -12,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.testkit.small_file import read_small_file
@@ -27,19 +28,6 @@ HERE, PYTHON = "{here}", "{python}"  # in a command
 BUILD_S = 1800.0
 START_S_MAX = 600.0
 STARTS = ("gtid", "now", "file")
-#: Keys of adapter.toml, and the type of each; "?" after a key: it may be left out.
-KEYS: dict[str, type] = {
-    "title": str,
-    "package": str,
-    "registry": str,
-    "needs?": list,
-    "module?": str,
-    "sources?": list,
-    "build?": list,
-    "run": list,
-    "start?": str,
-    "start_s?": float,
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,38 +96,39 @@ def _adapter(directory: Path, given: Mapping[str, Any]) -> Adapter:
     """Raises ValueError."""
     if not NAME.fullmatch(directory.name):
         raise ValueError(f"the directory's name {directory.name!r}: expected small letters, digits, dots and dashes")
-    names = {key.rstrip("?"): kind for key, kind in KEYS.items()}
+    hints = get_type_hints(Adapter)
+    fields = {one.name: one for one in dataclasses.fields(Adapter) if one.name not in ("name", "directory")}
     for key, value in given.items():
-        if key not in names:
-            raise ValueError(f"{key[:80]!r} means nothing here; expected {', '.join(names)}")
-        kinds = (int, float) if names[key] is float else names[key]
+        if key not in fields:
+            raise ValueError(f"{key[:80]!r} means nothing here; expected {', '.join(fields)}")
+        kinds, expected = _KINDS.get(hints[key], (list, "a list"))
         if not isinstance(value, kinds) or isinstance(value, bool):
-            raise ValueError(f"{key} {repr(value)[:80]}: expected {_TYPES[names[key]]}")  # noqa: TRY004
-    for key in KEYS:
-        if not key.endswith("?") and key not in given:
+            raise ValueError(f"{key} {repr(value)[:80]}: expected {expected}")  # noqa: TRY004
+    for key, one in fields.items():
+        if one.default is dataclasses.MISSING and key not in given:
             raise ValueError(f"{key!r} is missing")
-    start, start_s = given.get("start", "gtid"), float(given.get("start_s", 1.0))
-    if start not in STARTS:
-        raise ValueError(f"start {start!r}: expected one of {', '.join(STARTS)}")
-    if not 0 <= start_s <= START_S_MAX:
-        raise ValueError(f"start_s {start_s!r}: expected seconds from 0 to {START_S_MAX:.0f}")
-    return Adapter(
-        name=directory.name,
-        directory=directory,
-        title=given["title"],
-        package=given["package"],
-        registry=given["registry"],
-        needs=_texts("needs", given.get("needs", [])),
-        module=given.get("module", ""),
-        sources=_texts("sources", given.get("sources", [])),
-        build=tuple(_command("build", command) for command in given.get("build", [])),
-        run=_command("run", given["run"]),
-        start=start,
-        start_s=start_s,
-    )
+    values: dict[str, Any] = {key: _value(key, value) for key, value in given.items()}
+    adapter = Adapter(name=directory.name, directory=directory, **values)
+    if adapter.start not in STARTS:
+        raise ValueError(f"start {adapter.start!r}: expected one of {', '.join(STARTS)}")
+    if not 0 <= adapter.start_s <= START_S_MAX:
+        raise ValueError(f"start_s {adapter.start_s!r}: expected seconds from 0 to {START_S_MAX:.0f}")
+    return adapter
 
 
-_TYPES = {str: "a text", list: "a list", float: "a number"}
+_KINDS: dict[type, tuple[Any, str]] = {str: (str, "a text"), float: ((int, float), "a number")}  # others are lists
+
+
+def _value(key: str, value: Any) -> object:
+    """What an adapter has of a value of its file."""
+    match key, value:
+        case "build", _:
+            return tuple(_command(key, command) for command in value)
+        case "run", _:
+            return _command(key, value)
+        case _, list():
+            return _texts(key, value)
+    return float(value) if isinstance(value, int) else value
 
 
 def _command(key: str, value: object) -> tuple[str, ...]:

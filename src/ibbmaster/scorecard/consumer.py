@@ -25,24 +25,17 @@ FATAL_S = 2.0  # for a consumer to end after it said that it follows no more
 
 
 class Consumer:
-    """One process of an adapter, in a process group of its own, which is gone when this is closed.
-
-    Attributes:
-        process: how often the consumer has been started, this time included.
-        exit_code: negative: the signal that ended it; None while it lives.
-        problem: what was wrong with its lines; none is read after that.
-    """
+    """One process of an adapter, in a process group of its own, which is gone when this is closed."""
 
     def __init__(
         self, command: Sequence[str], request: Mapping[str, Any], *, directory: Path, process: int = 1
     ) -> None:
         """Start it. Raises ConfigurationError: the command cannot be started."""
-        self.process = process
-        self.exit_code: int | None = None
-        self.problem = ""
+        self.process = process  # how often the consumer has been started, this time included
+        self.exit_code: int | None = None  # negative: the signal that ended it; None while it lives
+        self.problem = ""  # what was wrong with its lines; none is read after that
         self._lines: queue.Queue[ToldEvent] = queue.Queue()
         self._log = bytearray()
-        self._is_asked_to_end = False
         try:
             self._process = subprocess.Popen(
                 command,
@@ -161,23 +154,16 @@ def _code(result: os.waitid_result | None) -> int:
 
 @dataclass(slots=True)
 class Supervised:
-    """A consumer that is started again with its last position when it ends, three times at most.
-
-    Attributes:
-        told: every line of all its processes.
-        exit_code: of the last process; None: it lives.
-        problem: a line that means nothing; it is not started again.
-        log: the end of standard error of all of them, `last_log` of the last one.
-    """
+    """A consumer that is started again with its last position when it ends, three times at most."""
 
     command: Sequence[str]
     request: Mapping[str, Any]
     directory: Path
-    told: list[ToldEvent] = field(default_factory=list)
+    told: list[ToldEvent] = field(default_factory=list)  # every line of all its processes
     starts: int = 0
-    exit_code: int | None = None
-    problem: str = ""
-    log: str = ""
+    exit_code: int | None = None  # of the last process; None: it lives
+    problem: str = ""  # a line that means nothing; it is not started again
+    log: str = ""  # the end of standard error of all of them, `last_log` of the last one
     last_log: str = ""
     _consumer: Consumer | None = None
     _due: float | None = None  # when it is started again

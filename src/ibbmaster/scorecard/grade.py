@@ -32,8 +32,6 @@ from ibbmaster.scorecard.journal import ToldEvent, shown_line
 from ibbmaster.scorecard.matching import LoggedGroup, Matching
 
 LINES_MAX = 20
-COMPARISONS_MAX = 5_000_000  # of changes out of order
-FLOAT_ERROR = 1e-6  # of a FLOAT, of which 24 bits are kept
 
 
 class Grade(enum.StrEnum):
@@ -64,17 +62,11 @@ _MEANINGS = {name: meaning for name, meaning, *_ in rows_of(__package__, "grades
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnd:
-    """How a run came to its end.
+    """How a run came to its end."""
 
-    Attributes:
-        exit_code: of the last process, negative for a signal; None: it lived until it was ended by us.
-        has_log: whether the last process said something on standard error.
-        connections: how often it connected to the primary since its last progress.
-    """
-
-    exit_code: int | None = None
-    has_log: bool = False
-    connections: int = 0
+    exit_code: int | None = None  # of the last process, negative for a signal; None: it lived until it was ended by us
+    has_log: bool = False  # whether the last process said something on standard error
+    connections: int = 0  # how often it connected to the primary since its last progress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

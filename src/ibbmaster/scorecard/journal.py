@@ -26,18 +26,8 @@ IMAGES = (dict, list, type(None))
 TOLD: dict[str, dict[str, tuple[type, ...]]] = {
     "version": {"text": (str,)},
     "begin": {"gtid?": (str, type(None))},
-    "change": {
-        "table": (str,),
-        "kind": (str,),
-        "before?": (dict, list, type(None)),
-        "after?": (dict, list, type(None)),
-    },
-    "table": {
-        "table": (str,),
-        "columns?": (list, type(None)),
-        "key?": (list, type(None)),
-        "types?": (list, type(None)),
-    },
+    "change": {"table": (str,), "kind": (str,), "before?": IMAGES, "after?": IMAGES},
+    "table": {"table": (str,), **dict.fromkeys(("columns?", "key?", "types?"), (list, type(None)))},
     "statement": {"sql": (str,)},
     "commit": {"gtid?": (str, type(None))},
     "position": {"position": (object,)},

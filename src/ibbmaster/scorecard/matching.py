@@ -23,21 +23,15 @@ _TYPE = re.compile(r"\s*(\w+)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?(.*)", re.D
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedChange:
-    """One row that was changed, or a statement that changes rows; images by name, of the columns that the log has.
-
-    Attributes:
-        columns: all of the table, in order.
-        has_names: whether the log names them; else a library cannot, and images are compared by position.
-        key: the columns of the primary key; `types`: all columns, as the TABLE_MAP has them.
-    """
+    """One row that was changed, or a statement that changes rows; images by name, of the columns that the log has."""
 
     table: str = ""
     kind: str = ""
     before: Mapping[str, Any] | None = None
     after: Mapping[str, Any] | None = None
-    columns: tuple[str, ...] = ()
-    has_names: bool = True
-    key: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()  # all of the table, in order
+    has_names: bool = True  # whether the log names them; else a library cannot, and images are compared by position
+    key: tuple[str, ...] = ()  # the columns of the primary key; `types`: all columns, as the TABLE_MAP has them
     types: tuple[Column, ...] = ()
     sql: str = ""
 

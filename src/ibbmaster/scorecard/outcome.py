@@ -23,32 +23,22 @@ CONNECT_STATE = re.compile(r"@slave_connect_state\s*=\s*['\"]([^'\"]*)", re.IGNO
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
-    """Everything that was seen of a run; times are seconds of one clock.
-
-    Attributes:
-        groups: what a right consumer has told in the end, in this order.
-        told: every line of the consumer.
-        exit_code: of its last process, negative for a signal; None: it lived until it was ended.
-        log: the end of what it said on standard error; `last_log` what its last process did.
-        connections: to the primary, in order; `connected` when each was first seen.
-        dumps: those of them that asked for a dump, with when that was seen.
-        faults: what has happened; `fault_at` when the first of it was seen; `unfinished` what has not.
-    """
+    """Everything that was seen of a run; times are seconds of one clock."""
 
     consumer: str
     scenario: str
-    groups: Sequence[LoggedGroup]
-    told: Sequence[ToldEvent]
+    groups: Sequence[LoggedGroup]  # what a right consumer has told in the end, in this order
+    told: Sequence[ToldEvent]  # every line of the consumer
     restarts: int
-    exit_code: int | None
-    log: str
-    last_log: str
-    connections: Sequence[SeenConnection]
-    connected: Sequence[float]
-    dumps: Sequence[tuple[float, SeenConnection]]
-    faults: Sequence[FaultRecord]
-    fault_at: float | None
-    unfinished: Sequence[PlannedFault]
+    exit_code: int | None  # of its last process, negative for a signal; None: it lived until it was ended
+    log: str  # the end of what it said on standard error
+    last_log: str  # what its last process did
+    connections: Sequence[SeenConnection]  # to the primary, in order
+    connected: Sequence[float]  # when each was first seen
+    dumps: Sequence[tuple[float, SeenConnection]]  # those of them that asked for a dump, with when that was seen
+    faults: Sequence[FaultRecord]  # what has happened
+    fault_at: float | None  # when the first of it was seen
+    unfinished: Sequence[PlannedFault]  # what has not happened
     seconds: float
 
 

@@ -26,19 +26,14 @@ SHOWN_MAX = 80
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerResult:
-    """A consumer that was run, or why it was not.
-
-    Attributes:
-        version: what it said of itself.
-        not_run: why it could not be built or started at all.
-    """
+    """A consumer that was run, or why it was not."""
 
     name: str
     title: str
     package: str
     registry: str
-    version: str = ""
-    not_run: str | None = None
+    version: str = ""  # what it said of itself
+    not_run: str | None = None  # why it could not be built or started at all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,43 +79,29 @@ class Confirmation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """What one consumer made of one scenario.
-
-    Attributes:
-        grade: None: it was not run, `not_run` says why.
-        summary: the one thing to know.
-        missing: changes that never came; `repeated` and `wrong` alike.
-        metadata: columns, keys and types of tables that were told wrong.
-        told: errors that the user was told.
-        restarts: how often it ended and was started again with its last position.
-        position: what its user had stored in the end, as JSON.
-        recovered_s: from the first fault to the first new change.
-        sent: what the primary sent, an event a line; `arrived` what the consumer made of it.
-        log: the end of what it said on standard error.
-        confirmed: a silent loss beside a real primary; `not_confirmed` says why there is none.
-    """
+    """What one consumer made of one scenario."""
 
     consumer: str
     scenario: str
-    grade: Grade | None = None
-    summary: str = ""
+    grade: Grade | None = None  # None: it was not run, `not_run` says why
+    summary: str = ""  # the one thing to know
     not_run: str | None = None
-    missing: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()  # changes that never came; `repeated` and `wrong` alike
     repeated: tuple[str, ...] = ()
     wrong: tuple[str, ...] = ()
-    metadata: tuple[str, ...] = ()
-    told: tuple[str, ...] = ()
-    restarts: int = 0
+    metadata: tuple[str, ...] = ()  # columns, keys and types of tables that were told wrong
+    told: tuple[str, ...] = ()  # errors that the user was told
+    restarts: int = 0  # how often it ended and was started again with its last position
     resumes: tuple[Resume, ...] = ()
-    position: str = ""
-    recovered_s: float | None = None
-    sent: tuple[str, ...] = ()
+    position: str = ""  # what its user had stored in the end, as JSON
+    recovered_s: float | None = None  # from the first fault to the first new change
+    sent: tuple[str, ...] = ()  # what the primary sent, an event a line; `arrived` what the consumer made of it
     arrived: tuple[str, ...] = ()
     bytes: tuple[FaultBytes, ...] = ()
     statements: tuple[str, ...] = ()
-    log: str = ""
+    log: str = ""  # the end of what it said on standard error
     seconds: float = 0.0
-    confirmed: Confirmation | None = None
+    confirmed: Confirmation | None = None  # a silent loss beside a real primary; `not_confirmed` says why there is none
     not_confirmed: str | None = None
 
 

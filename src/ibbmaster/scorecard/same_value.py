@@ -11,7 +11,6 @@ from typing import Any
 from ibbmaster.event.rows.charset import encode_text
 
 FLOAT_ERROR = 1e-6  # of a FLOAT, of which 24 bits are kept
-SHOWN_MAX = 80  # characters
 MOMENT_SIZE_MAX = 40  # characters
 
 

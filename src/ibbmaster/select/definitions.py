@@ -18,8 +18,6 @@ from ibbmaster.wire.response import ColumnDefinition, ColumnFlag
 LENGTH_MAX = (1 << 32) - 1
 TYPE_NAME, FORMAT_NAME = 0, 1  # what a piece of the extended metadata is
 _JSON_CHECK = re.compile(r"json_valid\(`(?:[^`]|``)*`\)", re.IGNORECASE)
-BINARY_CHARSET = "binary"
-ANY_DECIMALS = 31  # of floating numbers without a fixed scale
 
 
 def column_definition(

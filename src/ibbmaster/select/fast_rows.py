@@ -32,18 +32,14 @@ Step = tuple[int, int, int, int, int]  # ValueOp, and what the columns FIRST to 
 
 
 class AnswerPlanner:
-    """Makes the arrays that `kernel.row_values` reads.
-
-    Attributes:
-        sides: of columns that Python encodes: their numbers in the answer, by side.
-    """
+    """Makes the arrays that `kernel.row_values` reads."""
 
     def __init__(self, values: RowValues) -> None:
         layouts = values.used_layouts
         self._values = values
         self._texts: list[bytes] = []
         self._known_texts: dict[tuple[bytes, ...], int] = {}
-        self.sides: list[int] = []
+        self.sides: list[int] = []  # of columns that Python encodes: their numbers in the answer, by side
         self._encoders: dict[tuple[int, int], Encode] = {}
         steps: list[list[int]] = []
         rows = np.full((max((layout.number for layout in layouts), default=0) + 1, LayoutColumn.COLUMNS), -1, np.int64)

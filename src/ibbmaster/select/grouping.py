@@ -6,6 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from ibbmaster.expr import kinds, values
+from ibbmaster.expr.arithmetic import decimals_of
 from ibbmaster.expr.comparing import is_ordered_by_sqlite, sort_key
 from ibbmaster.expr.compiling import Emitter
 from ibbmaster.expr.emitting import PlannedQuery, emit_scalar
@@ -51,7 +52,7 @@ def aggregate_slot(node: Aggregate, emitter: Emitter, *, is_stable: bool = False
     if name not in ("sum", "avg") or node.is_distinct:
         raise not_supported(f"{name.upper()}({'DISTINCT ' * node.is_distinct}…)")
     if is_real:
-        found = kinds.real(decimals=_decimals(kind) if name == "sum" else min(_decimals(kind) + 4, 31))
+        found = kinds.real(decimals=decimals_of(kind) if name == "sum" else min(decimals_of(kind) + 4, 31))
         if found.decimals < kinds.FLOATING:
             found = kinds.changed(found, length=17 + found.decimals)
         sql = emit_scalar(_stored_real(scalar), slots, registry)
@@ -79,10 +80,6 @@ def _stored_real(scalar: Scalar) -> Scalar:
     return Scalar(kinds.real(), number.run, number.is_constant, slot)
 
 
-def _decimals(kind: Type) -> int:
-    return kinds.FLOATING if kind.kind in (Kind.TEXT, Kind.BYTES) else kind.decimals
-
-
 def _count(node: Aggregate, emitter: Emitter) -> Slot:
     if not node.arguments:
         return Slot("count(*)", COUNT)
@@ -90,9 +87,8 @@ def _count(node: Aggregate, emitter: Emitter) -> Slot:
         if len(node.arguments) > 1:
             raise RefusedError(1064, "42000", "COUNT takes one argument")
         sql, kind = emitter.value(node.arguments[0])
-        return Slot(
-            f"count({sql})" if kind.is_nullable else "count(*)", COUNT
-        )  # a server does not look at what is never NULL
+        # A server does not look at what is never NULL.
+        return Slot(f"count({sql})" if kind.is_nullable else "count(*)", COUNT)
     if len(node.arguments) > 1:
         raise not_supported("COUNT(DISTINCT …) of several expressions")
     return Slot(f"count(DISTINCT {emitter.key(node.arguments[0])})", COUNT)

@@ -46,20 +46,14 @@ class UnknownRowsError(RefusedError):
 
 @dataclass(frozen=True, slots=True)
 class RowRange:
-    """Rows of a table by intervals of their keys, in order or against it, up to a limit.
-
-    Attributes:
-        is_counted: their number is asked for, not where they are.
-        are_ends: the first and the last alone.
-        are_few: if they are many, all rows of the table are as good.
-    """
+    """Rows of a table by intervals of their keys, in order or against it, up to a limit."""
 
     intervals: Sequence[Interval] = (EVERYTHING,)
     is_descending: bool = False
     limit: int | None = None
-    is_counted: bool = False
-    are_ends: bool = False
-    are_few: bool = False
+    is_counted: bool = False  # their number is asked for, not where they are
+    are_ends: bool = False  # the first and the last alone
+    are_few: bool = False  # if they are many, all rows of the table are as good
 
 
 ALL_ROWS = RowRange()
@@ -67,14 +61,12 @@ ALL_ROWS = RowRange()
 
 @dataclass(frozen=True, slots=True)
 class FoundRows:
-    """Rows of a table where they are kept: the places of their images in a buffer that stays as it is. `count` is how
-    many they are; `are_all`: they are all of the table."""
+    """Rows of a table where they are kept: the places of their images in a buffer that stays as it is."""
 
     contents: TableContents
     places: array[int]
     data: Buffer
-    count: int
-    are_all: bool
+    count: int  # of them
 
 
 class TableReader:
@@ -124,13 +116,13 @@ class TableReader:
             kept, number = contents.kept, contents.number
             if wanted.is_counted:
                 count = sum(kept.count_in(number, interval) for interval in wanted.intervals)
-                return FoundRows(contents, array("q"), kept.rows.data(), count, are_all=False)
-            places, are_all = _places(contents, wanted), wanted == ALL_ROWS
+                return FoundRows(contents, array("q"), kept.rows.data(), count)
+            places = _places(contents, wanted)
             if wanted.are_few and contents.unknown_in(EVERYTHING, column_ids) is None:
                 every = kept.all_places(number)
                 if len(places) * FEW >= len(every):
-                    places, are_all = every, True
-            return FoundRows(contents, places, kept.rows.data(), len(places), are_all)
+                    places = every
+            return FoundRows(contents, places, kept.rows.data(), len(places))
 
     def _check_reached(self, snapshot: LogSnapshot) -> None:
         """Raises RefusedError: the base is of a later position."""

@@ -17,7 +17,6 @@ from ibbmaster.expr.weights import key_of
 from ibbmaster.fold.contents import first_value
 from ibbmaster.fold.row_file import HEAD
 from ibbmaster.fold.stored import StoredColumn, StoredLayout, own_columns
-from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import TableColumn, TableVersion
 from ibbmaster.select.loaded import LoadedColumns
 from ibbmaster.select.table_reader import FoundRows
@@ -92,12 +91,6 @@ class LoadedTable:
         key_of(slot.type.collation)
         self._keys[place] = slot.type.collation
         return f"{alias}.k{place}"
-
-    @property
-    def row_key(self) -> list[int]:
-        """The ids of the columns of the primary key."""
-        index = row_key(self.table)
-        return [] if index is None else [part.column_id for part in index.parts]
 
     def used(self, sql: str) -> LoadedColumns:
         """What a statement names."""
@@ -177,7 +170,8 @@ def _decoder(column: TableColumn, stored: StoredColumn, shown: TextSettings) -> 
         case Kind.BIT:
             return lambda data: int.from_bytes(text(data), "big") - values.WIDE
         case Kind.DECIMAL:
-            return lambda data: (_digits_of(text(data)) + values._BIAS).to_bytes(values.DECIMAL_BYTES, "big")
+            size = values.DECIMAL_BYTES
+            return lambda data: (int(text(data).replace(b".", b"")) + values._BIAS).to_bytes(size, "big")
         case Kind.DOUBLE | Kind.FLOAT:
             return lambda data: float(text(data))
         case Kind.TIME:
@@ -190,10 +184,6 @@ def _decoder(column: TableColumn, stored: StoredColumn, shown: TextSettings) -> 
             return lambda data: int(text(data)) - bias
     is_text = column.type.charset is not None or family in (Kind.DATE, Kind.DATETIME) or kind.is_shown_as_text
     return (lambda data: text(data).decode("utf-8", "replace")) if is_text else text
-
-
-def _digits_of(text: bytes) -> int:
-    return int(text.replace(b".", b""))
 
 
 def _duration(text: bytes) -> int:

@@ -50,18 +50,14 @@ class _Wrong:
 
 
 class LoginGuard:
-    """What one primary remembers. `clock` gives seconds that only grow.
-
-    Attributes:
-        delayed, refused: how many answers came late, and how many logins were wrong.
-    """
+    """What one primary remembers. `clock` gives seconds that only grow."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._addresses: OrderedDict[str, _Wrong] = OrderedDict()
         self._accounts: OrderedDict[int, _Wrong] = OrderedDict()
         self._looks: OrderedDict[tuple[str, int], float] = OrderedDict()  # until when those of a pair are paid for
-        self.delayed = self.refused = 0
+        self.delayed = self.refused = 0  # answers that came late, and logins that were wrong
 
     async def answer_delay(self, host: str, user: str, *, is_right: bool) -> float | None:
         """Wait for the turn of a login; returns for how many seconds its answer is to be held back. None if too many of

@@ -110,9 +110,8 @@ class Primary:
         Raises ConfigurationError: the address cannot be listened on; StoreError, FormatError: the directory holds no
         binlog that can be read.
         """
-        await trio.to_thread.run_sync(
-            self.engine.wait_for_growth, 0.0
-        )  # what cannot be read shall fail here, not later
+        # What cannot be read shall fail here, not later.
+        await trio.to_thread.run_sync(self.engine.wait_for_growth, 0.0)
         listeners = await self._listen()
         async with trio.open_nursery() as nursery:
             await nursery.start(self._parts.reactor.run)

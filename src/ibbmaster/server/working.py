@@ -18,18 +18,14 @@ Returned = TypeVar("Returned")
 
 
 class Workers:
-    """The threads of one primary, which no dump uses.
-
-    Attributes:
-        at_work: how many there are now, also those that are not waited for.
-    """
+    """The threads of one primary, which no dump uses."""
 
     def __init__(self) -> None:
         self._threads = trio.CapacityLimiter(THREADS_MAX)
         self._accounts: dict[
             tuple[str, bool], list[trio.CapacityLimiter]
         ] = {}  # who has logged in: no more than accounts
-        self.at_work = 0
+        self.at_work = 0  # how many there are now, also those that are not waited for
 
     async def run(
         self, work: Work, user: str, function: Callable[..., Returned], *args: object, is_admin: bool = False

@@ -11,14 +11,13 @@ from ibbmaster.arrow.plan import OF_ROWS, ReadTask, selected_versions, selection
 from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.arrow.schema_reading import declared_texts, schema_of_texts
 from ibbmaster.arrow.shape import ShapeField, TableFields
-from ibbmaster.capture.client import groups_between, logged_position, oldest_position
+from ibbmaster.capture.client import expect_reached, groups_between, logged_position, oldest_position
 from ibbmaster.errors import SourceError
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.log.group_content import TableFilter
 from ibbmaster.log.group_folding import GroupFolding
 from ibbmaster.position import NOWHERE, LogPosition
-from ibbmaster.schema.catalog import KnownTable
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion
 from ibbmaster.schema.render import create_table
@@ -28,6 +27,10 @@ from ibbmaster.spark.tracking import Limits, ReadBatch, lag_of, log_oldest, of_v
 from ibbmaster.sqltext.table_name import parse_table_name
 
 PRINTED_AS = 110800  # the version of a server whose SHOW CREATE TABLE offsets have
+BEHIND = (  # what is said of a primary in front of whose end a stream is
+    "the stream is at {wanted}, and the primary has logged {has}: it lost its end, lags, or is another one; go on with "
+    "the one that has it, or with a new checkpoint"
+)
 
 
 def texts_before(options: ReadOptions, position: GtidPosition) -> TableTexts:
@@ -88,7 +91,7 @@ class LiveSchema:
         place = self._place(self.passed(position, after))
         found = _texts(self.options, self._folding.history, place)
         known = self._folding.history.at(place).tables
-        gone = (name for name in self._named if name not in found and not _is_known(known.get(name)))
+        gone = (name for name in self._named if name not in found and not isinstance(known.get(name), TableVersion))
         return {**found, **dict.fromkeys(gone)}
 
     def fields(self, fields: tuple[ShapeField, ...]) -> tuple[ShapeField, ...]:
@@ -106,10 +109,6 @@ class LiveSchema:
     @staticmethod
     def _place(passed: int) -> SchemaPlace:
         return SchemaPlace(LogPosition(NOWHERE.file_no, passed + 1), 0)
-
-
-def _is_known(table: KnownTable | None) -> bool:
-    return isinstance(table, TableVersion)
 
 
 def _reaches(position: GtidPosition, end: GtidPosition) -> bool:
@@ -192,7 +191,7 @@ class LiveTracker:
         Raises SourceError: the primary cannot be reached, refuses, or has logged less than `start`."""
         position = decode_offset(start)
         end = logged_position(self._primary) if self._target is None else self._target
-        self._check_reached(position, end)
+        expect_reached(self._primary, end, position, BEHIND)  # such a dump is empty: the stream would go back unnoticed
         self._reached = ReadBatch(end, NOWHERE, None)
         if str(position) == str(end):
             return dict(start)  # type: ignore[arg-type]
@@ -212,17 +211,6 @@ class LiveTracker:
             timestamp = decode_event_header(group.gtid_event).timestamp
         self._reached = ReadBatch(GtidPosition(gtids.values()), NOWHERE, timestamp)
         return self._offset(start, self._reached.position, count)
-
-    def _check_reached(self, start: GtidPosition, end: GtidPosition) -> None:
-        """A dump up to an end that is in front of its start is empty and no error: a stream would go back unnoticed."""
-        for gtid in start.values():
-            found = end.get(gtid.domain_id)
-            if found is None or found.seq_no < gtid.seq_no:
-                logged = found or f"nothing of domain {gtid.domain_id}"
-                raise SourceError(
-                    f"{self._primary}: the stream is at {gtid}, and the primary has logged {logged}: it lost its end, "
-                    "lags, or is another one; go on with the one that has it, or with a new checkpoint"
-                )
 
     def tasks(
         self, start: Mapping[str, object], end: Mapping[str, object], fields: tuple[ShapeField, ...]

@@ -35,14 +35,11 @@ class LoggedTables(Mapping[str, "DataFrame"]):
 
     The log is read once, when the first of them is asked for something that needs it. What it gave is kept by Spark, in
     memory or on the disks of its workers, until this is closed.
-
-    Attributes:
-        end: the GTID position up to which the log is read.
     """
 
     def __init__(self, session: SparkSession, options: ReadOptions, *, only_changed: bool = False) -> None:
         options = _with_end(options)
-        self.end = options.ending_gtid or ""
+        self.end = options.ending_gtid or ""  # the GTID position up to which the log is read
         self._fields = find_tables(options, only_changed=only_changed)
         bundles = bundled(plan_tables(options, self._fields))
         self._packed = _packed(session, bundles)

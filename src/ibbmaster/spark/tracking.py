@@ -296,17 +296,11 @@ def log_oldest(where: str, position: GtidPosition) -> None:
 
 
 class ReadBatch(NamedTuple):
-    """The batch that was planned last, by its end.
+    """The batch that was planned last, by its end."""
 
-    Attributes:
-        position: what was read up to there.
-        point: where that is in the log.
-        time: when its last group was logged, in seconds since 1970; None if it has none.
-    """
-
-    position: GtidPosition
-    point: LogPosition
-    time: float | None
+    position: GtidPosition  # what was read up to there
+    point: LogPosition  # where that is in the log
+    time: float | None  # when its last group was logged, in seconds since 1970; None if it has none
 
 
 def lag_of(reached: ReadBatch, logged: GtidPosition, *, now: float, size: int | None = None) -> dict[str, int]:

@@ -10,16 +10,11 @@ from ibbmaster.sqltext.literals import Value
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A number, a text, bytes (as 0x41 is written) or NULL.
-
-    Attributes:
-        charset: what _utf8mb4'…' names.
-        written: of numbers and bytes, how they were.
-    """
+    """A number, a text, bytes (as 0x41 is written) or NULL."""
 
     value: Value
-    charset: str | None = None
-    written: str = field(default="", compare=False)
+    charset: str | None = None  # what _utf8mb4'…' names
+    written: str = field(default="", compare=False)  # of numbers and bytes, how they were
 
 
 @dataclass(frozen=True, slots=True)

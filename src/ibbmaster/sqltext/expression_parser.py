@@ -24,22 +24,12 @@ from ibbmaster.sqltext.literals import binary_value, number_value
 from ibbmaster.sqltext.operators import JOINED, JOINED_ORACLE, NOT, PREDICATE, UNARY, binary_operators
 from ibbmaster.sqltext.query_tree import Query
 from ibbmaster.sqltext.sql_mode import EMPTY_STRING_IS_NULL, HIGH_NOT_PRECEDENCE, IGNORE_SPACE
-from ibbmaster.sqltext.token import (
-    LITERALS,
-    SqlError,
-    SqlTokens,
-    Token,
-    TokenKind,
-    UnreadSqlError,
-    error_at,
-    words,
-)
+from ibbmaster.sqltext.token import LITERALS, SqlError, SqlTokens, Token, TokenKind, UnreadSqlError, error_at, words
 
 SCOPES = {"global": "global", "session": "session", "local": "session"}
 DEPTH_MAX = 40  # brackets in brackets
 QUERY_DEPTH_MAX = 20  # of the outermost brackets of a query
 STEPS_MAX = 100  # operators of a statement that nest in each other: a reader of the tree recurses so deep
-UINT64_MAX = 2**64 - 1
 
 #: Functions that may be called without brackets.
 BARE_FUNCTIONS = frozenset(

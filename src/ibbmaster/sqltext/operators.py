@@ -6,6 +6,7 @@ import functools
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from ibbmaster.facts import rows_of
 from ibbmaster.sqltext.sql_mode import ORACLE, PIPES_AS_CONCAT
 
 
@@ -17,42 +18,16 @@ class Operator(NamedTuple):
     printed: str
 
 
+_BINARY: Mapping[str, Operator] = {
+    written: Operator(int(binds), name, printed) for written, binds, name, printed in rows_of(__package__, "operators")
+}
+BY_NAME: Mapping[str, Operator] = {operator.name: operator for operator in _BINARY.values()}
 NOT = 4
-PREDICATE = 6  # IS, IN, BETWEEN, LIKE, REGEXP, and comparisons
-SUM = 10
-PRODUCT = 11
+PREDICATE = BY_NAME["="].binds  # IS, IN, BETWEEN, LIKE, REGEXP, and comparisons
+SUM = BY_NAME["+"].binds
 CONCAT = 13
 UNARY = 14  # also COLLATE, BINARY, and NOT where sql_mode has it bind so
 PRIMARY = 20
-
-_BINARY: Mapping[str, Operator] = {
-    "OR": Operator(1, "OR", "or"),
-    "||": Operator(1, "OR", "or"),
-    "XOR": Operator(2, "XOR", "xor"),
-    "AND": Operator(3, "AND", "and"),
-    "&&": Operator(3, "AND", "and"),
-    "=": Operator(PREDICATE, "=", "="),
-    "<=>": Operator(PREDICATE, "<=>", "<=>"),
-    ">=": Operator(PREDICATE, ">=", ">="),
-    ">": Operator(PREDICATE, ">", ">"),
-    "<=": Operator(PREDICATE, "<=", "<="),
-    "<": Operator(PREDICATE, "<", "<"),
-    "<>": Operator(PREDICATE, "!=", "<>"),
-    "!=": Operator(PREDICATE, "!=", "<>"),
-    "|": Operator(7, "|", "|"),
-    "&": Operator(8, "&", "&"),
-    "<<": Operator(9, "<<", "<<"),
-    ">>": Operator(9, ">>", ">>"),
-    "+": Operator(SUM, "+", "+"),
-    "-": Operator(SUM, "-", "-"),
-    "*": Operator(PRODUCT, "*", "*"),
-    "/": Operator(PRODUCT, "/", "/"),
-    "DIV": Operator(PRODUCT, "DIV", "DIV"),
-    "%": Operator(PRODUCT, "MOD", "MOD"),
-    "MOD": Operator(PRODUCT, "MOD", "MOD"),
-    "^": Operator(12, "^", "^"),
-}
-BY_NAME: Mapping[str, Operator] = {operator.name: operator for operator in _BINARY.values()}
 JOINED = "||"  # the name of || where it joins texts
 JOINED_ORACLE = "|| ORACLE"  # where NULL is an empty text
 

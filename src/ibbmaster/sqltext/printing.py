@@ -25,19 +25,13 @@ class UnknownTextError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ExpressionText:
-    """A part of an expression: how it is printed, and how tightly its operator binds.
-
-    Attributes:
-        needs_brackets: as a whole DEFAULT.
-        opposite: how its negation is printed, where NOT becomes a part of it.
-        opposite_binds: how tightly that binds.
-    """
+    """A part of an expression: how it is printed, and how tightly its operator binds."""
 
     text: str
     binds: int = PRIMARY
-    needs_brackets: bool = False
-    opposite: str | None = None
-    opposite_binds: int = PREDICATE
+    needs_brackets: bool = False  # as a whole DEFAULT
+    opposite: str | None = None  # how its negation is printed, where NOT becomes a part of it
+    opposite_binds: int = PREDICATE  # how tightly that binds
 
     def within(self, least: int) -> str:
         """The text as an operand of what binds so tightly."""

@@ -6,16 +6,7 @@ from dataclasses import replace
 
 from ibbmaster.sqltext.expression import ColumnName, Expression, Literal, Star
 from ibbmaster.sqltext.expression_parser import QUERY_DEPTH_MAX, RESERVED, ExpressionParser
-from ibbmaster.sqltext.query_tree import (
-    DerivedTable,
-    GivenTable,
-    Item,
-    Join,
-    OrderKey,
-    Query,
-    SelectBlock,
-    Source,
-)
+from ibbmaster.sqltext.query_tree import DerivedTable, GivenTable, Item, Join, OrderKey, Query, SelectBlock, Source
 from ibbmaster.sqltext.token import PLACEHOLDER, TokenKind, UnreadSqlError, words
 
 _OPTIONS = words(

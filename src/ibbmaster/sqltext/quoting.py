@@ -19,9 +19,7 @@ ESCAPES: Mapping[str, str] = {
     "%": "\\%",  # LIKE wants the backslash
     "_": "\\_",
 }
-_PLAIN = str.maketrans(
-    {"\\": "\\\\", "'": "''", "\0": "\\0", "\n": "\\n", "\r": "\\r", "\x1a": "\\Z"},
-)
+_PLAIN = str.maketrans({"\\": "\\\\", "'": "''", "\0": "\\0", "\n": "\\n", "\r": "\\r", "\x1a": "\\Z"})
 _IN_EXPRESSIONS = {**_PLAIN, ord("'"): "\\'"}
 _IN_DEFINITIONS = str.maketrans({"\\": "\\\\", "'": "''", "\0": "\\0", "\n": "\\n", "\r": "\\r"})
 

@@ -52,19 +52,13 @@ LITERALS = (TokenKind.TEXT, TokenKind.HEX, TokenKind.BITS)  # what the name of a
 
 
 class Token(NamedTuple):
-    """One token.
-
-    Attributes:
-        text: of texts and names what is between the quotes, of `@name` the name, of all others what is written.
-        is_spaced: a space, or a comment, stands before it.
-        start, end: where it is in the statement.
-    """
+    """One token."""
 
     kind: TokenKind
-    text: str
-    is_spaced: bool = False
-    start: int = 0
-    end: int = 0
+    text: str  # of texts and names what is between the quotes, of `@name` the name, else what is written
+    is_spaced: bool = False  # a space, or a comment, stands before it
+    start: int = 0  # where it is in the statement
+    end: int = 0  # where it ends there
 
     def is_word(self, *words: str) -> bool:
         """Whether this is one of some key words, which are given in capitals."""
@@ -115,18 +109,13 @@ class UnreadSqlError(SqlError):
 
 @dataclass(frozen=True, slots=True)
 class SqlTokens:
-    """A text in pieces, or one statement of it.
-
-    Attributes:
-        cuts: the places of conditional comments: their marks, or all of one not executed.
-        end: where the text goes on.
-    """
+    """A text in pieces, or one statement of it."""
 
     sql: str
     tokens: list[Token]
-    cuts: list[tuple[int, int]]
+    cuts: list[tuple[int, int]]  # the places of conditional comments: their marks, or all of one not executed
     sql_mode: int = 0
-    end: int = 0
+    end: int = 0  # where the text goes on
 
     def text_between(self, start: int, end: int) -> str:
         """What was executed of a part of the text, as it was written."""

@@ -24,21 +24,13 @@ from ibbmaster.store.writer import BinlogWriter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppendedLog:
-    """What groups are appended to; durable after `flush`.
+    """What groups are appended to; durable after `flush`."""
 
-    Attributes:
-        in_bulk: the writer of a log without a redo log.
-        is_new: there was no log before.
-        logged: what was there before anything was written here, to be read until then.
-        state: what is logged so far; not to be changed or kept.
-        end: gives the first byte after the last record.
-    """
-
-    in_bulk: BinlogWriter | None
-    is_new: bool
-    logged: LogEngine
-    state: GtidState
-    end: Callable[[], LogPosition]
+    in_bulk: BinlogWriter | None  # the writer of a log without a redo log
+    is_new: bool  # there was no log before
+    logged: LogEngine  # what was there before anything was written here, to be read until then
+    state: GtidState  # what is logged so far; not to be changed or kept
+    end: Callable[[], LogPosition]  # gives the first byte after the last record
     write_group: Callable[[Gtid, Buffer, Iterable[Buffer]], object]
     flush: Callable[[], None]
 

@@ -33,13 +33,10 @@ class ControlSocket:
     A question is an object whose `do` names it; the answer has `ok`, and `error` if that is
     false. `stop` calls `on_stop`. The first one on a connection has the `token`: a page that a browser on this
     machine shows can connect here, too, but does not know it. A line that is no object ends the connection.
-
-    Attributes:
-        token: what who asks has to know.
     """
 
     def __init__(self, primary: FixturePrimary, on_stop: Callable[[], None] = lambda: None) -> None:
-        self.token = secrets.token_urlsafe(TOKEN_SIZE)
+        self.token = secrets.token_urlsafe(TOKEN_SIZE)  # what who asks has to know
         self._primary = primary
         self._on_stop = on_stop
         self._places = threading.BoundedSemaphore(CONNECTIONS_MAX)

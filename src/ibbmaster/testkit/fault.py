@@ -104,7 +104,8 @@ def table_of(line: str) -> dict[str, object]:
     given: dict[str, object] = {"action": word}
     if place := first[len(word) :].strip():
         given["place"] = place
-    texts = {"gtid", "sql", *(name for name, hint in typing.get_type_hints(ACTIONS[word]).items() if _is_text(hint))}
+    hints = typing.get_type_hints(ACTIONS[word])
+    texts = {"gtid", "sql", *(name for name, hint in hints.items() if hint is str or str in typing.get_args(hint))}
     for part in filter(None, rest):
         key, is_pair, value = part.partition("=")
         if not is_pair:
@@ -179,10 +180,6 @@ def _count(kind: type[FaultAction], name: str, value: object) -> int | None:
         always = ", or 'always'" if name == "times" else ""
         raise ConfigurationError(f"{kind.word}: {name} {_short(value)}: expected a number from 1 on{always}")
     return value
-
-
-def _is_text(hint: object) -> bool:
-    return hint is str or str in typing.get_args(hint)
 
 
 def _value(text: str, *, is_text: bool) -> object:

@@ -19,20 +19,13 @@ EVENT_KEPT_MAX = 4096  # bytes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultRecord:
-    """A fault that has happened.
-
-    Attributes:
-        connection_id: None: it happened at a time, to the whole primary.
-        sent_bytes: how much of the dump the client was sent before.
-        gtid: the group the stream was in.
-        event: the event as it would have been sent, its first 4096 bytes.
-    """
+    """A fault that has happened."""
 
     fault: PlannedFault
-    connection_id: int | None = None
-    sent_bytes: int = 0
-    gtid: str | None = None
-    event: bytes = b""
+    connection_id: int | None = None  # None: it happened at a time, to the whole primary
+    sent_bytes: int = 0  # how much of the dump the client was sent before
+    gtid: str | None = None  # the group the stream was in
+    event: bytes = b""  # the event as it would have been sent, its first 4096 bytes
     problem: str = ""  # why it could not happen
 
 

@@ -6,7 +6,7 @@ Source: MariaDB 12.3.3, whose replicas refuse them; the number of each is that o
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from ibbmaster.event.header import (
     CHECKSUM_SIZE,
@@ -29,29 +29,11 @@ FORMAT_FIXED = 2 + 50 + 4  # version, server version and time in the body of a F
 ROWS_V1 = range(EventType.WRITE_ROWS_V1, EventType.DELETE_ROWS_V1 + 1)
 TO_V2 = EventType.WRITE_ROWS - EventType.WRITE_ROWS_V1
 ROWS_HEAD = 8  # table id and flags
-TYPES = {  # which events each can be made of
-    "hidden event": frozenset(EventType),
-    "cut header": frozenset(EventType),
-    "almost nothing": frozenset(EventType),
-    "long file": frozenset((EventType.ROTATE,)),
-    "short format": frozenset((EventType.FORMAT_DESCRIPTION,)),
-    "long table": frozenset((EventType.TABLE_MAP,)),
-    "long length": frozenset((EventType.TABLE_MAP,)),
-    "little metadata": frozenset((EventType.TABLE_MAP,)),
-    "long extra": frozenset(map(EventType, ROWS_V1)),
-    "huge rows": frozenset(
-        (
-            *(EventType.WRITE_ROWS_COMPRESSED_V1, EventType.UPDATE_ROWS_COMPRESSED_V1),
-            EventType.DELETE_ROWS_COMPRESSED_V1,
-        )
-    ),
-}
-MALFORMATIONS = tuple(TYPES)
 
 
 def can_be(event: bytes, how: str) -> bool:
     """Whether an event is of a type that this can be done to."""
-    return decode_event_header(event).event_type in TYPES[how]
+    return decode_event_header(event).event_type in _KINDS[how][0]
 
 
 def malformed(event: bytes, how: str) -> bytes:
@@ -66,7 +48,9 @@ def malformed(event: bytes, how: str) -> bytes:
     plain = event[:-CHECKSUM_SIZE] if has_checksum else event
     header = decode_event_header(plain)._replace(size=len(plain))
     plain = HEADER.pack(*header) + plain[EVENT_HEADER_SIZE:]
-    event_type, body = _BODIES[how](plain)
+    change = _KINDS[how][1]
+    assert change is not None
+    event_type, body = change(plain)
     size = EVENT_HEADER_SIZE + len(body) + (CHECKSUM_SIZE if has_checksum else 0)
     changed = HEADER.pack(*header._replace(size=size, event_type=event_type)) + body
     return append_checksum(changed) if has_checksum else changed
@@ -113,12 +97,15 @@ def _huge_rows(event: bytes) -> tuple[int, bytes]:  # 39762
     return event[4], event[EVENT_HEADER_SIZE:offset] + claimed + event[offset + 1 + size_size :]
 
 
-_BODIES: dict[str, Callable[[bytes], tuple[int, bytes]]] = {
-    "long file": _long_file,
-    "short format": _short_format,
-    "long table": _long_table,
-    "long length": _long_length,
-    "little metadata": _little_metadata,
-    "long extra": _long_extra,
-    "huge rows": _huge_rows,
+#: Which events each can be made of, and what makes another type and body of one; None: it is no event any more.
+_KINDS: dict[str, tuple[Collection[int], Callable[[bytes], tuple[int, bytes]] | None]] = {
+    **dict.fromkeys(("hidden event", "cut header", "almost nothing"), (frozenset(EventType), None)),
+    "long file": ((EventType.ROTATE,), _long_file),
+    "short format": ((EventType.FORMAT_DESCRIPTION,), _short_format),
+    "long table": ((EventType.TABLE_MAP,), _long_table),
+    "long length": ((EventType.TABLE_MAP,), _long_length),
+    "little metadata": ((EventType.TABLE_MAP,), _little_metadata),
+    "long extra": (ROWS_V1, _long_extra),
+    "huge rows": (range(EventType.WRITE_ROWS_COMPRESSED_V1, EventType.DELETE_ROWS_COMPRESSED_V1 + 1), _huge_rows),
 }
+MALFORMATIONS = tuple(_KINDS)

@@ -46,23 +46,15 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """A log, how it is served, and what goes wrong.
-
-    Attributes:
-        primary: options of `FixturePrimary`.
-        directory: a log to begin with; None: an empty one.
-        tables: columns of each table that is created first.
-        groups: what is logged then; one with a time is logged when that has come.
-        starts_when_connected: times count from the first connection on, and not from the start of serving.
-    """
+    """A log, how it is served, and what goes wrong."""
 
     seed: int = 0
-    primary: Mapping[str, Any] = field(default_factory=dict)
-    directory: Path | None = None
-    tables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    groups: tuple[WrittenGroup, ...] = ()
+    primary: Mapping[str, Any] = field(default_factory=dict)  # options of `FixturePrimary`
+    directory: Path | None = None  # a log to begin with; None: an empty one
+    tables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # columns of each table that is created first
+    groups: tuple[WrittenGroup, ...] = ()  # what is logged then; one with a time is logged when that has come
     faults: tuple[PlannedFault, ...] = ()
-    starts_when_connected: bool = False
+    starts_when_connected: bool = False  # times count from the first connection on, and not from the start of serving
 
     @contextlib.contextmanager
     def serving(self, **serving: Unpack[ServingOptions]) -> Iterator[FixturePrimary]:

@@ -44,7 +44,7 @@ class Floating(ColumnKind):
         return kinds.Layout(column_type)
 
     def keeps_values(self, old: Column, new: Column) -> bool:
-        if new.kind is not old.kind or (column_size(new) < self.binary.size):
+        if new.kind is not old.kind or (4 if new.is_single_precision else 8) < self.binary.size:
             return False
         if new.is_unsigned and not old.is_unsigned:
             return False
@@ -130,11 +130,6 @@ class Floating(ColumnKind):
 
     def answer(self, column: Column, sql: SqlType, *, is_binary: bool) -> kinds.Step | None:
         return ("FIXED", 0, 0, 0, 0) if is_binary and sql.word == self.word else None
-
-
-def column_size(column: Column) -> int:
-    """Bytes of a number of a column of floats."""
-    return 4 if column.is_single_precision else 8
 
 
 def floating_text(value: float, *, digits: int | None) -> str:

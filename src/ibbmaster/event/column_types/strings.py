@@ -511,13 +511,4 @@ TEXTS = (
 )
 BLOBS = tuple(LargeStrings(kind.twin or "", kind.prefix) for kind in TEXTS)
 BLOBS[1].in_oracle = BLOBS[-1].word
-KINDS = (
-    VARCHAR,
-    CHAR,
-    BINARY,
-    VARBINARY,
-    *TEXTS,
-    *BLOBS,
-    LargeStrings("json", 4, "longblob"),
-    XmlType("xmltype"),
-)
+KINDS = (VARCHAR, CHAR, BINARY, VARBINARY, *TEXTS, *BLOBS, LargeStrings("json", 4, "longblob"), XmlType("xmltype"))

@@ -94,12 +94,7 @@ def rows_of(event: Buffer, header: RowsHeader, large: LargeRows = ALL_ROWS) -> t
 
 
 class RowDecoder:
-    """Reads the row events of one table; made once for each TABLE_MAP that differs.
-
-    Attributes:
-        stored: the columns that row events have.
-        schema: the table with those that are shown; images have these, in this order.
-    """
+    """Reads the row events of one table; made once for each TABLE_MAP that differs."""
 
     def __init__(
         self,
@@ -109,8 +104,8 @@ class RowDecoder:
         reader_of: Callable[[Column], Reader] = value_reader,
         large: LargeRows = ALL_ROWS,
     ) -> None:
-        self.stored = schema.columns
-        self.schema = schema.shown
+        self.stored = schema.columns  # the columns that row events have
+        self.schema = schema.shown  # the table with those that are shown; images have these, in this order
         self._shown_count = len(self.schema.columns)
         self._large = large
         self._reader_of = reader_of

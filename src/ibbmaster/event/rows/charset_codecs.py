@@ -15,6 +15,7 @@ import codecs
 import functools
 
 from ibbmaster.codec.buffer import Buffer
+from ibbmaster.facts import rows_of
 
 PREFIX = "ibbmaster_"  # of the codecs' names in Python
 _LATIN1 = "".join(map(chr, range(256)))
@@ -34,49 +35,17 @@ _IBM = (  # escaped are those that normalizing this file would make others
 _OTHERS = {b"\x8f\xa2\xb7": "～", b"\x8f\xa2\xc3": "￤"}  # than in EUC-JP
 
 
-def _with_all(*others: tuple[int, str]) -> str:
-    """Latin-1 with other letters from some bytes on."""
-    table = _LATIN1
-    for start, letters in others:
-        table = table[:start] + letters + table[start + len(letters) :]
-    return table
+def _tables() -> dict[str, str]:
+    """By name, what each byte of a character set means."""
+    found: dict[str, str] = {}
+    for charset, byte, cell in rows_of(__package__, "letters"):
+        start, table = int(byte, 16), found.get(charset, _LATIN1)
+        letters = cell.replace("□", _HOLE).encode("raw_unicode_escape").decode("raw_unicode_escape")
+        found[charset] = table[:start] + letters + table[start + len(letters) :]
+    return found
 
 
-#: By name, what each byte of a character set means.
-TABLES = {
-    "armscii8": _with_all(
-        (0xA1, "❁§։)(»«—.՝,-՟…՜՛՞ԱաԲբԳգԴդԵեԶզԷէԸըԹթԺժԻիԼլԽխԾծԿկՀհՁձՂղՃճՄմՅյՆնՇշՈ" + "ոՉչՊպՋջՌռՍսՎվՏտՐրՑցՒւՓփՔքՕօՖֆ’'"),
-    ),
-    "dec8": _with_all(
-        (0xA4, "\ufffe¥\ufffe§¤"),
-        (0xAC, _HOLE * 4),
-        (0xB4, "\ufffe"),
-        (0xB8, "\ufffe"),
-        (0xBE, "\ufffe"),
-        (0xD0, "\ufffe"),
-        (0xD7, "Œ"),
-        (0xDD, "Ÿ\ufffe"),
-        (0xF0, "\ufffe"),
-        (0xF7, "œ"),
-        (0xFD, "ÿ\ufffe\ufffe"),
-    ),
-    "geostd8": _with_all(
-        (0x80, "€\ufffe‚\ufffe„…†‡\ufffe‰\ufffe‹" + _HOLE * 5 + "‘’“”•–—\ufffe\ufffe\ufffe›" + _HOLE * 4),
-        (0xC0, "აბგდევზჱთიკლმნჲოპჟრსტჳუფქღყშჩცძწჭხჴჯჰჵ" + _HOLE * 23 + "№\ufffe\ufffe"),
-    ),
-    "keybcs2": _with_all(
-        (
-            0x80,
-            "ČüéďäĎŤčěĚĹÍľĺÄÁÉžŽôöÓůÚýÖÜŠĽÝŘťáíóúňŇŮÔšřŕŔ¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐"
-            + "└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\xa0",
-        ),
-    ),
-    "swe7": _with_all(
-        (0x40, "É"),
-        (0x5B, "ÄÖÅÜ_é"),
-        (0x7B, "äöåü" + _HOLE * 129),
-    ),
-}
+TABLES = _tables()
 
 
 def codec_name(charset: str) -> str:

@@ -92,7 +92,6 @@ class Column:
     charset: str | None = None
     labels: tuple[str, ...] | None = None
     geometry_type: int | None = None
-    is_declared: bool = False  # by the user, beyond what the event says
     is_internal: bool = False  # the server keeps it for an index: no statement can name it, and nothing shows it
 
     @property

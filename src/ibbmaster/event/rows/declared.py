@@ -40,7 +40,7 @@ def declare(schema: TableSchema, declaration: Declaration) -> TableSchema:
         declared = read_declared(f"{schema.name} column {column.name}", text)
         kind = BY_WORD.get(declared.word)
         changes = {} if kind is None else kind.declare(column, declared)
-        columns[number] = dataclasses.replace(column, is_declared=True, **changes)
+        columns[number] = dataclasses.replace(column, **changes)
     found = dataclasses.replace(
         schema,
         columns=tuple(columns),

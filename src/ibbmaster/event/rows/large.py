@@ -26,17 +26,11 @@ class RowSink(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LargeRows:
-    """What is done with row events in fragments, and with compressed ones, that are large.
+    """What is done with row events in fragments, and with compressed ones, that are large."""
 
-    Attributes:
-        hold: makes what takes one of more than 64 MiB; None: it stays in memory.
-        size_max: of a row event, put together and unpacked, in bytes; a larger one is refused.
-        kept_max: what is more, in bytes, is held.
-    """
-
-    hold: Callable[[], RowSink] | None = None
-    size_max: int = SIZE_MAX
-    kept_max: int = KEPT_SIZE_MAX
+    hold: Callable[[], RowSink] | None = None  # makes what takes one of more than 64 MiB; None: it stays in memory
+    size_max: int = SIZE_MAX  # of a row event, put together and unpacked, in bytes; a larger one is refused
+    kept_max: int = KEPT_SIZE_MAX  # what is more, in bytes, is held
 
     def __post_init__(self) -> None:
         if not EVENT_HEADER_SIZE < self.size_max <= SIZE_MAX:

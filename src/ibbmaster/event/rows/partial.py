@@ -27,14 +27,10 @@ HEAD_SIZE_MAX = 2 * EVENT_HEADER_SIZE + FIXED.size + WHOLE_SIZE.size  # of a fra
 
 
 class FragmentOrder:
-    """Sees that fragments come one after the other, and to the size and the row event that the first one announces.
-
-    Attributes:
-        size: of the whole row event.
-    """
+    """Sees that fragments come one after the other, and to the size and the row event that the first one announces."""
 
     def __init__(self) -> None:
-        self.size = self._count = self._taken = 0
+        self.size = self._count = self._taken = 0  # of the whole row event
         self._next = 1
         self._head = b""  # of the row event
 

@@ -10,7 +10,6 @@ from ibbmaster.event.header import decode_event_header
 from ibbmaster.event.query import (
     STATUS_ALTER_FLAGS,
     STATUS_COLLATIONS,
-    STATUS_INVOKER,
     STATUS_TIME_ZONE,
     decode_query,
     status_variables,
@@ -43,7 +42,6 @@ class LoggedStatement(NamedTuple):
         server_version: of the server that wrote it, as 110806; no statement says it itself.
         client_collation, connection_collation: numbers; None if they are not told.
         time_zone: the session's, where the statement depends on it.
-        invoker: user and host of who ran it, as `user@host`, where the statement depends on it.
     """
 
     text: str
@@ -60,7 +58,6 @@ class LoggedStatement(NamedTuple):
     client_collation: int | None = None
     connection_collation: int | None = None
     time_zone: str = ""
-    invoker: str = ""
 
 
 def decode_statement(event: Buffer) -> LoggedStatement:
@@ -91,15 +88,7 @@ def decode_statement(event: Buffer) -> LoggedStatement:
         client_collation=client,
         connection_collation=connection,
         time_zone=variables.get(STATUS_TIME_ZONE, b"")[1:].decode("utf-8", "replace"),
-        invoker=_invoker(variables.get(STATUS_INVOKER, b"")),
     )
-
-
-def _invoker(value: bytes) -> str:
-    if not value:
-        return ""
-    user, host = value[1 : 1 + value[0]], value[2 + value[0] :]
-    return f"{user.decode('utf-8', 'replace')}@{host.decode('utf-8', 'replace')}"
 
 
 def text_codec(charsets: bytes | None) -> str:

@@ -14,6 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from ibbmaster.disk.object_store import storage_options
 from ibbmaster.disk.place import ObjectPath
 from ibbmaster.errors import StoreError
@@ -24,7 +26,6 @@ from ibbmaster.lake.placing import replace_file
 from ibbmaster.lake.row_versions import DELETED, END, WHOLE, LastChanges, NewVersions
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from deltalake import CommitProperties, DeltaTable
 
 HARMLESS = frozenset(  # what may be done to a table that keeps its rows
@@ -172,8 +173,6 @@ class DeltaTarget:
             )
 
     def _extend(self, keys: Sequence[str], versions: NewVersions, reshape: Reshape, state: TableState) -> None:
-        import pyarrow as pa
-
         names = versions.rows.column_names
         added = versions.rows.append_column(CLOSES, pa.array([False] * len(versions.rows)))
         ended = versions.ended.append_column(CLOSES, pa.array([True] * len(versions.ended)))
@@ -260,8 +259,6 @@ def _is_as_expected(commit: Mapping[str, Any]) -> bool:
 
 def _source(changes: LastChanges) -> pa.Table:
     """Changes as a table, with what becomes of each row and what is known of it."""
-    import pyarrow as pa
-
     columns = {name: changes.rows[name] for name in changes.rows.column_names}
     flags = {KNOWN + name: pa.array(known) for name, known in changes.known.items()}
     return pa.table({**columns, **flags, OUTCOME: pa.array(changes.outcomes)})
@@ -292,7 +289,6 @@ def innermost(text: str) -> str:
 
 def have_features(table: DeltaTable, schema: pa.Schema) -> None:
     """Give a table the feature that columns of these types need: a MERGE that adds such columns does not."""
-    import pyarrow as pa
     from deltalake import TableFeatures
 
     is_needed = any(pa.types.is_timestamp(one) and one.tz is None for one in schema.types)

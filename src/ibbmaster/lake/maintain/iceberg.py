@@ -14,6 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from ibbmaster.errors import ConfigurationError, StoreError
 from ibbmaster.lake.maintain.merging import NONE, as_changed, as_ended, numbers_of
 from ibbmaster.lake.maintain.reshaping import Reshape
@@ -23,7 +27,6 @@ from ibbmaster.lake.row_versions import WHOLE, LastChanges, NewVersions
 from ibbmaster.sqltext.table_name import parse_table_name
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyiceberg.catalog import Catalog
     from pyiceberg.expressions import BooleanExpression
     from pyiceberg.manifest import DataFile
@@ -129,9 +132,6 @@ class IcebergTarget:
     ) -> bool:
         """Let the reshaped rows with these keys become what changes say, or add versions and end those that they
         replace, or just add rows; returns whether rows were as these say."""
-        import numpy as np
-        import pyarrow as pa
-
         if isinstance(changes, pa.Table):
             with self._plain_errors():
                 change = self._reshaped(reshape, changes.schema)
@@ -183,9 +183,6 @@ class IcebergTarget:
     ) -> bool:
         """Write files with wanted rows anew, and rows that are new; `changed` says which wanted row each one is.
         Nothing is committed, and the files are removed, where the rows that are there are not `are_there`."""
-        import numpy as np
-        import pyarrow as pa
-
         with self._plain_errors():
             change = self._reshaped(reshape, added.schema)
             counts = np.zeros(len(are_there), dtype=np.int64)
@@ -236,8 +233,6 @@ class IcebergTarget:
 
     def _reshaped(self, reshape: Reshape, schema: pa.Schema) -> Transaction:
         """A change of the table, which gives it the columns of a schema. Raises ForeignChangeError: it has others."""
-        import pyarrow as pa
-
         table = self._table()
         assert table is not None
         change = table.transaction()
@@ -265,7 +260,6 @@ class IcebergTarget:
 
     @contextmanager
     def _plain_errors(self) -> Iterator[None]:
-        import pyarrow as pa
         import pyiceberg.exceptions
 
         try:
@@ -384,8 +378,6 @@ def _rows_of(change: Transaction, task: FileScanTask) -> pa.Table:
 
 def _range_of(rows: pa.Table, keys: Sequence[str]) -> BooleanExpression:
     """What is so of each row with one of these keys, by which files are left out that cannot have one."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
     from pyiceberg.expressions import AlwaysTrue, And, GreaterThanOrEqual, LessThanOrEqual
 
     found: BooleanExpression = AlwaysTrue()

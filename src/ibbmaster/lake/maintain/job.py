@@ -7,22 +7,18 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ibbmaster.disk.place import ObjectPath
-from ibbmaster.disk.place import place as named_place
 from ibbmaster.errors import ConfigurationError, IbbMasterError, StoreError
 from ibbmaster.lake.maintain.delta import DeltaLake
 from ibbmaster.lake.maintain.iceberg import IcebergLake
 from ibbmaster.lake.maintain.rows import Replaced, TableChanges, TableRows
 from ibbmaster.lake.maintain.source import LogSource, Read, UncertainRowsError
 from ibbmaster.lake.maintain.state import TableList, TableState
-from ibbmaster.lake.maintain.target import ForeignChangeError, Lake, TargetTable
+from ibbmaster.lake.maintain.target import ICEBERG, ForeignChangeError, Lake, TargetTable, directory_of, scheme_of
 from ibbmaster.lake.placing import only_writer
 from ibbmaster.spark.options import parse_options, schema_options
 from ibbmaster.sqltext.table_name import TableName, parse_table_name, parse_table_pattern
 from ibbmaster.stages.table_pattern import TableChoice, unmatched_error
 
-DELTA, ICEBERG = "delta://", "iceberg://"
-LIBRARIES = {DELTA: "deltalake", ICEBERG: "pyiceberg.catalog.sql"}
 Kind = TableRows | TableChanges
 KINDS: dict[str, Callable[[LogSource], Kind]] = {
     "current": TableRows,
@@ -49,33 +45,6 @@ class Maintained:
     written: list[str] = field(default_factory=list)
     rewritten: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
-
-
-def directory_of(target: str, catalog: str | None = None) -> Path:
-    """The directory that a target names. Raises ConfigurationError: it is none that can be written; or it is in an
-    object store, and would have a catalog."""
-    path = target.removeprefix(scheme_of(target))
-    if not path:
-        raise ConfigurationError(f"--to is {target[:80]!r}, expected {DELTA}PATH or {ICEBERG}PATH")
-    place = named_place(path)
-    if target.startswith(DELTA) or catalog is not None:
-        return place
-    if isinstance(place, ObjectPath):
-        raise ConfigurationError(
-            f"--to: {place}: a catalog of its own is a database, which object stores cannot have: name a catalog of "
-            "PyIceberg's configuration with --catalog"
-        )
-    if {"#", "?"} & set(str(place.resolve())):
-        raise ConfigurationError("--to: Iceberg tables name their files by URLs, so no # or ? may be in their path")
-    return place
-
-
-def scheme_of(target: str) -> str:
-    """The kind of tables that a target asks for. Raises ConfigurationError: there is no such kind."""
-    for scheme in (DELTA, ICEBERG):
-        if target.startswith(scheme):
-            return scheme
-    raise ConfigurationError(f"--to is {target[:80]!r}, expected {DELTA}PATH or {ICEBERG}PATH")
 
 
 def _lake_of(target: str, place: Path, catalog: str | None) -> tuple[Lake, str]:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from ibbmaster.lake.row_versions import DELETED, END, LastChanges
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 NONE = -1  # the number of a row that no key names
 
 
 def numbers_of(rows: pa.Table, wanted: pa.Table, keys: Sequence[str]) -> Any:
     """For each row the number of the wanted one with its key, or `NONE`; no key is wanted twice."""
-    import numpy as np
-    import pyarrow.compute as pc
-
     found, numbers = np.zeros(len(rows), dtype=np.int64), np.zeros(len(wanted), dtype=np.int64)
     is_there = np.ones(len(rows), dtype=bool)
     for key in keys:
@@ -39,9 +37,6 @@ def numbers_of(rows: pa.Table, wanted: pa.Table, keys: Sequence[str]) -> Any:
 
 def as_changed(rows: pa.Table, numbers: Any, changes: LastChanges) -> pa.Table:
     """Rows as changes leave them; `numbers` says for each which change is its own."""
-    import numpy as np
-    import pyarrow as pa
-
     kept = np.ones(len(rows), dtype=bool)
     kept[numbers >= 0] = changes.outcomes[numbers[numbers >= 0]] != DELETED
     places = np.flatnonzero(kept)
@@ -57,9 +52,6 @@ def as_changed(rows: pa.Table, numbers: Any, changes: LastChanges) -> pa.Table:
 
 def as_ended(rows: pa.Table, numbers: Any, ended: pa.Table) -> pa.Table:
     """Versions of rows of which some have ended; `numbers` says for each which end is its own."""
-    import numpy as np
-    import pyarrow as pa
-
     is_ended = numbers >= 0
     places = np.where(is_ended, len(rows) + numbers, np.arange(len(rows)))
     columns = {name: rows[name] for name in rows.column_names}
@@ -70,7 +62,5 @@ def as_ended(rows: pa.Table, numbers: Any, ended: pa.Table) -> pa.Table:
 
 def _chosen(one: pa.ChunkedArray, other: pa.ChunkedArray, places: Any) -> pa.ChunkedArray:
     """Values of two columns by their places in one behind the other."""
-    import pyarrow as pa
-
     chunks = [*one.chunks, *other.cast(one.type).chunks]
     return pa.chunked_array([pa.chunked_array(chunks, one.type).take(pa.array(places)).combine_chunks()], one.type)

@@ -13,19 +13,12 @@ WIDER = {("int", "bigint"), ("float", "double")}  # types of columns of which ev
 
 @dataclass(frozen=True, slots=True)
 class Reshape:
-    """How the columns of rows then become those of now; false if they are the same.
+    """How the columns of rows then become those of now; false if they are the same."""
 
-    Attributes:
-        renamed: by its name then what a column is called now.
-        widened: columns of now with a type that has all values of the one then.
-        dropped: columns of then that are no more.
-        added: columns of now that are NULL in all rows of then.
-    """
-
-    renamed: Mapping[str, str] = field(default_factory=dict)
-    widened: tuple[str, ...] = ()
-    dropped: tuple[str, ...] = ()
-    added: tuple[str, ...] = ()
+    renamed: Mapping[str, str] = field(default_factory=dict)  # by its name then what a column is called now
+    widened: tuple[str, ...] = ()  # columns of now with a type that has all values of the one then
+    dropped: tuple[str, ...] = ()  # columns of then that are no more
+    added: tuple[str, ...] = ()  # columns of now that are NULL in all rows of then
 
     def __bool__(self) -> bool:
         return bool(self.renamed or self.widened or self.dropped or self.added)

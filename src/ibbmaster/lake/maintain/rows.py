@@ -6,7 +6,9 @@ import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+import pyarrow as pa
 
 from ibbmaster.arrow.cell import value_cell
 from ibbmaster.arrow.plan import selected_versions
@@ -48,9 +50,6 @@ from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.schema.names import key_numbers
 from ibbmaster.select.table_reader import TableReader, UnknownRowsError
 from ibbmaster.sqltext.table_name import TableName
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 OF_VERSIONS = ("_file_no", "_offset", "_change_no", "_commit_ts", "_gtid", "_change_type", ABSENT_FIELD.name)
 PLACES = ("_file_no", "_offset", "_change_no", "_change_type", ABSENT_FIELD.name)
@@ -192,8 +191,6 @@ class TableRows:
         self, table: TableVersion, read: Read, cuts: Sequence[Truncation] | None = None
     ) -> LastChanges | NewVersions | None:
         """What becomes of rows by changes; None if these are not enough. With `cuts` they are all that there were."""
-        import pyarrow as pa
-
         source = self._source
         keys = names_of_key(read.fields)
         columns = folded_columns(read.fields, keys, source.past(read.name), source.options.zero_dates)
@@ -210,8 +207,6 @@ class TableRows:
 
     def _whole(self, name: TableName, table: TableVersion, past: Past, faults: list[Exception]) -> pa.RecordBatchReader:
         """All rows, or versions: from the changes alone if that is enough, or row by row."""
-        import pyarrow as pa
-
         fields = self._source.fields(table)
         schema = arrow_schema(fields)
         read = self._whole_read(name, table, past)
@@ -230,8 +225,6 @@ class TableRows:
 
     def _noted(self, name: TableName, table: TableVersion, fields: TableFields) -> pa.Table:
         """Every version of each row, followed one by one."""
-        import pyarrow as pa
-
         contents, periods = periods_of(self._source, name, table)
         rows = _rows(contents, (one.place for one in periods), table.shown, fields)
         found = pa.Table.from_batches(batches(fields, rows), arrow_schema(fields))
@@ -247,8 +240,6 @@ class TableRows:
     def _in_base(self, table: TableVersion, read: Read) -> pa.Table | None:
         """The rows of the dump that the log goes on from, as if its position had inserted them; None without them.
         Raises PartialChangeError: they have other columns since then."""
-        import pyarrow as pa
-
         source, then = self._source, self._source.version_in_base(read.name)
         if then is None or source.base is None or source.base_place is None:
             return None

@@ -8,7 +8,9 @@ from contextlib import closing
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import NamedTuple, Self
+
+import pyarrow as pa
 
 from ibbmaster.arrow.ddl_scan import scan_ddl
 from ibbmaster.arrow.many_tables import plan_tables, read_tables
@@ -33,9 +35,6 @@ from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion, Unknown
 from ibbmaster.schema.saved_history import LastFolded, decode_history, encode_history
 from ibbmaster.schema.versions import ranges_of
 from ibbmaster.sqltext.table_name import TableName, parse_table_name
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 GROUPS = ("_gtid", "_domain", "_commit_ts", "_file_no", "_offset", "tables")
 BYTES_MAX = 256 << 20  # in memory: the table that is returned, and those kept for later
@@ -292,11 +291,8 @@ class LogSource:
 
     def readable_from(self, start: Place, gtids: str) -> str | None:
         """The position from which all is read that took effect after a place; None: the beginning."""
-        is_all = not gtids or any(self._straddles(place, start) for place in self.prepared)
+        is_all = not gtids or any(place <= start < self._effective(place) for place in self.prepared)
         return None if is_all else gtids
-
-    def _straddles(self, place: Place, start: Place) -> bool:
-        return place <= start < self._effective(place)
 
     def _after(self, changes: pa.Table, start: Place) -> pa.Table:
         """Those that took effect after a place, each with the group that made it so."""
@@ -352,8 +348,6 @@ class SharedScan:
 
     def _scanned(self, wanted: list[TableRequest]) -> dict[TableRequest, pa.Table]:
         """The first of these, and of the others as many as there is memory for, in one scan."""
-        import pyarrow as pa
-
         tables = {one.table: one for one in wanted}
         batches: dict[str, list[pa.RecordBatch]] = {name: [] for name in tables}
         sizes = dict.fromkeys(tables, 0)

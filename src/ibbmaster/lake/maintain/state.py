@@ -23,24 +23,15 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableState:
-    """Committed together with the rows.
+    """Committed together with the rows."""
 
-    Attributes:
-        commit: how often a run has written the table.
-        rows_at: the GTID position whose rows it has, exactly; None if it has none yet.
-        seen: the GTID position up to which the log was read.
-        since, because: from which GTID on the log does not say its rows, and why; empty if they are.
-        doubted: the same of rows that it has, and that a later log says nothing of.
-        is_gone: whether the log has no such table any more.
-    """
-
-    commit: int = 0
-    rows_at: str | None = None
-    seen: str = ""
-    since: str = ""
-    because: str = ""
-    doubted: tuple[str, str] = "", ""
-    is_gone: bool = False
+    commit: int = 0  # how often a run has written the table
+    rows_at: str | None = None  # the GTID position whose rows it has, exactly; None if it has none yet
+    seen: str = ""  # the GTID position up to which the log was read
+    since: str = ""  # from which GTID on the log does not say its rows; empty if it does
+    because: str = ""  # why it does not
+    doubted: tuple[str, str] = "", ""  # the same of rows that it has, and that a later log says nothing of
+    is_gone: bool = False  # whether the log has no such table any more
 
     @property
     def is_exact(self) -> bool:
@@ -87,23 +78,14 @@ class TableState:
 
 @dataclass(slots=True)
 class TableList:
-    """What is on the list.
+    """What is on the list."""
 
-    Attributes:
-        settings: how tables are made, which stays as it is.
-        position: the GTID position that the last run has reached.
-        marks: of each domain its last GTID there, and when that was written, in seconds since 1970.
-        tables: by name.
-        history: what was known of the schemas of tables, which the log may not have any more.
-        begun: a table that a run is writing, and the files that were there before.
-    """
-
-    settings: Mapping[str, str]
-    position: str = ""
-    marks: dict[str, tuple[str, int]] = field(default_factory=dict)
-    tables: dict[str, TableState] = field(default_factory=dict)
-    begun: tuple[str, list[str]] | None = None
-    history: bytes | None = None
+    settings: Mapping[str, str]  # how tables are made, which stays as it is
+    position: str = ""  # the GTID position that the last run has reached
+    marks: dict[str, tuple[str, int]] = field(default_factory=dict)  # by domain: its last GTID there, and its time
+    tables: dict[str, TableState] = field(default_factory=dict)  # by name
+    begun: tuple[str, list[str]] | None = None  # a table that a run is writing, and the files that were there before
+    history: bytes | None = None  # what was known of the schemas of tables, which the log may not have any more
 
     @classmethod
     def read(cls, place: Path, settings: Mapping[str, str]) -> Self:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from ibbmaster.disk.place import ObjectPath
+from ibbmaster.disk.place import place as named_place
+from ibbmaster.errors import ConfigurationError
 from ibbmaster.sqltext.table_name import parse_table_name
 
 if TYPE_CHECKING:
@@ -16,11 +20,40 @@ if TYPE_CHECKING:
     from ibbmaster.lake.row_versions import LastChanges, NewVersions
 
 APPLICATION = "ibbmaster-maintain"
+DELTA, ICEBERG = "delta://", "iceberg://"
+LIBRARIES = {DELTA: "deltalake", ICEBERG: "pyiceberg.catalog.sql"}
 _PLAIN = re.compile(r"[\w-]")  # what a name of a directory has as it is
 
 
 class ForeignChangeError(Exception):
     """Another program has written to a table."""
+
+
+def directory_of(target: str, catalog: str | None = None) -> Path:
+    """The directory that a target names. Raises ConfigurationError: it is none that can be written; or it is in an
+    object store, and would have a catalog."""
+    path = target.removeprefix(scheme_of(target))
+    if not path:
+        raise ConfigurationError(f"--to is {target[:80]!r}, expected {DELTA}PATH or {ICEBERG}PATH")
+    place = named_place(path)
+    if target.startswith(DELTA) or catalog is not None:
+        return place
+    if isinstance(place, ObjectPath):
+        raise ConfigurationError(
+            f"--to: {place}: a catalog of its own is a database, which object stores cannot have: name a catalog of "
+            "PyIceberg's configuration with --catalog"
+        )
+    if {"#", "?"} & set(str(place.resolve())):
+        raise ConfigurationError("--to: Iceberg tables name their files by URLs, so no # or ? may be in their path")
+    return place
+
+
+def scheme_of(target: str) -> str:
+    """The kind of tables that a target asks for. Raises ConfigurationError: there is no such kind."""
+    for scheme in (DELTA, ICEBERG):
+        if target.startswith(scheme):
+            return scheme
+    raise ConfigurationError(f"--to is {target[:80]!r}, expected {DELTA}PATH or {ICEBERG}PATH")
 
 
 def directory_name(table: str) -> str:
