@@ -31,7 +31,7 @@ class FileHead(NamedTuple):
     is_restart: bool  # whether a start of the server began it
     has_checksums: bool  # whether its events end with a CRC-32
     format_description: bytes  # its first event, without the flag IN_USE: as a primary sends it
-    state: GtidState | None = None  # what its GTID_LIST says was logged before it; None if it has none, as in those without GTIDs
+    state: GtidState | None = None  # what its GTID_LIST says was logged before; None if it has none: without GTIDs
     state_offset: int = 0  # where that event is
 
     @property
