@@ -1,17 +1,19 @@
 """The tables of protocol/scorecard/adapters.md say what the code has: keys, lines, grades."""
 
+import dataclasses
 import inspect
 import re
 from pathlib import Path
+from typing import get_type_hints
 
 from ibbmaster.scorecard import runner
-from ibbmaster.scorecard.adapter import KEYS, STARTS, read_adapters
+from ibbmaster.scorecard.adapter import STARTS, Adapter, read_adapters
 from ibbmaster.scorecard.consumer import FATAL_S, RESTARTS_S, Supervised
 from ibbmaster.scorecard.grade import Grade
 from ibbmaster.scorecard.journal import TOLD
 
 PAGE = Path(__file__).parents[2] / "protocol" / "scorecard" / "adapters.md"
-TYPES = {str: "text", list: "list", float: "number"}
+TYPES = {str: "text", float: "number"}  # others are lists
 
 
 def table(heading: str) -> list[list[str]]:
@@ -26,7 +28,11 @@ def marked(key: str) -> str:
 
 
 def test_keys_of_an_adapter_are_those_of_the_code() -> None:
-    assert [row[:2] for row in table("adapter.toml")] == [[marked(key), TYPES[kind]] for key, kind in KEYS.items()]
+    hints = get_type_hints(Adapter)
+    of_file = [one for one in dataclasses.fields(Adapter) if one.name not in ("name", "directory")]
+    keys = {one.name: one.name if one.default is dataclasses.MISSING else f"{one.name}?" for one in of_file}
+    rows = [[marked(key), TYPES.get(hints[name], "list")] for name, key in keys.items()]
+    assert [row[:2] for row in table("adapter.toml")] == rows
     (start,) = (row[2] for row in table("adapter.toml") if row[0] == "`start`?")
     assert re.findall(r"`(\w+)`", start) == list(STARTS)
 

@@ -35,11 +35,11 @@ from ibbmaster.schema.clause import (
 from ibbmaster.schema.ddl import read_ddl, statement_cursor
 from ibbmaster.schema.reading import expect_name, expect_table
 from ibbmaster.sqltext.cursor import Cursor
+from ibbmaster.sqltext.sql_mode import NO_ENGINE_SUBSTITUTION
 from ibbmaster.sqltext.table_name import TableName
 from ibbmaster.sqltext.token import Token, TokenKind, tokens
 
 BLACKHOLE = "BLACKHOLE"
-NO_ENGINE_SUBSTITUTION = 1 << 30  # of sql_mode; without it a server that lacks an engine takes another one
 REMEDY = "a MariaDB that replays the log has them (docs/statements.md)"
 SHOWN = 60  # characters of a statement in a reason
 _DDL = ("CREATE", "DROP", "TRUNCATE", "RENAME", "ALTER")
