@@ -14,8 +14,8 @@ from ibbmaster.kernel.building import compile_library
 PIECES = """
 #define DIGEST ""
 #include "kernels.c"
-int64_t crc32_of(const uint8_t *bytes, int64_t size, int64_t before, int multiplies) {
-    can_multiply &= multiplies;
+int64_t crc32_of(const uint8_t *bytes, int64_t size, int64_t before, int lanes) {
+    lanes_at_once = min64(lanes, lanes_at_once);
     return crc32(bytes, size, before);
 }
 int day_of(int64_t year, int64_t month, int64_t day, int64_t *days) { return days_of(year, month, day, days); }

@@ -54,13 +54,22 @@ static uint32_t by_words(uint32_t crc, const uint8_t *at, int64_t size) {
 #include <immintrin.h>
 
 #define MULTIPLYING __attribute__((target("pclmul,sse4.1")))
-#define LANE 16 /* bytes */
+#define MULTIPLYING_WIDE __attribute__((target("pclmul,vpclmulqdq,avx512f")))
+#define LANE 16            /* bytes */
+#define WIDE (4 * LANE)    /* bytes of the widest register */
+#define WIDE_ENABLED 0xE6u /* what of it the system has to keep where it changes processes */
 
-static bool can_multiply;
+static int lanes_at_once; /* that this CPU multiplies: 4, 1 or 0 */
 
 __attribute__((constructor)) static void ask_cpu(void) {
-    unsigned eax, ebx, ecx, edx;
-    can_multiply = __get_cpuid(1, &eax, &ebx, &ecx, &edx) && ecx & bit_PCLMUL;
+    unsigned eax, ebx, ecx, edx, enabled = 0;
+    if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx) || !(ecx & bit_PCLMUL))
+        return;
+    lanes_at_once = 1;
+    if (ecx & bit_OSXSAVE)
+        __asm__("xgetbv" : "=a"(enabled), "=d"(edx) : "c"(0));
+    if ((enabled & WIDE_ENABLED) == WIDE_ENABLED && __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx))
+        lanes_at_once = ebx & bit_AVX512F && ecx & bit_VPCLMULQDQ ? 4 : 1;
 }
 
 static inline __m128i lane_at(const uint8_t *at) { return _mm_loadu_si128((const __m128i *)at); }
@@ -71,6 +80,37 @@ MULTIPLYING static inline __m128i folded(__m128i lane, __m128i over, __m128i ont
     return _mm_xor_si128(_mm_xor_si128(low, high), onto);
 }
 
+/* As `folded`, of four lanes each. */
+MULTIPLYING_WIDE static inline __m512i folded_wide(__m512i lanes, __m512i over, __m512i onto) {
+    __m512i low = _mm512_clmulepi64_epi128(lanes, over, 0x00), high = _mm512_clmulepi64_epi128(lanes, over, 0x11);
+    return _mm512_xor_si512(_mm512_xor_si512(low, high), onto);
+}
+
+/* Fold four lanes and four again into one while there are so many, 16 at least; leaves the place behind them. */
+MULTIPLYING_WIDE static __m128i fold_wide(uint32_t crc, const uint8_t **begin, const uint8_t *end) {
+    const __m512i over_sixteen = _mm512_broadcast_i32x4(_mm_set_epi64x(0x1322d1430, 0x11542778a));
+    const __m512i over_four = _mm512_broadcast_i32x4(_mm_set_epi64x(0x1c6e41596, 0x154442bd4));
+    const __m128i over_lane = _mm_set_epi64x(0x0ccaa009e, 0x1751997d0);
+    const uint8_t *at = *begin;
+    __m512i first = _mm512_xor_si512(_mm512_loadu_si512(at), _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)crc)));
+    __m512i second = _mm512_loadu_si512(at + WIDE), third = _mm512_loadu_si512(at + 2 * WIDE);
+    __m512i fourth = _mm512_loadu_si512(at + 3 * WIDE);
+    for (at += 4 * WIDE; end - at >= 4 * WIDE; at += 4 * WIDE) {
+        first = folded_wide(first, over_sixteen, _mm512_loadu_si512(at));
+        second = folded_wide(second, over_sixteen, _mm512_loadu_si512(at + WIDE));
+        third = folded_wide(third, over_sixteen, _mm512_loadu_si512(at + 2 * WIDE));
+        fourth = folded_wide(fourth, over_sixteen, _mm512_loadu_si512(at + 3 * WIDE));
+    }
+    first = folded_wide(folded_wide(folded_wide(first, over_four, second), over_four, third), over_four, fourth);
+    for (; end - at >= WIDE; at += WIDE)
+        first = folded_wide(first, over_four, _mm512_loadu_si512(at));
+    *begin = at;
+    __m128i lane = _mm512_castsi512_si128(first);
+    lane = folded(lane, over_lane, _mm512_extracti32x4_epi32(first, 1));
+    lane = folded(lane, over_lane, _mm512_extracti32x4_epi32(first, 2));
+    return folded(lane, over_lane, _mm512_extracti32x4_epi32(first, 3));
+}
+
 /* The register after some bytes more, which are a lane at least. Constants are powers of x modulo the polynomial. */
 MULTIPLYING static uint32_t fold(uint32_t crc, const uint8_t *at, int64_t size) {
     const __m128i over_lane = _mm_set_epi64x(0x0ccaa009e, 0x1751997d0); /* 128 - 32, 128 + 32 */
@@ -79,9 +119,14 @@ MULTIPLYING static uint32_t fold(uint32_t crc, const uint8_t *at, int64_t size) 
     const __m128i division = _mm_set_epi64x(0x1f7011641, 0x1db710641); /* x^64 divided by the polynomial, and that */
     const __m128i lower = _mm_set1_epi64x(0xFFFFFFFF);
     const uint8_t *end = at + size;
-    __m128i lane = _mm_xor_si128(lane_at(at), _mm_cvtsi32_si128((int)crc));
-    at += LANE;
-    if (size >= 4 * LANE) {
+    __m128i lane;
+    if (size >= 4 * WIDE && lanes_at_once == 4) {
+        lane = fold_wide(crc, &at, end);
+    } else {
+        lane = _mm_xor_si128(lane_at(at), _mm_cvtsi32_si128((int)crc));
+        at += LANE;
+    }
+    if (end - at >= 3 * LANE) {
         __m128i second = lane_at(at), third = lane_at(at + LANE), fourth = lane_at(at + 2 * LANE);
         for (at += 3 * LANE; end - at >= 4 * LANE; at += 4 * LANE) {
             lane = folded(lane, over_four, lane_at(at));
@@ -114,7 +159,7 @@ MULTIPLYING static uint32_t fold(uint32_t crc, const uint8_t *at, int64_t size) 
 static int64_t crc32(const uint8_t *bytes, int64_t size, int64_t before) {
     uint32_t crc = (uint32_t)before ^ 0xFFFFFFFF;
 #ifdef __x86_64__
-    if (can_multiply && size >= LANE)
+    if (size >= LANE && lanes_at_once)
         return fold(crc, bytes, size) ^ 0xFFFFFFFF;
 #endif
     return by_words(crc, bytes, size) ^ 0xFFFFFFFF;

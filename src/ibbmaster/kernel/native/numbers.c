@@ -6,10 +6,10 @@
 static const uint8_t PART_SIZES[] = {0, 1, 1, 2, 2, 3, 3, 4, 4, 4}; /* ... and of fewer digits */
 static const int64_t POWERS[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000};
 
-/* A number of up to 8 bytes, the lowest first. */
+/* A number of 1 to 8 bytes, the lowest first. */
 static inline uint64_t little(Bytes data, int64_t offset, int64_t size) {
-    if (size < 8 && offset + 8 <= data.size)
-        return load64(data.at + offset) & ((UINT64_C(1) << 8 * size) - 1);
+    if (offset + 8 <= data.size)
+        return load64(data.at + offset) & (UINT64_MAX >> (64 - 8 * size));
     uint64_t value = 0;
     for (int64_t index = 0; index < size; index++)
         value |= (uint64_t)data.at[offset + index] << 8 * index;
@@ -42,6 +42,8 @@ static inline bool days_of(int64_t year, int64_t month, int64_t day, int64_t *da
     uint64_t centuries = years / 100;
     uint64_t before = years * 365 + (years >> 2) - centuries + (centuries >> 2) + (153 * months + 2) / 5;
     *days = (int64_t)before + day - 719469;
+    if (day <= 28)
+        return true;
     bool is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     return day <= (month == 2 ? 28 + is_leap : 30 + ((month + (month >> 3)) & 1));
 }
@@ -59,12 +61,10 @@ static inline int64_t fraction_of(Bytes data, int64_t offset, int64_t digits) {
     return value * POWERS[6 - 2 * size];
 }
 
-/* A part of a DECIMAL; the first one has the sign. */
+/* A part of a DECIMAL; the first one has the sign. Signs come as they like: a branch would be guessed wrong. */
 static inline uint64_t part_of(Bytes data, int64_t offset, int64_t size, bool is_first, bool is_negative) {
-    uint64_t part = big(data, offset, size);
-    if (is_first)
-        part ^= UINT64_C(0x80) << (8 * size - 8);
-    return is_negative ? part ^ ((UINT64_C(1) << 8 * size) - 1) : part;
+    uint64_t part = big(data, offset, size) ^ (uint64_t)is_first << (8 * size - 1);
+    return part ^ (((uint64_t)is_negative << 8 * size) - is_negative);
 }
 
 /* Read a DECIMAL of up to 38 digits; false if it is none. */
@@ -75,7 +75,7 @@ static inline bool read_decimal(Bytes data, int64_t offset, int64_t digits, int6
         uint64_t part = part_of(data, offset, PART_SIZES[whole], true, is_negative);
         uint64_t behind = part_of(data, offset + PART_SIZES[whole], PART_SIZES[scale], false, is_negative);
         uint64_t limit = (uint64_t)POWERS[scale], low = part * limit + behind;
-        *value = is_negative ? -(__int128)low : (__int128)low;
+        *value = (int64_t)((low ^ -(uint64_t)is_negative) + is_negative);
         return part < (uint64_t)POWERS[whole] && behind < limit;
     }
     int64_t first = whole % WORD_DIGITS, last = scale % WORD_DIGITS;

@@ -69,10 +69,8 @@ static RowsEnd read_rows(Bytes data, int64_t offset, int64_t end, const int64_t 
             bool is_valid = true;
             switch (op) {
             case RowOp_INTEGER: {
-                int64_t value = size == 4 ? load32(data.at + offset) : (int64_t)little(data, offset, size);
-                if (second && size < 8 && value >> (8 * size - 1))
-                    value -= INT64_C(1) << 8 * size;
-                *out = value;
+                int64_t spare = second ? 64 - 8 * size : 0; /* bits that become copies of the sign, without a branch */
+                *out = (int64_t)(little(data, offset, size) << spare) >> spare;
                 break;
             }
             case RowOp_BIG_ENDIAN:
