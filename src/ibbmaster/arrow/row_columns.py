@@ -22,7 +22,7 @@ from ibbmaster.arrow.shape import ABSENT_FIELD, RESERVED, ShapeField, TableField
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError, UndecodableError
 from ibbmaster.event.column_types.registry import kind_of
-from ibbmaster.event.header import TYPE_OFFSET
+from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
 from ibbmaster.event.rows.changes import ABSENT
 from ibbmaster.event.rows.charset import letters_of
 from ibbmaster.event.rows.value import Value
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ROWS_MAX = 1 << 16  # in one record batch
+NO_TYPES = np.zeros(0, dtype=np.uint8)
 SLOT_LENGTH = ROWS_MAX + 64 * 3  # where slots lie a power of two apart, their values push each other out of the caches
 STRING_BYTES_MAX = 1 << 30  # of all its columns
 
@@ -161,10 +162,12 @@ class RowColumns:
                     tables.known,
                     tables.maps,
                     len(tables.decoders),
+                    EVENT_HEADER_SIZE,
                     tables.variants,
                     tables.variant_count,
-                    tables.steps,
+                    NO_TYPES,
                 ),
+                tables.steps,
                 Decoded(self._values, self._valid, self._row_groups, self._row_kinds, self._sizes()),
             )
             number = int(state[RowField.EVENT])

@@ -25,23 +25,25 @@ from ibbmaster.fold.sorted_rows import keys_in
 from ibbmaster.fold.stored import key_op
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import (
+    ANY_TABLE,
     DELETE,
     INSERT,
     KEY_MAX,
     OPEN_TABLES_MIN,
     UPDATE_BEFORE,
     ChangedTables,
-    ChangeField,
     ChangeOp,
-    ChangeStatus,
     ChangeVariantColumn,
     EventColumn,
     GroupColumn,
     ImageColumn,
     KeptChanges,
     KeyColumn,
+    KnownTables,
     MapColumn,
     OpenColumn,
+    RowField,
+    RowStatus,
     VariantColumn,
 )
 from ibbmaster.log.directory import kernel_source
@@ -178,7 +180,8 @@ class _Changes:
         self._fold = fold
         self._kernels = kernels
         self._plain = PlainEvents(fold.large)
-        self._state = np.zeros(int(ChangeField.SIZE), dtype=np.int64)
+        self._state = np.zeros(int(RowField.SIZE), dtype=np.int64)
+        self._state[RowField.TABLE] = ANY_TABLE
         self._open = np.zeros((OPEN_TABLES_MIN, OpenColumn.COLUMNS), dtype=np.int64)
         self._is_other = _other_types()
         maps, ops, places, sizes = (np.zeros(CHANGES_MAX, dtype=np.int64) for _ in range(4))
@@ -200,7 +203,7 @@ class _Changes:
         self._parts = np.zeros((64, KeyColumn.COLUMNS), dtype=np.int64)
         self._part_count = 0
         self._spans = np.zeros((64, 2), dtype=np.int64)
-        self._state[ChangeField.TURN] += 1
+        self._state[RowField.TURN] += 1
 
     def take(self, batch: EventBatch, start: LogPosition, end: LogPosition) -> None:
         """The changes of a batch of events, as far as its groups begin in a range."""
@@ -209,7 +212,7 @@ class _Changes:
         if goes_on:
             wanted[0] = self._is_last_wanted
         self._last_group, self._is_last_wanted = batch.identity(-1), bool(wanted[-1])
-        self._state[ChangeField.GROUP] = 0 if goes_on else -1  # it keeps the tables it has named
+        self._state[RowField.GROUP] = 0 if goes_on else -1  # it keeps the tables it has named
         if not goes_on and len(self._mapped) > MAPS_MAX:
             self._keep()
             self._forget_all()
@@ -243,47 +246,46 @@ class _Changes:
 
     def _take_plain(self, batch: EventBatch) -> None:
         state = self._state
-        state[ChangeField.EVENT] = state[ChangeField.OFFSET] = 0
+        state[RowField.EVENT] = state[RowField.OFFSET] = 0
         while True:
-            known = ChangedTables(
+            known = KnownTables(
                 self._open,
                 self._store,
                 self._maps,
                 len(self._mapped),
+                NAME_OFFSET,
                 self._variants,
                 self._variant_count,
-                self._columns,
-                self._parts,
                 self._is_other,
-                self._spans,
             )
-            status = self._kernels.collect_changes(batch.data, batch.events, state, known, self._out)
-            number = int(state[ChangeField.EVENT])
-            match ChangeStatus(status):
-                case ChangeStatus.END:
+            tables = ChangedTables(self._columns, self._parts, self._spans)
+            status = self._kernels.collect_changes(batch.data, batch.events, state, known, tables, self._out)
+            number = int(state[RowField.EVENT])
+            match RowStatus(status):
+                case RowStatus.END:
                     return
-                case ChangeStatus.FULL if state[ChangeField.COUNT]:
+                case RowStatus.FULL if state[RowField.ROWS]:
                     self._keep()
-                case ChangeStatus.FULL:  # for one image
+                case RowStatus.FULL:  # for one image
                     size = int(batch.events[number, EventColumn.SIZE]) + HEAD.size
                     self._out = self._out._replace(images=np.empty(size, dtype=np.uint8))
-                case ChangeStatus.NEW_MAP:
+                case RowStatus.NEW_MAP:
                     self._keep()
                     self._add_map(batch, number)
-                case ChangeStatus.NEW_VARIANT:
+                case RowStatus.NEW_VARIANT:
                     self._add_variant(batch.event(number))
-                case ChangeStatus.MANY_TABLES:
+                case RowStatus.MANY_TABLES:
                     self._open_more()
-                case ChangeStatus.BY_REFERENCE:
+                case RowStatus.BY_REFERENCE:
                     self._keep()
                     self._change(batch, number)
-                case ChangeStatus.OTHER_EVENT:
+                case RowStatus.OTHER_EVENT | RowStatus.BAD:
                     self._keep()
                     self._apply(batch, number)
 
     def _open_more(self) -> None:
         """Have room for more tables of one group."""
-        known, turn = self._open, self._state[ChangeField.TURN]
+        known, turn = self._open, self._state[RowField.TURN]
         self._open = np.zeros((2 * len(known), OpenColumn.COLUMNS), dtype=np.int64)
         for entry in known[known[:, OpenColumn.TURN] == turn]:
             self._open[self._kernels.find_open(self._open, entry[OpenColumn.ID], turn)] = entry
@@ -295,7 +297,7 @@ class _Changes:
 
     def _mapped_of(self, event: bytes) -> int:
         """The row of the table of a row event."""
-        table_id, turn = int.from_bytes(event[TABLE_ID], "little"), self._state[ChangeField.TURN]
+        table_id, turn = int.from_bytes(event[TABLE_ID], "little"), self._state[RowField.TURN]
         place = self._kernels.find_open(self._open, table_id, turn)
         if self._open[place, OpenColumn.TURN] != turn:
             raise unmapped(event)
@@ -306,7 +308,7 @@ class _Changes:
         mapped = self._mapped[self._mapped_of(event)]
         assert mapped is not None
         self._fold.note_annotation(self._annotation(batch, number))
-        offset = int(self._state[ChangeField.OFFSET])
+        offset = int(self._state[RowField.OFFSET])
         first = offset - int(batch.events[number, EventColumn.START]) if offset else 0
         self._fold.change_at(mapped, event, first, self._gtid(batch, number), batch.schema_place(number))
         self._pass(number)
@@ -335,8 +337,8 @@ class _Changes:
 
     def _pass(self, number: int) -> None:
         """Go on after an event that may have changed what is known of tables."""
-        self._state[ChangeField.EVENT], self._state[ChangeField.OFFSET] = number + 1, 0
-        if self._fold.has_forgotten and self._state[ChangeField.OPEN]:
+        self._state[RowField.EVENT], self._state[RowField.OFFSET] = number + 1, 0
+        if self._fold.has_forgotten and self._state[RowField.OPEN]:
             raise NotPlainError
         if self._fold.has_forgotten:
             self._maps[:, MapColumn.SIZE] = -1
@@ -431,10 +433,10 @@ class _Changes:
     def _keep(self) -> None:
         """Keep what was collected."""
         state, out = self._state, self._out
-        count = int(state[ChangeField.COUNT])
+        count = int(state[RowField.ROWS])
         if not count:
             return
-        images = out.images[: int(state[ChangeField.OUT])]
+        images = out.images[: int(state[RowField.OUT])]
         places = out.places[:count] + self._fold.kept.rows.append_block(images.data)
         maps = out.maps[:count]
         first = int(maps[0])
@@ -444,7 +446,7 @@ class _Changes:
             for row in np.unique(maps).tolist():
                 chosen = np.flatnonzero(maps == row)
                 self._keep_of(row, chosen, places[chosen])
-        state[ChangeField.COUNT] = state[ChangeField.OUT] = 0
+        state[RowField.ROWS] = state[RowField.OUT] = 0
 
     def _keep_of(self, row: int, chosen: Any, places: Any) -> None:
         """The changes of one table, which are at the places `chosen`."""

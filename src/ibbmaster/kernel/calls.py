@@ -15,7 +15,6 @@ if TYPE_CHECKING:
         Checking,
         Collecting,
         Decoded,
-        DecodedRows,
         FileRange,
         Framing,
         KeptChanges,
@@ -146,12 +145,24 @@ class Kernels(Protocol):
         out: Bytes,
     ) -> int: ...
     def decode_rows(
-        self, data: Bytes, events: NumberRows, state: Numbers, known: KnownTables, decoded: Decoded
+        self,
+        data: Bytes,
+        events: NumberRows,
+        state: Numbers,
+        known: KnownTables,
+        steps: NumberRows,
+        decoded: Decoded,
     ) -> int: ...
     def find_open(self, open_tables: NumberRows, table_id: int, turn: int) -> int: ...
 
     def collect_changes(
-        self, data: Bytes, events: NumberRows, state: Numbers, known: ChangedTables, changes: KeptChanges
+        self,
+        data: Bytes,
+        events: NumberRows,
+        state: Numbers,
+        known: KnownTables,
+        tables: ChangedTables,
+        changes: KeptChanges,
     ) -> int: ...
 
     # columns to lines
@@ -168,7 +179,7 @@ class Kernels(Protocol):
         offsets: Numbers,
         out: Bytes,
     ) -> int: ...
-    def write_lines(self, data: Bytes, state: Numbers, plan: LinePlan, rows: DecodedRows, out: Bytes) -> int: ...
+    def write_lines(self, data: Bytes, state: Numbers, plan: LinePlan, rows: Decoded, out: Bytes) -> int: ...
 
     # answers
     def write_rows(

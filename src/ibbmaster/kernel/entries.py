@@ -16,7 +16,6 @@ SOURCES = Path(__file__).with_name("native")
 ENTRY = "ibbmaster_"  # begins the name of each
 CPU_INFO_BYTES = 1 << 13  # more than is said of one CPU
 DIGEST = "ibbmaster_digest"  # of the sources, in the library
-_RESULTS = ctypes.c_int64 * 2
 _BYTE = ctypes.c_char
 NOTHING_KNOWN = (lambda: None,)  # in place of references to arrays
 _FORMATS = {"uint8": ("B",), "int32": ("i",), "int64": ("q", "l")}  # by the name of a type of NumPy, as of `memoryview`
@@ -49,7 +48,7 @@ class Entries:
 
 
 def _function(kernel: str, entry: Any) -> Callable[..., Any]:
-    entry.argtypes, entry.restype = (ctypes.c_char_p, ctypes.c_void_p), None
+    entry.argtypes, entry.restype = (ctypes.c_char_p, ctypes.c_void_p), ctypes.c_int64
     shapes = shapes_of(kernel)
     puts = [_put_of(shape) for shape in shapes]
     pack = struct.Struct(f"={sum(map(words_of, shapes))}q").pack
@@ -59,11 +58,9 @@ def _function(kernel: str, entry: Any) -> Callable[..., Any]:
         words: list[int] = []
         for put, argument in zip(puts, arguments, strict=True):
             put(words, argument)
-        results = _RESULTS()
-        entry(pack(*words), results)
-        if result_count == 1:
-            return results[0]
-        return (results[0], results[1]) if result_count else None
+        more = ctypes.c_int64()
+        result = entry(pack(*words), ctypes.byref(more))
+        return (result, more.value) if result_count == 2 else result if result_count else None
 
     call.__name__ = kernel
     return call

@@ -135,15 +135,16 @@ class Collecting(NamedTuple):
 
 
 class KnownTables(NamedTuple):
-    """How rows are read."""
+    """What row events are read with."""
 
     open_tables: NumberRows  # see OpenColumn
     store: Bytes  # see MapColumn and VariantColumn
     maps: NumberRows  # see MapColumn
     map_count: int
+    map_at: int  # where in a TABLE_MAP event the bytes begin by which its table is known
     variants: NumberRows  # see VariantColumn
     variant_count: int
-    steps: NumberRows  # see StepColumn
+    is_other: Bytes  # by type of event, whether it is an OTHER_EVENT; may be empty
 
 
 class ValueOp(IntEnum):
@@ -469,16 +470,17 @@ class VariantColumn(IntEnum):
 
 
 class RowField(IntEnum):
-    """Places in the state of a decoding of rows."""
+    """Places in the state of a reading of row events."""
 
     EVENT = 0  # the current one
     OFFSET = 1  # in the data where the next row of that event begins; 0 before the first
-    ROWS = 2  # that are in the output
+    ROWS = 2  # or changes that are in the output
     GROUP = 3  # of the current event
     OPEN = 4  # tables that this group has named
     TABLE = 5  # whose rows are in the output; ANY_TABLE: of all
     TURN = 6  # counts groups: which entries of the open tables are those of this one
-    SIZE = 7
+    OUT = 7  # bytes of images
+    SIZE = 8
 
 
 INSERT, DELETE, UPDATE_BEFORE, UPDATE_AFTER = range(4)
@@ -498,7 +500,7 @@ class OpenColumn(IntEnum):
 
 
 class RowStatus(IntEnum):
-    """Why a decoding of rows stopped."""
+    """Why a reading of row events stopped."""
 
     END = 0  # of the events
     FULL = 1  # the output has no more room
@@ -507,6 +509,9 @@ class RowStatus(IntEnum):
     BAD = 4  # the reference says what is wrong
     NEW_TABLE = 5  # rows of another table than TABLE
     MANY_TABLES = 6  # the hash table of those that the group has named is half full
+    BY_REFERENCE = 7  # what is left of a row event is for the reference
+    OTHER_EVENT = 8  # so is an event of another type
+    ROWS = 9  # there are some: kernels go on
 
 
 class LineOp(IntEnum):
@@ -590,15 +595,6 @@ class LinePlan(NamedTuple):
     sides: Bytes
 
 
-class DecodedRows(NamedTuple):
-    """What `decode_rows` has left."""
-
-    values: NumberRows
-    valid: ByteRows
-    row_groups: Numbers
-    row_kinds: Numbers
-
-
 class KeyOp(IntEnum):
     """How the stored bytes of a value become a part of a key. The reference: `ibbmaster.fold.stored`."""
 
@@ -652,31 +648,6 @@ class ChangeOp(IntEnum):
     DELETE = 2
 
 
-class ChangeField(IntEnum):
-    """Places in the state of a collecting of changed rows."""
-
-    EVENT = 0  # the current one
-    OFFSET = 1  # in the data where the next row of that event begins; 0 before the first
-    COUNT = 2  # changes that were collected
-    OUT = 3  # bytes of images
-    GROUP = 4  # of the current event
-    OPEN = 5  # tables that this group has named
-    TURN = 6  # counts groups
-    SIZE = 7
-
-
-class ChangeStatus(IntEnum):
-    """Why a collecting of changed rows stopped."""
-
-    END = 0  # of the events
-    FULL = 1  # there is no more room
-    NEW_MAP = 2  # a table that is not known
-    NEW_VARIANT = 3  # a kind of row event that is not known
-    MANY_TABLES = 4  # the hash table of those that the group has named is half full
-    BY_REFERENCE = 5  # what is left of a row event is for the reference
-    OTHER_EVENT = 6  # so is an event of another type
-
-
 KEY_MAX = 64  # bytes of a key; one that is longer is for the reference
 ROW_HEAD = 6  # bytes before an image that is kept: its size, its layout
 
@@ -684,15 +655,8 @@ ROW_HEAD = 6  # bytes before an image that is kept: its size, its layout
 class ChangedTables(NamedTuple):
     """How changes of rows are collected."""
 
-    open_tables: NumberRows  # see OpenColumn
-    store: Bytes  # see MapColumn and VariantColumn
-    maps: NumberRows  # see MapColumn
-    map_count: int
-    variants: NumberRows  # see ChangeVariantColumn
-    variant_count: int
     columns: NumberRows  # see ImageColumn
     parts: NumberRows  # see KeyColumn
-    is_other: Bytes  # by type of event, whether it is an OTHER_EVENT
     spans: NumberRows  # room: a row for each column of an image
 
 

@@ -29,7 +29,7 @@ from ibbmaster.kernel.fields import (
     ANY_TABLE,
     KIND_BITS,
     UPDATE_AFTER,
-    DecodedRows,
+    Decoded,
     EventColumn,
     LineColumn,
     LineField,
@@ -306,7 +306,8 @@ class LineColumns(RowColumns):
 
     def _lines(self, batch: EventBatch, start: int, end: int) -> Iterator[Any]:
         """The lines of some rows."""
-        state, rows = self._line_state, DecodedRows(self._values, self._valid, self._row_groups, self._row_kinds)
+        state = self._line_state
+        rows = Decoded(self._values, self._valid, self._row_groups, self._row_kinds, self._event_sizes)
         first, count = self._last_rows
         state[LineField.ROW], state[LineField.ROWS], state[LineField.SIDE_ROW] = start, end, start
         state[LineField.GROUPS], state[LineField.GROUP] = len(batch.groups), -1

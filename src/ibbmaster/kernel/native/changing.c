@@ -96,5 +96,5 @@ static int64_t change_packets(const uint8_t *source, int64_t size, int64_t *stat
 }
 
 KERNEL(change_packets) {
-    results[0] = change_packets(a->source.at, a->size, a->state.at, a->numbers, &a->roles, a->out, &results[1]);
+    return change_packets(a->source.at, a->size, a->state.at, a->numbers, &a->roles, a->out, more);
 }

@@ -232,6 +232,6 @@ static int64_t check_table(Bytes pages, int64_t count, const Checking *checking,
     return kept;
 }
 
-KERNEL(check_table) { results[0] = check_table(a->pages, a->count, &a->checking, &results[1]); }
+KERNEL(check_table) { return check_table(a->pages, a->count, &a->checking, more); }
 
-KERNEL(split_node) { results[0] = split_node(a->pages.at, a->place, a->header_size, a->state.at, a->head.at); }
+KERNEL(split_node) { return split_node(a->pages.at, a->place, a->header_size, a->state.at, a->head.at); }

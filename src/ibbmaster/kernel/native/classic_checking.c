@@ -124,10 +124,10 @@ static int64_t check_long_group(const uint8_t *source, int64_t end, int64_t *num
 }
 
 KERNEL(check_classic_groups) {
-    results[0] = check_classic_groups(a->source.at, a->end, a->numbers.at, &a->roles, a->pairs, a->state.at);
+    return check_classic_groups(a->source.at, a->end, a->numbers.at, &a->roles, a->pairs, a->state.at);
 }
 
 KERNEL(check_long_group) {
-    results[0] = check_long_group(a->source.at, a->end, a->numbers.at, &a->roles, a->group.at, a->head.at, a->pairs,
+    return check_long_group(a->source.at, a->end, a->numbers.at, &a->roles, a->group.at, a->head.at, a->pairs,
                                   a->state.at);
 }

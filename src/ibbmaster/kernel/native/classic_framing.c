@@ -315,4 +315,4 @@ static int64_t frame_classic(Bytes source, int64_t end, const Framing *framing, 
     return status;
 }
 
-KERNEL(frame_classic) { results[0] = frame_classic(a->source, a->end, &a->framing, &a->roles, a->skips); }
+KERNEL(frame_classic) { return frame_classic(a->source, a->end, &a->framing, &a->roles, a->skips); }

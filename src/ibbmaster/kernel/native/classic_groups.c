@@ -8,7 +8,7 @@ enum { CUT_GROUP = -2, NOT_PLAIN = -1 };    /* instead of the end of a group */
 enum { COMMIT_ID_BYTES = 8, XID_BYTES = 6, ALTER_SEQ_NO_BYTES = 8, THREAD_ID_BYTES = 4 }; /* of a GTID event */
 #define HAS_ENGINE_COUNT GtidExtraFlag_MULTI_ENGINE
 #define HAS_ALTER_SEQ_NO (GtidExtraFlag_COMMIT_ALTER | GtidExtraFlag_ROLLBACK_ALTER)
-#define QUERY_FIXED 13
+#define QUERY_FIXED 13 /* bytes before the status of a QUERY event */
 #define ENDING_QUERY_MAX (64 * 1024)
 #define COMMIT_TEXT UINT64_C(0x54494D4D4F43) /* the letters, from the lowest byte on */
 #define ROLLBACK_TEXT UINT64_C(0x4B4341424C4C4F52)
@@ -152,7 +152,7 @@ static void collect_classic_groups(const uint8_t *source, int64_t end, int64_t *
 }
 
 KERNEL(collect_classic_groups) {
-    (void)results;
     collect_classic_groups(a->source.at, a->end, a->numbers.at, &a->roles, a->file_no, a->first, a->last,
                            &a->collecting);
+    return 0;
 }

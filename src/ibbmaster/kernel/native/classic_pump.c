@@ -44,6 +44,5 @@ static int64_t pump_classic(int64_t file, int64_t socket, Bytes source, const Fr
 
 KERNEL(pump_classic) {
     cork(a->socket, 1);
-    results[0] = pump_classic(a->file, a->socket, a->source, &a->framing, &a->roles, &a->sending);
-    cork(a->socket, 0);
+    return uncorked(a->socket, pump_classic(a->file, a->socket, a->source, &a->framing, &a->roles, &a->sending));
 }

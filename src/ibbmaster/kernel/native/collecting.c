@@ -97,6 +97,6 @@ static int64_t index_events(const uint8_t *data, const int64_t *group, int64_t c
     return found;
 }
 
-KERNEL(collect_table) { results[0] = collect_table(a->pages, a->count, &a->collecting, &a->file_range); }
+KERNEL(collect_table) { return collect_table(a->pages, a->count, &a->collecting, &a->file_range); }
 
-KERNEL(index_events) { results[0] = index_events(a->data.at, a->groups.at, a->count, a->events); }
+KERNEL(index_events) { return index_events(a->data.at, a->groups.at, a->count, a->events); }

@@ -1,15 +1,15 @@
 /* Kernels that make columns of what was collected: event headers, GTIDs as text, strings side by side. */
 
 /* Type, time in microseconds, server id and flags of each event. */
-static void header_columns(const uint8_t *data, const int64_t *events, int64_t count, int32_t *types,
-                           int64_t *timestamps, int64_t *server_ids, int32_t *flags) {
-    for (int64_t index = 0; index < count; index++) {
-        const uint8_t *event = data + events[index * EventColumn_COLUMNS + EventColumn_START];
-        timestamps[index] = load32(event) * 1000000;
-        types[index] = event[TYPE_OFFSET];
-        server_ids[index] = server_of(event);
-        flags[index] = (int32_t)load16(event + FLAGS_OFFSET);
+KERNEL(header_columns) {
+    for (int64_t index = 0; index < a->count; index++) {
+        const uint8_t *event = a->data.at + a->events.at[index * EventColumn_COLUMNS + EventColumn_START];
+        a->timestamps.at[index] = load32(event) * 1000000;
+        a->types.at[index] = event[TYPE_OFFSET];
+        a->server_ids.at[index] = server_of(event);
+        a->flags.at[index] = (int32_t)load16(event + FLAGS_OFFSET);
     }
+    return 0;
 }
 
 /* Write the GTID of a group; returns the place behind it. */
@@ -22,58 +22,46 @@ static uint8_t *put_gtid(uint8_t *at, const int64_t *group) {
 }
 
 /* Write the GTIDs of the groups in `wanted` as text, side by side; `out` has room for the longest ones. */
-static void gtid_texts(const int64_t *groups, const int64_t *wanted, int64_t count, int32_t *offsets, uint8_t *out) {
-    uint8_t *at = out, *last_at = out;
+KERNEL(gtid_texts) {
+    uint8_t *at = a->out.at, *last_at = at;
     int64_t last = -1, last_size = 0;
-    offsets[0] = 0;
-    for (int64_t index = 0; index < count; index++) {
-        if (wanted[index] == last) {
+    a->offsets.at[0] = 0;
+    for (int64_t index = 0; index < a->count; index++) {
+        if (a->wanted.at[index] == last) {
             memcpy(at, last_at, (size_t)last_size);
             at += last_size;
         } else {
-            last = wanted[index];
+            last = a->wanted.at[index];
             last_at = at;
-            at = put_gtid(at, groups + last * GroupColumn_COLUMNS);
+            at = put_gtid(at, a->groups.at + last * GroupColumn_COLUMNS);
             last_size = at - last_at;
         }
-        offsets[index + 1] = (int32_t)(at - out);
+        a->offsets.at[index + 1] = (int32_t)(at - a->out.at);
     }
+    return 0;
 }
 
 /* Put strings side by side, each with zeros up to `padded` bytes; absent ones are empty.
 
 Returns how many bytes they take; the copying ends where `out` does. */
-static int64_t copy_strings(Bytes data, const int64_t *starts, const int64_t *sizes, const uint8_t *valid,
-                            int64_t count, int64_t padded, int32_t *offsets, Bytes out) {
-    int64_t position = 0;
+KERNEL(copy_strings) {
+    const uint8_t *data = a->data.at, *valid = a->valid.at;
+    uint8_t *out = a->out.at;
+    int32_t *offsets = a->offsets.at;
+    int64_t position = 0, readable = a->data.size - 32, room = a->out.size, padded = a->padded;
     offsets[0] = 0;
-    for (int64_t index = 0; index < count; index++) {
+    for (int64_t index = 0; index < a->count; index++) {
         if (valid[index]) {
-            int64_t start = starts[index], size = sizes[index], taken = max64(size, padded);
-            if (size <= 32 && start + 32 <= data.size && position + max64(taken, 32) <= out.size)
-                memcpy(out.at + position, data.at + start, 32); /* what is too much is written over, or cut off */
-            else if (position + taken <= out.size)
-                memcpy(out.at + position, data.at + start, (size_t)size);
-            if (taken > size && position + taken <= out.size)
-                memset(out.at + position + size, 0, (size_t)(taken - size));
+            int64_t start = a->starts.at[index], size = a->sizes.at[index], taken = max64(size, padded);
+            if (size <= 32 && start <= readable && position + max64(taken, 32) <= room)
+                memcpy(out + position, data + start, 32); /* what is too much is written over, or cut off */
+            else if (position + taken <= room)
+                memcpy(out + position, data + start, (size_t)size);
+            if (taken > size && position + taken <= room)
+                memset(out + position + size, 0, (size_t)(taken - size));
             position += taken;
         }
         offsets[index + 1] = (int32_t)min64(position, INT32_MAX);
     }
     return position;
-}
-
-KERNEL(header_columns) {
-    (void)results;
-    header_columns(a->data.at, a->events.at, a->count, a->types.at, a->timestamps.at, a->server_ids.at, a->flags.at);
-}
-
-KERNEL(gtid_texts) {
-    (void)results;
-    gtid_texts(a->groups.at, a->wanted.at, a->count, a->offsets.at, a->out.at);
-}
-
-KERNEL(copy_strings) {
-    results[0] = copy_strings(a->data, a->starts.at, a->sizes.at, a->valid.at, a->count, a->padded, a->offsets.at,
-                              a->out);
 }

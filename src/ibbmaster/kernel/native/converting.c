@@ -85,13 +85,13 @@ static void convert_groups(const uint8_t *source, int64_t end, int64_t *numbers,
 }
 
 KERNEL(convert_groups) {
-    (void)results;
     convert_groups(a->source.at, a->end, a->numbers.at, a->pairs, &a->roles, a->scratch, a->pages.at);
+    return 0;
 }
 
 /* Give the first pages their checksums. The reference: `ibbmaster.store.writer`. */
 KERNEL(seal_pages) {
-    (void)results;
     for (int64_t page = 0; page < a->count; page++)
         store32(a->pages.at + page * PAGE + DATA, page_crc(a->pages.at + page * PAGE));
+    return 0;
 }

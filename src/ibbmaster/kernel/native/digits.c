@@ -1,7 +1,5 @@
 /* Numbers, days and clocks as text. Each function writes at a place, and returns the one behind what it has written. */
 
-#define DAY_S 86400
-
 static const char PAIRS[] = /* two digits, side by side */
     "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
     "5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
@@ -10,8 +8,6 @@ static const uint64_t LIMITS[] = {
     1000000000000, 10000000000000, 100000000000000, 1000000000000000, 10000000000000000, 100000000000000000,
     1000000000000000000, 10000000000000000000u,
 };
-
-typedef struct { int64_t year, month, day; } Date;
 
 /* Write two digits. */
 static inline uint8_t *put_two(uint8_t *at, int64_t value) {
@@ -39,18 +35,6 @@ static inline uint8_t *put_number(uint8_t *at, uint64_t value, int64_t width) {
     return put_digits(at, value, max64(count, width));
 }
 
-/* Year, month and day of a day since 1970. */
-static inline Date date_of(int64_t days) {
-    int64_t shifted = days + 719468;
-    int64_t era = floor_div(shifted, 146097), day_of_era = shifted - era * 146097;
-    int64_t year = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
-    int64_t day_of_year = day_of_era - (365 * year + year / 4 - year / 100);
-    int64_t month = (5 * day_of_year + 2) / 153; /* from March on */
-    int64_t day = day_of_year - (153 * month + 2) / 5 + 1;
-    month += month < 10 ? 3 : -9;
-    return (Date){era * 400 + year + (month <= 2), month, day};
-}
-
 /* Write a date. */
 static inline uint8_t *put_date(uint8_t *at, Date date) {
     at = put_digits(at, (uint64_t)date.year, 4);
@@ -61,16 +45,68 @@ static inline uint8_t *put_date(uint8_t *at, Date date) {
 }
 
 /* Write hours, minutes, seconds and some digits of a second. */
-static inline uint8_t *put_clock(uint8_t *at, int64_t hour, int64_t minute, int64_t second, int64_t microsecond,
-                                 int64_t digits) {
-    at = put_number(at, (uint64_t)hour, 2);
+static inline uint8_t *put_clock(uint8_t *at, Clock clock, int64_t digits) {
+    at = put_number(at, (uint64_t)clock.hour, 2);
     *at++ = ':';
-    at = put_two(at, minute);
+    at = put_two(at, clock.minute);
     *at++ = ':';
-    at = put_two(at, second);
+    at = put_two(at, clock.second);
     if (digits) {
         *at++ = '.';
-        at = put_digits(at, (uint64_t)(microsecond / POWERS[6 - digits]), digits);
+        at = put_digits(at, (uint64_t)(clock.microsecond / POWERS[6 - digits]), digits);
     }
     return at;
+}
+
+/* Write a date, a letter and a clock. */
+static inline uint8_t *put_moment(uint8_t *at, Moment moment, char letter, int64_t digits) {
+    at = put_date(at, moment.date);
+    *at++ = (uint8_t)letter;
+    return put_clock(at, moment.clock, digits);
+}
+
+/* Write a number with a sign. */
+static inline uint8_t *put_signed(uint8_t *at, int64_t value) {
+    if (value < 0)
+        *at++ = '-';
+    return put_number(at, value < 0 ? -(uint64_t)value : (uint64_t)value, 1);
+}
+
+/* Write a DECIMAL; NULL if it is none. The reference: `ibbmaster.event.rows.kinds.decimals`. */
+static uint8_t *put_decimal(uint8_t *at, Bytes data, int64_t start, int64_t digits, int64_t scale) {
+    bool is_negative = !(data.at[start] & 0x80), has_digit = false, is_zero = true;
+    int64_t whole = digits - scale;
+    int64_t first = whole % WORD_DIGITS, last = scale % WORD_DIGITS;
+    int64_t whole_groups = whole / WORD_DIGITS + (first > 0);
+    int64_t total = whole_groups + scale / WORD_DIGITS + (last > 0);
+    uint8_t *begin = at++; /* for the sign */
+    for (int64_t group = 0; group < total; group++) {
+        int64_t count = group == 0 && first ? first : group == total - 1 && last ? last : WORD_DIGITS;
+        uint64_t part = part_of(data, start, PART_SIZES[count], group == 0, is_negative);
+        if (part >= (uint64_t)POWERS[count])
+            return NULL;
+        start += PART_SIZES[count];
+        if (part)
+            is_zero = false;
+        if (group == whole_groups) {
+            if (!has_digit)
+                *at++ = '0';
+            *at++ = '.';
+            has_digit = true;
+        }
+        if (has_digit) {
+            at = put_digits(at, part, count);
+        } else if (part) {
+            at = put_number(at, part, 1);
+            has_digit = true;
+        }
+    }
+    if (!has_digit)
+        *at++ = '0';
+    if (is_negative && !is_zero) {
+        *begin = '-';
+        return at;
+    }
+    memmove(begin, begin + 1, (size_t)(at - begin - 1));
+    return at - 1;
 }

@@ -152,14 +152,14 @@ static inline int64_t frame_plain(Bytes source, int64_t start, int64_t end, uint
 
 /* Add `delta` to the numbers of packets, the first of which begins at `first`. */
 KERNEL(renumber) {
-    (void)results;
     for (int64_t offset = a->first; offset < a->size;) {
         uint8_t *packet = a->out.at + offset;
         packet[3] = (uint8_t)(packet[3] + a->delta);
         offset += 4 + (load32(packet) & PACKET_MAX);
     }
+    return 0;
 }
 
 KERNEL(frame_bytes) {
-    results[0] = frame_bytes(a->source, a->start, a->end, &a->framing, &results[1]);
+    return frame_bytes(a->source, a->start, a->end, &a->framing, more);
 }

@@ -333,6 +333,6 @@ static int64_t frame_way(Bytes pages, int64_t count, int64_t base, NumberRows no
     return is_there && is_between ? Status_DONE : Status_FALLBACK;
 }
 
-KERNEL(frame_table) { results[0] = frame_table(a->pages, a->count, &a->framing); }
-KERNEL(skip_table) { results[0] = skip_table(a->pages, a->count, &a->framing, a->skips); }
-KERNEL(frame_node) { results[0] = frame_node(a->pages, a->count, &a->framing); }
+KERNEL(frame_table) { return frame_table(a->pages, a->count, &a->framing); }
+KERNEL(skip_table) { return skip_table(a->pages, a->count, &a->framing, a->skips); }
+KERNEL(frame_node) { return frame_node(a->pages, a->count, &a->framing); }

@@ -23,7 +23,6 @@ const char ibbmaster_digest[] = DIGEST;
 #include "leaving_out.c"
 #include "numbers.c"
 #include "digits.c"
-#include "decimals.c"
 #include "texts.c"
 #include "columns.c"
 #include "rows.c"

@@ -11,8 +11,8 @@ each kernel. Numbers wrap around (-fwrapv), nothing is allocated, and every leng
 
 #include "fields.h"
 
-/* A function that Python calls: `a` are its arguments, `results` two words at most. */
-#define KERNEL(name) void ibbmaster_##name(const name##_args *a, int64_t *results)
+/* A function that Python calls: `a` are its arguments; where it gives two words, `more` is the second. */
+#define KERNEL(name) int64_t ibbmaster_##name(const name##_args *a, __attribute__((unused)) int64_t *more)
 
 static inline int64_t min64(int64_t one, int64_t other) { return one < other ? one : other; }
 static inline int64_t max64(int64_t one, int64_t other) { return one > other ? one : other; }

@@ -230,4 +230,4 @@ static int64_t leave_out(const leave_out_args *a) {
     return FilterStatus_DONE;
 }
 
-KERNEL(leave_out) { results[0] = leave_out(a); }
+KERNEL(leave_out) { return leave_out(a); }

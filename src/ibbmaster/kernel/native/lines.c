@@ -141,68 +141,28 @@ static uint8_t *put_wide_base64(uint8_t *at, int64_t low, int64_t high) {
 }
 
 /* Write a TIMESTAMP in UTC, with a letter before its clock; returns the place behind it, or NULL if it is none. */
-static uint8_t *put_timestamp(uint8_t *at, Bytes data, int64_t start, int64_t size, int64_t digits, int64_t letter) {
-    int64_t seconds = (int64_t)big(data, start, 4), microsecond = fraction_of(data, start + 4, digits);
-    if (microsecond < 0)
+static uint8_t *put_timestamp(uint8_t *at, Bytes data, int64_t start, int64_t size, int64_t digits, char letter) {
+    int64_t microsecond = fraction_of(data, start + 4, digits);
+    bool is_zero = !big(data, start, size); /* also a digit that is not shown */
+    if (microsecond < 0 || (is_zero && letter == 'T'))
         return NULL;
-    bool is_zero = seconds == 0;
-    for (int64_t index = 4; index < size; index++)
-        is_zero = is_zero && !data.at[start + index]; /* also a digit that is not shown */
-    if (is_zero && letter == 'T')
-        return NULL;
-    at = put_date(at, is_zero ? (Date){0, 0, 0} : date_of(seconds / DAY_S));
-    *at++ = (uint8_t)letter;
-    int64_t clock = seconds % DAY_S;
-    return put_clock(at, clock / 3600, clock / 60 % 60, clock % 60, microsecond, digits);
+    Moment moment = {{0, 0, 0}, {0, 0, 0, microsecond}};
+    if (!is_zero)
+        moment = moment_of((int64_t)big(data, start, 4), microsecond);
+    return put_moment(at, moment, letter, digits);
 }
 
 /* Write a DATETIME; returns the place behind it, or NULL if it is none. */
 static uint8_t *put_datetime(uint8_t *at, Bytes data, int64_t start, int64_t digits) {
-    int64_t value = (int64_t)big(data, start, 5) - (INT64_C(1) << 39);
-    int64_t microsecond = fraction_of(data, start + 5, digits);
-    if (value < 0 || microsecond < 0)
-        return NULL;
-    int64_t year_month = value >> 22, year = year_month / 13;
-    if (year > 9999)
-        return NULL;
-    at = put_date(at, (Date){year, year_month - 13 * year, value >> 17 & 31});
-    *at++ = ' ';
-    return put_clock(at, value >> 12 & 31, value >> 6 & 63, value & 63, microsecond, digits);
+    Moment moment;
+    bool is_good = datetime_at(data, start, digits, &moment) && moment.date.year <= 9999;
+    return is_good ? put_moment(at, moment, ' ', digits) : NULL;
 }
 
 /* Write a DATE; returns the place behind it, or NULL if it is none. */
 static uint8_t *put_plain_date(uint8_t *at, Bytes data, int64_t start) {
     int64_t value = (int64_t)little(data, start, 3);
     return value >> 9 > 9999 ? NULL : put_date(at, (Date){value >> 9, value >> 5 & 15, value & 31});
-}
-
-/* Write what has quotes and is no string of letters; returns the place behind it, or NULL if it is none. */
-static uint8_t *put_shown(uint8_t *at, Bytes data, int64_t start, int64_t size, int64_t op, int64_t argument,
-                          int64_t letter) {
-    switch (op) {
-    case LineOp_DATETIME:
-        return put_datetime(at, data, start, argument);
-    case LineOp_TIMESTAMP:
-        return put_timestamp(at, data, start, size, argument, letter);
-    case LineOp_DATE:
-        return put_plain_date(at, data, start);
-    case LineOp_TIME:
-        return put_text(at, data, start, size, TextOp_TIME, argument);
-    case LineOp_UUID:
-        return put_text(at, data, start, size, TextOp_UUID, argument);
-    case LineOp_INET4:
-        return put_text(at, data, start, size, TextOp_INET4, argument);
-    default:
-        return put_text(at, data, start, size, TextOp_INET6, argument);
-    }
-}
-
-/* Write a number; returns the place behind it. */
-static inline uint8_t *put_integer(uint8_t *at, int64_t value, bool has_sign) {
-    if (!has_sign || value >= 0)
-        return put_number(at, (uint64_t)value, 1);
-    *at++ = '-';
-    return put_number(at, -(uint64_t)value, 1);
 }
 
 /* Write single bytes as the texts they stand for; returns the place behind them, or NULL if one stands for none. */
@@ -221,136 +181,154 @@ static uint8_t *put_letters(uint8_t *at, const uint8_t *bytes, int64_t size, con
 /* Write head number `head` of each group behind those before it; returns how many bytes all take.
 
 `out` has room for them. */
-static int64_t write_heads(NumberRows groups, const int64_t *note_offsets, Bytes notes, const int64_t *steps,
-                           int64_t count, Bytes store, int64_t head, int64_t *offsets, Bytes out) {
-    offsets += head * groups.rows;
-    uint8_t *at = out.at + (head == 0 ? 0 : offsets[0]), *end = out.at + out.size;
-    for (int64_t row = 0; row < groups.rows; row++) {
-        const int64_t *group = groups.at + row * GroupColumn_COLUMNS;
-        offsets[row] = at - out.at;
-        for (const int64_t *step = steps; step < steps + count * LineColumn_COLUMNS; step += LineColumn_COLUMNS) {
-            at = put_bytes(at, end, store, step[LineColumn_START], step[LineColumn_SIZE]);
-            if (step[LineColumn_OP] == LineOp_GTID) {
+KERNEL(write_heads) {
+    int64_t *offsets = a->offsets.at + a->head * a->groups.rows;
+    uint8_t *at = a->out.at + (a->head == 0 ? 0 : offsets[0]), *end = a->out.at + a->out.size;
+    const int64_t *steps = a->steps.at + a->first * LineColumn_COLUMNS, *note = a->note_offsets.at;
+    for (int64_t row = 0; row < a->groups.rows; row++, note++) {
+        const int64_t *group = a->groups.at + row * GroupColumn_COLUMNS;
+        offsets[row] = at - a->out.at;
+        for (const int64_t *step = steps; step < steps + a->count * LineColumn_COLUMNS; step += LineColumn_COLUMNS) {
+            at = put_bytes(at, end, a->store, step[LineColumn_START], step[LineColumn_SIZE]);
+            switch (step[LineColumn_OP]) {
+            case LineOp_GTID:
                 at = put_gtid(at, group);
-            } else if (step[LineColumn_OP] == LineOp_MOMENT) {
-                int64_t days = floor_div(group[GroupColumn_TIMESTAMP], DAY_S);
-                int64_t clock = group[GroupColumn_TIMESTAMP] - days * DAY_S;
-                at = put_date(at, date_of(days));
-                *at++ = 'T';
-                at = put_clock(at, clock / 3600, clock / 60 % 60, clock % 60, 0, 0);
+                break;
+            case LineOp_MOMENT:
+                at = put_moment(at, moment_of(group[GroupColumn_TIMESTAMP], 0), 'T', 0);
                 *at++ = 'Z';
-            } else if (step[LineColumn_OP] == LineOp_GROUP) {
+                break;
+            case LineOp_GROUP:
                 at = put_number(at, (uint64_t)(group[step[LineColumn_FIRST]] * step[LineColumn_SECOND]), 1);
-            } else if (step[LineColumn_OP] == LineOp_NOTE) {
-                at = put_bytes(at, end, notes, note_offsets[row], note_offsets[row + 1] - note_offsets[row]);
+                break;
+            case LineOp_NOTE:
+                at = put_bytes(at, end, a->notes, note[0], note[1] - note[0]);
+                break;
             }
         }
     }
-    offsets[groups.rows] = at - out.at;
-    return at - out.at;
+    offsets[a->groups.rows] = at - a->out.at;
+    return at - a->out.at;
+}
+
+/* Write the value of a step that is not NULL, of `size` bytes or, of a choice, -1 if there is none such.
+
+Returns the place behind it, or NULL if it is for the reference. */
+static inline uint8_t *put_step(uint8_t *at, const uint8_t *end, Bytes data, const int64_t *step, const LinePlan *plan,
+                                const int64_t *slot, const int64_t *behind, int64_t size) {
+    int64_t value = *slot, first = step[LineColumn_FIRST], second = step[LineColumn_SECOND];
+    const int64_t *choices = plan->choices.at + 2 * first;
+    switch (step[LineColumn_OP]) {
+    case LineOp_INTEGER:
+        value = second ? floor_div(value, second) : value;
+        return first ? put_signed(at, value) : put_number(at, (uint64_t)value, 1);
+    case LineOp_UNSCALED:
+        return put_wide_base64(at, value, *behind);
+    case LineOp_CHOICE:
+        return size < 0 ? NULL : put_bytes(at, end, plan->store, choices[2 * value], size);
+    case LineOp_UTF8:
+        return put_json(at, data, value, size);
+    case LineOp_DECIMAL:
+        return put_decimal(at, data, value, first, second);
+    case LineOp_BASE64:
+        return put_base64(at, data.at + value, size, first);
+    case LineOp_LETTERS:
+        return put_letters(at, data.at + value, size, choices, plan->store.at);
+    case LineOp_DATETIME:
+        return put_datetime(at, data, value, first);
+    case LineOp_TIMESTAMP:
+        return put_timestamp(at, data, value, size, first, (char)second);
+    case LineOp_DATE:
+        return put_plain_date(at, data, value);
+    case LineOp_TIME:
+        return put_time(at, data, value, first);
+    case LineOp_UUID:
+        return put_text(at, data, value, size, TextOp_UUID, first);
+    case LineOp_INET4:
+        return put_text(at, data, value, size, TextOp_INET4, first);
+    default:
+        return put_text(at, data, value, size, TextOp_INET6, first);
+    }
+}
+
+/* Write a row as a line; NULL, and why in `status`, if it has no room or a value is for the reference. */
+static inline uint8_t *put_line(uint8_t *at, const uint8_t *end, Bytes data, const LinePlan *plan, const Decoded *rows,
+                                int64_t *state, int64_t *number, int64_t *status) {
+    int64_t row = state[LineField_ROW], group = rows->row_groups.at[row], kind = rows->row_kinds.at[row];
+    NumberRows values = rows->values, sides = plan->side_offsets;
+    Bytes store = plan->store;
+    const uint8_t *room = end - SLACK;
+    const int64_t *program = plan->programs.at + 2 * (kind >> KIND_BITS);
+    *status = LineStatus_FULL;
+    for (int64_t index = program[0]; index < program[0] + program[1]; index++) {
+        const int64_t *step = plan->steps.at + index * LineColumn_COLUMNS;
+        if (room - at < step[LineColumn_SIZE] + VALUE_SIZE_MAX)
+            return NULL;
+        at = put_bytes(at, end, store, step[LineColumn_START], step[LineColumn_SIZE]);
+        int64_t op = step[LineColumn_OP], first = step[LineColumn_FIRST], place = row + step[LineColumn_IS_AFTER];
+        if (op == LineOp_TEXT)
+            continue;
+        if (op == LineOp_NUMBER) {
+            at = put_number(at, (uint64_t)*number, 1);
+            (*number)++;
+            continue;
+        }
+        if (op == LineOp_HEAD || op == LineOp_SIDE) {
+            const int64_t *offset = op == LineOp_HEAD
+                                        ? plan->head_offsets.at + first * state[LineField_GROUPS] + group
+                                        : sides.at + first * sides.columns + place - state[LineField_SIDE_ROW];
+            int64_t size = offset[1] - offset[0];
+            if (room - at < size)
+                return NULL;
+            at = put_bytes(at, end, op == LineOp_HEAD ? plan->heads : plan->sides, offset[0], size);
+            continue;
+        }
+        int64_t slot = step[LineColumn_SLOT];
+        if (!rows->valid.at[slot * rows->valid.columns + place]) {
+            at = put_bytes(at, end, store, step[LineColumn_NULL], step[LineColumn_NULL_SIZE]);
+            continue;
+        }
+        const int64_t *slot_at = values.at + slot * values.columns + place, *behind = slot_at + values.columns;
+        int64_t size = 0, needed = 0;
+        if (op == LineOp_CHOICE) {
+            bool is_there = 0 <= *slot_at && *slot_at < step[LineColumn_SECOND];
+            size = is_there ? plan->choices.at[2 * (first + *slot_at) + 1] : -1;
+            needed = size;
+        } else if (op != LineOp_INTEGER && op != LineOp_UNSCALED) {
+            size = *behind;
+            needed = 6 * max64(size, first);
+        }
+        int64_t opening = step[LineColumn_OPENING_SIZE], closing = step[LineColumn_CLOSING_SIZE];
+        if (room - at < needed + opening + closing + VALUE_SIZE_MAX)
+            return NULL;
+        at = put_bytes(at, end, store, step[LineColumn_OPENING], opening);
+        at = put_step(at, end, data, step, plan, slot_at, behind, size);
+        if (!at) {
+            state[LineField_STEP] = index;
+            *status = LineStatus_FALLBACK;
+            return NULL;
+        }
+        at = put_bytes(at, end, store, step[LineColumn_CLOSING], closing);
+    }
+    return at;
 }
 
 /* Write rows as lines until there are no more, or no more room; of a line that is not whole nothing counts. */
-static int64_t write_lines(Bytes data, int64_t *state, LinePlan plan, DecodedRows rows, Bytes out) {
-    Bytes store = plan.store;
-    NumberRows values = rows.values, sides = plan.side_offsets;
-    int64_t row = state[LineField_ROW], groups = state[LineField_GROUPS], status = LineStatus_END;
-    uint8_t *at = out.at + state[LineField_OUT];
-    const uint8_t *out_end = out.at + out.size, *room = out_end - SLACK;
-    while (row < state[LineField_ROWS]) {
-        int64_t kind = rows.row_kinds.at[row], group = rows.row_groups.at[row];
+KERNEL(write_lines) {
+    const LinePlan plan = a->plan; /* copies, which no byte that is written can change */
+    const Decoded rows = a->rows;
+    int64_t *state = a->state.at, status;
+    while (state[LineField_ROW] < state[LineField_ROWS]) {
+        int64_t row = state[LineField_ROW], kind = rows.row_kinds.at[row], group = rows.row_groups.at[row];
         int64_t number = group == state[LineField_GROUP] ? state[LineField_NUMBER] : 0;
-        const int64_t *program = plan.programs.at + 2 * (kind >> KIND_BITS);
-        uint8_t *begin = at;
-        for (int64_t index = program[0]; index < program[0] + program[1]; index++) {
-            const int64_t *step = plan.steps.at + index * LineColumn_COLUMNS;
-            if (room - at < step[LineColumn_SIZE] + VALUE_SIZE_MAX) {
-                status = LineStatus_FULL;
-                break;
-            }
-            at = put_bytes(at, out_end, store, step[LineColumn_START], step[LineColumn_SIZE]);
-            int64_t op = step[LineColumn_OP], first = step[LineColumn_FIRST], second = step[LineColumn_SECOND];
-            int64_t place = row + step[LineColumn_IS_AFTER];
-            if (op == LineOp_TEXT)
-                continue;
-            if (op == LineOp_NUMBER) {
-                at = put_number(at, (uint64_t)number, 1);
-                number++;
-                continue;
-            }
-            if (op == LineOp_HEAD || op == LineOp_SIDE) {
-                const int64_t *offset = op == LineOp_HEAD
-                                            ? plan.head_offsets.at + first * groups + group
-                                            : sides.at + first * sides.columns + place - state[LineField_SIDE_ROW];
-                int64_t size = offset[1] - offset[0];
-                if (room - at < size) {
-                    status = LineStatus_FULL;
-                    break;
-                }
-                at = put_bytes(at, out_end, op == LineOp_HEAD ? plan.heads : plan.sides, offset[0], size);
-                continue;
-            }
-            int64_t slot = step[LineColumn_SLOT];
-            if (!rows.valid.at[slot * rows.valid.columns + place]) {
-                at = put_bytes(at, out_end, store, step[LineColumn_NULL], step[LineColumn_NULL_SIZE]);
-                continue;
-            }
-            const int64_t *slot_at = values.at + slot * values.columns + place;
-            const int64_t *choices = plan.choices.at + 2 * first;
-            int64_t value = slot_at[0], size = 0, needed = 0;
-            if (op == LineOp_CHOICE) {
-                size = 0 <= value && value < second ? choices[2 * value + 1] : -1;
-                needed = size;
-            } else if (op != LineOp_INTEGER && op != LineOp_UNSCALED) {
-                size = slot_at[values.columns];
-                needed = 6 * max64(size, first);
-            }
-            int64_t opening = step[LineColumn_OPENING_SIZE], closing = step[LineColumn_CLOSING_SIZE];
-            if (room - at < needed + opening + closing + VALUE_SIZE_MAX) {
-                status = LineStatus_FULL;
-                break;
-            }
-            at = put_bytes(at, out_end, store, step[LineColumn_OPENING], opening);
-            if (op == LineOp_INTEGER)
-                at = put_integer(at, second ? floor_div(value, second) : value, first);
-            else if (op == LineOp_UNSCALED)
-                at = put_wide_base64(at, value, slot_at[values.columns]);
-            else if (op == LineOp_CHOICE)
-                at = size >= 0 ? put_bytes(at, out_end, store, choices[2 * value], size) : NULL;
-            else if (op == LineOp_UTF8)
-                at = put_json(at, data, value, size);
-            else if (op == LineOp_DECIMAL)
-                at = put_decimal(at, data, value, first, second);
-            else if (op == LineOp_BASE64)
-                at = put_base64(at, data.at + value, size, first);
-            else if (op == LineOp_LETTERS)
-                at = put_letters(at, data.at + value, size, choices, store.at);
-            else
-                at = put_shown(at, data, value, size, op, first, second);
-            if (!at) {
-                state[LineField_STEP] = index;
-                status = LineStatus_FALLBACK;
-                break;
-            }
-            at = put_bytes(at, out_end, store, step[LineColumn_CLOSING], closing);
-        }
-        if (status != LineStatus_END) {
-            at = begin;
-            break;
-        }
+        uint8_t *begin = a->out.at + state[LineField_OUT], *out_end = a->out.at + a->out.size;
+        uint8_t *at = put_line(begin, out_end, a->data, &plan, &rows, state, &number, &status);
+        if (!at)
+            return status;
+        state[LineField_OUT] = at - a->out.at;
         state[LineField_GROUP] = group;
         state[LineField_NUMBER] = number;
-        row += (kind & ((1 << KIND_BITS) - 1)) == UPDATE_BEFORE ? 2 : 1;
+        state[LineField_ROW] += (kind & ((1 << KIND_BITS) - 1)) == UPDATE_BEFORE ? 2 : 1;
     }
-    state[LineField_ROW] = row;
-    state[LineField_OUT] = at - out.at;
-    return status;
+    return LineStatus_END;
 }
-
-KERNEL(write_heads) {
-    const int64_t *steps = a->steps.at + a->first * LineColumn_COLUMNS;
-    results[0] = write_heads(a->groups, a->note_offsets.at, a->notes, steps, a->count, a->store, a->head,
-                             a->offsets.at, a->out);
-}
-
-KERNEL(write_lines) { results[0] = write_lines(a->data, a->state.at, a->plan, a->rows, a->out); }

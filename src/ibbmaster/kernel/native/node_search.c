@@ -127,5 +127,5 @@ static int64_t find_nodes(int64_t file, int64_t *search, NumberRows path, uint8_
 }
 
 KERNEL(find_nodes) {
-    results[0] = find_nodes(a->file, a->search.at, a->path, a->page.at, a->header.at, a->nodes, &results[1]);
+    return find_nodes(a->file, a->search.at, a->path, a->page.at, a->header.at, a->nodes, more);
 }

@@ -1,10 +1,15 @@
 /* Numbers, days and fractions of a second as rows hold them. The references: `ibbmaster.event.rows`. */
 
+#define DAY_S 86400
 #define WORD_DIGITS 9   /* of a DECIMAL: four bytes hold nine digits ... */
 #define SMALL_DIGITS 19 /* of a number that fits into 64 bits */
 
 static const uint8_t PART_SIZES[] = {0, 1, 1, 2, 2, 3, 3, 4, 4, 4}; /* ... and of fewer digits */
 static const int64_t POWERS[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000};
+
+typedef struct { int64_t year, month, day; } Date;
+typedef struct { int64_t hour, minute, second, microsecond; } Clock; /* of a TIME, hours go on beyond a day */
+typedef struct { Date date; Clock clock; } Moment;
 
 /* A number of 1 to 8 bytes, the lowest first. */
 static inline uint64_t little(Bytes data, int64_t offset, int64_t size) {
@@ -48,6 +53,18 @@ static inline bool days_of(int64_t year, int64_t month, int64_t day, int64_t *da
     return day <= (month == 2 ? 28 + is_leap : 30 + ((month + (month >> 3)) & 1));
 }
 
+/* The day some days after the first of 1970. */
+static inline Date date_of(int64_t days) {
+    int64_t shifted = days + 719468;
+    int64_t era = floor_div(shifted, 146097), day_of_era = shifted - era * 146097;
+    int64_t year = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
+    int64_t day_of_year = day_of_era - (365 * year + year / 4 - year / 100);
+    int64_t month = (5 * day_of_year + 2) / 153; /* from March on */
+    int64_t day = day_of_year - (153 * month + 2) / 5 + 1;
+    month += month < 10 ? 3 : -9;
+    return (Date){era * 400 + year + (month <= 2), month, day};
+}
+
 /* Microseconds of the fraction of a second that is stored with `digits` digits; -1 if it is none. */
 static inline int64_t fraction_of(Bytes data, int64_t offset, int64_t digits) {
     if (digits == 0)
@@ -59,6 +76,37 @@ static inline int64_t fraction_of(Bytes data, int64_t offset, int64_t digits) {
     if (digits % 2 == 1)
         value = value / 10 * 10; /* one digit more is stored than there is */
     return value * POWERS[6 - 2 * size];
+}
+
+/* Read a DATETIME; false if it is none. */
+static inline bool datetime_at(Bytes data, int64_t offset, int64_t digits, Moment *moment) {
+    int64_t value = (int64_t)big(data, offset, 5) - (INT64_C(1) << 39);
+    int64_t microsecond = fraction_of(data, offset + 5, digits);
+    int64_t year_month = value >> 22, year = (int64_t)((uint64_t)year_month / 13);
+    moment->date = (Date){year, year_month - 13 * year, value >> 17 & 31};
+    moment->clock = (Clock){value >> 12 & 31, value >> 6 & 63, value & 63, microsecond};
+    return value >= 0 && microsecond >= 0;
+}
+
+/* Read a TIME, which has a sign; false if it is none. */
+static inline bool time_at(Bytes data, int64_t offset, int64_t digits, Clock *clock, bool *is_negative) {
+    int64_t size = (digits + 1) / 2, bits = 8 * size;
+    int64_t packed = (int64_t)big(data, offset, 3 + size) - (INT64_C(0x800000) << bits);
+    *is_negative = packed < 0;
+    if (packed < 0)
+        packed = -packed;
+    int64_t value = packed >> bits, fraction = packed & ((INT64_C(1) << bits) - 1);
+    int64_t microsecond = fraction * POWERS[6 - 2 * size];
+    if (digits % 2 == 1)
+        microsecond -= microsecond % POWERS[6 - digits];
+    *clock = (Clock){value >> 12 & 1023, value >> 6 & 63, value & 63, microsecond};
+    return fraction < POWERS[2 * size];
+}
+
+/* The moment some seconds after the begin of 1970. */
+static inline Moment moment_of(int64_t seconds, int64_t microsecond) {
+    int64_t days = floor_div(seconds, DAY_S), of_day = seconds - days * DAY_S;
+    return (Moment){date_of(days), {of_day / 3600, of_day / 60 % 60, of_day % 60, microsecond}};
 }
 
 /* A part of a DECIMAL; the first one has the sign. Signs come as they like: a branch would be guessed wrong. */

@@ -57,5 +57,5 @@ static int64_t place_groups(const uint8_t *data, NumberRows groups, int64_t firs
 }
 
 KERNEL(place_groups) {
-    results[0] = place_groups(a->data.at, a->groups, a->first, a->count, a->numbers.at, &a->roles, a->out);
+    return place_groups(a->data.at, a->groups, a->first, a->count, a->numbers.at, &a->roles, a->out);
 }

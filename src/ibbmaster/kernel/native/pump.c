@@ -18,6 +18,12 @@ static void cork(int64_t socket, int is_on) {
     setsockopt((int)socket, IPPROTO_TCP, TCP_CORK, &is_on, sizeof is_on);
 }
 
+/* What was done with a corked socket. */
+static int64_t uncorked(int64_t socket, int64_t status) {
+    cork(socket, 0);
+    return status;
+}
+
 /* Wait a moment for a socket that took nothing. */
 static bool is_writable(int64_t socket) {
     cork(socket, 0);
@@ -255,20 +261,17 @@ static int64_t pump_way(int64_t file, int64_t socket, NumberRows nodes, Bytes pa
 /* As `pump_pages`, with the socket corked meanwhile. */
 KERNEL(pump) {
     cork(a->socket, 1);
-    results[0] = pump_pages(a->file, a->socket, a->pages, &a->framing, &a->sending);
-    cork(a->socket, 0);
+    return uncorked(a->socket, pump_pages(a->file, a->socket, a->pages, &a->framing, &a->sending));
 }
 
 KERNEL(pump_nodes) {
     cork(a->socket, 1);
-    results[0] = pump_nodes(a->file, a->socket, a->nodes, a->pages, &a->framing, &a->sending);
-    cork(a->socket, 0);
+    return uncorked(a->socket, pump_nodes(a->file, a->socket, a->nodes, a->pages, &a->framing, &a->sending));
 }
 
 KERNEL(pump_way) {
     cork(a->socket, 1);
-    results[0] = pump_way(a->file, a->socket, a->nodes, a->pages, &a->framing, &a->sending);
-    cork(a->socket, 0);
+    return uncorked(a->socket, pump_way(a->file, a->socket, a->nodes, a->pages, &a->framing, &a->sending));
 }
 
 /* Fill `pages` from an offset of a file on; gives how many are whole, and how many from the first on are right.
@@ -285,6 +288,6 @@ KERNEL(read_pages) {
         for (size += taken; is_right && (good + 1) * PAGE <= size; good += is_right)
             is_right = is_page_good(a->pages.at + good * PAGE);
     }
-    results[0] = size / PAGE;
-    results[1] = good;
+    *more = good;
+    return size / PAGE;
 }

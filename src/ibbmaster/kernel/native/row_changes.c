@@ -2,13 +2,8 @@
 
 The references: `ibbmaster.fold.row_events`, and for keys `ibbmaster.fold.stored`. */
 
-#define QUERY_FIXED 13 /* bytes before the status of a QUERY event */
-
 /* Where a value of an image lies; its start is -1 for NULL. */
 typedef struct { int64_t start, size; } Span;
-
-/* Where the collecting of an event's changes ended: the offset behind them, how many there are, and the images' end. */
-typedef struct { int64_t status, offset, count, out; } ChangesEnd;
 
 /* Find where each value of an image lies; returns the offset behind it, -1 if it ends too early. */
 static inline int64_t find_spans(Bytes data, int64_t offset, int64_t end, const int64_t *columns, int64_t count,
@@ -109,156 +104,84 @@ static int64_t put_key(uint8_t *key, Bytes data, const int64_t *parts, int64_t c
     return at - key;
 }
 
-/* Collect the changes of the rows of an event that lie in data[offset:end]. */
-static ChangesEnd take_rows(Bytes data, int64_t offset, int64_t end, int64_t kind, int64_t map_row,
-                            const int64_t *variant, const ChangedTables *known, KeptChanges changes, int64_t count,
-                            int64_t out) {
-    const int64_t *columns = known->columns.at, *parts = known->parts.at;
-    const int64_t *before = columns + variant[ChangeVariantColumn_FIRST_COLUMN] * ImageColumn_COLUMNS;
-    const int64_t *after = columns + variant[ChangeVariantColumn_AFTER_FIRST_COLUMN] * ImageColumn_COLUMNS;
-    const int64_t *before_parts = parts + variant[ChangeVariantColumn_FIRST_PART] * KeyColumn_COLUMNS;
-    const int64_t *after_parts = parts + variant[ChangeVariantColumn_AFTER_FIRST_PART] * KeyColumn_COLUMNS;
+/* Find the values of an image at an offset, which moves behind it, and write its key; the key's size, -1 as `put_key`. */
+static int64_t take_image(Bytes data, int64_t *offset, int64_t end, const ChangedTables *tables, int64_t first_column,
+                          int64_t count, int64_t first_part, int64_t part_count, uint8_t *key) {
+    Span *spans = (Span *)tables->spans.at;
+    *offset = find_spans(data, *offset, end, tables->columns.at + first_column * ImageColumn_COLUMNS, count, spans);
+    if (*offset < 0)
+        return -1;
+    return put_key(key, data, tables->parts.at + first_part * KeyColumn_COLUMNS, part_count, spans);
+}
+
+/* Collect the changes of the rows of an event, whose offset moves behind those that are collected. */
+static int64_t take_rows(Bytes data, RowsEvent *event, int64_t *state, const ChangedTables *tables,
+                         const KeptChanges *changes) {
+    const int64_t *variant = event->variant;
     int64_t part_count = variant[ChangeVariantColumn_PART_COUNT], layout = variant[ChangeVariantColumn_LAYOUT];
-    int64_t *ops = changes.ops.at, *maps = changes.maps.at, *key_sizes = changes.key_sizes.at;
-    Span *spans = (Span *)known->spans.at;
-    while (offset < end) {
-        if (count + 2 > changes.ops.size)
-            return (ChangesEnd){ChangeStatus_FULL, offset, count, out};
-        uint8_t *key = changes.keys.at + count * KEY_MAX;
-        int64_t image = offset, row = count, size = -1;
-        int64_t behind = find_spans(data, image, end, before, variant[ChangeVariantColumn_COLUMN_COUNT], spans);
-        if (behind >= 0)
-            size = put_key(key, data, before_parts, part_count, spans);
+    int64_t *ops = changes->ops.at, *maps = changes->maps.at, *key_sizes = changes->key_sizes.at;
+    while (event->offset < event->end) {
+        int64_t row = state[RowField_ROWS], image = event->offset, behind = image;
+        if (row + 2 > changes->ops.size)
+            return RowStatus_FULL;
+        uint8_t *key = changes->keys.at + row * KEY_MAX;
+        int64_t size = take_image(data, &behind, event->end, tables, variant[ChangeVariantColumn_FIRST_COLUMN],
+                                  variant[ChangeVariantColumn_COLUMN_COUNT], variant[ChangeVariantColumn_FIRST_PART],
+                                  part_count, key);
         if (size < 0)
-            return (ChangesEnd){ChangeStatus_BY_REFERENCE, offset, count, out};
-        maps[row] = map_row;
+            return RowStatus_BY_REFERENCE;
+        maps[row] = event->map_row;
         key_sizes[row] = size;
-        if (kind == INSERT) {
-            ops[row] = ChangeOp_INSERT;
-        } else if (kind != UPDATE_BEFORE) {
-            ops[row] = ChangeOp_DELETE;
-            count++;
-            offset = behind;
-            continue;
-        } else {
+        ops[row] = event->kind == INSERT ? ChangeOp_INSERT : ChangeOp_DELETE;
+        if (event->kind == UPDATE_BEFORE) {
             image = behind;
-            behind = find_spans(data, image, end, after, variant[ChangeVariantColumn_AFTER_COLUMN_COUNT], spans);
-            size = behind < 0 ? -1 : put_key(key + KEY_MAX, data, after_parts, part_count, spans);
+            size = take_image(data, &behind, event->end, tables, variant[ChangeVariantColumn_AFTER_FIRST_COLUMN],
+                              variant[ChangeVariantColumn_AFTER_COLUMN_COUNT],
+                              variant[ChangeVariantColumn_AFTER_FIRST_PART], part_count, key + KEY_MAX);
             if (size < 0)
-                return (ChangesEnd){ChangeStatus_BY_REFERENCE, offset, count, out};
+                return RowStatus_BY_REFERENCE;
             if (size == key_sizes[row] && !memcmp(key, key + KEY_MAX, KEY_MAX)) {
                 ops[row] = ChangeOp_REPLACE;
             } else {
-                ops[row++] = ChangeOp_DELETE;
-                ops[row] = ChangeOp_INSERT;
-                maps[row] = map_row;
+                ops[++row] = ChangeOp_INSERT;
+                maps[row] = event->map_row;
                 key_sizes[row] = size;
             }
         }
-        int64_t image_size = behind - image;
-        if (changes.images.size - out < ROW_HEAD + image_size)
-            return (ChangesEnd){ChangeStatus_FULL, offset, count, out};
-        changes.places.at[row] = out;
-        uint8_t *kept = changes.images.at + out;
-        store32(kept, image_size);
-        kept[4] = (uint8_t)layout;
-        kept[5] = (uint8_t)(layout >> 8);
-        memcpy(kept + ROW_HEAD, data.at + image, (size_t)image_size);
-        out += ROW_HEAD + image_size;
-        count = row + 1;
-        offset = behind;
+        if (ops[row] != ChangeOp_DELETE) {
+            int64_t image_size = behind - image;
+            if (changes->images.size - state[RowField_OUT] < ROW_HEAD + image_size)
+                return RowStatus_FULL;
+            uint8_t *kept = changes->images.at + state[RowField_OUT];
+            store32(kept, image_size);
+            kept[4] = (uint8_t)layout;
+            kept[5] = (uint8_t)(layout >> 8);
+            memcpy(kept + ROW_HEAD, data.at + image, (size_t)image_size);
+            changes->places.at[row] = state[RowField_OUT];
+            state[RowField_OUT] += ROW_HEAD + image_size;
+        }
+        state[RowField_ROWS] = row + 1;
+        event->offset = behind;
     }
-    return (ChangesEnd){ChangeStatus_END, offset, count, out};
+    return RowStatus_END;
 }
 
-/* Whether a QUERY event is COMMIT or BEGIN, which change nothing. */
-static bool ends_or_begins(Bytes data, int64_t start, int64_t end) {
-    int64_t body = start + EVENT_HEADER;
-    if (end - body < QUERY_FIXED)
-        return false;
-    int64_t text = body + QUERY_FIXED + load16(data.at + body + 11) + data.at[body + 8] + 1;
-    return (end - text == 5 && !memcmp(data.at + text, "BEGIN", 5)) ||
-           (end - text == 6 && !memcmp(data.at + text, "COMMIT", 6));
-}
-
-/* Collect the changes of row events from the current one on, in groups from its group's first event on.
+/* Collect the changes of row events from the current one on.
 
 Stops at an event for which the caller has to do something; call it again then. */
-static int64_t collect_changes(Bytes data, NumberRows events, int64_t *state, ChangedTables known,
-                               KeptChanges changes) {
-    int64_t count = state[ChangeField_COUNT], out = state[ChangeField_OUT], event = state[ChangeField_EVENT];
-    int64_t last_map = -1, status = ChangeStatus_END;
-    for (; event < events.rows; event++) {
-        const int64_t *place = events.at + event * EventColumn_COLUMNS;
-        int64_t start = place[EventColumn_START], size = place[EventColumn_SIZE], end = start + size;
-        if (place[EventColumn_GROUP] != state[ChangeField_GROUP]) {
-            state[ChangeField_GROUP] = place[EventColumn_GROUP];
-            state[ChangeField_OPEN] = 0;
-            state[ChangeField_TURN]++;
+KERNEL(collect_changes) {
+    int64_t *state = a->state.at, status;
+    RowsEvent event = {.last_map = -1};
+    while ((status = next_rows(a->data, a->events, state, &a->known, &event)) == RowStatus_ROWS) {
+        if (event.variant[ChangeVariantColumn_IS_BY_REFERENCE])
+            return RowStatus_BY_REFERENCE;
+        status = take_rows(a->data, &event, state, &a->tables, &a->changes);
+        if (status != RowStatus_END) {
+            state[RowField_OFFSET] = event.offset;
+            return status;
         }
-        int64_t event_type = data.at[start + TYPE_OFFSET];
-        if (event_type == EventType_TABLE_MAP) {
-            if (size < EVENT_HEADER + 8) {
-                status = ChangeStatus_OTHER_EVENT;
-                break;
-            }
-            int64_t map_row = find_map(data.at + start + EVENT_HEADER + 6, size - EVENT_HEADER - 6, known.maps.at,
-                                       known.map_count, known.store.at, last_map);
-            if (map_row < 0) {
-                status = ChangeStatus_NEW_MAP;
-                break;
-            }
-            last_map = map_row;
-            int64_t table_id = (int64_t)little(data, start + EVENT_HEADER, 6);
-            int64_t open_count =
-                name_table(known.open_tables, state[ChangeField_OPEN], table_id, state[ChangeField_TURN], map_row);
-            if (open_count < 0) {
-                status = ChangeStatus_MANY_TABLES;
-                break;
-            }
-            state[ChangeField_OPEN] = open_count;
-            continue;
-        }
-        if (known.is_other.at[event_type]) {
-            if (event_type == EventType_QUERY && ends_or_begins(data, start, end))
-                continue;
-            status = ChangeStatus_OTHER_EVENT;
-            break;
-        }
-        RowsHead head = rows_head(data, start, end);
-        if (head.kind == NO_ROWS)
-            continue;
-        int64_t map_row = -1;
-        if (head.kind != BAD_ROWS)
-            map_row = open_map(known.open_tables, head.table_id, state[ChangeField_TURN]);
-        if (map_row < 0) {
-            status = ChangeStatus_OTHER_EVENT;
-            break;
-        }
-        if (!known.maps.at[map_row * MapColumn_COLUMNS + MapColumn_IS_WANTED])
-            continue;
-        const int64_t *variant = find_variant(data.at, &head, end, map_row, known.variants.at, known.variant_count,
-                                              ChangeVariantColumn_COLUMNS, known.store.at);
-        if (!variant || variant[ChangeVariantColumn_IS_BY_REFERENCE]) {
-            status = variant ? ChangeStatus_BY_REFERENCE : ChangeStatus_NEW_VARIANT;
-            break;
-        }
-        int64_t offset = head.offset + variant[VariantColumn_BITS_SIZE];
-        if (state[ChangeField_OFFSET] > 0)
-            offset = state[ChangeField_OFFSET];
-        ChangesEnd taken =
-            take_rows(data, offset, end, head.kind, map_row, variant, &known, changes, count, out);
-        status = taken.status;
-        count = taken.count;
-        out = taken.out;
-        state[ChangeField_OFFSET] = status == ChangeStatus_END ? 0 : taken.offset;
-        if (status != ChangeStatus_END)
-            break;
+        state[RowField_OFFSET] = 0;
+        state[RowField_EVENT]++;
     }
-    state[ChangeField_COUNT] = count;
-    state[ChangeField_OUT] = out;
-    state[ChangeField_EVENT] = event;
     return status;
 }
-
-KERNEL(collect_changes) { results[0] = collect_changes(a->data, a->events, a->state.at, a->known, a->changes); }

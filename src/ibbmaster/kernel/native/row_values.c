@@ -6,9 +6,6 @@
 #define SHORT_MAX 250
 #define PACKET_HEADER 4
 
-/* A time of day, or a TIME: its hours go on beyond a day. */
-typedef struct { int64_t hour, minute, second, microsecond; } Clock;
-
 /* Write a number of some bytes, the lowest first; returns the place behind it. */
 static inline uint8_t *put_little(uint8_t *at, uint64_t value, int64_t size) {
     for (; size > 0; size--, value >>= 8)
@@ -25,7 +22,9 @@ static inline uint8_t *put_length(uint8_t *at, int64_t size) {
 }
 
 /* Write a moment as the binary protocol has it; returns the place behind it. */
-static uint8_t *put_moment_parts(uint8_t *at, Date date, Clock clock) {
+static uint8_t *put_moment_parts(uint8_t *at, Moment moment) {
+    Date date = moment.date;
+    Clock clock = moment.clock;
     uint8_t size = 0;
     if (clock.microsecond)
         size = 11;
@@ -86,63 +85,39 @@ static uint8_t *put_wide_decimal(uint8_t *at, Bytes data, int64_t start, int64_t
 
 /* Write a TIME, see `put_value`. */
 static uint8_t *put_time_value(uint8_t *at, Bytes data, int64_t start, const int64_t *step) {
-    int64_t digits = step[ValueColumn_FIRST], part_size = (digits + 1) / 2, bits = 8 * part_size;
-    int64_t packed = (int64_t)big(data, start, 3 + part_size) - ((int64_t)0x800000 << bits);
-    bool is_negative = packed < 0;
-    if (is_negative)
-        packed = -packed;
-    int64_t value = packed >> bits, microsecond = packed & (((int64_t)1 << bits) - 1);
-    if (microsecond >= POWERS[2 * part_size])
+    Clock clock;
+    bool is_negative;
+    if (!time_at(data, start, step[ValueColumn_FIRST], &clock, &is_negative))
         return NULL;
-    if (digits % 2 == 1)
-        microsecond = microsecond / 10 * 10;
-    microsecond *= POWERS[6 - 2 * part_size];
-    Clock clock = {value >> 12 & 1023, value >> 6 & 63, value & 63, microsecond};
     if (step[ValueColumn_OP] == ValueOp_TIME_PARTS)
         return put_time_parts(at, clock, is_negative);
     uint8_t *end = at + 1;
     if (is_negative)
         *end++ = '-';
-    end = put_clock(end, clock.hour, clock.minute, clock.second, microsecond, step[ValueColumn_SECOND]);
+    end = put_clock(end, clock, step[ValueColumn_SECOND]);
     *at = (uint8_t)(end - at - 1);
     return end;
 }
 
 /* Write a DATETIME or a TIMESTAMP, see `put_value`. */
-static uint8_t *put_moment(uint8_t *at, Bytes data, int64_t start, int64_t size, const int64_t *step,
-                           int64_t zone_s) {
-    int64_t op = step[ValueColumn_OP], second = step[ValueColumn_SECOND];
-    bool is_stamp = op == ValueOp_TIMESTAMP || op == ValueOp_TIMESTAMP_PARTS;
-    int64_t head = is_stamp ? 4 : 5, microsecond = fraction_of(data, start + head, step[ValueColumn_FIRST]);
-    if (microsecond < 0)
-        return NULL;
-    Date date = {0, 0, 0};
-    Clock clock = {0, 0, 0, microsecond};
-    if (is_stamp) {
-        int64_t seconds = (int64_t)big(data, start, 4);
-        bool is_zero = seconds == 0;
-        for (int64_t index = 4; index < size; index++)
-            is_zero = is_zero && !data.at[start + index];
-        if (!is_zero) {
-            seconds += zone_s;
-            int64_t days = floor_div(seconds, DAY_S), of_day = seconds - days * DAY_S;
-            date = date_of(days);
-            clock = (Clock){of_day / 3600, of_day / 60 % 60, of_day % 60, microsecond};
-        }
-    } else {
-        int64_t value = (int64_t)big(data, start, 5) - (INT64_C(1) << 39);
-        if (value < 0)
+static uint8_t *put_moment_value(uint8_t *at, Bytes data, int64_t start, int64_t size, const int64_t *step,
+                                 int64_t zone_s) {
+    int64_t op = step[ValueColumn_OP], digits = step[ValueColumn_FIRST], shown = step[ValueColumn_SECOND];
+    Moment moment;
+    if (op == ValueOp_TIMESTAMP || op == ValueOp_TIMESTAMP_PARTS) {
+        int64_t microsecond = fraction_of(data, start + 4, digits);
+        if (microsecond < 0)
             return NULL;
-        int64_t year_month = value >> 22, year = year_month / 13;
-        date = (Date){year, year_month - 13 * year, value >> 17 & 31};
-        clock = (Clock){value >> 12 & 31, value >> 6 & 63, value & 63, microsecond};
+        moment = (Moment){{0, 0, 0}, {0, 0, 0, microsecond}};
+        if (big(data, start, size))
+            moment = moment_of((int64_t)big(data, start, 4) + zone_s, microsecond);
+    } else if (!datetime_at(data, start, digits, &moment)) {
+        return NULL;
     }
     if (op == ValueOp_DATETIME_PARTS || op == ValueOp_TIMESTAMP_PARTS)
-        return put_moment_parts(at, date, clock);
-    *at++ = (uint8_t)(19 + (second ? second + 1 : 0));
-    at = put_date(at, date);
-    *at++ = ' ';
-    return put_clock(at, clock.hour, clock.minute, clock.second, microsecond, second);
+        return put_moment_parts(at, moment);
+    *at++ = (uint8_t)(19 + (shown ? shown + 1 : 0));
+    return put_moment(at, moment, ' ', shown);
 }
 
 /* Write an integer, see `put_value`. */
@@ -162,6 +137,11 @@ static inline uint8_t *put_integer_value(uint8_t *at, Bytes data, int64_t start,
     return end;
 }
 
+/* Write a text of those that were made before. */
+static inline uint8_t *put_made(uint8_t *at, const uint8_t *out_end, Bytes texts, const int64_t *offset) {
+    return put_bytes(at, out_end, texts, offset[0], offset[1] - offset[0]);
+}
+
 /* Write a value that is not NULL, of row `row` of the sides; returns the place behind it, or NULL if the reference
 must. */
 static inline uint8_t *put_value(uint8_t *at, const uint8_t *out_end, Bytes data, int64_t start, int64_t size,
@@ -179,14 +159,11 @@ static inline uint8_t *put_value(uint8_t *at, const uint8_t *out_end, Bytes data
         return put_wide_decimal(at, data, start, first, second, step[ValueColumn_THIRD], step[ValueColumn_FOURTH]);
     case ValueOp_SIDE: {
         const int64_t *side = plan->side_offsets.at + first * plan->side_offsets.columns + row;
-        return put_bytes(at, out_end, plan->sides, side[0], side[1] - side[0]);
+        return put_made(at, out_end, plan->sides, side);
     }
     case ValueOp_CHOICE: {
         int64_t number = (int64_t)little(data, start, size);
-        if (number >= second)
-            return NULL;
-        const int64_t *text = offsets + first + number;
-        return put_bytes(at, out_end, plan->texts, text[0], text[1] - text[0]);
+        return number < second ? put_made(at, out_end, plan->texts, offsets + first + number) : NULL;
     }
     case ValueOp_BYTES: {
         int64_t total = 0;
@@ -223,7 +200,7 @@ static inline uint8_t *put_value(uint8_t *at, const uint8_t *out_end, Bytes data
         int64_t value = (int64_t)little(data, start, 3);
         Date date = {value >> 9, value >> 5 & 15, value & 31};
         if (op == ValueOp_DATE_PARTS)
-            return put_moment_parts(at, date, (Clock){0, 0, 0, 0});
+            return put_moment_parts(at, (Moment){date, {0, 0, 0, 0}});
         *at++ = 10;
         return put_date(at, date);
     }
@@ -231,7 +208,7 @@ static inline uint8_t *put_value(uint8_t *at, const uint8_t *out_end, Bytes data
     case ValueOp_TIME_PARTS:
         return put_time_value(at, data, start, step);
     default:
-        return put_moment(at, data, start, size, step, zone_s);
+        return put_moment_value(at, data, start, size, step, zone_s);
     }
 }
 
@@ -266,98 +243,81 @@ static inline const int64_t *layout_at(const uint8_t *stored_row, NumberRows lay
 /* Find where the values of one column of an answer lie, of the rows that come next; -1 for NULL.
 
 Returns how many rows were looked at: up to the first that the reference must write. */
-static int64_t locate_values(Bytes data, const int64_t *places, const int64_t *state, AnswerPlan plan, Span *spans,
-                             int64_t step, Numbers starts, int64_t *sizes) {
-    int64_t count = min64(starts.size, state[AnswerField_END] - state[AnswerField_NEXT]);
+KERNEL(locate_values) {
+    const int64_t *state = a->state.at, *places = a->places.at + state[AnswerField_NEXT];
+    Span *spans = (Span *)a->spans.at;
+    int64_t count = min64(a->starts.size, state[AnswerField_END] - state[AnswerField_NEXT]);
     for (int64_t row = 0; row < count; row++) {
-        int64_t at = places[state[AnswerField_NEXT] + row];
-        const int64_t *layout = layout_at(data.at + at, plan.layouts);
+        const int64_t *layout = layout_at(a->data.at + places[row], a->plan.layouts);
         if (!layout)
             return row;
-        find_values(data, at, layout, plan.stored.at, spans);
-        int64_t number = layout[LayoutColumn_VALUES] + step;
-        int64_t place = plan.values.at[number * ValueColumn_COLUMNS + ValueColumn_PLACE];
+        find_values(a->data, places[row], layout, a->plan.stored.at, spans);
+        int64_t number = layout[LayoutColumn_VALUES] + a->step;
+        int64_t place = a->plan.values.at[number * ValueColumn_COLUMNS + ValueColumn_PLACE];
         Span span = place >= 0 ? spans[place] : (Span){-1, 0};
-        starts.at[row] = span.start;
-        sizes[row] = span.size;
+        a->starts.at[row] = span.start;
+        a->sizes.at[row] = span.size;
     }
     return count;
 }
 
-/* Write rows as packets until there are no more, or no more room. */
-static int64_t write_rows(Bytes data, const int64_t *places, int64_t *state, AnswerPlan plan, Span *spans, Bytes out) {
-    NumberRows sides = plan.side_offsets;
-    const int64_t *offsets = plan.offsets.at;
-    const uint8_t *out_end = out.at + out.size;
+/* Write the values of a row, whose places are known, behind the header of its packet; NULL if the reference must. */
+static uint8_t *put_row(uint8_t *at, const uint8_t *out_end, const write_rows_args *a, const int64_t *step,
+                        int64_t side_row) {
+    const AnswerPlan *plan = &a->plan;
+    const int64_t *state = a->state.at;
+    const Span *spans = (const Span *)a->spans.at;
     int64_t shown = state[AnswerField_SHOWN], is_binary = state[AnswerField_IS_BINARY];
-    int64_t row = state[AnswerField_NEXT], sequence = state[AnswerField_SEQUENCE];
-    int64_t status = AnswerStatus_END;
-    uint8_t *at = out.at + state[AnswerField_OUT];
-    for (; row < state[AnswerField_END]; row++) {
-        const int64_t *layout = layout_at(data.at + places[row], plan.layouts);
-        if (!layout) {
-            status = AnswerStatus_FALLBACK;
-            break;
-        }
-        int64_t bound = layout[LayoutColumn_BOUND] + layout[LayoutColumn_FACTOR] * load32(data.at + places[row]);
-        int64_t side_row = row - state[AnswerField_SIDE_START];
+    uint8_t *nulls = at + 1;
+    if (is_binary) {
+        int64_t bits = (shown + 2 + 7) / 8;
+        memset(at, 0, (size_t)(1 + bits));
+        at = nulls + bits;
+    }
+    for (int64_t column = 0; column < shown && at; column++, step += ValueColumn_COLUMNS) {
+        bool is_constant = step[ValueColumn_OP] == ValueOp_CONSTANT;
+        const Span *span = spans + step[ValueColumn_PLACE];
+        int64_t start = is_constant ? step[ValueColumn_FIRST] : span->start;
+        if (start < 0 && is_binary)
+            nulls[(column + 2) >> 3] |= (uint8_t)(1 << ((column + 2) & 7));
+        else if (start < 0)
+            *at++ = NULL_VALUE;
+        else if (is_constant)
+            at = put_made(at, out_end, plan->texts, plan->offsets.at + start);
+        else
+            at = put_value(at, out_end, a->data, start, span->size, side_row, step, plan, state[AnswerField_ZONE_S]);
+    }
+    return at;
+}
+
+/* Write rows as packets until there are no more, or no more room. */
+KERNEL(write_rows) {
+    int64_t *state = a->state.at;
+    NumberRows sides = a->plan.side_offsets;
+    const uint8_t *out_end = a->out.at + a->out.size;
+    for (; state[AnswerField_NEXT] < state[AnswerField_END]; state[AnswerField_NEXT]++) {
+        int64_t place = a->places.at[state[AnswerField_NEXT]];
+        const int64_t *layout = layout_at(a->data.at + place, a->plan.layouts);
+        if (!layout)
+            return AnswerStatus_FALLBACK;
+        int64_t bound = layout[LayoutColumn_BOUND] + layout[LayoutColumn_FACTOR] * load32(a->data.at + place);
+        int64_t side_row = state[AnswerField_NEXT] - state[AnswerField_SIDE_START];
         for (int64_t side = 0; side < sides.rows && side_row + 1 < sides.columns; side++) {
             const int64_t *offset = sides.at + side * sides.columns + side_row;
             bound += offset[1] - offset[0];
         }
-        if (out_end - at < bound) {
-            status = at > out.at ? AnswerStatus_FULL : AnswerStatus_FALLBACK;
-            break;
-        }
-        find_values(data, places[row], layout, plan.stored.at, spans);
-        uint8_t *begin = at, *nulls = at + PACKET_HEADER + 1;
-        at += PACKET_HEADER;
-        if (is_binary) {
-            int64_t bits = (shown + 2 + 7) / 8;
-            memset(at, 0, (size_t)(1 + bits));
-            at = nulls + bits;
-        }
-        const int64_t *step = plan.values.at + layout[LayoutColumn_VALUES] * ValueColumn_COLUMNS;
-        for (int64_t column = 0; column < shown && at; column++, step += ValueColumn_COLUMNS) {
-            int64_t number = step[ValueColumn_FIRST];
-            if (step[ValueColumn_OP] == ValueOp_CONSTANT) {
-                if (number >= 0) {
-                    at = put_bytes(at, out_end, plan.texts, offsets[number], offsets[number + 1] - offsets[number]);
-                    continue;
-                }
-            } else {
-                Span span = spans[step[ValueColumn_PLACE]];
-                if (span.start >= 0) {
-                    at = put_value(at, out_end, data, span.start, span.size, side_row, step, &plan,
-                                   state[AnswerField_ZONE_S]);
-                    continue;
-                }
-            }
-            if (is_binary)
-                nulls[(column + 2) >> 3] |= (uint8_t)(1 << ((column + 2) & 7));
-            else
-                *at++ = NULL_VALUE;
-        }
-        int64_t size = at ? at - begin - PACKET_HEADER : 0;
-        if (!at || size >= PACKET_MAX) {
-            at = begin;
-            status = AnswerStatus_FALLBACK;
-            break;
-        }
-        store32(begin, size | (sequence & 255) << 24);
-        sequence++;
+        uint8_t *packet = a->out.at + state[AnswerField_OUT];
+        if (out_end - packet < bound)
+            return packet > a->out.at ? AnswerStatus_FULL : AnswerStatus_FALLBACK;
+        find_values(a->data, place, layout, a->plan.stored.at, (Span *)a->spans.at);
+        const int64_t *step = a->plan.values.at + layout[LayoutColumn_VALUES] * ValueColumn_COLUMNS;
+        uint8_t *end = put_row(packet + PACKET_HEADER, out_end, a, step, side_row);
+        int64_t size = end ? end - packet - PACKET_HEADER : PACKET_MAX;
+        if (size >= PACKET_MAX)
+            return AnswerStatus_FALLBACK;
+        store32(packet, size | state[AnswerField_SEQUENCE] << 24);
+        state[AnswerField_SEQUENCE] = (state[AnswerField_SEQUENCE] + 1) & 255;
+        state[AnswerField_OUT] = end - a->out.at;
     }
-    state[AnswerField_NEXT] = row;
-    state[AnswerField_OUT] = at - out.at;
-    state[AnswerField_SEQUENCE] = sequence & 255;
-    return status;
-}
-
-KERNEL(write_rows) {
-    results[0] = write_rows(a->data, a->places.at, a->state.at, a->plan, (Span *)a->spans.at, a->out);
-}
-
-KERNEL(locate_values) {
-    results[0] = locate_values(a->data, a->places.at, a->state.at, a->plan, (Span *)a->spans.at, a->step, a->starts,
-                               a->sizes.at);
+    return AnswerStatus_END;
 }

@@ -4,190 +4,73 @@ Every value becomes one number of 64 bits, or two; of what is longer they are th
 steps say how each column is read. The reference, which also says what is wrong with an event:
 `ibbmaster.event.rows`. */
 
-#define NO_ROWS -1 /* instead of a kind of changes */
-#define BAD_ROWS -2
 #define DAY_US (DAY_S * INT64_C(1000000))
 
-/* Where the reading of an event's rows ended: the offset behind what was read, and the next free row. */
-typedef struct { int64_t status, offset, row; } RowsEnd;
+/* A row event of a table that is wanted: the kind of its changes, where the next row begins, the table's row of the maps
+and the kind of row event; besides, which table was named last. */
+typedef struct {
+    int64_t start, end, kind, offset, map_row, last_map;
+    const int64_t *variant;
+} RowsEvent;
 
-/* What a row event begins with: the kind of its changes, NO_ROWS if it is no row event; the table's number, where the
-columns present begin, and how many columns there are, -1 for too many. */
-typedef struct { int64_t kind, table_id, offset, column_count; } RowsHead;
+/* What a row event begins with: the table's number, where the columns present begin, and how many columns there are,
+-1 for too many. */
+typedef struct { int64_t table_id, offset, column_count; } RowsHead;
 
-/* Read a DATETIME as microseconds since 1970: 1, 0 if there is no such moment, or -1 if it is none. */
-static inline int64_t read_datetime(Bytes data, int64_t offset, int64_t digits, int64_t *moment) {
-    int64_t value = (int64_t)big(data, offset, 5) - (INT64_C(1) << 39);
-    int64_t fraction = fraction_of(data, offset + 5, digits);
-    if (value < 0 || fraction < 0)
-        return -1;
-    uint64_t year_month = (uint64_t)(value >> 22), year = year_month / 13;
-    int64_t days, hour = value >> 12 & 31, minute = value >> 6 & 63, second = value & 63;
-    bool is_day = days_of((int64_t)year, (int64_t)(year_month - 13 * year), value >> 17 & 31, &days);
-    *moment = days * DAY_US + ((hour * 60 + minute) * 60 + second) * 1000000 + fraction;
-    return is_day && hour < 24 && minute < 60 && second < 60;
-}
-
-/* Read the rows of an event that lie in data[offset:end].
-
-Each image is a row of the output; an update has two, read with the steps from `first` and from `after_first`. */
-static RowsEnd read_rows(Bytes data, int64_t offset, int64_t end, const int64_t *steps, const int64_t *variant,
-                         bool is_update, int64_t row, int64_t row_max, NumberRows values, ByteRows valid) {
-    bool is_after = false;
-    while (offset < end) {
-        if (!is_after && row + 2 > row_max)
-            return (RowsEnd){RowStatus_FULL, offset, row};
-        const int64_t *of_image = variant + (is_after ? VariantColumn_AFTER_FIRST_STEP : VariantColumn_FIRST_STEP);
-        const int64_t *step = steps + of_image[0] * StepColumn_COLUMNS;
-        int64_t count = of_image[1];
-        const uint8_t *nulls = data.at + offset;
-        offset += (count + 7) / 8;
-        if (offset > end)
-            return (RowsEnd){RowStatus_BAD, offset, row};
-        for (int64_t bit = 0; bit < count; bit++, step += StepColumn_COLUMNS) {
-            if (nulls[bit >> 3] >> (bit & 7) & 1)
-                continue;
-            int64_t op = step[StepColumn_OP], first = step[StepColumn_FIRST], second = step[StepColumn_SECOND];
-            int64_t slot = step[StepColumn_SLOT], size = step[StepColumn_SIZE];
-            int64_t *out = values.at + slot * values.columns + row; /* the second slot is a row of `values` further */
-            uint8_t *is_there = valid.at + slot * valid.columns + row;
-            if (end - offset < size)
-                return (RowsEnd){RowStatus_BAD, offset, row};
-            if (op == RowOp_SKIP_PREFIXED || op == RowOp_RAW_PREFIXED) {
-                int64_t length = (int64_t)little(data, offset, size);
-                offset += size;
-                if (end - offset < length)
-                    return (RowsEnd){RowStatus_BAD, offset, row};
-                if (op == RowOp_RAW_PREFIXED) {
-                    out[0] = offset;
-                    out[values.columns] = length;
-                    *is_there = 1;
-                }
-                offset += length;
-                continue;
-            }
-            bool is_valid = true;
-            switch (op) {
-            case RowOp_INTEGER: {
-                int64_t spare = second ? 64 - 8 * size : 0; /* bits that become copies of the sign, without a branch */
-                *out = (int64_t)(little(data, offset, size) << spare) >> spare;
-                break;
-            }
-            case RowOp_BIG_ENDIAN:
-                *out = (int64_t)big(data, offset, size);
-                break;
-            case RowOp_FLOAT:
-                *out = load32(data.at + offset);
-                break;
-            case RowOp_DOUBLE:
-                *out = (int64_t)load64(data.at + offset);
-                break;
-            case RowOp_YEAR:
-                *out = data.at[offset] ? data.at[offset] + 1900 : 0;
-                break;
-            case RowOp_DECIMAL: {
-                __int128 value;
-                if (!read_decimal(data, offset, first, second, &value))
-                    return (RowsEnd){RowStatus_BAD, offset, row};
-                out[0] = (int64_t)value;
-                out[values.columns] = (int64_t)(value >> 64);
-                break;
-            }
-            case RowOp_DATE: {
-                int64_t value = (int64_t)little(data, offset, 3);
-                is_valid = days_of(value >> 9, value >> 5 & 15, value & 31, out);
-                break;
-            }
-            case RowOp_DATETIME: {
-                int64_t found = read_datetime(data, offset, first, out);
-                if (found < 0)
-                    return (RowsEnd){RowStatus_BAD, offset, row};
-                is_valid = found;
-                break;
-            }
-            case RowOp_TIMESTAMP: {
-                int64_t seconds = (int64_t)big(data, offset, 4), fraction = fraction_of(data, offset + 4, first);
-                if (fraction < 0)
-                    return (RowsEnd){RowStatus_BAD, offset, row};
-                is_valid = seconds != 0 || (size > 4 && big(data, offset + 4, size - 4)); /* also a digit not shown */
-                *out = seconds * 1000000 + fraction;
-                break;
-            }
-            case RowOp_RAW_FIXED:
-                out[0] = offset;
-                out[values.columns] = size;
-                break;
-            }
-            if (op != RowOp_SKIP_FIXED && is_valid)
-                *is_there = 1;
-            offset += size;
-        }
-        row++;
-        is_after = is_update && !is_after;
-    }
-    return (RowsEnd){is_after ? RowStatus_BAD : RowStatus_END, offset, row};
-}
-
-/* Read what the event data[start:end] begins with. */
-static inline RowsHead rows_head(Bytes data, int64_t start, int64_t end) {
-    int64_t event_type = data.at[start + TYPE_OFFSET], offset = start + EVENT_HEADER;
-    bool is_v2 = event_type >= EventType_WRITE_ROWS && event_type <= EventType_DELETE_ROWS;
-    RowsHead head = {NO_ROWS, 0, offset, 0};
+/* The kind of the changes of a row event that is not compressed; -1 of another event. */
+static inline int64_t kind_of_rows(int64_t event_type) {
+    if (event_type == EventType_WRITE_ROWS_V1 || event_type == EventType_WRITE_ROWS)
+        return INSERT;
     if (event_type == EventType_UPDATE_ROWS_V1 || event_type == EventType_UPDATE_ROWS)
-        head.kind = UPDATE_BEFORE;
-    else if (event_type == EventType_DELETE_ROWS_V1 || event_type == EventType_DELETE_ROWS)
-        head.kind = DELETE;
-    else if (event_type == EventType_WRITE_ROWS_V1 || event_type == EventType_WRITE_ROWS)
-        head.kind = INSERT;
-    else
-        return head;
-    if (end - offset < 8 + 2 + 3) {
-        head.kind = BAD_ROWS;
-        return head;
-    }
-    head.table_id = (int64_t)little(data, offset, 6);
+        return UPDATE_BEFORE;
+    return event_type == EventType_DELETE_ROWS_V1 || event_type == EventType_DELETE_ROWS ? DELETE : -1;
+}
+
+/* Read what the row event data[start:end] begins with; false if it is too short. */
+static inline bool read_rows_head(Bytes data, int64_t start, int64_t end, RowsHead *head) {
+    int64_t event_type = data.at[start + TYPE_OFFSET], offset = start + EVENT_HEADER;
+    if (end - offset < 8 + 2 + 3)
+        return false;
+    head->table_id = (int64_t)little(data, offset, TABLE_ID_SIZE);
     offset += 8;
-    if (is_v2) {
+    if (event_type >= EventType_WRITE_ROWS && event_type <= EventType_DELETE_ROWS) {
         int64_t extra = load16(data.at + offset);
         offset += extra;
-        if (extra < 2 || end - offset < 3) {
-            head.kind = BAD_ROWS;
-            return head;
-        }
+        if (extra < 2 || end - offset < 3)
+            return false;
     }
-    head.column_count = data.at[offset++];
-    if (head.column_count == 252) {
-        head.column_count = load16(data.at + offset);
+    head->column_count = data.at[offset++];
+    if (head->column_count == 252) {
+        head->column_count = load16(data.at + offset);
         offset += 2;
-    } else if (head.column_count > 252) {
-        head.column_count = -1; /* no table has so many */
+    } else if (head->column_count > 252) {
+        head->column_count = -1; /* no table has so many */
     }
-    head.offset = offset;
-    return head;
+    head->offset = offset;
+    return true;
 }
 
 /* The row of the table with these bytes, -1 for none; looks at row `last` first. */
-static int64_t find_map(const uint8_t *bytes, int64_t size, const int64_t *maps, int64_t map_count,
-                        const uint8_t *store, int64_t last) {
-    for (int64_t turn = -1; turn < map_count; turn++) {
+static int64_t find_map(const uint8_t *bytes, int64_t size, const KnownTables *known, int64_t last) {
+    for (int64_t turn = -1; turn < known->map_count; turn++) {
         int64_t row = turn < 0 ? last : turn;
-        const int64_t *map = maps + row * MapColumn_COLUMNS;
-        if (0 <= row && row < map_count && map[MapColumn_SIZE] == size &&
-            !memcmp(bytes, store + map[MapColumn_START], (size_t)size))
+        const int64_t *map = known->maps.at + row * MapColumn_COLUMNS;
+        if (0 <= row && row < known->map_count && map[MapColumn_SIZE] == size &&
+            !memcmp(bytes, known->store.at + map[MapColumn_START], (size_t)size))
             return row;
     }
     return -1;
 }
 
-/* The kind of row event whose columns present are where `head` ends, NULL for none; rows of `variants` have `width`. */
-static const int64_t *find_variant(const uint8_t *data, const RowsHead *head, int64_t end, int64_t map_row,
-                                   const int64_t *variants, int64_t variant_count, int64_t width,
-                                   const uint8_t *store) {
-    for (const int64_t *variant = variants; variant < variants + variant_count * width; variant += width) {
+/* The kind of row event whose columns present are where its head ends, NULL for none. */
+static const int64_t *find_variant(const uint8_t *data, const RowsHead *head, const RowsEvent *event,
+                                   const KnownTables *known) {
+    const int64_t *variant = known->variants.at;
+    for (int64_t row = 0; row < known->variant_count; row++, variant += known->variants.columns) {
         int64_t size = variant[VariantColumn_BITS_SIZE];
-        if (variant[VariantColumn_MAP] == map_row && variant[VariantColumn_KIND] == head->kind &&
-            variant[VariantColumn_COLUMN_COUNT] == head->column_count && head->offset + size <= end &&
-            !memcmp(data + head->offset, store + variant[VariantColumn_BITS_START], (size_t)size))
+        if (variant[VariantColumn_MAP] == event->map_row && variant[VariantColumn_KIND] == event->kind &&
+            variant[VariantColumn_COLUMN_COUNT] == head->column_count && head->offset + size <= event->end &&
+            !memcmp(data + head->offset, known->store.at + variant[VariantColumn_BITS_START], (size_t)size))
             return variant;
     }
     return NULL;
@@ -203,116 +86,241 @@ static int64_t find_open(NumberRows open_tables, int64_t table_id, int64_t turn)
     }
 }
 
-/* The row of the maps of a table that a group has named, -1 if it has not. */
-static inline int64_t open_map(NumberRows open_tables, int64_t table_id, int64_t turn) {
-    const int64_t *open = open_tables.at + find_open(open_tables, table_id, turn) * OpenColumn_COLUMNS;
-    return open[OpenColumn_TURN] == turn ? open[OpenColumn_MAP] : -1;
-}
-
-/* Note what a group calls a table; how many it has named then, or -1 where there is no room for one more. */
-static int64_t name_table(NumberRows open_tables, int64_t open_count, int64_t table_id, int64_t turn,
-                          int64_t map_row) {
-    int64_t *open = open_tables.at + find_open(open_tables, table_id, turn) * OpenColumn_COLUMNS;
+/* Note what a group calls a table, by its TABLE_MAP event; END, or why the caller has to do something. */
+static int64_t name_table(Bytes data, int64_t start, int64_t end, int64_t *state, const KnownTables *known,
+                          int64_t *last_map) {
+    int64_t body = start + EVENT_HEADER;
+    if (end - body < 8)
+        return RowStatus_BAD;
+    int64_t map_row = find_map(data.at + start + known->map_at, end - start - known->map_at, known, *last_map);
+    if (map_row < 0)
+        return RowStatus_NEW_MAP;
+    *last_map = map_row;
+    int64_t table_id = (int64_t)little(data, body, TABLE_ID_SIZE), turn = state[RowField_TURN];
+    int64_t *open = known->open_tables.at + find_open(known->open_tables, table_id, turn) * OpenColumn_COLUMNS;
     if (open[OpenColumn_TURN] != turn) {
-        if (2 * open_count >= open_tables.rows)
-            return -1;
+        if (2 * state[RowField_OPEN] >= known->open_tables.rows)
+            return RowStatus_MANY_TABLES;
         open[OpenColumn_ID] = table_id;
         open[OpenColumn_TURN] = turn;
-        open_count++;
+        state[RowField_OPEN]++;
     }
     open[OpenColumn_MAP] = map_row;
-    return open_count;
+    return RowStatus_END;
 }
 
-/* Read the rows of events from the current one on, in groups from its group's first event on.
+/* Whether a QUERY event is COMMIT or BEGIN, which change nothing. */
+static bool ends_or_begins(Bytes data, int64_t start, int64_t end) {
+    int64_t body = start + EVENT_HEADER;
+    if (end - body < QUERY_FIXED)
+        return false;
+    int64_t text = body + QUERY_FIXED + load16(data.at + body + 11) + data.at[body + 8] + 1;
+    return (end - text == 5 && !memcmp(data.at + text, "BEGIN", 5)) ||
+           (end - text == 6 && !memcmp(data.at + text, "COMMIT", 6));
+}
 
-Stops at an event for which the caller has to do something; call it again then. */
-static int64_t decode_rows(Bytes data, NumberRows events, int64_t *state, KnownTables known, Decoded decoded) {
-    int64_t row = state[RowField_ROWS], event = state[RowField_EVENT], row_max = decoded.row_groups.size;
-    int64_t *row_kinds = decoded.row_kinds.at;
-    int64_t last_map = -1, status = RowStatus_END;
-    for (; event < events.rows; event++) {
-        const int64_t *place = events.at + event * EventColumn_COLUMNS;
-        int64_t start = place[EventColumn_START], size = place[EventColumn_SIZE], end = start + size;
+/* Look at an event: END if it has no rows that are wanted, ROWS if it has, or why the caller has to do something. */
+static inline int64_t look_at_event(Bytes data, int64_t *state, const KnownTables *known, RowsEvent *event) {
+    int64_t event_type = data.at[event->start + TYPE_OFFSET];
+    if (event_type == EventType_TABLE_MAP)
+        return name_table(data, event->start, event->end, state, known, &event->last_map);
+    if (known->is_other.size && known->is_other.at[event_type]) {
+        bool is_plain = event_type == EventType_QUERY && ends_or_begins(data, event->start, event->end);
+        return is_plain ? RowStatus_END : RowStatus_OTHER_EVENT;
+    }
+    event->kind = kind_of_rows(event_type);
+    if (event->kind < 0)
+        return RowStatus_END;
+    RowsHead head;
+    if (!read_rows_head(data, event->start, event->end, &head))
+        return RowStatus_BAD;
+    NumberRows tables = known->open_tables;
+    const int64_t *open = tables.at + find_open(tables, head.table_id, state[RowField_TURN]) * OpenColumn_COLUMNS;
+    if (open[OpenColumn_TURN] != state[RowField_TURN])
+        return RowStatus_BAD;
+    event->map_row = open[OpenColumn_MAP];
+    if (!known->maps.at[event->map_row * MapColumn_COLUMNS + MapColumn_IS_WANTED])
+        return RowStatus_END;
+    if (event->map_row != state[RowField_TABLE] && state[RowField_TABLE] != ANY_TABLE) {
+        state[RowField_TABLE] = event->map_row;
+        return RowStatus_NEW_TABLE;
+    }
+    event->variant = find_variant(data.at, &head, event, known);
+    if (!event->variant)
+        return RowStatus_NEW_VARIANT;
+    event->offset = head.offset + event->variant[VariantColumn_BITS_SIZE];
+    if (state[RowField_OFFSET] > 0)
+        event->offset = state[RowField_OFFSET];
+    return RowStatus_ROWS;
+}
+
+/* Go on from the current event, in groups from its group's first event on, to one that has rows that are wanted: ROWS;
+END after the last one. */
+static inline int64_t next_rows(Bytes data, NumberRows events, int64_t *state, const KnownTables *known,
+                                RowsEvent *event) {
+    for (; state[RowField_EVENT] < events.rows; state[RowField_EVENT]++) {
+        const int64_t *place = events.at + state[RowField_EVENT] * EventColumn_COLUMNS;
+        event->start = place[EventColumn_START];
+        event->end = event->start + place[EventColumn_SIZE];
         if (place[EventColumn_GROUP] != state[RowField_GROUP]) {
             state[RowField_GROUP] = place[EventColumn_GROUP];
             state[RowField_OPEN] = 0;
             state[RowField_TURN]++;
         }
-        if (data.at[start + TYPE_OFFSET] == EventType_TABLE_MAP) {
-            if (size < EVENT_HEADER + 8) {
-                status = RowStatus_BAD;
-                break;
-            }
-            int64_t map_row = find_map(data.at + start + EVENT_HEADER, size - EVENT_HEADER, known.maps.at,
-                                       known.map_count, known.store.at, last_map);
-            if (map_row < 0) {
-                status = RowStatus_NEW_MAP;
-                break;
-            }
-            last_map = map_row;
-            int64_t table_id = (int64_t)little(data, start + EVENT_HEADER, 6);
-            int64_t open_count =
-                name_table(known.open_tables, state[RowField_OPEN], table_id, state[RowField_TURN], map_row);
-            if (open_count < 0) {
-                status = RowStatus_MANY_TABLES;
-                break;
-            }
-            state[RowField_OPEN] = open_count;
+        int64_t status = look_at_event(data, state, known, event);
+        if (status != RowStatus_END)
+            return status;
+    }
+    return RowStatus_END;
+}
+
+/* Write a moment as microseconds since 1970; false if there is none such. */
+static inline bool put_microseconds(Moment moment, int64_t *out) {
+    int64_t days;
+    bool is_day = days_of(moment.date.year, moment.date.month, moment.date.day, &days);
+    Clock clock = moment.clock;
+    *out = days * DAY_US + ((clock.hour * 60 + clock.minute) * 60 + clock.second) * 1000000 + clock.microsecond;
+    return is_day && clock.hour < 24 && clock.minute < 60 && clock.second < 60;
+}
+
+/* Read a value of fixed size into `out`, and the second half of one that has two into `behind`.
+
+1; 0 if it stands for no value, or is skipped; -1 if it is not as it should be. */
+static inline int64_t read_value(Bytes data, int64_t offset, const int64_t *step, int64_t *out, int64_t *behind) {
+    int64_t first = step[StepColumn_FIRST], second = step[StepColumn_SECOND], size = step[StepColumn_SIZE];
+    switch (step[StepColumn_OP]) {
+    case RowOp_INTEGER: {
+        int64_t spare = second ? 64 - 8 * size : 0; /* bits that become copies of the sign, without a branch */
+        *out = (int64_t)(little(data, offset, size) << spare) >> spare;
+        return 1;
+    }
+    case RowOp_BIG_ENDIAN:
+        *out = (int64_t)big(data, offset, size);
+        return 1;
+    case RowOp_FLOAT:
+        *out = load32(data.at + offset);
+        return 1;
+    case RowOp_DOUBLE:
+        *out = (int64_t)load64(data.at + offset);
+        return 1;
+    case RowOp_YEAR:
+        *out = data.at[offset] ? data.at[offset] + 1900 : 0;
+        return 1;
+    case RowOp_DECIMAL: {
+        __int128 value;
+        if (!read_decimal(data, offset, first, second, &value))
+            return -1;
+        *out = (int64_t)value;
+        *behind = (int64_t)(value >> 64);
+        return 1;
+    }
+    case RowOp_DATE: {
+        int64_t value = (int64_t)little(data, offset, 3);
+        return days_of(value >> 9, value >> 5 & 15, value & 31, out);
+    }
+    case RowOp_DATETIME: {
+        Moment moment;
+        return datetime_at(data, offset, first, &moment) ? put_microseconds(moment, out) : -1;
+    }
+    case RowOp_TIMESTAMP: {
+        int64_t seconds = (int64_t)big(data, offset, 4), microsecond = fraction_of(data, offset + 4, first);
+        *out = seconds * 1000000 + microsecond;
+        return microsecond < 0 ? -1 : big(data, offset, size) != 0; /* also a digit that is not shown */
+    }
+    case RowOp_RAW_FIXED:
+        *out = offset;
+        *behind = size;
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+/* Read an image at an offset, which moves, into a row of the output; false if it is not as it should be. */
+static inline bool read_image(Bytes data, int64_t *at, int64_t end, const int64_t *step, int64_t count, int64_t row,
+                              NumberRows values, ByteRows valid) {
+    const uint8_t *nulls = data.at + *at;
+    int64_t offset = *at + (count + 7) / 8;
+    if (offset > end)
+        return false;
+    for (int64_t bit = 0; bit < count; bit++, step += StepColumn_COLUMNS) {
+        if (nulls[bit >> 3] >> (bit & 7) & 1)
+            continue;
+        int64_t op = step[StepColumn_OP], slot = step[StepColumn_SLOT], size = step[StepColumn_SIZE];
+        int64_t *out = values.at + slot * values.columns + row, *behind = out + values.columns;
+        uint8_t *is_there = valid.at + slot * valid.columns + row;
+        if (end - offset < size)
+            return false;
+        if (op != RowOp_SKIP_PREFIXED && op != RowOp_RAW_PREFIXED) {
+            int64_t found = read_value(data, offset, step, out, behind);
+            if (found < 0)
+                return false;
+            if (found)
+                *is_there = 1;
+            offset += size;
             continue;
         }
-        RowsHead head = rows_head(data, start, end);
-        if (head.kind == NO_ROWS)
-            continue;
-        int64_t map_row = -1;
-        if (head.kind != BAD_ROWS)
-            map_row = open_map(known.open_tables, head.table_id, state[RowField_TURN]);
-        if (map_row < 0) {
+        int64_t length = (int64_t)little(data, offset, size);
+        offset += size;
+        if (end - offset < length)
+            return false;
+        if (op == RowOp_RAW_PREFIXED) {
+            *out = offset;
+            *behind = length;
+            *is_there = 1;
+        }
+        offset += length;
+    }
+    *at = offset;
+    return true;
+}
+
+/* Read the rows of an event, whose offset moves. Each image is a row of the output: an update has two. */
+static int64_t read_rows(Bytes data, RowsEvent *event, int64_t *state, const int64_t *steps, int64_t variant_number,
+                         const Decoded *decoded) {
+    NumberRows values = decoded->values;
+    ByteRows valid = decoded->valid;
+    const int64_t *variant = event->variant, *image = variant + VariantColumn_FIRST_STEP;
+    int64_t offset = event->offset, end = event->end, row = state[RowField_ROWS], kind = event->kind;
+    int64_t row_max = decoded->row_groups.size, status = RowStatus_END;
+    while (offset < end && status == RowStatus_END) {
+        if (kind != UPDATE_AFTER && row + 2 > row_max) {
+            status = RowStatus_FULL;
+        } else if (!read_image(data, &offset, end, steps + image[0] * StepColumn_COLUMNS, image[1], row, values, valid)) {
             status = RowStatus_BAD;
-            break;
+        } else {
+            decoded->row_groups.at[row] = state[RowField_GROUP];
+            decoded->row_kinds.at[row] = variant_number << KIND_BITS | kind;
+            row++;
+            if (event->kind == UPDATE_BEFORE) {
+                kind = kind == UPDATE_BEFORE ? UPDATE_AFTER : UPDATE_BEFORE;
+                image = variant + (kind == UPDATE_AFTER ? VariantColumn_AFTER_FIRST_STEP : VariantColumn_FIRST_STEP);
+            }
         }
-        if (!known.maps.at[map_row * MapColumn_COLUMNS + MapColumn_IS_WANTED])
-            continue;
-        if (map_row != state[RowField_TABLE] && state[RowField_TABLE] != ANY_TABLE) {
-            state[RowField_TABLE] = map_row;
-            status = RowStatus_NEW_TABLE;
-            break;
-        }
-        const int64_t *variant = find_variant(data.at, &head, end, map_row, known.variants.at, known.variant_count,
-                                              VariantColumn_COLUMNS, known.store.at);
-        if (!variant) {
-            status = RowStatus_NEW_VARIANT;
-            break;
-        }
-        int64_t offset = head.offset + variant[VariantColumn_BITS_SIZE];
-        if (state[RowField_OFFSET] > 0)
-            offset = state[RowField_OFFSET];
-        if (variant[VariantColumn_STEPS] + variant[VariantColumn_AFTER_STEPS] == 0 && offset < end) {
-            status = RowStatus_BAD;
-            break;
-        }
-        bool is_update = head.kind == UPDATE_BEFORE;
-        RowsEnd read = read_rows(data, offset, end, known.steps.at, variant, is_update, row, row_max, decoded.values,
-                                 decoded.valid);
-        int64_t number = (variant - known.variants.at) / VariantColumn_COLUMNS;
-        for (int64_t begun = row; row < read.row; row++) {
-            bool is_after = is_update && (row - begun) % 2;
-            decoded.row_groups.at[row] = state[RowField_GROUP];
-            row_kinds[row] = number << KIND_BITS | (is_after ? UPDATE_AFTER : head.kind);
-        }
-        status = read.status;
-        if (status != RowStatus_END) {
-            state[RowField_OFFSET] = status == RowStatus_FULL ? read.offset : 0;
-            break;
-        }
-        decoded.event_sizes.at[number] += size;
-        state[RowField_OFFSET] = 0;
     }
     state[RowField_ROWS] = row;
-    state[RowField_EVENT] = event;
+    state[RowField_OFFSET] = status == RowStatus_FULL ? offset : 0;
+    return kind == UPDATE_AFTER ? RowStatus_BAD : status;
+}
+
+/* Read the rows of events from the current one on.
+
+Stops at an event for which the caller has to do something; call it again then. */
+KERNEL(decode_rows) {
+    int64_t *state = a->state.at, status;
+    RowsEvent event = {.last_map = -1};
+    while ((status = next_rows(a->data, a->events, state, &a->known, &event)) == RowStatus_ROWS) {
+        const int64_t *variant = event.variant;
+        int64_t number = (variant - a->known.variants.at) / VariantColumn_COLUMNS;
+        if (variant[VariantColumn_STEPS] + variant[VariantColumn_AFTER_STEPS] == 0 && event.offset < event.end)
+            return RowStatus_BAD;
+        status = read_rows(a->data, &event, state, a->steps.at, number, &a->decoded);
+        if (status != RowStatus_END)
+            return status;
+        a->decoded.event_sizes.at[number] += event.end - event.start;
+        state[RowField_EVENT]++;
+    }
     return status;
 }
 
-KERNEL(find_open) { results[0] = find_open(a->open_tables, a->table_id, a->turn); }
-
-KERNEL(decode_rows) { results[0] = decode_rows(a->data, a->events, a->state.at, a->known, a->decoded); }
+KERNEL(find_open) { return find_open(a->open_tables, a->table_id, a->turn); }

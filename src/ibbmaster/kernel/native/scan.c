@@ -131,5 +131,5 @@ static inline void stop_at(int64_t start, int64_t *state) {
 }
 
 KERNEL(index_chunks) {
-    results[0] = index_chunks(a->pages, a->count, a->state.at, a->table, a->row, &results[1]);
+    return index_chunks(a->pages, a->count, a->state.at, a->table, a->row, more);
 }

@@ -91,17 +91,13 @@ static uint8_t *put_inet6(uint8_t *at, const uint8_t *value, int64_t size) {
 
 /* Write a TIME with some digits of a second; returns the place behind it, or NULL if it is none. */
 static uint8_t *put_time(uint8_t *at, Bytes data, int64_t start, int64_t digits) {
-    int64_t part_size = (digits + 1) / 2, bits = 8 * part_size;
-    int64_t packed = (int64_t)big(data, start, 3 + part_size) - ((int64_t)0x800000 << bits);
-    if (packed < 0) {
-        *at++ = '-';
-        packed = -packed;
-    }
-    int64_t value = packed >> bits, fraction = packed & (((int64_t)1 << bits) - 1);
-    if (fraction >= POWERS[2 * part_size])
+    Clock clock;
+    bool is_negative;
+    if (!time_at(data, start, digits, &clock, &is_negative))
         return NULL;
-    int64_t microsecond = fraction * POWERS[6 - 2 * part_size];
-    return put_clock(at, value >> 12 & 1023, value >> 6 & 63, value & 63, microsecond, digits);
+    if (is_negative)
+        *at++ = '-';
+    return put_clock(at, clock, digits);
 }
 
 /* Write a value of this kind, of at most `argument` bytes; of a TIME, `argument` is the digits of a second.
@@ -122,21 +118,15 @@ static inline uint8_t *put_text(uint8_t *at, Bytes data, int64_t start, int64_t 
 /* Write values as texts side by side, see `put_text`; absent ones are empty. `out` has room for the longest ones.
 
 Returns how many bytes they take, -1 if one of them is for the reference. */
-static int64_t write_texts(Bytes data, const int64_t *starts, const int64_t *sizes, const uint8_t *valid,
-                           int64_t count, int64_t op, int64_t argument, int32_t *offsets, uint8_t *out) {
-    uint8_t *at = out;
-    offsets[0] = 0;
-    for (int64_t index = 0; index < count; index++) {
-        if (valid[index])
-            at = put_text(at, data, starts[index], sizes[index], op, argument);
+KERNEL(write_texts) {
+    uint8_t *at = a->out.at;
+    a->offsets.at[0] = 0;
+    for (int64_t index = 0; index < a->count; index++) {
+        if (a->valid.at[index])
+            at = put_text(at, a->data, a->starts.at[index], a->sizes.at[index], a->op, a->argument);
         if (!at)
             return -1;
-        offsets[index + 1] = (int32_t)(at - out);
+        a->offsets.at[index + 1] = (int32_t)(at - a->out.at);
     }
-    return at - out;
-}
-
-KERNEL(write_texts) {
-    results[0] = write_texts(a->data, a->starts.at, a->sizes.at, a->valid.at, a->count, a->op, a->argument,
-                             a->offsets.at, a->out.at);
+    return at - a->out.at;
 }
