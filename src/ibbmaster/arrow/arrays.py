@@ -60,7 +60,7 @@ def gtid_array(groups: Any, rows: Any, kernels: Kernels) -> pa.Array:
     count = len(rows)
     offsets = np.empty(count + 1, dtype=np.int32)
     text = np.empty(count * GTID_TEXT_MAX, dtype=np.uint8)
-    kernels.gtid_texts(groups, rows, count, offsets, text)
+    kernels.gtid_texts(groups, rows, offsets, text)
     return pa.Array.from_buffers(pa.string(), count, [None, pa.py_buffer(offsets), pa.py_buffer(text)])
 
 
@@ -91,7 +91,7 @@ def read_headers(batch: EventBatch, kernels: Kernels) -> dict[str, Any]:
         "server_ids": np.empty(count, dtype=np.int64),
         "flags": np.empty(count, dtype=np.int32),
     }
-    kernels.header_columns(batch.data, batch.events, count, *headers.values())
+    kernels.header_columns(batch.data, batch.events, *headers.values())
     return headers
 
 
@@ -147,7 +147,7 @@ def string_array(
         room = _expect_room(int(np.dot(np.maximum(sizes, padded) if padded else sizes, valid)))
     offsets = np.empty(count + 1, dtype=np.int32)
     text = np.empty(room, dtype=np.uint8)
-    used = kernels.copy_strings(data, starts, sizes, valid, count, padded, offsets, text)
+    used = kernels.copy_strings(data, starts, sizes, valid, padded, offsets, text)
     text = text[:used]
     is_ascii = np.min(text.view(np.int8), initial=0) >= 0
     if letters is not None and not (is_ascii and letters[:128].isascii()):
@@ -167,7 +167,7 @@ def shown_array(
     count = len(starts)
     offsets = np.empty(count + 1, dtype=np.int32)
     text = np.empty(int(np.count_nonzero(valid)) * TEXT_SIZES[op], dtype=np.uint8)
-    used = kernels.write_texts(data, starts, sizes, valid, count, int(op), argument, offsets, text)
+    used = kernels.write_texts(data, starts, sizes, valid, int(op), argument, offsets, text)
     if used < 0:
         return None
     return pa.Array.from_buffers(pa.string(), count, [bitmap(valid), pa.py_buffer(offsets), pa.py_buffer(text[:used])])

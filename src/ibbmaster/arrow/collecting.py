@@ -221,13 +221,10 @@ class ClassicBatches(GroupBatches):
         numbers[Conversion.CHECKSUM_BYTES] = window.checksum_size
         self._kernels.collect_classic_groups(
             np.frombuffer(window.block, dtype=np.uint8),
-            len(window.block),
             numbers,
             kernel_roles(),
-            log_range.file_no,
-            log_range.start_offset,
-            log_range.end_offset,
             self._collecting,
+            FileRange(log_range.file_no, log_range.start_offset, log_range.end_offset),
         )
         has_moved = bool(numbers[Conversion.READ_AT] > window.position)
         window.position = int(numbers[Conversion.READ_AT])

@@ -91,7 +91,7 @@ class GroupConverter:
         source: Any = memoryview(window.block)
         pages: Any
         pages, here[Conversion.WRITE_AT], here[Conversion.WRITE_END] = self._writer.room()
-        self._kernels.convert_groups(source, len(source), here, pairs, kernel_roles(), self._scratch, pages)
+        self._kernels.convert_groups(source, here, pairs, kernel_roles(), self._scratch, pages)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -115,9 +115,7 @@ class GroupChecks:
         while True:
             here[Conversion.READ_AT], here[Conversion.SOURCE_OFFSET] = offset - self._block_offset, self._block_offset
             block: Any = self._block
-            status = self._kernels.check_long_group(
-                block, len(block), here, kernel_roles(), group, head, pairs.memory, state
-            )
+            status = self._kernels.check_long_group(block, here, kernel_roles(), group, head, pairs.memory, state)
             offset = self._block_offset + here[Conversion.READ_AT]
             if status == Status.DONE:
                 gtids = noted_gtids(pairs.rows(state[Field.PAIRS]))
@@ -148,7 +146,7 @@ class GroupChecks:
         here[Conversion.READ_AT], here[Conversion.SOURCE_OFFSET] = start, block_offset
         here[Conversion.CHECKSUM_BYTES] = checksum_bytes
         pairs = self._pairs
-        is_cut = self._kernels.check_classic_groups(block, len(block), here, kernel_roles(), pairs.memory, state)
+        is_cut = self._kernels.check_classic_groups(block, here, kernel_roles(), pairs.memory, state)
         gtids = noted_gtids(pairs.rows(state[Field.PAIRS]))
         count = state[Field.GROUPS]
         checked = CheckedGroups(gtids, count, state[Field.OUT]) if count else None

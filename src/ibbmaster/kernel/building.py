@@ -18,15 +18,7 @@ from typing import Any
 from ibbmaster.kernel.entries import SOURCES, Entries, library
 from ibbmaster.kernel.shapes import ARRAYS, FieldShape, Shape, kernel_names, named_shapes
 
-FLAGS = (
-    "-std=c11",
-    "-D_GNU_SOURCE",
-    "-O3",
-    "-fwrapv",
-    "-fno-strict-aliasing",
-    "-shared",
-    "-fPIC",
-)
+FLAGS = ("-std=c11", "-D_GNU_SOURCE", "-O3", "-fwrapv", "-fno-strict-aliasing", "-shared", "-fPIC")
 CPUS = {  # with an instruction for CRC-32C, as compilers of systems call them, and as Zig does
     "x86_64": ("-march=x86-64-v2", "-march=x86_64_v2"),
     "aarch64": ("-march=armv8-a+crc", "-mcpu=generic+crc"),

@@ -60,7 +60,6 @@ class Kernels(Protocol):
     def leave_out(
         self,
         source: Bytes,
-        size: int,
         state: Numbers,
         numbers: NumberRows,
         names: Bytes,
@@ -76,16 +75,15 @@ class Kernels(Protocol):
         self, file: int, socket: int, source: Bytes, framing: Framing, roles: Roles, sending: Sending
     ) -> int: ...
     def convert_groups(
-        self, source: Bytes, end: int, numbers: Numbers, pairs: NumberRows, roles: Roles, scratch: Bytes, pages: Bytes
+        self, source: Bytes, numbers: Numbers, pairs: NumberRows, roles: Roles, scratch: Bytes, pages: Bytes
     ) -> None: ...
     def seal_pages(self, pages: Bytes, count: int) -> None: ...
     def check_classic_groups(
-        self, source: Bytes, end: int, numbers: Numbers, roles: Roles, pairs: NumberRows, state: Numbers
+        self, source: Bytes, numbers: Numbers, roles: Roles, pairs: NumberRows, state: Numbers
     ) -> int: ...
     def check_long_group(
         self,
         source: Bytes,
-        end: int,
         numbers: Numbers,
         roles: Roles,
         group: Numbers,
@@ -97,40 +95,17 @@ class Kernels(Protocol):
         self, data: Bytes, groups: NumberRows, first: int, count: int, numbers: Numbers, roles: Roles, out: Bytes
     ) -> int: ...
     def collect_classic_groups(
-        self,
-        source: Bytes,
-        end: int,
-        numbers: Numbers,
-        roles: Roles,
-        file_no: int,
-        first: int,
-        last: int,
-        collecting: Collecting,
+        self, source: Bytes, numbers: Numbers, roles: Roles, collecting: Collecting, file_range: FileRange
     ) -> None: ...
 
     # events to columns
     def index_events(self, data: Bytes, groups: NumberRows, count: int, events: NumberRows) -> int: ...
     def header_columns(
-        self,
-        data: Bytes,
-        events: NumberRows,
-        count: int,
-        types: Shorts,
-        timestamps: Numbers,
-        server_ids: Numbers,
-        flags: Shorts,
+        self, data: Bytes, events: NumberRows, types: Shorts, timestamps: Numbers, server_ids: Numbers, flags: Shorts
     ) -> None: ...
-    def gtid_texts(self, groups: NumberRows, wanted: Numbers, count: int, offsets: Shorts, out: Bytes) -> None: ...
+    def gtid_texts(self, groups: NumberRows, wanted: Numbers, offsets: Shorts, out: Bytes) -> None: ...
     def copy_strings(
-        self,
-        data: Bytes,
-        starts: Numbers,
-        sizes: Numbers,
-        valid: Bytes,
-        count: int,
-        padded: int,
-        offsets: Shorts,
-        out: Bytes,
+        self, data: Bytes, starts: Numbers, sizes: Numbers, valid: Bytes, padded: int, offsets: Shorts, out: Bytes
     ) -> int: ...
     def write_texts(
         self,
@@ -138,31 +113,17 @@ class Kernels(Protocol):
         starts: Numbers,
         sizes: Numbers,
         valid: Bytes,
-        count: int,
         op: int,
         argument: int,
         offsets: Shorts,
         out: Bytes,
     ) -> int: ...
     def decode_rows(
-        self,
-        data: Bytes,
-        events: NumberRows,
-        state: Numbers,
-        known: KnownTables,
-        steps: NumberRows,
-        decoded: Decoded,
+        self, data: Bytes, events: NumberRows, state: Numbers, known: KnownTables, steps: NumberRows, decoded: Decoded
     ) -> int: ...
     def find_open(self, open_tables: NumberRows, table_id: int, turn: int) -> int: ...
-
     def collect_changes(
-        self,
-        data: Bytes,
-        events: NumberRows,
-        state: Numbers,
-        known: KnownTables,
-        tables: ChangedTables,
-        changes: KeptChanges,
+        self, data: Bytes, events: NumberRows, state: Numbers, known: KnownTables, how: ChangedTables, out: KeptChanges
     ) -> int: ...
 
     # columns to lines
@@ -171,28 +132,15 @@ class Kernels(Protocol):
         groups: NumberRows,
         note_offsets: Numbers,
         notes: Bytes,
-        first: int,
-        count: int,
         steps: NumberRows,
         store: Bytes,
-        head: int,
         offsets: Numbers,
         out: Bytes,
     ) -> int: ...
     def write_lines(self, data: Bytes, state: Numbers, plan: LinePlan, rows: Decoded, out: Bytes) -> int: ...
 
     # answers
-    def write_rows(
-        self, data: Bytes, places: Numbers, state: Numbers, plan: AnswerPlan, spans: NumberRows, out: Bytes
-    ) -> int: ...
+    def write_rows(self, data: Bytes, places: Numbers, state: Numbers, plan: AnswerPlan, out: Bytes) -> int: ...
     def locate_values(
-        self,
-        data: Bytes,
-        places: Numbers,
-        state: Numbers,
-        plan: AnswerPlan,
-        spans: NumberRows,
-        step: int,
-        starts: Numbers,
-        sizes: Numbers,
+        self, data: Bytes, places: Numbers, state: Numbers, plan: AnswerPlan, step: int, starts: Numbers, sizes: Numbers
     ) -> int: ...

@@ -51,40 +51,32 @@ CONTINUES, ENDS, MAY_END, NOT_INSIDE = range(4)  # roles: what an event does to 
 class Field(IntEnum):
     """Places in the state that a kernel is given and leaves: where in the pages it is, and what it has made."""
 
-    PAGE = 0  # index of the current page in the block
-    OFFSET = 1  # on that page, of a chunk
+    PAGE, OFFSET = 0, 1  # index of the current page in the block; on that page, of a chunk
     OUT = 2  # bytes in the output
     SEQUENCE = 3  # of the next packet
     FILTERS = 4
     PREFIX_SIZE = 5  # 1, or 3 with the header of semi-synchronous replication
     GROUPS = 6  # framed by this call
-    PAIRS = 7  # (domain, server) pairs that were logged since it was 0
-    VERIFIED = 8  # pages, from the first on, whose checksum is known to be right
-    END = 9  # in the pages: no chunk that begins there or later is looked at; 0 for none
-    RUN = 10  # in the pages: where the out-of-band records begin that the block ends in; -1 for none
-    EVENT_LEFT = 11  # bytes that the current event still lacks
-    HEAD_HELD = 12  # bytes of an event header that was cut
-    PACKET_LEFT = 13  # bytes that fit into the current packet
-    EMPTY_TAIL = 14  # the current payload ends with an empty packet
-    IS_DROPPED = 15  # the current event is left out
-    TO_SKIP = 16  # bytes from the current chunk on that are no events, or were framed
-    SKIP_TYPE = 17  # of the record that continues with the current chunk, -1 for none
-    NESTED_TYPE = 18  # of the one inside that record that continues, -1 for none
-    NOTED = 19  # GTIDs that were noted since it was 0
-    SEGMENTS = 20  # pieces of the source that belong between those of the output
-    SEGMENT_BYTES = 21  # in those pieces
-    STEPS_BACK = 22  # groups noted whose number was not above the one before of their pair
+    PAIRS, NOTED = 7, 8  # (domain, server) pairs that were logged since it was 0; GTIDs, likewise
+    STEPS_BACK = 9  # groups noted whose number was not above the one before of their pair
+    VERIFIED = 10  # pages, from the first on, whose checksum is known to be right
+    END = 11  # in the pages: no chunk that begins there or later is looked at; 0 for none
+    RUN = 12  # in the pages: where the out-of-band records begin that the block ends in; -1 for none
+    EVENT_LEFT, HEAD_HELD = 13, 14  # bytes that the current event still lacks; of an event header that was cut
+    PACKET_LEFT = 15  # bytes that fit into the current packet
+    EMPTY_TAIL = 16  # the current payload ends with an empty packet
+    IS_DROPPED = 17  # the current event is left out
+    TO_SKIP = 18  # bytes from the current chunk on that are no events, or were framed
+    SKIP_TYPE, NESTED_TYPE = 19, 20  # of the record that continues with the current chunk, and inside it; -1 for none
+    SEGMENTS, SEGMENT_BYTES = 21, 22  # pieces of the source that belong between those of the output
     DUE = 23  # page of the block that a state record has to begin; -1 for none
     SIZE = 24
 
 
 class ChunkColumn(IntEnum):
-    """Columns of the table of chunks."""
+    """Columns of the table of chunks: where its header is in the pages, bytes of data, its type byte."""
 
-    START = 0  # of its header in the pages
-    SIZE = 1  # bytes of data
-    TYPE = 2  # its type byte
-    COLUMNS = 3
+    START, SIZE, TYPE, COLUMNS = range(4)
 
 
 class Framing(NamedTuple):
@@ -148,7 +140,7 @@ class KnownTables(NamedTuple):
 
 
 class ValueOp(IntEnum):
-    """How a stored value becomes part of a row of an answer."""
+    """How a stored value becomes part of a row of an answer, with what is in the columns FIRST to FOURTH."""
 
     COPY = 0  # the bytes behind their length
     PAD = 1  # and zeros behind them, up to FIRST bytes
@@ -158,51 +150,35 @@ class ValueOp(IntEnum):
     SIDE = 5  # the next text of side number FIRST
     INTEGER = 6  # FIRST: it has a sign; SECOND: digits, with zeros in front
     YEAR = 7  # FIRST: digits
-    DECIMAL = (
-        8  # FIRST: digits, SECOND: of them behind the point; THIRD: to be shown there; FOURTH: as SECOND of INTEGER
-    )
+    DECIMAL = 8  # FIRST: digits, SECOND: behind the point; THIRD: to be shown there; FOURTH: as SECOND of INTEGER
     DATE = 9
-    DATETIME = 10  # FIRST: digits of a second, SECOND: to be shown
-    TIME = 11  # as DATETIME
-    TIMESTAMP = 12  # as DATETIME
+    DATETIME, TIME, TIMESTAMP = 10, 11, 12  # FIRST: digits of a second, SECOND: to be shown
     # of the binary protocol
     FIXED = 13  # the bytes alone
     NUMBER = 14  # FIRST: it has a sign; SECOND: bytes
-    YEAR_NUMBER = 15
-    DATE_PARTS = 16
-    DATETIME_PARTS = 17  # FIRST: digits of a second
-    TIME_PARTS = 18  # as DATETIME_PARTS
-    TIMESTAMP_PARTS = 19  # as DATETIME_PARTS
+    YEAR_NUMBER, DATE_PARTS = 15, 16
+    DATETIME_PARTS, TIME_PARTS, TIMESTAMP_PARTS = 17, 18, 19  # FIRST: digits of a second
 
 
 class ValueColumn(IntEnum):
-    """What is known of each column of an answer, for rows of one layout."""
+    """What is known of each column of an answer, for rows of one layout: ValueOp, the stored column, arguments."""
 
-    OP = 0  # ValueOp
-    PLACE = 1  # of the stored column
-    FIRST = 2
-    SECOND = 3
-    THIRD = 4
-    FOURTH = 5
-    COLUMNS = 6
+    OP, PLACE, FIRST, SECOND, THIRD, FOURTH, COLUMNS = range(7)
 
 
 class LayoutColumn(IntEnum):
     """What is known of each layout of stored rows."""
 
-    FIRST = 0  # of its stored columns; -1: it is not known
-    COUNT = 1
+    FIRST, COUNT = 0, 1  # of its stored columns; -1: it is not known
     VALUES = 2  # the first of its ValueColumns
-    BOUND = 3  # bytes that a row of an answer takes at most, beside ...
-    FACTOR = 4  # ... so many times the bytes of the stored one
+    BOUND, FACTOR = 3, 4  # bytes of a row of an answer at most, beside so many times those of the stored one
     COLUMNS = 5
 
 
 class AnswerField(IntEnum):
     """Places in the state of an answer."""
 
-    NEXT = 0  # row of those that are wanted
-    END = 1  # rows that are wanted
+    NEXT, END = 0, 1  # row of those that are wanted, and behind the last one
     SEQUENCE = 2  # of the next packet
     OUT = 3  # bytes in the output
     SHOWN = 4  # columns of the answer
@@ -213,11 +189,9 @@ class AnswerField(IntEnum):
 
 
 class AnswerStatus(IntEnum):
-    """Why no more rows were written."""
+    """Why no more rows were written: none are left, there is no room, or the next row is one for the reference."""
 
-    END = 0
-    FULL = 1
-    FALLBACK = 2  # the next row is one for the reference
+    END, FULL, FALLBACK = range(3)
 
 
 class AnswerPlan(NamedTuple):
@@ -230,6 +204,7 @@ class AnswerPlan(NamedTuple):
     texts: Bytes
     side_offsets: NumberRows  # by side and row, in ...
     sides: Bytes
+    spans: NumberRows  # room: a row for each stored column
 
 
 class Decoded(NamedTuple):
@@ -246,7 +221,7 @@ class FileRange(NamedTuple):
     """Which part of a file is collected."""
 
     file_no: int
-    block_offset: int  # where in the file the block begins
+    start_offset: int  # where in the file the block begins, or the groups that are wanted
     end_offset: int  # of the groups that are wanted
 
 
@@ -266,23 +241,18 @@ def noted_gtids(pairs: Iterable[Sequence[int]]) -> tuple[Gtid, ...]:
     return tuple(Gtid(domain_id=row[0], server_id=row[1], seq_no=row[2] % 2**64) for row in rows)
 
 
-def last_gtids(groups: Any) -> list[Gtid]:
+def last_gtids(groups: Any) -> tuple[Gtid, ...]:
     """The last GTID of each (domain, server) pair of groups, see GroupColumn; in the order of `noted_gtids`."""
     import numpy as np
 
-    if not len(groups):
-        return []
-    last = [len(groups) - 1]
-    if (groups[:, : GroupColumn.SEQ_NO] != groups[0, : GroupColumn.SEQ_NO]).any():
-        domains = groups[:, GroupColumn.DOMAIN]
-        _, from_end = np.unique((domains << 32 | groups[:, GroupColumn.SERVER])[::-1], return_index=True)
-        last = sorted((len(groups) - 1 - from_end).tolist())
-        first = dict(zip(*(found.tolist() for found in np.unique(domains, return_index=True)), strict=True))
-        last.sort(key=lambda row: first[int(domains[row])])
-    found = (groups[row, : GroupColumn.SEQ_NO + 1].tolist() for row in last)
-    return [
-        Gtid(domain_id=domain_id, server_id=server_id, seq_no=seq_no % 2**64) for domain_id, server_id, seq_no in found
-    ]
+    count = len(groups)
+    pairs = groups[:, GroupColumn.DOMAIN] << 32 | groups[:, GroupColumn.SERVER]
+    last = [count - 1] if count else []
+    if count and (pairs != pairs[0]).any():
+        _, begin = np.unique(pairs, return_index=True)
+        _, from_end = np.unique(pairs[::-1], return_index=True)
+        last = (count - 1 - from_end)[begin.argsort()].tolist()
+    return noted_gtids([*groups[row, : GroupColumn.SEQ_NO + 1].tolist(), row + 1] for row in last)
 
 
 class Status(IntEnum):
@@ -305,13 +275,11 @@ class Progress(IntEnum):
     REST = 3  # bytes that the socket did not take
     NODE = 4  # index of the current node
     IS_BEGUN = 5  # whether FILE_OFFSET and the state are of a place inside that node
-    VERIFIED_FROM = 6  # file offset of the pages whose checksums are known to be right
-    VERIFIED_TO = 7
+    VERIFIED_FROM, VERIFIED_TO = 6, 7  # file offsets of the pages whose checksums are known to be right
     END = 8  # file offset where what may be sent ends, though the file goes on; 0 for none
     COMMIT = 9  # file offset of the commit record that ends a way; 0 for none
     HAS_MORE = 10  # whether there are more nodes than those at hand
-    KNOWN_BEGIN = 11  # file offset where a way begins whose commit record is known, and of that; 0 for none
-    KNOWN_COMMIT = 12
+    KNOWN_BEGIN, KNOWN_COMMIT = 11, 12  # file offsets of a way and its commit record that are known; 0 for none
     SIZE = 13
 
 
@@ -320,8 +288,7 @@ class NodeScan(IntEnum):
 
     FILE_NO = 0  # in which all of them lie
     FIRST = 1  # file offset of node 0
-    NODES = 2  # of the stream
-    NEXT = 3  # number of the node that comes next
+    NODES, NEXT = 2, 3  # of the stream; number of the one that comes next
     PATH = 4  # nodes that are left: rows of the path
     SIZE = 5
 
@@ -329,20 +296,16 @@ class NodeScan(IntEnum):
 class UnreadNodeColumn(IntEnum):
     """Columns of the nodes that a scan has still to read, or to give; the last row is the next."""
 
-    PLACE = 0  # file offset
-    NUMBER = 1  # -1 where it does not follow from the parent
+    PLACE, NUMBER = 0, 1  # file offset; -1 where the number does not follow from the parent
     IS_LEFTMOST = 2  # reached from the last node by left steps alone
     HEADER_SIZE = 3  # bytes, once all that comes before it stands behind it
     COLUMNS = 4
 
 
 class NodeColumn(IntEnum):
-    """Columns of the nodes that were found."""
+    """Columns of the nodes that were found: file, file offset, bytes before the events."""
 
-    FILE_NO = 0
-    PLACE = 1  # file offset
-    HEADER_SIZE = 2  # bytes before the events
-    COLUMNS = 3
+    FILE_NO, PLACE, HEADER_SIZE, COLUMNS = range(4)
 
 
 NODE_HEADER_NUMBERS = 6  # its number, file and place of the left node, those of the right one, bytes of the header
@@ -352,120 +315,87 @@ NODE_HEAD_MIN = 64  # bytes in which the header of a node is, unless the record 
 
 
 class Found(IntEnum):
-    """Columns of the out-of-band nodes and state records that a check has found."""
+    """Columns of the out-of-band nodes and state records that a check has found.
 
-    PAGE = 0  # index in the block
-    OFFSET = 1  # of the record on that page
-    SIZE = 2  # bytes of the whole record
-    FIRST_SIZE = 3  # bytes of its first chunk
-    TYPE = 4  # of the record
-    COLUMNS = 5
+    The page in the block, the offset of the record there, bytes of it and of its first chunk, its type.
+    """
+
+    PAGE, OFFSET, SIZE, FIRST_SIZE, TYPE, COLUMNS = range(6)
 
 
 class PairColumn(IntEnum):
-    """Columns of the pairs that a check has found; the first ones are those of `noted_gtids`."""
+    """Columns of the pairs that a check has found; the first ones are those of `noted_gtids`.
 
-    DOMAIN = 0
-    SERVER = 1
-    LAST = 2  # sequence number, as if it had a sign
-    TURN = 3  # of all groups
-    FIRST = 4  # sequence number
-    FIRST_PAGE = 5  # index in the block
-    FIRST_OFFSET = 6  # of the commit record on that page
-    LAST_PAGE = 7
-    LAST_OFFSET = 8
-    COLUMNS = 9
+    After them are the first sequence number, and where the first and the last commit record begin: the page in the
+    block, and the offset there.
+    """
+
+    DOMAIN, SERVER, LAST, TURN, FIRST, FIRST_PAGE, FIRST_OFFSET, LAST_PAGE, LAST_OFFSET, COLUMNS = range(10)
 
 
 class GroupColumn(IntEnum):
     """Columns of the groups that were collected."""
 
-    DOMAIN = 0
-    SERVER = 1
-    SEQ_NO = 2  # as if it had a sign
+    DOMAIN, SERVER, SEQ_NO = range(3)  # the last one as if it had a sign
     TIMESTAMP = 3  # seconds since 1970
-    FILE_NO = 4
-    FILE_OFFSET = 5  # of the commit record
-    END_FILE_NO = 6
-    END_OFFSET = 7  # behind the commit record
-    START = 8  # of its events in the data
-    END = 9
+    FILE_NO, FILE_OFFSET, END_FILE_NO, END_OFFSET = 4, 5, 6, 7  # of the commit record, and behind it
+    START, END = 8, 9  # of its events in the data
     FIRST_NUMBER = 10  # of its first event here: not 0 in a group that is cut
     COLUMNS = 11
 
 
 class EventColumn(IntEnum):
-    """Columns of the events that were collected."""
+    """Columns of the events that were collected: START in the data, row of the GROUP, and NUMBER in that group."""
 
-    START = 0  # in the data
-    SIZE = 1
-    GROUP = 2  # row of the groups
-    NUMBER = 3  # in its group
-    COLUMNS = 4
+    START, SIZE, GROUP, NUMBER, COLUMNS = range(5)
 
 
 class RowOp(IntEnum):
     """How a value is read from a row, with two arguments, into one slot or two that follow each other."""
 
-    SKIP_FIXED = 0  # bytes
-    SKIP_PREFIXED = 1  # bytes of the length
-    INTEGER = 2  # bytes, whether it has a sign
-    BIG_ENDIAN = 3  # bytes
-    FLOAT = 4  # its bits
-    DOUBLE = 5  # its bits
+    SKIP_FIXED, SKIP_PREFIXED = 0, 1  # bytes; bytes of the length
+    INTEGER, BIG_ENDIAN = 2, 3  # bytes; of the first, whether it has a sign
+    FLOAT, DOUBLE = 4, 5  # their bits
     YEAR = 6
     DECIMAL = 7  # digits, scale; two slots, the lower half of a number of 128 bits first
     DATE = 8  # days since 1970
-    DATETIME = 9  # digits of a second; microseconds since 1970
-    TIMESTAMP = 10  # the same
-    RAW_FIXED = 11  # bytes; two slots: where they are, and how many
-    RAW_PREFIXED = 12  # bytes of the length; the same
+    DATETIME, TIMESTAMP = 9, 10  # digits of a second; microseconds since 1970
+    RAW_FIXED, RAW_PREFIXED = 11, 12  # as SKIP_FIXED and SKIP_PREFIXED; two slots: where the bytes are, and how many
 
 
 class TextOp(IntEnum):
     """How a value is shown as text, of at most TEXT_SIZES bytes."""
 
-    UUID = 0
-    INET4 = 1
-    INET6 = 2
-    TIME = 3
+    UUID, INET4, INET6, TIME = range(4)
 
 
 TEXT_SIZES = (36, 15, 39, len("-1023:63:63.999999"))
 
 
 class StepColumn(IntEnum):
-    """Columns of the steps that read an image of a row, one for each column it has."""
+    """Columns of the steps that read an image of a row, one for each column it has.
 
-    OP = 0
-    FIRST = 1  # arguments
-    SECOND = 2
-    SLOT = 3
-    SIZE = 4  # bytes of the value, or of its length
-    COLUMNS = 5
+    RowOp, arguments, slot, and bytes of the value, or of its length.
+    """
+
+    OP, FIRST, SECOND, SLOT, SIZE, COLUMNS = range(6)
 
 
 class MapColumn(IntEnum):
-    """Columns of the tables that are known, each by the bytes of its TABLE_MAP."""
+    """Columns of the tables that are known, each by the bytes of its TABLE_MAP: where they are in the store."""
 
-    START = 0  # of these bytes in the store of bytes
-    SIZE = 1
-    IS_WANTED = 2
-    COLUMNS = 3
+    START, SIZE, IS_WANTED, COLUMNS = range(4)
 
 
 class VariantColumn(IntEnum):
     """Columns of the kinds of row events: of a table, with the same columns in their images."""
 
     MAP = 0  # row of the tables
-    KIND = 1  # see CHANGE_KINDS
+    KIND = 1  # INSERT, DELETE or UPDATE_BEFORE
     COLUMN_COUNT = 2
-    BITS_START = 3  # of the columns present, in the store of bytes
-    BITS_SIZE = 4
-    FIRST_STEP = 5  # of the image, or of that before an update
-    STEPS = 6
-    AFTER_FIRST_STEP = 7
-    AFTER_STEPS = 8
+    BITS_START, BITS_SIZE = 3, 4  # of the columns present, in the store of bytes
+    FIRST_STEP, STEPS = 5, 6  # of the image, or of that before an update
+    AFTER_FIRST_STEP, AFTER_STEPS = 7, 8
     COLUMNS = 9
 
 
@@ -474,12 +404,11 @@ class RowField(IntEnum):
 
     EVENT = 0  # the current one
     OFFSET = 1  # in the data where the next row of that event begins; 0 before the first
-    ROWS = 2  # or changes that are in the output
-    GROUP = 3  # of the current event
-    OPEN = 4  # tables that this group has named
-    TABLE = 5  # whose rows are in the output; ANY_TABLE: of all
-    TURN = 6  # counts groups: which entries of the open tables are those of this one
-    OUT = 7  # bytes of images
+    ROWS, OUT = 2, 3  # or changes that are in the output; bytes of images
+    GROUP = 4  # of the current event
+    OPEN = 5  # tables that this group has named
+    TABLE = 6  # whose rows are in the output; ANY_TABLE: of all
+    TURN = 7  # counts groups: which entries of the open tables are those of this one
     SIZE = 8
 
 
@@ -491,12 +420,12 @@ KIND_BITS = 2  # the lowest of what is noted of a row; above them is the kind of
 
 
 class OpenColumn(IntEnum):
-    """Columns of the tables that a group has named: a hash table that is at most half full, by table id."""
+    """Columns of the tables that a group has named: a hash table that is at most half full, by table id.
 
-    ID = 0
-    MAP = 1  # row of the tables
-    TURN = 2  # of the group that has named it: those of other groups are free places
-    COLUMNS = 3
+    MAP is the row of the tables, TURN that of the group that has named it: those of others are free places.
+    """
+
+    ID, MAP, TURN, COLUMNS = range(4)
 
 
 class RowStatus(IntEnum):
@@ -504,13 +433,11 @@ class RowStatus(IntEnum):
 
     END = 0  # of the events
     FULL = 1  # the output has no more room
-    NEW_MAP = 2  # a table that is not known
-    NEW_VARIANT = 3  # a kind of row event that is not known
+    NEW_MAP, NEW_VARIANT = 2, 3  # a table, or a kind of row event, that is not known
     BAD = 4  # the reference says what is wrong
     NEW_TABLE = 5  # rows of another table than TABLE
     MANY_TABLES = 6  # the hash table of those that the group has named is half full
-    BY_REFERENCE = 7  # what is left of a row event is for the reference
-    OTHER_EVENT = 8  # so is an event of another type
+    BY_REFERENCE, OTHER_EVENT = 7, 8  # for the reference: what is left of a row event, an event of another type
     ROWS = 9  # there are some: kernels go on
 
 
@@ -520,20 +447,16 @@ class LineOp(IntEnum):
     TEXT = 0  # nothing
     HEAD = 1  # what is the same in all lines of a group: number of the head
     NUMBER = 2  # which line of its group it is, counted on
-    GTID = 3  # of the group, in heads alone, as are the next ones
-    MOMENT = 4  # when it was committed, as 2026-01-31T12:00:00Z
+    GTID, MOMENT = 3, 4  # of the group, in heads alone, as are the next two; when it was committed, in UTC with T and Z
     GROUP = 5  # one of `GroupColumn`, times a number
     NOTE = 6  # what is known of the group besides
     SIDE = 7  # a text that was made before, also for NULL: which of them
     INTEGER = 8  # whether it has a sign, and what it is divided by
     DECIMAL = 9  # digits, scale
     DATE = 10
-    DATETIME = 11  # digits of a second
-    TIMESTAMP = 12  # the same, and the letter before the clock: with a T none is all zeros
-    TIME = 13  # digits of a second
-    UUID = 14  # bytes
-    INET4 = 15  # the same
-    INET6 = 16  # the same
+    DATETIME, TIME = 11, 12  # digits of a second
+    TIMESTAMP = 13  # the same, and the letter before the clock: with a T none is all zeros
+    UUID, INET4, INET6 = 14, 15, 16  # bytes
     UTF8 = 17  # as a string of JSON has it
     LETTERS = 18  # single bytes: where their 256 texts begin among the choices
     BASE64 = 19  # bytes that it is filled up to
@@ -545,29 +468,21 @@ class LineColumn(IntEnum):
     """Columns of the steps of lines. Their texts are in the store; NULL is written without OPENING and CLOSING."""
 
     OP = 0
-    START = 1  # of the text in front
-    SIZE = 2
-    SLOT = 3  # of the value
-    IS_AFTER = 4  # whether it is in the row after
-    FIRST = 5  # arguments
-    SECOND = 6
-    OPENING = 7  # of the text before a value
-    OPENING_SIZE = 8
-    CLOSING = 9  # of the text after it
-    CLOSING_SIZE = 10
-    NULL = 11  # of the text that stands for NULL
-    NULL_SIZE = 12
+    START, SIZE = 1, 2  # of the text in front
+    SLOT, IS_AFTER = 3, 4  # of the value, and whether it is in the row after
+    FIRST, SECOND = 5, 6  # arguments
+    OPENING, OPENING_SIZE = 7, 8  # of the text before a value
+    CLOSING, CLOSING_SIZE = 9, 10  # of the text after it
+    NULL, NULL_SIZE = 11, 12  # of the text that stands for NULL
     COLUMNS = 13
 
 
 class LineField(IntEnum):
     """Places in the state of a writing of lines."""
 
-    ROW = 0  # the next one
-    ROWS = 1  # the first that is not wanted
+    ROW, ROWS = 0, 1  # the next one, and the first that is not wanted
     OUT = 2  # bytes in the output
-    GROUP = 3  # of the line before; -1 for none
-    NUMBER = 4  # lines that this group has
+    GROUP, NUMBER = 3, 4  # of the line before, -1 for none; lines that this group has
     GROUPS = 5  # that have heads
     STEP = 6  # whose value is for the reference
     SIDE_ROW = 7  # where the texts begin that were made before
@@ -575,11 +490,9 @@ class LineField(IntEnum):
 
 
 class LineStatus(IntEnum):
-    """Why a writing of lines stopped."""
+    """Why a writing of lines stopped: no rows are left, the next line has no room, or a value is for the reference."""
 
-    END = 0  # of the rows
-    FULL = 1  # the next line has no room
-    FALLBACK = 2  # a value is for the reference
+    END, FULL, FALLBACK = range(3)
 
 
 class LinePlan(NamedTuple):
@@ -598,43 +511,32 @@ class LinePlan(NamedTuple):
 class KeyOp(IntEnum):
     """How the stored bytes of a value become a part of a key. The reference: `ibbmaster.fold.stored`."""
 
-    UNSIGNED = 0  # 8 bytes, the highest first
-    SIGNED = 1  # the same, from the lowest number on
+    UNSIGNED, SIGNED = 0, 1  # 8 bytes, the highest first; from the lowest number on
     REVERSED = 2
     TIME = 3  # 3 bytes, the highest first, from the lowest number on
     FLOATING = 4
     FIXED = 5  # as they are
-    TEXT = 6  # with an end
-    PADDED_TEXT = 7  # without spaces before its end
+    TEXT, PADDED_TEXT = 6, 7  # with an end; without spaces before it
 
 
 class KeyColumn(IntEnum):
-    """Columns of the parts of keys."""
+    """Columns of the parts of keys: which value of the image, KeyOp, and whether high ones come first."""
 
-    PLACE = 0  # of the value in its image
-    OP = 1
-    IS_DESCENDING = 2
-    COLUMNS = 3
+    PLACE, OP, IS_DESCENDING, COLUMNS = range(4)
 
 
 class ImageColumn(IntEnum):
-    """Columns of the columns of images."""
+    """Columns of the columns of images: bytes of each value, or -1 and bytes of the length before it."""
 
-    SIZE = 0  # bytes of each value, -1: its length is before it
-    LENGTH_SIZE = 1  # bytes of that length
-    COLUMNS = 2
+    SIZE, LENGTH_SIZE, COLUMNS = range(3)
 
 
 class ChangeVariantColumn(IntEnum):
     """Columns of the kinds of row events whose images are kept; the first ones are those of `VariantColumn`."""
 
-    FIRST_COLUMN = int(VariantColumn.FIRST_STEP)  # of the image, or of that before an update
-    COLUMN_COUNT = int(VariantColumn.STEPS)
-    AFTER_FIRST_COLUMN = int(VariantColumn.AFTER_FIRST_STEP)
-    AFTER_COLUMN_COUNT = int(VariantColumn.AFTER_STEPS)
-    FIRST_PART = int(VariantColumn.COLUMNS)  # of the key in these images
-    AFTER_FIRST_PART = 10
-    PART_COUNT = 11
+    FIRST_COLUMN, COLUMN_COUNT = int(VariantColumn.FIRST_STEP), int(VariantColumn.STEPS)
+    AFTER_FIRST_COLUMN, AFTER_COLUMN_COUNT = int(VariantColumn.AFTER_FIRST_STEP), int(VariantColumn.AFTER_STEPS)
+    FIRST_PART, AFTER_FIRST_PART, PART_COUNT = 9, 10, 11  # of the keys in these images
     LAYOUT = 12  # of the images that are kept
     IS_BY_REFERENCE = 13
     COLUMNS = 14
@@ -643,9 +545,7 @@ class ChangeVariantColumn(IntEnum):
 class ChangeOp(IntEnum):
     """What happens to the row of a key."""
 
-    INSERT = 0
-    REPLACE = 1  # its image is another one
-    DELETE = 2
+    INSERT, REPLACE, DELETE = range(3)
 
 
 KEY_MAX = 64  # bytes of a key; one that is longer is for the reference
@@ -674,11 +574,9 @@ class KeptChanges(NamedTuple):
 class Conversion(IntEnum):
     """Places in the numbers that a conversion is given and leaves."""
 
-    READ_AT = 0  # in the source; moved
-    SOURCE_OFFSET = 1  # of the source's first byte in its file
+    READ_AT, SOURCE_OFFSET = 0, 1  # in the source, moved; of its first byte in its file
     CHECKSUM_BYTES = 2  # at the end of each event
-    WRITE_AT = 3  # in the pages; moved
-    WRITE_END = 4  # pages from here on are not for this call
+    WRITE_AT, WRITE_END = 3, 4  # in the pages; the first is moved, and what is behind the second is not for this call
     RECORD_MAX = 5  # bytes of a record
     PAIRS = 6  # that are known: others are for the reference
     NOTED = 7  # groups, counted on; the last of each pair has its number
@@ -689,8 +587,7 @@ class Conversion(IntEnum):
 class LongGroup(IntEnum):
     """Places in what is known of a group of a traditional file that is read piece by piece."""
 
-    KIND = 0  # 0 before its GTID event
-    ROLE = 1  # of the current event
+    KIND, ROLE = 0, 1  # 0 before its GTID event; of the current event
     LEFT = 2  # bytes that this still lacks, its checksum among them; 0 between events
     CHECKSUM = 3  # of what was read of it
     BYTES = 4  # of its events, without checksums
@@ -700,8 +597,7 @@ class LongGroup(IntEnum):
 class PlacedField(IntEnum):
     """Places in the numbers that a writing of traditional files is given and leaves."""
 
-    OUT = 0  # bytes in the output; moved
-    FILE_OFFSET = 1  # where the next event begins in its file; moved
+    OUT, FILE_OFFSET = 0, 1  # bytes in the output, and where the next event begins in its file; both are moved
     FILE_MAX = 2  # no group begins there, or after it
     CHECKSUM_BYTES = 3  # after each event
     SAYS_ALL = 4  # whether each event says where it ends, and not only the first and the last of a group

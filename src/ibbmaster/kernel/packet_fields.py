@@ -42,21 +42,18 @@ class ClassicField(IntEnum):
 class ChangeOf(IntEnum):
     """Places in the state that a change is given and leaves."""
 
-    SEQUENCE = 0  # of the next packet
-    PREFIX_SIZE = 1  # in front of each event
+    SEQUENCE, PREFIX_SIZE = 0, 1  # of the next packet; in front of each event
     FILTERS = 2
     LOG_POS = 3  # AS_STORED, EVERY or BORDERS
     CHECKSUM_BYTES = 4  # that each event gets
-    POSITION = 5  # of the next event in the file that is made
-    LAST_POSITION = 6  # of the event before
+    POSITION, LAST_POSITION = 5, 6  # of the next event in the file that is made, and of the event before
     SIZE = 7
 
 
 class FilterField(IntEnum):
     """Places in the state that leaving out is given and leaves."""
 
-    SEQUENCE = 0  # of the next packet
-    PREFIX_SIZE = 1  # in front of each event
+    SEQUENCE, PREFIX_SIZE = 0, 1  # of the next packet; in front of each event
     READ_AT = 2  # in the source: a group begins there
     OUT = 3  # bytes of packets
     BY_TABLE = 4  # tables decide; else groups are left as they are, or emptied

@@ -143,12 +143,9 @@ class LineColumns(RowColumns):
                 batch.groups,
                 note_offsets,
                 np.frombuffer(bytearray(notes), dtype=np.uint8) if notes else self._steps.store,
-                first,
-                size,
-                self._steps.steps,
+                self._steps.steps[first : first + size],
                 self._steps.store,
-                number,
-                self._head_offsets,
+                self._head_offsets[number * count :],
                 self._heads,
             )
 

@@ -54,7 +54,8 @@ class AnswerPlanner:
             rows[layout.number] = len(stored), len(layout.columns), len(steps), bound, factor
             stored += [(-1 if one.fixed is None else one.fixed, one.prefix) for one in layout.columns]
             steps += [[step[0], place, *step[1:]] for step, place in own]
-        self.spans_max = max((len(layout.columns) for layout in layouts), default=1)
+        columns_max = max((len(layout.columns) for layout in layouts), default=1)
+        self._spans = np.zeros((columns_max, 2), dtype=np.int64)
         self._layouts = rows
         self._stored = np.array(stored or [(0, 0)], dtype=np.int64)
         self._steps = np.array(steps or [[0] * ValueColumn.COLUMNS], dtype=np.int64)
@@ -65,7 +66,8 @@ class AnswerPlanner:
     def plan(self, side_offsets: Numbers, sides: bytes) -> AnswerPlan:
         """The arrays, with the texts of each side for the rows that come next."""
         texts = np.frombuffer(sides or b"\0", dtype=np.uint8).copy()
-        return AnswerPlan(self._layouts, self._stored, self._steps, self._offsets, self._joined, side_offsets, texts)
+        made = self._layouts, self._stored, self._steps, self._offsets, self._joined
+        return AnswerPlan(*made, side_offsets, texts, self._spans)
 
     def encoder(self, number: int, layout_no: int) -> Encode | None:
         """How values of a column in rows of a layout are encoded that the kernel does not know; None: it does. A column
@@ -143,7 +145,6 @@ class FastWriter(Writer):
         self._state[AnswerField.SHOWN] = len(values.columns)
         self._state[AnswerField.IS_BINARY] = values.is_binary
         self._state[AnswerField.ZONE_S] = values.shown.time_zone_s
-        self._spans = np.zeros((self._planner.spans_max, 2), dtype=np.int64)
         self._plan = self._planner.plan(np.zeros((1, 1), dtype=np.int64), b"")
         self._side_end = 0 if self._planner.sides else len(places)
 
@@ -156,7 +157,7 @@ class FastWriter(Writer):
             if self._next >= self._side_end:
                 self._make_sides()
             state[AnswerField.NEXT], state[AnswerField.END] = self._next, self._side_end
-            status = self._kernels.write_rows(self._source, self._numbers, state, self._plan, self._spans, out)
+            status = self._kernels.write_rows(self._source, self._numbers, state, self._plan, out)
             self._next = int(state[AnswerField.NEXT])
             if status == AnswerStatus.FULL:
                 break
@@ -177,9 +178,7 @@ class FastWriter(Writer):
         texts = bytearray()
         count = 0
         for side, number in enumerate(self._planner.sides):
-            count = self._kernels.locate_values(
-                self._source, self._numbers, state, self._plan, self._spans, number, starts, sizes
-            )
+            count = self._kernels.locate_values(self._source, self._numbers, state, self._plan, number, starts, sizes)
             offsets[side, 0] = len(texts)
             known: dict[tuple[int, bytes], bytes] = {}
             for row, (start, size) in enumerate(zip(starts[:count].tolist(), sizes[:count].tolist(), strict=True)):

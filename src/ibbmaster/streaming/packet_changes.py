@@ -133,7 +133,7 @@ class _Leaving:
         state[FilterField.BY_TABLE] = self._judge is not None
         while True:
             stop = self._kernels.leave_out(
-                packets.data, packets.size, state, self._numbers, self._names, self._tables, self._opened, out
+                packets.data[: packets.size], state, self._numbers, self._names, self._tables, self._opened, out
             )
             if stop == FilterStatus.DONE:
                 return Packets(out, int(state[FilterField.OUT]), int(state[FilterField.SEQUENCE]))

@@ -21,30 +21,29 @@ static bool renumber_head(uint8_t *copy, const uint8_t *event, int64_t size, Num
     int64_t step = number_for(numbers, STEP, domain, 0), bits = number_for(numbers, COMMIT_BITS, 0, 0);
     if (step == 0 && bits == 0)
         return true;
-    int64_t flags = event[GTID_FLAGS_OFFSET], at = FIELDS_OFFSET;
+    int64_t at = extra_flags_at(event);
     store64(copy + SEQ_NO_OFFSET, sequence_of(event) + (uint64_t)step);
-    if (flags & HAS_COMMIT_ID) {
-        at += COMMIT_ID_BYTES;
-        copy[at - 2] ^= bits & 0xFF;
-        copy[at - 1] ^= bits >> 8 & 0xFF;
+    if (event[GTID_FLAGS_OFFSET] & HAS_COMMIT_ID) {
+        copy[FIELDS_OFFSET + COMMIT_ID_BYTES - 2] ^= bits & 0xFF;
+        copy[FIELDS_OFFSET + COMMIT_ID_BYTES - 1] ^= bits >> 8 & 0xFF;
     }
-    if (flags & HAS_XID)
-        at += XID_BYTES + event[at + 4] + event[at + 5];
     return at >= size || !(event[at] & HAS_ALTER_SEQ_NO);
 }
 
 /* Copy the packets of source[:size], which are whole groups, with their events changed; returns how many bytes.
 
 Rows of `numbers`: OLD_SERVER or OLD_DOMAIN, a number, what it becomes; STEP, a domain, what is added to its sequence
-numbers; LATER, 0, seconds that are added to times; COMMIT_BITS, 0, what commit ids are changed with. `status` is DONE,
+numbers; LATER, 0, seconds that are added to times; COMMIT_BITS, 0, what commit ids are changed with. Gives also DONE,
 or FALLBACK where an event fills more than a packet, or a group is not as it should be, or names another one that has
 other numbers, or there is no room. */
-static int64_t change_packets(const uint8_t *source, int64_t size, int64_t *state, NumberRows numbers,
-                              const Roles *roles, Bytes out, int64_t *status) {
+KERNEL(change_packets) {
+    const uint8_t *source = a->source.at;
+    int64_t *state = a->state.at, size = a->size;
+    NumberRows numbers = a->numbers;
     int64_t prefix_size = state[ChangeOf_PREFIX_SIZE], filters = state[ChangeOf_FILTERS];
     int64_t trailer = state[ChangeOf_CHECKSUM_BYTES], rule = state[ChangeOf_LOG_POS];
     int64_t sequence = state[ChangeOf_SEQUENCE], kind = NO_GROUP, position = 0, after;
-    *status = Status_FALLBACK;
+    *more = Status_FALLBACK;
     for (int64_t offset = 0; offset < size; offset = after) {
         int64_t payload = size - offset >= 4 ? load32(source + offset) & PACKET_MAX : PACKET_MAX;
         const uint8_t *event = source + offset + 4 + prefix_size;
@@ -56,7 +55,7 @@ static int64_t change_packets(const uint8_t *source, int64_t size, int64_t *stat
         if (is_head) {
             kind = group_kind(event, length);
         } else if (rule == BORDERS) {
-            int64_t role = event_role(event, length, roles_in(kind, roles)[event[TYPE_OFFSET]]);
+            int64_t role = event_role(event, length, roles_in(kind, &a->roles)[event[TYPE_OFFSET]]);
             ends = role == ENDS;
             if (role != ENDS && role != CONTINUES)
                 return 0;
@@ -67,9 +66,9 @@ static int64_t change_packets(const uint8_t *source, int64_t size, int64_t *stat
         state[ChangeOf_POSITION] += length + trailer;
         if (is_left_out(event, filters))
             continue;
-        if (position + 4 + payload + trailer + SPARE > out.size)
+        if (position + 4 + payload + trailer + SPARE > a->out.size)
             return 0;
-        uint8_t *packet = out.at + position, *changed = packet + 4 + prefix_size;
+        uint8_t *packet = a->out.at + position, *changed = packet + 4 + prefix_size;
         memcpy(packet, source + offset, (size_t)(4 + payload));
         store32(packet, (payload + trailer) | sequence << 24);
         sequence = (sequence + 1) & 0xFF;
@@ -91,10 +90,6 @@ static int64_t change_packets(const uint8_t *source, int64_t size, int64_t *stat
         position += 4 + payload + trailer;
     }
     state[ChangeOf_SEQUENCE] = sequence;
-    *status = Status_DONE;
+    *more = Status_DONE;
     return position;
-}
-
-KERNEL(change_packets) {
-    return change_packets(a->source.at, a->size, a->state.at, a->numbers, &a->roles, a->out, more);
 }

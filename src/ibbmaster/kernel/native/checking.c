@@ -46,11 +46,8 @@ static bool split_events(const uint8_t *at, int64_t size, int64_t *state, uint8_
             event = at;
             at += EVENT_HEADER;
         } else {
-            int64_t taken = min64(EVENT_HEADER - held, end - at);
-            memcpy(head + held, at, (size_t)taken);
-            at += taken;
-            state[Field_HEAD_HELD] = held + taken;
-            if (held + taken < EVENT_HEADER)
+            at += hold_head(at, end - at, state, head);
+            if (state[Field_HEAD_HELD] < EVENT_HEADER)
                 break;
             state[Field_HEAD_HELD] = 0;
         }
@@ -116,8 +113,9 @@ static bool end_commit(int64_t size, NumberRows pairs, int64_t *state, const uin
 }
 
 /* Divide the data of an out-of-band record, which `check_table` has found whole, as `split_events`. */
-static int64_t split_node(const uint8_t *pages, int64_t place, int64_t header_size, int64_t *state, uint8_t *head) {
-    int64_t left = header_size, page = place / PAGE, offset = place % PAGE;
+KERNEL(split_node) {
+    const uint8_t *pages = a->pages.at;
+    int64_t left = a->header_size, page = a->place / PAGE, offset = a->place % PAGE;
     while (true) {
         int64_t start = page * PAGE + offset, chunk = load32(pages + start);
         int64_t type_byte = chunk & 0xFF, size = chunk >> 8 & 0xFFFF;
@@ -129,7 +127,7 @@ static int64_t split_node(const uint8_t *pages, int64_t place, int64_t header_si
         if ((type_byte & TYPE_MASK) == OOB_DATA) {
             int64_t passed = min64(left, size);
             left -= passed;
-            if (!split_events(pages + start + CHUNK_HEADER + passed, size - passed, state, head))
+            if (!split_events(pages + start + CHUNK_HEADER + passed, size - passed, a->state.at, a->head.at))
                 return false;
             if (type_byte & LAST)
                 return true;
@@ -142,10 +140,12 @@ static int64_t split_node(const uint8_t *pages, int64_t place, int64_t header_si
 
 Stops, with the place in `state`, before the first record that is another, not whole here, or not right, and before a
 group whose number is not above the one before of its pair. Of the state record that is due at DUE the place is noted,
-and after it, or after the record that it stands in, it stops, too. GROUPS and PAIRS continue counting. Returns how many
-nodes and states were found, what is in them was not looked at; `stopped` is NEED_MORE where that record continues after
-the block. */
-static int64_t check_table(Bytes pages, int64_t count, const Checking *checking, int64_t *stopped) {
+and after it, or after the record that it stands in, it stops, too. GROUPS and PAIRS continue counting. Gives how many
+nodes and states were found, what is in them was not looked at; and NEED_MORE where that record continues after the
+block. */
+KERNEL(check_table) {
+    Bytes pages = a->pages;
+    const Checking *checking = &a->checking;
     int64_t *state = checking->state.at;
     uint8_t *scratch = checking->scratch.at;
     NumberRows pairs = checking->pairs, found = checking->found;
@@ -154,18 +154,12 @@ static int64_t check_table(Bytes pages, int64_t count, const Checking *checking,
     int64_t due = state[Field_DUE] >= 0 ? state[Field_DUE] * PAGE : pages.size;
     int64_t rows_found = 0, kept = 0;                  /* the latter of what is right to its end */
     int64_t held = 0, first_size = 0, second_size = 0; /* bytes of the current record, of chunks its head may be in */
-    int64_t row = 0, rows = 0;
-    int64_t status = Status_NEED_MORE;
+    Chunks chunks = {0, 0, Status_NEED_MORE};
     bool is_good = true, has_state = false;
     while (is_good && !(has_state && place == chunk_end)) {
-        if (row == rows) {
-            if (status != Status_NEED_MORE || state[Field_PAGE] >= count)
-                break;
-            rows = index_chunks(pages, state[Field_PAGE] + 1, state, checking->table, 0, &status);
-            row = 0;
-            continue;
-        }
-        const int32_t *chunk = checking->table.at + row * ChunkColumn_COLUMNS;
+        const int32_t *chunk = next_chunk(pages, a->count, state, checking->table, &chunks);
+        if (!chunk)
+            break;
         int64_t start = chunk[ChunkColumn_START], size = chunk[ChunkColumn_SIZE], type_byte = chunk[ChunkColumn_TYPE];
         int64_t record_type = type_byte & TYPE_MASK;
         is_good = is_filled(pages.at, chunk_end, start);
@@ -181,7 +175,6 @@ static int64_t check_table(Bytes pages, int64_t count, const Checking *checking,
                     kept = rows_found;
                 }
                 chunk_end = start + CHUNK_HEADER + size;
-                row++;
             }
             continue;
         }
@@ -197,7 +190,6 @@ static int64_t check_table(Bytes pages, int64_t count, const Checking *checking,
         if (!is_good)
             break;
         chunk_end = start + CHUNK_HEADER + size;
-        row++;
         if (record_type == COMMIT && (type_byte & (CONT | LAST)) != LAST)
             is_good = take_commit(pages.at + start + CHUNK_HEADER, size, held, state, scratch);
         held += size;
@@ -222,16 +214,12 @@ static int64_t check_table(Bytes pages, int64_t count, const Checking *checking,
             kept = rows_found;
         }
     }
-    bool is_cut = is_good && place != chunk_end && status == Status_NEED_MORE;
+    bool is_cut = is_good && place != chunk_end && chunks.status == Status_NEED_MORE;
     int64_t last = state[Field_PAGE] * PAGE + state[Field_OFFSET];
-    if (is_good && row == rows && place == chunk_end && is_filled(pages.at, chunk_end, last))
+    if (is_good && chunks.row == chunks.rows && place == chunk_end && is_filled(pages.at, chunk_end, last))
         place = last;
     state[Field_PAGE] = place / PAGE;
     state[Field_OFFSET] = place % PAGE;
-    *stopped = is_cut ? Status_NEED_MORE : Status_FALLBACK;
+    *more = is_cut ? Status_NEED_MORE : Status_FALLBACK;
     return kept;
 }
-
-KERNEL(check_table) { return check_table(a->pages, a->count, &a->checking, more); }
-
-KERNEL(split_node) { return split_node(a->pages.at, a->place, a->header_size, a->state.at, a->head.at); }

@@ -8,16 +8,18 @@ static inline bool has_fragments(const uint8_t *source, int64_t offset, int64_t 
     return false;
 }
 
-/* Check groups of source[READ_AT:end], and note them; GROUPS and PAIRS continue, OUT has bytes of events.
+/* Check groups of source[READ_AT:], and note them; GROUPS and PAIRS continue, OUT has bytes of events.
 
 Stops, with READ_AT, before a group that is not plain, not whole here, or not as it should be. Returns 1 if it may be
 plain and is not whole. */
-static int64_t check_classic_groups(const uint8_t *source, int64_t end, int64_t *numbers, const Roles *roles,
-                                    NumberRows pairs, int64_t *state) {
+KERNEL(check_classic_groups) {
+    const uint8_t *source = a->source.at;
+    int64_t *numbers = a->numbers.at, *state = a->state.at;
+    NumberRows pairs = a->pairs;
     int64_t offset = numbers[Conversion_READ_AT];
     bool is_cut = false;
     while (state[Field_PAIRS] < pairs.rows) {
-        int64_t total, after = group_end(source, offset, end, numbers, roles, &total);
+        int64_t total, after = group_end(source, offset, a->source.size, numbers, &a->roles, &total);
         is_cut = after == CUT_GROUP;
         if (after < 0 || has_fragments(source, offset, after))
             break;
@@ -77,16 +79,18 @@ static int64_t begin_long_group(const uint8_t *event, int64_t here, int64_t file
     return size;
 }
 
-/* Check what source[READ_AT:end] has of a plain group that may go on behind it, and note it at its end.
+/* Check what source[READ_AT:] has of a plain group that may go on behind it, and note it at its end.
 
 DONE with READ_AT after it, NEED_MORE with READ_AT where it goes on, FALLBACK if it is for the reference. */
-static int64_t check_long_group(const uint8_t *source, int64_t end, int64_t *numbers, const Roles *roles,
-                                int64_t *group, uint8_t *head, NumberRows pairs, int64_t *state) {
+KERNEL(check_long_group) {
+    const uint8_t *source = a->source.at;
+    int64_t *numbers = a->numbers.at, *group = a->group.at, *state = a->state.at, end = a->source.size;
     int64_t checksum_bytes = numbers[Conversion_CHECKSUM_BYTES], base = numbers[Conversion_SOURCE_OFFSET];
     int64_t offset = numbers[Conversion_READ_AT];
     int64_t status = Status_DONE;
     if (group[LongGroup_KIND] == NO_GROUP) {
-        int64_t size = begin_long_group(source + offset, end - offset, base + offset, checksum_bytes, group, head);
+        const uint8_t *at = source + offset;
+        int64_t size = begin_long_group(at, end - offset, base + offset, checksum_bytes, group, a->head.at);
         if (size == 0)
             return Status_FALLBACK;
         offset += size;
@@ -94,7 +98,7 @@ static int64_t check_long_group(const uint8_t *source, int64_t end, int64_t *num
     while (status == Status_DONE) {
         const uint8_t *at = source + offset;
         if (group[LongGroup_LEFT] == 0) {
-            status = begin_long_event(at, end - offset, base + offset, checksum_bytes, roles, group);
+            status = begin_long_event(at, end - offset, base + offset, checksum_bytes, &a->roles, group);
             continue;
         }
         int64_t piece = min64(group[LongGroup_LEFT] - checksum_bytes, end - offset);
@@ -113,7 +117,7 @@ static int64_t check_long_group(const uint8_t *source, int64_t end, int64_t *num
         offset += checksum_bytes;
         group[LongGroup_LEFT] = 0;
         if (group[LongGroup_ROLE] == ENDS) {
-            note_group(head, pairs, state);
+            note_group(a->head.at, a->pairs, state);
             state[Field_GROUPS]++;
             state[Field_OUT] += group[LongGroup_BYTES];
             break;
@@ -121,13 +125,4 @@ static int64_t check_long_group(const uint8_t *source, int64_t end, int64_t *num
     }
     numbers[Conversion_READ_AT] = offset;
     return status;
-}
-
-KERNEL(check_classic_groups) {
-    return check_classic_groups(a->source.at, a->end, a->numbers.at, &a->roles, a->pairs, a->state.at);
-}
-
-KERNEL(check_long_group) {
-    return check_long_group(a->source.at, a->end, a->numbers.at, &a->roles, a->group.at, a->head.at, a->pairs,
-                                  a->state.at);
 }

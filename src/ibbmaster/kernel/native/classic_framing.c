@@ -6,48 +6,10 @@ The references: `ibbmaster.classic.groups` with `ibbmaster.dump.rewriting` and `
 
 #define AROUND_GROUP_MAX (1 << 19) /* bytes of an event outside of groups, and of a GTID event */
 #define LARGE_MIN (1 << 19)        /* bytes: a longer event may be framed before all of it was verified */
-#define ROOM 64                    /* bytes that are kept free for headers, checksums, and copies that go too far */
 
 /* Of the checksum that each event goes out with. */
 static inline int64_t trailer_bytes(const int64_t *state) {
     return state[ClassicField_IS_STORED] ? state[ClassicField_CHECKSUM_BYTES] : 0;
-}
-
-/* How many bytes the output has room for. */
-static inline int64_t room_in(const Framing *framing) {
-    const int64_t *state = framing->state.at;
-    return framing->out.size - state[Field_SEGMENT_BYTES] - state[Field_OUT];
-}
-
-/* The header of a packet of `payload` bytes. */
-static inline void begin_packet(int64_t *state, uint8_t *out, int64_t payload) {
-    store32(out + state[Field_OUT], payload | state[Field_SEQUENCE] << 24);
-    state[Field_OUT] += 4;
-    state[Field_SEQUENCE] = (state[Field_SEQUENCE] + 1) & 0xFF;
-}
-
-/* Begin another packet of a large event if the one before is full. */
-static inline void continue_packet(int64_t *state, uint8_t *out) {
-    if (state[Field_PACKET_LEFT] == 0) {
-        state[Field_PACKET_LEFT] = min64(state[ClassicField_PAYLOAD_LEFT], PACKET_MAX);
-        begin_packet(state, out, state[Field_PACKET_LEFT]);
-    }
-}
-
-/* Bytes of an event after what is in the output: a long piece is only noted, as long as there is room for that. */
-static void put_piece(const uint8_t *source, int64_t start, int64_t size, const Framing *framing) {
-    int64_t *state = framing->state.at;
-    if (size >= SEGMENT_MIN && state[Field_SEGMENTS] < framing->segments.rows) {
-        int64_t *segment = framing->segments.at + 3 * state[Field_SEGMENTS];
-        segment[0] = state[Field_OUT];
-        segment[1] = start;
-        segment[2] = size;
-        state[Field_SEGMENTS]++;
-        state[Field_SEGMENT_BYTES] += size;
-        return;
-    }
-    memcpy(framing->out.at + state[Field_OUT], source + start, (size_t)size);
-    state[Field_OUT] += size;
 }
 
 /* Have an event be as an engine's stream has it. */
@@ -70,18 +32,10 @@ static void begin_large(const uint8_t *event, const Framing *framing) {
     state[Field_IS_DROPPED] = state[ClassicField_PASSES_OVER] || is_left_out(event, state[Field_FILTERS]);
     if (state[Field_IS_DROPPED])
         return;
-    int64_t prefix_size = state[Field_PREFIX_SIZE], payload = prefix_size + kept + trailer;
-    state[Field_EMPTY_TAIL] = payload % PACKET_MAX == 0;
-    state[Field_PACKET_LEFT] = min64(payload, PACKET_MAX);
-    begin_packet(state, framing->out.at, state[Field_PACKET_LEFT]);
-    uint8_t *at = framing->out.at + state[Field_OUT];
-    memcpy(at, framing->prefix.at, (size_t)prefix_size);
-    memcpy(at + prefix_size, event, EVENT_HEADER);
+    uint8_t *head = begin_event(event, kept + trailer, framing);
     if (!state[ClassicField_IS_STORED])
-        strip(at + prefix_size, kept);
-    state[Field_OUT] += prefix_size + EVENT_HEADER;
-    state[Field_PACKET_LEFT] -= prefix_size + EVENT_HEADER;
-    state[ClassicField_PAYLOAD_LEFT] = payload - prefix_size - EVENT_HEADER;
+        strip(head, kept);
+    state[ClassicField_PAYLOAD_LEFT] = kept + trailer - EVENT_HEADER;
 }
 
 /* Frame what is here of the current event; DONE after it, and FALLBACK if its checksum is wrong. */
@@ -103,7 +57,7 @@ static int64_t frame_large(const uint8_t *source, int64_t end, const Framing *fr
                 status = Status_FULL;
                 break;
             }
-            continue_packet(state, out);
+            continue_packet(state, out, state[ClassicField_PAYLOAD_LEFT]);
             taken = min64(taken, min64(state[Field_PACKET_LEFT], room));
         }
         if (checksum_bytes > 0)
@@ -128,7 +82,7 @@ static int64_t frame_large(const uint8_t *source, int64_t end, const Framing *fr
             return Status_FULL;
         int64_t checksum = state[ClassicField_CHECKSUM];
         for (int64_t left = trailer_bytes(state); left > 0; left--) {
-            continue_packet(state, out);
+            continue_packet(state, out, state[ClassicField_PAYLOAD_LEFT]);
             out[state[Field_OUT]] = (uint8_t)checksum;
             checksum >>= 8;
             state[Field_OUT]++;
@@ -175,6 +129,101 @@ static inline bool frame_whole(Bytes source, int64_t offset, int64_t size, uint6
     return true;
 }
 
+/* Where the framing of groups is: the next event, the kind of its group, where this began, and what was before it. */
+typedef struct {
+    int64_t offset, kind, group_at, position, last_position;
+    Mark mark;
+} ClassicPlace;
+
+static inline ClassicPlace place_at(const int64_t *state, int64_t offset, int64_t kind) {
+    int64_t position = state[ClassicField_POSITION], last_position = state[ClassicField_LAST_POSITION];
+    return (ClassicPlace){offset, kind, offset, position, last_position, mark_of(state)};
+}
+
+/* Begin a group with the event that comes next, of `size` bytes: DONE, or why not. */
+static inline int64_t begin_classic_group(const uint8_t *event, int64_t size, const Framing *framing, NumberRows skips,
+                                          ClassicPlace *place) {
+    int64_t *state = framing->state.at, kind = group_kind(event, size - state[ClassicField_CHECKSUM_BYTES]);
+    if (kind == NO_GROUP || (skips.rows > 0 && !is_skipped(event, skips)))
+        return Status_FALLBACK;
+    if (state[Field_PAIRS] >= framing->pairs.rows)
+        return Status_FULL;
+    *place = place_at(state, place->offset, kind);
+    if (state[ClassicField_IN_PARTS]) {
+        state[ClassicField_GROUP_OFFSET] = state[ClassicField_SOURCE_OFFSET] + place->offset;
+        note_group(event, framing->pairs, state);
+    }
+    return Status_DONE;
+}
+
+/* Frame the next event, or what is here of a large one: DONE, or why it stopped. */
+static inline int64_t frame_classic_event(Bytes source, int64_t end, uint64_t prefix, const Framing *framing,
+                                          const Roles *roles, NumberRows skips, ClassicPlace *place) {
+    int64_t *state = framing->state.at, checksum_bytes = state[ClassicField_CHECKSUM_BYTES];
+    int64_t is_in_parts = state[ClassicField_IN_PARTS], passes_over = state[ClassicField_PASSES_OVER];
+    if (state[ClassicField_IS_LARGE]) {
+        state[ClassicField_READ_AT] = place->offset;
+        int64_t status = frame_large(source.at, end, framing);
+        place->offset = state[ClassicField_READ_AT];
+        place->kind = state[ClassicField_KIND];
+        state[Field_GROUPS] += status == Status_DONE && place->kind == NO_GROUP;
+        return status;
+    }
+    int64_t offset = place->offset, here = end - offset, file_offset = state[ClassicField_SOURCE_OFFSET] + offset;
+    const uint8_t *event = source.at + offset;
+    int64_t size = event_size(event, here, file_offset, checksum_bytes);
+    if (size == WRONG)
+        return Status_FALLBACK;
+    bool is_inside = place->kind != NO_GROUP, is_cut = size == CUT, ends = false;
+    if (is_cut && here >= EVENT_HEADER)
+        size = size_of(event);
+    bool is_large = is_in_parts && is_inside && size > LARGE_MIN;
+    if (is_cut && !is_large)
+        return Status_NEED_MORE;
+    if (is_inside) {
+        int64_t role = event_role(event, size - checksum_bytes, roles_in(place->kind, roles)[event[TYPE_OFFSET]]);
+        ends = role == ENDS;
+        if (role != ENDS && role != CONTINUES)
+            return Status_FALLBACK;
+    } else if (size > AROUND_GROUP_MAX) {
+        return Status_FALLBACK;
+    } else if (event[TYPE_OFFSET] == EventType_BINLOG_CHECKPOINT) {
+        if (state[ClassicField_IS_STORED]) {
+            if (passes_over)
+                return Status_FALLBACK; /* it goes out, whatever is skipped around it */
+            if (!frame_whole(source, offset, size, prefix, framing))
+                return Status_FULL;
+        }
+        place->offset += size;
+        return Status_DONE;
+    } else {
+        int64_t status = begin_classic_group(event, size, framing, skips, place);
+        if (status != Status_DONE)
+            return status;
+    }
+    if (is_large) {
+        if (file_offset + size > state[ClassicField_FILE_SIZE])
+            return Status_FALLBACK;
+        if (room_in(framing) < ROOM)
+            return Status_FULL;
+        begin_large(event, framing);
+        state[ClassicField_IS_LAST] = ends;
+        state[ClassicField_KIND] = place->kind;
+        place->offset += EVENT_HEADER;
+        return Status_DONE;
+    }
+    if (!passes_over && !frame_whole(source, offset, size, prefix, framing))
+        return Status_FULL;
+    place->offset += size;
+    if (ends) {
+        place->kind = NO_GROUP;
+        state[Field_GROUPS]++;
+        if (!is_in_parts)
+            note_group(source.at + place->group_at, framing->pairs, state);
+    }
+    return Status_DONE;
+}
+
 /* Frame the groups of source[READ_AT:end], each if all of it is here; or one of them IN_PARTS.
 
 With `skips`, groups are skipped instead, up to the first that is not one of those: see `is_skipped`; or all, if it has
@@ -185,133 +234,22 @@ before what is not as it should be or has to be decided, DONE after a group in p
 more may go out in parts. */
 static int64_t frame_classic(Bytes source, int64_t end, const Framing *framing, const Roles *roles,
                              NumberRows skips) {
-    int64_t *state = framing->state.at;
-    NumberRows pairs = framing->pairs;
+    int64_t *state = framing->state.at, is_in_parts = state[ClassicField_IN_PARTS], status;
     state[Field_GROUPS] = state[Field_SEGMENTS] = state[Field_SEGMENT_BYTES] = 0;
-    int64_t checksum_bytes = state[ClassicField_CHECKSUM_BYTES], source_offset = state[ClassicField_SOURCE_OFFSET];
-    bool is_in_parts = state[ClassicField_IN_PARTS], passes_over = state[ClassicField_PASSES_OVER];
-    bool is_stored = state[ClassicField_IS_STORED];
     uint64_t prefix = (uint64_t)load32(framing->prefix.at) & ((UINT64_C(1) << (8 * state[Field_PREFIX_SIZE])) - 1);
-    int64_t kind = state[ClassicField_KIND], offset = state[ClassicField_READ_AT], group_at = offset;
-    int64_t before_out = state[Field_OUT], before_sequence = state[Field_SEQUENCE];
-    int64_t before_position = state[ClassicField_POSITION], before_last = state[ClassicField_LAST_POSITION];
-    int64_t before_segments = 0, before_segment_bytes = 0;
-    int64_t status = Status_DONE;
-    while (true) {
-        if (state[ClassicField_IS_LARGE]) {
-            state[ClassicField_READ_AT] = offset;
-            status = frame_large(source.at, end, framing);
-            offset = state[ClassicField_READ_AT];
-            kind = state[ClassicField_KIND];
-            if (status == Status_DONE && kind == NO_GROUP) {
-                state[Field_GROUPS]++;
-                break;
-            }
-            if (status != Status_DONE)
-                break;
-        }
-        const uint8_t *event = source.at + offset;
-        int64_t size = event_size(event, end - offset, source_offset + offset, checksum_bytes);
-        if (size == WRONG) {
-            status = Status_FALLBACK;
-            break;
-        }
-        bool is_cut = size == CUT;
-        if (is_cut && is_in_parts && kind != NO_GROUP && end - offset >= EVENT_HEADER)
-            size = size_of(event);
-        bool is_large = is_in_parts && kind != NO_GROUP && size > LARGE_MIN, ends = false;
-        if (is_cut && !is_large) {
-            status = Status_NEED_MORE;
-            break;
-        }
-        if (kind == NO_GROUP) {
-            if (size > AROUND_GROUP_MAX) {
-                status = Status_FALLBACK;
-                break;
-            }
-            if (event[TYPE_OFFSET] == EventType_BINLOG_CHECKPOINT) {
-                if (is_stored && passes_over) {
-                    status = Status_FALLBACK; /* it goes out, whatever is skipped around it */
-                    break;
-                }
-                if (is_stored && !frame_whole(source, offset, size, prefix, framing)) {
-                    status = Status_FULL;
-                    break;
-                }
-                offset += size;
-                continue;
-            }
-            int64_t found = group_kind(event, size - checksum_bytes);
-            if (found == NO_GROUP || (skips.rows > 0 && !is_skipped(event, skips))) {
-                status = Status_FALLBACK;
-                break;
-            }
-            if (state[Field_PAIRS] >= pairs.rows) {
-                status = Status_FULL;
-                break;
-            }
-            kind = found;
-            group_at = offset;
-            before_out = state[Field_OUT];
-            before_sequence = state[Field_SEQUENCE];
-            before_position = state[ClassicField_POSITION];
-            before_last = state[ClassicField_LAST_POSITION];
-            before_segments = state[Field_SEGMENTS];
-            before_segment_bytes = state[Field_SEGMENT_BYTES];
-            if (is_in_parts) {
-                state[ClassicField_GROUP_OFFSET] = source_offset + offset;
-                note_group(event, pairs, state);
-            }
-        } else {
-            int64_t role = event_role(event, size - checksum_bytes, roles_in(kind, roles)[event[TYPE_OFFSET]]);
-            ends = role == ENDS;
-            if (role != ENDS && role != CONTINUES) {
-                status = Status_FALLBACK;
-                break;
-            }
-        }
-        if (is_large) {
-            if (source_offset + offset + size > state[ClassicField_FILE_SIZE]) {
-                status = Status_FALLBACK;
-                break;
-            }
-            if (room_in(framing) < ROOM) {
-                status = Status_FULL;
-                break;
-            }
-            begin_large(event, framing);
-            state[ClassicField_IS_LAST] = ends;
-            offset += EVENT_HEADER;
-            state[ClassicField_KIND] = kind;
-            continue;
-        }
-        if (!passes_over && !frame_whole(source, offset, size, prefix, framing)) {
-            status = Status_FULL;
-            break;
-        }
-        offset += size;
-        if (ends) {
-            kind = NO_GROUP;
-            state[Field_GROUPS]++;
-            if (is_in_parts) {
-                status = Status_DONE;
-                break;
-            }
-            note_group(source.at + group_at, pairs, state);
-        }
+    ClassicPlace place = place_at(state, state[ClassicField_READ_AT], state[ClassicField_KIND]);
+    do
+        status = frame_classic_event(source, end, prefix, framing, roles, skips, &place);
+    while (status == Status_DONE && !(is_in_parts && state[Field_GROUPS] > 0));
+    if (place.kind != NO_GROUP && !is_in_parts) {
+        place.offset = place.group_at;
+        place.kind = NO_GROUP;
+        state[ClassicField_POSITION] = place.position;
+        state[ClassicField_LAST_POSITION] = place.last_position;
+        go_back(state, place.mark);
     }
-    if (kind != NO_GROUP && !is_in_parts) {
-        offset = group_at;
-        kind = NO_GROUP;
-        state[Field_OUT] = before_out;
-        state[Field_SEQUENCE] = before_sequence;
-        state[ClassicField_POSITION] = before_position;
-        state[ClassicField_LAST_POSITION] = before_last;
-        state[Field_SEGMENTS] = before_segments;
-        state[Field_SEGMENT_BYTES] = before_segment_bytes;
-    }
-    state[ClassicField_READ_AT] = offset;
-    state[ClassicField_KIND] = kind;
+    state[ClassicField_READ_AT] = place.offset;
+    state[ClassicField_KIND] = place.kind;
     return status;
 }
 

@@ -29,18 +29,21 @@ static inline int64_t event_size(const uint8_t *event, int64_t here, int64_t fil
     return size;
 }
 
+/* Where the extra flags of a GTID event of a group are, if it has some. */
+static inline int64_t extra_flags_at(const uint8_t *event) {
+    int64_t flags = event[GTID_FLAGS_OFFSET], at = FIELDS_OFFSET + (flags & HAS_COMMIT_ID ? COMMIT_ID_BYTES : 0);
+    return flags & HAS_XID ? at + XID_BYTES + event[at + 4] + event[at + 5] : at;
+}
+
 /* What begins with an event of `size` bytes, without its checksum; NO_GROUP also for the reference. */
 static inline int64_t group_kind(const uint8_t *event, int64_t size) {
     if (size < GTID_EVENT_SIZE_MIN || event[TYPE_OFFSET] != GTID_EVENT)
         return NO_GROUP;
-    int64_t flags = event[GTID_FLAGS_OFFSET], at = FIELDS_OFFSET;
-    if (flags & HAS_COMMIT_ID)
-        at += COMMIT_ID_BYTES;
-    if (flags & HAS_XID) {
-        if (size - at < XID_BYTES || event[at + 4] > XID_PART_SIZE_MAX || event[at + 5] > XID_PART_SIZE_MAX)
-            return NO_GROUP;
-        at += XID_BYTES + event[at + 4] + event[at + 5];
-    }
+    int64_t flags = event[GTID_FLAGS_OFFSET], at = FIELDS_OFFSET + (flags & HAS_COMMIT_ID ? COMMIT_ID_BYTES : 0);
+    if (flags & HAS_XID &&
+        (size - at < XID_BYTES || event[at + 4] > XID_PART_SIZE_MAX || event[at + 5] > XID_PART_SIZE_MAX))
+        return NO_GROUP;
+    at = extra_flags_at(event);
     if (at < size && event[at] != 0) {
         int64_t extra_flags = event[at++];
         if (extra_flags & HAS_ENGINE_COUNT)
@@ -55,12 +58,16 @@ static inline int64_t group_kind(const uint8_t *event, int64_t size) {
     return flags & GtidFlag_STANDALONE ? STANDALONE : TRANSACTION;
 }
 
+/* Where the text of a QUERY event is, which has the bytes before its status. */
+static inline int64_t query_text_at(const uint8_t *event) {
+    return EVENT_HEADER + QUERY_FIXED + load16(event + EVENT_HEADER + 11) + event[EVENT_HEADER + 8] + 1;
+}
+
 /* Whether a QUERY event of `size` bytes, without its checksum, ends a transaction by its text. */
 static bool is_ending_query(const uint8_t *event, int64_t size) {
     if (size <= EVENT_HEADER + QUERY_FIXED || size > ENDING_QUERY_MAX)
         return false;
-    const uint8_t *body = event + EVENT_HEADER;
-    int64_t text = EVENT_HEADER + QUERY_FIXED + load16(body + 11) + body[8] + 1;
+    int64_t text = query_text_at(event);
     if (size - text == 6)
         return load64(event + text - 2) >> 16 == COMMIT_TEXT;
     return size - text == 8 && load64(event + text) == ROLLBACK_TEXT;
@@ -122,25 +129,25 @@ static int64_t copy_events(const uint8_t *events, int64_t size, int64_t checksum
     return position;
 }
 
-/* Copy the events of plain groups of source[READ_AT:end]; groups and data continue from GROUPS and OUT.
+/* Copy the events of plain groups of source[READ_AT:]; groups and data continue from GROUPS and OUT.
 
-Groups that begin before `first` of the file are skipped. Stops before a group that begins at `last` or after it, or is
-not plain, or not whole here, and where there is no more room. */
-static void collect_classic_groups(const uint8_t *source, int64_t end, int64_t *numbers, const Roles *roles,
-                                   int64_t file_no, int64_t first, int64_t last, const Collecting *collecting) {
-    int64_t *state = collecting->state.at;
-    NumberRows groups = collecting->groups;
-    Bytes data = collecting->data;
+Groups that begin before the range are skipped. Stops before a group that begins after it, or is not plain, or not
+whole here, and where there is no more room. */
+KERNEL(collect_classic_groups) {
+    const uint8_t *source = a->source.at;
+    int64_t *state = a->collecting.state.at, *numbers = a->numbers.at;
+    NumberRows groups = a->collecting.groups;
+    Bytes data = a->collecting.data;
     int64_t base = numbers[Conversion_SOURCE_OFFSET], checksum_bytes = numbers[Conversion_CHECKSUM_BYTES];
     int64_t offset = numbers[Conversion_READ_AT], position = state[Field_OUT], count = state[Field_GROUPS];
-    while (count < groups.rows && base + offset < last) {
-        int64_t total, behind = group_end(source, offset, end, numbers, roles, &total);
+    while (count < groups.rows && base + offset < a->file_range.end_offset) {
+        int64_t total, behind = group_end(source, offset, a->source.size, numbers, &a->roles, &total);
         if (behind < 0 || total > data.size - position)
             break;
-        if (base + offset >= first) {
+        if (base + offset >= a->file_range.start_offset) {
             int64_t size = copy_events(source + offset, behind - offset, checksum_bytes, data.at + position);
-            note_collected(groups.at + count * GroupColumn_COLUMNS, data.at, position, position + size, file_no,
-                           base + offset, base + behind);
+            note_collected(groups.at + count * GroupColumn_COLUMNS, data.at, position, position + size,
+                           a->file_range.file_no, base + offset, base + behind);
             position += size;
             count++;
         }
@@ -149,10 +156,5 @@ static void collect_classic_groups(const uint8_t *source, int64_t end, int64_t *
     numbers[Conversion_READ_AT] = offset;
     state[Field_OUT] = position;
     state[Field_GROUPS] = count;
-}
-
-KERNEL(collect_classic_groups) {
-    collect_classic_groups(a->source.at, a->end, a->numbers.at, &a->roles, a->file_no, a->first, a->last,
-                           &a->collecting);
     return 0;
 }

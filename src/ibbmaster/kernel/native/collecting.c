@@ -22,38 +22,31 @@ static inline void note_collected(int64_t *group, const uint8_t *data, int64_t s
 
 Groups and data continue from GROUPS and OUT. DONE at the first group that begins at the end of the range or after it; a
 group with a part out of band, and everything that is not as it should be, is for the reference path: FALLBACK. */
-static int64_t collect_table(Bytes pages, int64_t count, const Collecting *collecting, const FileRange *range) {
+KERNEL(collect_table) {
+    Bytes pages = a->pages;
+    const Collecting *collecting = &a->collecting;
     int64_t *state = collecting->state.at;
     NumberRows groups = collecting->groups;
     uint8_t *data = collecting->data.at;
     int64_t position = state[Field_OUT], found = state[Field_GROUPS];
-    int64_t base = range->block_offset;
+    int64_t base = a->file_range.start_offset;
     int64_t place = -1, held = 0; /* of the current record, -1 for none, and bytes of it that were copied */
-    int64_t row = 0, rows = 0;
-    int64_t status = Status_NEED_MORE;
-    while (true) {
-        if (row == rows) {
-            if (status != Status_NEED_MORE || state[Field_PAGE] >= count)
-                break;
-            rows = index_chunks(pages, state[Field_PAGE] + 1, state, collecting->table, 0, &status);
-            row = 0;
-            continue;
-        }
-        const int32_t *chunk = collecting->table.at + row * ChunkColumn_COLUMNS;
+    Chunks chunks = {0, 0, Status_NEED_MORE};
+    const int32_t *chunk;
+    while ((chunk = next_chunk(pages, a->count, state, collecting->table, &chunks))) {
         int64_t start = chunk[ChunkColumn_START], size = chunk[ChunkColumn_SIZE], type_byte = chunk[ChunkColumn_TYPE];
-        row++;
         if ((type_byte & TYPE_MASK) != COMMIT || (type_byte & CONT && place < 0))
             continue; /* another record, or the rest of one that began before */
         if (!(type_byte & CONT)) {
             place = start;
             held = 0;
         }
-        if (base + place >= range->end_offset) {
-            status = Status_DONE;
+        if (base + place >= a->file_range.end_offset) {
+            chunks.status = Status_DONE;
             break;
         }
         if (found == groups.rows || size > collecting->data.size - position - held) {
-            status = Status_FULL;
+            chunks.status = Status_FULL;
             break;
         }
         memcpy(data + position + held, pages.at + start + CHUNK_HEADER, (size_t)size);
@@ -61,11 +54,11 @@ static int64_t collect_table(Bytes pages, int64_t count, const Collecting *colle
         if (!(type_byte & LAST))
             continue;
         if (data[position] != 0 || !is_group(data, position + 1, position + held, NO_EVENT)) {
-            status = Status_FALLBACK;
+            chunks.status = Status_FALLBACK;
             break;
         }
-        note_collected(groups.at + found * GroupColumn_COLUMNS, data, position + 1, position + held, range->file_no,
-                       base + place, base + start + CHUNK_HEADER + size);
+        note_collected(groups.at + found * GroupColumn_COLUMNS, data, position + 1, position + held,
+                       a->file_range.file_no, base + place, base + start + CHUNK_HEADER + size);
         found++;
         position += held;
         place = -1;
@@ -74,17 +67,18 @@ static int64_t collect_table(Bytes pages, int64_t count, const Collecting *colle
         stop_at(place, state);
     state[Field_OUT] = position;
     state[Field_GROUPS] = found;
-    return status;
+    return chunks.status;
 }
 
 /* Find the events of the first `count` groups, which are whole; returns how many there are. */
-static int64_t index_events(const uint8_t *data, const int64_t *group, int64_t count, NumberRows events) {
+KERNEL(index_events) {
     int64_t found = 0;
-    for (int64_t row = 0; row < count; row++, group += GroupColumn_COLUMNS) {
+    for (int64_t row = 0; row < a->count; row++) {
+        const int64_t *group = a->groups.at + row * GroupColumn_COLUMNS;
         int64_t offset = group[GroupColumn_START], number = group[GroupColumn_FIRST_NUMBER];
-        while (offset < group[GroupColumn_END] && found < events.rows) {
-            int64_t size = size_of(data + offset);
-            int64_t *event = events.at + found * EventColumn_COLUMNS;
+        while (offset < group[GroupColumn_END] && found < a->events.rows) {
+            int64_t size = size_of(a->data.at + offset);
+            int64_t *event = a->events.at + found * EventColumn_COLUMNS;
             event[EventColumn_START] = offset;
             event[EventColumn_SIZE] = size;
             event[EventColumn_GROUP] = row;
@@ -96,7 +90,3 @@ static int64_t index_events(const uint8_t *data, const int64_t *group, int64_t c
     }
     return found;
 }
-
-KERNEL(collect_table) { return collect_table(a->pages, a->count, &a->collecting, &a->file_range); }
-
-KERNEL(index_events) { return index_events(a->data.at, a->groups.at, a->count, a->events); }

@@ -2,7 +2,7 @@
 
 /* Type, time in microseconds, server id and flags of each event. */
 KERNEL(header_columns) {
-    for (int64_t index = 0; index < a->count; index++) {
+    for (int64_t index = 0; index < a->events.rows; index++) {
         const uint8_t *event = a->data.at + a->events.at[index * EventColumn_COLUMNS + EventColumn_START];
         a->timestamps.at[index] = load32(event) * 1000000;
         a->types.at[index] = event[TYPE_OFFSET];
@@ -26,7 +26,7 @@ KERNEL(gtid_texts) {
     uint8_t *at = a->out.at, *last_at = at;
     int64_t last = -1, last_size = 0;
     a->offsets.at[0] = 0;
-    for (int64_t index = 0; index < a->count; index++) {
+    for (int64_t index = 0; index < a->wanted.size; index++) {
         if (a->wanted.at[index] == last) {
             memcpy(at, last_at, (size_t)last_size);
             at += last_size;
@@ -50,7 +50,7 @@ KERNEL(copy_strings) {
     int32_t *offsets = a->offsets.at;
     int64_t position = 0, readable = a->data.size - 32, room = a->out.size, padded = a->padded;
     offsets[0] = 0;
-    for (int64_t index = 0; index < a->count; index++) {
+    for (int64_t index = 0; index < a->starts.size; index++) {
         if (valid[index]) {
             int64_t start = a->starts.at[index], size = a->sizes.at[index], taken = max64(size, padded);
             if (size <= 32 && start <= readable && position + max64(taken, 32) <= room)

@@ -53,17 +53,20 @@ static bool is_newest(const int64_t *pair, int64_t count, int64_t domain_id, uin
     return true;
 }
 
-/* Append plain groups of source[READ_AT:end] to the pages, while they end before WRITE_END.
+/* Append plain groups of source[READ_AT:] to the pages, while they end before WRITE_END.
 
 Stops before a group that is not plain, not whole here, too long, of a pair that is not known, or not newer than every
 number that a pair of its domain has. */
-static void convert_groups(const uint8_t *source, int64_t end, int64_t *numbers, NumberRows pairs, const Roles *roles,
-                           Bytes scratch, uint8_t *pages) {
+KERNEL(convert_groups) {
+    const uint8_t *source = a->source.at;
+    uint8_t *scratch = a->scratch.at;
+    int64_t *numbers = a->numbers.at;
+    NumberRows pairs = a->pairs;
     int64_t offset = numbers[Conversion_READ_AT], position = numbers[Conversion_WRITE_AT];
     int64_t checksum_bytes = numbers[Conversion_CHECKSUM_BYTES];
-    int64_t record_max = min64(numbers[Conversion_RECORD_MAX], scratch.size);
+    int64_t record_max = min64(numbers[Conversion_RECORD_MAX], a->scratch.size);
     while (true) {
-        int64_t total, behind = group_end(source, offset, end, numbers, roles, &total);
+        int64_t total, behind = group_end(source, offset, a->source.size, numbers, &a->roles, &total);
         if (behind < 0 || total + 1 > record_max || end_of_record(position, total + 1) > numbers[Conversion_WRITE_END])
             break;
         const uint8_t *event = source + offset;
@@ -74,18 +77,14 @@ static void convert_groups(const uint8_t *source, int64_t end, int64_t *numbers,
         int64_t *noted = pairs.at + pair * PAIR_COLUMNS;
         noted[2] = (int64_t)sequence_of(event);
         noted[3] = ++numbers[Conversion_NOTED];
-        scratch.at[0] = 0; /* nothing is out of band */
-        copy_events(event, behind - offset, checksum_bytes, scratch.at + 1);
+        scratch[0] = 0; /* nothing is out of band */
+        copy_events(event, behind - offset, checksum_bytes, scratch + 1);
         offset = behind;
-        position = place_record(scratch.at, 1 + total, pages, position);
+        position = place_record(scratch, 1 + total, a->pages.at, position);
         numbers[Conversion_EVENT_BYTES] += total;
     }
     numbers[Conversion_READ_AT] = offset;
     numbers[Conversion_WRITE_AT] = position;
-}
-
-KERNEL(convert_groups) {
-    convert_groups(a->source.at, a->end, a->numbers.at, a->pairs, &a->roles, a->scratch, a->pages.at);
     return 0;
 }
 

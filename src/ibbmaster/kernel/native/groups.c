@@ -37,8 +37,7 @@ static int64_t frame_group(Bytes pages, int64_t row, int64_t end, const Framing 
     const uint8_t *first = find_begin(pages, framing->table, row, end, framing->begin);
     if (!first || is_step_back(first, framing->pairs, state))
         return Status_FALLBACK;
-    int64_t position = state[Field_OUT], sequence = state[Field_SEQUENCE];
-    int64_t segment_count = state[Field_SEGMENTS], segment_bytes = state[Field_SEGMENT_BYTES];
+    Mark before = mark_of(state);
     int64_t to_skip = 1, status = Status_DONE;
     for (; row < end && status == Status_DONE; row++) {
         const int32_t *chunk = framing->table.at + row * COLUMNS;
@@ -53,10 +52,7 @@ static int64_t frame_group(Bytes pages, int64_t row, int64_t end, const Framing 
     if (status == Status_DONE) {
         note_group(first, framing->pairs, state);
     } else {
-        state[Field_OUT] = position;
-        state[Field_SEQUENCE] = sequence;
-        state[Field_SEGMENTS] = segment_count;
-        state[Field_SEGMENT_BYTES] = segment_bytes;
+        go_back(state, before);
         state[Field_EVENT_LEFT] = state[Field_HEAD_HELD] = state[Field_EMPTY_TAIL] = 0;
     }
     return status;
@@ -121,19 +117,46 @@ static int64_t last_run(ShortRows table, int64_t row) {
     return found;
 }
 
-/* Index one page more behind `rows`; false at the end of the block, and where a page before said why it stopped. */
-static inline bool index_page(Bytes pages, int64_t count, int64_t *state, ShortRows table, int64_t *rows,
-                              int64_t *status) {
-    if (*status != Status_NEED_MORE || state[Field_PAGE] >= count)
-        return false;
-    *rows = index_chunks(pages, state[Field_PAGE] + 1, state, table, *rows, status);
-    return true;
-}
-
 /* Have the place be that of the record in a row, if that is one of those that were indexed. */
 static inline void stop_at_row(ShortRows table, int64_t row, int64_t rows, int64_t *state) {
     if (row < rows)
         stop_at(table.at[row * COLUMNS + ChunkColumn_START], state);
+}
+
+/* The commit record that comes next: its row, and the one after its rows, or -1 if it goes on after all that were
+indexed; how many these are, and why no more. */
+typedef struct { int64_t row, end, rows, status; } Commit;
+
+/* Go on to the next commit record that is whole in the block, or, to skip it, has all that identifies its group.
+
+With `runs`, groups on the way are framed, see `frame_run`. Pages are indexed one by one. */
+static inline bool find_commit_record(Bytes pages, int64_t count, const Framing *framing, bool runs, bool skips,
+                                      Commit *commit) {
+    int64_t *state = framing->state.at;
+    ShortRows table = framing->table;
+    bool is_cut = false; /* the current record continues after the rows */
+    while (true) {
+        if (commit->row == commit->rows || is_cut) {
+            if (commit->status != Status_NEED_MORE || state[Field_PAGE] >= count)
+                return false;
+            commit->rows =
+                index_chunks(pages, state[Field_PAGE] + 1, state, table, commit->rows, &commit->status);
+            is_cut = false;
+            continue;
+        }
+        if (runs)
+            commit->row = frame_run(pages, commit->row, commit->rows, framing);
+        if (commit->row == commit->rows)
+            continue;
+        if (!is_begin(table, commit->row, COMMIT)) {
+            commit->row++;
+            continue;
+        }
+        commit->end = record_end(table, commit->row, commit->rows);
+        is_cut = commit->end < 0 && !(skips && table.at[commit->row * COLUMNS + ChunkColumn_SIZE] > GROUP_BEGIN);
+        if (!is_cut)
+            return true;
+    }
 }
 
 /* Frame whole event groups of a block of `count` pages, each if all of it is here; skip other records.
@@ -143,92 +166,56 @@ Begins and ends where a record ends, or inside one that is skipped (`SKIP_TYPE`)
 FALLBACK. */
 static int64_t frame_table(Bytes pages, int64_t count, const Framing *framing) {
     int64_t *state = framing->state.at;
-    ShortRows table = framing->table;
     state[Field_GROUPS] = state[Field_SEGMENTS] = state[Field_SEGMENT_BYTES] = 0;
-    bool is_plain = state[Field_FILTERS] == 0, is_cut = false; /* the current record continues after the rows */
-    int64_t row = 0, rows = 0, status = Status_NEED_MORE;
-    for (;;) {
-        if (row == rows || is_cut) {
-            if (!index_page(pages, count, state, table, &rows, &status))
-                break;
-            is_cut = false;
-            continue;
+    Commit commit = {0, 0, 0, Status_NEED_MORE};
+    while (find_commit_record(pages, count, framing, state[Field_FILTERS] == 0, false, &commit)) {
+        int64_t framed = Status_FULL;
+        if (state[Field_PAIRS] + 1 < framing->pairs.rows) {
+            framed = frame_group(pages, commit.row, commit.end, framing);
+            if (framed == Status_FULL && state[Field_GROUPS] == 0)
+                framed = Status_FALLBACK;
         }
-        if (is_plain) {
-            row = frame_run(pages, row, rows, framing);
-            if (row == rows)
-                continue;
-        }
-        if (!is_begin(table, row, COMMIT)) {
-            row++;
-            continue;
-        }
-        int64_t end = record_end(table, row, rows);
-        if (end < 0) {
-            is_cut = true;
-            continue;
-        }
-        if (state[Field_PAIRS] + 1 >= framing->pairs.rows) {
-            status = Status_FULL;
-            break;
-        }
-        int64_t framed = frame_group(pages, row, end, framing);
         if (framed != Status_DONE) {
-            status = framed == Status_FULL && state[Field_GROUPS] > 0 ? Status_FULL : Status_FALLBACK;
+            commit.status = framed;
             break;
         }
         state[Field_GROUPS]++;
-        row = end;
+        commit.row = commit.end;
     }
-    state[Field_RUN] = row == rows && state[Field_SKIP_TYPE] == OOB_DATA ? last_run(table, rows) : -1;
-    stop_at_row(table, row, rows, state);
-    return status;
+    bool is_in_node = commit.row == commit.rows && state[Field_SKIP_TYPE] == OOB_DATA;
+    state[Field_RUN] = is_in_node ? last_run(framing->table, commit.rows) : -1;
+    stop_at_row(framing->table, commit.row, commit.rows, state);
+    return commit.status;
 }
 
 /* Skip groups of a block of pages up to the one in its domain's row of `skips`; DONE after that.
 
 See `is_skipped`. Continues after the first chunks of a group whose rest is not here. FALLBACK before a group that is
 not to be skipped, or is not as it should be. */
-static int64_t skip_table(Bytes pages, int64_t count, const Framing *framing, NumberRows skips) {
+KERNEL(skip_table) {
+    const Framing *framing = &a->framing;
     int64_t *state = framing->state.at;
-    ShortRows table = framing->table;
     state[Field_GROUPS] = 0;
-    int64_t row = 0, rows = 0, status = Status_NEED_MORE;
-    bool is_cut = false; /* the current record continues after the rows */
-    for (;;) {
-        if (row == rows || is_cut) {
-            if (!index_page(pages, count, state, table, &rows, &status))
-                break;
-            is_cut = false;
-            continue;
-        }
-        if (!is_begin(table, row, COMMIT)) {
-            row++;
-            continue;
-        }
-        int64_t end = record_end(table, row, rows);
-        if (end < 0 && table.at[row * COLUMNS + ChunkColumn_SIZE] <= GROUP_BEGIN) {
-            is_cut = true;
-            continue;
-        }
-        bool is_whole = end >= 0;
-        end = is_whole ? end : rows;
-        const uint8_t *first = find_begin(pages, table, row, end, framing->begin);
-        bool is_last = first && is_whole && is_limit(first, skips);
-        bool goes_on = is_last || (first && is_skipped(first, skips));
+    Commit commit = {0, 0, 0, Status_NEED_MORE};
+    while (find_commit_record(a->pages, a->count, framing, false, true, &commit)) {
+        bool is_whole = commit.end >= 0;
+        int64_t end = is_whole ? commit.end : commit.rows;
+        const uint8_t *first = find_begin(a->pages, framing->table, commit.row, end, framing->begin);
+        bool is_last = first && is_whole && is_limit(first, a->skips);
+        bool goes_on = is_last || (first && is_skipped(first, a->skips));
         if (!goes_on || note_group(first, framing->pairs, state) < 0) {
-            status = Status_FALLBACK;
+            commit.status = Status_FALLBACK;
             break;
         }
         state[Field_GROUPS]++;
-        row = end;
+        commit.row = end;
         if (is_last) {
-            status = Status_DONE;
+            commit.status = Status_DONE;
             break;
         }
     }
-    stop_at_row(table, row, rows, state);
-    return status;
+    stop_at_row(framing->table, commit.row, commit.rows, state);
+    return commit.status;
 }
 
 /* Frame the events in a chunk of an out-of-band record without the first `TO_SKIP` bytes; DONE if all went.
@@ -256,24 +243,34 @@ FALLBACK where the pages or events are not as they should be. Output and `SEGMEN
 static int64_t frame_node(Bytes pages, int64_t count, const Framing *framing) {
     int64_t *state = framing->state.at;
     bool is_begun = state[Field_SKIP_TYPE] == OOB_DATA;
-    int64_t status = Status_NEED_MORE;
-    while (state[Field_PAGE] < count && status == Status_NEED_MORE) {
-        int64_t rows = index_chunks(pages, state[Field_PAGE] + 1, state, framing->table, 0, &status);
-        for (int64_t row = 0; row < rows; row++) {
-            const int32_t *chunk = framing->table.at + row * COLUMNS;
-            if ((chunk[ChunkColumn_TYPE] & TYPE_MASK) != OOB_DATA) {
-                if (is_begun)
-                    continue; /* a state or dummy record inside */
-                stop_at(chunk[ChunkColumn_START], state);
-                return Status_FALLBACK;
-            }
-            is_begun = true;
-            int64_t framed = frame_node_chunk(pages, chunk, framing);
-            if (framed != Status_DONE || chunk[ChunkColumn_TYPE] & LAST)
-                return framed;
+    Chunks chunks = {0, 0, Status_NEED_MORE};
+    const int32_t *chunk;
+    while ((chunk = next_chunk(pages, count, state, framing->table, &chunks))) {
+        if ((chunk[ChunkColumn_TYPE] & TYPE_MASK) != OOB_DATA) {
+            if (is_begun)
+                continue; /* a state or dummy record inside */
+            stop_at(chunk[ChunkColumn_START], state);
+            return Status_FALLBACK;
         }
+        is_begun = true;
+        int64_t framed = frame_node_chunk(pages, chunk, framing);
+        if (framed != Status_DONE || chunk[ChunkColumn_TYPE] & LAST)
+            return framed;
     }
-    return status == Status_NO_DATA ? Status_FALLBACK : status;
+    return chunks.status == Status_NO_DATA ? Status_FALLBACK : chunks.status;
+}
+
+/* Go on with the node that an out-of-band record is: DONE if it is one of those of the way, or of another group, or
+FULL where more nodes are wanted; FALLBACK where a node was passed. */
+static int64_t find_way_node(int64_t place, NumberRows nodes, int64_t *state, int64_t *progress) {
+    if (progress[Progress_NODE] == nodes.rows)
+        return progress[Progress_HAS_MORE] ? Status_FULL : Status_DONE;
+    const int64_t *node = nodes.at + progress[Progress_NODE] * NodeColumn_COLUMNS;
+    if (node[NodeColumn_PLACE] == place) {
+        progress[Progress_IS_BEGUN] = 1;
+        state[Field_TO_SKIP] = node[NodeColumn_HEADER_SIZE];
+    }
+    return node[NodeColumn_PLACE] < place ? Status_FALLBACK : Status_DONE;
 }
 
 /* Frame the events in the out-of-band nodes on the way to a commit record, and check all of that way.
@@ -283,56 +280,38 @@ commit record at `COMMIT`, if that is where one record ends and the next begins,
 the end of the block; FULL where the output or the nodes at hand end; else as `frame_node`. */
 static int64_t frame_way(Bytes pages, int64_t count, int64_t base, NumberRows nodes, const Framing *framing,
                          int64_t *progress) {
-    int64_t *state = framing->state.at, status = Status_NEED_MORE;
+    int64_t *state = framing->state.at;
     state[Field_VERIFIED] = 0;
     state[Field_END] = progress[Progress_COMMIT] - base;
-    while (state[Field_PAGE] < count && status == Status_NEED_MORE) {
-        int64_t rows = index_chunks(pages, state[Field_PAGE] + 1, state, framing->table, 0, &status);
-        for (int64_t row = 0; row < rows; row++) {
-            const int32_t *chunk = framing->table.at + row * COLUMNS;
-            int64_t type_byte = chunk[ChunkColumn_TYPE], begin = chunk[ChunkColumn_START];
-            if ((type_byte & TYPE_MASK) == COMMIT) {
-                stop_at(begin, state);
-                return Status_FALLBACK;
-            }
-            if ((type_byte & TYPE_MASK) != OOB_DATA)
-                continue;
-            if (!(type_byte & CONT) && !progress[Progress_IS_BEGUN]) {
-                if (progress[Progress_NODE] == nodes.rows) {
-                    if (progress[Progress_HAS_MORE]) {
-                        stop_at(begin, state);
-                        return Status_FULL;
-                    }
-                    continue; /* of another group */
-                }
-                const int64_t *node = nodes.at + progress[Progress_NODE] * NodeColumn_COLUMNS;
-                if (node[NodeColumn_PLACE] < base + begin) {
-                    stop_at(begin, state);
-                    return Status_FALLBACK;
-                }
-                if (node[NodeColumn_PLACE] == base + begin) {
-                    progress[Progress_IS_BEGUN] = 1;
-                    state[Field_TO_SKIP] = node[NodeColumn_HEADER_SIZE];
-                }
-            }
-            if (!progress[Progress_IS_BEGUN])
-                continue;
-            int64_t framed = frame_node_chunk(pages, chunk, framing);
-            if (framed != Status_DONE)
-                return framed;
-            if (type_byte & LAST) {
-                progress[Progress_IS_BEGUN] = 0;
-                progress[Progress_NODE]++;
-            }
+    Chunks chunks = {0, 0, Status_NEED_MORE};
+    const int32_t *chunk;
+    while ((chunk = next_chunk(pages, count, state, framing->table, &chunks))) {
+        int64_t type_byte = chunk[ChunkColumn_TYPE], begin = chunk[ChunkColumn_START], found = Status_DONE;
+        if ((type_byte & TYPE_MASK) == COMMIT)
+            found = Status_FALLBACK;
+        else if ((type_byte & TYPE_MASK) != OOB_DATA)
+            continue;
+        else if (!(type_byte & CONT) && !progress[Progress_IS_BEGUN])
+            found = find_way_node(base + begin, nodes, state, progress);
+        if (found != Status_DONE) {
+            stop_at(begin, state);
+            return found;
+        }
+        if (!progress[Progress_IS_BEGUN])
+            continue;
+        found = frame_node_chunk(pages, chunk, framing);
+        if (found != Status_DONE)
+            return found;
+        if (type_byte & LAST) {
+            progress[Progress_IS_BEGUN] = 0;
+            progress[Progress_NODE]++;
         }
     }
-    if (status != Status_NO_DATA)
-        return status;
+    if (chunks.status != Status_NO_DATA)
+        return chunks.status;
     bool is_there = base + state[Field_PAGE] * PAGE + state[Field_OFFSET] == progress[Progress_COMMIT];
-    bool is_between = state[Field_SKIP_TYPE] < 0 && state[Field_NESTED_TYPE] < 0;
-    return is_there && is_between ? Status_DONE : Status_FALLBACK;
+    return is_there && is_between_records(state) ? Status_DONE : Status_FALLBACK;
 }
 
 KERNEL(frame_table) { return frame_table(a->pages, a->count, &a->framing); }
-KERNEL(skip_table) { return skip_table(a->pages, a->count, &a->framing, a->skips); }
 KERNEL(frame_node) { return frame_node(a->pages, a->count, &a->framing); }

@@ -75,11 +75,7 @@ static bool is_chosen(const uint8_t *event, NumberRows numbers) {
 
 /* The thread id of a GTID event, which is whole; 0 if it has none. */
 static inline int64_t thread_of(const uint8_t *event, int64_t size) {
-    int64_t flags = event[GTID_FLAGS_OFFSET], at = FIELDS_OFFSET;
-    if (flags & HAS_COMMIT_ID)
-        at += COMMIT_ID_BYTES;
-    if (flags & HAS_XID)
-        at += XID_BYTES + event[at + 4] + event[at + 5];
+    int64_t at = extra_flags_at(event);
     if (at >= size)
         return 0;
     int64_t extra_flags = event[at++];
@@ -123,14 +119,14 @@ static inline int64_t put_packet(const uint8_t *packet, int64_t size, int64_t *s
     return size;
 }
 
-/* Copy the packets of source[READ_AT:size], which are whole groups, without what is not chosen.
+/* Copy the packets of source[READ_AT:], which are whole groups, without what is not chosen.
 
 Rows of `numbers`: CHOSEN_DOMAIN or CHOSEN_SERVER, and which; others are emptied. `names` and `tables` say what becomes
 of the events of tables, `opened` has room for those of one group. Packets and their numbers continue from OUT and
 SEQUENCE. Returns a `FilterStatus`. */
-static int64_t leave_out(const leave_out_args *a) {
+KERNEL(leave_out) {
     const uint8_t *source = a->source.at;
-    int64_t *state = a->state.at, *opened = a->opened.at, size = a->size;
+    int64_t *state = a->state.at, *opened = a->opened.at, size = a->source.size;
     uint8_t *out = a->out.at;
     int64_t prefix_size = state[FilterField_PREFIX_SIZE];
     bool by_table = state[FilterField_BY_TABLE];
@@ -229,5 +225,3 @@ static int64_t leave_out(const leave_out_args *a) {
     state[FilterField_SEQUENCE] = sequence;
     return FilterStatus_DONE;
 }
-
-KERNEL(leave_out) { return leave_out(a); }

@@ -178,17 +178,17 @@ static uint8_t *put_letters(uint8_t *at, const uint8_t *bytes, int64_t size, con
     return at;
 }
 
-/* Write head number `head` of each group behind those before it; returns how many bytes all take.
+/* Write the heads of groups from the first offset on, and leave their offsets; returns how many bytes are written then.
 
 `out` has room for them. */
 KERNEL(write_heads) {
-    int64_t *offsets = a->offsets.at + a->head * a->groups.rows;
-    uint8_t *at = a->out.at + (a->head == 0 ? 0 : offsets[0]), *end = a->out.at + a->out.size;
-    const int64_t *steps = a->steps.at + a->first * LineColumn_COLUMNS, *note = a->note_offsets.at;
+    int64_t *offsets = a->offsets.at;
+    uint8_t *at = a->out.at + offsets[0], *end = a->out.at + a->out.size;
+    const int64_t *note = a->note_offsets.at, *steps_end = a->steps.at + a->steps.rows * LineColumn_COLUMNS;
     for (int64_t row = 0; row < a->groups.rows; row++, note++) {
         const int64_t *group = a->groups.at + row * GroupColumn_COLUMNS;
         offsets[row] = at - a->out.at;
-        for (const int64_t *step = steps; step < steps + a->count * LineColumn_COLUMNS; step += LineColumn_COLUMNS) {
+        for (const int64_t *step = a->steps.at; step < steps_end; step += LineColumn_COLUMNS) {
             at = put_bytes(at, end, a->store, step[LineColumn_START], step[LineColumn_SIZE]);
             switch (step[LineColumn_OP]) {
             case LineOp_GTID:

@@ -78,22 +78,22 @@ static inline void put_unread(int64_t *unread, int64_t place, int64_t number, bo
     unread[UnreadNodeColumn_HEADER_SIZE] = 0;
 }
 
-/* Note the nodes that come next in `nodes`, as many as there is room for; returns how many, and leaves why no more.
+/* Note the nodes that come next in `nodes`, as many as there is room for; gives how many, and why no more.
 
 `path` is what is left to look at, at first the last node of the stream. DONE after the last node, FULL where there are
 more; FALLBACK where a node is in another file, or something is not as it should be: then the reference says what. */
-static int64_t find_nodes(int64_t file, int64_t *search, NumberRows path, uint8_t *page, int64_t *header,
-                          NumberRows nodes, int64_t *status) {
-    int64_t found = 0;
-    *status = Status_FALLBACK;
-    while (search[NodeScan_PATH] > 0 && found < nodes.rows) {
+KERNEL(find_nodes) {
+    int64_t *search = a->search.at, *header = a->header.at, found = 0;
+    NumberRows path = a->path;
+    *more = Status_FALLBACK;
+    while (search[NodeScan_PATH] > 0 && found < a->nodes.rows) {
         int64_t row = search[NodeScan_PATH] - 1;
         int64_t *unread = path.at + row * UnreadNodeColumn_COLUMNS;
         int64_t place = unread[UnreadNodeColumn_PLACE], number = unread[UnreadNodeColumn_NUMBER];
         if (unread[UnreadNodeColumn_HEADER_SIZE] > 0) { /* all that comes before it was given */
             if (number != search[NodeScan_NEXT] || (number == 0 && place != search[NodeScan_FIRST]))
                 return found;
-            int64_t *node = nodes.at + found * NodeColumn_COLUMNS;
+            int64_t *node = a->nodes.at + found * NodeColumn_COLUMNS;
             node[NodeColumn_FILE_NO] = search[NodeScan_FILE_NO];
             node[NodeColumn_PLACE] = place;
             node[NodeColumn_HEADER_SIZE] = unread[UnreadNodeColumn_HEADER_SIZE];
@@ -102,7 +102,7 @@ static int64_t find_nodes(int64_t file, int64_t *search, NumberRows path, uint8_
             search[NodeScan_PATH]--;
             continue;
         }
-        if (!read_header(file, place, page, header))
+        if (!read_header(a->file, place, a->page.at, header))
             return found;
         int64_t index = header[0], left_file = header[1], left = header[2], right_file = header[3], right = header[4];
         bool has_left = left_file != 0 || left != 0, has_right = right_file != 0 || right != 0;
@@ -120,12 +120,8 @@ static int64_t find_nodes(int64_t file, int64_t *search, NumberRows path, uint8_
         search[NodeScan_PATH] = row + 1;
     }
     if (search[NodeScan_PATH] > 0)
-        *status = Status_FULL;
+        *more = Status_FULL;
     else if (search[NodeScan_NEXT] == search[NodeScan_NODES])
-        *status = Status_DONE;
+        *more = Status_DONE;
     return found;
-}
-
-KERNEL(find_nodes) {
-    return find_nodes(a->file, a->search.at, a->path, a->page.at, a->header.at, a->nodes, more);
 }

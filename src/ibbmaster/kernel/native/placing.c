@@ -37,16 +37,15 @@ static int64_t place_group(const uint8_t *data, int64_t start, int64_t end, int6
 /* Write the groups in rows [first:count] while the file has room for one more; the row of the first that is left.
 
 That is one for which there is no room in `out`, one after a file that is full, or one for the reference. */
-static int64_t place_groups(const uint8_t *data, NumberRows groups, int64_t first, int64_t count, int64_t *numbers,
-                            const Roles *roles, Bytes out) {
-    int64_t row = first, position = numbers[PlacedField_OUT];
-    while (row < count && numbers[PlacedField_FILE_OFFSET] < numbers[PlacedField_FILE_MAX]) {
-        const int64_t *group = groups.at + row * GroupColumn_COLUMNS;
+KERNEL(place_groups) {
+    int64_t *numbers = a->numbers.at, row = a->first, position = numbers[PlacedField_OUT];
+    while (row < a->count && numbers[PlacedField_FILE_OFFSET] < numbers[PlacedField_FILE_MAX]) {
+        const int64_t *group = a->groups.at + row * GroupColumn_COLUMNS;
         int64_t start = group[GroupColumn_START], end = group[GroupColumn_END];
         int64_t size_max = end - start + CHECKSUM_SIZE * ((end - start) / EVENT_HEADER + 1) + EVENT_HEADER;
-        if (size_max > out.size - position)
+        if (size_max > a->out.size - position)
             break;
-        int64_t size = place_group(data, start, end, numbers, roles, out.at + position);
+        int64_t size = place_group(a->data.at, start, end, numbers, &a->roles, a->out.at + position);
         if (size < 0)
             break;
         position += size;
@@ -54,8 +53,4 @@ static int64_t place_groups(const uint8_t *data, NumberRows groups, int64_t firs
     }
     numbers[PlacedField_OUT] = position;
     return row;
-}
-
-KERNEL(place_groups) {
-    return place_groups(a->data.at, a->groups, a->first, a->count, a->numbers.at, &a->roles, a->out);
 }

@@ -11,6 +11,8 @@ that reads pages and verifies them while they are in the cache of the core. */
 #define PAGES_PER_LOOK 16
 #define SEND_MIN (1 << 17) /* bytes of output that are worth a call by themselves */
 #define READ_MAX (1 << 28) /* bytes of a file in one call: where nothing is framed, it may have to end */
+#define BYTES_PER_READ (1 << 18)      /* of a traditional file: with what is made of it in the second cache of a core */
+#define BYTES_PER_LONG_READ (1 << 20) /* of groups that are longer */
 #define WAIT_MS 10         /* for a socket that takes nothing, before the caller shall wait in a better way */
 
 /* Have pieces wait for each other until a packet of the network is full, or no longer; a few wake-ups fewer. */
@@ -242,8 +244,7 @@ static int64_t pump_way(int64_t file, int64_t socket, NumberRows nodes, Bytes pa
         int64_t base = progress[Progress_FILE_OFFSET];
         state[Field_PAGE] = 0;
         if (base == progress[Progress_COMMIT]) {
-            bool is_between = state[Field_SKIP_TYPE] < 0 && state[Field_NESTED_TYPE] < 0;
-            status = is_between ? Status_DONE : Status_FALLBACK;
+            status = is_between_records(state) ? Status_DONE : Status_FALLBACK;
         } else {
             int64_t count = read_block(file, pages, base);
             status = count > 0 ? frame_way(pages, count, base, nodes, framing, progress) : Status_NO_DATA;
@@ -256,6 +257,46 @@ static int64_t pump_way(int64_t file, int64_t socket, NumberRows nodes, Bytes pa
             status = Status_NEED_MORE;
     }
     return status;
+}
+
+/* Frame and send groups of a traditional file until the budget is used, the socket takes no more, or the caller has to
+decide. */
+static int64_t pump_classic(int64_t file, int64_t socket, Bytes source, const Framing *framing, const Roles *roles,
+                            const Sending *sending) {
+    int64_t *state = framing->state.at, *progress = sending->progress.at;
+    int64_t wanted = BYTES_PER_READ;
+    while (progress[Progress_FRAMED] < progress[Progress_BUDGET]) {
+        int64_t size = pread((int)file, source.at, (size_t)wanted, progress[Progress_FILE_OFFSET]);
+        if (progress[Progress_END] > 0 && state[ClassicField_IN_PARTS] == 0)
+            size = min64(size, progress[Progress_END] - progress[Progress_FILE_OFFSET]);
+        if (size <= 0)
+            return Status_NEED_MORE;
+        state[ClassicField_READ_AT] = 0;
+        state[ClassicField_SOURCE_OFFSET] = progress[Progress_FILE_OFFSET];
+        state[Field_OUT] = 0;
+        int64_t status = frame_classic(source, size, framing, roles, (NumberRows){0});
+        bool has_advanced = state[ClassicField_READ_AT] > 0 || state[Field_OUT] > 0;
+        progress[Progress_FILE_OFFSET] += state[ClassicField_READ_AT];
+        if (!send_framed(socket, source, framing, sending))
+            return Status_FULL;
+        if (status == Status_DONE) {
+            state[ClassicField_IN_PARTS] = 0;
+            wanted = BYTES_PER_READ;
+        } else if (status == Status_FALLBACK) {
+            return Status_FALLBACK;
+        } else if (has_advanced) {
+            wanted = state[ClassicField_IN_PARTS] ? BYTES_PER_LONG_READ : BYTES_PER_READ;
+        } else if (status == Status_NEED_MORE && size < wanted) {
+            return Status_NEED_MORE;
+        } else if (status == Status_NEED_MORE && wanted < BYTES_PER_LONG_READ) {
+            wanted = BYTES_PER_LONG_READ;
+        } else if (state[ClassicField_IN_PARTS] || !state[ClassicField_MAY_BE_IN_PARTS]) {
+            return status;
+        } else {
+            state[ClassicField_IN_PARTS] = 1;
+        }
+    }
+    return Status_FULL;
 }
 
 /* As `pump_pages`, with the socket corked meanwhile. */
@@ -272,6 +313,11 @@ KERNEL(pump_nodes) {
 KERNEL(pump_way) {
     cork(a->socket, 1);
     return uncorked(a->socket, pump_way(a->file, a->socket, a->nodes, a->pages, &a->framing, &a->sending));
+}
+
+KERNEL(pump_classic) {
+    cork(a->socket, 1);
+    return uncorked(a->socket, pump_classic(a->file, a->socket, a->source, &a->framing, &a->roles, &a->sending));
 }
 
 /* Fill `pages` from an offset of a file on; gives how many are whole, and how many from the first on are right.

@@ -104,7 +104,7 @@ static int64_t put_key(uint8_t *key, Bytes data, const int64_t *parts, int64_t c
     return at - key;
 }
 
-/* Find the values of an image at an offset, which moves behind it, and write its key; the key's size, -1 as `put_key`. */
+/* Find the values of an image at an offset, which moves behind it, and write its key; its size, -1 as of `put_key`. */
 static int64_t take_image(Bytes data, int64_t *offset, int64_t end, const ChangedTables *tables, int64_t first_column,
                           int64_t count, int64_t first_part, int64_t part_count, uint8_t *key) {
     Span *spans = (Span *)tables->spans.at;
@@ -175,7 +175,7 @@ KERNEL(collect_changes) {
     while ((status = next_rows(a->data, a->events, state, &a->known, &event)) == RowStatus_ROWS) {
         if (event.variant[ChangeVariantColumn_IS_BY_REFERENCE])
             return RowStatus_BY_REFERENCE;
-        status = take_rows(a->data, &event, state, &a->tables, &a->changes);
+        status = take_rows(a->data, &event, state, &a->how, &a->out);
         if (status != RowStatus_END) {
             state[RowField_OFFSET] = event.offset;
             return status;

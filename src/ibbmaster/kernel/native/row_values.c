@@ -245,7 +245,7 @@ static inline const int64_t *layout_at(const uint8_t *stored_row, NumberRows lay
 Returns how many rows were looked at: up to the first that the reference must write. */
 KERNEL(locate_values) {
     const int64_t *state = a->state.at, *places = a->places.at + state[AnswerField_NEXT];
-    Span *spans = (Span *)a->spans.at;
+    Span *spans = (Span *)a->plan.spans.at;
     int64_t count = min64(a->starts.size, state[AnswerField_END] - state[AnswerField_NEXT]);
     for (int64_t row = 0; row < count; row++) {
         const int64_t *layout = layout_at(a->data.at + places[row], a->plan.layouts);
@@ -266,7 +266,7 @@ static uint8_t *put_row(uint8_t *at, const uint8_t *out_end, const write_rows_ar
                         int64_t side_row) {
     const AnswerPlan *plan = &a->plan;
     const int64_t *state = a->state.at;
-    const Span *spans = (const Span *)a->spans.at;
+    const Span *spans = (const Span *)a->plan.spans.at;
     int64_t shown = state[AnswerField_SHOWN], is_binary = state[AnswerField_IS_BINARY];
     uint8_t *nulls = at + 1;
     if (is_binary) {
@@ -309,7 +309,7 @@ KERNEL(write_rows) {
         uint8_t *packet = a->out.at + state[AnswerField_OUT];
         if (out_end - packet < bound)
             return packet > a->out.at ? AnswerStatus_FULL : AnswerStatus_FALLBACK;
-        find_values(a->data, place, layout, a->plan.stored.at, (Span *)a->spans.at);
+        find_values(a->data, place, layout, a->plan.stored.at, (Span *)a->plan.spans.at);
         const int64_t *step = a->plan.values.at + layout[LayoutColumn_VALUES] * ValueColumn_COLUMNS;
         uint8_t *end = put_row(packet + PACKET_HEADER, out_end, a, step, side_row);
         int64_t size = end ? end - packet - PACKET_HEADER : PACKET_MAX;

@@ -6,8 +6,8 @@ steps say how each column is read. The reference, which also says what is wrong 
 
 #define DAY_US (DAY_S * INT64_C(1000000))
 
-/* A row event of a table that is wanted: the kind of its changes, where the next row begins, the table's row of the maps
-and the kind of row event; besides, which table was named last. */
+/* A row event of a table that is wanted: the kind of its changes, where the next row begins, the table's row of the
+maps and the kind of row event; besides, which table was named last. */
 typedef struct {
     int64_t start, end, kind, offset, map_row, last_map;
     const int64_t *variant;
@@ -110,13 +110,11 @@ static int64_t name_table(Bytes data, int64_t start, int64_t end, int64_t *state
 }
 
 /* Whether a QUERY event is COMMIT or BEGIN, which change nothing. */
-static bool ends_or_begins(Bytes data, int64_t start, int64_t end) {
-    int64_t body = start + EVENT_HEADER;
-    if (end - body < QUERY_FIXED)
+static bool ends_or_begins(const uint8_t *event, int64_t size) {
+    if (size < EVENT_HEADER + QUERY_FIXED)
         return false;
-    int64_t text = body + QUERY_FIXED + load16(data.at + body + 11) + data.at[body + 8] + 1;
-    return (end - text == 5 && !memcmp(data.at + text, "BEGIN", 5)) ||
-           (end - text == 6 && !memcmp(data.at + text, "COMMIT", 6));
+    int64_t text = query_text_at(event), left = size - text;
+    return (left == 5 && !memcmp(event + text, "BEGIN", 5)) || (left == 6 && !memcmp(event + text, "COMMIT", 6));
 }
 
 /* Look at an event: END if it has no rows that are wanted, ROWS if it has, or why the caller has to do something. */
@@ -125,7 +123,8 @@ static inline int64_t look_at_event(Bytes data, int64_t *state, const KnownTable
     if (event_type == EventType_TABLE_MAP)
         return name_table(data, event->start, event->end, state, known, &event->last_map);
     if (known->is_other.size && known->is_other.at[event_type]) {
-        bool is_plain = event_type == EventType_QUERY && ends_or_begins(data, event->start, event->end);
+        int64_t size = event->end - event->start;
+        bool is_plain = event_type == EventType_QUERY && ends_or_begins(data.at + event->start, size);
         return is_plain ? RowStatus_END : RowStatus_OTHER_EVENT;
     }
     event->kind = kind_of_rows(event_type);
@@ -236,9 +235,13 @@ static inline int64_t read_value(Bytes data, int64_t offset, const int64_t *step
     }
 }
 
-/* Read an image at an offset, which moves, into a row of the output; false if it is not as it should be. */
-static inline bool read_image(Bytes data, int64_t *at, int64_t end, const int64_t *step, int64_t count, int64_t row,
-                              NumberRows values, ByteRows valid) {
+/* Read an image at an offset, which moves, into a row of the output; false if it is not as it should be.
+
+`image` is the first of its steps, and how many. */
+static inline bool read_image(Bytes data, int64_t *at, int64_t end, const int64_t *steps, const int64_t *image,
+                              int64_t row, NumberRows values, ByteRows valid) {
+    const int64_t *step = steps + image[0] * StepColumn_COLUMNS;
+    int64_t count = image[1];
     const uint8_t *nulls = data.at + *at;
     int64_t offset = *at + (count + 7) / 8;
     if (offset > end)
@@ -286,7 +289,7 @@ static int64_t read_rows(Bytes data, RowsEvent *event, int64_t *state, const int
     while (offset < end && status == RowStatus_END) {
         if (kind != UPDATE_AFTER && row + 2 > row_max) {
             status = RowStatus_FULL;
-        } else if (!read_image(data, &offset, end, steps + image[0] * StepColumn_COLUMNS, image[1], row, values, valid)) {
+        } else if (!read_image(data, &offset, end, steps, image, row, values, valid)) {
             status = RowStatus_BAD;
         } else {
             decoded->row_groups.at[row] = state[RowField_GROUP];

@@ -107,6 +107,20 @@ static int64_t index_chunks(Bytes pages, int64_t count, int64_t *state, ShortRow
     return row;
 }
 
+/* Chunks one after the other: the row of the next one, how many of its page there are, and why no more come. */
+typedef struct { int64_t row, rows, status; } Chunks;
+
+/* The next chunk of `count` pages, which are indexed one by one; NULL after the last one. */
+static inline const int32_t *next_chunk(Bytes pages, int64_t count, int64_t *state, ShortRows table, Chunks *chunks) {
+    while (chunks->row == chunks->rows) {
+        if (chunks->status != Status_NEED_MORE || state[Field_PAGE] >= count)
+            return NULL;
+        chunks->rows = index_chunks(pages, state[Field_PAGE] + 1, state, table, 0, &chunks->status);
+        chunks->row = 0;
+    }
+    return table.at + chunks->row++ * COLUMNS;
+}
+
 /* Whether a record of a type begins with a chunk. */
 static inline bool is_begin(ShortRows table, int64_t row, int64_t record_type) {
     return (table.at[row * COLUMNS + ChunkColumn_TYPE] & (CONT | TYPE_MASK)) == record_type;
@@ -130,6 +144,9 @@ static inline void stop_at(int64_t start, int64_t *state) {
     state[Field_SKIP_TYPE] = state[Field_NESTED_TYPE] = -1;
 }
 
-KERNEL(index_chunks) {
-    return index_chunks(a->pages, a->count, a->state.at, a->table, a->row, more);
+/* Whether the place is where one record ends and the next begins. */
+static inline bool is_between_records(const int64_t *state) {
+    return state[Field_SKIP_TYPE] < 0 && state[Field_NESTED_TYPE] < 0;
 }
+
+KERNEL(index_chunks) { return index_chunks(a->pages, a->count, a->state.at, a->table, a->row, more); }

@@ -121,7 +121,7 @@ Returns how many bytes they take, -1 if one of them is for the reference. */
 KERNEL(write_texts) {
     uint8_t *at = a->out.at;
     a->offsets.at[0] = 0;
-    for (int64_t index = 0; index < a->count; index++) {
+    for (int64_t index = 0; index < a->starts.size; index++) {
         if (a->valid.at[index])
             at = put_text(at, a->data, a->starts.at[index], a->sizes.at[index], a->op, a->argument);
         if (!at)
