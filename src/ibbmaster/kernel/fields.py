@@ -198,7 +198,7 @@ class AnswerPlan(NamedTuple):
     """How stored rows become rows of an answer."""
 
     layouts: NumberRows  # see LayoutColumn
-    stored: NumberRows  # by column: bytes of its values, or -1; and bytes of the length before them
+    stored: NumberRows  # see ImageColumn
     values: NumberRows  # see ValueColumn
     offsets: Numbers  # of each text in ...
     texts: Bytes

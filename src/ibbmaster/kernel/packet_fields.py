@@ -24,17 +24,13 @@ class ClassicField(IntEnum):
     SOURCE_OFFSET = Field.SIZE + 1  # of the source's first byte in its file
     CHECKSUM_BYTES = Field.SIZE + 2  # of each event in the file
     IS_STORED = Field.SIZE + 3  # events go out as they are, checksums too; else as an engine's stream has them
-    POSITION = Field.SIZE + 4  # of the next event, as the replica counts
-    LAST_POSITION = Field.SIZE + 5  # of the event before
+    POSITION, LAST_POSITION = Field.SIZE + 4, Field.SIZE + 5  # of the next event, as the replica counts; the one before
     PASSES_OVER = Field.SIZE + 6  # nothing goes out, and no position is counted
-    IN_PARTS = Field.SIZE + 7  # one group, as far as it is here; else whole groups
-    KIND = Field.SIZE + 8  # of the current group, 0 for none
-    IS_LARGE = Field.SIZE + 9  # an event is framed in pieces
-    IS_LAST = Field.SIZE + 10  # and ends its group
-    PAYLOAD_LEFT = Field.SIZE + 11  # bytes of it that are still to go out
-    CHECKSUM = Field.SIZE + 12  # of its bytes that were read
-    MAY_BE_IN_PARTS = Field.SIZE + 13  # a pump may go IN_PARTS
-    GROUP_OFFSET = Field.SIZE + 14  # of the current group, in its file
+    IN_PARTS, MAY_BE_IN_PARTS = Field.SIZE + 7, Field.SIZE + 8  # one group, as far as it is here; a pump may go so
+    KIND, GROUP_OFFSET = Field.SIZE + 9, Field.SIZE + 10  # of the current group, 0 for none; in its file
+    IS_LARGE, IS_LAST = Field.SIZE + 11, Field.SIZE + 12  # an event is framed in pieces, and ends its group
+    PAYLOAD_LEFT = Field.SIZE + 13  # bytes of it that are still to go out
+    CHECKSUM = Field.SIZE + 14  # of its bytes that were read
     FILE_SIZE = Field.SIZE + 15  # bytes; no event goes out in parts that ends after it
     SIZE = Field.SIZE + 16
 

@@ -30,6 +30,14 @@ static bool renumber_head(uint8_t *copy, const uint8_t *event, int64_t size, Num
     return at >= size || !(event[at] & HAS_ALTER_SEQ_NO);
 }
 
+/* Where a packet ends that begins here and is a whole event; -1 if it is not. */
+static inline int64_t packet_end(const uint8_t *source, int64_t offset, int64_t size, int64_t prefix_size) {
+    if (size - offset < 4)
+        return -1;
+    int64_t payload = load32(source + offset) & PACKET_MAX, end = offset + 4 + payload;
+    return payload < PACKET_MAX && payload >= prefix_size + EVENT_HEADER && end <= size ? end : -1;
+}
+
 /* Copy the packets of source[:size], which are whole groups, with their events changed; returns how many bytes.
 
 Rows of `numbers`: OLD_SERVER or OLD_DOMAIN, a number, what it becomes; STEP, a domain, what is added to its sequence
@@ -45,11 +53,10 @@ KERNEL(change_packets) {
     int64_t sequence = state[ChangeOf_SEQUENCE], kind = NO_GROUP, position = 0, after;
     *more = Status_FALLBACK;
     for (int64_t offset = 0; offset < size; offset = after) {
-        int64_t payload = size - offset >= 4 ? load32(source + offset) & PACKET_MAX : PACKET_MAX;
+        after = packet_end(source, offset, size, prefix_size);
         const uint8_t *event = source + offset + 4 + prefix_size;
-        int64_t length = payload - prefix_size;
-        after = offset + 4 + payload;
-        if (payload + trailer >= PACKET_MAX || length < EVENT_HEADER || after > size)
+        int64_t payload = after - offset - 4, length = payload - prefix_size;
+        if (after < 0 || payload + trailer >= PACKET_MAX)
             return 0;
         bool is_head = event[TYPE_OFFSET] == GTID_EVENT, ends = false;
         if (is_head) {

@@ -236,7 +236,7 @@ static int64_t frame_classic(Bytes source, int64_t end, const Framing *framing, 
                              NumberRows skips) {
     int64_t *state = framing->state.at, is_in_parts = state[ClassicField_IN_PARTS], status;
     state[Field_GROUPS] = state[Field_SEGMENTS] = state[Field_SEGMENT_BYTES] = 0;
-    uint64_t prefix = (uint64_t)load32(framing->prefix.at) & ((UINT64_C(1) << (8 * state[Field_PREFIX_SIZE])) - 1);
+    uint64_t prefix = prefix_of(framing);
     ClassicPlace place = place_at(state, state[ClassicField_READ_AT], state[ClassicField_KIND]);
     do
         status = frame_classic_event(source, end, prefix, framing, roles, skips, &place);

@@ -75,37 +75,56 @@ static void put_piece(const uint8_t *source, int64_t start, int64_t size, const 
     state[Field_OUT] += size;
 }
 
-/* Frame the events of source[start:end] that are whole and short, up to the first that is not; where that begins.
+/* The bytes in front of each event, as a number. */
+static inline uint64_t prefix_of(const Framing *framing) {
+    int64_t bits = 8 * framing->state.at[Field_PREFIX_SIZE];
+    return (uint64_t)load32(framing->prefix.at) & ((UINT64_C(1) << bits) - 1);
+}
 
-FULL where there is no room for one. */
-static int64_t frame_short(Bytes source, int64_t start, int64_t end, const Framing *framing, int64_t *status) {
-    int64_t *state = framing->state.at, prefix_size = state[Field_PREFIX_SIZE], filters = state[Field_FILTERS];
-    uint8_t *out = framing->out.at;
-    const uint8_t *prefix = framing->prefix.at;
-    int64_t offset = start, position = state[Field_OUT], sequence = state[Field_SEQUENCE];
-    int64_t room = framing->out.size - state[Field_SEGMENT_BYTES];
+/* What is in front of each event, as a number, and its bytes; filters; events of less bytes than `size_max` are short;
+where in the output none of them ends. */
+typedef struct { uint64_t prefix; int64_t prefix_size, filters, size_max, room; } ShortEvents;
+
+static inline ShortEvents short_events(const Framing *framing) {
+    const int64_t *state = framing->state.at;
+    int64_t prefix_size = state[Field_PREFIX_SIZE], room = framing->out.size - state[Field_SEGMENT_BYTES];
     bool has_segments = state[Field_SEGMENTS] < framing->segments.rows;
     int64_t size_max = has_segments ? SEGMENT_MIN : PACKET_MAX - prefix_size;
+    return (ShortEvents){prefix_of(framing), prefix_size, state[Field_FILTERS], size_max, room};
+}
+
+/* Frame the events of source[start:end] that are whole and short, up to the first that is not: returns its offset.
+
+The position in the output and the number of the next packet move. FULL where there is no room for an event. */
+static inline int64_t frame_short(Bytes source, int64_t start, int64_t end, ShortEvents wanted, Bytes out,
+                                  int64_t *position, int64_t *sequence, int64_t *status) {
+    int64_t readable = source.size - 32, writable = out.size - 32, offset = start, number = *sequence;
+    uint8_t *at = out.at + *position;
     while (end - offset >= EVENT_HEADER) {
         const uint8_t *event = source.at + offset;
-        int64_t size = size_of(event);
-        if (size > end - offset || size < EVENT_HEADER || size >= size_max)
+        int64_t size = size_of(event), payload = size + wanted.prefix_size, used = at - out.at;
+        if (size < EVENT_HEADER || size > end - offset || size >= wanted.size_max)
             break;
-        if (!filters || !is_left_out(event, filters)) {
-            if (room - position < size + prefix_size + 4) {
+        if (!wanted.filters || !is_left_out(event, wanted.filters)) {
+            if (used + payload + 4 > wanted.room) {
                 *status = Status_FULL;
                 break;
             }
-            store32(out + position, (size + prefix_size) | (sequence << 24));
-            memcpy(out + position + 4, prefix, (size_t)prefix_size);
-            memcpy(out + position + 4 + prefix_size, event, (size_t)size);
-            position += 4 + prefix_size + size;
-            sequence = (sequence + 1) & 0xFF;
+            /* bytes too many are overwritten */
+            store64(at, (uint64_t)payload | (uint64_t)number << 24 | wanted.prefix << 32);
+            at += 4 + wanted.prefix_size;
+            if (size <= SMALL_EVENT && offset + size <= readable && used + payload + 4 <= writable)
+                for (int64_t step = 0; step < size; step += 32) /* cheaper than a call for a few of them */
+                    memcpy(at + step, event + step, 32);
+            else
+                memcpy(at, event, (size_t)size);
+            at += size;
+            number = (number + 1) & 0xFF;
         }
         offset += size;
     }
-    state[Field_OUT] = position;
-    state[Field_SEQUENCE] = sequence;
+    *position = at - out.at;
+    *sequence = number;
     return offset;
 }
 
@@ -150,7 +169,8 @@ static int64_t frame_bytes(Bytes source, int64_t start, int64_t end, const Frami
     *status = Status_DONE;
     while (true) {
         if (state[Field_EVENT_LEFT] == 0 && state[Field_HEAD_HELD] == 0)
-            offset = frame_short(source, offset, end, framing, status);
+            offset = frame_short(source, offset, end, short_events(framing), framing->out, &state[Field_OUT],
+                                 &state[Field_SEQUENCE], status);
         if (*status != Status_DONE || offset >= end)
             return offset;
         if (room_in(framing) < ROOM) {
@@ -175,37 +195,6 @@ static int64_t frame_bytes(Bytes source, int64_t start, int64_t end, const Frami
             state[Field_EMPTY_TAIL] = 0;
         }
     }
-}
-
-/* Frame the events in source[start:end], all of them whole, at a position of the output, which ends at `room`.
-
-`prefix` is a number, with the bytes in front of each event. Up to 32 bytes after `room` may be written. Returns the
-position after the events, and leaves the number of the next packet; -1 and the number as it was where the bytes are no
-events, there is no room, or one is too long. */
-static inline int64_t frame_plain(Bytes source, int64_t start, int64_t end, uint8_t *out, int64_t room,
-                                  int64_t position, int64_t *sequence, uint64_t prefix, int64_t prefix_size) {
-    int64_t readable = source.size - 32, offset = start, number = *sequence;
-    while (end - offset >= EVENT_HEADER) {
-        const uint8_t *event = source.at + offset;
-        int64_t size = size_of(event), payload = size + prefix_size;
-        if (size < EVENT_HEADER || size > end - offset || position + payload + 4 > room || payload >= PACKET_MAX)
-            return -1;
-        /* bytes too many are overwritten */
-        store64(out + position, (uint64_t)payload | (uint64_t)number << 24 | prefix << 32);
-        position += 4 + prefix_size;
-        if (size <= SMALL_EVENT && offset + size <= readable)
-            for (int64_t step = 0; step < size; step += 32) /* cheaper than a call for a few of them */
-                memcpy(out + position + step, event + step, 32);
-        else
-            memcpy(out + position, event, (size_t)size);
-        position += size;
-        offset += size;
-        number = (number + 1) & 0xFF;
-    }
-    if (offset != end)
-        return -1;
-    *sequence = number;
-    return position;
 }
 
 /* Add `delta` to the numbers of packets, the first of which begins at `first`. */

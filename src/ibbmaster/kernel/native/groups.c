@@ -64,9 +64,10 @@ A pair is noted when another one comes, as that costs as much as an event. */
 static int64_t frame_run(Bytes pages, int64_t row, int64_t count, const Framing *framing) {
     int64_t *state = framing->state.at;
     NumberRows pairs = framing->pairs;
-    int64_t position = state[Field_OUT], sequence = state[Field_SEQUENCE], prefix_size = state[Field_PREFIX_SIZE];
-    uint64_t prefix = (uint64_t)load32(framing->prefix.at) & ((1u << (8 * prefix_size)) - 1);
-    int64_t room = framing->out.size - state[Field_SEGMENT_BYTES] - 32;
+    int64_t position = state[Field_OUT], sequence = state[Field_SEQUENCE], status = Status_DONE;
+    ShortEvents whole = short_events(framing);
+    whole.filters = 0; /* there are none, which the compiler does not know */
+    whole.size_max = EVENT_MAX; /* a chunk has no event that is longer than a packet */
     const uint8_t *noted_last = NULL; /* the group that is to be noted; none yet */
     for (; row < count; row++) {
         const int32_t *chunk = framing->table.at + row * COLUMNS;
@@ -89,12 +90,12 @@ static int64_t frame_run(Bytes pages, int64_t row, int64_t count, const Framing 
         }
         if (!noted_last && is_step_back(event, pairs, state))
             break;
-        int64_t behind =
-            frame_plain(pages, start, end, framing->out.at, room, position, &sequence, prefix, prefix_size);
-        if (behind < 0)
+        int64_t after = position, number = sequence;
+        if (frame_short(pages, start, end, whole, framing->out, &after, &number, &status) != end)
             break;
         noted_last = event;
-        position = behind;
+        position = after;
+        sequence = number;
         state[Field_GROUPS]++;
     }
     if (noted_last)

@@ -7,14 +7,6 @@ It hands back each group about which more is to be decided. The references: `ibb
 #define NOT_OF_EMPTIED (GtidFlag_STANDALONE | GtidFlag_DDL | GtidFlag_WAITED | HAS_XID)
 #define COMMIT_EVENT_BYTES (EVENT_HEADER + QUERY_FIXED + 1 + 6)
 
-/* Where a packet ends that begins here and is a whole event; -1 if it is not. */
-static inline int64_t packet_end(const uint8_t *source, int64_t offset, int64_t size, int64_t prefix_size) {
-    if (size - offset < 4)
-        return -1;
-    int64_t payload = load32(source + offset) & PACKET_MAX, end = offset + 4 + payload;
-    return payload < PACKET_MAX && payload >= prefix_size + EVENT_HEADER && end <= size ? end : -1;
-}
-
 /* What becomes of events of the table that has these names. */
 static int64_t verdict_of(const uint8_t *named, int64_t size, const uint8_t *names, NumberRows tables) {
     int64_t digest = crc32(named, size, 0), mask = tables.rows - 1;

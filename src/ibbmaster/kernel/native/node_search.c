@@ -23,8 +23,13 @@ static bool read_page(int64_t file, int64_t first, uint8_t *page) {
     return first >= PAGE && pread((int)file, page, PAGE, first) == PAGE && is_page_good(page);
 }
 
-/* Keep bytes of the head of a node behind the page, after `held` of them; returns how many there are then. */
-static int64_t keep_head(uint8_t *page, int64_t start, int64_t size, int64_t held) {
+/* Keep the head of a node in a chunk of this type behind the page, after `held` bytes of it; how many there are then.
+
+-1 if this is not such a chunk. */
+static int64_t keep_head(uint8_t *page, int64_t offset, int64_t chunk_type, int64_t held) {
+    int64_t chunk = load32(page + offset), start = offset + CHUNK_HEADER, size = chunk >> 8 & 0xFFFF;
+    if ((chunk & 0xFF & ~LAST) != chunk_type || size == 0 || start + size > DATA)
+        return -1;
     int64_t taken = min64(size, NODE_HEAD_MIN - held);
     memcpy(page + PAGE + held, page + start, (size_t)taken);
     return held + taken;
@@ -37,26 +42,17 @@ static bool read_header(int64_t file, int64_t place, uint8_t *page, int64_t *hea
     int64_t offset = place & (PAGE - 1), first = place - offset;
     if (!read_page(file, first, page) || offset > DATA - CHUNK_HEADER - 1)
         return false;
-    int64_t chunk = load32(page + offset), start = offset + CHUNK_HEADER, size = chunk >> 8 & 0xFFFF;
-    if ((chunk & 0xFF & ~LAST) != OOB_DATA || size == 0 || start + size > DATA)
-        return false;
-    int64_t held = keep_head(page, start, size, 0);
-    if (held < NODE_HEAD_MIN && !(chunk & LAST)) {
+    int64_t held = keep_head(page, offset, OOB_DATA, 0);
+    if (0 < held && held < NODE_HEAD_MIN && !(page[offset] & LAST)) {
         if (!read_page(file, first + PAGE, page))
             return false;
-        chunk = load32(page);
-        start = CHUNK_HEADER;
-        if ((chunk & 0xFF) == (GTID_STATE | LAST)) {
-            start += (chunk >> 8 & 0xFFFF) + CHUNK_HEADER;
-            if (start > DATA - 1)
-                return false;
-            chunk = load32(page + start - CHUNK_HEADER);
-        }
-        size = chunk >> 8 & 0xFFFF;
-        if ((chunk & 0xFF & ~LAST) != (OOB_DATA | CONT) || size == 0 || start + size > DATA)
+        offset = page[0] == (GTID_STATE | LAST) ? CHUNK_HEADER + (load32(page) >> 8 & 0xFFFF) : 0;
+        if (offset > DATA - CHUNK_HEADER - 1)
             return false;
-        held = keep_head(page, start, size, held);
+        held = keep_head(page, offset, OOB_DATA | CONT, held);
     }
+    if (held < 0)
+        return false;
     int64_t end = PAGE + held;
     offset = PAGE;
     for (int index = 0; index < 5; index++) {

@@ -212,25 +212,11 @@ static inline uint8_t *put_value(uint8_t *at, const uint8_t *out_end, Bytes data
     }
 }
 
-/* Find where each value of a stored row lies. */
-static void find_values(Bytes data, int64_t at, const int64_t *layout, const int64_t *stored, Span *spans) {
-    int64_t count = layout[LayoutColumn_COUNT];
-    const uint8_t *nulls = data.at + at + ROW_HEAD;
-    int64_t offset = at + ROW_HEAD + (count + 7) / 8;
-    for (int64_t place = 0; place < count; place++) {
-        if (nulls[place >> 3] >> (place & 7) & 1) {
-            spans[place].start = -1;
-            continue;
-        }
-        const int64_t *known = stored + 2 * (layout[LayoutColumn_FIRST] + place);
-        int64_t size = known[0];
-        if (size < 0) {
-            size = (int64_t)little(data, offset, known[1]);
-            offset += known[1];
-        }
-        spans[place] = (Span){offset, size};
-        offset += size;
-    }
+/* Find where each value of a stored row lies; false if it ends too early. */
+static inline bool find_values(Bytes data, int64_t at, const int64_t *layout, const AnswerPlan *plan) {
+    const int64_t *columns = plan->stored.at + layout[LayoutColumn_FIRST] * ImageColumn_COLUMNS;
+    Span *spans = (Span *)plan->spans.at;
+    return find_spans(data, at + ROW_HEAD, data.size, columns, layout[LayoutColumn_COUNT], spans) >= 0;
 }
 
 /* The layout of a stored row; NULL if the reference must write it. */
@@ -245,13 +231,12 @@ static inline const int64_t *layout_at(const uint8_t *stored_row, NumberRows lay
 Returns how many rows were looked at: up to the first that the reference must write. */
 KERNEL(locate_values) {
     const int64_t *state = a->state.at, *places = a->places.at + state[AnswerField_NEXT];
-    Span *spans = (Span *)a->plan.spans.at;
+    const Span *spans = (const Span *)a->plan.spans.at;
     int64_t count = min64(a->starts.size, state[AnswerField_END] - state[AnswerField_NEXT]);
     for (int64_t row = 0; row < count; row++) {
         const int64_t *layout = layout_at(a->data.at + places[row], a->plan.layouts);
-        if (!layout)
+        if (!layout || !find_values(a->data, places[row], layout, &a->plan))
             return row;
-        find_values(a->data, places[row], layout, a->plan.stored.at, spans);
         int64_t number = layout[LayoutColumn_VALUES] + a->step;
         int64_t place = a->plan.values.at[number * ValueColumn_COLUMNS + ValueColumn_PLACE];
         Span span = place >= 0 ? spans[place] : (Span){-1, 0};
@@ -298,7 +283,7 @@ KERNEL(write_rows) {
     for (; state[AnswerField_NEXT] < state[AnswerField_END]; state[AnswerField_NEXT]++) {
         int64_t place = a->places.at[state[AnswerField_NEXT]];
         const int64_t *layout = layout_at(a->data.at + place, a->plan.layouts);
-        if (!layout)
+        if (!layout || !find_values(a->data, place, layout, &a->plan))
             return AnswerStatus_FALLBACK;
         int64_t bound = layout[LayoutColumn_BOUND] + layout[LayoutColumn_FACTOR] * load32(a->data.at + place);
         int64_t side_row = state[AnswerField_NEXT] - state[AnswerField_SIDE_START];
@@ -309,7 +294,6 @@ KERNEL(write_rows) {
         uint8_t *packet = a->out.at + state[AnswerField_OUT];
         if (out_end - packet < bound)
             return packet > a->out.at ? AnswerStatus_FULL : AnswerStatus_FALLBACK;
-        find_values(a->data, place, layout, a->plan.stored.at, (Span *)a->plan.spans.at);
         const int64_t *step = a->plan.values.at + layout[LayoutColumn_VALUES] * ValueColumn_COLUMNS;
         uint8_t *end = put_row(packet + PACKET_HEADER, out_end, a, step, side_row);
         int64_t size = end ? end - packet - PACKET_HEADER : PACKET_MAX;
