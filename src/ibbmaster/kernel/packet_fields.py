@@ -58,13 +58,12 @@ class FilterField(IntEnum):
 
 
 class TableRow(IntEnum):
-    """Columns of the table of known tables: open addressing by the CRC-32 of a name."""
+    """Columns of the table of known tables: open addressing by the CRC-32 of a name, BYTES is 0 where nothing is.
 
-    HASH = 0
-    OFFSET = 1  # of database and table among the names, as a TABLE_MAP has them
-    BYTES = 2  # 0: nothing is here
-    VERDICT = 3
-    COLUMNS = 4
+    OFFSET is that of database and table among the names, as a TABLE_MAP has them.
+    """
+
+    HASH, OFFSET, BYTES, VERDICT, COLUMNS = range(5)
 
 
 class FilterStatus(IntEnum):

@@ -42,37 +42,28 @@ static void begin_large(const uint8_t *event, const Framing *framing) {
 static int64_t frame_large(const uint8_t *source, int64_t end, const Framing *framing) {
     int64_t *state = framing->state.at;
     uint8_t *out = framing->out.at;
-    int64_t offset = state[ClassicField_READ_AT], checksum_bytes = state[ClassicField_CHECKSUM_BYTES];
+    int64_t checksum_bytes = state[ClassicField_CHECKSUM_BYTES];
     bool is_dropped = state[Field_IS_DROPPED];
-    int64_t status = Status_DONE;
     while (state[Field_EVENT_LEFT] > 0) {
-        if (offset >= end) {
-            status = Status_NEED_MORE;
-            break;
-        }
-        int64_t taken = min64(state[Field_EVENT_LEFT], end - offset);
+        int64_t at = state[ClassicField_READ_AT], taken = min64(state[Field_EVENT_LEFT], end - at);
+        if (taken <= 0)
+            return Status_NEED_MORE;
         if (!is_dropped) {
             int64_t room = room_in(framing) - ROOM;
-            if (room <= 0) {
-                status = Status_FULL;
-                break;
-            }
+            if (room <= 0)
+                return Status_FULL;
             continue_packet(state, out, state[ClassicField_PAYLOAD_LEFT]);
             taken = min64(taken, min64(state[Field_PACKET_LEFT], room));
-        }
-        if (checksum_bytes > 0)
-            state[ClassicField_CHECKSUM] = crc32(source + offset, taken, state[ClassicField_CHECKSUM]);
-        if (!is_dropped) {
-            put_piece(source, offset, taken, framing);
+            put_piece(source, at, taken, framing);
             state[Field_PACKET_LEFT] -= taken;
             state[ClassicField_PAYLOAD_LEFT] -= taken;
         }
-        offset += taken;
+        if (checksum_bytes > 0)
+            state[ClassicField_CHECKSUM] = crc32(source + at, taken, state[ClassicField_CHECKSUM]);
+        state[ClassicField_READ_AT] += taken;
         state[Field_EVENT_LEFT] -= taken;
     }
-    state[ClassicField_READ_AT] = offset;
-    if (status != Status_DONE)
-        return status;
+    int64_t offset = state[ClassicField_READ_AT];
     if (end - offset < checksum_bytes)
         return Status_NEED_MORE;
     if (checksum_bytes > 0 && load32(source + offset) != state[ClassicField_CHECKSUM])

@@ -6,16 +6,8 @@ what a one becomes on that way, and added to it.
 The reference: `zlib.crc32`. */
 
 #ifdef __aarch64__
-
-/* The register after some bytes more. */
-static uint32_t by_words(uint32_t crc, const uint8_t *at, int64_t size) {
-    for (; size >= 8; at += 8, size -= 8)
-        crc = __crc32d(crc, load64(at));
-    for (; size > 0; at++, size--)
-        crc = __crc32b(crc, *at);
-    return crc;
-}
-
+#define after_word(crc, word) __crc32d(crc, word)
+#define after_byte(crc, byte) __crc32b(crc, byte)
 #else
 #define ZLIB 0xEDB88320u /* its polynomial, lowest power first */
 
@@ -35,19 +27,26 @@ __attribute__((constructor)) static void make_byte_tables(void) {
         }
 }
 
-/* The register after some bytes more. */
-static uint32_t by_words(uint32_t crc, const uint8_t *at, int64_t size) {
-    for (; size >= 8; at += 8, size -= 8) {
-        uint64_t mixed = load64(at) ^ crc;
-        crc = 0;
-        for (int index = 0; index < 8; index++)
-            crc ^= byte_tables[7 - index][mixed >> (8 * index) & 0xFF];
-    }
-    for (; size > 0; at++, size--)
-        crc = byte_tables[0][(crc ^ *at) & 0xFF] ^ (crc >> 8);
+static inline uint32_t after_word(uint32_t before, uint64_t word) {
+    uint32_t crc = 0;
+    for (int index = 0; index < 8; index++)
+        crc ^= byte_tables[7 - index][(word ^ before) >> (8 * index) & 0xFF];
     return crc;
 }
+
+static inline uint32_t after_byte(uint32_t crc, uint8_t byte) {
+    return byte_tables[0][(crc ^ byte) & 0xFF] ^ (crc >> 8);
+}
 #endif
+
+/* The register after some bytes more. */
+static uint32_t by_words(uint32_t crc, const uint8_t *at, int64_t size) {
+    for (; size >= 8; at += 8, size -= 8)
+        crc = after_word(crc, load64(at));
+    for (; size > 0; at++, size--)
+        crc = after_byte(crc, *at);
+    return crc;
+}
 
 #ifdef __x86_64__
 #include <cpuid.h>

@@ -30,6 +30,44 @@ static inline bool nest(int64_t type_byte, int64_t *record_type, int64_t *nested
     return is_good;
 }
 
+/* A place among chunks, the types of the records that continue there, and the row of the table that comes next. */
+typedef struct { int64_t page, offset, record_type, nested_type, row; } ChunkPlace;
+
+/* Note the chunks of the current page that begin before an offset: DONE, or as `index_chunks`. */
+static inline int64_t index_page(const uint8_t *pages, int64_t page_end, ShortRows table, ChunkPlace *place) {
+    while (place->offset < page_end) {
+        int64_t start = place->page * PAGE + place->offset, header = load32(pages + start);
+        int64_t type_byte = header & 0xFF, size = header >> 8 & 0xFFFF, end = place->offset + CHUNK_HEADER + size;
+        if (type_byte == (COMMIT | LAST) && place->record_type < 0) { /* one of the many that are whole */
+            if (size == 0 || end > DATA)
+                return Status_FALLBACK;
+            if (place->row == table.rows)
+                return Status_FULL;
+        } else {
+            if (type_byte == FILLER)
+                return Status_DONE;
+            if (type_byte == 0)
+                return Status_NO_DATA;
+            int64_t record_type = place->record_type, nested_type = place->nested_type;
+            bool is_good = nest(type_byte, &record_type, &nested_type);
+            bool is_known = (uint64_t)KNOWN_TYPES >> (type_byte & TYPE_MASK) & 1;
+            if (!is_good || !is_known || size == 0 || end > DATA)
+                return Status_FALLBACK;
+            if (place->row == table.rows)
+                return Status_FULL;
+            place->record_type = record_type;
+            place->nested_type = nested_type;
+        }
+        int32_t *chunk = table.at + place->row * COLUMNS;
+        chunk[ChunkColumn_START] = (int32_t)start;
+        chunk[ChunkColumn_SIZE] = (int32_t)size;
+        chunk[ChunkColumn_TYPE] = (int32_t)type_byte;
+        place->row++;
+        place->offset = end;
+    }
+    return Status_DONE;
+}
+
 /* Note the chunks of `count` pages from a place on, as long as each page and chunk is as it should be.
 
 The place is that of a chunk, in `state` with the types of the records that continue there; it moves after what was
@@ -39,72 +77,33 @@ page, NO_DATA also at END, BAD_PAGE, FULL if the table is, else FALLBACK.
 Consumers take page by page, so that they find it in the first cache of the core. */
 static int64_t index_chunks(Bytes pages, int64_t count, int64_t *state, ShortRows table, int64_t row,
                             int64_t *stopped) {
-    int64_t page = state[Field_PAGE], offset = state[Field_OFFSET];
-    int64_t record_type = state[Field_SKIP_TYPE], nested_type = state[Field_NESTED_TYPE];
-    int64_t page_end = DATA - CHUNK_HEADER; /* where no chunk begins any more */
-    int64_t status = Status_NEED_MORE;
-    while (page < count && status == Status_NEED_MORE) {
-        if (state[Field_END] > 0) {
-            page_end = min64(DATA - CHUNK_HEADER, state[Field_END] - page * PAGE);
-            if (offset >= page_end && page_end < DATA - CHUNK_HEADER) {
-                status = Status_NO_DATA;
-                break;
-            }
-        }
-        if (page >= state[Field_VERIFIED] && !is_page_good(pages.at + page * PAGE)) {
-            status = Status_BAD_PAGE;
-            break;
-        }
-        while (offset < page_end) {
-            int64_t start = page * PAGE + offset, header = load32(pages.at + start);
-            int64_t type_byte = header & 0xFF, size = header >> 8 & 0xFFFF;
-            int64_t end = offset + CHUNK_HEADER + size;
-            if (type_byte != (COMMIT | LAST) || record_type >= 0) {
-                if (type_byte == FILLER)
-                    break;
-                if (type_byte == 0) {
-                    status = Status_NO_DATA;
-                    break;
-                }
-                int64_t next_record = record_type, next_nested = nested_type;
-                bool is_good = nest(type_byte, &next_record, &next_nested);
-                bool is_known = (uint64_t)KNOWN_TYPES >> (type_byte & TYPE_MASK) & 1;
-                if (!is_good || !is_known || size == 0 || end > DATA) {
-                    status = Status_FALLBACK;
-                    break;
-                }
-                if (row < table.rows) {
-                    record_type = next_record;
-                    nested_type = next_nested;
-                }
-            } else if (size == 0 || end > DATA) {
-                status = Status_FALLBACK;
-                break;
-            }
-            if (row == table.rows) {
-                status = Status_FULL;
-                break;
-            }
-            int32_t *chunk = table.at + row * COLUMNS;
-            chunk[ChunkColumn_START] = (int32_t)start;
-            chunk[ChunkColumn_SIZE] = (int32_t)size;
-            chunk[ChunkColumn_TYPE] = (int32_t)type_byte;
-            row++;
-            offset = end;
-        }
-        if (status == Status_NEED_MORE && offset >= page_end && page_end < DATA - CHUNK_HEADER)
+    ChunkPlace place = {
+        state[Field_PAGE], state[Field_OFFSET], state[Field_SKIP_TYPE], state[Field_NESTED_TYPE], row,
+    };
+    const int64_t chunks_end = DATA - CHUNK_HEADER; /* where no chunk begins any more */
+    int64_t status = Status_DONE;
+    while (place.page < count && status == Status_DONE) {
+        const uint8_t *page = pages.at + place.page * PAGE;
+        int64_t end = state[Field_END] > 0 ? min64(chunks_end, state[Field_END] - place.page * PAGE) : chunks_end;
+        if (place.offset >= end && end < chunks_end)
             status = Status_NO_DATA;
-        if (status == Status_NEED_MORE) {
-            page++;
-            offset = 0;
+        else if (place.page >= state[Field_VERIFIED] && !is_page_good(page))
+            status = Status_BAD_PAGE;
+        else
+            status = index_page(pages.at, end, table, &place);
+        if (status == Status_DONE && place.offset >= end && end < chunks_end)
+            status = Status_NO_DATA;
+        if (status == Status_DONE) {
+            place.page++;
+            place.offset = 0;
         }
     }
-    state[Field_PAGE] = page;
-    state[Field_OFFSET] = offset;
-    state[Field_SKIP_TYPE] = record_type;
-    state[Field_NESTED_TYPE] = nested_type;
-    *stopped = status;
-    return row;
+    state[Field_PAGE] = place.page;
+    state[Field_OFFSET] = place.offset;
+    state[Field_SKIP_TYPE] = place.record_type;
+    state[Field_NESTED_TYPE] = place.nested_type;
+    *stopped = status == Status_DONE ? Status_NEED_MORE : status;
+    return place.row;
 }
 
 /* Chunks one after the other: the row of the next one, how many of its page there are, and why no more come. */
