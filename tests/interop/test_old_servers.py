@@ -1,6 +1,7 @@
 """Logs of servers without checksums and GTIDs are served as a real primary serves them: by file and position."""
 
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 import pymysql
@@ -10,9 +11,36 @@ from lanes.replica import Replica
 from lanes.sql_file import sql_beside
 
 import ibbmaster
+from ibbmaster.classic.series import MAGIC
+from ibbmaster.event.format_description import describe_format, encode_format_description
+from ibbmaster.event.header import EVENT_HEADER_SIZE, encode_event
+from ibbmaster.event.query import Query, encode_query
+from ibbmaster.event.types import EventType
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS, find_programs
 from ibbmaster.testkit.mariadb_server import RealPrimary
-from tests.machinery.old_log import old_log
+
+COMMIT = "COMMIT"
+TYPE_COUNT = 27  # of MySQL 5.1
+TRAILER_SIZE = 5  # of what servers with checksums have behind the types
+
+
+def old_log(version: str, statements: Iterable[str], *, database: str, timestamp: int = 1_200_000_000) -> bytes:
+    """A file that its server has closed; COMMIT is that of a transactional table."""
+    description = describe_format(version, type_count=TYPE_COUNT, created=timestamp)
+    body = encode_format_description(description, server_id=1)[EVENT_HEADER_SIZE:-TRAILER_SIZE]
+    parts: list[tuple[EventType, bytes]] = [(EventType.FORMAT_DESCRIPTION, body)]
+    for number, text in enumerate(statements):
+        if text == COMMIT:
+            parts.append((EventType.XID, number.to_bytes(8, "little")))
+            continue
+        query = Query(thread_id=5, seconds=0, error_code=0, status=b"", database=database.encode(), text=text.encode())
+        parts.append((EventType.QUERY, encode_query(query, server_id=1)[EVENT_HEADER_SIZE:]))
+    data = MAGIC
+    for event_type, body in (*parts, (EventType.STOP, b"")):
+        log_pos = len(data) + EVENT_HEADER_SIZE + len(body)
+        data += encode_event(event_type=event_type, body=body, server_id=1, timestamp=timestamp, log_pos=log_pos)
+    return data
+
 
 STATEMENTS = sql_beside(__file__)["statements"]
 ROWS = (((1, "c"), (2, "b")), ((7,),))

@@ -163,18 +163,8 @@ class ForeignWriter:
         found = path.read_bytes() if path.exists() else b""
         if found == data:
             return
-        first = (
-            0
-            if self.make is ClassicServer
-            else next(
-                (
-                    at
-                    for at in range(0, len(data), PAGE_SIZE)
-                    if found[at : at + PAGE_SIZE] != data[at : at + PAGE_SIZE]
-                ),
-                0,
-            )
-        )
+        pages = range(0, len(data), PAGE_SIZE if self.make is IbbServer else len(data))
+        first = next((at for at in pages if found[at:][:PAGE_SIZE] != data[at:][:PAGE_SIZE]), 0)
         with path.open("r+b" if found else "wb") as file:
             if self.make is ClassicServer and len(found) > FLAGS_AT:
                 file.seek(FLAGS_AT)

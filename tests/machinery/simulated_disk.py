@@ -204,13 +204,8 @@ class SimulatedDisk(MemoryFiles):
         """One state that a loss of power may leave at this moment."""
         share = rng.choice((0.1, 0.5, 0.9))
         names = [change for change in self._pending_names if rng.random() < share]
-        kept: list[_Write | _Resize] = []
-        owners: dict[int, _Inode] = {}
-        for inode in {id(inode): inode for inode in (*self._names.values(), *self._durable_names.values())}.values():
-            for operation in inode.pending:
-                if rng.random() < share:
-                    kept.append(operation)
-                    owners[id(operation)] = inode
+        data, owners = self._pending_data()
+        kept = [operation for operation in data if rng.random() < share]
         writes = [operation for operation in kept if isinstance(operation, _Write)]
         if writes and rng.random() < 0.5:
             torn = rng.choice(writes)
@@ -224,13 +219,7 @@ class SimulatedDisk(MemoryFiles):
         The same state may come more than once.
         """
         pending = [*self._pending_names]
-        owners: dict[int, _Inode] = {}
-        data: list[_Write | _Resize] = []
-        inodes = {id(inode): inode for inode in (*self._names.values(), *self._durable_names.values())}
-        for inode in inodes.values():
-            for operation in inode.pending:
-                owners[id(operation)] = inode
-                data.append(operation)
+        data, owners = self._pending_data()
         for chosen in _subsets(len(pending) + len(data), rng):
             names = [pending[index] for index in chosen if index < len(pending)]
             kept = [data[index - len(pending)] for index in chosen if index >= len(pending)]
@@ -240,6 +229,12 @@ class SimulatedDisk(MemoryFiles):
                 torn = rng.choice(writes)
                 for pieces in _tear(torn, rng, torn_max):
                     yield self._image(names, kept, owners, torn=torn, pieces=pieces)
+
+    def _pending_data(self) -> tuple[Sequence[_Write | _Resize], dict[int, _Inode]]:
+        """What was done to files and is not durable, and by the id of each which file that is."""
+        inodes = {id(inode): inode for inode in (*self._names.values(), *self._durable_names.values())}.values()
+        pending = [(operation, inode) for inode in inodes for operation in inode.pending]
+        return [operation for operation, _ in pending], {id(operation): inode for operation, inode in pending}
 
     def _image(
         self,

@@ -1,22 +1,34 @@
 """A process that writes a log and serves it: `python -m tests.machinery.soak_feeder DIR SEED`.
 
-Prints `port N`, and `fed GROUPS BYTES` now and then. A line on standard input ends the
-writing: `end POSITION` follows. It serves until standard input ends.
+Prints `port N`. A line on standard input ends the writing: `end POSITION` follows. It serves
+until standard input ends. What each group holds follows from the seed and its GTID: statements
+that real replicas can run, each of which leaves a row whose number says in which order it was applied.
 """
 
 import random
 import sys
 import threading
-import time
+import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import ibbmaster
 from ibbmaster.api.writing import WritingOptions
-from tests.machinery.soak_log import DOMAIN_COUNT, body_of, gtid_event_of, gtid_of
+from ibbmaster.event.control import encode_xid
+from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
+from ibbmaster.event.query import Query, encode_query
+from ibbmaster.gtid import Gtid
+from tests.machinery.events import gtid_of
 
 USER, PASSWORD = "repl", "soak"
-REPORT_PERIOD_S = 0.5
+DOMAIN_COUNT = 5
+SERVER_ID = 1
+TIMESTAMP = 1_700_000_000  # of every event
+OPENING_COUNT = 2  # the first groups of a domain make its database and table
+TRANSACTIONAL = GtidFlag.TRANSACTIONAL | GtidFlag.ALLOW_PARALLEL
+STANDALONE = GtidFlag.STANDALONE | GtidFlag.DDL
+SMALL, MIDDLE, LARGE = (10, 1000), (2000, 50_000), (300_000, 450_000)  # bytes of random content; twice as many of text
 PACES_S = (0.0, 0.02, 0.05, 0.15)  # between two steps: bursts, a steady load, and time for heartbeats
 STEPS_PER_PACE = 30
 PIECE_BYTES = 90_000  # of a group that is written while others are
@@ -31,11 +43,58 @@ OPTIONS = WritingOptions(
 )
 
 
+def gtid_event_of(gtid: Gtid) -> bytes:
+    flags = STANDALONE if gtid.seq_no <= OPENING_COUNT else TRANSACTIONAL
+    return encode_gtid_event(GtidEvent(gtid=gtid, flags=flags), timestamp=TIMESTAMP)
+
+
+def body_of(seed: int, gtid: Gtid, *, has_xid: bool = True) -> list[bytes]:
+    """The events behind the GTID event; without `has_xid` the last is a QUERY, as behind XA COMMIT."""
+    table = f"soak{gtid.domain_id}.log"
+    if gtid.seq_no == 1:
+        return [_query(f"CREATE DATABASE soak{gtid.domain_id}")]
+    if gtid.seq_no == OPENING_COUNT:
+        columns = "id INT PRIMARY KEY, seq_no INT NOT NULL, part INT NOT NULL, size INT NOT NULL, sum BIGINT NOT NULL"
+        return [_query(f"CREATE TABLE {table} ({columns}) ENGINE=InnoDB")]
+    events = [
+        _query(
+            f"INSERT INTO {table} SELECT (SELECT COALESCE(MAX(id), 0) + 1 FROM {table}), {gtid.seq_no}, {part}, "
+            f"LENGTH(x.text), CRC32(x.text) FROM (SELECT '{text}' AS text) AS x"
+        )
+        for part, text in enumerate(_texts(seed, gtid))
+    ]
+    return [*events, encode_xid(gtid.seq_no, server_id=SERVER_ID, timestamp=TIMESTAMP) if has_xid else _query("COMMIT")]
+
+
+def rows_of(seed: int, domain_id: int, last_seq_no: int) -> Iterator[tuple[int, int, int, int, int]]:
+    """The table of a domain as a replica has it that applied every group once, in order."""
+    row_id = 0
+    for seq_no in range(OPENING_COUNT + 1, last_seq_no + 1):
+        for part, text in enumerate(_texts(seed, gtid_of(seq_no, domain_id))):
+            row_id += 1
+            yield row_id, seq_no, part, len(text), zlib.crc32(text.encode())
+
+
+def _texts(seed: int, gtid: Gtid) -> Iterator[str]:
+    """The content of a group, in one part or several."""
+    rng = random.Random(f"{seed} {gtid}")
+    kind = rng.random()
+    least, most = SMALL if kind < 0.45 else MIDDLE if kind < 0.7 else LARGE
+    count = rng.choice((1, 1, 3, 12))
+    for _ in range(count):
+        yield rng.randbytes(rng.randint(least, most) // count).hex()
+
+
+def _query(text: str) -> bytes:
+    query = Query(thread_id=1, seconds=0, error_code=0, status=b"", database=b"", text=text.encode())
+    return encode_query(query, server_id=SERVER_ID, timestamp=TIMESTAMP)
+
+
 @dataclass(slots=True, kw_only=True)
 class _OpenGroup:
     """A group that is written while others are; nothing else is written in its domain."""
 
-    gtid: ibbmaster.Gtid
+    gtid: Gtid
     writer: ibbmaster.OpenGroup
     rest: bytes
     xid: str | None
@@ -50,8 +109,6 @@ class Feeder:
         self._rng = random.Random(seed)
         self._seq_nos = [0] * DOMAIN_COUNT
         self._open: dict[int, _OpenGroup] = {}
-        self.group_count = 0
-        self.byte_count = 0
 
     def step(self) -> None:
         """One group, or a piece of one."""
@@ -60,9 +117,8 @@ class Feeder:
             self._go_on(domain_id)
             return
         self._seq_nos[domain_id] += 1
-        gtid = gtid_of(domain_id, self._seq_nos[domain_id])
-        self.group_count += 1
-        match self._rng.randrange(12) if gtid.seq_no > 2 else -1:
+        gtid = gtid_of(self._seq_nos[domain_id], domain_id, SERVER_ID)
+        match self._rng.randrange(12) if gtid.seq_no > OPENING_COUNT else -1:
             case 0 | 1 | 2:
                 self._begin(gtid, xid=None)
             case 3:
@@ -80,12 +136,10 @@ class Feeder:
         while self._open:
             self._go_on(next(iter(self._open)))
 
-    def _write(self, gtid: ibbmaster.Gtid) -> None:
-        events = body_of(self._seed, gtid)
-        self.byte_count += sum(map(len, events))
-        self._log.append(gtid, [gtid_event_of(gtid), *events])
+    def _write(self, gtid: Gtid) -> None:
+        self._log.append(gtid, [gtid_event_of(gtid), *body_of(self._seed, gtid)])
 
-    def _write_with_savepoint(self, gtid: ibbmaster.Gtid) -> None:
+    def _write_with_savepoint(self, gtid: Gtid) -> None:
         body = b"".join(body_of(self._seed, gtid))
         group = self._log.begin()
         group.write(body[:100])
@@ -93,12 +147,10 @@ class Feeder:
         group.write(bytes(self._rng.choice((100, 300_000))))
         group.roll_back_to("s")
         group.write(body[100:])
-        self.byte_count += len(body)
         group.commit(gtid, gtid_event_of(gtid))
 
-    def _begin(self, gtid: ibbmaster.Gtid, *, xid: str | None) -> None:
+    def _begin(self, gtid: Gtid, *, xid: str | None) -> None:
         body = b"".join(body_of(self._seed, gtid, has_xid=xid is None))
-        self.byte_count += len(body)
         self._open[gtid.domain_id] = _OpenGroup(gtid=gtid, writer=self._log.begin(), rest=body, xid=xid)
 
     def _go_on(self, domain_id: int) -> None:
@@ -120,20 +172,14 @@ def feed(log: ibbmaster.WritableLog, seed: int, ended: threading.Event) -> None:
     """Write until `ended` is set; then say where that is."""
     feeder = Feeder(log, seed)
     rng = random.Random(f"{seed} pace")
-    report_due = time.monotonic()
     while not ended.is_set():
         pace_s = rng.choice(PACES_S)
         for _ in range(STEPS_PER_PACE):
             feeder.step()
-            ended.wait(pace_s)
-            if ended.is_set():
+            if ended.wait(pace_s):
                 break
-            if time.monotonic() >= report_due:
-                report_due = time.monotonic() + REPORT_PERIOD_S
-                print("fed", feeder.group_count, feeder.byte_count, flush=True)
     feeder.finish()
     log.sync()
-    print("fed", feeder.group_count, feeder.byte_count, flush=True)
     print("end", log.position, flush=True)
 
 

@@ -1,11 +1,10 @@
 """Seeded work with a store, and notes of what was fed, acknowledged and sent."""
 
-from __future__ import annotations
-
+import contextlib
 import dataclasses
 import random
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from ibbmaster.errors import BusyError
@@ -275,7 +274,9 @@ class Workload:
     def _after(self, **changes: object) -> Expectation:
         return dataclasses.replace(self.oracle.steps[-1], **changes)  # type: ignore[arg-type]
 
-    def _committing(self, gtid: Gtid, events: bytes, finished: Xid | None = None) -> _Making:
+    def _committing(
+        self, gtid: Gtid, events: bytes, finished: Xid | None = None
+    ) -> contextlib.AbstractContextManager[None]:
         last = self.oracle.steps[-1]
         key = (gtid.domain_id, gtid.server_id, gtid.seq_no)
         prepared = last.prepared if finished is None else last.prepared - {xid_bytes(finished)}
@@ -284,8 +285,17 @@ class Workload:
     def _committed(self, gtid: Gtid, file_no: int) -> None:
         self.oracle.file_nos[gtid.domain_id, gtid.server_id, gtid.seq_no] = file_no
 
-    def _making(self, after: Expectation) -> _Making:
-        return _Making(self.oracle, after)
+    @contextlib.contextmanager
+    def _making(self, after: Expectation) -> Iterator[None]:
+        """While a step is made it may be in the log or not; it is once it was made."""
+        self.oracle.in_flight = after
+        try:
+            yield
+        except BusyError:
+            self.oracle.in_flight = None
+            raise
+        self.oracle.in_flight = None
+        self.oracle.steps.append(after)
 
     def _some_open(self) -> tuple[GroupWriter, bytearray, dict[str, int]] | None:
         found = [entry for entry in self._open if entry[0] not in self._internal]
@@ -302,21 +312,3 @@ class Workload:
 
     def _event(self, size: int) -> bytes:
         return make_event(160, 1, self.rng.randbytes(8).ljust(size, b"x"))
-
-
-class _Making:
-    """While a step is made it may be in the log or not; it is once it was made."""
-
-    def __init__(self, oracle: Oracle, after: Expectation) -> None:
-        self._oracle = oracle
-        self._after = after
-
-    def __enter__(self) -> None:
-        self._oracle.in_flight = self._after
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: object) -> None:
-        if error is None:
-            self._oracle.in_flight = None
-            self._oracle.steps.append(self._after)
-        elif isinstance(error, BusyError):
-            self._oracle.in_flight = None

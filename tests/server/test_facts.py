@@ -1,6 +1,7 @@
 """What a conversation may know of its primary."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
@@ -11,9 +12,22 @@ from ibbmaster.log.interface import LogFile
 from ibbmaster.server.facts import PrimaryFacts
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.registry import Registry
+from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.wire.auth import make_account
 from tests.machinery.events import make_event, make_gtid_event
-from tests.machinery.memory_binlog import MemoryBinlog
+from tests.machinery.simulated_disk import SimulatedDisk
+
+
+class MemoryBinlog(BinlogStore):
+    """Its last file ends with the last group, and none is ready behind it."""
+
+    def __init__(self) -> None:
+        super().__init__(SimulatedDisk(), StoreOptions(max_file_bytes=4 << 20))
+
+    def files(self) -> list[LogFile]:
+        *files, active = super().files()[: self.end().file_no + 1]
+        return [*files, replace(active, size=self.end().offset)]
 
 
 @pytest.fixture

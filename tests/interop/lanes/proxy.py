@@ -1,14 +1,16 @@
-"""A TCP proxy that cuts connections, each after exactly so many bytes that were sent to the client."""
+"""A TCP proxy that cuts connections, each after exactly so many bytes that were sent to the client; and a plan."""
 
 from __future__ import annotations
 
 import contextlib
 import enum
+import math
+import random
 import selectors
 import socket
 import struct
 import threading
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 PIECE = 1 << 16
@@ -16,6 +18,10 @@ JOIN_TIMEOUT_S = 10.0
 COMMAND_OFFSET = 4  # of a packet: its length and number come first
 COM_BINLOG_DUMP = 0x12
 DUMP_SIZE_MAX = 1000  # bytes: the command and a file name
+DIALOG_BYTES = 1200  # about what a primary sends before the dump
+OPENING_BYTES = 450  # about what a dump opens with
+GROUP_BYTES = 600_000  # more than most groups have
+SILENCES_MAX = 2  # of one plan: the replica needs its slave_net_timeout to notice each
 NO_LINGERING = struct.pack("ii", 1, 0)  # SO_LINGER: a close resets the connection
 
 
@@ -176,3 +182,44 @@ def end(one: socket.socket) -> None:
     with contextlib.suppress(OSError):
         one.shutdown(socket.SHUT_RDWR)
     one.close()
+
+
+class CutPlan:
+    """Cuts, one after the other: in the dialog, where a dump opens, in what the replica passes over, and behind it."""
+
+    def __init__(self, rng: random.Random, count: float, *, size_max: int = GROUP_BYTES) -> None:
+        self._rng = rng
+        self._count = count
+        self._size_max = size_max
+        self._cuts: list[Cut] = []
+        self._silences = SILENCES_MAX
+
+    def __iter__(self) -> Iterator[Cut]:
+        while len(self._cuts) < self._count:
+            cut = self._next()
+            self._cuts.append(cut)
+            yield cut
+
+    def stop(self) -> None:
+        """Cut no connection that is not open yet."""
+        self._count = 0
+
+    @property
+    def done(self) -> int:
+        """Cuts that were reached; a dump may have ended before."""
+        return sum(cut.reached.is_set() for cut in self._cuts)
+
+    def _next(self) -> Cut:
+        rng = self._rng
+        ending = rng.choice((Ending.CLOSE, Ending.CLOSE, Ending.RESET))
+        if self._silences and rng.random() < 0.1:
+            self._silences -= 1
+            ending = Ending.SILENCE
+        match rng.randrange(10):
+            case 0:  # costs the replica a second
+                return Cut(after_bytes=rng.randrange(DIALOG_BYTES), ending=ending)
+            case 1 | 2 | 3:
+                return Cut(after_bytes=rng.randrange(OPENING_BYTES), of_dump=True, ending=ending)
+            case _:
+                size = int(math.exp(rng.uniform(math.log(OPENING_BYTES), math.log(self._size_max))))
+                return Cut(after_bytes=size, of_dump=True, ending=ending)
