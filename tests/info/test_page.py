@@ -1,21 +1,14 @@
 """One page about a log: all that is known of it, nothing loaded, nothing from the log that is markup."""
 
-import re
-import shutil
-import subprocess
-from html.parser import HTMLParser
 from pathlib import Path
-
-import pytest
 
 import ibbmaster
 from ibbmaster.cli.seek import seek_facts
 from ibbmaster.info.log_info import log_info
 from ibbmaster.info.page import HEIGHT, WIDTH, page
+from tests.machinery.seen_page import SeenPage, browse, needs_chromium
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-BROWSER_TIMEOUT_S = 300  # it only ends what hangs
 HOSTILE = "<script>document.title='x'</script><img src=x onerror=alert(1)>\"'&\x1b[31m\u202e"
 
 
@@ -27,35 +20,8 @@ def facts_of(name, position=None):
     return facts
 
 
-class Seen(HTMLParser):
-    """The elements of a page, what each is in, and all text."""
-
-    VOID = frozenset({"meta", "br"})
-
-    def __init__(self, text):
-        super().__init__()
-        self.elements, self.texts, self.open = [], [], []
-        self.feed(text)
-        assert self.open == []
-
-    def handle_starttag(self, tag, attrs):
-        self.elements.append((tag, dict(attrs)))
-        if tag not in self.VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.texts.append(data)
-
-    @property
-    def text(self):
-        return re.sub(r"\s+", " ", " ".join(self.texts))
-
-
 def test_a_page_has_times_files_gtids_tables_and_groups():
-    seen = Seen(page(facts_of("classic/10.11/domains")))
+    seen = SeenPage(page(facts_of("classic/10.11/domains")))
     for text in (
         "event groups 155",
         "first 2026-11-20T20:57:15Z 0-1-1",
@@ -71,17 +37,17 @@ def test_a_page_has_times_files_gtids_tables_and_groups():
 
 
 def test_a_page_shows_the_path_of_a_search_step_by_step_and_file_by_file():
-    seen = Seen(page(facts_of("ibb/types", "0-1-100")))
+    seen = SeenPage(page(facts_of("ibb/types", "0-1-100")))
     assert "Where a replica at [0-1-100] begins binlog-000002.ibb page 1: state [0-1-118] has more" in seen.text
     assert "start at binlog-000001.ibb page 8, state [0-1-88]; 7 pages read" in seen.text
     assert "binlog-000000.ibb ← 2 256.0 KiB" in seen.text
     assert "binlog-000001.ibb ← 3, 4, 5, 6, start 256.0 KiB" in seen.text
-    assert "begins refused: " in Seen(page(facts_of("ibb/types", "0-1-1000"))).text
+    assert "begins refused: " in SeenPage(page(facts_of("ibb/types", "0-1-1000"))).text
 
 
 def test_nothing_is_loaded_and_nothing_runs():
     text = page(facts_of("ibb/types"))
-    seen = Seen(text)
+    seen = SeenPage(text)
     assert {"script", "img", "link", "iframe"} & {tag for tag, _ in seen.elements} == set()
     names = {name for _, attributes in seen.elements for name in attributes}
     assert {name for name in names if name.startswith("on")} | names & {"src", "href"} == set()
@@ -104,7 +70,7 @@ def hostile_facts():
 
 def test_texts_of_a_log_are_no_markup():
     text = page(hostile_facts())
-    seen = Seen(text)
+    seen = SeenPage(text)
     assert {"script", "img"} & {tag for tag, _ in seen.elements} == set()
     assert seen.text.count("<script>document.title='x'</script>") >= 10
     assert "\\u001b[31m\\u202e" in seen.text
@@ -115,7 +81,7 @@ def test_bars_are_inside_of_the_picture():
     facts = facts_of("ibb/domains")
     rows = [{"from": f"{2000 + span}-01-01T00:00:00Z", "groups": 1, "bytes": span + 1} for span in range(3)]
     facts["time_line"] = {"span_seconds": 366 * 86400, "spans": rows}
-    bars = [attributes for tag, attributes in Seen(page(facts)).elements if tag == "rect"]
+    bars = [attributes for tag, attributes in SeenPage(page(facts)).elements if tag == "rect"]
     assert len(bars) == 3
     for bar in bars:
         x, y, width, height = (float(bar[name]) for name in ("x", "y", "width", "height"))
@@ -126,20 +92,12 @@ def test_bars_are_inside_of_the_picture():
 def test_an_empty_log_is_a_page_too(tmp_path):
     ibbmaster.create(tmp_path / "log", max_file_bytes="128K", has_background=False).close()
     with ibbmaster.open(tmp_path / "log") as log:
-        assert "nothing is logged" in Seen(page(log_info(log))).text
+        assert "nothing is logged" in SeenPage(page(log_info(log))).text
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is on this machine: run `sh .ci/prepare tests`")
+@needs_chromium
 def test_a_browser_shows_it_and_runs_nothing_of_a_hostile_log(tmp_path):
-    path = tmp_path / "page.html"
-    path.write_text(page(hostile_facts()), encoding="utf-8")
-    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", f"--user-data-dir={tmp_path}/u"]
-    done = subprocess.run(
-        [*command, path.as_uri()], capture_output=True, text=True, timeout=BROWSER_TIMEOUT_S, check=True
-    )
-    seen = Seen(done.stdout)
-    assert "<script>document.title='x'</script>" in "".join(
-        seen.texts[:4]
-    )  # the title is the text, and no program set it
-    assert len([tag for tag, _ in seen.elements if tag == "table"]) == 5
-    assert [tag for tag, _ in seen.elements if tag in ("script", "img")] == []
+    seen = SeenPage(browse(page(hostile_facts()), tmp_path, "--dump-dom"))
+    assert "<script>document.title='x'</script>" in "".join(seen.texts[:4])  # no program has set the title
+    assert len(seen.of("table")) == 5
+    assert seen.of("script") == seen.of("img") == []

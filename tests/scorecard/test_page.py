@@ -1,95 +1,22 @@
 """The page of results, as a browser shows it: every cell can be opened, and no text of a consumer runs."""
 
-import contextlib
 import dataclasses
-import os
 import re
-import shutil
-import signal
-import subprocess
-from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import quote
 
 import matplotlib.image
-import pytest
 
 from ibbmaster.scorecard.grade import Grade
 from ibbmaster.scorecard.page import EVENT_BYTES_MAX, render
 from ibbmaster.scorecard.results import FaultBytes, Results
 from tests import scorecard_results
-
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-needs_chromium = pytest.mark.skipif(
-    CHROMIUM is None, reason="no Chromium is on this machine: run `sh .ci/prepare tests`"
-)
-BROWSER_TIMEOUT_S = 300  # it only ends what hangs
-VIRTUAL_MS = 5000  # of the page's own clock, which does not wait
+from tests.machinery.seen_page import SeenPage, browse, needs_chromium
 
 
-class Seen(HTMLParser):
-    """The elements of a page, with what each of them says."""
-
-    VOID = frozenset({"meta", "input", "br"})
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.texts: list[str] = []
-        self._open: list[str] = []
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        if tag not in self.VOID:
-            self._open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self._open.pop() == tag, f"</{tag}> ends nothing"
-
-    def handle_data(self, data: str) -> None:
-        if "script" not in self._open and "style" not in self._open:
-            self.texts.append(data)
-
-    @property
-    def text(self) -> str:
-        return " ".join(" ".join(self.texts).split())
-
-    def of(self, tag: str) -> list[dict[str, str | None]]:
-        return [attributes for name, attributes in self.elements if name == tag]
-
-    @property
-    def root(self) -> dict[str, str | None]:
-        return self.of("html")[0]
-
-
-def browse(page: str, directory: Path, *options: str, at: str = "") -> str:
-    """What Chromium prints of a page, with nobody's profile and no network."""
-    path = directory / "page.html"
-    path.write_text(page, encoding="utf-8")
-    assert CHROMIUM
-    command = [
-        *(CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--hide-scrollbars"),
-        *(f"--user-data-dir={directory / 'profile'}", f"--virtual-time-budget={VIRTUAL_MS}", "--window-size=1400,900"),
-        *("--disable-background-networking", "--proxy-server=127.0.0.1:1", "--disable-breakpad"),
-        *options,
-        path.as_uri() + at,
-    ]
-    browser = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True
-    )
-    try:
-        printed, _ = browser.communicate(timeout=BROWSER_TIMEOUT_S)
-        assert browser.returncode == 0
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(browser.pid, signal.SIGKILL)  # it is several processes
-    return printed
-
-
-def opened(page: str, directory: Path, at: str = "") -> Seen:
+def opened(page: str, directory: Path, at: str = "") -> SeenPage:
     """The page as it is once its program has run, which it has without an error."""
-    seen = Seen(browse(page, directory, "--dump-dom", at=at))
+    seen = SeenPage(browse(page, directory, "--dump-dom", at=at))
     assert seen.root.get("data-error") is None
     assert seen.root.get("data-ready") == "yes"
     return seen
@@ -106,7 +33,7 @@ def acting(page: str, program: str) -> str:
 
 
 def test_the_matrix_is_a_table_that_can_be_read_without_its_program():
-    seen = Seen(render(scorecard_results.every_kind()))
+    seen = SeenPage(render(scorecard_results.every_kind()))
 
     assert len(seen.of("td")) == 3 * 7
     assert [attributes["class"] for attributes in seen.of("td")][:3] == ["exact", "loses-silently", "not-run"]
@@ -117,7 +44,7 @@ def test_the_matrix_is_a_table_that_can_be_read_without_its_program():
 
 
 def test_each_cell_is_a_link_that_opens_it():
-    links = [attributes["href"] for attributes in Seen(render(scorecard_results.every_kind())).of("a")]
+    links = [attributes["href"] for attributes in SeenPage(render(scorecard_results.every_kind())).of("a")]
 
     assert "#bad-client/cut-after-gtid" in links
     assert "#bad-client" in links
@@ -126,7 +53,7 @@ def test_each_cell_is_a_link_that_opens_it():
 
 def test_the_page_needs_nothing_from_elsewhere_and_allows_nothing_but_its_own_program():
     page = render(scorecard_results.every_kind())
-    seen = Seen(page)
+    seen = SeenPage(page)
 
     assert [attributes for _, attributes in seen.elements if "src" in attributes] == []
     assert not re.search(r"url\(|@import|https?://", page)
@@ -137,7 +64,7 @@ def test_the_page_needs_nothing_from_elsewhere_and_allows_nothing_but_its_own_pr
 
 def test_texts_from_outside_stay_texts():
     page = render(scorecard_results.hostile())
-    seen = Seen(page)  # which also sees that each element ends where it should
+    seen = SeenPage(page)  # which also sees that each element ends where it should
 
     assert len(seen.of("script")) == 2
     assert seen.of("img") == []
@@ -165,7 +92,7 @@ def test_of_a_large_event_only_the_first_bytes_are_kept():
 
 
 def test_results_without_anything_are_a_page_as_well():
-    assert "0 scenarios · 0 consumers" in Seen(render(Results(made="never", ibbmaster="0.1.0"))).text
+    assert "0 scenarios · 0 consumers" in SeenPage(render(Results(made="never", ibbmaster="0.1.0"))).text
 
 
 # In a browser
