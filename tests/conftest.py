@@ -38,7 +38,6 @@ FIXTURES = Path(__file__).parents[1] / "fixtures"
 
 # `lanes` (real servers and clients) is no test and no part of the package; pytest imports each test file by itself.
 sys.path.insert(0, str(Path(__file__).parent / "interop"))
-from lanes.board import BoardPrinter  # noqa: E402
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -208,8 +207,10 @@ def pytest_configure(config: pytest.Config) -> None:
         options.seed = str(random.SystemRandom().randrange(2**32))
     if options.interop_seed is None:
         options.interop_seed = random.Random(options.seed).randrange(2**32)
-    footer = f"served by: {options.interop_primary}; --seed={options.seed} --interop-seed={options.interop_seed}"
-    config.pluginmanager.register(BoardPrinter(footer), "ibbmaster-board")
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return f"random choices: --seed={config.option.seed} --interop-seed={config.option.interop_seed}"
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for groups

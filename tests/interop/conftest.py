@@ -1,4 +1,4 @@
-"""Real servers and clients for a test, and the table of what became of each capture."""
+"""Real servers and clients for a test."""
 
 import contextlib
 import itertools
@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 from lanes.azurite import Azurite
-from lanes.board import Cell
 from lanes.capture import Capture, load_captures
 from lanes.drivers import DriverMissingError
 from lanes.primary import IbbPrimary, Primary, ibbmaster
@@ -24,7 +23,6 @@ from ibbmaster.testkit.mariadb_programs import ProgramsMissingError, find_progra
 from ibbmaster.testkit.mariadb_server import REPLICA_SERVER_ID, RealPrimary, ServerTemplate
 from tests.object_stores import BUCKET
 
-CELL = pytest.StashKey[Cell]()
 LOGS = pytest.StashKey[list[tuple[str, Callable[[], str]]]]()
 
 CAPTURES = load_captures()
@@ -63,18 +61,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     if report.failed:
         for title, text in item.stash.get(LOGS, []):
             report.sections.append((title, text()))
-    if (cell := item.stash.get(CELL, None)) is not None:
-        cell.add_to(report)
     return report
-
-
-@pytest.fixture
-def cell(request) -> Cell:
-    """The cell of the parameters `capture` and `client`."""
-    parameters = request.node.callspec.params
-    place = Cell(parameters["capture"].id, parameters["client"])
-    request.node.stash[CELL] = place
-    return place
 
 
 @pytest.fixture(params=CAPTURES, ids=lambda capture: capture.id)
@@ -84,16 +71,12 @@ def capture(request) -> Capture:
 
 
 @pytest.fixture
-def served_capture(request, capture, client, cell) -> Capture:
-    """A capture that this run shows to this client; others are skipped with their reason in the table."""
+def served_capture(request, capture, client) -> Capture:
+    """A capture that this run shows to this client; others are skipped with their reason."""
     if capture.is_encrypted:
-        cell.mark("refused", "encrypted: `ibbmaster import` refuses it, as a test of its own shows")
-        pytest.skip("encrypted")
-    if (
-        capture.is_large
-        and not request.config.getoption("--interop-all")
-        and (capture.id, client) not in FOLLOWED_IN_EVERY_RUN
-    ):
+        pytest.skip("encrypted: `ibbmaster import` refuses it, as a test of its own shows")
+    is_followed = request.config.getoption("--interop-all") or (capture.id, client) in FOLLOWED_IN_EVERY_RUN
+    if capture.is_large and not is_followed:
         pytest.skip("large, and of a kind another client follows in every run; --interop-all has no such exceptions")
     return capture
 

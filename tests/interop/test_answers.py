@@ -8,28 +8,16 @@ import itertools
 import random
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pymysql
 import pytest
-from lanes.answers import (
-    FOLDER,
-    QUERIES,
-    REFUSED,
-    SESSIONS,
-    Answered,
-    OurTables,
-    RawClient,
-    expect_equal,
-    random_query,
-    save,
-)
-from lanes.answers import load as load_answers
+from lanes import answers
+from lanes.answers import FOLDER, SESSIONS, Answered, OurTables, RawClient, expect_equal
 from lanes.binlogs import copy_binlogs
 from lanes.capture import CLASSIC, load_captures
-from lanes.primary import IbbPrimary, login_of
-from lanes.random_ddl import DATABASE, IMAGES, Campaign
+from lanes.primary import login_of
+from lanes.random_ddl import IMAGES
 from lanes.shop import run
 from lanes.sql_file import sql_beside
 
@@ -67,9 +55,7 @@ def ask(server: RealPrimary, ours: OurTables, queries: list[str]) -> Asked:
     return asked
 
 
-def test_a_real_server_gives_the_same_columns_and_rows(
-    new_server: Callable[..., RealPrimary], tmp_path: Path, request: pytest.FixtureRequest, seed: int
-) -> None:
+def test_a_real_server_gives_the_same_columns_and_rows(new_server, tmp_path, request, seed):
     server = new_server("11.8")
     run(server, *statements_in(TABLES / "tables.sql"))
     directory = copy_binlogs(server, tmp_path / "binlog")
@@ -77,25 +63,23 @@ def test_a_real_server_gives_the_same_columns_and_rows(
     load()
     rng = random.Random(seed)
 
-    asked = ask(server, ours, [*QUERIES, *(random_query(rng) for _ in range(RANDOM_QUERIES))])
+    asked = ask(server, ours, [*answers.QUERIES, *(answers.random_query(rng) for _ in range(RANDOM_QUERIES))])
 
     if request.config.getoption("--record-answers"):
         shutil.copy(directory / "binlog.000001", TABLES)
-        save(TABLES, asked)
+        answers.save(TABLES, asked)
     assert expect_equal(ours, asked) < RANDOM_QUERIES  # the others are for the engine
 
 
 @pytest.mark.parametrize("name", ["tables", "types-full-crc32"])
-def test_a_served_log_answers_as_the_real_server_did(
-    new_ibb_primary: Callable[..., IbbPrimary], tmp_path: Path, name: str
-) -> None:
+def test_a_served_log_answers_as_the_real_server_did(new_ibb_primary, tmp_path, name):
     own = FOLDER / "11.8" / name / "binlog.000001"
     shutil.copy(own if own.exists() else CLASSIC / "11.8" / name / "binlog.000001", tmp_path)
     served = new_ibb_primary(tmp_path, "--read-only")
     clients = [RawClient(session, **login_of(served)) for session in SESSIONS]
 
     refused = 0
-    for sql, number, is_binary, expected in load_answers(FOLDER / "11.8" / name):
+    for sql, number, is_binary, expected in answers.load(FOLDER / "11.8" / name):
         try:
             found = clients[number].binary(sql) if is_binary else clients[number].text(sql)
         except pymysql.Error as error:
@@ -105,13 +89,11 @@ def test_a_served_log_answers_as_the_real_server_did(
             continue
         assert found.columns == expected.columns, (sql, SESSIONS[number])
         assert sorted(found.rows) == sorted(expected.rows), (sql, SESSIONS[number], is_binary)
-    assert refused == REFUSED.get(name, 0)
+    assert refused == answers.REFUSED.get(name, 0)
 
 
 @pytest.mark.parametrize("name", ["types-full-crc32", "vectors"])
-def test_a_server_that_applied_a_capture_gives_the_same_columns_and_rows(
-    new_server: Callable[..., RealPrimary], tmp_path: Path, request: pytest.FixtureRequest, name: str
-) -> None:
+def test_a_server_that_applied_a_capture_gives_the_same_columns_and_rows(new_server, tmp_path, request, name):
     server = new_server("11.8")
     files = next(one for one in load_captures() if one.id == f"11.8/{name}").unpack(tmp_path)
     events = subprocess.run(
@@ -133,32 +115,11 @@ def test_a_server_that_applied_a_capture_gives_the_same_columns_and_rows(
 
     if request.config.getoption("--record-answers"):
         (FOLDER / "11.8" / name).mkdir(exist_ok=True)
-        save(FOLDER / "11.8" / name, asked)
+        answers.save(FOLDER / "11.8" / name, asked)
     assert expect_equal(ours, asked) == 0
 
 
-@pytest.mark.parametrize("version", ["10.11", "11.8"])
-def test_tables_after_random_ddl_have_the_rows_that_the_real_server_has(
-    new_server: Callable[..., RealPrimary], tmp_path: Path, request: pytest.FixtureRequest, seed: int, version: str
-) -> None:
-    rng = random.Random(f"{seed} {version}")
-    images = (*IMAGES, "FULL_NODUP") if version != "10.11" else IMAGES
-    server = new_server(version, f"--binlog-row-metadata={rng.choice(['FULL', 'NO_LOG'])}", "--binlog-format=ROW")
-    campaign = Campaign(server, rng, images)
-    for _ in range(request.config.getoption("--ddl-steps")):
-        campaign.step()
-    campaign.close()
-    ours = OurTables(ibbmaster.open(copy_binlogs(server, tmp_path / "binlog")).engine)
-    client = RawClient.of_root(server.socket, SESSIONS[0])
-
-    for name in campaign.tables:
-        sql = f"SELECT * FROM {DATABASE}.{name}"
-        assert sorted(ours.answer(sql).rows) == sorted(client.text(sql).rows), name
-
-
-def test_rows_keep_their_values_through_every_alteration(
-    new_server: Callable[..., RealPrimary], tmp_path: Path, seed: int
-) -> None:
+def test_rows_keep_their_values_through_every_alteration(new_server, tmp_path, seed):
     rng = random.Random(seed)
     server = new_server("11.8", "--binlog-format=ROW")
     connection = server.connect()
@@ -185,9 +146,7 @@ def test_rows_keep_their_values_through_every_alteration(
     connection.close()
 
 
-def test_what_the_log_does_not_tell_is_refused_with_the_group_and_the_reason(
-    new_server: Callable[..., RealPrimary], tmp_path: Path
-) -> None:
+def test_what_the_log_does_not_tell_is_refused_with_the_group_and_the_reason(new_server, tmp_path):
     server = new_server("11.8", "--binlog-format=ROW")
     run(server, *_SQL["in doubt"])
     ours = OurTables(ibbmaster.open(copy_binlogs(server, tmp_path / "binlog")).engine)
@@ -210,20 +169,13 @@ def test_what_the_log_does_not_tell_is_refused_with_the_group_and_the_reason(
 
 
 @pytest.mark.parametrize("option", ["--skip-hex-blob", "--hex-blob"])
-def test_tables_of_a_dump_go_on_with_the_log_from_its_position(
-    new_server: Callable[..., RealPrimary], new_ibb_primary: Callable[..., IbbPrimary], tmp_path: Path, option: str
-) -> None:
+def test_tables_of_a_dump_go_on_with_the_log_from_its_position(new_server, new_ibb_primary, tmp_path, option):
     server = new_server("11.8", "--binlog-format=ROW")
     run(server, *statements_in(TABLES / "tables.sql"), "DELETE FROM cond.nk LIMIT 1")
-    dumped = subprocess.run(
-        [
-            *server.programs.command("mariadb-dump"),
-            *("--no-defaults", f"--socket={server.socket}", "-uroot", "--databases", "extra", "cond", option),
-            *("--master-data", "--gtid", "--single-transaction"),
-        ],
-        capture_output=True,
-        check=True,
-    ).stdout.decode("utf-8", "surrogateescape")
+    options = ["--no-defaults", f"--socket={server.socket}", "-uroot", "--databases", "extra", "cond", option]
+    options += ["--master-data", "--gtid", "--single-transaction"]
+    command = [*server.programs.command("mariadb-dump"), *options]
+    dumped = subprocess.run(command, capture_output=True, check=True).stdout.decode("utf-8", "surrogateescape")
     run(server, *_SQL["after the dump"])
     directory = copy_binlogs(server, tmp_path / "binlog")
 
@@ -250,8 +202,8 @@ UNKNOWN_TO_A_LOG = {  # tables of lanes/row_ddl.sql whose rows no event tells, a
 
 @pytest.mark.parametrize("version", MARIADB_VERSIONS)
 def test_ddl_that_failed_or_moved_rows_leaves_the_tables_and_rows_that_the_real_server_has(
-    new_server: Callable[..., RealPrimary], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str
-) -> None:
+    new_server, tmp_path, monkeypatch, version
+):
     server = new_server(version, "--binlog-format=ROW")
     with contextlib.closing(server.connect()) as connection, connection.cursor() as cursor:
         for statement in statements_in(LANES / "row_ddl.sql"):

@@ -2,7 +2,6 @@
 
 import contextlib
 import re
-import struct
 import subprocess
 import time
 from collections.abc import Callable
@@ -11,13 +10,15 @@ from pathlib import Path
 import pytest
 from lanes.primary import Primary, login_options
 from lanes.printed import parse_printed
-from lanes.raw_events import EVENT_HEADER, GTID, read_events
+from lanes.replay import changing_events, events_in
 
 import ibbmaster
+from ibbmaster.event.gtid_event import decode_gtid_event
+from ibbmaster.event.types import EventType
 
 RunTool = Callable[..., subprocess.CompletedProcess[str]]
 
-GTID_FIELDS = struct.Struct("<QI")  # sequence number, domain
+LOG_POS_SIZE = 4
 
 
 # As mysql-test/suite/binlog_in_engine/binlog_in_engine.test
@@ -57,18 +58,10 @@ def test_raw_output_is_a_binlog_file_with_the_same_events(
 ):
     primary = new_ibb_primary(captures[name], "--profile", "compat", "--tls", "off")
 
-    done = run_tool(
-        version,
-        "mariadb-binlog",
-        *connection_options(primary),
-        "--raw",
-        "--start-position=4294967294-1-1",
-        "--to-last-log",
-        "binlog-000000.ibb",
-    )
+    options = ["--raw", "--start-position=4294967294-1-1", "--to-last-log"]
+    done = run_tool(version, "mariadb-binlog", *connection_options(primary), *options, "binlog-000000.ibb")
 
-    events = [event for path in sorted(tmp_path.iterdir()) for event in read_events(path)]
-    assert events == [event for path in classic_files(captures[name]) for event in read_events(path)], done.stderr
+    assert changing_events(sorted(tmp_path.iterdir())) == changing_events(classic_files(captures[name])), done.stderr
 
 
 @pytest.mark.parametrize("version", ["10.11", "11.8"])
@@ -85,45 +78,36 @@ def test_a_tool_that_never_stops_receives_what_is_new(
     tool = start_tool(version, "mariadb-binlog", *options, f"--result-file={raw}/", "binlog-000000.ibb")
     wait_for_bytes(raw, tool, at_least=sum(file.stat().st_size for file in files[:1]) // 2)
     import_files(files[2:4], tmp_path / "ibb", "--append")
-    expected = [event for file in files[:4] for event in read_events(file)]
-    size = sum(len(event.body) + EVENT_HEADER.size for event in expected)
-    wait_for_bytes(raw, tool, at_least=size)
+    expected = changing_events(files[:4])
+    wait_for_bytes(raw, tool, at_least=sum(len(event) + LOG_POS_SIZE for event in expected))
 
-    assert [event for path in sorted(raw.iterdir()) for event in read_events(path)] == expected
-
-
-def test_raw_output_needs_the_compat_profile(captures, tmp_path, new_ibb_primary, run_tool):
-    version = "10.11"
-    primary = new_ibb_primary(captures["10.11/domains"], "--tls", "off")
-
-    done = run_tool(
-        version, "mariadb-binlog", *connection_options(primary), "--raw", "--start-position=0-1-1", "binlog-000000.ibb"
-    )
-
-    assert done.returncode == 1
-    assert "Could not create output log file" in done.stderr
+    assert changing_events(sorted(raw.iterdir())) == expected
 
 
-@pytest.mark.parametrize("version", ["10.11", "11.8"])
-def test_the_tool_names_the_version_it_does_not_know(version, captures, new_ibb_primary, run_tool):
-    primary = new_ibb_primary(captures["10.11/domains"], "--tls", "off", "--server-version", "12.3.2-MariaDB-log")
-
-    done = run_tool(
-        version, "mariadb-binlog", *connection_options(primary), "--start-position=0-1-1", "binlog-000000.ibb"
-    )
-
-    assert done.returncode == 1
-    assert "unrecognized MariaDB version" in done.stderr
+REFUSALS = {  # how the log is served, what the tool is asked for, and what it says
+    "raw output without the compat profile": (
+        [],
+        ["--raw", "--start-position=0-1-1"],
+        "Could not create output log file",
+    ),
+    "a version that it does not know": (
+        ["--server-version", "12.3.2-MariaDB-log"],
+        ["--start-position=0-1-1"],
+        "unrecognized MariaDB version",
+    ),
+    "no GTID": (["--profile", "compat"], [], "GTID"),
+}
 
 
 @pytest.mark.parametrize("version", ["10.11", "11.8"])
-def test_without_a_gtid_the_tool_is_told_to_give_one(version, captures, new_ibb_primary, run_tool):
-    primary = new_ibb_primary(captures["10.11/domains"], "--profile", "compat", "--tls", "off")
+@pytest.mark.parametrize(("served", "asked", "text"), REFUSALS.values(), ids=REFUSALS)
+def test_the_tool_names_what_it_cannot_do(served, asked, text, version, captures, new_ibb_primary, run_tool):
+    primary = new_ibb_primary(captures["10.11/domains"], "--tls", "off", *served)
 
-    done = run_tool(version, "mariadb-binlog", *connection_options(primary), "binlog-000000.ibb")
+    done = run_tool(version, "mariadb-binlog", *connection_options(primary), *asked, "binlog-000000.ibb")
 
     assert done.returncode == 1
-    assert "GTID" in done.stderr
+    assert text in done.stderr
 
 
 def connection_options(primary: Primary | ibbmaster.RunningPrimary) -> list[str]:
@@ -147,9 +131,7 @@ def contents(directory: Path) -> dict[str, bytes]:
 
 def first_gtid(path: Path) -> str:
     """The GTID of the first event group in a binlog file."""
-    event = next(event for event in read_events(path) if event.event_type == GTID)
-    sequence_no, domain_id = GTID_FIELDS.unpack_from(event.body)
-    return f"{domain_id}-{event.server_id}-{sequence_no}"
+    return next(str(decode_gtid_event(event).gtid) for event in events_in(path) if event[4] == EventType.GTID)
 
 
 @pytest.mark.parametrize("version", ["10.11", "11.8"])

@@ -1,20 +1,34 @@
 """MariaDB's own consumers and this project's stream as the scorecard sees them."""
 
+import importlib.util
 import json
+import sys
 import threading
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
-from lanes.adapters import adapter_module
 from lanes.primary import login_of
 
-from ibbmaster.scorecard.adapter import read_adapters
+from ibbmaster.scorecard.adapter import OURS, read_adapters
 from ibbmaster.scorecard.cards import read_cards
 from ibbmaster.scorecard.grade import Grade
 from ibbmaster.scorecard.runner import run_card
 from ibbmaster.testkit.mariadb_programs import installed_versions
 from ibbmaster.testkit.primary import FixturePrimary
+
+
+def adapter_module(adapter: str, name: str) -> ModuleType:
+    """One program of an adapter, without running it."""
+    spec = importlib.util.spec_from_file_location(f"adapter_{name}", OURS / adapter / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
 
 CARDS = {card.name: card for card in read_cards()}
 RUNS = [

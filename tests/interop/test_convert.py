@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from lanes.primary import ibbmaster
 from lanes.printed import parse_printed
-from lanes.raw_events import read_events
+from lanes.replay import changing_events
 
 from ibbmaster.testkit.mariadb_server import RealPrimary
 
@@ -73,6 +73,4 @@ def test_the_tool_prints_the_same_events_as_from_the_files_of_the_server(
     assert [done.returncode for done in printed] == [0, 0], printed[1].stderr
     assert printed[1].stderr == printed[0].stderr
     assert parse_printed(printed[1].stdout) == parse_printed(printed[0].stdout)
-    assert [event for path in files for event in read_events(path)] == [
-        event for path in theirs for event in read_events(path)
-    ]
+    assert changing_events(files) == changing_events(theirs)

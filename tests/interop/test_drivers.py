@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from lanes.drivers import DriverMissingError, driver_command
 from lanes.primary import Primary
-from lanes.statements import ALIKE, OF_A_KIND
+from test_statements import ALIKE, OF_A_KIND
 
 import ibbmaster
 from ibbmaster.gtid import Gtid

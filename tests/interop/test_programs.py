@@ -8,12 +8,20 @@ from typing import Any
 import pytest
 from lanes.pair import Pair, ask, connect, expect_alike, served_beside
 from lanes.primary import login_options
-from lanes.program_statements import DDL, LISTED, REFUSED, SHOWN
+from lanes.sql_file import sql_beside
 
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
 from ibbmaster.testkit.mariadb_server import RealPrimary
 
 ZONES = ("+00:00", "-05:30")
+_SQL = sql_beside(__file__)
+DDL = _SQL["ddl"]
+#: What a server has as ours: the log has all that it says.
+SHOWN = _SQL["shown"]
+#: What a server has as ours but for columns that are NULL, because only a statement says what is in them.
+LISTED = _SQL["listed"]
+#: What an ALTER has changed, or a declaration of parameters says: refused.
+REFUSED = _SQL["refused"]
 
 
 @pytest.fixture(scope="module", params=MARIADB_VERSIONS)

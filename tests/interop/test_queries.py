@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,14 +44,8 @@ def corpus() -> list[str]:
 
 
 @pytest.fixture(scope="module", params=MARIADB_VERSIONS)
-def shop_pair(
-    request: pytest.FixtureRequest,
-    template_of: Callable[[str], Any],
-    servers_directory: Path,
-    server_numbers: Iterator[int],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Pair]:
-    server = RealPrimary(template_of(request.param), servers_directory / f"q{next(server_numbers)}", [])
+def shop_pair(request, server_of, tmp_path_factory) -> Iterator[Pair]:
+    server = server_of(RealPrimary, request.param, [])
     made = [*statements(), "SET sql_mode = ''", *copying()[0]]
     with served_beside(server, made, tmp_path_factory.mktemp("binlogs")) as both:
         yield both
@@ -96,7 +90,7 @@ def told_apart(mine: Answer, theirs: Answer, sql: str, *, is_ordered: bool) -> s
     return None
 
 
-def test_the_queries_of_tools_and_analysts_are_answered_as_by_a_real_server_or_refused(shop_pair: Pair) -> None:
+def test_the_queries_of_tools_and_analysts_are_answered_as_by_a_real_server_or_refused(shop_pair):
     wrong, answered = [], 0
     with asking(shop_pair.real) as real, asking(shop_pair.ours) as ours:
         for sql in corpus():
@@ -109,7 +103,7 @@ def test_the_queries_of_tools_and_analysts_are_answered_as_by_a_real_server_or_r
     assert answered >= ANSWERED_MIN * len(corpus())
 
 
-def test_all_that_connectors_ask_is_answered_as_by_a_real_server(shop_pair: Pair) -> None:
+def test_all_that_connectors_ask_is_answered_as_by_a_real_server(shop_pair):
     wrong = []
     with asking(shop_pair.real) as real, asking(shop_pair.ours) as ours:
         real.query("USE mart")
@@ -124,7 +118,7 @@ def test_all_that_connectors_ask_is_answered_as_by_a_real_server(shop_pair: Pair
     assert not wrong, "\n".join(wrong)
 
 
-def test_their_rows_are_the_same_in_the_binary_protocol(shop_pair: Pair) -> None:
+def test_their_rows_are_the_same_in_the_binary_protocol(shop_pair):
     wrong = []
     clients = []
     for primary in (shop_pair.ours, shop_pair.real):
@@ -146,7 +140,7 @@ def test_their_rows_are_the_same_in_the_binary_protocol(shop_pair: Pair) -> None
     assert not wrong, "\n".join(wrong)
 
 
-def test_random_queries_are_answered_as_by_a_real_server_or_refused(shop_pair: Pair) -> None:
+def test_random_queries_are_answered_as_by_a_real_server_or_refused(shop_pair):
     print(f"seed {SEED}")
     queries = RandomQueries(random.Random(SEED))
     wrong, answered = [], 0

@@ -12,7 +12,6 @@ from lanes.proxy import Cut, CuttingProxy
 from lanes.replica import Replica
 
 VERSIONS = ["10.11", "11.8"]
-CUT_COUNT = 5
 DIALOG_BYTES = 2000  # about what a primary sends before the first event
 TIMEOUT_S = 600.0
 DESCRIPTORS = 1200  # some more than select() takes
@@ -43,32 +42,6 @@ def test_the_proxy_moves_and_cuts_bytes_of_descriptors_beyond_1023():
         server.sendall(b"abcdef")
 
         assert b"".join(iter(lambda: client.recv(9), b"")) == b"abc"
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("name", ["10.11/domains", "11.8/ddl-trx-xa", "10.11/group-commit", "11.8/large-commit"])
-def test_connections_cut_at_random_bytes_do_no_harm(name, version, seed, captures, new_primary, new_replica):
-    capture = captures[name]
-    rng = random.Random(f"{seed} {name} {version}")
-    cuts = [Cut(after_bytes=rng.randrange(1, DIALOG_BYTES + capture.size)) for _ in range(CUT_COUNT)]
-    replica = new_replica(version)
-    primary = new_primary(capture, "--tls", "off")
-
-    with CuttingProxy(primary.host, primary.port, cuts) as proxy:
-        replica.follow(proxy)
-        check_end(replica, capture, version)
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_a_connection_cut_at_every_step_of_the_dialogue_does_no_harm(version, captures, new_primary, new_replica):
-    capture = captures["10.11/checksum-switch"]
-    cuts = [Cut(after_bytes=after_bytes) for after_bytes in (0, 3, 90, 130, 400, 900, 1500)]
-    replica = new_replica(version)
-    primary = new_primary(capture, "--tls", "off")
-
-    with CuttingProxy(primary.host, primary.port, cuts) as proxy:
-        replica.follow(proxy)
-        check_end(replica, capture, version)
 
 
 # As mysql-test/suite/binlog_in_engine/crash_safe_slave.test

@@ -1,19 +1,17 @@
 """Replicas that ask for something else than the defaults, and every profile."""
 
-import struct
 from pathlib import Path
 
 import pytest
 from lanes.capture import Capture
 from lanes.primary import Primary
-from lanes.raw_events import GTID, QUERY, read_events
 from lanes.replica import Replica
 
+import ibbmaster
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.testkit.mariadb_server import REPLICA_SERVER_ID
 
 VERSIONS = ["10.11", "11.8"]
-GTID_FIELDS = struct.Struct("<QI")  # sequence number, domain
 
 
 # As mysql-test/suite/binlog_in_engine/rpl_group_commit.test
@@ -196,11 +194,5 @@ def follow_to_the_end(replica: Replica, primary: Primary, capture: Capture) -> N
 
 def last_gtid_that_creates(path: Path) -> str:
     """The GTID of the last CREATE statement in a binlog file."""
-    current = last = ""
-    for event in read_events(path):
-        if event.event_type == GTID:
-            sequence_no, domain_id = GTID_FIELDS.unpack_from(event.body)
-            current = f"{domain_id}-{event.server_id}-{sequence_no}"
-        elif event.event_type == QUERY and b"CREATE " in event.body:
-            last = current
-    return last
+    with ibbmaster.open(path) as log:
+        return str([group.gtid for group in log if any(b"CREATE " in event.data for event in group.events())][-1])

@@ -1,33 +1,29 @@
 """What a real server and ours say of the same tables: ours knows them from the real one's binlog alone."""
 
+import json
 import struct
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from lanes.pair import Pair, ask, connect, expect_alike, served_beside
-from lanes.schema_statements import (
-    ABOUT_TABLES,
-    DDL,
-    DESCRIBED,
-    DESCRIBED_IN_UTF8MB4,
-    PREPARED,
-    RESULT_SETTINGS,
-    RESULT_SETTINGS_IN_UTF8MB4,
-    TOLD_BY_EXPRESSIONS,
-)
+from lanes.sql_file import sql_beside
 
 from ibbmaster.event.rows.charset import decode_text, encode_text
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
 from ibbmaster.testkit.mariadb_server import RealPrimary
 
+_SQL = sql_beside(__file__)
+#: Prepared with a value for each `?`: the same rows in the binary protocol.
+PREPARED = json.loads(Path(__file__).with_suffix(".json").read_text())["prepared"]
 TABLES = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'r1' ORDER BY 1"
 
 
 @pytest.fixture(scope="module", params=MARIADB_VERSIONS)
 def pair(request, server_of, tmp_path_factory) -> Iterator[Pair]:
     server = server_of(RealPrimary, request.param, [], "--binlog-format=ROW")
-    with served_beside(server, DDL, tmp_path_factory.mktemp("binlogs")) as both:
+    with served_beside(server, _SQL["ddl"], tmp_path_factory.mktemp("binlogs")) as both:
         yield both
 
 
@@ -42,16 +38,17 @@ def test_tables_are_shown_letter_by_letter_as_a_real_primary_shows_them(pair):
 
 def test_statements_about_tables_are_answered_as_by_a_real_primary(pair):
     with connect(pair.real) as real, connect(pair.ours) as ours:
-        expect_alike((sql, ask(ours, sql), ask(real, sql)) for sql in ABOUT_TABLES)
+        expect_alike((sql, ask(ours, sql), ask(real, sql)) for sql in _SQL["about tables"])
 
 
 def test_columns_of_results_are_described_as_by_a_real_primary(pair):
     with connect(pair.real) as real, connect(pair.ours) as ours:
-        for setting in RESULT_SETTINGS:
+        in_utf8mb4 = _SQL["result settings in utf8mb4"]
+        for setting in (*in_utf8mb4, *_SQL["result settings in other character sets"]):
             for connection in (real, ours):
                 connection.query("SET NAMES DEFAULT, time_zone = '+00:00'")
                 connection.query(setting)
-            asked = (*DESCRIBED, *(DESCRIBED_IN_UTF8MB4 if setting in RESULT_SETTINGS_IN_UTF8MB4 else ()))
+            asked = (*_SQL["described"], *(_SQL["described in utf8mb4"] if setting in in_utf8mb4 else ()))
             expect_alike((f"{setting}: {sql}", described(ours, sql), described(real, sql)) for sql in asked)
 
 
@@ -86,7 +83,7 @@ def test_queries_of_the_own_tables_of_a_server_are_told_as_by_a_real_one(pair):
         for connection in (real, ours):
             connection.query("SET NAMES utf8mb4 COLLATE utf8mb4_general_ci, time_zone = '+00:00'")
             connection.query("USE r1")
-        expect_alike((sql, described(ours, sql), described(real, sql)) for sql in TOLD_BY_EXPRESSIONS)
+        expect_alike((sql, described(ours, sql), described(real, sql)) for sql in _SQL["told by expressions"])
 
 
 def described(connection: Any, sql: str) -> Any:

@@ -39,10 +39,7 @@ def test_a_replica_follows_what_spark_has_written(spark, tmp_path, new_ibb_prima
     replica.wait_for_gtid(groups.selectExpr("max_by(_gtid, _seq)").first()[0])
 
     columns = ["id", "word", "price", "moment", "day", "raw", "d", "flag"]
-    rows = [
-        list(row)
-        for row in replica.sql("SELECT id, word, price, moment, day, raw, d, flag FROM shop.orders ORDER BY id")
-    ]
+    rows = list(map(list, replica.sql(f"SELECT {', '.join(columns)} FROM shop.orders ORDER BY id")))
     written = [[row[name] for name in columns] for row in frame.orderBy("id").collect()]
     assert rows == [[bytes(cell) if isinstance(cell, bytearray) else cell for cell in row] for row in written]
 
@@ -156,9 +153,8 @@ def test_a_stream_follows_a_primary_group_by_group(spark, tmp_path, new_ibb_prim
     files = spark.read.format("ibb").option("granularity", "groups").load(str(ibb_directory(capture)))
     batches = Batches()
     for _ in range(2):
-        stream(
-            spark, batches, tmp_path / "checkpoint", **login_of(primary), granularity="groups", maxGroupsPerTrigger="40"
-        )
+        limits = {"granularity": "groups", "maxGroupsPerTrigger": "40"}
+        stream(spark, batches, tmp_path / "checkpoint", **login_of(primary), **limits)
 
     everything = [gtid for batch in batches.gtids for gtid in batch]
     assert everything == [row._gtid for row in files.select("_gtid").collect()]

@@ -20,35 +20,15 @@ from ibbmaster.testkit.mariadb_server import RealPrimary
 VERSIONS = ["10.11", "11.8"]
 ROUNDS = 12
 
-PREPARED = sql_beside(__file__)["prepared"]
+_SQL = sql_beside(__file__)
+PREPARED = _SQL["prepared"]
+#: About one table and several, statements whose last rows are of another table, XA, DDL, statement format.
+ROUND = _SQL["round"]
 
 
 def round_of(number: int) -> list[str]:
-    """About one table and several, statements whose last rows are of another table, XA, DDL, statement format."""
-    return [
-        f"INSERT INTO orders VALUES ({number}, {number}, 'a'), ({number + 1000}, 1, 'b')",
-        f"INSERT INTO items (id, v, t) VALUES ({number}, {number}, REPEAT('x', 40))",
-        "BEGIN",
-        f"INSERT INTO log_1 (id, v) VALUES ({number}, 1)",
-        f"UPDATE orders SET v = v + 1 WHERE id <= {number}",
-        "SAVEPOINT s",
-        f"INSERT INTO other.t VALUES ({number}, 1)",
-        "COMMIT",
-        f"UPDATE orders, items, log_1 SET orders.t = 'm', items.v = 7, log_1.v = 9 WHERE orders.id = items.id "
-        f"AND log_1.id = orders.id AND orders.id = {number}",
-        f"XA START 'x{number}'",
-        f"INSERT INTO {'log_1' if number % 2 else 'orders'} (id, t) VALUES ({number + 2000}, 'xa')",
-        f"XA END 'x{number}'",
-        f"XA PREPARE 'x{number}'",
-        f"XA COMMIT 'x{number}'",
-        f"ALTER TABLE {'items' if number % 2 else 'log_1'} ADD c{number} INT",
-        f"DELETE FROM orders WHERE id = {number - 3}",
-        "SET binlog_format = STATEMENT",
-        f"INSERT INTO orders VALUES ({number + 3000}, 2, 'shop.orders')",
-        f"INSERT INTO log_1 (id) VALUES ({number + 3000})",
-        f"LOAD DATA INFILE 'one-row.txt' REPLACE INTO TABLE shop.orders (v, t) SET id = {number + 4000}",
-        "SET binlog_format = ROW",
-    ]
+    tables = {"one": "log_1", "other": "items"} if number % 2 else {"one": "orders", "other": "log_1"}
+    return [statement.format(n=number, **tables) for statement in ROUND]
 
 
 @pytest.fixture

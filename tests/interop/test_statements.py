@@ -1,19 +1,23 @@
 """Every statement clients are known to send, asked of a real primary and of ours that serves the same files."""
 
-from collections.abc import Callable
+import json
+from pathlib import Path
 from typing import Any
 
 import pymysql
 import pytest
-from lanes.capture import Capture
 from lanes.pair import connect
-from lanes.primary import IbbPrimary, Primary
-from lanes.sql_modes import MODES, STATEMENTS
-from lanes.statements import ALIKE, OF_A_KIND
-
-from ibbmaster.testkit.mariadb_server import RealPrimary
+from lanes.primary import Primary
+from lanes.sql_file import sql_beside
 
 BINARY = 63
+_SQL = sql_beside(__file__)
+#: Answers equal in names and types of columns, in rows, and in the code of errors.
+ALIKE = _SQL["alike"]
+#: Answers equal in whether they are rows, OK or the code of an error.
+OF_A_KIND = _SQL["of a kind"]
+_DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+MODES, STATEMENTS = _DATA["modes"], _DATA["statements"]  # what they mean under each sql_mode
 
 
 def ask(primary: Primary, statements: list[str]) -> list[Any]:
@@ -41,11 +45,11 @@ def ask(primary: Primary, statements: list[str]) -> list[Any]:
 
 @pytest.mark.parametrize("version", ["10.11", "11.8"])
 def test_a_statement_is_answered_as_by_a_real_primary(
-    version: str,
-    captures: dict[str, Capture],
-    new_ibb_primary: Callable[..., IbbPrimary],
-    new_real_primary: Callable[[Capture], RealPrimary],
-) -> None:
+    version,
+    captures,
+    new_ibb_primary,
+    new_real_primary,
+):
     capture = captures[f"{version}/domains"]
     ours = new_ibb_primary(capture, "--profile", f"classic-{version}")
     real = new_real_primary(capture)

@@ -3,8 +3,6 @@
 import random
 from collections.abc import Sequence
 
-import pymysql
-
 from ibbmaster.testkit.mariadb_server import RealServer
 from lanes.choosing import Choosing
 from lanes.random_ddl import DATABASE, REFUSED, Make, moment, text
@@ -42,6 +40,8 @@ GENERATED = ("BIGINT AS ({n} * 2 + 1)", "BIGINT AS (-{n}) STORED", "VARCHAR(90) 
 class AlteredTables(Choosing):
     """Tables by name, with their columns and what makes values of each; generated ones have no maker."""
 
+    refusals = (*REFUSED, *IMPOSSIBLE)
+
     def __init__(self, server: RealServer, rng: random.Random, *, images: Sequence[str]) -> None:
         super().__init__(server, rng)
         self._images = images
@@ -61,18 +61,6 @@ class AlteredTables(Choosing):
             "_set_image=3 _several=1",
             self._rng.choice(list(self.tables)),
         )
-
-    def _run(self, statement: str, values: Sequence[object] = ()) -> bool:
-        self.statements.append(statement)
-        with self._connection.cursor() as cursor:
-            try:
-                cursor.execute(statement, tuple(values) or None)
-            except pymysql.Error as error:
-                if error.args[0] not in (*REFUSED, *IMPOSSIBLE):
-                    raise AssertionError(f"{statement}: {error}") from error
-                self.statements[-1] += f"  -- {error.args[0]}"
-                return False
-        return True
 
     def _name(self, table: str) -> str:
         """A new name; sometimes that of a column that is no more."""

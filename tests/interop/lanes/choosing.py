@@ -1,15 +1,19 @@
 """Something that does one of several things to a real server at random, again and again."""
 
 import random
-from typing import Any
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import pymysql
 
 from ibbmaster.testkit.mariadb_server import RealServer
+from lanes.answers import SESSIONS, RawClient
 
 
 class Choosing:
     """Chooses by `_rng` what it does and which statement it runs; what it did last is in `statements`."""
 
-    _run: Any
+    refusals: Collection[int] | None = None  # the errors that a statement may meet, of what does not fit; None: any
 
     def __init__(self, server: RealServer, rng: random.Random) -> None:
         self._connection, self._rng = server.connect(), rng
@@ -29,5 +33,42 @@ class Choosing:
         (chosen,) = self._rng.choices([name for name, _ in pairs], [int(weight) for _, weight in pairs])
         getattr(self, chosen)(*arguments)
 
+    def _run(self, statement: str, values: Sequence[object] = ()) -> bool:
+        """Whether a statement was carried out."""
+        self.statements.append(statement)
+        with self._connection.cursor() as cursor:
+            try:
+                cursor.execute(statement, tuple(values) or None)
+            except pymysql.Error as error:
+                if self.refusals is not None and error.args[0] not in self.refusals:
+                    raise AssertionError(f"{statement}: {error}") from error
+                self.statements.append(f"-- {error}")
+                return False
+        return True
+
     def _run_one_of(self, *statements: str) -> None:
         self._run(self._rng.choice(statements))
+
+
+class Look(NamedTuple):
+    """What a server answers to SELECTs at a position: the payloads of the rows, in no order."""
+
+    gtid: str
+    answers: dict[str, list[bytes]]
+
+
+class Looking(Choosing):
+    """One that asks the server now and then, too."""
+
+    def __init__(self, server: RealServer, rng: random.Random) -> None:
+        super().__init__(server, rng)
+        self._client = RawClient.of_root(server.socket, SESSIONS[0])
+        self.looks: list[Look] = []
+
+    def close(self) -> None:
+        super().close()
+        self._client.close()
+
+    def _look_at(self, asked: Iterable[str]) -> None:
+        ((gtid,),) = self._asked("SELECT @@gtid_binlog_pos")
+        self.looks.append(Look(str(gtid), {sql: sorted(self._client.text(sql).rows) for sql in asked}))

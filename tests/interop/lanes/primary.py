@@ -20,38 +20,20 @@ class PrimaryError(Exception):
 
 
 class Primary(Protocol):
-    """What a client needs to know of a primary."""
+    """What a client needs to know of a primary: where one logs in, and as whom."""
 
     host: str
     port: int
     user: str
     password: str
 
-    def stop(self) -> None: ...
-    def kill(self) -> None: ...
-    def start(self) -> None: ...
-    def log_text(self) -> str: ...
 
-
-class Login(Protocol):
-    """Where one logs in, and as whom."""
-
-    @property
-    def host(self) -> str: ...
-    @property
-    def port(self) -> int: ...
-    @property
-    def user(self) -> str: ...
-    @property
-    def password(self) -> str: ...
-
-
-def login_of(primary: Login) -> dict[str, Any]:
+def login_of(primary: Primary) -> dict[str, Any]:
     """How it is given to a client in Python, or in JSON."""
     return {"host": primary.host, "port": primary.port, "user": primary.user, "password": primary.password}
 
 
-def login_options(primary: Login) -> list[str]:
+def login_options(primary: Primary) -> list[str]:
     """How it is given to a program of MariaDB."""
     return [f"--{name}={value}" for name, value in login_of(primary).items()]
 

@@ -6,7 +6,8 @@ import ipaddress
 import json
 import lzma
 import struct
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from ibbmaster.event.types import EventType
 from ibbmaster.schema.declarations import parse_declarations
 
 CLASSIC = Path(__file__).parents[3] / "fixtures" / "classic"
+ABOUT_FILES = {3, 4, 15, 161, 163}  # STOP, ROTATE, FORMAT_DESCRIPTION, BINLOG_CHECKPOINT, GTID_LIST
 
 
 def readable_captures() -> list[str]:
@@ -163,16 +165,28 @@ def expected_tables(capture: str) -> dict[str, dict[str, object]]:
 def raw_events(folder: Path) -> Iterator[bytes]:
     """Every event of a capture's files without its checksum, cut by a walker of our own."""
     for path in sorted(folder.glob("binlog.0*")):
-        if path.suffix == ".idx":
-            continue
-        checksum_size = 0
-        with lzma.open(path) if path.suffix == ".xz" else path.open("rb") as file:  # 222 MB of some
-            file.read(4)
-            while len(head := file.read(19)) == 19:
-                (size,) = struct.unpack_from("<I", head, 9)
-                event = head + file.read(size - 19)
-                if event[4] == EventType.FORMAT_DESCRIPTION:
-                    checksum_size = 4 if event[-5] else 0
-                elif checksum_size:
-                    event = event[:9] + struct.pack("<I", size - 4) + event[13:-4]
-                yield event
+        if path.suffix != ".idx":
+            yield from events_in(path)
+
+
+def events_in(path: Path) -> Iterator[bytes]:
+    """The events of a file without their checksums, which are right."""
+    checksum_size = 0
+    with lzma.open(path) if path.suffix == ".xz" else path.open("rb") as file:  # 222 MB of some
+        assert file.read(4) == b"\xfebin", f"{path} is no binlog file"
+        while len(head := file.read(19)) == 19:
+            (size,) = struct.unpack_from("<I", head, 9)
+            event = head + file.read(size - 19)
+            assert len(event) == size, f"{path} ends inside an event"
+            if event[4] == EventType.FORMAT_DESCRIPTION:
+                checksum_size = 4 if event[-5] else 0
+            elif checksum_size:
+                assert zlib.crc32(event[:-4]) == int.from_bytes(event[-4:], "little"), f"{path}: {head.hex()}"
+                event = event[:9] + struct.pack("<I", size - 4) + event[13:-4]
+            yield event
+
+
+def changing_events(paths: Iterable[Path]) -> list[bytes]:
+    """The events of files that change something, in order, without the places where they end."""
+    found = [event for path in paths for event in events_in(path) if event[4] not in ABOUT_FILES]
+    return [event[:13] + event[17:] for event in found]

@@ -2,13 +2,9 @@
 
 import random
 from collections.abc import Sequence
-from typing import NamedTuple
-
-import pymysql
 
 from ibbmaster.testkit.mariadb_server import RealServer
-from lanes.answers import SESSIONS, RawClient
-from lanes.choosing import Choosing
+from lanes.choosing import Looking
 from lanes.sql_file import sql_beside
 
 DATABASE = "m"
@@ -17,14 +13,7 @@ KEYED = ("a", "`b-1`", "p", "ch", "sn", "gc", "g", "u", "q", "ql", "my", "sv")
 WRITTEN = (*KEYED, "l", "v", "vv")
 
 
-class RowsLook(NamedTuple):
-    """What a server has at a position: the payloads of the rows that a SELECT gives, in no order."""
-
-    gtid: str
-    answers: dict[str, list[bytes]]
-
-
-class RowStatements(Choosing):
+class RowStatements(Looking):
     """Changes rows at random, logged in one of these formats at a time."""
 
     def __init__(
@@ -32,22 +21,15 @@ class RowStatements(Choosing):
     ) -> None:
         super().__init__(server, rng)
         self._formats = formats
-        self._client = RawClient.of_root(server.socket, SESSIONS[0])
-        self.looks: list[RowsLook] = []
         for statement in (f"CREATE DATABASE {DATABASE}", f"USE {DATABASE}", *TABLES):
             assert self._run(statement), self.statements[-1]
-
-    def close(self) -> None:
-        super().close()
-        self._client.close()
 
     def look(self) -> None:
         """Note what the tables hold, and single rows by their keys."""
         self._run("COMMIT")
-        ((gtid,),) = self._asked("SELECT @@gtid_binlog_pos")
         asked = [f"SELECT * FROM {DATABASE}.{name}" for name in (*KEYED, "l", "qd")]
         asked += [f"SELECT * FROM {DATABASE}.{name} WHERE id = {self._id()}" for name in KEYED for _ in range(3)]
-        self.looks.append(RowsLook(str(gtid), {sql: sorted(self._client.text(sql).rows) for sql in asked}))
+        self._look_at(asked)
 
     def begin(self) -> None:
         """Let each table have a few rows, all of them logged as rows."""
@@ -71,16 +53,6 @@ class RowStatements(Choosing):
 
     def _step(self) -> None:
         self._do_one_of("_change=40 _session=10 _transaction=8 _of_several=10 _empty=4 _temporary=3 _define=3")
-
-    def _run(self, statement: str) -> bool:
-        self.statements.append(statement)
-        with self._connection.cursor() as cursor:
-            try:
-                cursor.execute(statement)
-            except pymysql.Error as error:
-                self.statements.append(f"-- {error}")
-                return False
-        return True
 
     def _of(self, *choices: object) -> str:
         return str(self._rng.choice(choices))

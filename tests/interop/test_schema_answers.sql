@@ -239,3 +239,9 @@ SET NAMES utf8mb4 COLLATE utf8mb4_bin;;
 SET NAMES utf8mb4 COLLATE utf8mb4_unicode_520_ci;;
 SET character_set_results = utf8mb4;;
 SET CHARACTER SET utf8mb4;;
+-- [result settings in other character sets]
+SET NAMES utf8mb3;;
+SET NAMES latin1;;
+SET NAMES cp932, time_zone = '-03:30';;
+SET character_set_results = NULL, time_zone = '+02:00';;
+SET character_set_results = binary;;
