@@ -591,23 +591,9 @@ def test_many_live_groups_come_together(tmp_path, monkeypatch):
         assert len(groups_of(primary.port)) == 199
 
 
-VERSIONS = {
-    ("10.5.8-MariaDB", "classic"): "10.6",
-    ("10.6.22-MariaDB-log", "classic"): "10.6",
-    ("10.11.14-MariaDB-0+deb12u2-log", "classic"): "10.11",
-    ("11.4.7-MariaDB", "classic"): "11.4",
-    ("11.8.6-MariaDB-log", ""): "11.8",
-    ("12.3.2-MariaDB", "classic"): "11.8",
-    ("12.3.2-MariaDB", ""): "12.3",
-    ("11.8.6-MariaDB", "engine"): "12.3",
-    ("10.11.1-MariaDB", "compat"): "compat",
-    ("nonsense", ""): "10.6",
-}
-
-
-@pytest.mark.parametrize(("seen", "profile"), VERSIONS.items())
-def test_a_profile_is_found_by_version_and_shape(seen, profile):
-    assert profile_of_stream(*seen) == profile
+@pytest.mark.parametrize(("version", "shape", "profile"), rows_of(__file__, "profiles"))
+def test_a_profile_is_found_by_version_and_shape(version, shape, profile):
+    assert profile_of_stream(version, shape) == profile
 
 
 def test_bytes_that_are_no_conversation_pass_and_are_said(tmp_path, caplog):

@@ -9,49 +9,13 @@ import pytest
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.scorecard import results as results_module
 from ibbmaster.scorecard.grade import Grade
-from ibbmaster.scorecard.results import (
-    Cell,
-    Confirmation,
-    ConsumerResult,
-    FaultBytes,
-    Results,
-    Resume,
-    ScenarioResult,
-    new_results,
-    parse_results,
-    read_results,
-)
+from ibbmaster.scorecard.results import Cell, Confirmation, Results, new_results, parse_results, read_results
+from tests.scorecard_results import consumer, ran, scenario
 
-CONSUMERS = [
-    ConsumerResult(name=name, title=name.title(), package=f"{name} 1.0", registry="PyPI", version="1.0")
-    for name in ("a", "b")
-]
-SCENARIOS = [
-    ScenarioResult(
-        name=name,
-        title="It is cut.",
-        family="cuts",
-        about="",
-        best=Grade.EXACT,
-        profile="11.8",
-        faults=("cut after gtid",),
-        toml="[primary]\n",
-    )
-    for name in ("x", "y")
-]
-FULL = Cell(
-    consumer="a",
-    scenario="x",
-    grade=Grade.LOSES_SILENTLY,
-    summary="0-3-103 is missing",
-    missing=("0-3-103 insert",),
-    told=("lost, ünd so",),
-    restarts=2,
-    resumes=(Resume(position="0-3-101", after_s=0.2),),
-    recovered_s=0.4,
-    bytes=(FaultBytes(fault="cut after gtid", gtid=None, sent_bytes=812, event="00ff"),),
-    confirmed=Confirmation(server="11.8.6-MariaDB", grade=Grade.EXACT, summary="every change once"),
-)
+CONSUMERS = [consumer("a"), consumer("b")]
+SCENARIOS = [scenario("x"), scenario("y")]
+CONFIRMED = Confirmation(server="11.8.6-MariaDB", grade=Grade.EXACT, summary="every change once")
+FULL = ran("a", "x", Grade.LOSES_SILENTLY, told=("lost, ünd so",), restarts=2, confirmed=CONFIRMED)
 RESULTS = new_results(CONSUMERS, SCENARIOS, [Cell(consumer="b", scenario="y", not_run="no node"), FULL])
 
 

@@ -4,7 +4,6 @@ import asyncio
 import gc
 import os
 import statistics
-import struct
 import subprocess
 import sys
 import threading
@@ -17,6 +16,7 @@ from pymysqlreplication.event import MariadbGtidEvent
 
 from ibbmaster.errors import ConfigurationError, StoreError
 from ibbmaster.testkit import FixturePrimary, fixture_log
+from tests.tap import listen_in
 
 READY_S = 0.050
 
@@ -132,29 +132,14 @@ def test_the_file_that_is_listed_last_is_the_one_that_is_written_and_the_next_on
         active, _ = ask(primary, "SHOW BINARY LOGS")[-1]
         (status,) = ask(primary, "SHOW MASTER STATUS")
         assert active == status[0] == primary.log.engine.file_name(primary.log.engine.end().file_no)
-        types = [payload[5] for payload in dump_by_file(primary, active, 4)]
+        types = [payload[5] for payload in listen_in(primary.port, place=(active, 4)).packets[:-1]]
         assert types[:4] == [4, 15, 163, 161]
         assert types.count(162) == 3
         for file in primary.log.engine.files():
             if file.name > active:
-                with pytest.raises(pymysql.err.OperationalError, match="Could not find first log file name"):
-                    dump_by_file(primary, file.name, 4)
-        with pytest.raises(pymysql.err.OperationalError, match="begin at 4, at a position it gave, or by GTID"):
-            dump_by_file(primary, active, status[1])
-
-
-def dump_by_file(primary, file_name, offset):
-    """The events from an offset to the end, as packets."""
-    with pymysql.connect(host=primary.host, port=primary.port, user=primary.user) as connection:
-        with connection.cursor() as cursor:
-            cursor.execute("SET @master_binlog_checksum = 'CRC32'")
-            cursor.execute("SET @mariadb_slave_capability = 4")
-        connection._execute_command(0x12, struct.pack("<IHI", offset, 1, 9) + file_name.encode())
-        packets = []
-        while not (packet := connection._read_packet()).is_eof_packet():
-            packets.append(packet.get_all_data())
-        connection._force_close()  # the primary has closed already
-        return packets
+                assert b"Could not find first log file name" in listen_in(primary.port, place=(file.name, 4)).data
+        refusal = listen_in(primary.port, place=(active, status[1])).data
+        assert b"begin at 4, at a position it gave, or by GTID" in refusal
 
 
 def test_connections_are_ended_from_the_test(ibb_primary):

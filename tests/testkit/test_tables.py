@@ -1,19 +1,18 @@
 """Rows by name become row events that others read as they were meant, and the table remembers them."""
 
-import itertools
 from dataclasses import replace
 from decimal import Decimal
 
 import pymysql
 import pytest
-from pymysqlreplication.row_event import DeleteRowsEvent, UpdateRowsEvent, WriteRowsEvent
+from pymysqlreplication.row_event import WriteRowsEvent
 
 import ibbmaster
 from ibbmaster.capture.client import PrimaryAddress, groups_between
 from ibbmaster.errors import ConfigurationError, EventError
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.log.group_content import RowReader, group_events
-from ibbmaster.testkit import FixturePrimary, RowFormat, RowImage, RowMetadata
+from ibbmaster.testkit import FixturePrimary, RowFormat, RowImage
 from ibbmaster.testkit.tables import SequenceRow
 from tests.column_sorts import NEWEST, SORTS
 
@@ -35,7 +34,6 @@ PLAIN = {
     "bits": ("bit(10)", 513),
 }
 AS_BYTES = ("uid", "address", "address4", "vector")  # TABLE_MAP calls these binary
-CHANGES = (WriteRowsEvent, UpdateRowsEvent, DeleteRowsEvent)
 
 
 @pytest.fixture
@@ -340,46 +338,7 @@ def test_a_table_that_ddl_makes_unwritable_says_so_where_it_is_used(ibb_primary,
     orders.insert(id=1)
 
 
-# As others read it ------------------------------------------------------------------------------
-
-FORMATS = [
-    RowFormat(image=image, metadata=metadata) for image, metadata in itertools.product(RowImage, RowMetadata)
-]  # compressed rows it does not read: real servers judge these in tests/interop
-
-
-@pytest.mark.parametrize("profile", ["engine", "classic-10.11"])
-def test_python_reads_every_image_and_metadata(read_by_python, profile):
-    with FixturePrimary(profile=profile) as primary:
-        for number, way in enumerate(FORMATS):
-            primary.format = way
-            table = primary.table(f"shop.t{number}", id="int primary key", a="varchar(30)", b="text", n="int")
-            table.insert(id=1, a="one", b="long", n=5)
-            table.update(id=1, a="uno")
-            table.delete(id=1)
-        events = read_by_python(primary, *CHANGES)
-    assert len(events) == 3 * len(FORMATS)
-    for number, way in enumerate(FORMATS):
-        insert, update, delete = events[3 * number : 3 * number + 3]
-        assert [type(event) for event in (insert, update, delete)] == list(CHANGES)
-        whole = {"id": 1, "a": "one", "b": "long", "n": 5}
-        before = {"id": 1} if way.image is RowImage.MINIMAL else whole
-        if way.image is RowImage.NOBLOB:
-            before = {name: value for name, value in whole.items() if name != "b"}
-        after = {**before, "a": "uno"}
-        if way.image in (RowImage.MINIMAL, RowImage.FULL_NODUP):
-            after = {"a": "uno"}
-        assert seen(insert.rows[0]["values"], way) == whole
-        assert seen(update.rows[0]["before_values"], way) == before
-        assert seen(update.rows[0]["after_values"], way) == after
-        assert seen(delete.rows[0]["values"], way) == before | ({"a": "uno"} if "a" in before else {})
-
-
-def seen(values, way):
-    """What an image has, by the names of the columns; the client gives others as NULL."""
-    names = ["id", "a", "b", "n"]
-    if way.metadata is not RowMetadata.FULL:
-        values = {names[int(name.removeprefix("UNKNOWN_COL"))]: value for name, value in values.items()}
-    return {name: value for name, value in values.items() if value is not None}
+# Compressed rows and many ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("image", list(RowImage))
@@ -402,7 +361,7 @@ def test_rows_of_a_statement_that_are_many_get_several_events(ibb_primary, read_
     ibb_primary.format = RowFormat(event_bytes=100)
     table = ibb_primary.table("shop.t", id="int primary key", a="varchar(90)")
     table.insert(*({"id": number, "a": "x" * 60} for number in range(4)))
-    events = read_by_python(ibb_primary, *CHANGES)
+    events = read_by_python(ibb_primary, WriteRowsEvent)
     assert [[row["values"]["id"] for row in event.rows] for event in events] == [[0], [1], [2], [3]]
 
 

@@ -247,33 +247,6 @@ def test_a_log_of_12_3_has_a_prepared_transaction_when_it_commits(ibb_primary, o
         ibb_primary.xa_commit("two")
 
 
-def test_a_traditional_primary_logs_prepare_and_end():
-    with FixturePrimary(profile="classic-11.8") as primary:
-        orders = primary.table("shop.orders", id="int primary key")
-        for name in ("one", "two"):
-            with primary.transaction() as transaction:
-                orders.insert(id=1 if name == "one" else 2)
-                transaction.prepare(name)
-        assert orders.rows == []
-        assert str(primary.xa_commit("one")) == "0-1-5"
-        assert str(primary.xa_rollback("two")) == "0-1-6"
-        assert orders.rows == [{"id": 1}]
-        prepared = [*ROWS, "QUERY", "XA_PREPARE"]
-        assert groups_of(primary) == [
-            ("0-1-3", prepared),
-            ("0-1-4", prepared),
-            ("0-1-5", ["QUERY"]),
-            ("0-1-6", ["QUERY"]),
-        ]
-        groups = list(primary.log.groups())
-        assert texts_of(groups[2])[-2] == "XA END X'6f6e65',X'',1"
-        assert [texts_of(group)[0] for group in groups[-2:]] == [
-            "XA COMMIT X'6f6e65',X'',1",
-            "XA ROLLBACK X'74776f',X'',1",
-        ]
-        assert [int(head_of(group).flags) for group in groups[-3:]] == [76, 141, 141]  # as 10.11 and 11.8 write
-
-
 def test_a_prepared_name_is_taken(ibb_primary, orders):
     with ibb_primary.transaction() as transaction:
         orders.insert(id=1)
