@@ -237,35 +237,6 @@ def test_reading_needs_nothing_but_the_package_and_arrow_neither_spark_nor_a_com
 # Arrow ---------------------------------------------------------------------------------------
 
 
-def rows_of(log, table):
-    """What `group.rows()` has of a table: GTID, kind of change, and the image that each row of a table has."""
-    return [
-        (str(group.gtid), kind, image)
-        for group in log
-        for schema, change in group.rows()
-        if schema.name == table
-        for kind, image in (
-            [("update_preimage", change.before), ("update_postimage", change.after)]
-            if change.kind == "update"
-            else [(change.kind, change.after or change.before)]
-        )
-    ]
-
-
-@pytest.mark.parametrize("source", ["ibb", "classic/11.8"])
-def test_a_table_as_arrow_has_the_rows_of_the_groups(source):
-    with ibbmaster.open(ROOT / "fixtures" / source / ("xa-and-ddl" if source == "ibb" else "ddl-trx-xa")) as log:
-        name = next(schema.name for group in log for schema, _ in group.rows())
-        found = log.to_arrow(table=name).to_pylist()
-        expected = rows_of(log, name)
-    assert len(found) == len(expected) > 0
-    for row, (gtid, kind, image) in zip(found, expected, strict=True):
-        assert (row["_gtid"], row["_change_type"]) == (gtid, kind)
-        values = {column: value for column, value in image.items() if type(value) is int and column in row}
-        assert values
-        assert {column: row[column] for column in values} == values
-
-
 def test_columns_have_the_types_that_spark_reads():
     from ibbmaster.arrow.plan import find_fields
     from ibbmaster.arrow.shape import arrow_schema
@@ -276,15 +247,6 @@ def test_columns_have_the_types_that_spark_reads():
         assert log.to_arrow(table="types.strings").schema == arrow_schema(find_fields(options))
         picked = log.to_arrow(table="types.strings", columns=["_gtid", "id"], until="0-1-20")
         assert picked.column_names == ["_gtid", "id"]
-
-
-def test_kernels_and_reference_make_the_same_table(monkeypatch):
-    from ibbmaster.kernel import loading
-
-    with ibbmaster.open(IBB / "types") as log:
-        slowly = log.to_arrow(table="types.strings")
-        monkeypatch.setattr(loading, "WORK_TO_LOAD", 0)
-        assert log.to_arrow(table="types.strings").equals(slowly)
 
 
 def test_without_a_table_there_are_all_changes_as_texts(domains):

@@ -6,7 +6,7 @@ import pytest
 
 import ibbmaster
 from ibbmaster.arrow.plan import find_fields, plan_tasks
-from ibbmaster.errors import ConfigurationError, InexactError
+from ibbmaster.errors import InexactError
 from ibbmaster.event.rows.encoding import written_table
 from ibbmaster.event.types import EventType
 from ibbmaster.lake.arrow_snapshots import domains_left_out
@@ -80,26 +80,6 @@ def test_the_rows_of_create_or_replace_select_are_those_of_its_group(log):
     )
     assert rows(path) == [(3, 3)]
     assert history(path, "id", "_is_current") == [(3, True)]  # what was called so before was another table
-
-
-def test_a_snapshot_that_is_not_sure_says_so_with_gtid_and_reason_unless_it_is_accepted(log):
-    path = log(
-        CREATE_T,
-        inserted(T, [1, 1]),
-        "DELETE FROM t WHERE f()",
-        "ALTER TABLE t DROP PARTITION p",
-        CREATE_U,
-        inserted(U, [7, 7]),
-    )
-    with pytest.raises(InexactError, match=r"^d\.t: not exact since 0-1-3, because DELETE in statement format"):
-        rows(path)
-    assert rows(path, at="0-1-2") == [(1, 1)]
-    heard = []
-    assert rows(path, on_doubt=heard.append) == [(1, 1)]
-    assert heard == [f"d.t: not exact since 0-1-3, because {in_statement_format('DELETE')}"]
-    assert history(path, "id", on_doubt=heard.append)
-    assert len(set(heard)) == 1
-    assert rows(path, "d.u") == [(7, 7)]
 
 
 def test_what_had_no_rows_cannot_have_lost_any(log):
@@ -182,11 +162,6 @@ def test_columns_may_be_called_anything(spark, log, tmp_path):
     changes = frame.drop("_domain", "_server_id", "_commit_ts", "_file_no", "_offset")
     changes.write.format("ibb").options(table="d.t", primaryKey="_op").mode("append").save(written)
     assert spark.read.format("ibb").option("table", "d.t").load(written).columns[-len(OURS) :] == fields
-
-
-def test_a_key_that_is_none_is_refused(log):
-    with pytest.raises(ConfigurationError, match="no column nope"):
-        rows(log(inserted(T, [1, 1])), key=["nope"])
 
 
 def test_the_command_refuses_a_snapshot_that_is_not_sure_or_lists_why(log, tmp_path, run):

@@ -7,7 +7,7 @@ import pytest
 import ibbmaster
 from ibbmaster.errors import EventError, UndecodableError
 from ibbmaster.event.types import EventType
-from ibbmaster.printing.content import GroupContent, RowItem, StatementItem
+from ibbmaster.printing.content import GroupContent, StatementItem
 from tests.machinery.events import make_event
 from tests.written_log import write_log
 
@@ -42,24 +42,6 @@ def test_an_xa_transaction_is_prepared_and_then_ended():
     found = items_of("ddl-trx-xa")
     assert texts(found["0-1-81"]) == ["insert", "XA PREPARE X'7468726565',X'',1"]
     assert texts(found["0-1-85"]) == ["XA COMMIT X'6231',X'',1"]
-
-
-def test_an_alter_in_two_phases_counts_where_it_is_committed():
-    found = items_of("alter-two-phase")
-    counts = [sum("ADD COLUMN c INT" in text for text in texts(items)) for items in found.values()]
-    assert sum(counts) == 1
-    assert all(item.is_ddl for items in found.values() for item in items if isinstance(item, StatementItem))
-
-
-def test_a_load_of_data_is_its_statement():
-    loads = [text for items in items_of("statement").values() for text in texts(items) if "LOAD DATA" in text]
-    assert len(loads) == 2
-
-
-def test_every_row_of_a_log_is_an_item(contents):
-    rows = [item for one in contents(CLASSIC / "chained") for item in one.items() if isinstance(item, RowItem)]
-    with ibbmaster.open(CLASSIC / "chained") as log:
-        assert len(rows) == sum(1 for group in log for _ in group.rows())
 
 
 def test_a_value_that_cannot_be_read_is_an_error_or_its_bytes(half_readable, contents):

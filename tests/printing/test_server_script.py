@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-import ibbmaster
 from ibbmaster.errors import EventError, StoreError
 from ibbmaster.event.format_description import decode_format_description
 from ibbmaster.event.query import Query
@@ -26,7 +25,7 @@ from ibbmaster.printing.server_script import (
     user_variable,
 )
 from tests.machinery.events import make_event
-from tests.written_log import Said, inserted, write_log
+from tests.written_log import inserted, write_log
 
 
 def query(status=b""):
@@ -119,15 +118,6 @@ def statements(text):
     return [part.strip() for part in text.split(DELIMITER.decode())]
 
 
-def test_a_script_says_where_and_when_each_transaction_was(printed):
-    found = printed(CLASSIC / "domains", ServerScript())
-    assert found.startswith("SET @@session.pseudo_slave_mode=1;\n")
-    assert found.endswith("DELIMITER ;\nSET @@session.pseudo_slave_mode=0;\n")
-    assert "SET @@session.gtid_seq_no=4611686023427388938" in statements(found)
-    assert "SET @@session.gtid_domain_id=4294967295, @@session.server_id=77" in found
-    assert found.count("\nSTART TRANSACTION\n") == found.count("\nCOMMIT\n") > 100
-
-
 def test_rows_follow_the_version_of_the_server_that_wrote_them(printed):
     found = printed(CLASSIC / "chained", ServerScript("10.11.19-MariaDB-log"))
     first, second, *_ = (list(split(base64.b64decode(part))) for part in BINLOG.findall(found))
@@ -151,33 +141,6 @@ def test_a_row_event_that_is_too_long_for_a_packet_comes_in_two_parts(printed, t
     _, event = split(b"".join(map(base64.b64decode, PARTS.findall(found))))
     assert event == rows[1]
     assert "BINLOG @binlog_fragment_0, @binlog_fragment_1" in statements(found)
-
-
-def test_an_xa_transaction_is_started_and_prepared(printed):
-    found = statements(printed(CLASSIC / "ddl-trx-xa", ServerScript()))
-    begin = found.index("XA START X'74776f',X'',1")
-    assert [text for text in found[begin:] if text.startswith("XA ")][:3] == [
-        *("XA START X'74776f',X'',1", "XA END X'74776f',X'',1", "XA PREPARE X'74776f',X'',1")
-    ]
-
-
-def test_an_alter_in_two_phases_is_run_where_it_is_committed(printed):
-    found = printed(CLASSIC / "alter-two-phase", ServerScript())
-    assert found.count("ALTER TABLE big ADD COLUMN c INT DEFAULT 3") == 1
-    assert "# ALTER TABLE in two phases: this group changes nothing\n" in found
-
-
-def test_a_statement_that_failed_does_not_end_the_script(printed, tmp_path):
-    log = write_log(tmp_path / "log", Said("INSERT INTO t VALUES (1), (1)", 1062))
-    assert (
-        "BEGIN NOT ATOMIC DECLARE CONTINUE HANDLER FOR 1062 BEGIN END;\nINSERT INTO t VALUES (1), (1);\nEND"
-        in statements(printed(log, ServerScript()))
-    )
-
-
-def test_a_statement_that_has_the_delimiter_gets_another(printed, tmp_path):
-    log = write_log(tmp_path / "log", "SELECT '/*!*/;', '/*!0*/;'")
-    assert "DELIMITER /*!1*/;\nSELECT '/*!*/;', '/*!0*/;'\n/*!1*/;\nDELIMITER /*!*/;\n" in printed(log, ServerScript())
 
 
 def test_a_database_is_used_where_the_statement_needs_it(printed, tmp_path):
@@ -204,22 +167,6 @@ BEGIN, APPEND, DELETE = EventType.BEGIN_LOAD_QUERY, EventType.APPEND_BLOCK, Even
 
 def part(event_type, data, number=1):
     return make_event(event_type, 1, struct.pack("<I", number) + data)
-
-
-def test_a_logged_load_names_its_file(tmp_path):
-    loads = LoadFiles(tmp_path / "data")
-    with ibbmaster.open(CLASSIC / "statement") as log:
-        (group,) = log.groups(after="0-1-28", until="0-1-29")
-        loads.begin(str(group.gtid))
-        for event in group.events():
-            if event.header.event_type in (BEGIN, APPEND):
-                loads.take(event.data)
-            elif event.header.event_type == EventType.EXECUTE_LOAD_QUERY:
-                text = loads.statement(event.data).text
-    path = tmp_path / "data" / "load-0-1-29-1"
-    assert text.startswith(b"LOAD DATA LOCAL INFILE '%s' REPLACE INTO TABLE `l` FIELDS" % str(path).encode())
-    assert path.stat().st_size == 148108
-    assert path.read_bytes()[:2] == b"0,"
 
 
 def test_blocks_follow_each_other_and_a_file_that_was_dropped_goes(tmp_path):

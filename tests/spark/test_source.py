@@ -3,7 +3,6 @@
 import datetime
 import json
 import lzma
-import shutil
 from collections import Counter
 from decimal import Decimal
 
@@ -20,7 +19,6 @@ from ibbmaster.event.types import EventType
 from ibbmaster.log.group_content import RowReader, TableFilter, table_name
 from ibbmaster.spark.options import parse_options
 from ibbmaster.spark.tables import each_batch
-from tests.damage import flip
 from tests.table_versions import versions_of, without_statements
 
 
@@ -178,18 +176,6 @@ def test_a_dataframe_that_was_filtered_has_all_its_rows_for_the_next_query(spark
         spark.conf.set(name, was)
 
 
-def test_positions_cut_the_log_on_both_sides(spark, fixtures):
-    frame = (
-        spark.read.format("ibb")
-        .option("granularity", "groups")
-        .option("startingGtid", "0-1-10")
-        .option("endingGtid", "0-1-20")
-        .load(str(fixtures / "ibb/types"))
-    )
-
-    assert [row._gtid for row in frame.select("_gtid").collect()] == [f"0-1-{n}" for n in range(11, 21)]
-
-
 def test_domains_tables_and_columns_are_picked(spark, fixtures):
     frame = (
         spark.read.format("ibb")
@@ -234,31 +220,6 @@ def test_values_that_cannot_be_read_can_be_had_as_their_bytes(spark, imported, t
     generic = spark.read.format("ibb").options(tables="types.special", onUndecodable="binary")
     texts = generic.option("schema", fewer).load(log).collect()
     assert {(row.after or row.before).get("e") for row in texts} >= {"0x02", "a"}
-
-
-def test_damage_stops_the_query_and_names_the_place(spark, fixtures, damaged):
-    with pytest.raises(PySparkException, match=r"binlog-000001\.ibb page 3"):
-        spark.read.format("ibb").option("granularity", "groups").load(str(damaged)).collect()
-
-
-def test_damage_is_reported_and_passed_over_if_data_loss_is_no_failure(spark, fixtures, damaged):
-    reader = spark.read.format("ibb").option("failOnDataLoss", "false").option("partitionBytes", "64k")
-    whole = spark.read.format("ibb").option("granularity", "groups").load(str(fixtures / "ibb/types"))
-    groups = reader.option("granularity", "groups").load(str(damaged))
-    faults = reader.option("granularity", "faults").option("tables", "types.ints").load(str(damaged)).collect()
-
-    kept = {row._gtid for row in groups.collect()}
-    assert kept < {row._gtid for row in whole.collect()}
-    assert len(kept) > 100
-    assert {(fault.file_no, fault.offset // 16384) for fault in faults if fault._gtid is None} == {(1, 3)}
-
-
-@pytest.fixture
-def damaged(fixtures, tmp_path):
-    """A copy of a log with one flipped bit on a page."""
-    shutil.copytree(fixtures / "ibb/types", tmp_path, dirs_exist_ok=True)
-    flip(tmp_path / "binlog-000001.ibb", 3 * 16384 + 5000)
-    return tmp_path
 
 
 STAGES = [

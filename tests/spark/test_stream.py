@@ -76,17 +76,6 @@ def test_a_transaction_is_never_split_over_two_batches(spark, grow, tmp_path):
     assert batches.all() == gtids_of(spark, directory, "events")
 
 
-def test_a_stream_begins_at_a_position(spark, grow, tmp_path):
-    directory = grow(9)
-    everything = gtids_of(spark, directory)
-    # the position after the first 100 groups
-    latest = {gtid.split("-")[0]: gtid for gtid in everything[:100]}
-    batches = Batches()
-    run(spark, directory, tmp_path / "checkpoint", batches, startingOffsets=",".join(latest.values()))
-
-    assert batches.all() == everything[100:]
-
-
 def test_a_stream_from_latest_brings_what_comes_later(spark, grow, tmp_path):
     directory = grow(3)
     before = gtids_of(spark, directory)

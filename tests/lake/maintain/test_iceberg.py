@@ -20,6 +20,7 @@ from ibbmaster.lake.maintain.iceberg import IcebergLake
 from ibbmaster.lake.maintain.job import Maintained, maintain
 from ibbmaster.lake.placing import only_writer
 from tests.kept_tables import KeptTables
+from tests.kill_switch import KilledError
 from tests.lake.maintain.test_job import CREATED, LOG, ROWS, named, of, verdicts
 from tests.written_log import Item, deleted, inserted, updated, write_log
 
@@ -177,10 +178,6 @@ def test_columns_whose_names_have_points_are_widened_renamed_and_dropped(run, ke
     assert verdicts(run(*steps, "ALTER TABLE t DROP `a.b`, DROP `e.f`, ADD `e.f` DATE")) == {"d.t": "exact at 0-1-5"}
     assert kept.rows() == [(1, None), (2, None)]
     assert files < kept.data_files()
-
-
-class KilledError(BaseException):
-    """As a kill, nothing catches it."""
 
 
 @pytest.mark.parametrize("step", ["write_file", "write_manifest_list", "_write_metadata", "commit_table"])
