@@ -8,22 +8,18 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 from lanes.answers import SESSIONS, OurTables, RawClient
 from lanes.binlogs import copy_binlogs
 from lanes.described import differences, places_by_gtid, put_beside_rows
 from lanes.printed_rows import printed_changes, printed_image
 from lanes.random_ddl import DATABASE, IMAGES, Campaign, content_of
-from lanes.replay import as_sql, raw_events
+from lanes.replay import as_sql, raw_events, read_by_both
 
 import ibbmaster
-from ibbmaster.arrow.fast_reading import fast_batches
-from ibbmaster.arrow.plan import find_fields, find_shape, plan_tasks
-from ibbmaster.arrow.reading import batches, rows_of
+from ibbmaster.arrow.plan import find_fields, find_shape
 from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.errors import ConfigurationError, InexactError
-from ibbmaster.kernel.loading import load
 from ibbmaster.log.group_content import RowReader
 from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.spark.options import parse_options
@@ -65,19 +61,7 @@ def expect_schemas(log: ClassicBinlog, campaign: Campaign) -> None:
 def expect_twins_agree(directory: Path, tables: list[str]) -> None:
     """The careful path and the kernels read the same rows, or find the same fault."""
     for given in [{}, *({"table": table} for table in tables)]:
-        options = parse_options({"path": str(directory), "partitionBytes": "64k", **given})
-        for task in plan_tasks(options, find_fields(options)):
-            found = []
-            for read in (lambda task: batches(task.fields, rows_of(task)), lambda task: fast_batches(task, load())):
-                try:
-                    found.append(pa.Table.from_batches(read(task)).combine_chunks().to_pylist())
-                except Exception as error:  # what they say must be the same, whatever it is
-                    found.append(str(error))
-            if isinstance(found[0], str) or isinstance(found[1], str):
-                assert found[0] == found[1], given
-                continue
-            for careful, fast in zip(*found, strict=True):
-                assert repr(careful) == repr(fast), given
+        read_by_both(parse_options({"path": str(directory), "partitionBytes": "64k", **given}))
 
 
 def changed_tables(directory: Path) -> set[str]:

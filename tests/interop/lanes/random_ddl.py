@@ -94,6 +94,8 @@ class Campaign(Choosing):
         columns = list(self.tables[table])
         return self._rng.sample(columns, self._rng.randint(0, len(columns)))
 
+    _inserted = _some  # columns
+
     def _value(self, table: str, column: str) -> object:
         return None if self._rng.random() < 0.15 else TYPES_OF[self.tables[table][column]](self._rng)
 
@@ -106,8 +108,10 @@ class Campaign(Choosing):
         self._run(f"CREATE TABLE {table} (id INT PRIMARY KEY AUTO_INCREMENT, {parts})")
 
     def insert(self) -> None:
-        table = self._table()
-        columns = self._some(table)
+        self.insert_into(self._table())
+
+    def insert_into(self, table: str) -> None:
+        columns = self._inserted(table)
         rows = [[self._value(table, column) for column in columns] for _ in range(self._rng.randint(1, 5))]
         marks = ", ".join(f"({', '.join(['NULL', *['%s'] * len(columns)])})" for _ in rows)
         verb = self._rng.choice(["INSERT", "INSERT IGNORE", "REPLACE"])

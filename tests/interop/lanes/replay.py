@@ -10,7 +10,14 @@ import zlib
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
+
+from ibbmaster.arrow.fast_reading import fast_batches
+from ibbmaster.arrow.plan import find_fields, plan_tasks
+from ibbmaster.arrow.read_options import ReadOptions
+from ibbmaster.arrow.reading import batches, rows_of
 from ibbmaster.event.query import decode_query
 from ibbmaster.event.rows.changes import ABSENT, RowChange, RowDecoder
 from ibbmaster.event.rows.charset import CODECS
@@ -19,6 +26,7 @@ from ibbmaster.event.rows.declared import declare
 from ibbmaster.event.rows.table_schema import decode_table_schema
 from ibbmaster.event.table_map import ROW_EVENT_TYPES, decode_rows_header
 from ibbmaster.event.types import EventType
+from ibbmaster.kernel.loading import load
 from ibbmaster.schema.declarations import parse_declarations
 
 CLASSIC = Path(__file__).parents[3] / "fixtures" / "classic"
@@ -190,3 +198,19 @@ def changing_events(paths: Iterable[Path]) -> list[bytes]:
     """The events of files that change something, in order, without the places where they end."""
     found = [event for path in paths for event in events_in(path) if event[4] not in ABOUT_FILES]
     return [event[:13] + event[17:] for event in found]
+
+
+def read_by_both(options: ReadOptions) -> list[Any]:
+    """The rows that the kernels and the careful path read alike; of a task that they cannot read the error of both."""
+    found = []
+    for task in plan_tasks(options, find_fields(options)):
+        both = []
+        for read in (lambda task: batches(task.fields, rows_of(task)), lambda task: fast_batches(task, load())):
+            try:
+                both.append(pa.Table.from_batches(read(task)).combine_chunks().to_pylist())
+            except Exception as error:  # what they say must be the same, whatever it is
+                both.append([str(error)])
+        for careful, fast in zip(*both, strict=True):
+            assert repr(careful) == repr(fast), options
+        found += both[0]
+    return found
