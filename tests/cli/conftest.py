@@ -1,15 +1,13 @@
 """Commands as a user calls them, and logs for them."""
 
-from collections.abc import Callable, Iterable
+import random
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
 from ibbmaster.disk.local import RealDisk
-from ibbmaster.gtid import Gtid
-from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.store_options import StoreOptions
-from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery import stores
 
 
 @pytest.fixture
@@ -19,13 +17,25 @@ def feed() -> Callable[..., None]:
     def feed(directory: Path, seq_nos: Iterable[int], size: int = 3000, *, crash: bool = False) -> None:
         directory.mkdir(exist_ok=True)
         disk = RealDisk(directory)
-        store = BinlogStore(disk, StoreOptions(max_file_bytes=1 << 17, is_sparse=True))
-        for seq_no in seq_nos:
-            gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
-            store.write_direct(gtid, make_gtid_event(gtid), [make_event(160, 1, bytes(size))])
-        if crash:
-            disk.close()
-        else:
-            store.close()
+        store = stores.new_store(disk, max_file_bytes=1 << 17, is_sparse=True)
+        stores.feed(store, seq_nos, size)
+        (disk if crash else store).close()
 
     return feed
+
+
+@pytest.fixture
+def damaged(tmp_path: Path) -> Callable[..., Iterator[Path]]:
+    """Copies of a file in one place, one after the other, each perhaps truncated and with some flipped bits."""
+
+    def damage(source: Path, name: str, *, copies: int, seed: int, begin: int = 0) -> Iterator[Path]:
+        data, rng, path = source.read_bytes(), random.Random(seed), tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        for _ in range(copies):
+            copy = bytearray(data[: rng.choice([len(data), rng.randrange(begin, len(data))])])
+            for _ in range(rng.randrange(3) if len(copy) > begin else 0):
+                copy[rng.randrange(begin, len(copy))] ^= 1 << rng.randrange(8)
+            path.write_bytes(copy)
+            yield path
+
+    return damage

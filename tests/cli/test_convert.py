@@ -2,7 +2,6 @@
 
 import json
 import os
-import random
 import shutil
 import signal
 import subprocess
@@ -120,16 +119,9 @@ def test_who_is_killed_leaves_nothing_that_looks_whole_and_the_next_run_names_it
 
 
 @pytest.mark.parametrize("name", ["ibb/domains/binlog-000000.ibb", "classic/10.11/checksum-switch/binlog.000003"])
-def test_damage_is_converted_up_to_nothing(run, tmp_path, name):
+def test_damage_is_converted_up_to_nothing(run, tmp_path, damaged, name):
     """Truncated and flipped files: converted whole, or one line and no target."""
-    data, chance = (FIXTURES / name).read_bytes(), random.Random(11)
-    (tmp_path / "log").mkdir()
-    path = tmp_path / "log" / Path(name).name
-    for number in range(12):
-        damaged = bytearray(data[: chance.choice([len(data), chance.randrange(len(data))])])
-        for _ in range(chance.randrange(3) if damaged else 0):
-            damaged[chance.randrange(len(damaged))] ^= 1 << chance.randrange(8)
-        path.write_bytes(damaged)
+    for number, _ in enumerate(damaged(FIXTURES / name, f"log/{Path(name).name}", copies=12, seed=11)):
         target = tmp_path / f"out{number}"
         code, _, err = run("convert", tmp_path / "log", target, "--to", "traditional")
         assert (code, target.exists()) in ((0, True), (2, False)), err

@@ -1,7 +1,6 @@
 """`ibbmaster info`: of a log, of one file, as JSON; and what is no log."""
 
 import json
-import random
 from pathlib import Path
 
 import pytest
@@ -53,14 +52,8 @@ def test_what_is_no_log_is_one_line(run, tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ["ibb/domains/binlog-000000.ibb", "classic/10.11/checksum-switch/binlog.000003"])
-def test_damaged_files_are_shown_or_refused_in_one_line(run, tmp_path, name):
-    data, chance = (FIXTURES / name).read_bytes(), random.Random(7)
-    path = tmp_path / Path(name).name
-    for _ in range(25):
-        damaged = bytearray(data[: chance.choice([len(data), chance.randrange(len(data))])])
-        for _ in range(chance.randrange(3) if damaged else 0):
-            damaged[chance.randrange(len(damaged))] ^= 1 << chance.randrange(8)
-        path.write_bytes(damaged)
+def test_damaged_files_are_shown_or_refused_in_one_line(run, damaged, name):
+    for path in damaged(FIXTURES / name, Path(name).name, copies=25, seed=7):
         code, out, err = run("info", path)
         assert (code, bool(out), err.count("\n")) in ((0, True, 0), (2, False, 1)), (out, err)
 

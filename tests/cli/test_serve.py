@@ -18,11 +18,8 @@ from ibbmaster.cli.serve import open_log, parse_listen, read_options
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.dump.profile import OpeningTimestamp
 from ibbmaster.errors import BusyError, ConfigurationError
-from ibbmaster.gtid import Gtid
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.followed import FollowedDirectory
-from ibbmaster.store.store_options import StoreOptions
-from tests.machinery.events import make_event, make_gtid_event
 
 DOMAINS = Path(__file__).parents[2] / "fixtures" / "classic" / "10.11" / "domains"
 LISTEN = {
@@ -106,16 +103,8 @@ def options_of(directory, *more):
     return parse_arguments(["serve", str(directory), *more])
 
 
-def crashed_store(directory):
-    disk = RealDisk(directory)
-    store = BinlogStore(disk, StoreOptions(max_file_bytes=1 << 17))
-    gtid = Gtid(domain_id=0, server_id=1, seq_no=1)
-    store.write_direct(gtid, make_gtid_event(gtid), [make_event(160, 1, bytes(100))])
-    disk.close()
-
-
-def test_a_directory_that_is_owned_is_recovered_and_written(tmp_path):
-    crashed_store(tmp_path)
+def test_a_directory_that_is_owned_is_recovered_and_written(tmp_path, feed):
+    feed(tmp_path, [1], crash=True)
     with open_log(options_of(tmp_path, "--own")) as opened:
         assert isinstance(opened, WritableLog)
         assert str(opened.state) == "0-1-1"
@@ -133,8 +122,8 @@ def test_who_is_to_remove_files_owns_the_directory(tmp_path, options):
 
 
 @pytest.mark.parametrize("options", [[], ["--read-only"]])
-def test_without_that_nothing_is_changed_and_everything_that_is_durable_is_served(tmp_path, caplog, options):
-    crashed_store(tmp_path)
+def test_without_that_nothing_is_changed_and_everything_that_is_durable_is_served(tmp_path, caplog, options, feed):
+    feed(tmp_path, [1], crash=True)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     with open_log(options_of(tmp_path, *options)) as opened:
         assert isinstance(opened.engine, FollowedDirectory)

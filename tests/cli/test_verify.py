@@ -1,7 +1,6 @@
 """`ibbmaster verify`: each fault by name, and how the command ends."""
 
 import json
-import random
 import shutil
 from contextlib import closing
 from pathlib import Path
@@ -70,14 +69,9 @@ def test_traditional_files_are_verified_and_sought_in_too(run, tmp_path):
     assert out.startswith("binlog.000002 offset ")
 
 
-def test_damaged_traditional_files_are_faults_or_refused_in_one_line(run, tmp_path):
-    data, chance = (IBB.parent / "classic/10.11/checksum-switch/binlog.000003").read_bytes(), random.Random(3)
-    path = tmp_path / "binlog.000001"
-    for _ in range(30):
-        damaged = bytearray(data[: chance.choice([len(data), chance.randrange(4, len(data))])])
-        for _ in range(chance.randrange(1, 4)):
-            damaged[chance.randrange(4, len(damaged))] ^= 1 << chance.randrange(8)
-        path.write_bytes(damaged)
+def test_damaged_traditional_files_are_faults_or_refused_in_one_line(run, tmp_path, damaged):
+    source = IBB.parent / "classic/10.11/checksum-switch/binlog.000003"
+    for _ in damaged(source, "binlog.000001", copies=40, seed=3, begin=4):
         code, out, err = run("verify", tmp_path)
         assert (code, bool(out), err.count("\n")) in ((0, True, 0), (1, True, 0), (2, False, 1)), (out, err)
         assert (out + err).replace("\n", "").isprintable()

@@ -25,6 +25,7 @@ from lanes.replica import Replica
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.scorecard.adapter import build, read_adapters
 from ibbmaster.testkit.mariadb_server import RealPrimary
+from tests.machinery.events import event_offsets
 
 VERSIONS = ["10.11", "11.8"]
 FORMS = {"with checksums": ["--binlog-checksum=CRC32"], "without": ["--binlog-checksum=NONE"]}
@@ -115,15 +116,6 @@ def binlogs(real: RealPrimary) -> list[Path]:
     return sorted(real.data.glob("binlog.0*[0-9]"))
 
 
-def event_offsets(path: Path) -> list[int]:
-    data = path.read_bytes()
-    offsets, offset = [], 4
-    while offset < len(data):
-        offsets.append(offset)
-        offset += struct.unpack_from("<I", data, offset + 9)[0]
-    return offsets
-
-
 def test_dumps_by_file_and_position_are_those_of_the_primary_itself(pair):
     rng = random.Random(1)
 
@@ -131,7 +123,7 @@ def test_dumps_by_file_and_position_are_those_of_the_primary_itself(pair):
         mine, theirs = of_both(pair, lambda primary, sql=statement: answered(primary, sql))
         assert mine == theirs
     for path in binlogs(pair.real):
-        offsets, size = event_offsets(path), path.stat().st_size
+        offsets, size = event_offsets(path.read_bytes()), path.stat().st_size
         for offset in {*rng.sample(offsets, min(OFFSETS, len(offsets))), 4, offsets[-1], size, size + 1, 2, 300}:
             expect_the_same(pair, path.name, offset)
         for capability in (0, 2, 3):
@@ -153,7 +145,7 @@ def raw_files(
 
 def test_raw_files_of_us_are_those_of_the_primary_itself(pair, run_tool, tmp_path):
     version = pair.real.programs.version
-    second = event_offsets(pair.real.data / "binlog.000002")
+    second = event_offsets((pair.real.data / "binlog.000002").read_bytes())
     starts = [
         ["binlog.000001"],
         ["binlog.000004"],

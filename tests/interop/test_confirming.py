@@ -10,6 +10,7 @@ from ibbmaster.scorecard.runner import run_card
 from ibbmaster.testkit.fault import PlannedFault
 from ibbmaster.testkit.mariadb_programs import ProgramsMissingError, find_programs
 from ibbmaster.testkit.scenario import parse_scenario
+from tests.machinery.events import split_events
 from tests.recorder.test_recording import groups_of, wait_until
 
 CARDS = {card.name: card for card in read_cards()}
@@ -53,7 +54,7 @@ def test_a_real_primary_has_the_groups_crashes_and_purges():
     with RealStage("11.8").serving(parse_scenario(SHOP)) as primary:
         first = groups_of(primary.port, user=primary.user, password=primary.password)
         assert list(first) == ["0-3-1", "0-3-2", "0-3-3"]
-        assert 0xA6 in {data[4] for data in events_of(first["0-3-3"])}  # WRITE_ROWS_COMPRESSED_V1
+        assert 0xA6 in {data[4] for data in split_events(first["0-3-3"])}  # WRITE_ROWS_COMPRESSED_V1
         primary.faults.act(PlannedFault.of({"at": 0.0, "action": "crash"}))
         assert groups_of(primary.port, user=primary.user, password=primary.password) == first
         primary.table("shop.orders").insert(id=2)
@@ -65,12 +66,3 @@ def test_a_real_primary_has_the_groups_crashes_and_purges():
             lambda: list(groups_of(primary.port, position, user=primary.user, password=primary.password)) == ["0-3-5"]
         )
         assert [record.problem for record in primary.faults.done] == ["", ""]
-
-
-def events_of(data: bytes) -> list[bytes]:
-    found = []
-    while data:
-        size = int.from_bytes(data[9:13], "little")
-        found.append(data[:size])
-        data = data[size:]
-    return found

@@ -1,12 +1,13 @@
 """A session of a real replica at a real primary is recorded, and another replica gets the same from the recording."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
 from ibbmaster.testkit.mariadb_server import PASSWORD, RealPrimary
 from ibbmaster.testkit.scenario import read_scenario
+from tests.machinery.events import split_events
 from tests.recorded import recording
 from tests.recorder.test_recording import groups_of
 
@@ -102,11 +103,6 @@ def position_of(primary: RealPrimary) -> str:
 def groups_of_real(primary: RealPrimary) -> dict[str, bytes]:
     """Its groups, without the ANNOTATE_ROWS events: a replica that writes no binlog does not ask for them."""
     found = groups_of(primary.port, user=primary.user, password=PASSWORD)
-    return {gtid: b"".join(event for event in events_of(data) if event[4] != ANNOTATE) for gtid, data in found.items()}
-
-
-def events_of(data: bytes) -> Iterator[bytes]:
-    while data:
-        size = int.from_bytes(data[9:13], "little")
-        yield data[:size]
-        data = data[size:]
+    return {
+        gtid: b"".join(event for event in split_events(data) if event[4] != ANNOTATE) for gtid, data in found.items()
+    }

@@ -1,6 +1,8 @@
-"""Events for groups made in tests: of any type, as short as they can be."""
+"""Events of tests: made, of any type, as short as they can be; and cut out of what has several."""
 
+import itertools
 import struct
+from collections.abc import Iterator
 
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.log.interface import LogEngine
@@ -28,6 +30,20 @@ def new_group(
     gtid = gtid_of(seq_no, domain_id, server_id)
     bodies = [make_event(160, 1, bytes(event)) if isinstance(event, int) else event for event in events]
     return gtid, make_gtid_event(gtid), bodies
+
+
+def split_events(data: bytes) -> Iterator[bytes]:
+    """Events that stand one behind the other."""
+    offset = 0
+    while offset < len(data):
+        size = int.from_bytes(data[offset + 9 : offset + 13], "little")
+        yield data[offset : offset + size]
+        offset += size
+
+
+def event_offsets(data: bytes) -> list[int]:
+    """Where the events of a traditional file begin."""
+    return list(itertools.accumulate(map(len, split_events(data[4:])), initial=4))[:-1]
 
 
 def groups_behind(engine: LogEngine, position: str = "") -> list[tuple[Gtid | None, bytes]]:

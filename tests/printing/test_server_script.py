@@ -24,7 +24,7 @@ from ibbmaster.printing.server_script import (
     SessionSettings,
     user_variable,
 )
-from tests.machinery.events import make_event
+from tests.machinery.events import make_event, split_events
 from tests.written_log import inserted, write_log
 
 
@@ -106,21 +106,13 @@ PARTS = re.compile(r"SET @binlog_fragment_\d='(.*?)'", re.DOTALL)
 TABLE = written_table("d.t", {"id": "int", "c": "longblob"}, table_id=1)
 
 
-def split(data):
-    """The events of a BINLOG statement."""
-    while data:
-        size = struct.unpack_from("<I", data, 9)[0]
-        yield data[:size]
-        data = data[size:]
-
-
 def statements(text):
     return [part.strip() for part in text.split(DELIMITER.decode())]
 
 
 def test_rows_follow_the_version_of_the_server_that_wrote_them(printed):
     found = printed(CLASSIC / "chained", ServerScript("10.11.19-MariaDB-log"))
-    first, second, *_ = (list(split(base64.b64decode(part))) for part in BINLOG.findall(found))
+    first, second, *_ = (list(split_events(base64.b64decode(part))) for part in BINLOG.findall(found))
     assert decode_format_description(first[0]).server_version == "10.11.19-MariaDB-log"
     assert [event[4] for event in second] == [EventType.TABLE_MAP, EventType.WRITE_ROWS_V1]
 
@@ -128,7 +120,7 @@ def test_rows_follow_the_version_of_the_server_that_wrote_them(printed):
 def test_long_statements_are_cut_and_each_part_has_its_tables_and_an_end(printed, monkeypatch):
     monkeypatch.setattr(server_script, "BINLOG_BYTES", 20_000)
     found = printed(CLASSIC / "alter-two-phase", ServerScript())
-    parts = [list(split(base64.b64decode(part))) for part in BINLOG.findall(found)[1:]]
+    parts = [list(split_events(base64.b64decode(part))) for part in BINLOG.findall(found)[1:]]
     assert len(parts) > 19  # as many statements write rows
     for maps, *_, last in parts:
         assert maps[4] == EventType.TABLE_MAP
@@ -138,7 +130,7 @@ def test_long_statements_are_cut_and_each_part_has_its_tables_and_an_end(printed
 def test_a_row_event_that_is_too_long_for_a_packet_comes_in_two_parts(printed, tmp_path):
     rows = inserted(TABLE, [1, bytes(7 << 20)])
     found = printed(write_log(tmp_path / "log", [rows]), ServerScript())
-    _, event = split(b"".join(map(base64.b64decode, PARTS.findall(found))))
+    _, event = split_events(b"".join(map(base64.b64decode, PARTS.findall(found))))
     assert event == rows[1]
     assert "BINLOG @binlog_fragment_0, @binlog_fragment_1" in statements(found)
 

@@ -30,7 +30,7 @@ from ibbmaster.testkit import FixturePrimary
 from ibbmaster.testkit.fault import PlannedFault
 from ibbmaster.testkit.scenario import read_scenario
 from ibbmaster.wire.command import BinlogDump
-from tests.machinery.events import make_event
+from tests.machinery.events import make_event, split_events
 from tests.machinery.tables import rows_of
 from tests.recorded import recording
 from tests.tap import STARTED_AT, Tapped, listen_in
@@ -113,12 +113,8 @@ def groups_of(port, start="", end=None, user="repl", password=""):
     end = logged_position(primary) if end is None else end
     found = {}
     for group in groups_between(primary, GtidPosition.parse(start), end):
-        data = bytearray(group.gtid_event + b"".join(map(bytes, group.body)))
-        offset = 0
-        while offset < len(data):
-            data[offset + 13 : offset + 17] = bytes(4)
-            offset += int.from_bytes(data[offset + 9 : offset + 13], "little")
-        found[str(group.gtid)] = bytes(data)
+        events = split_events(group.gtid_event + b"".join(map(bytes, group.body)))
+        found[str(group.gtid)] = b"".join(event[:13] + bytes(4) + event[17:] for event in events)
     return found
 
 

@@ -13,6 +13,7 @@ from ibbmaster.event.types import EventFlag, EventType
 from ibbmaster.testkit import FixturePrimary
 from ibbmaster.testkit.fault import PlannedFault
 from ibbmaster.testkit.fixture_logs import TORN
+from tests.machinery.events import split_events
 
 
 def without_place(data):
@@ -52,15 +53,14 @@ def test_events_say_where_they_end_and_have_checksums(tmp_path, profile, has_all
     with FixturePrimary(profile=profile) as primary:
         primary.table("shop.t", id="int primary key").insert(id=1)
         (path,) = primary.save_classic(tmp_path / "files")
-    data, offset, ends = path.read_bytes(), 4, []
-    while offset < len(data):
-        header = decode_event_header(data, offset)
-        assert has_valid_checksum(data[offset : offset + header.size])
-        offset += header.size
-        assert header.log_pos in (offset, 0)
-        ends.append(header.log_pos != 0)
+    offset, ends = 4, []
+    for event in split_events(path.read_bytes()[4:]):
+        assert has_valid_checksum(event)
+        offset += len(event)
+        ends.append(decode_event_header(event).log_pos)
+        assert ends[-1] in (offset, 0)
     head, ddl, end = 3 * [True], 4 * [True], [True, True]
-    assert ends == [*head, *ddl, True, *2 * [has_all], *end]  # TABLE_MAP and rows are inside
+    assert list(map(bool, ends)) == [*head, *ddl, True, *2 * [has_all], *end]  # TABLE_MAP and rows are inside
 
 
 def test_an_empty_log_is_an_empty_file(tmp_path):
@@ -128,12 +128,7 @@ def test_a_flush_ends_a_file_and_begins_the_next(tmp_path):
 
 
 def types_in(path):
-    data, offset, found = path.read_bytes(), 4, []
-    while offset < len(data):
-        header = decode_event_header(data, offset)
-        found.append(header.event_type)
-        offset += header.size
-    return found
+    return [event[4] for event in split_events(path.read_bytes()[4:])]
 
 
 def in_use(path):

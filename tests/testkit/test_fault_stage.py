@@ -26,6 +26,7 @@ from ibbmaster.testkit.action import ACTIONS
 from ibbmaster.testkit.fault_stage import Faults
 from ibbmaster.testkit.primary import FixturePrimary
 from ibbmaster.testkit.stream_places import StreamPlaces
+from tests.machinery.events import event_offsets
 from tests.tap import LOGS, ask_for_dump, framed, listen_in, serving, tap
 
 LOGGED = ["engine", "classic"]
@@ -205,24 +206,16 @@ async def test_a_stream_is_cut_inside_each_kind_of_event(log, places, byte):
         assert (await tap(faults, log)).data == sent[: len(sent) - len(event) + len(event[:byte])], place
 
 
-def offsets_of(path, event_type):
-    """Where the events of a type are in a file, and its bytes."""
-    data, at, found = path.read_bytes(), 4, []
-    while at < len(data):
-        found += [at] if data[at + 4] == event_type else []
-        at += struct.unpack_from("<I", data, at + 9)[0]
-    return data, found
-
-
 @pytest.mark.parametrize("begins_at", [EventType.GTID, EventType.TABLE_MAP])
 async def test_a_dump_by_file_and_offset_has_its_faults_at_the_places_of_what_it_gets(begins_at):
     """From a group on, or from inside one: what is left of that is in no group, so no transaction ends there."""
     name = "binlog.000002"
-    data, offsets = offsets_of(LOGS["classic"] / name, begins_at)
-    place = name, offsets[1]
+    data = (LOGS["classic"] / name).read_bytes()
+    _, begin, *_ = (offset for offset in event_offsets(data) if data[offset + 4] == begins_at)
+    place = name, begin
     packets = (await tap(None, "classic", place=place)).packets
     stored = b"".join(packet[1:] for packet in packets[2:])
-    assert stored.startswith(data[offsets[1] :])
+    assert stored.startswith(data[begin:])
 
     for at in ("opening rotate", "opening format description", "rows 2", "commit 3", "file end", "event 4"):
         where = nth(packets, *counted(at))
