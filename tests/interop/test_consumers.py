@@ -1,4 +1,4 @@
-"""MariaDB's own consumers and this project's stream as the scorecard sees them."""
+"""MariaDB's own consumers, some in Java and this project's stream as the scorecard sees them."""
 
 import importlib.util
 import json
@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 from lanes.primary import login_of
 
-from ibbmaster.scorecard.adapter import OURS, read_adapters
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.scorecard.adapter import OURS, build, read_adapters
 from ibbmaster.scorecard.cards import read_cards
 from ibbmaster.scorecard.grade import Grade
+from ibbmaster.scorecard.results import Cell
 from ibbmaster.scorecard.runner import run_card
 from ibbmaster.testkit.mariadb_programs import installed_versions
 from ibbmaster.testkit.primary import FixturePrimary
@@ -94,3 +96,36 @@ def test_a_stream_of_spark_tells_whole_groups_once(spark, tmp_path, monkeypatch)
     count = len(told)
     batches.take(None, batches.last)  # Spark may give the last batch again after a restart
     assert len(told) == count
+
+
+one_java_at_a_time = pytest.mark.xdist_group("java-consumers")
+NOT_HERE = ("needs ", "mvn ")  # no Java or Maven on this machine, or no way to what Maven fetches
+
+
+def put_through(consumer: str, scenario: str) -> Cell:
+    adapter = read_adapters()[consumer]
+    try:
+        build(adapter)
+    except ConfigurationError as error:
+        if str(error).startswith(NOT_HERE):
+            pytest.skip(f"{consumer} cannot be built here: {error}")
+        raise
+    cell = run_card(adapter, CARDS[scenario])
+    assert cell.not_run is None, cell.not_run
+    return cell
+
+
+@one_java_at_a_time
+@pytest.mark.parametrize("consumer", ["connector-java", "connector-java-debezium", "debezium"])
+def test_every_value_of_a_row_is_told_as_it_was_logged(consumer):
+    cell = put_through(consumer, "numbers")
+    assert cell.grade == Grade.EXACT, (cell.summary, cell.arrived, cell.told, cell.log[-2000:])
+
+
+@one_java_at_a_time
+def test_a_lost_connection_is_told_and_taken_up_again_by_the_library():
+    cell = put_through("connector-java", "cut-after-gtid")
+    assert cell.grade == Grade.EXACT, (cell.summary, cell.arrived, cell.told, cell.log[-2000:])
+    assert cell.restarts == 0
+    assert [resume.position for resume in cell.resumes] == ["0-3-101"]
+    assert any("communication failure" in text for text in cell.told)

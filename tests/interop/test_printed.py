@@ -115,9 +115,8 @@ def test_every_type_comes_as_it_was_through_sql(taker, tmp_path):
     assert found == expected
 
 
-_DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
 #: Options of mariadb-binlog, and ours for the same.
-RANGES = _DATA["ranges"]
+RANGES = json.loads(Path(__file__).with_suffix(".json").read_text())["ranges"]
 SAID = re.compile(r"@@session\.(gtid_domain_id|server_id|gtid_seq_no)=(\d+)")
 
 

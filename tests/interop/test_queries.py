@@ -11,8 +11,7 @@ import pytest
 from lanes.answers import RawClient, Session
 from lanes.pair import Pair, connect, served_beside
 from lanes.primary import login_of
-from lanes.queried_shop import statements
-from lanes.random_queries import RandomQueries
+from lanes.queried_shop import RandomQueries, statements
 
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
 from ibbmaster.testkit.mariadb_server import RealPrimary

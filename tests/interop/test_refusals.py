@@ -38,9 +38,8 @@ LOOKS = 10  # at how many positions every table is asked for
 REFUSED_MAX = {"ROW": 0.05, "MIXED": 0.95}  # of the tables that are asked for, by binlog_format
 
 
-_DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
 #: Tables with generated columns: some that are computed here, and `lost`, which is not.
-GENERATED = _DATA["generated"]
+GENERATED = json.loads(Path(__file__).with_suffix(".json").read_text())["generated"]
 VERSIONED = ("versioned", "versioned_keyless")
 MADE = (
     "twice BIGINT AS (a * 2) STORED, shown VARCHAR(60) AS (CONCAT(a, '-', b)) VIRTUAL, other INT AS (id + 1) VIRTUAL, "

@@ -2,18 +2,19 @@
 
 import itertools
 import re
-from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pymysql
 import pytest
 from lanes.primary import login_options
 from lanes.printed_rows import Printed, changes_in, printed_changes, printed_image, without_untold
+from lanes.replay import events_in
 from lanes.replica import Replica
 from lanes.sql_file import sql_beside
 
 from ibbmaster.event.gtid_event import decode_gtid_event, encode_gtid_event
-from ibbmaster.event.header import CHECKSUM_SIZE, EVENT_HEADER_SIZE, HEADER, EventHeader, decode_event_header
+from ibbmaster.event.header import EVENT_HEADER_SIZE, decode_event_header
 from ibbmaster.event.query import STATUS_XID, decode_query, encode_query, status_variables
 from ibbmaster.event.rows.changes import ABSENT
 from ibbmaster.event.rows.column import Column
@@ -25,6 +26,8 @@ from ibbmaster.testkit.mariadb_programs import ProgramsMissingError
 from ibbmaster.testkit.mariadb_server import RealServer
 from tests.column_sorts import GENERATED, NEWEST, SORTS
 
+#: Tables of a real server; what is run where nothing is open, DROP as a server logs it; what is in transactions.
+TABLES, GROUPS, STATEMENTS = map(sql_beside(__file__).get, ("tables", "groups", "statements"))
 FORMATS = [
     RowFormat(image=image, metadata=metadata, is_compressed=is_compressed)
     for image, metadata, is_compressed in itertools.product(RowImage, RowMetadata, (False, True))
@@ -212,19 +215,6 @@ SERVER_OPTIONS = (
     *("--log-bin=binlog", "--binlog-format=ROW"),
     *("--binlog-checksum=CRC32", "--binlog-annotate-row-events=OFF"),
 )
-SERVER_COLUMNS = (
-    "id int primary key, l varchar(20) charset latin1, u varchar(20) charset utf32, c char(5) charset utf32, "
-    "t text charset ucs2, v varchar(200) compressed, b text compressed, vb varbinary(200) compressed, "
-    "e enum('ä','b') charset latin1, s set('é','z') charset utf32, n varchar(9) charset utf8mb3 collate utf8mb3_bin, "
-    "g point, bi char(4) charset binary, a char(3) charset ascii, sp time(3), un bigint unsigned, "
-    "uid uuid, i6 inet6, st int as (id * 2) stored, vi int as (id + 1) virtual, ix int as (id + 2) virtual unique"
-)
-SERVER_TABLES = {
-    "shop.sorts": SERVER_COLUMNS,
-    "shop.no_key": "a int, b text",
-    "shop.other_key": "a int not null unique, b text, c varchar(9)",
-    "shop.part_key": "a text, b int, c int, primary key (a(5), b)",
-}
 POINT = bytes(4) + b"\1\1\0\0\0" + bytes(16)
 #: A table, and what is done to it: insert values, or update the row of the first values by others, or delete it.
 SERVER_CHANGES: tuple[tuple[str, str, dict[str, object], dict[str, object]], ...] = (
@@ -251,7 +241,6 @@ SERVER_CHANGES: tuple[tuple[str, str, dict[str, object], dict[str, object]], ...
 @pytest.mark.parametrize("version", ["10.11", "11.8"])
 def test_the_events_of_rows_are_those_of_a_real_server_byte_by_byte(version, server_of, tmp_path):
     images = [image for image in RowImage if version != "10.11" or image is not RowImage.FULL_NODUP]
-    collation = "utf8mb4_general_ci"
     with (
         server_of(RealServer, version, *SERVER_OPTIONS) as server,
         FixturePrimary(profile=f"classic-{version}") as primary,
@@ -263,12 +252,8 @@ def test_the_events_of_rows_are_those_of_a_real_server_byte_by_byte(version, ser
             for metadata in RowMetadata
         ]
         primary.ddl("CREATE DATABASE shop")
-        server.sql(f"CREATE DATABASE shop COLLATE {collation}")
-        for name, columns in SERVER_TABLES.items():
-            sql = f"CREATE TABLE {name} ({columns}) CHARSET utf8mb4 COLLATE {collation}"
-            primary.ddl(sql)
-            server.sql(sql)
-        for sql in ("CREATE SEQUENCE shop.numbers CACHE 2", "CREATE SEQUENCE shop.single NOCACHE INCREMENT -1"):
+        server.sql("CREATE DATABASE shop COLLATE utf8mb4_general_ci")
+        for sql in TABLES:
             primary.ddl(sql)
             server.sql(sql)
         for way in formats:
@@ -282,8 +267,7 @@ def test_the_events_of_rows_are_those_of_a_real_server_byte_by_byte(version, ser
             for name in ("numbers", "single") * 3:
                 assert server.sql(f"SELECT NEXTVAL(shop.{name})") == ((primary.table(f"shop.{name}").next(),),)
         (file,) = primary.save_classic(tmp_path / "saved")
-        theirs = (server.data / "binlog.000001").read_bytes()
-        assert row_events(file.read_bytes()) == row_events(theirs)
+        assert row_events(file) == row_events(server.data / "binlog.000001")
 
 
 def logs_generated_columns(server: RealServer) -> bool:
@@ -292,10 +276,8 @@ def logs_generated_columns(server: RealServer) -> bool:
     server.sql("CREATE TABLE probe.g (a INT, g INT AS (a) STORED)")
     server.sql("INSERT INTO probe.g (a) VALUES (1)")
     server.sql("UPDATE probe.g SET a = 2")
-    events = [
-        event for header, event in events_of((server.data / "binlog.000001").read_bytes()) if header.event_type == 24
-    ]
-    columns = decode_rows_header(events[-1]).columns_present[0]
+    *_, update = (event for event in events_in(server.data / "binlog.000001") if event[4] == 24)
+    columns = decode_rows_header(update).columns_present[0]
     server.sql("DROP DATABASE probe")
     server.sql("RESET MASTER")
     return columns == 0b11
@@ -321,27 +303,9 @@ def change(
             server.sql(f"DELETE FROM {name} WHERE {where}", (*first.values(),))
 
 
-def row_events(data: bytes) -> list[tuple[int, str]]:
+def row_events(path: Path) -> list[tuple[int, str]]:
     """Types and bodies of the TABLE_MAP and row events of a file, without the numbers of tables."""
-    return [
-        (header.event_type, event[25:].hex())
-        for header, event in events_of(data)
-        if header.event_type in (19, 23, 24, 25)
-    ]
-
-
-def events_of(data: bytes) -> Iterator[tuple[EventHeader, bytes]]:
-    """The events of a file without their checksums."""
-    offset = 4
-    while offset < len(data):
-        header = decode_event_header(data, offset)
-        event = HEADER.pack(*header._replace(size=header.size - CHECKSUM_SIZE))
-        yield header, event + data[offset + EVENT_HEADER_SIZE : offset + header.size - CHECKSUM_SIZE]
-        offset += header.size
-
-
-#: What is run where nothing is open, in no database; DROP is as a server logs it.
-GROUPS, STATEMENTS = map(sql_beside(__file__).get, ("groups", "statements"))  # those of transactions, as texts
+    return [(event[4], event[25:].hex()) for event in events_in(path) if event[4] in (19, 23, 24, 25)]
 
 
 @pytest.mark.parametrize("version", ["10.11", "11.8"])
@@ -381,8 +345,7 @@ def test_the_events_of_statements_are_those_of_a_real_server_byte_by_byte(versio
             run(server, refused)
         primary.rollback_alter(primary.start_alter(refused))
         (file,) = primary.save_classic(tmp_path / "saved")
-        theirs = (server.data / "binlog.000001").read_bytes()
-        assert statement_events(file.read_bytes()) == statement_events(theirs)
+        assert statement_events(file) == statement_events(server.data / "binlog.000001")
 
 
 def run(server: RealServer, *statements: str) -> None:
@@ -390,10 +353,11 @@ def run(server: RealServer, *statements: str) -> None:
         server.sql(sql)
 
 
-def statement_events(data: bytes) -> list[tuple[str, int, str]]:
+def statement_events(path: Path) -> list[tuple[str, int, str]]:
     """What GTID and QUERY events of a file say, flags and bodies, without numbers of the session and the time."""
     events = []
-    for header, event in events_of(data):
+    for event in events_in(path):
+        header = decode_event_header(event)
         if header.event_type == EventType.GTID:
             head = decode_gtid_event(event)
             made = encode_gtid_event(replace(head, thread_id=head.thread_id and 1))

@@ -1,3 +1,15 @@
+-- [tables]
+CREATE TABLE shop.sorts (id int primary key, l varchar(20) charset latin1, u varchar(20) charset utf32, c
+  char(5) charset utf32, t text charset ucs2, v varchar(200) compressed, b text compressed, vb varbinary(200)
+  compressed, e enum('ä','b') charset latin1, s set('é','z') charset utf32, n varchar(9) charset utf8mb3
+  collate utf8mb3_bin, g point, bi char(4) charset binary, a char(3) charset ascii, sp time(3), un bigint
+  unsigned, uid uuid, i6 inet6, st int as (id * 2) stored, vi int as (id + 1) virtual, ix int as (id + 2)
+  virtual unique) CHARSET utf8mb4 COLLATE utf8mb4_general_ci;;
+CREATE TABLE shop.no_key (a int, b text) CHARSET utf8mb4 COLLATE utf8mb4_general_ci;;
+CREATE TABLE shop.other_key (a int not null unique, b text, c varchar(9)) CHARSET utf8mb4 COLLATE utf8mb4_general_ci;;
+CREATE TABLE shop.part_key (a text, b int, c int, primary key (a(5), b)) CHARSET utf8mb4 COLLATE utf8mb4_general_ci;;
+CREATE SEQUENCE shop.numbers CACHE 2;;
+CREATE SEQUENCE shop.single NOCACHE INCREMENT -1;;
 -- [groups]
 CREATE DATABASE shop;;
 CREATE DATABASE IF NOT EXISTS `lost` CHARACTER SET utf8mb4;;

@@ -1,16 +1,15 @@
-"""The kernel that writes rows: the same bytes as the reference, and as a real server."""
+"""The kernel that writes rows: the same bytes as the reference; as a real server, see `test_scanning`."""
 
 import random
-import shutil
 from array import array
+from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
+from typing import Any
 
 import pytest
-from lanes.answers import FOLDER, REFUSED, SESSIONS, OurTables, expect_equal, load
-from lanes.capture import CLASSIC
+from lanes.answers import SESSIONS
 
-import ibbmaster
 from ibbmaster.event.column_types.kind import TextSettings
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.fold.row_file import RowFile
@@ -31,35 +30,40 @@ def kernels() -> object:
     return found
 
 
-@pytest.mark.parametrize("name", ["tables", "types-full-crc32", "vectors"])
-def test_columns_and_rows_are_those_of_a_real_server(kernels: object, tmp_path: Path, name: str) -> None:
-    own = FOLDER / "11.8" / name / "binlog.000001"
-    shutil.copy(own if own.exists() else CLASSIC / "11.8" / name / "binlog.000001", tmp_path)
+def shown_as(one: StoredColumn, column_type: int = 252, kind: SqlType | None = None) -> ShownColumn:
+    name = one.column.name
+    table_column = TableColumn(id=one.id, name=name, type=kind or one.type)
+    return ShownColumn(ColumnDefinition(name=name, column_type=column_type, length=0), table_column, one)
 
-    found = expect_equal(OurTables(ibbmaster.open(tmp_path).engine), load(FOLDER / "11.8" / name))
-    assert found == REFUSED.get(name, 0)
+
+def written_by_both(rows: RowFile, places: Iterable[int], given: RowValues, kernels: Any, sequence: int = 0) -> list:
+    """The bytes that the reference writes, and the kernel, and the number of the packet behind them."""
+    found = []
+    for kind in (Writer, partial(FastWriter, kernels=kernels)):
+        writer, out, number = kind(rows.data(), array("q", places), given), b"", sequence
+        while (block := writer.write(number)) is not None:
+            out, number = out + bytes(block[0]), block[1]
+        found.append((out, number))
+    return found
+
+
+FIXED = {
+    ColumnType.LONGLONG: 8,
+    ColumnType.NEWDECIMAL: 14,
+    ColumnType.DATETIME2: 8,
+    ColumnType.TIME2: 5,
+    ColumnType.TIMESTAMP2: 6,
+    ColumnType.DATE: 3,
+    ColumnType.DOUBLE: 8,
+}
 
 
 def column(number: int, kind: SqlType, stored: ColumnType, size: int, scale: int, meaning: ValueKind) -> StoredColumn:
     made = Column(
-        name=f"c{number}",
-        type=stored,
-        metadata=0,
-        kind=meaning,
-        size=size,
-        scale=scale,
-        is_unsigned=kind.is_unsigned,
-        charset=kind.charset or "binary",
-    )
-    fixed = {
-        ColumnType.LONGLONG: 8,
-        ColumnType.NEWDECIMAL: 14,
-        ColumnType.DATETIME2: 8,
-        ColumnType.TIME2: 5,
-        ColumnType.TIMESTAMP2: 6,
-        ColumnType.DATE: 3,
-        ColumnType.DOUBLE: 8,
-    }.get(stored)
+        name=f"c{number}", type=stored, metadata=0, kind=meaning, size=size, scale=scale,
+        is_unsigned=kind.is_unsigned, charset=kind.charset or "binary",
+    )  # fmt: skip
+    fixed = FIXED.get(stored)
     return StoredColumn(number, made, kind, fixed, 0 if fixed is not None else 3)
 
 
@@ -132,41 +136,15 @@ def test_random_rows_are_written_as_the_reference_writes_them(kernels, number: i
     for _ in range(500):
         values = [random_value(random, one) for one in COLUMNS]  # type: ignore[arg-type]
         places += rows.append(layout.number, [layout.image(values)])
-    shown = [
-        ShownColumn(
-            ColumnDefinition(name=one.column.name, column_type=TYPES[one.type.word], length=0),
-            TableColumn(id=one.id, name=one.column.name, type=one.type),
-            one,
-        )
-        for one in COLUMNS
-    ]
-    given = RowValues(
-        shown, layouts, TextSettings(session.charset, session.time_zone_s), is_binary=is_binary, used=[layout.number]
-    )
+    shown = [shown_as(one, TYPES[one.type.word]) for one in COLUMNS]
+    settings = TextSettings(session.charset, session.time_zone_s)
+    given = RowValues(shown, layouts, settings, is_binary=is_binary, used=[layout.number])
 
-    found = []
-    for writer in (
-        Writer(rows.data(), array("q", places), given),
-        FastWriter(rows.data(), array("q", places), given, kernels),
-    ):
-        out, sequence = b"", 250
-        while (block := writer.write(sequence)) is not None:
-            out, sequence = out + bytes(block[0]), block[1]
-        found.append((out, sequence))
-
-    assert found[0] == found[1]
+    reference, kernel = written_by_both(rows, places, given, kernels, 250)
+    assert reference == kernel
 
 
-TYPES = {
-    "bigint": 8,
-    "decimal": 246,
-    "datetime": 12,
-    "time": 11,
-    "timestamp": 7,
-    "date": 10,
-    "double": 5,
-    "text": 252,
-}
+TYPES = {"bigint": 8, "decimal": 246, "datetime": 12, "time": 11, "timestamp": 7, "date": 10, "double": 5, "text": 252}
 
 
 def test_a_row_of_16_mib_and_more_is_several_packets(kernels) -> None:
@@ -174,22 +152,15 @@ def test_a_row_of_16_mib_and_more_is_several_packets(kernels) -> None:
     layout = layouts.add(COLUMNS[9:10])
     rows = RowFile()
     places = rows.append(layout.number, [layout.image([b"x" * size]) for size in (5, (1 << 24) - 5, 7)])
-    one = COLUMNS[9]
-    shown = ShownColumn(
-        ColumnDefinition(name="c", column_type=252, length=0), TableColumn(id=one.id, name="c", type=one.type), one
-    )
-    given = RowValues([shown], layouts, TextSettings("utf8mb4"), is_binary=False, used=[layout.number])
-    writer = FastWriter(rows.data(), array("q", places), given, kernels)
+    given = RowValues([shown_as(COLUMNS[9])], layouts, TextSettings("utf8mb4"), is_binary=False, used=[layout.number])
 
-    sizes, sequence = [], 0
-    while (block := writer.write(sequence)) is not None:
-        data, sequence = bytes(block[0]), block[1]
-        offset = 0
-        while offset < len(data):
-            size = int.from_bytes(data[offset : offset + 3], "little")
-            assert data[offset + 3] == len(sizes)
-            sizes.append(size)
-            offset += 4 + size
+    _, (data, _) = written_by_both(rows, places, given, kernels)
+    sizes, offset = [], 0
+    while offset < len(data):
+        size = int.from_bytes(data[offset : offset + 3], "little")
+        assert data[offset + 3] == len(sizes)
+        sizes.append(size)
+        offset += 4 + size
 
     assert sizes == [6, (1 << 24) - 1, 0, 8]
 
@@ -238,18 +209,13 @@ def test_rows_from_before_and_behind_a_change_of_their_column_are_one_answer(
         size = len(value) if charset is None else None
         layout = layouts.add([replace(made, fixed=size, prefix=0 if size else 3)])
         places += rows.append(layout.number, [layout.image([value])])
-    shown = ShownColumn(
-        ColumnDefinition(name="c", column_type=252, length=0), TableColumn(id=1, name="c", type=kind), made
+    given = RowValues(
+        [shown_as(made, kind=kind)], layouts, TextSettings("utf8mb4"), is_binary=False, used=range(len(layouts))
     )
-    given = RowValues([shown], layouts, TextSettings("utf8mb4"), is_binary=False, used=range(len(layouts)))
-    order = array("q", places[first:] + places[:first])
 
-    for writer in (Writer(rows.data(), order, given), FastWriter(rows.data(), order, given, kernels)):
-        found = b""
-        while (block := writer.write(0)) is not None:
-            found += bytes(block[0])
-        wanted = texts[first:] + texts[:first]
-        assert found == b"".join(bytes([len(one), 0, 0, number]) + one for number, one in enumerate(wanted))
+    wanted = texts[first:] + texts[:first]
+    written = b"".join(bytes([len(one), 0, 0, number]) + one for number, one in enumerate(wanted))
+    assert written_by_both(rows, places[first:] + places[:first], given, kernels) == [(written, len(wanted))] * 2
 
 
 def test_texts_that_no_character_set_is_asked_for_come_in_that_of_the_column_as_it_is_now(kernels) -> None:
@@ -257,14 +223,8 @@ def test_texts_that_no_character_set_is_asked_for_come_in_that_of_the_column_as_
     layouts, rows = StoredLayouts(), RowFile()
     layout = layouts.add([column(1, replace(kind, charset="latin1"), ColumnType.BLOB, 3, 0, ValueKind.TEXT)])
     places = rows.append(layout.number, [layout.image([b"\xe9"])])
-    shown = ShownColumn(
-        ColumnDefinition(name="c", column_type=252, length=0), TableColumn(id=1, name="c", type=kind), layout.columns[0]
-    )
+    shown = shown_as(layout.columns[0], kind=kind)
 
     for wanted in (None, "binary"):
         given = RowValues([shown], layouts, TextSettings(wanted), is_binary=False, used=[layout.number])
-        for writer in (
-            Writer(rows.data(), array("q", places), given),
-            FastWriter(rows.data(), array("q", places), given, kernels),
-        ):
-            assert bytes(writer.write(0)[0])[4:] == b"\2\xc3\xa9"
+        assert written_by_both(rows, places, given, kernels) == [(b"\3\0\0\0\2\xc3\xa9", 1)] * 2

@@ -11,6 +11,7 @@ from lanes.capture import CLASSIC
 
 import ibbmaster
 from ibbmaster.event.rows.encoding import written_table
+from ibbmaster.kernel import loading
 from ibbmaster.schema.model import SqlType, TableColumn, TableVersion
 from ibbmaster.select import scanning
 from ibbmaster.select.definitions import column_definition
@@ -33,11 +34,12 @@ def tables_of(tmp_path: Path) -> Callable[[str], OurTables]:
     return make
 
 
+@pytest.mark.parametrize("has_kernels", [False, True])
 @pytest.mark.parametrize("name", RECORDED)
-def test_columns_and_rows_are_those_of_a_real_server(
-    tables_of: Callable[[str], OurTables], name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(scanning, "kernels", lambda *sets: None)
+def test_columns_and_rows_are_those_of_a_real_server(tables_of, name: str, has_kernels: bool, monkeypatch) -> None:
+    assert loading.load() is not None
+    if not has_kernels:
+        monkeypatch.setattr(scanning, "kernels", lambda *sets: None)
 
     assert expect_equal(tables_of(name), load(FOLDER / "11.8" / name)) == REFUSED.get(name, 0)
 

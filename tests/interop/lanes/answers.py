@@ -107,6 +107,18 @@ class RawClient:
             yield payload
 
 
+def new_dialog(tables: Any, engine: LogEngine, sql: str, profile_name: str = "classic-11.8") -> Dialog:
+    """A session about the tables of a log that has run a statement."""
+    profile = PROFILES[profile_name]
+    facts: Any = SimpleNamespace(
+        tables=tables, server_id=1, server_version=profile.server_version, profile=profile,
+        binlog_state=engine.state, unix_timestamp=lambda: 1778384896.0, processes=list, without_paths=lambda text: text,
+    )  # fmt: skip
+    dialog = Dialog(facts, connection_id=1, user="root", host="::1")
+    dialog.query(sql.encode())
+    return dialog
+
+
 class OurTables:
     """Our reader over a log, asked as the dialog does it; `dump` is what the log goes on from."""
 
@@ -162,14 +174,7 @@ class OurTables:
 
     def _dialog(self, session: Session) -> Dialog:
         if session not in self._dialogs:
-            profile = PROFILES["classic-11.8"]
-            facts: Any = SimpleNamespace(
-                tables=self, server_id=1, server_version=profile.server_version, profile=profile,
-                binlog_state=self.engine.state, unix_timestamp=lambda: 1778384896.0, processes=list,
-                without_paths=lambda text: text,
-            )  # fmt: skip
-            self._dialogs[session] = Dialog(facts, connection_id=1, user="root", host="::1")
-            self._dialogs[session].query(session.sql.encode())
+            self._dialogs[session] = new_dialog(self, self.engine, session.sql)
         return self._dialogs[session]
 
     def table(self, full_name: str, snapshot: LogSnapshot) -> TableVersion:
@@ -242,8 +247,7 @@ def values_of(payload: bytes, count: int) -> list[bytes | None]:
     return values
 
 
-_DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
-CONSTANTS = _DATA["constants"]
+CONSTANTS = json.loads(Path(__file__).with_suffix(".json").read_text())["constants"]
 QUERIES = sql_beside(__file__)["queries"]
 
 

@@ -13,9 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import ibbmaster
-from ibbmaster.dialogue.dialog import Dialog
 from ibbmaster.dialogue.sql import parse
-from ibbmaster.dump.profile import PROFILES
 from ibbmaster.expr import judged
 from ibbmaster.expr.compiling import Compiler
 from ibbmaster.expr.emitting import SqlFunctions
@@ -30,7 +28,7 @@ from ibbmaster.server.tables import PrimaryTables
 from ibbmaster.sqltext.query_tree import GivenTable
 from ibbmaster.wire.refusal import RefusedError
 from ibbmaster.wire.response import Err, ResultSet
-from lanes.answers import VERSION, payloads_of, values_of
+from lanes.answers import VERSION, new_dialog, payloads_of, values_of
 from lanes.select_grid import FOLDER, SESSION, VERSIONS, asked, load, scalars, told, told_rows
 
 TABLE = Path(judged.__file__).parent / "judged.tsv"
@@ -50,15 +48,8 @@ class OurServer:
         self._directory = tempfile.TemporaryDirectory()
         shutil.copy(binlog, self._directory.name)
         engine = ibbmaster.open(Path(self._directory.name)).engine
-        profile = PROFILES[profile_name]
-        facts: Any = SimpleNamespace(
-            tables=PrimaryTables(engine, has_kernels=False), server_id=1, server_version=profile.server_version,
-            profile=profile, binlog_state=engine.state, unix_timestamp=lambda: 1778384896.0, processes=list,
-            without_paths=lambda text: text,
-        )  # fmt: skip
-        self.tables = facts.tables
-        self.dialog = Dialog(facts, connection_id=1, user="root", host="::1")
-        self.dialog.query(SESSION.encode())
+        self.tables = PrimaryTables(engine, has_kernels=False)
+        self.dialog = new_dialog(self.tables, engine, SESSION, profile_name)
         self._rows: dict[str, tuple[KnownNames, list[tuple[Any, ...]], list[Slot]]] = {}
 
     def close(self) -> None:

@@ -7,6 +7,7 @@ import hashlib
 import itertools
 import json
 import lzma
+import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -57,10 +58,7 @@ def statements() -> Iterator[str]:
     yield "SET binlog_format = ROW, time_zone = '+00:00', sql_mode = '', NAMES utf8mb4 COLLATE utf8mb4_general_ci"
     columns = ", ".join(f"{name} {kind}" for name, kind, _ in COLUMNS)
     yield f"CREATE TABLE g (id INT PRIMARY KEY, {columns})"
-    given = [
-        values.replace("' 7'", "'\0'").replace("'DE '", "'\1'").replace("'a '", "'\2'") for _, _, values in COLUMNS
-    ]
-    lists = [[_spaced(value) for value in _split(values)] for values in given]
+    lists = [re.findall(r"\w*'[^']*'|\S+", values) for _, _, values in COLUMNS]  # at spaces outside of quotes
     for number in range(max(map(len, lists))):
         row = ", ".join(one[number] if number < len(one) else "NULL" for one in lists)
         yield f"INSERT INTO g VALUES ({number + 1}, {row})"
@@ -73,22 +71,6 @@ def statements() -> Iterator[str]:
             yield f"INSERT INTO x_{name} SELECT id, {name} FROM g"
             yield f"CREATE TABLE k_{name} (id INT, v {kind.replace(' NULL', '')} NOT NULL, PRIMARY KEY ({part}))"
             yield f"INSERT IGNORE INTO k_{name} SELECT id, {name} FROM g WHERE {name} IS NOT NULL"
-
-
-def _split(values: str) -> list[str]:
-    """At spaces outside of quotes."""
-    found, quoted = [""], False
-    for letter in values:
-        if letter == " " and not quoted:
-            found.append("")
-            continue
-        quoted ^= letter == "'"
-        found[-1] += letter
-    return found
-
-
-def _spaced(value: str) -> str:
-    return value.replace("\0", " 7").replace("\1", "DE ").replace("\2", "a ")
 
 
 def conditions() -> Iterator[tuple[str, str, str]]:
