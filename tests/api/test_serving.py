@@ -10,6 +10,7 @@ from pathlib import Path
 import pymysql
 import pytest
 import trio
+from lanes.primary import login_of
 from pymysqlreplication import BinLogStreamReader
 from pymysqlreplication.event import MariadbGtidEvent, QueryEvent
 
@@ -26,24 +27,14 @@ INSERT = "INSERT INTO shop.orders VALUES (1)"
 
 
 def ask(primary, statement):
-    with (
-        pymysql.connect(
-            host=primary.host, port=primary.port, user=primary.user, password=primary.password
-        ) as connection,
-        connection.cursor() as cursor,
-    ):
+    with pymysql.connect(**login_of(primary)) as connection, connection.cursor() as cursor:
         cursor.execute(statement)
         return cursor.fetchall()
 
 
 def stream(primary, *, position="", blocking=False):
     return BinLogStreamReader(
-        connection_settings={
-            "host": primary.host,
-            "port": primary.port,
-            "user": primary.user,
-            "password": primary.password,
-        },
+        connection_settings=login_of(primary),
         server_id=4711,
         is_mariadb=True,
         auto_position=position,

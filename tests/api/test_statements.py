@@ -19,8 +19,7 @@ XID = encode_xid(1, server_id=7)
 COMMIT = ORIGIN.query("COMMIT")
 INSERT = "INSERT INTO t VALUES (1)"
 
-_DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
-TEXTS = _DATA["texts"]
+TEXTS = json.loads(Path(__file__).with_suffix(".json").read_text())["texts"]
 
 
 @pytest.mark.parametrize(("text", "is_it"), TEXTS.items())

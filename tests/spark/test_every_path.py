@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lanes.primary import login_of
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from ibbmaster.arrow.plan import find_fields, plan_tasks
@@ -58,10 +59,6 @@ def logged():
         yield primary
 
 
-def login(primary: FixturePrimary) -> dict[str, str]:
-    return {"host": primary.host, "port": str(primary.port), "user": primary.user, "password": primary.password}
-
-
 def directory(primary: FixturePrimary, tmp_path) -> dict[str, str]:
     primary.log.bring_to_files()
     return {"path": str(primary.log.path)}
@@ -73,7 +70,7 @@ def traditional(primary: FixturePrimary, tmp_path) -> dict[str, str]:
 
 
 def running(primary: FixturePrimary, tmp_path) -> dict[str, str]:
-    return login(primary)
+    return {name: str(value) for name, value in login_of(primary).items()}
 
 
 SOURCES: dict[str, Callable[..., dict[str, str]]] = {
@@ -87,7 +84,6 @@ READERS: dict[str, dict[str, str]] = {
     "lenient": {"failOnDataLoss": "false"},
     "bytes": {"onUndecodable": "binary"},
 }
-STREAMED = ("directory", "traditional", "live")
 
 
 def own(found: list[dict[str, object]]) -> list[dict[str, object]]:
@@ -116,7 +112,7 @@ def test_a_batch(name, source, logged, tmp_path, monkeypatch):
             assert own(found) == LOGS[name].rows, reader
 
 
-@pytest.mark.parametrize("source", STREAMED)
+@pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("name", LOGS)
 def test_a_stream_that_is_begun_anew_for_every_batch(name, source, logged, tmp_path, monkeypatch):
     LOGS[name].write(logged)
@@ -181,7 +177,7 @@ def test_positions_and_ranges_are_those_of_the_log_after_its_stages(source, drop
             plan_tasks(parse_options(given | {"startingGtid": "0-3-2"}), ())
 
 
-@pytest.mark.parametrize("source", STREAMED)
+@pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("position", POSITIONS)
 @pytest.mark.parametrize("size", [None, 1, 2])
 def test_no_position_makes_a_reader_pass_over_what_it_lacks(source, position, size, tmp_path):

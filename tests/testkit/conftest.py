@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from lanes.primary import login_of
 from pymysqlreplication import BinLogStreamReader
 from pymysqlreplication.event import MariadbGtidEvent
 
@@ -21,13 +22,7 @@ def read_by_python() -> Callable[..., list[Any]]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             stream = BinLogStreamReader(
-                connection_settings={
-                    "host": primary.host,
-                    "port": primary.port,
-                    "user": primary.user,
-                    "passwd": primary.password,
-                    "ssl_disabled": True,
-                },
+                connection_settings=login_of(primary) | {"ssl_disabled": True},
                 server_id=4711,
                 is_mariadb=True,
                 auto_position=position,

@@ -14,8 +14,7 @@ from ibbmaster.testkit.malformed import MALFORMATIONS
 
 PLACES = {"long file": "opening rotate", "short format": "opening format description", "huge rows": "rows"}
 PLACES |= {"long extra": "rows", "cut header": "heartbeat", "almost nothing": "rows", "hidden event": "rows"}
-_DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
-PROBLEMS = _DATA["problems"]  # what this project's own readers say
+PROBLEMS = json.loads(Path(__file__).with_suffix(".json").read_text())["problems"]  # what our own readers say
 
 
 def written(primary, how):

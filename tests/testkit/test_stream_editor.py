@@ -53,8 +53,7 @@ def group(seq_no, *sizes):
     return [b"\0" + event for event in (encode_gtid_event(head), *body, end)]
 
 
-_DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
-PLANS = _DATA["plans"]
+PLANS = json.loads(Path(__file__).with_suffix(".json").read_text())["plans"]
 
 
 @pytest.mark.parametrize("faults", PLANS, ids=lambda faults: ", ".join(faults) or "none")

@@ -42,14 +42,20 @@ def run(tmp_path: Path, kept):
     return go
 
 
-def test_a_catalog_of_the_configuration_gets_the_tables(run, kept, tmp_path, monkeypatch) -> None:
+def configured(monkeypatch, tmp_path, warehouse: str, **more: str):
+    """The configuration of PyIceberg has a catalog `ours`; gives what loads it."""
     from pyiceberg.catalog import load_catalog
     from pyiceberg.utils.config import Config
 
-    settings = {"TYPE": "sql", "URI": f"sqlite:///{tmp_path}/ours.db", "WAREHOUSE": f"file://{tmp_path}/warehouse"}
+    settings = {"TYPE": "sql", "URI": f"sqlite:///{tmp_path}/ours.db", "WAREHOUSE": warehouse, **more}
     for name, value in settings.items():
         monkeypatch.setenv(f"PYICEBERG_CATALOG__OURS__{name}", value)
     monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", Config())  # which it reads once
+    return load_catalog
+
+
+def test_a_catalog_of_the_configuration_gets_the_tables(run, kept, tmp_path, monkeypatch) -> None:
+    load_catalog = configured(monkeypatch, tmp_path, f"file://{tmp_path}/warehouse")
     for end in (2, len(LOG)):
         assert verdicts(run(*LOG[:end], catalog="ours")) == {"d.t": f"exact at 0-1-{end}"}
     with closing(load_catalog("ours")) as catalog:
@@ -67,16 +73,10 @@ def test_a_catalog_of_the_configuration_gets_the_tables(run, kept, tmp_path, mon
 def test_a_catalog_whose_warehouse_is_in_an_object_store_has_the_tables_there(
     run, tmp_path, object_store, monkeypatch
 ) -> None:
-    from pyiceberg.catalog import load_catalog
-    from pyiceberg.utils.config import Config
-
     url = object_store.new_place()
-    settings = {"TYPE": "sql", "URI": f"sqlite:///{tmp_path}/ours.db", "WAREHOUSE": f"{url}/warehouse"}
     of_store = {"ENDPOINT": object_store.endpoint, "ACCESS_KEY_ID": "tests", "SECRET_ACCESS_KEY": "tests"}
-    settings |= {f"S3__{name}": value for name, value in {**of_store, "REGION": "us-east-1"}.items()}
-    for name, value in settings.items():
-        monkeypatch.setenv(f"PYICEBERG_CATALOG__OURS__{name}", value)
-    monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", Config())
+    of_store = {f"S3__{name}": value for name, value in {**of_store, "REGION": "us-east-1"}.items()}
+    load_catalog = configured(monkeypatch, tmp_path, f"{url}/warehouse", **of_store)
     target = f"iceberg://{url}/list"
     for end in (2, len(LOG)):
         shutil.rmtree(tmp_path / "log", ignore_errors=True)
