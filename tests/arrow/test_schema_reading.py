@@ -139,3 +139,28 @@ def test_where_create_table_is_gone_and_rows_do_not_tell_a_column_that_they_do_n
         table = log.to_arrow(table="d.t", columns=["id", "z", "_absent"])
 
     assert table.to_pylist() == [{"id": 1, "z": None, "_absent": ["z"]}, {"id": 2, "z": 20, "_absent": []}]
+
+
+@pytest.mark.parametrize("kernels", ["on", "off"])
+@pytest.mark.parametrize(
+    ("types", "expected"),
+    [
+        (["BINARY(6)"], b"a\0\0\0\0\0"),
+        (["VARBINARY(9)"], b"a\0\0"),
+        (["BINARY(6)", "VARBINARY(9)"], b"a\0\0\0\0\0"),
+        (["VARBINARY(9)", "BINARY(9)", "BLOB"], b"a" + bytes(8)),
+    ],
+    ids=str,
+)
+def test_what_is_binary_is_filled_up_as_often_as_alter_table_did_it(tmp_path, monkeypatch, kernels, types, expected):
+    """A BINARY(3) of one byte, and one that ADD COLUMN gave; tests/interop/test_schema_versions.py asks servers."""
+    monkeypatch.setenv("IBBMASTER_KERNELS", kernels)
+    table = written_table("d.t", {"id": "int", "b": "binary(3)"}, table_id=1, primary_key=["id"])
+    added = "ALTER TABLE t ADD c BINARY(3) NOT NULL DEFAULT 'a'"
+    alters = [f"ALTER TABLE t MODIFY {name} {one}" for one in types for name in "bc"]
+    create = "CREATE TABLE t (id INT PRIMARY KEY, b BINARY(3))"
+    with ibbmaster.open(write_named_log(tmp_path / "log", create, [inserted(table, [1, b"a"])], added, *alters)) as log:
+        rows = [change.after for group in log.groups(schema_mode="latest") for _, change in group.rows()]
+        found = [log.to_arrow(table="d.t", columns=["b", "c"]).to_pylist(), log.snapshot("d.t").to_pylist(), rows]
+
+    assert [[(row["b"], row["c"]) for row in one] for one in found] == [[(expected, expected)]] * 3

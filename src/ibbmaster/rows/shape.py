@@ -11,6 +11,7 @@ import dataclasses
 import enum
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from ibbmaster.errors import EventError
 from ibbmaster.event.column_types.floating import Floating
@@ -18,6 +19,7 @@ from ibbmaster.event.column_types.geometry import GEOMETRY
 from ibbmaster.event.column_types.kind import Grammar
 from ibbmaster.event.column_types.labels import SetLabels
 from ibbmaster.event.column_types.registry import BY_NAME, BY_TYPE, kind_of
+from ibbmaster.event.column_types.strings import bytes_max
 from ibbmaster.event.rows.changes import ABSENT, Image, RawValue
 from ibbmaster.event.rows.column import Column, TableSchema, ValueKind
 from ibbmaster.event.rows.value import Value
@@ -151,7 +153,7 @@ class TableShape:
         found: list[ColumnOrigin] = []
         for known, column in zip(own.columns, self.columns, strict=True):
             if known.id in numbers:
-                found.append(self._taken(schema, numbers[known.id], column))
+                found.append(self._taken(schema, numbers[known.id], column, known.filled_size))
             elif not is_older:
                 found.append(ColumnOrigin())  # dropped since
             elif known.expression is not None:
@@ -198,9 +200,8 @@ class TableShape:
             if _is_input(known)
         }
 
-    def _taken(self, schema: TableSchema, number: int, column: Column) -> ColumnOrigin:
-        found = schema.columns[number]
-        return ColumnOrigin(number=number, convert=widening(found, column))
+    def _taken(self, schema: TableSchema, number: int, column: Column, filled_size: int = 0) -> ColumnOrigin:
+        return ColumnOrigin(number=number, convert=widening(schema.columns[number], column, filled_size))
 
 
 def _is_input(column: TableColumn) -> bool:
@@ -227,7 +228,7 @@ def added(known: TableColumn, column: Column) -> ColumnOrigin:
     if known.first_value is None:
         return ColumnOrigin(is_unknown=True)
     try:
-        return ColumnOrigin(fill=constant(known.first_value, column))
+        return ColumnOrigin(fill=_filled_up(constant(known.first_value, column), known.filled_size))
     except NotSimpleError:
         return ColumnOrigin(is_unknown=True)
 
@@ -267,15 +268,22 @@ def united(newest: TableShape, others: Iterable[TableShape]) -> TableShape:
     return TableShape(schema=schema, mode=newest.mode)
 
 
-def widening(old: Column, new: Column) -> Convert | None:
-    """What makes a value of one column the same value of another; None if it is so as it stands, or there is no way."""
+def widening(old: Column, new: Column, filled_size: int = 0) -> Convert | None:
+    """What makes a value of one column the same value of another; None if it is so as it stands, or there is no way.
+    `filled_size` is that of the new one, as `TableColumn` has it."""
+    if old.kind is new.kind is ValueKind.BINARY:
+        size = new.size if new.is_fixed_length else filled_size if old.is_fixed_length else 0
+        if (bytes_max(old), old.is_fixed_length) < (size, True):
+            return partial(_filled_up, size=size)
     if not has_every_value(old, new):
         return None  # rows hold what they were written with
     if old.kind is new.kind and old.scale == new.scale and not _is_reordered(old, new):
-        is_filled_up = new.is_fixed_length and new.kind is not ValueKind.TEXT
-        is_as_it_was = (old.type, old.size) == (new.type, new.size)
-        return cast_of(old, new) if is_filled_up and not is_as_it_was else None
+        return None
     return None if isinstance(kind_of(old), Floating) else cast_of(old, new)
+
+
+def _filled_up(value: Value, size: int) -> Value:
+    return value.ljust(size, b"\0") if isinstance(value, bytes) else value
 
 
 def _is_reordered(old: Column, new: Column) -> bool:

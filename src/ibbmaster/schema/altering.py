@@ -6,6 +6,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from ibbmaster.event.column_types.registry import BY_NAME
+from ibbmaster.event.column_types.strings import filled_size
 from ibbmaster.schema.building import SYSTEM_TIME, WITH_FOREIGN_KEYS, NewId, TableDraft, hidden_period, table_options
 from ibbmaster.schema.clause import (
     NO_CHARSET,
@@ -192,7 +193,8 @@ class _Alteration:
             clause = redefined.get(key)
             if clause is not None:
                 new = draft.column_of(clause.definition, id_=column.id)
-                new = replace(new, first_value=column.first_value)
+                filled = max(column.filled_size, filled_size(column.type))
+                new = replace(new, first_value=column.first_value, filled_size=filled)
                 if clause.after is not None:
                     moving.append((clause, new))
                     continue

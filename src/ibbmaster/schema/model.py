@@ -48,6 +48,7 @@ class TableColumn:
         first_value: what rows hold in it that were written before the column was added, as SQL;
             None where no ALTER TABLE added it, UNKNOWN_VALUE where the log does not say it. It never
             changes afterwards, other than `default`.
+        filled_size: bytes up to which values were filled with zeros while it was BINARY.
         on_update: what stands after ON UPDATE.
         expression: of a generated column, without the brackets around it.
         is_hidden: added by WITH SYSTEM VERSIONING alone, or by a unique index of long columns for their
@@ -61,6 +62,7 @@ class TableColumn:
     is_nullable: bool = True
     default: str | None = None
     first_value: str | None = None
+    filled_size: int = 0
     on_update: str | None = None
     is_auto_increment: bool = False
     expression: str | None = None
