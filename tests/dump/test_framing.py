@@ -56,15 +56,6 @@ def test_the_stream_is_the_same_however_a_group_is_cut(seed, make, converse) -> 
             assert len(streams) == 1, f"seed {seed}"
 
 
-def test_a_stream_cut_into_single_bytes_is_the_same(make, converse) -> None:
-    body = b"".join(make.event(EventType.WRITE_ROWS_V1, bytes(size)) for size in (0, 1, 100, 70_000))
-    for profile in ("engine", "classic-11.8"):
-        whole, cut = (converse(make.request(""), profile=profile) for _ in range(2))
-        whole.send(make.group("0-1-1", pieces=[body]))
-        cut.send(make.group("0-1-1", pieces=make.cut(body, 1)))
-        assert whole.stream == cut.stream
-
-
 @pytest.mark.parametrize("changes", [{}, {"has_semi_sync": True}, {"wants_annotate_rows": False}])
 def test_the_serving_path_and_the_careful_one_give_equal_bytes(make, converse, changes) -> None:
     fast, careful = (converse(make.request("", **changes)) for _ in range(2))
@@ -185,12 +176,6 @@ def test_an_event_of_16_mb_and_more_is_split_and_never_held(make, converse, size
         for piece in large_event(size):
             crc = zlib.crc32(piece, crc)
         assert receiver.payloads[1][1] == crc
-
-
-def test_an_event_of_16777214_bytes_is_followed_by_an_empty_packet(make, converse) -> None:
-    dump = converse(make.request(""))
-    dump.send(make.group("0-1-1", pieces=large_event(16_777_214)))
-    assert bytes(dump.stream[-4:]) == bytes.fromhex("00 00 00 04")
 
 
 def test_the_checksum_of_a_large_event_covers_its_new_header(make, converse) -> None:

@@ -81,16 +81,19 @@ def serving() -> Serving:
     return serve
 
 
+def client_of(port: int, password: str = PASSWORD, user: str = USER, **settings: Any) -> pymysql.Connection:
+    """A client that has logged in; in clear, if nothing else is said."""
+    settings = {"host": "127.0.0.1", "ssl_disabled": True, **settings}
+    return pymysql.connect(port=port, user=user, password=password, **settings)
+
+
 @pytest.fixture
 def ask() -> Callable[..., Any]:
     """Run statements over one PyMySQL connection, in a thread; gives the rows of the last."""
 
     async def ask(port: int, *statements: str, **settings: Any) -> Any:
         def work() -> Any:
-            connection = pymysql.connect(
-                host="127.0.0.1", port=port, **{"user": USER, "password": PASSWORD, "ssl_disabled": True, **settings}
-            )
-            with connection, connection.cursor() as cursor:
+            with client_of(port, **settings) as connection, connection.cursor() as cursor:
                 for statement in statements:
                     cursor.execute(statement)
                 return cursor.fetchall()

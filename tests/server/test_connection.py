@@ -13,13 +13,13 @@ import ibbmaster
 from ibbmaster.classic import following
 from ibbmaster.classic.head import head_of
 from ibbmaster.disk.local import RealDisk
-from ibbmaster.gtid import Gtid
 from ibbmaster.log.pages import PageReader
 from ibbmaster.server import client as server_client
 from ibbmaster.store.followed import FollowedDirectory
 from ibbmaster.store.writer import BinlogWriter
-from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.events import new_group
 from tests.machinery.foreign_writer import ForeignWriter
+from tests.server.conftest import client_of
 
 LOGIN = [  # as a replica of MariaDB 11.8 says it
     "SELECT UNIX_TIMESTAMP()",
@@ -60,15 +60,13 @@ def visits(monkeypatch):
 def directory(tmp_path):
     with BinlogWriter(RealDisk(tmp_path), max_file_bytes=1 << 18) as writer:
         for seq_no in range(1, 21):
-            gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
-            writer.write_group(gtid, make_gtid_event(gtid), [make_event(160, 1, bytes(1000))])
+            writer.write_group(*new_group(seq_no, 1000))
     return tmp_path
 
 
 def dump(port, *, registers=False):
     """Log in as a replica does, and read up to the first GTID; returns its number."""
-    connection = pymysql.connect(host="127.0.0.1", port=port, user="repl", password="replpw", ssl_disabled=True)
-    with connection, connection.cursor() as cursor:
+    with client_of(port) as connection, connection.cursor() as cursor:
         for statement in LOGIN:
             cursor.execute(statement)
         one, received = connection._sock, b""
@@ -88,8 +86,7 @@ def dump(port, *, registers=False):
 # As mysql-test/suite/binlog_in_engine/trx_cache_truncate.test
 async def test_a_connection_that_is_reset_goes_on_and_has_forgotten_what_was_set(serving, directory):
     def converse(port):
-        settings = {"host": "127.0.0.1", "port": port, "user": "repl", "password": "replpw", "ssl_disabled": True}
-        with pymysql.connect(**settings) as connection, connection.cursor() as cursor:
+        with client_of(port) as connection, connection.cursor() as cursor:
             cursor.execute("SET @a = 1")
             connection._execute_command(0x1F, b"")  # COM_RESET_CONNECTION
             connection._read_ok_packet()
@@ -105,8 +102,7 @@ async def test_a_command_whose_rest_does_not_come_ends_the_connection(serving, d
     monkeypatch.setattr(server_client, "READ_TIMEOUT_S", 0.05)
 
     def converse(port):
-        settings = {"host": "127.0.0.1", "port": port, "user": "repl", "password": "replpw", "ssl_disabled": True}
-        connection = pymysql.connect(**settings, read_timeout=20)
+        connection = client_of(port, read_timeout=20)
         for _ in range(asked_before):
             connection.query("SELECT 1")
         connection._sock.sendall(b"\x09\0\0\0\x03SELE")
@@ -120,8 +116,7 @@ async def test_who_asks_nothing_for_long_is_left_and_who_asks_now_and_then_is_no
     monkeypatch.setattr(server_client, "IDLE_TIMEOUT_S", 1.0)
 
     def converse(port):
-        settings = {"host": "127.0.0.1", "port": port, "user": "repl", "password": "replpw", "ssl_disabled": True}
-        connection = pymysql.connect(**settings, read_timeout=20)
+        connection = client_of(port, read_timeout=20)
         begun = last = time.monotonic()
         while last < begun + 1.5:  # longer than the limit
             connection.query("SELECT 1")
@@ -166,7 +161,7 @@ async def test_a_dump_is_prepared_without_a_visit_where_the_disk_is_not_waited_f
 
 def dump_of(port, position):
     """The error that a dump ends with, and how many packets came before; none if the server only waits."""
-    connection = pymysql.connect(host="127.0.0.1", port=port, user="repl", password="replpw", ssl_disabled=True)
+    connection = client_of(port)
     with connection.cursor() as cursor:
         for statement in (*LOGIN[:-3], f"SET @slave_connect_state='{position}'"):
             cursor.execute(statement)
@@ -232,8 +227,7 @@ async def test_a_dump_that_asks_in_the_middle_of_a_reset_ends_in_order(serving, 
                 writer.write_another_over_it()
                 connection = await trio.to_thread.run_sync(dump_of, port, "")
                 with connection:
-                    packet = await trio.to_thread.run_sync(connection._read_packet)
-                    assert packet.is_eof_packet()
+                    assert (await trio.to_thread.run_sync(connection._read_packet)).is_eof_packet()
             writer.publish()
             again = await trio.to_thread.run_sync(dump_of, port, "")
             with again:

@@ -14,13 +14,13 @@ from ibbmaster.server.registry import Registry
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.followed import FollowedDirectory
 from ibbmaster.wire.auth import make_account
-from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.events import XID_EVENT, make_gtid_event
 
 
 def write(store: BinlogStore, *gtids: str) -> None:
     for text in gtids:
         gtid = Gtid.parse(text)
-        store.write_direct(gtid, make_gtid_event(gtid), [make_event(16, 1, bytes(8))])
+        store.write_direct(gtid, make_gtid_event(gtid), [XID_EVENT])
     store.checkpoint()
 
 

@@ -24,11 +24,10 @@ from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.dump.profile import PROFILES
 from ibbmaster.dump.session import DumpSession
-from ibbmaster.event.control import decode_gtid_list, decode_rotate, encode_xid
-from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
+from ibbmaster.event.control import decode_gtid_list, decode_rotate
 from ibbmaster.event.header import encode_event
 from ibbmaster.event.types import EventType
-from ibbmaster.gtid import Gtid, GtidState
+from ibbmaster.gtid import GtidState
 from ibbmaster.kernel import loading
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.server.client_stream import Sender
@@ -50,7 +49,7 @@ from ibbmaster.wire.handshake import decode_greeting
 from ibbmaster.wire.packet import PacketReader
 from tests.damage import flip
 from tests.machinery.client_wire import answer_native, decode_heartbeat
-from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.events import XID_EVENT, gtid_of, make_event, new_group
 from tests.machinery.simulated_disk import SimulatedDisk
 
 EOF = bytes.fromhex("fe00000200")
@@ -102,6 +101,13 @@ class RawReplica:
     async def event_types(self, count: int) -> list[int]:
         return [(await self.packet())[5] for _ in range(count)]
 
+    async def rest(self) -> list[bytes]:
+        """All payloads up to an EOF, or until the server has closed."""
+        payloads = []
+        while (payload := await self.packet()) not in (EOF, None):
+            payloads.append(payload)
+        return payloads
+
 
 @pytest.fixture
 async def connect():
@@ -133,9 +139,7 @@ class Growing:
     def commit(self, count: int = 1) -> None:
         for _ in range(count):
             self.seq_no += 1
-            gtid = Gtid(domain_id=0, server_id=1, seq_no=self.seq_no)
-            event = encode_gtid_event(GtidEvent(gtid=gtid, flags=GtidFlag.TRANSACTIONAL))
-            self._writer.write_group(gtid, event, [encode_xid(self.seq_no, server_id=1)])
+            self._writer.write_group(*new_group(self.seq_no, XID_EVENT))
         self._writer.flush()
 
     def open_group(self):
@@ -148,9 +152,7 @@ class Growing:
     def commit_group(self, events) -> None:
         """One group with these events."""
         self.seq_no += 1
-        gtid = Gtid(domain_id=0, server_id=1, seq_no=self.seq_no)
-        event = encode_gtid_event(GtidEvent(gtid=gtid, flags=GtidFlag.TRANSACTIONAL))
-        self._writer.write_group(gtid, event, events)
+        self._writer.write_group(*new_group(self.seq_no, *events))
         self._writer.flush()
 
 
@@ -162,17 +164,6 @@ def growing(tmp_path):
 
 
 GROUP = [EventType.GTID, EventType.XID]
-
-
-async def test_a_group_written_while_a_replica_waits_is_sent(serving, connect, growing):
-    async with serving(growing.directory) as (_, port):
-        replica = await connect(port)
-        await replica.dump()
-        assert await replica.event_types(3) == [EventType.FORMAT_DESCRIPTION, *GROUP]
-        for count in (1, 3, 500):  # over pages
-            await trio.to_thread.run_sync(growing.commit, count)
-            with trio.fail_after(600):
-                assert await replica.event_types(2 * count) == GROUP * count
 
 
 async def test_many_that_wait_get_each_group_and_few_are_woken_for_it(serving, connect, tmp_path, monkeypatch):
@@ -188,7 +179,7 @@ async def test_many_that_wait_get_each_group_and_few_are_woken_for_it(serving, c
 
     monkeypatch.setattr(DumpSender, "_wait_at_end", counted)
     group = [GROUP[0], 23, GROUP[1]]
-    body = [make_event(23, 1, bytes(10_000)), make_event(16, 1, bytes(8))]
+    body = [make_event(23, 1, bytes(10_000)), XID_EVENT]
     async with serving(growing.directory) as (_, port):
         *readers, lazy, gone = [await connect(port) for _ in range(12)]
         for number, replica in enumerate((*readers, lazy, gone)):
@@ -238,8 +229,7 @@ async def test_what_was_logged_while_no_replica_was_there_comes_to_one_that_come
     with BinlogStore(RealDisk(tmp_path)) as store:
 
         def commit(seq_no):
-            gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
-            store.write_direct(gtid, make_gtid_event(gtid), [make_event(16, 1, bytes(8))])
+            store.write_direct(*new_group(seq_no, XID_EVENT))
 
         commit(1)
         async with serving(store, stages=(lambda session: next(stages)(),)) as (primary, port):
@@ -278,8 +268,7 @@ async def test_a_dump_by_file_of_one_that_is_ready_but_not_begun_gets_what_it_wi
 
         def commit(*seq_nos):
             for seq_no in seq_nos:
-                gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
-                store.write_direct(gtid, make_gtid_event(gtid), [make_event(EventType.XID, 1, bytes(8))])
+                store.write_direct(*new_group(seq_no, XID_EVENT))
             store.checkpoint()
 
         commit(1, 2)
@@ -296,9 +285,7 @@ async def test_a_dump_by_file_of_one_that_is_ready_but_not_begun_gets_what_it_wi
             await replica.send(b"\x12" + struct.pack("<IHI", 4, 0, 2) + b"binlog-000001.ibb")
             with trio.fail_after(600):
                 await replica.packet()  # FORMAT_DESCRIPTION
-                assert decode_gtid_list((await replica.packet())[1:]).gtids == (
-                    Gtid(domain_id=0, server_id=1, seq_no=2),
-                )
+                assert decode_gtid_list((await replica.packet())[1:]).gtids == (gtid_of(2),)
                 await trio.to_thread.run_sync(commit, 3, 4)  # to the file before, so to those who read that
                 await trio.to_thread.run_sync(store.flush)
                 await trio.to_thread.run_sync(commit, 5, 6)
@@ -357,11 +344,10 @@ async def test_a_heartbeat_that_falls_due_while_a_group_is_begun_waits_for_its_e
     async with trio.open_nursery() as nursery:
         nursery.start_soon(dump.run)
         for seq_no in range(1, 21):
-            gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
             size = sizes[seq_no % len(sizes)]
-            group = [make_gtid_event(gtid), make_event(23, 1, bytes(size)), make_event(16, 1, bytes(8))]
-            store.write_direct(gtid, group[0], group[1:])
-            events += group
+            group = new_group(seq_no, make_event(23, 1, bytes(size)), XID_EVENT)
+            store.write_direct(*group)
+            events += [group[1], *group[2]]
             if seq_no % len(sizes) == 0:
                 await dump.grow()
         mock_clock.jump(0.5)
@@ -474,9 +460,7 @@ async def test_a_damaged_page_ends_the_dump_with_an_error_that_names_it_and_harm
         replica = await connect(port)
         await replica.query("SET @master_binlog_checksum='CRC32'")
         await replica.dump(server_id=3)
-        last = b""
-        while (payload := await replica.packet()) is not None:
-            last = payload
+        last = (await replica.rest())[-1]
         assert last[:3] == b"\xff" + (1236).to_bytes(2, "little")
         assert b"event read from binlog did not pass crc check (binlog-000001.ibb page 2 offset " in last
         other = await connect(port)
@@ -496,9 +480,7 @@ async def test_damage_in_a_traditional_file_is_told_with_its_place(serving, conn
         replica = await connect(port)
         await replica.query("SET @master_binlog_checksum='CRC32'")
         await replica.dump()
-        last = b""
-        while (payload := await replica.packet()) is not None:
-            last = payload
+        last = (await replica.rest())[-1]
         assert last[:3] == b"\xff" + (1236).to_bytes(2, "little")
         place = re.search(rb"\(binlog\.000003 offset ([0-9]+)\)", last)
         assert place is not None, last
@@ -533,9 +515,8 @@ async def test_a_last_file_that_is_cut_is_logged_once_and_followed_on_when_more_
             while left:
                 left -= (await replica.packet())[5] == EventType.XID
     assert len(told()) == 2
-    places = {message.partition(": ")[0] for message in told()}
-    assert len(places) == 1
-    assert re.fullmatch(r"binlog\.000001 offset [0-9]+", places.pop())
+    (place,) = {message.partition(": ")[0] for message in told()}
+    assert re.fullmatch(r"binlog\.000001 offset [0-9]+", place)
 
 
 async def test_a_replica_that_reads_traditional_files_keeps_no_other_waiting(serving, connect, fixtures, monkeypatch):
@@ -561,20 +542,14 @@ async def test_a_replica_that_reads_traditional_files_keeps_no_other_waiting(ser
         await replica.dump(server_id=server_id, flags=1)
         return replica
 
-    async def rest_of(replica):
-        payloads = []
-        while (payload := await replica.packet()) != EOF:
-            payloads.append(payload)
-        return payloads
-
     async with serving(engine, profile="classic-10.11") as (_, port):
         first = await dump(10)
         assert await trio.to_thread.run_sync(waits.wait, 60)
         try:
-            payloads = await rest_of(await dump(11))
+            payloads = await (await dump(11)).rest()
         finally:
             may_go_on.set()
-        assert await rest_of(first) == payloads
+        assert await first.rest() == payloads
         assert len(payloads) > 500
 
 
@@ -587,10 +562,7 @@ async def test_many_replicas_at_once_get_what_one_gets(serving, connect, growing
         async def read(number):
             replica = await connect(port)
             await replica.dump(server_id=10 + number, flags=1)
-            payloads = []
-            while (payload := await replica.packet()) != EOF:
-                payloads.append(payload[:24])
-            received[number] = payloads
+            received[number] = [payload[:24] for payload in await replica.rest()]
 
         await read(0)
         with trio.fail_after(600):
@@ -628,9 +600,8 @@ async def test_a_dump_that_is_over_leaves_nothing_behind_also_without_the_collec
     options = StoreOptions(max_file_bytes=4 << 20, state_interval_bytes=1 << 20, spill_bytes=60_000)
     store = BinlogStore(RealDisk(tmp_path), options)
     for seq_no in range(1, 2001):
-        gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
-        group = [make_event(23, 1, bytes(100_000 if seq_no % 100 == 0 else 1000)), make_event(16, 1, bytes(8))]
-        ticket = store.write_direct_ordered(gtid, make_gtid_event(gtid), group)
+        rows = make_event(23, 1, bytes(100_000 if seq_no % 100 == 0 else 1000))
+        ticket = store.write_direct_ordered(*new_group(seq_no, rows, XID_EVENT))
     store.group_commit_ordered(ticket)
     before = Counter(left_behind())  # by tests of something else
     async with serving(store) as (primary, port):
@@ -746,8 +717,7 @@ async def test_what_goes_to_a_replica_can_be_counted_altered_and_cut_on_its_way(
 async def test_a_replica_that_does_not_read_delays_nobody(serving, connect, growing):
     await trio.to_thread.run_sync(growing.commit, 20_000)
     async with serving(growing.directory) as (primary, port):
-        stalled = await connect(port)
-        await stalled.dump(server_id=3)
+        await (await connect(port)).dump(server_id=3)
         reader = await connect(port)
         await reader.dump(server_id=4, flags=1)
         with trio.fail_after(600):

@@ -7,7 +7,6 @@ import pytest
 
 from ibbmaster.dialogue.variables import ServerFacts
 from ibbmaster.dump.profile import PROFILES
-from ibbmaster.gtid import Gtid
 from ibbmaster.log.interface import LogFile
 from ibbmaster.server.facts import PrimaryFacts
 from ibbmaster.server.options import PrimaryOptions
@@ -15,7 +14,7 @@ from ibbmaster.server.registry import Registry
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.wire.auth import make_account
-from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.events import make_event, new_group
 from tests.machinery.simulated_disk import SimulatedDisk
 
 
@@ -41,8 +40,7 @@ def log() -> MemoryBinlog:
     for number in range(1, 5):
         if number == 3:
             log.flush()
-        gtid = Gtid(domain_id=0, server_id=7, seq_no=number)
-        log.write_direct(gtid, make_gtid_event(gtid), [make_event(16, 7, bytes(8))])
+        log.write_direct(*new_group(number, make_event(16, 7, bytes(8)), server_id=7))
     return log
 
 

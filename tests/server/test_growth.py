@@ -12,7 +12,6 @@ import trio.testing
 
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.event.types import EventType
-from ibbmaster.gtid import Gtid
 from ibbmaster.kernel import loading
 from ibbmaster.server import crowd
 from ibbmaster.server.certificate import make_certificate
@@ -26,7 +25,7 @@ from ibbmaster.streaming import shared
 from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.streaming.source import BlockSource
 from ibbmaster.streaming.stage import Counter as SentCounter
-from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.events import XID_EVENT, make_event, new_group
 
 EOF = bytes.fromhex("fe00000200")
 TLS_EACH = 5  # of so many dumps the first is encrypted
@@ -42,13 +41,8 @@ class Store(BinlogStore):
 
     def commit(self, size: int, *, events: int = 1) -> None:
         self.seq_no += 1
-        gtid = Gtid(domain_id=self.seq_no % 2, server_id=1, seq_no=self.seq_no)
-        body = [
-            make_event(160, 1, b"SELECT 1"),
-            *[make_event(23, 1, bytes(size))] * events,
-            make_event(16, 1, bytes(8)),
-        ]
-        self.write_direct(gtid, make_gtid_event(gtid), body)
+        body = [make_event(160, 1, b"SELECT 1"), *[make_event(23, 1, bytes(size))] * events, XID_EVENT]
+        self.write_direct(*new_group(self.seq_no, *body, domain_id=self.seq_no % 2))
 
 
 class Waiting:
@@ -63,17 +57,16 @@ class Waiting:
         for number in range(count):
             dump = make(store, heartbeat_s=heartbeat_s, jump=lambda: None, **requests[number // 2 % len(requests)])
             dump.follower = self.follower
-            dump._source = BlockSource(
-                store.groups(store.seek(dump.session._request.position)), dump.session, self.shared
-            )
+            groups = store.groups(store.seek(dump.session._request.position))
+            dump._source = BlockSource(groups, dump.session, self.shared)
             self.dumps.append(dump)
         self.sinks = {}
         self.lazy: set[int] = set()
         self.reading = trio.Event()
 
-    def start(self, nursery: trio.Nursery) -> None:
+    def start(self, nursery: trio.Nursery, run=None) -> None:
         for number in range(len(self.dumps)):
-            nursery.start_soon(self.run, number)
+            nursery.start_soon(run or self.run, number)
 
     async def run(self, number: int) -> None:
         """One dump, until it is ended."""
@@ -142,6 +135,13 @@ class Waiting:
 
 
 @pytest.fixture
+def store(tmp_path):
+    with Store(tmp_path) as store:
+        store.commit(100)
+        yield store
+
+
+@pytest.fixture
 def steps(monkeypatch):
     """How many dumps took the step of another, and what was asked of sources meanwhile."""
     assert loading.load() is not None
@@ -183,236 +183,212 @@ async def alone(waiting_dump, store, **request) -> list[bytes]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_each_of_many_gets_what_one_alone_gets(waiting_dump, mock_clock, monkeypatch, tmp_path, steps, seed):
+async def test_each_of_many_gets_what_one_alone_gets(waiting_dump, mock_clock, monkeypatch, store, steps, seed):
     """Some do not read for a while, heartbeats fall due, and groups are small, large or many."""
     rng = random.Random(seed)
-    with Store(tmp_path) as store:
-        store.commit(100)
-        waiting = Waiting(waiting_dump, store, 14, heartbeat_s=5.0)
-        async with trio.open_nursery() as nursery:
-            waiting.start(nursery)
-            for round_no in range(90):
-                for _ in range(rng.choice([1, 1, 1, 1, 3])):
-                    size, events = rng.choice([(50, 1), (50, 1), (9000, 1), (100, 40), (50_000, 1)])
-                    await trio.to_thread.run_sync(lambda size=size, events=events: store.commit(size, events=events))
-                if round_no == 30:
-                    waiting.lazy = {3, 8}
-                if round_no == 60:
-                    waiting.lazy = set()
-                    waiting.reading.set()
-                if rng.random() < 0.2:
-                    mock_clock.jump(rng.choice([1.0, 6.0]))
-                await waiting.grow()
-            await waiting.end()
-        monkeypatch.setattr(shared, "kernels", lambda: None)
-        expected = [await alone(waiting_dump, store, **request) for request in REQUESTS]
+    waiting = Waiting(waiting_dump, store, 14, heartbeat_s=5.0)
+    async with trio.open_nursery() as nursery:
+        waiting.start(nursery)
+        for round_no in range(90):
+            for _ in range(rng.choice([1, 1, 1, 1, 3])):
+                size, events = rng.choice([(50, 1), (50, 1), (9000, 1), (100, 40), (50_000, 1)])
+                await trio.to_thread.run_sync(lambda size=size, events=events: store.commit(size, events=events))
+            if round_no == 30:
+                waiting.lazy = {3, 8}
+            if round_no == 60:
+                waiting.lazy = set()
+                waiting.reading.set()
+            if rng.random() < 0.2:
+                mock_clock.jump(rng.choice([1.0, 6.0]))
+            await waiting.grow()
+        await waiting.end()
+    monkeypatch.setattr(shared, "kernels", lambda: None)
+    expected = [await alone(waiting_dump, store, **request) for request in REQUESTS]
     for number, dump in enumerate(waiting.dumps):
         payloads = dump.payloads()  # whose numbers follow each other
         assert payloads[-1] == EOF
-        wanted = expected[number // 2 % len(REQUESTS)]
-        assert without_heartbeats(payloads) == wanted
+        assert without_heartbeats(payloads) == expected[number // 2 % len(REQUESTS)]
         counter = waiting.counters[number]
-        if counter is not None:
-            assert counter.sent_bytes == len(dump.stream)
+        assert counter is None or counter.sent_bytes == len(dump.stream)
     assert steps["steps"] > 300
 
 
-async def test_small_groups_are_asked_for_by_one_of_each_kind(waiting_dump, tmp_path, steps):
+async def test_small_groups_are_asked_for_by_one_of_each_kind(waiting_dump, store, steps):
     rounds, count = 3 * crowd.STEPS_MIN, 24
-    with Store(tmp_path) as store:
-        store.commit(100)
-        waiting = Waiting(waiting_dump, store, count)
-        async with trio.open_nursery() as nursery:
-            waiting.start(nursery)
-            await waiting.grow()
-            steps.clear()
-            for _ in range(rounds):
-                await waiting.grow(100)
-            assert steps["steps"] > 0.8 * rounds * (count - len(REQUESTS))
-            await waiting.end()
+    waiting = Waiting(waiting_dump, store, count)
+    async with trio.open_nursery() as nursery:
+        waiting.start(nursery)
+        await waiting.grow()
+        steps.clear()
+        for _ in range(rounds):
+            await waiting.grow(100)
+        assert steps["steps"] > 0.8 * rounds * (count - len(REQUESTS))
+        await waiting.end()
 
 
 async def test_heartbeats_come_a_period_after_the_last_group_and_say_where_it_ended(
-    waiting_dump, mock_clock, tmp_path, steps
+    waiting_dump, mock_clock, store, steps
 ):
-    with Store(tmp_path) as store:
-        store.commit(100)
-        waiting = Waiting(waiting_dump, store, 10, heartbeat_s=5.0, requests=[{}])
-        async with trio.open_nursery() as nursery:
-            waiting.start(nursery)
-            await waiting.grow()
-            for _ in range(10):
-                mock_clock.jump(3.0)  # less than a period
-                await trio.testing.wait_all_tasks_blocked()
-                for _ in range(3):
-                    await waiting.grow(100)
-            assert steps["steps"] > 100
-            kinds = [Counter(map(type_of, dump.payloads())) for dump in waiting.dumps]
-            assert not any(kind[EventType.HEARTBEAT] for kind in kinds)
-            end = store.end()
-            mock_clock.jump(5.1)
+    waiting = Waiting(waiting_dump, store, 10, heartbeat_s=5.0, requests=[{}])
+    async with trio.open_nursery() as nursery:
+        waiting.start(nursery)
+        await waiting.grow()
+        for _ in range(10):
+            mock_clock.jump(3.0)  # less than a period
             await trio.testing.wait_all_tasks_blocked()
-            for dump in waiting.dumps:
-                await dump.wait_until_idle()
-                assert type_of(dump.payloads()[-1]) == EventType.HEARTBEAT
-                assert dump.session._position == end
-            await waiting.end()
+            for _ in range(3):
+                await waiting.grow(100)
+        assert steps["steps"] > 100
+        kinds = [Counter(map(type_of, dump.payloads())) for dump in waiting.dumps]
+        assert not any(kind[EventType.HEARTBEAT] for kind in kinds)
+        end = store.end()
+        mock_clock.jump(5.1)
+        await trio.testing.wait_all_tasks_blocked()
+        for dump in waiting.dumps:
+            await dump.wait_until_idle()
+            assert type_of(dump.payloads()[-1]) == EventType.HEARTBEAT
+            assert dump.session._position == end
+        await waiting.end()
 
 
-async def test_after_a_heartbeat_they_wait_where_they_are_and_not_each_alone(waiting_dump, mock_clock, tmp_path, steps):
+async def test_after_a_heartbeat_they_wait_where_they_are_and_not_each_alone(waiting_dump, mock_clock, store, steps):
     count = 24
-    with Store(tmp_path) as store:
-        store.commit(100)
-        waiting = Waiting(waiting_dump, store, count, heartbeat_s=5.0, requests=[{}])
-        async with trio.open_nursery() as nursery:
-            waiting.start(nursery)
-            await waiting.grow()
-            mock_clock.jump(5.1)
-            await trio.testing.wait_all_tasks_blocked()
-            for dump in waiting.dumps:
-                await dump.wait_until_idle()
-            steps.clear()
-            await waiting.grow(100)
-            assert steps["steps"] >= count - 1
-            await waiting.end()
+    waiting = Waiting(waiting_dump, store, count, heartbeat_s=5.0, requests=[{}])
+    async with trio.open_nursery() as nursery:
+        waiting.start(nursery)
+        await waiting.grow()
+        mock_clock.jump(5.1)
+        await trio.testing.wait_all_tasks_blocked()
+        for dump in waiting.dumps:
+            await dump.wait_until_idle()
+        steps.clear()
+        await waiting.grow(100)
+        assert steps["steps"] >= count - 1
+        await waiting.end()
 
 
 @pytest.mark.parametrize("is_cut", [True, False], ids=["cut off", "ended"])
-async def test_who_is_ended_before_the_log_grows_gets_nothing_more(waiting_dump, tmp_path, steps, is_cut):
+async def test_who_is_ended_before_the_log_grows_gets_nothing_more(waiting_dump, store, steps, is_cut):
     """Though its task has not run yet: who cuts it off may close its socket."""
-    with Store(tmp_path) as store:
-        store.commit(100)
-        waiting = Waiting(waiting_dump, store, 4, requests=[{}])
-        async with trio.open_nursery() as nursery:
-            scopes = [trio.CancelScope() for _ in waiting.dumps]
+    waiting = Waiting(waiting_dump, store, 4, requests=[{}])
+    async with trio.open_nursery() as nursery:
+        scopes = [trio.CancelScope() for _ in waiting.dumps]
 
-            async def run(number: int) -> None:
-                with scopes[number]:
-                    await waiting.run(number)
+        async def run(number: int) -> None:
+            with scopes[number]:
+                await waiting.run(number)
 
-            for number in range(len(waiting.dumps)):
-                nursery.start_soon(run, number)
-            for _ in range(3):
-                await waiting.grow(100)
-            one = waiting.dumps[2]
-            before = one.payloads()
-            await trio.to_thread.run_sync(store.commit, 100)
-            for dump in waiting.dumps:
+        waiting.start(nursery, run)
+        for _ in range(3):
+            await waiting.grow(100)
+        one = waiting.dumps[2]
+        before = one.payloads()
+        await trio.to_thread.run_sync(store.commit, 100)
+        for dump in waiting.dumps:
+            await dump.wait_until_idle()
+        steps.clear()
+        if is_cut:
+            scopes[2].cancel()
+        else:
+            one.end()
+        waiting.follower.announce()
+        await trio.testing.wait_all_tasks_blocked()
+        assert steps["steps"] >= 2
+        assert one.payloads() == (before if is_cut else [*before, EOF])
+        for dump in waiting.dumps:
+            if dump is not one:
                 await dump.wait_until_idle()
-            steps.clear()
-            if is_cut:
-                scopes[2].cancel()
-            else:
-                one.end()
-            waiting.follower.announce()
-            await trio.testing.wait_all_tasks_blocked()
-            assert steps["steps"] >= 2
-            assert one.payloads() == (before if is_cut else [*before, EOF])
-            for dump in waiting.dumps:
-                if dump is not one:
-                    await dump.wait_until_idle()
-                    dump.end()
+                dump.end()
     assert len(waiting.dumps[0].payloads()) > len(before) + 1
 
 
-async def test_what_fails_where_the_log_grows_is_met_by_each_dump(waiting_dump, tmp_path, steps):
+async def test_what_fails_where_the_log_grows_is_met_by_each_dump(waiting_dump, store, steps):
     """The question whether more will come is asked there, too."""
-    with Store(tmp_path) as store:
-        store.commit(100)
-        waiting = Waiting(waiting_dump, store, 3, requests=[{}])
-        failed = []
+    waiting = Waiting(waiting_dump, store, 3, requests=[{}])
+    failed = []
 
-        async def run(number: int) -> None:
-            try:
-                await waiting.run(number)
-            except* OSError as errors:
-                failed.append(errors)
+    async def run(number: int) -> None:
+        try:
+            await waiting.run(number)
+        except* OSError as errors:
+            failed.append(errors)
 
-        def fail() -> bool:
-            raise OSError("no such disk")
+    def fail() -> bool:
+        raise OSError("no such disk")
 
-        async with trio.open_nursery() as nursery:
-            for number in range(len(waiting.dumps)):
-                nursery.start_soon(run, number)
-            await waiting.grow()
-            waiting.follower.is_over = fail
-            waiting.follower.announce()
+    async with trio.open_nursery() as nursery:
+        waiting.start(nursery, run)
+        await waiting.grow()
+        waiting.follower.is_over = fail
+        waiting.follower.announce()
     assert len(failed) == 3
 
 
 @pytest.mark.parametrize("method", ["note_border", "note_sent"])
-async def test_a_stage_that_fails_ends_its_own_dump_and_no_other(waiting_dump, monkeypatch, tmp_path, steps, method):
-    with Store(tmp_path) as store:
-        store.commit(100)
-        waiting = Waiting(waiting_dump, store, 6, requests=[{}])
-        failed = []
+async def test_a_stage_that_fails_ends_its_own_dump_and_no_other(waiting_dump, monkeypatch, store, steps, method):
+    waiting = Waiting(waiting_dump, store, 6, requests=[{}])
+    failed = []
 
-        def fail(*_) -> None:
-            raise OSError("no such stage")
+    def fail(*_) -> None:
+        raise OSError("no such stage")
 
-        async def run(number: int) -> None:
-            try:
-                await waiting.run(number)
-            except* OSError:
-                failed.append(number)
+    async def run(number: int) -> None:
+        try:
+            await waiting.run(number)
+        except* OSError:
+            failed.append(number)
 
-        async with trio.open_nursery() as nursery:
-            for number in range(len(waiting.dumps)):
-                nursery.start_soon(run, number)
-            for _ in range(3):
-                await waiting.grow(100)
-            monkeypatch.setattr(waiting.counters[5], method, fail)
-            await trio.to_thread.run_sync(store.commit, 100)
-            waiting.follower.announce()
-            await trio.testing.wait_all_tasks_blocked()
-            assert failed == [5]
-            for dump in waiting.dumps[:5]:
-                await dump.wait_until_idle()
-                dump.end()
+    async with trio.open_nursery() as nursery:
+        waiting.start(nursery, run)
+        for _ in range(3):
+            await waiting.grow(100)
+        monkeypatch.setattr(waiting.counters[5], method, fail)
+        await trio.to_thread.run_sync(store.commit, 100)
+        waiting.follower.announce()
+        await trio.testing.wait_all_tasks_blocked()
+        assert failed == [5]
+        for dump in waiting.dumps[:5]:
+            await dump.wait_until_idle()
+            dump.end()
     assert len({tuple(dump.payloads()) for dump in waiting.dumps[:5]}) == 1
 
 
-async def test_one_that_has_to_wait_for_its_socket_goes_on_where_it_was_cut(waiting_dump, tmp_path, steps):
+async def test_one_that_has_to_wait_for_its_socket_goes_on_where_it_was_cut(waiting_dump, store, steps):
     """Of the step of another a part went out, in clear or encrypted: the rest comes first."""
-    with Store(tmp_path) as store:
-        store.commit(100)
-        waiting = Waiting(waiting_dump, store, TLS_EACH + 1)
-        async with trio.open_nursery() as nursery:
-            waiting.start(nursery)
-            await waiting.grow()
-            waiting.lazy = {1, TLS_EACH}
-            for _ in range(40):
-                await waiting.grow(9000)
-            for number in waiting.lazy:
-                assert len(waiting.dumps[number].stream) < len(waiting.dumps[number - 1].stream)
-            await waiting.end()
+    waiting = Waiting(waiting_dump, store, TLS_EACH + 1)
+    async with trio.open_nursery() as nursery:
+        waiting.start(nursery)
+        await waiting.grow()
+        waiting.lazy = {1, TLS_EACH}
+        for _ in range(40):
+            await waiting.grow(9000)
+        for number in waiting.lazy:
+            assert len(waiting.dumps[number].stream) < len(waiting.dumps[number - 1].stream)
+        await waiting.end()
     for number in (1, TLS_EACH):
         assert waiting.dumps[number].payloads() == waiting.dumps[number - 1].payloads()
 
 
 @pytest.mark.parametrize("number", [0, TLS_EACH], ids=["who leads", "another"])
 async def test_what_is_encrypted_and_was_not_taken_goes_out_though_nothing_comes_after_it(
-    waiting_dump, tmp_path, steps, number
+    waiting_dump, store, steps, number
 ):
-    with Store(tmp_path) as store:
-        store.commit(100)
-        waiting = Waiting(waiting_dump, store, number + 1, requests=[{}])
-        with trio.fail_after(20):
-            async with trio.open_nursery() as nursery:
-                for one in range(len(waiting.dumps)):
-                    nursery.start_soon(waiting.run, one)
-                while len(waiting.follower.crowds) <= number or len(waiting.follower.crowds._by_place) > 1:
-                    await trio.to_thread.run_sync(store.commit, 100)
-                    await waiting.grow()  # until all wait at one place
-                waiting.lazy = {number}
-                while waiting.sinks[number].is_flushed:
-                    await waiting.grow(9000)
-                waiting.lazy.clear()
-                waiting.reading.set()
-                while not waiting.sinks[number].is_flushed:
-                    await trio.lowlevel.checkpoint()
-                await waiting.end()
-        expected = await alone(waiting_dump, store)
+    waiting = Waiting(waiting_dump, store, number + 1, requests=[{}])
+    with trio.fail_after(20):
+        async with trio.open_nursery() as nursery:
+            waiting.start(nursery)
+            while len(waiting.follower.crowds) <= number or len(waiting.follower.crowds._by_place) > 1:
+                await trio.to_thread.run_sync(store.commit, 100)
+                await waiting.grow()  # until all wait at one place
+            waiting.lazy = {number}
+            while waiting.sinks[number].is_flushed:
+                await waiting.grow(9000)
+            waiting.lazy.clear()
+            waiting.reading.set()
+            while not waiting.sinks[number].is_flushed:
+                await trio.lowlevel.checkpoint()
+            await waiting.end()
+    expected = await alone(waiting_dump, store)
     assert without_heartbeats(waiting.dumps[number].payloads()) == expected
 
 
@@ -448,27 +424,25 @@ async def test_what_a_thread_has_encrypted_and_was_not_taken_goes_out_though_the
     assert without_heartbeats(waiting.dumps[0].payloads()) == expected
 
 
-async def test_parts_of_a_group_under_way_are_passed_by_all_that_wait(waiting_dump, tmp_path, steps):
+async def test_parts_of_a_group_under_way_are_passed_by_all_that_wait(waiting_dump, store, steps):
     """What comes next lies behind a block without packets, which the others have to pass, too."""
-    with Store(tmp_path) as store:
+    waiting = Waiting(waiting_dump, store, 6, requests=[{}])
+    under_way = store.open_group()
+
+    def commit_behind_parts() -> None:
+        under_way.write(make_event(23, 1, bytes(70_000)))
         store.commit(100)
-        waiting = Waiting(waiting_dump, store, 6, requests=[{}])
-        under_way = store.open_group()
 
-        def commit_behind_parts() -> None:
-            under_way.write(make_event(23, 1, bytes(70_000)))
-            store.commit(100)
-
-        with trio.fail_after(30):
-            async with trio.open_nursery() as nursery:
-                waiting.start(nursery)
+    with trio.fail_after(30):
+        async with trio.open_nursery() as nursery:
+            waiting.start(nursery)
+            await waiting.grow()
+            for _ in range(2 * crowd.STEPS_MIN):
+                await trio.to_thread.run_sync(commit_behind_parts)
                 await waiting.grow()
-                for _ in range(2 * crowd.STEPS_MIN):
-                    await trio.to_thread.run_sync(commit_behind_parts)
-                    await waiting.grow()
-                await waiting.end()
-        under_way.abandon()
-        expected = await alone(waiting_dump, store)
+            await waiting.end()
+    under_way.abandon()
+    expected = await alone(waiting_dump, store)
     assert steps["steps"] > 0
     for dump in waiting.dumps:
         assert without_heartbeats(dump.payloads()) == expected

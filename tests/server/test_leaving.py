@@ -16,6 +16,7 @@ from ibbmaster.server.working import THREADS_MAX
 from ibbmaster.testkit.primary import FixturePrimary
 from ibbmaster.wire.auth import make_account
 from ibbmaster.work import BreakReason
+from tests.server.conftest import client_of
 
 QUIT, PING = b"\x01\0\0\0\x01", b"\x01\0\0\0\x0e"
 JOIN = "SELECT COUNT(*) FROM {0} a, {0} b, {0} c, {0} d WHERE CONCAT(a.{1}, b.{1}) < d.{1}"
@@ -48,10 +49,7 @@ STATEMENTS = {
 def connected(port, *, tls, **settings):
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    settings = {"user": "repl", "password": "replpw", **settings}
-    return pymysql.connect(
-        host="127.0.0.1", port=port, **settings, **({"ssl": context} if tls else {"ssl_disabled": True})
-    )
+    return client_of(port, **settings, **({"ssl": context, "ssl_disabled": False} if tls else {}))
 
 
 def ask(connection, payload):

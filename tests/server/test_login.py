@@ -11,12 +11,9 @@ from ibbmaster.dialogue.privileges import READING
 from ibbmaster.server import login_guard
 from ibbmaster.server.login_guard import FREE_TRIES
 from ibbmaster.wire.auth import make_account
+from tests.server.conftest import client_of
 
 GUESSERS = 100
-
-
-def connect(port, password="replpw", user="repl"):
-    return pymysql.connect(host="127.0.0.1", port=port, user=user, password=password, ssl_disabled=True)
 
 
 async def test_wrong_logins_are_counted_and_the_right_one_gets_in(serving, archive, monkeypatch):
@@ -25,9 +22,9 @@ async def test_wrong_logins_are_counted_and_the_right_one_gets_in(serving, archi
     def guess_and_log_in(port):
         for _ in range(FREE_TRIES + 3):
             with pytest.raises(pymysql.MySQLError) as caught:
-                connect(port, "wrong")
+                client_of(port, "wrong")
             assert caught.value.args[0] == 1045
-        with connect(port) as connection, connection.cursor() as cursor:
+        with client_of(port) as connection, connection.cursor() as cursor:
             cursor.execute("SHOW GLOBAL STATUS")
             return dict(cursor.fetchall())
 
@@ -46,7 +43,7 @@ async def test_a_right_login_is_prompt_among_a_hundred_guesses_of_its_address(se
     answered = []
 
     async def guess(port):
-        login = functools.partial(connect, port, "wrong")
+        login = functools.partial(client_of, port, "wrong")
         with pytest.raises(pymysql.MySQLError) as caught:
             await trio.to_thread.run_sync(login, limiter=threads, abandon_on_cancel=True)
         answered.append(caught.value.args[0])
@@ -61,7 +58,7 @@ async def test_a_right_login_is_prompt_among_a_hundred_guesses_of_its_address(se
             while primary.guard.refused < GUESSERS + FREE_TRIES + 10:
                 await trio.lowlevel.checkpoint()
             for _ in range(3):
-                (await trio.to_thread.run_sync(connect, port)).close()
+                (await trio.to_thread.run_sync(client_of, port)).close()
         assert not answered
         primary.stop()
         nursery.cancel_scope.cancel()
@@ -76,7 +73,7 @@ async def test_who_guesses_beyond_measure_is_turned_away(serving, archive, monke
         codes = []
         for _ in range(3):
             with pytest.raises(pymysql.MySQLError) as caught:
-                connect(port, "wrong")
+                client_of(port, "wrong")
             codes.append(caught.value.args[0])
         return codes
 
@@ -91,10 +88,10 @@ async def test_silent_connections_give_their_places_to_those_who_log_in(serving,
         for one in silent[-5:]:
             assert one.recv(1)
         for _ in range(10):
-            connect(port).close()
-        kept = [connect(port) for _ in range(5)]
+            client_of(port).close()
+        kept = [client_of(port) for _ in range(5)]
         with pytest.raises(pymysql.MySQLError) as caught:
-            connect(port)
+            client_of(port)
         for one in (*silent, *kept):
             one.close()
         return caught.value.args[0]
@@ -106,10 +103,10 @@ async def test_silent_connections_give_their_places_to_those_who_log_in(serving,
 
 async def test_an_account_leaves_places_to_others(serving, archive):
     def come(port):
-        kept = [connect(port, "pw", "cdc") for _ in range(9)]
+        kept = [client_of(port, "pw", "cdc") for _ in range(9)]
         with pytest.raises(pymysql.MySQLError) as caught:
-            connect(port, "pw", "cdc")
-        kept.append(connect(port))
+            client_of(port, "pw", "cdc")
+        kept.append(client_of(port))
         for one in kept:
             one.close()
         return caught.value.args[0]

@@ -11,6 +11,7 @@ from ibbmaster.server.observing import ConnectionStep
 from ibbmaster.wire.command import BinlogDump, QueryCommand
 from ibbmaster.wire.packet import EVENT_STATUS
 from ibbmaster.wire.response import Err
+from tests.server.conftest import client_of
 
 REFUSAL = Err(code=1236, sqlstate="HY000", text="as the test says")
 
@@ -42,8 +43,7 @@ async def cut():
 
 def dump(port):
     """Ask for a dump as a replica does; gives the first byte of its first packet, and its error."""
-    connection = pymysql.connect(host="127.0.0.1", port=port, user="repl", password="replpw", ssl_disabled=True)
-    with connection, connection.cursor() as cursor:
+    with client_of(port) as connection, connection.cursor() as cursor:
         cursor.execute("SET @slave_connect_state='', @mariadb_slave_capability=4")
         connection._execute_command(0x12, struct.pack("<IHI", 0, 1, 7))
         return connection._read_packet().get_all_data()[:1]

@@ -6,7 +6,6 @@ import socket
 import sys
 from pathlib import Path
 
-import pymysql
 import pytest
 import trio
 import trio.testing
@@ -14,7 +13,6 @@ import trio.testing
 import ibbmaster
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import FormatError, StoreError
-from ibbmaster.gtid import Gtid
 from ibbmaster.kernel import loading
 from ibbmaster.position import LogPosition
 from ibbmaster.server import preparation
@@ -25,7 +23,8 @@ from ibbmaster.streaming.block_cache import KnownSkips
 from ibbmaster.streaming.page_blocks import PageBlocks
 from ibbmaster.streaming.shared import SharedBlocks
 from tests.damage import flip
-from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.events import new_group
+from tests.server.conftest import client_of
 
 
 class Engine:
@@ -122,10 +121,8 @@ def directory(tmp_path_factory):
     directory = tmp_path_factory.mktemp("log")
     with BinlogWriter(RealDisk(directory), max_file_bytes=1 << 20, state_interval_bytes=1 << 17) as writer:
         for number in range(GROUPS):
-            gtid = Gtid(domain_id=number % 3, server_id=1 + number % 2, seq_no=number + 1)
-            writer.write_group(
-                gtid, make_gtid_event(gtid), [make_event(160, 1, bytes(40_000 if number % 50 == 7 else 1000))]
-            )
+            size = 40_000 if number % 50 == 7 else 1000
+            writer.write_group(*new_group(number + 1, size, domain_id=number % 3, server_id=1 + number % 2))
     return directory
 
 
@@ -140,7 +137,7 @@ def positions() -> list[str]:
 
 def dumped(port: int, position: str) -> bytes:
     """All that a dump sends, up to its end or error."""
-    connection = pymysql.connect(host="127.0.0.1", port=port, user="repl", password="replpw", ssl_disabled=True)
+    connection = client_of(port)
     with connection.cursor() as cursor:
         cursor.execute("SET @mariadb_slave_capability=4")
         cursor.execute("SET @master_binlog_checksum= @@global.binlog_checksum")

@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import errno
-import functools
 import json
 import logging
 import os
@@ -19,6 +18,7 @@ import trio.testing
 from ibbmaster.dialogue.privileges import READING
 from ibbmaster.dump.profile import PROFILES, OpeningTimestamp
 from ibbmaster.wire.auth import make_account
+from tests.server.conftest import client_of
 
 EXPECTED = json.loads((Path(__file__).parents[2] / "fixtures/classic/10.11/domains/expected.json").read_text())
 
@@ -46,8 +46,7 @@ async def test_a_wrong_password_and_an_unknown_user_get_the_same_answer(serving,
 
 async def test_an_unknown_variable_and_a_syntax_error_leave_the_session_usable(serving, archive):
     def talk(port: int) -> object:
-        connection = pymysql.connect(host="127.0.0.1", port=port, user="repl", password="replpw", ssl_disabled=True)
-        with connection, connection.cursor() as cursor:
+        with client_of(port) as connection, connection.cursor() as cursor:
             with pytest.raises(pymysql.err.OperationalError, match="Unknown system variable 'no_such_thing'"):
                 cursor.execute("SELECT @@no_such_thing")
             with pytest.raises(pymysql.err.ProgrammingError, match="You have an error in your SQL syntax"):
@@ -61,8 +60,7 @@ async def test_an_unknown_variable_and_a_syntax_error_leave_the_session_usable(s
 
 async def test_the_connection_above_the_limit_is_refused_and_the_others_go_on(serving, ask, archive):
     async with serving(archive, connections_max=1) as (primary, port):
-        account = {"host": "127.0.0.1", "port": port, "user": "repl", "password": "replpw", "ssl_disabled": True}
-        holder = await trio.to_thread.run_sync(functools.partial(pymysql.connect, **account))
+        holder = await trio.to_thread.run_sync(client_of, port)
         with pytest.raises(pymysql.err.OperationalError) as caught:
             await ask(port, "SELECT 1")
         assert caught.value.args[0] == 1040
@@ -74,8 +72,7 @@ async def test_the_connection_above_the_limit_is_refused_and_the_others_go_on(se
 
 async def test_a_client_that_says_nothing_is_dropped(serving, archive, autojump_clock):
     async with serving(archive) as (_, port), await trio.open_tcp_stream("127.0.0.1", port) as stream:
-        greeting = await stream.receive_some()
-        assert b"MariaDB" in greeting
+        assert b"MariaDB" in await stream.receive_some()
         with trio.fail_after(600):
             assert await stream.receive_some() == b""
 
@@ -88,9 +85,9 @@ async def test_events_listed_by_sql_begin_with_a_gtid(serving, ask, archive):
             await ask(port, "SHOW BINLOG EVENTS IN 'binlog-000077.ibb'")
 
 
-def kill(port: int, connection_id: int, *, user: str, by_command: bool) -> int:
+def kill(port: int, connection_id: int, user: str, by_command: bool) -> int:
     """The error code of a KILL, 0 if it is carried out."""
-    connection = pymysql.connect(host="127.0.0.1", port=port, user=user, password="replpw", ssl_disabled=True)
+    connection = client_of(port, user=user)
     with contextlib.closing(connection):
         try:
             if by_command:
@@ -105,19 +102,13 @@ def kill(port: int, connection_id: int, *, user: str, by_command: bool) -> int:
 
 @pytest.mark.parametrize("by_command", [False, True], ids=["KILL", "COM_PROCESS_KILL"])
 async def test_an_account_kills_its_own_connections_and_others_with_the_right_to(serving, archive, by_command):
-    others = (
-        (make_account("other", "replpw"), READING),
-        (make_account("admin", "replpw"), READING | {"CONNECTION ADMIN"}),
-    )
-
-    def connect(port: int) -> tuple[pymysql.Connection, int]:
-        connection = pymysql.connect(host="127.0.0.1", port=port, user="repl", password="replpw", ssl_disabled=True)
-        return connection, connection.thread_id()
+    rights = {"other": READING, "admin": READING | {"CONNECTION ADMIN"}}
+    others = tuple((make_account(name, "replpw"), held) for name, held in rights.items())
 
     async with serving(archive, other_accounts=others) as (_, port):
         for user, expected in ("other", 1095), ("admin", 0), ("repl", 0):
-            victim, victim_id = await trio.to_thread.run_sync(connect, port)
-            code = await trio.to_thread.run_sync(lambda: kill(port, victim_id, user=user, by_command=by_command))  # noqa: B023
+            victim = await trio.to_thread.run_sync(client_of, port)
+            code = await trio.to_thread.run_sync(kill, port, victim.thread_id(), user, by_command)
             assert code == expected, user
             if code:
                 await trio.to_thread.run_sync(victim.ping, False)
@@ -129,7 +120,7 @@ async def test_an_account_kills_its_own_connections_and_others_with_the_right_to
 
 async def test_an_account_without_the_right_to_it_gets_no_dump(serving, archive):
     def dump(port: int) -> bytes:
-        connection = pymysql.connect(host="127.0.0.1", port=port, user="repl", password="replpw", ssl_disabled=True)
+        connection = client_of(port)
         connection.query("SET @slave_connect_state='', @mariadb_slave_capability=4")
         connection._execute_command(0x12, struct.pack("<IHI", 4, 0, 2))
         try:
@@ -143,12 +134,10 @@ async def test_an_account_without_the_right_to_it_gets_no_dump(serving, archive)
         assert caught.value.args[0] == 1227
 
 
+OF_FIRST_GROUP = dataclasses.replace(PROFILES["engine"], opening_timestamp=OpeningTimestamp.FIRST_GROUP)
 OPENINGS = {
     "engine": (PROFILES["engine"], False),
-    "engine with the time of its first group": (
-        dataclasses.replace(PROFILES["engine"], opening_timestamp=OpeningTimestamp.FIRST_GROUP),
-        True,
-    ),
+    "engine with the time of its first group": (OF_FIRST_GROUP, True),
     "compat": (PROFILES["compat"], True),
 }
 
@@ -157,7 +146,7 @@ OPENINGS = {
 async def test_a_stream_opens_with_the_time_its_profile_wants(serving, archive, profile, has_time):
     def first_times(port: int, position: str) -> tuple[int, int]:
         """Of the FORMAT_DESCRIPTION and of the first GTID, or 0 where none comes."""
-        connection = pymysql.connect(host="127.0.0.1", port=port, user="repl", password="replpw", ssl_disabled=True)
+        connection = client_of(port)
         connection.query(f"SET @slave_connect_state='{position}', @mariadb_slave_capability=4")
         connection._execute_command(0x12, struct.pack("<IHI", 4, 1, 0))  # to the end
         times = {}
@@ -168,14 +157,12 @@ async def test_a_stream_opens_with_the_time_its_profile_wants(serving, archive, 
             connection.close()
         return times[0x0F], times.get(0xA2, 0)
 
-    started_at = 0
     async with serving(archive, profile=profile) as (primary, port):
         started_at = primary._parts.facts.started_at
         described, first_group = await trio.to_thread.run_sync(first_times, port, "")
         assert first_group
         assert described == (first_group if has_time else 0)
-        end = EXPECTED["gtid_binlog_pos_after"]
-        described, first_group = await trio.to_thread.run_sync(first_times, port, end)
+        described, first_group = await trio.to_thread.run_sync(first_times, port, EXPECTED["gtid_binlog_pos_after"])
         assert not first_group
         assert bool(described) == has_time
         assert described <= max(started_at, 2**31)
@@ -258,8 +245,7 @@ async def test_a_process_out_of_descriptors_takes_connections_again(serving, ask
 
 async def test_a_limit_no_memory_could_count_to_ends_no_connection(serving, ask, archive):
     async with serving(archive) as (_, port):
-        statements = "SHOW BINLOG EVENTS LIMIT 18446744073709551615,1", "SELECT 1"
-        assert await ask(port, *statements) == ((1,),)
+        assert await ask(port, "SHOW BINLOG EVENTS LIMIT 18446744073709551615,1", "SELECT 1") == ((1,),)
 
 
 async def test_an_encrypted_session_knows_its_cipher(serving, ask, archive):

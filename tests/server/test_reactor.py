@@ -14,6 +14,7 @@ import trio.testing
 from ibbmaster.server.answering import Answers
 from ibbmaster.server.reactor import Reactor
 from ibbmaster.wire.command import Ping
+from tests.server.conftest import client_of
 
 CODES = b"\x03\x02\x0e\x16\x17\x19\x1f\x01"
 QUERY, INIT_DB, PING, PREPARE, EXECUTE, CLOSE, RESET, QUIT = (bytes([code]) for code in CODES)
@@ -116,8 +117,7 @@ async def test_who_asks_much_at_once_lets_others_have_their_turn(serving, archiv
     monkeypatch.setattr(Answers, "at_once", note)
 
     def ask(port):
-        settings = {"host": "127.0.0.1", "port": port, "user": "repl", "password": "replpw", "ssl_disabled": True}
-        busy, other = pymysql.connect(**settings), pymysql.connect(**settings)
+        busy, other = client_of(port), client_of(port)
         answered.clear()
         busy._sock.sendall(framed(PING) * 3000)
         other._sock.sendall(framed(PING))
@@ -213,8 +213,7 @@ async def test_who_ends_its_own_connection_has_its_answer(serving, archive):
     """KILL of the own connection: the answer goes out before it is cut."""
 
     def kill(port):
-        settings = {"host": "127.0.0.1", "port": port, "user": "repl", "password": "replpw", "ssl_disabled": True}
-        connection = pymysql.connect(**settings, read_timeout=60)
+        connection = client_of(port, read_timeout=60)
         connection._sock.sendall(framed(b"\x0c" + struct.pack("<I", connection.thread_id())))
         answer = connection._sock.recv(100), connection._sock.recv(100)
         connection._force_close()

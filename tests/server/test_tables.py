@@ -19,6 +19,7 @@ from ibbmaster.log.group_folding import GroupFolding
 from ibbmaster.server.tables import PrimaryTables
 from ibbmaster.wire.refusal import RefusedError
 from ibbmaster.work import BrokenOffError
+from tests.server.conftest import client_of
 
 CLASSIC = Path(__file__).parents[2] / "fixtures" / "classic"
 DDL = CLASSIC / "10.11" / "ddl-trx-xa"
@@ -186,9 +187,8 @@ async def test_a_statement_is_prepared_carried_out_and_closed_over_the_wire(serv
 
 
 def _talk(port):
-    import pymysql
 
-    connection = pymysql.connect(host="127.0.0.1", port=port, user="repl", password="replpw", ssl_disabled=True)
+    connection = client_of(port)
 
     def send(payload, *, has_answer=True):
         connection._next_seq_id = 0

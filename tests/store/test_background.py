@@ -47,8 +47,7 @@ def test_the_file_after_the_active_one_is_made_before_it_is_needed():
 def test_old_files_are_purged():
     options = StoreOptions(max_file_bytes=8 * PAGE_SIZE, max_total_bytes=32 * PAGE_SIZE, replicas_needed_for_purge=0)
     with BinlogStore(SimulatedDisk(), options) as store, Background(store, period_s=0.02):
-        for seq_no in range(1, 100):
-            feed(store, [seq_no], 9000)
+        feed(store, range(1, 100), 9000)
         until(lambda: len(store.files()) <= 4)
 
 

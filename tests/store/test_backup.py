@@ -57,41 +57,33 @@ def test_a_copy_taken_under_load_starts_and_has_no_hole(tmp_path):
             thread.join()
 
 
+def copy_while(tmp_path, act):
+    """Copy a log of 999 groups, with which something is done once the copy is begun; the copy, and what that gave."""
+    done = []
+    with new_store(new_disk(tmp_path / "source"), OPTIONS) as store:
+        feed(store, range(1, 1000))
+        source, target = RealDisk(tmp_path / "source"), new_disk(tmp_path / "copy")
+        back_up(source, target, progress=lambda size: done or done.append(act(store)))
+    return new_store(target, OPTIONS), done[0]
+
+
 def test_a_copy_is_taken_while_files_are_purged(tmp_path):
-    source = new_disk(tmp_path / "source")
-    with new_store(source, OPTIONS) as store:
-        for seq_no in range(1, 1000):
-            feed(store, [seq_no])
-        purged = []
-
-        def purge_once(size):
-            if not purged:
-                purged.append(store.purge(PurgeRequest(to_file_no=3)))
-
-        back_up(RealDisk(tmp_path / "source"), new_disk(tmp_path / "copy"), progress=purge_once)
-        assert purged[0].file_nos == (0, 1, 2)
-        with new_store(tmp_path / "copy", OPTIONS) as copy:
-            assert copy.files()[0].name == "binlog-000003.ibb"
-            assert numbers_in(copy)[-1] == 999
+    copy, purged = copy_while(tmp_path, lambda store: store.purge(PurgeRequest(to_file_no=3)))
+    assert purged.file_nos == (0, 1, 2)
+    with copy:
+        assert copy.files()[0].name == "binlog-000003.ibb"
+        assert numbers_in(copy)[-1] == 999
 
 
 def test_a_copy_is_taken_while_the_log_is_reset(tmp_path):
-    source = new_disk(tmp_path / "source")
-    with new_store(source, OPTIONS) as store:
-        for seq_no in range(1, 1000):
-            feed(store, [seq_no])
-        done = []
+    def reset(store):
+        store.reset(GtidState.parse("0-1-5000"))
+        feed(store, [5001])
+        store.sync()
 
-        def reset_once(size):
-            if not done:
-                done.append(store.reset(GtidState.parse("0-1-5000")))
-                feed(store, [5001])
-                store.sync()
-
-        back_up(RealDisk(tmp_path / "source"), new_disk(tmp_path / "copy"), progress=reset_once)
-        with new_store(tmp_path / "copy", OPTIONS) as copy:
-            assert copy.state() == GtidState.parse("0-1-5001")
-            assert numbers_in(copy) == [5001]
+    with copy_while(tmp_path, reset)[0] as copy:
+        assert copy.state() == GtidState.parse("0-1-5001")
+        assert numbers_in(copy) == [5001]
 
 
 class ChangingSource(MemoryDisk):
@@ -116,8 +108,7 @@ def test_files_whose_pages_were_not_written_yet_are_copied_again():
 
         def come_round():
             store.checkpoint()
-            for seq_no in range(700, 3500):
-                feed(store, [seq_no])
+            feed(store, range(700, 3500))
 
         source.change = come_round
         report = back_up(source, target)
@@ -130,9 +121,7 @@ def test_a_copy_of_a_log_without_redo_is_a_copy(long_log):
     target = MemoryDisk()
     report = back_up(long_log.disk, target)
     assert report.lsn == 0
-    assert {name: target.files[name] for name in report.files[:2]} == {
-        name: long_log.disk.files[name] for name in report.files[:2]
-    }
+    assert all(target.files[name] == long_log.disk.files[name] for name in report.files[:2])
     with new_store(target) as copy:
         assert copy.seek(GtidPosition()).position.file_no == 0
 

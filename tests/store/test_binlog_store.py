@@ -31,9 +31,17 @@ from tests.machinery.simulated_threads import installed
 from tests.machinery.stores import SMALL_FILES
 
 
-def feed(store, seq_no, size=100, domain_id=0):
-    number = gtid_of(seq_no, domain_id)
-    return store.write_direct(number, make_gtid_event(number), [make_event(160, 1, bytes([seq_no % 256]) * size)])
+def feed(store, numbers, size=100, domain_id=0):
+    """Write one group, or several; no two have the same bytes."""
+    for seq_no in [numbers] if isinstance(numbers, int) else numbers:
+        store.write_direct(*new_group(seq_no, make_event(160, 1, bytes([seq_no % 256]) * size), domain_id=domain_id))
+
+
+def begin(store, size=100):
+    """A group with an event of so many bytes, and that event."""
+    group, event = store.open_group(), make_event(160, 1, b"p" * size)
+    group.write(event)
+    return group, event
 
 
 def read(store, position=""):
@@ -99,7 +107,7 @@ def test_a_reader_who_waits_makes_what_was_fed_durable_itself(disk, durability):
 
 
 def test_groups_in_order_become_durable_by_one_sync(store, disk):
-    tickets = [store.write_direct_ordered(*new_group(number, make_event(160, 1, b"x"))) for number in range(1, 11)]
+    tickets = [store.write_direct_ordered(*new_group(number, 1)) for number in range(1, 11)]
     assert gtids(store) == []
     before = disk.writes
     store.group_commit_ordered(tickets[-1])
@@ -129,15 +137,6 @@ def test_committers_of_many_threads_lose_nothing_and_readers_see_them_in_order(t
         assert mine == [f"{domain_id}-1-{seq_no}" for seq_no in range(1, each + 1)]
     store.close()
     check_log({path.name: path.read_bytes() for path in tmp_path.glob("binlog-*.ibb")})
-
-
-def test_one_process_has_a_directory(tmp_path):
-    with (
-        BinlogStore(RealDisk(tmp_path), StoreOptions(is_sparse=True)),
-        pytest.raises(BusyError, match="another process"),
-    ):
-        BinlogStore(RealDisk(tmp_path), StoreOptions(is_sparse=True))
-    BinlogStore(RealDisk(tmp_path)).close()
 
 
 def test_a_store_that_was_closed_takes_nothing_more(disk):
@@ -170,9 +169,7 @@ def test_large_groups_are_interleaved_over_file_borders_and_read_whole(store):
 
 # As mysql-test/suite/binlog_in_engine/savepoint.test
 def test_what_comes_after_a_savepoint_can_be_taken_back(store):
-    group = store.open_group()
-    kept = make_event(160, 1, b"k" * 30_000)
-    group.write(kept)
+    group, kept = begin(store, 30_000)
     group.savepoint("here")
     group.write(make_event(160, 1, b"x" * 50_000))
     group.savepoint("later")
@@ -207,11 +204,9 @@ def test_the_statement_part_comes_first_and_survives_a_rollback_to_a_savepoint(s
 XID = Xid(format_id=1, gtrid=b"transaction", bqual=b"branch")
 
 
-def prepare(store, size=50_000):
-    group = store.open_group()
-    body = make_event(160, 1, b"p" * size)
-    group.write(body)
-    group.prepare(XID)
+def prepare(store, size=50_000, **options):
+    group, body = begin(store, size)
+    group.prepare(XID, **options)
     return body
 
 
@@ -228,8 +223,7 @@ def test_a_prepared_transaction_is_not_sent_before_it_is_committed_by_its_xid(st
 def test_a_prepared_transaction_survives_and_is_committed_files_later(disk, is_crash):
     store = BinlogStore(disk, SMALL_FILES)
     body = prepare(store)
-    for number in range(1, 60):
-        feed(store, number, 9000)
+    feed(store, range(1, 60), 9000)
     if not is_crash:
         store.close()
     with BinlogStore(crashed(disk), SMALL_FILES) as again:
@@ -265,9 +259,7 @@ def test_the_next_start_knows_what_is_prepared_wherever_the_redo_log_goes_on_in_
         verb = rng.choice(("feed", "feed", "feed", "feed", "prepare", "finish", "checkpoint"))
         if verb == "prepare" or (verb == "finish" and not prepared):
             prepared.append(Xid(format_id=1, gtrid=b"%d" % number, bqual=b""))
-            group = store.open_group()
-            group.write(make_event(160, 1, bytes(3000)))
-            group.prepare(prepared[-1])
+            begin(store, 3000)[0].prepare(prepared[-1])
         elif verb == "finish":
             xid = prepared.pop(rng.randrange(len(prepared)))
             if rng.random() < 0.5:
@@ -291,8 +283,7 @@ def test_what_was_prepared_internally_is_decided_by_what_the_log_holds(disk):
     store = BinlogStore(disk, SMALL_FILES)
     xids = [Xid(format_id=1, gtrid=bytes([number]), bqual=b"") for number in range(3)]
     for number, xid in enumerate(xids[:2]):
-        group = store.open_group()
-        group.write(make_event(160, 1, bytes(100)))
+        group, _ = begin(store)
         group.prepare_internally(xid)
         if number == 0:
             group.commit(gtid_of(1), make_gtid_event(gtid_of(1)))
@@ -305,9 +296,7 @@ def test_what_was_prepared_internally_is_decided_by_what_the_log_holds(disk):
 
 # As mysql-test/suite/binlog_in_engine/xa_innodb_crash.test
 def test_a_prepared_transaction_that_an_engine_lost_is_rolled_back(disk):
-    group = BinlogStore(disk, SMALL_FILES).open_group()
-    group.write(make_event(160, 1, bytes(100)))
-    group.prepare(XID, engine_count=2)
+    prepare(BinlogStore(disk, SMALL_FILES), 100, engine_count=2)
     with BinlogStore(crashed(disk), SMALL_FILES, engines=[Engine()]) as again:
         assert again.xa_recover() == []
     engine = Engine([XID])
@@ -319,9 +308,7 @@ def test_a_prepared_transaction_that_an_engine_lost_is_rolled_back(disk):
 # As mysql-test/suite/binlog_in_engine/xa_innodb_crash.test
 def test_a_committed_transaction_is_committed_in_an_engine_that_had_no_time_to(disk):
     store = BinlogStore(disk, SMALL_FILES)
-    group = store.open_group()
-    group.write(make_event(160, 1, bytes(100)))
-    group.prepare(XID, engine_count=2)
+    prepare(store, 100, engine_count=2)
     store.xa_commit(XID, gtid_of(1), make_gtid_event(gtid_of(1)))
     engine = Engine([XID])
     with BinlogStore(crashed(disk), SMALL_FILES, engines=[engine]) as again:
@@ -348,27 +335,6 @@ def test_what_was_rolled_back_is_forgotten_in_the_background_and_then_its_files_
         feed(again, 2)
         again.flush()
         assert purge_all(again) > 2
-
-
-def test_a_committed_transaction_holds_its_file_until_the_other_engines_have_it(store):
-    group = store.open_group()
-    group.write(make_event(160, 1, bytes(100)))
-    group.prepare(XID, engine_count=2)
-    store.xa_commit(XID, gtid_of(1), make_gtid_event(gtid_of(1)))
-    store.flush()
-    assert store.purge(PurgeRequest(to_file_no=1)).file_nos == ()
-    store.xa_forget(XID)
-    store.flush()
-    assert store.purge(PurgeRequest(to_file_no=2)).file_nos == (0, 1)
-
-
-def test_a_group_that_was_prepared_internally_and_given_up_holds_no_file(store):
-    group = store.open_group()
-    group.write(make_event(160, 1, bytes(50_000)))
-    group.prepare_internally(XID)
-    group.abandon()
-    store.flush()
-    assert purge_all(store) > 0
 
 
 # Files' life
@@ -408,8 +374,7 @@ def test_a_replica_without_a_forgotten_domain_starts_behind_it_though_older_file
         store.flush()
     store.purge(PurgeRequest(to_file_no=1))
     store.flush(delete_domain_ids=[2])
-    feed(store, 8)
-    feed(store, 9)
+    feed(store, (8, 9))
     plan = store.seek(GtidPosition.parse("0-1-7"))
     assert (plan.position.file_no, plan.position.page_no) == (store.end().file_no, 1)
     assert gtids(store, "0-1-7") == ["0-1-8", "0-1-9"]
@@ -450,8 +415,7 @@ def test_reset_is_refused_while_a_transaction_is_prepared(store):
 
 # As mysql-test/suite/binlog_in_engine/purge_dump_thread.test
 def test_purge_never_takes_what_a_reader_needs(store):
-    for number in range(1, 60):
-        feed(store, number, 9000)
+    feed(store, range(1, 60), 9000)
     reader = store.groups(store.seek(GtidPosition()))
     assert str(reader.next_group().gtid) == "0-1-1"
     result = store.purge(PurgeRequest(to_file_no=3))
@@ -463,12 +427,10 @@ def test_purge_never_takes_what_a_reader_needs(store):
 
 
 def test_a_place_that_was_found_before_a_reset_is_none_of_the_new_log(store):
-    for number in range(1, 60):
-        feed(store, number, 9000)
+    feed(store, range(1, 60), 9000)
     places = [store.seek(GtidPosition.parse("0-1-50")), store.start_of_file(1)]
     store.reset()
-    for number in range(1, 60):
-        feed(store, number, 9000)
+    feed(store, range(1, 60), 9000)
     for place in places:
         with pytest.raises(PositionPurgedError, match="reset"):
             store.groups(place).next_group()
@@ -478,12 +440,10 @@ def test_a_search_after_a_reset_knows_no_state_of_the_old_log(store):
     def searched(log):
         return [log.seek(GtidPosition.parse(f"0-1-{number}")).position for number in range(0, 200, 7) if number]
 
-    for number in range(1, 200):
-        feed(store, number, size=3000)
+    feed(store, range(1, 200), size=3000)
     old = searched(store)
     store.reset()
-    for number in range(1, 200):
-        feed(store, number, size=1000)
+    feed(store, range(1, 200), size=1000)
     assert searched(store) == searched(BinlogDirectory(store._visible, known_end=store.end)) != old
 
 
@@ -501,8 +461,7 @@ def test_a_group_that_is_being_read_when_the_log_is_reset_goes_on_with_nothing_o
 
 # As mysql-test/suite/binlog_in_engine/xa_restart2.test
 def test_purge_keeps_what_a_header_of_mariadb_says_of_prepared_transactions_alone(store, monkeypatch):
-    for number in range(1, 40):
-        feed(store, number, 9000)
+    feed(store, range(1, 40), 9000)
     header = PageReader.header
 
     def of_mariadb(pages, file_no):
@@ -517,8 +476,7 @@ def test_purge_keeps_what_a_header_of_mariadb_says_of_prepared_transactions_alon
 
 
 # As mysql-test/suite/binlog_in_engine/purge_dump_thread.test
-@pytest.mark.parametrize("is_continued", [False, True])
-def test_purge_keeps_the_file_where_the_group_begins_that_is_being_read(disk, is_continued):
+def test_purge_keeps_the_file_where_the_group_begins_that_is_being_read(disk):
     store, number = BinlogStore(disk, SMALL_FILES), 0
     while store.end().file_no == 0:
         number += 1
@@ -527,21 +485,16 @@ def test_purge_keeps_the_file_where_the_group_begins_that_is_being_read(disk, is
     while (group := reader.next_group()).end.file_no == 0:
         pass
     assert group.start.file_no == 0, "a group that reaches over the border was wanted"
-    for later in range(number + 1, number + 30):
-        feed(store, later, 9000)
+    feed(store, range(number + 1, number + 30), 9000)
     assert store.purge(PurgeRequest(to_file_no=1)).file_nos == ()
     assert sum(map(len, group.body)) > 9000
-    if is_continued:  # as a dump is that has taken a block
-        reader.continue_at(reader.position, [group.gtid], is_inside_record=False)
-    else:
-        assert reader.next_group() is not None
+    reader.continue_at(reader.position, [group.gtid], is_inside_record=False)  # as a dump is that has taken a block
     assert store.purge(PurgeRequest(to_file_no=1)).file_nos == (0,)
     assert reader.next_group() is not None
 
 
 def test_a_reader_that_was_closed_holds_no_file(store):
-    for number in range(1, 60):
-        feed(store, number, 9000)
+    feed(store, range(1, 60), 9000)
     readers = [store.groups(store.seek(GtidPosition())) for _ in range(2)]
     assert store.purge(PurgeRequest(to_file_no=3)).file_nos == ()
     readers[0].close()
@@ -554,8 +507,7 @@ def test_a_reader_that_was_closed_holds_no_file(store):
 def interrupt_a_purge(disk):
     """A store that has noted a purge of three files, and could not remove the second."""
     store = BinlogStore(disk, SMALL_FILES)
-    for number in range(1, 60):
-        feed(store, number, 9000)
+    feed(store, range(1, 60), 9000)
 
     def refuse(verb, name):
         if verb == "unlink" and name == "binlog-000001.ibb":
@@ -608,7 +560,7 @@ def test_a_purge_that_could_not_remove_a_file_is_finished_though_checkpoints_fol
         disk.fail = lambda verb, name: None
     store.close()
     assert ("binlog-000001.ibb" in disk.list()) == is_refused_for_ever
-    with BinlogStore(SimulatedDisk(disk.files()), SMALL_FILES) as again:
+    with BinlogStore(crashed(disk), SMALL_FILES) as again:
         assert again.files()[0].name == "binlog-000003.ibb"
 
 
@@ -628,8 +580,7 @@ def test_files_are_purged_by_age_and_size_while_enough_replicas_are_connected(di
     options = StoreOptions(max_file_bytes=8 * PAGE_SIZE, **limits)
     with BinlogStore(disk, options) as store:
         store.connected_replicas = lambda: replicas
-        for number in range(1, 60):
-            feed(store, number, 9000)
+        feed(store, range(1, 60), 9000)
         store.purge_automatically(now=disk.clock + 1_000_000)
         assert (store.files()[0].name != "binlog-000000.ibb") == purges
         feed(store, 60)
@@ -666,9 +617,8 @@ def test_who_waits_for_more_beside_a_disk_that_has_failed_waits_as_long_as_it_sa
     def wait():
         disk = SimulatedDisk()
         store = BinlogStore(disk, SMALL_FILES)
-        number = gtid_of(1)
         store.wait_for_growth(0)  # what comes from here on is growth
-        store.write_direct_ordered(number, make_gtid_event(number), [make_event(160, 1, b"x")])
+        store.write_direct_ordered(*new_group(1, 1))
         disk.fail = DiskFailure(("sync",), 1, 99, StoreError)
         with pytest.raises(StoreError, match="planted"):
             store.sync()
@@ -755,8 +705,7 @@ def test_who_waited_to_make_the_next_file_makes_none_of_a_log_that_was_reset(sto
 def test_a_group_that_is_prepared_while_the_log_is_reset_holds_a_file_of_the_new_log(store, disk, monkeypatch):
     for _ in range(3):
         store.flush()
-    group = store.open_group()
-    group.write(make_event(160, 1, bytes(100)))
+    group, _ = begin(store)
     append = store._writer.append
 
     def append_later(*arguments, **options):
@@ -767,7 +716,7 @@ def test_a_group_that_is_prepared_while_the_log_is_reset_holds_a_file_of_the_new
     monkeypatch.setattr(store._writer, "append", append_later)
     group.prepare_internally(Xid(format_id=1, gtrid=b"x", bqual=b""))
     store.flush()  # the header of the next file tells which files are held
-    with BinlogStore(SimulatedDisk(disk.files()), SMALL_FILES) as again:
+    with BinlogStore(crashed(disk), SMALL_FILES) as again:
         assert gtids(again) == []
 
 
@@ -795,15 +744,12 @@ def test_of_two_threads_that_finish_a_prepared_transaction_one_is_told_that_it_c
             disk = SimulatedDisk()
             disk.pause = scheduler.pause
             store = BinlogStore(disk, SMALL_FILES)
-            group = store.open_group()
-            group.write(make_event(160, 1, bytes(100)))
-            xid = Xid(format_id=1, gtrid=b"x", bqual=b"")
-            group.prepare(xid)
+            prepare(store, 100)
             outcomes = []
 
-            def finish(number, store=store, xid=xid, outcomes=outcomes):
+            def finish(number, store=store, outcomes=outcomes):
                 try:
-                    store.xa_commit(xid, gtid_of(1, number), make_gtid_event(gtid_of(1, number)))
+                    store.xa_commit(XID, gtid_of(1, number), make_gtid_event(gtid_of(1, number)))
                     outcomes.append("committed")
                 except StoreError:
                     outcomes.append("refused")

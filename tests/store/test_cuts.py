@@ -2,21 +2,19 @@
 
 import contextlib
 import random
+from dataclasses import replace
 
 import pytest
 
 from ibbmaster.errors import DiskFullError
-from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.store_options import StoreOptions
-from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.events import new_group
 from tests.machinery.log_checker import check_log
 from tests.machinery.simulated_disk import SimulatedDisk
+from tests.machinery.stores import SMALL_FILES
 
-OPTIONS = StoreOptions(
-    max_file_bytes=6 * PAGE_SIZE, state_interval_bytes=2 * PAGE_SIZE, redo_bytes=1 << 20, full_disk_retry_s=0
-)
+OPTIONS = replace(SMALL_FILES, max_file_bytes=6 * PAGE_SIZE)
 LIVES = 4
 FLUSHES = 6
 
@@ -39,14 +37,13 @@ class Life:
             raise DiskFullError(f"{name}: planted")
 
     def feed(self, size):
-        number = Gtid(domain_id=0, server_id=1, seq_no=len(self.groups) + 1)
-        body = make_event(160, 1, bytes(size))
+        group = new_group(len(self.groups) + 1, size)
         try:
-            self.store.write_direct(number, make_gtid_event(number), [body])
+            self.store.write_direct(*group)
         except DiskFullError:  # nothing was appended; now there is room
             self.is_full = False
-            self.store.write_direct(number, make_gtid_event(number), [body])
-        self.groups.append(make_gtid_event(number) + body)
+            self.store.write_direct(*group)
+        self.groups.append(group[1] + group[2][0])
 
     def flush(self):
         """End the file behind the page of its last record; a crash comes at each call of the disk, and behind them."""

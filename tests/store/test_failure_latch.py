@@ -5,12 +5,8 @@ import pytest
 from ibbmaster.errors import BusyError, DiskFullError, FailedError, StoreError
 from ibbmaster.store.failure_latch import FailureLatch
 
-DISK, FULL, BUSY, INTERRUPT = (
-    StoreError("no such device"),
-    DiskFullError("full"),
-    BusyError("in use"),
-    KeyboardInterrupt(),
-)
+DISK, FULL = StoreError("no such device"), DiskFullError("full")
+BUSY, INTERRUPT = BusyError("in use"), KeyboardInterrupt()
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,9 @@ def _looks_each_time(monkeypatch):
     monkeypatch.setattr(followed, "REDO_PERIOD_S", 0.0)
 
 
-def into_files(store):
+def into_files(store, numbers=(), size=700):
+    """Have all groups in the files, some more of them first."""
+    feed(store, numbers, size)
     store.checkpoint()
     store.sync()
 
@@ -89,12 +91,10 @@ def test_an_empty_directory_is_an_empty_log_until_a_writer_comes(tmp_path):
     with pytest.raises(KeyError):
         engine.start_of_file(1)
     with BinlogStore(RealDisk(tmp_path), OPTIONS) as store:
-        feed(store, range(1, 20))
-        into_files(store)
+        into_files(store, range(1, 20))
         grow_to(engine, "0-1-19")
         assert rest_of(reader) == list(range(1, 20))
-        feed(store, range(20, 300))
-        into_files(store)
+        into_files(store, range(20, 300))
         grow_to(engine, "0-1-299")
         assert rest_of(reader) == list(range(20, 300))
     assert not list(tmp_path.glob("*lock*"))
@@ -110,8 +110,7 @@ def test_what_grew_between_the_first_answer_and_the_first_wait_is_growth(tmp_pat
     engine = FollowedDirectory(RealDisk(tmp_path))
     assert str(engine.state()) == "0-1-49"
     with BinlogStore(RealDisk(tmp_path), OPTIONS) as store:
-        feed(store, range(50, 60))
-        into_files(store)
+        into_files(store, range(50, 60))
         assert engine.wait_for_growth(GROWTH_S)
         assert str(engine.state()) == "0-1-59"
 
@@ -128,8 +127,7 @@ def test_a_directory_is_looked_at_when_somebody_has_written_there_and_not_again_
 
     monkeypatch.setattr(DirectoryWatch, "wait", note)
     with BinlogStore(RealDisk(tmp_path), OPTIONS) as store:
-        feed(store, range(1, 10))
-        into_files(store)
+        into_files(store, range(1, 10))
         engine = FollowedDirectory(RealDisk(tmp_path))
         assert str(engine.state()) == "0-1-9"
         found = []
@@ -137,8 +135,7 @@ def test_a_directory_is_looked_at_when_somebody_has_written_there_and_not_again_
         waiting.start()
         is_waiting.wait()
         assert len(waits) == 1
-        feed(store, [10])
-        into_files(store)
+        into_files(store, [10])
         waiting.join()
         assert found == [True]
         assert str(engine.state()) == "0-1-10"
@@ -171,8 +168,7 @@ def test_what_a_killed_writer_has_left_in_its_redo_log_is_served_and_nothing_is_
     assert rest_of(reader) == list(range(156, 300))
     with BinlogStore(RealDisk(tmp_path), OPTIONS) as store:
         assert rest_of(reader) == []
-        feed(store, range(300, 400))
-        into_files(store)
+        into_files(store, range(300, 400))
         grow_to(engine, "0-1-399")
         assert rest_of(reader) == list(range(300, 400))
     assert rest_of(reader_of(engine, "0-1-150"))[-250:] == list(range(150, 400))
@@ -186,8 +182,7 @@ def test_a_redo_log_is_not_mixed_with_what_the_next_writer_writes(tmp_path, monk
     assert rest_of(reader) == list(range(1, 156))
     monkeypatch.setattr(followed, "LOOK_PERIOD_S", float("inf"))  # the writer is back before it is noticed
     with BinlogStore(RealDisk(tmp_path), OPTIONS) as store:
-        feed(store, range(156, 156 + count))
-        into_files(store)
+        into_files(store, range(156, 156 + count))
         found = rest_of(reader)
         assert rest_of(reader_of(engine))[:155] == list(range(1, 156))
         monkeypatch.setattr(followed, "LOOK_PERIOD_S", 0.01)
@@ -256,8 +251,7 @@ def test_segments_that_are_begun_anew_before_any_read_of_two_looks_are_no_reset(
             numbers = itertools.count(1)
 
             def go_on(store=store, numbers=numbers):
-                feed(store, itertools.islice(numbers, GOES_ON), size=1500)
-                into_files(store)
+                into_files(store, itertools.islice(numbers, GOES_ON), size=1500)
 
             disk = BusyDisk(directory)
             engine = FollowedDirectory(disk)
@@ -363,8 +357,7 @@ def test_a_redo_log_that_does_not_apply_is_told_once_and_the_files_are_served(tm
 @pytest.mark.parametrize("state", ["", "0-1-500"])
 def test_a_reset_ends_readers_and_the_new_log_is_served(tmp_path, state):
     with BinlogStore(RealDisk(tmp_path), OPTIONS) as store:
-        feed(store, range(1, 300))
-        into_files(store)
+        into_files(store, range(1, 300))
         engine = FollowedDirectory(RealDisk(tmp_path))
         reader = reader_of(engine)
         assert reader.next_group().gtid.seq_no == 1
@@ -373,8 +366,7 @@ def test_a_reset_ends_readers_and_the_new_log_is_served(tmp_path, state):
         with pytest.raises(PositionPurgedError, match="the log was reset"):
             reader.next_group()
         assert str(engine.state()) == state
-        feed(store, range(501, 520))
-        into_files(store)
+        into_files(store, range(501, 520))
         grow_to(engine, "0-1-519")
         assert rest_of(reader_of(engine, state)) == list(range(501, 520))
 
@@ -386,18 +378,15 @@ def test_a_shorter_log_of_others_written_over_the_files_in_place_is_another_log(
     other.mkdir()
     with BinlogStore(RealDisk(kept), OPTIONS) as store:
         engine = FollowedDirectory(RealDisk(kept))
-        feed(store, range(1, 20))
-        into_files(store)
+        into_files(store, range(1, 20))
         if is_followed:
             grow_to(engine, "0-1-19")
         store.flush()
-        feed(store, [20])
-        into_files(store)
+        into_files(store, [20])
     grow_to(engine, "0-1-20") if is_followed else engine.state()
     reader = reader_of(engine)
     with BinlogStore(RealDisk(other), OPTIONS) as store:
-        feed(store, range(70, 75))
-        into_files(store)
+        into_files(store, range(70, 75))
     (kept / "binlog-000000.ibb").write_bytes((other / "binlog-000000.ibb").read_bytes())  # in place
     for path in kept.iterdir():
         if path.name != "binlog-000000.ibb":
@@ -417,16 +406,14 @@ def test_a_purge_ends_the_readers_whose_files_are_gone_and_no_others(tmp_path):
         slow, quick = reader_of(engine), reader_of(engine)
         assert slow.next_group().gtid.seq_no == 1
         assert rest_of(quick) == list(range(1, 100))
-        feed(store, range(100, 500))
-        into_files(store)
+        into_files(store, range(100, 500))
         grow_to(engine, "0-1-499")
         assert rest_of(quick) == list(range(100, 500))
         assert store.purge(PurgeRequest(to_file_no=quick.file_no)).file_nos
         engine.look(is_urgent=True)
         with pytest.raises(PositionPurgedError, match=r"binlog-000000.ibb was removed while it was read"):
             slow.next_group()
-        feed(store, range(500, 600))
-        into_files(store)
+        into_files(store, range(500, 600))
         grow_to(engine, "0-1-599")
         assert rest_of(quick) == list(range(500, 600))
         with pytest.raises(PositionPurgedError):

@@ -1,26 +1,21 @@
 """A commit that goes the short way leaves what any other leaves, on the disk and in memory, at every place."""
 
 import random
+from dataclasses import replace
 
 import pytest
 
 from ibbmaster.errors import GtidOrderError, StoreError
-from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import Durability, StoreOptions
-from tests.machinery.events import make_event, make_gtid_event, new_group
+from tests.machinery.events import make_event, new_group
 from tests.machinery.simulated_disk import SimulatedDisk
+from tests.machinery.stores import SMALL_FILES
 from tests.machinery.workload import Oracle, Workload, options_of
 
-OPTIONS = StoreOptions(
-    durability=Durability.LATER,
-    spill_bytes=20_000,
-    max_file_bytes=6 * PAGE_SIZE,
-    state_interval_bytes=2 * PAGE_SIZE,
-    redo_bytes=1 << 18,
-    full_disk_retry_s=0,
-)
+SIZES = {"spill_bytes": 20_000, "max_file_bytes": 6 * PAGE_SIZE, "redo_bytes": 1 << 18}
+OPTIONS = replace(SMALL_FILES, durability=Durability.LATER, **SIZES)
 OVERHEAD = 3 + 1 + 38 + 19  # bytes that a group takes besides the body of its one event
 
 
@@ -100,8 +95,7 @@ def test_a_group_that_came_in_pieces_holds_nothing_once_it_went_the_short_way():
             group = store.open_group()
             for size in sizes:
                 group.write(make_event(160, 1, bytes(size)))
-            gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
-            group.commit_ordered(gtid, make_gtid_event(gtid))
+            group.commit_ordered(*new_group(seq_no)[:2])
     assert left_by(stores[0], disks[0]) == left_by(stores[1], disks[1])
     assert stores[0].short_count == 3
     assert not stores[0]._writer.open_groups
@@ -134,13 +128,12 @@ def test_a_gtid_that_is_not_newer_and_a_pair_that_is_new_are_met_alike(is_strict
     groups = [(1, 0, 1), (2, 0, 1), (2, 0, 1), (1, 0, 1), (3, 0, 2), (4, 0, 1), (1, 9, 1), (4, 0, 2), (5, 0, 2)]
     found = []
     for store in stores:
-        answers = []
+        found.append([])
         for seq_no, domain_id, server_id in groups:
             try:
-                answers.append(feed(store, seq_no, 10, domain_id=domain_id, server_id=server_id))
+                found[-1].append(feed(store, seq_no, 10, domain_id=domain_id, server_id=server_id))
             except GtidOrderError as error:
-                answers.append(str(error))
-        found.append(answers)
+                found[-1].append(str(error))
     assert found[0] == found[1]
     assert any(isinstance(answer, str) for answer in found[0]) == is_strict
     assert left_by(stores[0], disks[0]) == left_by(stores[1], disks[1])

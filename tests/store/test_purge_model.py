@@ -7,34 +7,26 @@ begin (protocol/store/files.md, "What holds a file").
 
 import random
 import struct
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
-from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.log.purge import PurgeRequest
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.redo_names import SEGMENT_NAMES
-from ibbmaster.store.store_options import StoreOptions
-from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.events import make_event, new_group
 from tests.machinery.life_judge import Engine
 from tests.machinery.log_checker import check_log
 from tests.machinery.simulated_disk import SimulatedDisk
+from tests.machinery.stores import SMALL_FILES
 
 PAGE = 16384
 DATA = 16380
 CHUNK_HEADER = 3  # bytes: fewer are left at the end of no page
 LIVES = 50
 STEPS = 120
-OPTIONS = StoreOptions(
-    max_file_bytes=6 * PAGE,
-    state_interval_bytes=2 * PAGE,
-    spill_bytes=2048,
-    oob_piece_bytes=9000,
-    redo_bytes=1 << 20,
-    full_disk_retry_s=0,
-)
+OPTIONS = replace(SMALL_FILES, max_file_bytes=6 * PAGE, spill_bytes=2048, oob_piece_bytes=9000)
 
 
 @dataclass
@@ -112,8 +104,7 @@ class Life:
 
     def log(self, write, body):
         self.count += 1
-        gtid = Gtid(domain_id=0, server_id=1, seq_no=self.count)
-        event = make_gtid_event(gtid)
+        gtid, event, _ = new_group(self.count)
         self.groups.append((event + bytes(body), write(gtid, event).file_no))
 
     def feed(self):
@@ -318,9 +309,7 @@ class Life:
             wanted = number + 1
         references = {number: self.references(number) for number in numbers}
         for number, oldest in self.oldest.items():
-            assert all(reference >= oldest for reference in references.get(number, ())), (
-                f"{number} names a file too old"
-            )
+            assert min(references.get(number, ()), default=oldest) >= oldest, f"{number} names a file too old"
         held = self.held()
         for first in range(wanted, numbers[0], -1):
             stays = [number for number in numbers if number >= first]
@@ -335,11 +324,8 @@ class Life:
         """The file that each of those needs who hold one."""
         internal = (transaction for _, transaction in self.internal.values())
         transactions = (*self.open.values(), *internal, *self.prepared.values(), *self.committed.values())
-        return [
-            self.active(),
-            *(found.file_no for found in (*transactions, *self.rolled_back.values())),
-            *(found.file_no for found in self.readers),
-        ]
+        holders = (*transactions, *self.rolled_back.values(), *self.readers)
+        return [self.active(), *(found.file_no for found in holders)]
 
     def references(self, number):
         """What the header of a file names; nothing while the file was not begun."""

@@ -12,6 +12,7 @@ from ibbmaster.store.redo_names import SEGMENT_NAMES
 from tests.machinery.events import make_event, new_group
 from tests.machinery.simulated_disk import SimulatedDisk
 from tests.machinery.stores import SMALL_FILES, new_store, open_files
+from tests.store.conftest import flipped
 
 FIRST = "binlog-000000.ibb"
 
@@ -51,12 +52,6 @@ def closed():
 @pytest.fixture(scope="module")
 def crashed():
     return log_of(30, closed=False)
-
-
-def flipped(files, name, offset):
-    data = bytearray(files[name])
-    data[offset] ^= 0x10
-    return {**files, name: bytes(data)}
 
 
 def last_page_no(data):
@@ -101,11 +96,8 @@ def test_a_damaged_page_in_the_middle_is_found_by_the_reader_that_reaches_it(clo
 def test_a_damaged_last_page_is_refused_and_nothing_is_cut(closed):
     name = "binlog-000002.ibb"
     last = last_page_no(closed[name])
-    files = flipped(closed, name, last * PAGE_SIZE + 20)
+    disk = SimulatedDisk(flipped(closed, name, last * PAGE_SIZE + 20))
     with pytest.raises((FormatError, DamageError), match=rf"binlog-000002\.ibb page {last}"):
-        start(files)
-    disk = SimulatedDisk(files)
-    with pytest.raises(IbbMasterError):
         new_store(disk, SMALL_FILES)
     assert disk.writes == 0
 
@@ -113,20 +105,14 @@ def test_a_damaged_last_page_is_refused_and_nothing_is_cut(closed):
 def test_every_bit_of_a_header_that_a_start_reads_is_guarded(closed):
     for byte in [*range(64), *range(508, 512), *range(PAGE_SIZE - 4, PAGE_SIZE)]:
         for bit in range(8):
-            data = bytearray(closed["binlog-000002.ibb"])
-            data[byte] ^= 1 << bit
             with pytest.raises((FormatError, DamageError), match=r"binlog-000002\.ibb"):
-                start({**closed, "binlog-000002.ibb": bytes(data)})
+                start(flipped(closed, "binlog-000002.ibb", byte, 1 << bit))
 
 
 def test_files_swapped_by_name_are_refused(closed):
-    swapped = {
-        **closed,
-        "binlog-000001.ibb": closed["binlog-000002.ibb"],
-        "binlog-000002.ibb": closed["binlog-000001.ibb"],
-    }
+    one, two = "binlog-000001.ibb", "binlog-000002.ibb"
     with pytest.raises(FormatError, match="file number"):
-        start(swapped)
+        start({**closed, one: closed[two], two: closed[one]})
 
 
 def without(files, *names):
@@ -161,9 +147,8 @@ def test_a_missing_file_that_the_redo_log_has_changes_for_is_refused(crashed):
 
 def test_a_redo_log_that_belongs_to_other_files_is_refused(closed):
     other = log_of(12, size=200, closed=False)
-    mixed = {**closed, **{name: other[name] for name in SEGMENT_NAMES}}
     with pytest.raises(IbbMasterError, match=r"redo log|other files"):
-        start(mixed)
+        start({**closed, **{name: other[name] for name in SEGMENT_NAMES}})
 
 
 def test_files_without_their_redo_log_are_a_log_of_another_program(closed):
@@ -223,15 +208,9 @@ def test_groups_behind_a_flush_are_recovered_before_any_checkpoint(monkeypatch):
 
 
 def test_a_redo_log_is_not_applied_to_the_files_of_another_log(crashed):
-    disk = SimulatedDisk()
-    other = new_store(disk, SMALL_FILES)
-    for seq_no in range(1, 2000):  # small ones: more of the redo log for the same files
-        feed(other, seq_no, 100)
-    other.close()
-    files = {name: data for name, data in disk.files().items() if name.endswith(".ibb")}
-    redo = {name: crashed[name] for name in SEGMENT_NAMES}
+    files = log_of(1999, size=100, closed=True)  # small ones: more of the redo log for the same files
     with pytest.raises(DamageError, match="it belongs to other files"):
-        start({**files, **redo})
+        start({**files, **{name: crashed[name] for name in SEGMENT_NAMES}})
 
 
 class BeginningDisk(SimulatedDisk):

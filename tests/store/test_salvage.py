@@ -17,9 +17,11 @@ from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.redo_names import SEGMENT_NAMES
 from ibbmaster.store.salvage import salvage
 from ibbmaster.store.writer import BinlogWriter
+from tests.damage import flip
 from tests.machinery.disk import MemoryDisk
 from tests.machinery.events import groups_behind, gtid_of, make_event, make_gtid_event
 from tests.machinery.stores import SMALL_FILES, faults_at, new_store, open_files
+from tests.store.conftest import flipped
 
 
 def feed(log, numbers, size=3000, fill=0, domain_id=0):
@@ -166,9 +168,7 @@ def test_a_redo_log_of_other_files_comes_last(closed):
 
 def test_a_damaged_page_costs_its_own_groups_and_is_named(closed):
     name = "binlog-000001.ibb"
-    data = bytearray(closed[name])
-    data[3 * PAGE_SIZE + 100] ^= 1
-    target, _, report = salvaged(closed | {name: bytes(data)})
+    target, _, report = salvaged(flipped(closed, name, 3 * PAGE_SIZE + 100))
     lost = sorted(set(range(1, 61)) - set(numbers(target)))
     assert 4 <= len(lost) <= 7
     assert lost == list(range(lost[0], lost[-1] + 1))
@@ -239,9 +239,7 @@ def test_a_group_whose_part_out_of_band_is_damaged_is_named():
     with new_store(disk, max_file_bytes=64 * PAGE_SIZE, spill_bytes=100, oob_piece_bytes=20_000) as store:
         feed(store, range(1, 6), size=60_000)
     files = {name: content for name, content in snapshot(disk).items() if name not in SEGMENT_NAMES}
-    data = bytearray(files["binlog-000000.ibb"])
-    data[6 * PAGE_SIZE + 9] ^= 1
-    target, _, report = salvaged(files | {"binlog-000000.ibb": bytes(data)})
+    target, _, report = salvaged(flipped(files, "binlog-000000.ibb", 6 * PAGE_SIZE + 9))
     assert numbers(target) == [1, 3, 4, 5]
     assert "0-1-2" in [loss.gtid for loss in report.losses]
 
@@ -268,18 +266,20 @@ def test_what_was_logged_before_the_oldest_file_is_kept(closed):
     assert open_files(target).start_of_file().state == GtidState([gtid_of(first - 1)])
 
 
+def in_directory(tmp_path, files):
+    (tmp_path / "log").mkdir()
+    for name, content in files.items():
+        (tmp_path / "log" / name).write_bytes(content)
+    return tmp_path / "log"
+
+
 def test_the_command_says_what_is_lost_and_its_end_tells_it(tmp_path, capsys, closed):
-    source, new = tmp_path / "log", tmp_path / "new"
-    source.mkdir()
-    for name, content in closed.items():
-        (source / name).write_bytes(content)
+    source, new = in_directory(tmp_path, closed), tmp_path / "new"
     assert main(["recover", str(source), "--salvage", str(new)]) == 0
     assert capsys.readouterr().out == f"60 event groups written to {new}, GTID state [0-1-60]\nnothing is lost\n"
     assert main(["recover", "--salvage", str(new), str(source)]) == 2
     assert "is not empty" in capsys.readouterr().err
-    data = bytearray(closed["binlog-000001.ibb"])
-    data[3 * PAGE_SIZE + 100] ^= 1
-    (source / "binlog-000001.ibb").write_bytes(data)
+    flip(source / "binlog-000001.ibb", 3 * PAGE_SIZE + 100)
     assert main(["recover", str(source), "--salvage", str(tmp_path / "second"), "--json"]) == 1
     answer = json.loads(capsys.readouterr().out)
     assert (answer["lost"][0]["file"], answer["lost"][0]["pages"]) == ("binlog-000001.ibb", [3, 3])
@@ -287,10 +287,7 @@ def test_the_command_says_what_is_lost_and_its_end_tells_it(tmp_path, capsys, cl
 
 
 def test_a_salvage_that_is_killed_leaves_nothing_under_the_new_name(tmp_path, closed):
-    source = tmp_path / "log"
-    source.mkdir()
-    for name, content in closed.items():
-        (source / name).write_bytes(content)
+    source = in_directory(tmp_path, closed)
     script = """
 import os, signal, sys
 from ibbmaster.store.writer import BinlogWriter

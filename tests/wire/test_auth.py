@@ -61,12 +61,6 @@ def test_recorded_native_answers_prove_the_right_password_only(readable_conversa
         assert (answer_native(PASSWORDS[login.user], seed) == login.auth_data) == is_right
 
 
-@pytest.mark.parametrize("size", [0, 1, 19, 21, 32, 64])
-def test_a_native_answer_of_another_length_proves_nothing(native, size) -> None:
-    answer = bytes.fromhex(REPLPW_ANSWER)
-    assert not native.verifier.verify(SEED, (answer + answer * 3)[:size])
-
-
 def test_a_native_answer_to_another_seed_proves_nothing(native) -> None:
     assert not native.verifier.verify(SEED[::-1], bytes.fromhex(REPLPW_ANSWER))
 
@@ -98,16 +92,12 @@ def test_an_ed25519_answer_proves_only_its_own_password_and_nonce(ed25519) -> No
     assert not ed25519.verifier.verify(NONCE, answer_ed25519("other", NONCE))
 
 
-@pytest.mark.parametrize("size", [0, 1, 20, 63, 65, 96])
-def test_an_ed25519_answer_of_another_length_proves_nothing(ed25519, size) -> None:
-    assert not ed25519.verifier.verify(NONCE, (answer_ed25519("replpw", NONCE) + bytes(32))[:size])
-
-
 @pytest.mark.parametrize("plugin", ["native", "ed25519"])
-def test_random_and_damaged_answers_prove_nothing(plugin, native, ed25519, damaged, rng) -> None:
+def test_answers_that_are_random_damaged_cut_or_too_long_prove_nothing(plugin, native, ed25519, damaged, rng) -> None:
     account, nonce = (native, SEED) if plugin == "native" else (ed25519, NONCE)
     answer = answer_native("replpw", SEED) if plugin == "native" else answer_ed25519("replpw", NONCE)
     assert not any(account.verifier.verify(nonce, data) for data in damaged(answer))
+    assert not any(account.verifier.verify(nonce, answer + (answer * 3)[:more]) for more in (1, 12, 32, 44))
     assert not any(account.verifier.verify(nonce, rng.randbytes(len(answer))) for _ in range(500))
 
 

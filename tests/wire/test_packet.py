@@ -134,15 +134,6 @@ def test_a_reader_gives_payloads_with_their_numbers() -> None:
     assert not reader.unread_size
 
 
-def test_bytes_one_by_one_give_the_same_payloads() -> None:
-    reader = PacketReader(limit=100, next_sequence=1)
-    packets = []
-    for byte in FRAMED_OK:
-        reader.receive_data(bytes([byte]))
-        packets += read_all(reader)
-    assert packets == [Packet(payload=OK, sequence=1)]
-
-
 def test_what_a_reader_holds_begins_with_a_packet_once_all_of_it_is_there() -> None:
     reader = PacketReader(limit=100)
     seen = []
@@ -185,24 +176,19 @@ def test_a_payload_of_the_limit_is_taken_and_one_byte_more_is_not() -> None:
         reader.next_packet()
 
 
-def test_a_large_payload_is_refused_by_its_header_alone() -> None:
-    reader = PacketReader(limit=65536)
-    reader.receive_data(MAX_HEADER + b"\x00")
-    with pytest.raises(PacketTooLargeError, match="16777215"):
-        reader.next_packet()
-
-
-def test_a_payload_that_grows_past_the_limit_packet_by_packet_is_refused() -> None:
-    reader = PacketReader(limit=PACKET_PAYLOAD_MAX + 10)
-    reader.receive_data(MAX_HEADER + b"\x00" + bytes(PACKET_PAYLOAD_MAX) + b"\x0b\x00\x00\x01")
-    with pytest.raises(PacketTooLargeError):
-        reader.next_packet()
-
-
-def test_a_wrong_number_is_refused_by_its_header_alone() -> None:
-    reader = PacketReader(limit=100, next_sequence=1)
-    reader.receive_data(b"\x07\x00\x00\x02")
-    with pytest.raises(PacketOrderError, match="number 2, expected 1"):
+@pytest.mark.parametrize(
+    ("limit", "data", "error"),
+    [
+        (65536, MAX_HEADER + b"\x01", "16777215"),
+        (PACKET_PAYLOAD_MAX + 10, MAX_HEADER + b"\x01" + bytes(PACKET_PAYLOAD_MAX) + b"\x0b\x00\x00\x02", "16777226"),
+        (100, b"\x07\x00\x00\x02", "number 2, expected 1"),
+    ],
+    ids=["too large", "too large by what came before", "out of order"],
+)
+def test_a_packet_is_refused_by_its_header_alone(limit: int, data: bytes, error: str) -> None:
+    reader = PacketReader(limit=limit, next_sequence=1)
+    reader.receive_data(data)
+    with pytest.raises(PacketOrderError if "expected" in error else PacketTooLargeError, match=error):
         reader.next_packet()
 
 
