@@ -18,15 +18,34 @@ from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.ibb.appender import Appender, FileShape, References
 from ibbmaster.ibb.chunk import RecordType
 from ibbmaster.ibb.commit import CommitHeader, encode_commit_header
+from ibbmaster.ibb.file_header import FileHeader, encode_file_header
 from ibbmaster.ibb.oob import OobForest, encode_oob_node
-from ibbmaster.ibb.page import DATA_SIZE
+from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE, seal_page
 from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.streaming.source import BlockSource
 from ibbmaster.wire.packet import PacketReader
 from tests.machinery.disk import MemoryDisk
 
-CHECKSUM_SWITCH = Path(__file__).parents[1] / "fixtures" / "classic" / "11.8" / "checksum-switch"
+CLASSIC = Path(__file__).parents[1] / "fixtures" / "classic"
 OVERHEAD = 3 + 1 + 38  # chunk header, commit header, GTID event
+
+
+def captures(*left_out: str) -> list[str]:
+    """The captures of real servers, as `11.8/domains`, but for those of some names."""
+    found = (path.parent for path in CLASSIC.glob("*/*/expected.json") if path.parent.name not in left_out)
+    return sorted(path.relative_to(CLASSIC).as_posix() for path in found)
+
+
+def sealed_page(content: bytes) -> bytes:
+    page = bytearray(content.ljust(PAGE_SIZE, b"\0"))
+    seal_page(page)
+    return bytes(page)
+
+
+def header_of(file_no: int, *, size_pages: int, interval_pages: int, start_lsn: int = 0) -> bytes:
+    """The header page of a file that needs no other one."""
+    shape = {"start_lsn": start_lsn, "size_pages": size_pages, "state_interval_pages": interval_pages}
+    return encode_file_header(FileHeader(file_no=file_no, **shape, oob_file_no=file_no, xa_file_no=None))
 
 
 class LogBuilder:
@@ -56,8 +75,7 @@ class LogBuilder:
         """Commit a group; with a forest, its events are those that were written out of band."""
         parsed = Gtid.parse(gtid)
         event = encode_gtid_event(GtidEvent(gtid=parsed, flags=GtidFlag.TRANSACTIONAL))
-        streams = () if forest is None else (forest.stream(),)
-        header = encode_commit_header(CommitHeader(streams=streams))
+        header = encode_commit_header(CommitHeader(streams=() if forest is None else (forest.stream(),)))
         self.append(RecordType.COMMIT, header + event + (b"" if forest else body), parsed)
         self.groups.append((parsed, event + (oob if forest else body)))
         self.oldest_open = None
@@ -70,24 +88,38 @@ class LogBuilder:
                 self.oldest_open = self.appender.file_no
             forest.add(self.append(RecordType.OOB_DATA, encode_oob_node(forest.next_node()) + piece))
 
+    def commit_all(self, numbers: Iterable[int], body: bytes) -> None:
+        """Commit groups of one domain and server."""
+        for seq_no in numbers:
+            self.commit(f"0-1-{seq_no}", body)
+
+    def page(self, page_no: int, file_no: int = 0) -> bytes:
+        return bytes(self.disk.files[f"binlog-{file_no:06d}.ibb"][page_no * PAGE_SIZE : (page_no + 1) * PAGE_SIZE])
+
+    def put(self, page_no: int, page: bytes, file_no: int = 0) -> None:
+        self.disk.files[f"binlog-{file_no:06d}.ibb"][page_no * PAGE_SIZE : (page_no + 1) * PAGE_SIZE] = page
+
     def flush(self) -> None:
         file_no = self.appender.file_no
         kept, changes = self.appender.flush()
         self.disk.place(changes, size_pages=self.size_pages)
-        self.disk.truncate(f"binlog-{file_no:06d}.ibb", kept * 16384)
+        self.disk.truncate(f"binlog-{file_no:06d}.ibb", kept * PAGE_SIZE)
 
 
 class ClassicFileBuilder:
     """Makes the bytes of a traditional file: the head of a real one, and events that say where they end."""
 
     def __init__(self, *, with_checksums: bool = True) -> None:
-        head = (CHECKSUM_SWITCH / ("binlog.000005" if with_checksums else "binlog.000004")).read_bytes()
+        number = 5 if with_checksums else 4
+        head = (CLASSIC / f"11.8/checksum-switch/binlog.{number:06d}").read_bytes()
         self.data = bytearray(head[: 4 + struct.unpack_from("<I", head, 4 + 9)[0]])
         self.with_checksums = with_checksums
 
-    def add(self, event_type: int, body: bytes, *, flags: int = 0) -> None:
-        size = 19 + len(body) + 4 * self.with_checksums
-        end = (len(self.data) + size) & 0xFFFFFFFF
+    def add(
+        self, event_type: int, body: bytes, *, flags: int = 0, size: int | None = None, log_pos: int | None = None
+    ) -> None:
+        size = 19 + len(body) + 4 * self.with_checksums if size is None else size
+        end = (len(self.data) + size) & 0xFFFFFFFF if log_pos is None else log_pos
         event = struct.pack("<IBIIIH", 1700000000, event_type, 1, size, end, flags) + body
         self.data += event + (struct.pack("<I", zlib.crc32(event)) if self.with_checksums else b"")
 

@@ -35,7 +35,4 @@ SORTS = {
     "doc": ("json", '{"a": 1}'),
 }
 NEWEST = {"vector": ("vector(2)", (1.0, -0.5)), "address4": ("inet4", "255.0.0.1")}
-GENERATED = {
-    "doubled": ("int as (id * 2) stored", 2),
-    "next_id": ("int as (id + 1) virtual unique", 2),
-}
+GENERATED = {"doubled": ("int as (id * 2) stored", 2), "next_id": ("int as (id + 1) virtual unique", 2)}

@@ -18,6 +18,7 @@ from _pytest.tmpdir import tmppath_result_key
 
 from ibbmaster.disk.local import RealDisk
 from tests.machinery.importing import import_classic
+from tests.machinery.tables import rows_of
 
 pytest_plugins = [
     "tests.alone",
@@ -41,6 +42,7 @@ sys.path.insert(0, str(Path(__file__).parent / "interop"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    """How much is done of what could be done without an end is in `options.tsv`."""
     group = parser.getgroup("ibbmaster")
     group.addoption(
         "--interop-primary",
@@ -48,147 +50,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="ibbmaster",
         help="who serves captures in tests/interop: ibbmaster, or a real MariaDB primary to check the tests themselves",
     )
-    group.addoption(
-        "--interop-all",
-        action="store_true",
-        help="follow every large capture with every client, not only one of each kind",
-    )
-    group.addoption(
-        "--seed",
-        default="1",
-        help="what random choices of each test are drawn from: a number, or `new` (default: %(default)s)",
-    )
-    group.addoption(
-        "--maintain-kills", type=int, default=2, help="kills of runs of `lake maintain` (default: %(default)s)"
-    )
-    group.addoption(
-        "--maintain-runs",
-        type=int,
-        default=4,
-        help="runs of each kind that follow each random log of a server (default: %(default)s)",
-    )
-    group.addoption(
-        "--maintain-logs",
-        type=int,
-        default=1,
-        help="random logs of servers that tables are kept of (default: %(default)s)",
-    )
-    group.addoption(
-        "--column-changes",
-        type=int,
-        default=60,
-        help="tables whose columns real servers change; 0: of every pair of types (default: %(default)s)",
-    )
-    group.addoption("--interop-seed", type=int, help="seed of the random choices in tests/interop (default: of --seed)")
-    group.addoption(
-        "--cuts",
-        type=int,
-        default=30,
-        help="cuts of replicas' connections in tests/interop/test_cuts.py (default: %(default)s)",
-    )
-    group.addoption(
-        "--pace-seconds",
-        type=float,
-        default=2.0,
-        help="how long tests/player plays a recording over a socket at each pace (default: %(default)g)",
-    )
-    group.addoption(
-        "--range-cuts",
-        type=int,
-        default=100,
-        help="random ranges of the captures in tests/stages (default: %(default)s)",
-    )
-    group.addoption(
-        "--soak-seconds",
-        type=float,
-        default=15.0,
-        help="how long tests/interop/test_soak.py writes and reads (default: %(default)g)",
-    )
-    group.addoption(
-        "--stream-kills",
-        type=int,
-        default=2,
-        help="kills of drivers and workers of a stream, and a quarter as many of jobs (default: %(default)s)",
-    )
-    group.addoption(
-        "--stream-seeds", type=int, help="seeds of each random walk through served streams (default: a short sample)"
-    )
-    group.addoption("--stream-seed", type=int, help="the first of them, to see a failure again (default: of --seed)")
-    group.addoption(
-        "--kills", type=int, default=14, help="kills of a primary that a replica follows (default: %(default)s)"
-    )
-    group.addoption(
-        "--crash-states",
-        type=int,
-        default=6_000,
-        help="distinct states after a crash that are recovered (default: %(default)s)",
-    )
-    group.addoption(
-        "--flipped-bits",
-        type=int,
-        default=10_000,
-        help="bits of a small file that are flipped, one at a time; 0: every one (default: %(default)s)",
-    )
-    group.addoption(
-        "--mutations", type=int, default=40, help="damaged logs that kernels and reference read (default: %(default)s)"
-    )
-    group.addoption("--mutation-seed", type=int, help="seed of the first of them (default: of --seed)")
-    group.addoption(
-        "--salvages", type=int, default=120, help="damaged logs of each kind that are salvaged; 0: every one of each"
-    )
-    group.addoption(
-        "--holes",
-        type=int,
-        default=10,
-        help="damaged logs that every reader and writer is given (default: %(default)s)",
-    )
-    group.addoption(
-        "--ddl-steps",
-        type=int,
-        default=120,
-        help="statements of each campaign of random DDL and changes of rows (default: %(default)s)",
-    )
-    group.addoption(
-        "--schedules", type=int, default=30, help="orders of threads that the store is run in (default: %(default)s)"
-    )
-    group.addoption(
-        "--first-schedule", type=int, default=1, help="the seed of the first of them (default: %(default)s)"
-    )
-    group.addoption(
-        "--fixture-starts",
-        type=int,
-        default=100,
-        help="primaries that tests/testkit starts one after the other (default: %(default)s)",
-    )
-    group.addoption(
-        "--follow-kills",
-        type=int,
-        default=3,
-        help="kills of a writer that another process follows (default: %(default)s)",
-    )
+    says = "follow every large capture with every client, not only one of each kind"
+    group.addoption("--interop-all", action="store_true", help=says)
+    says = "what random choices of each test are drawn from: a number, or `new` (default: %(default)s)"
+    group.addoption("--seed", default="1", help=says)
     group.addoption("--pip-extras", action="store_true", help="let pip install every extra, not only two small ones")
-    group.addoption(
-        "--foreign-steps",
-        type=int,
-        default=2000,
-        help="steps of random walks of who writes a log that is served, and who asks for it (default: %(default)s)",
-    )
-    group.addoption(
-        "--live-changes",
-        type=int,
-        default=8,
-        help="RESET MASTER, and FLUSH with PURGE, of a real server whose directory is served (default: %(default)s)",
-    )
-    group.addoption(
-        "--copier-kills",
-        type=int,
-        default=10,
-        help="kills of `mariadb-binlog --raw --stop-never` in front of a replica (default: %(default)s)",
-    )
     group.addoption("--record-answers", action="store_true", help="keep what real servers answer in fixtures/answers")
     group.addoption("--own-tests", choices=("some", "all"), default="some", help="which tests of consumers are run")
     group.addoption("--planted", choices=("some", "all"), default="some", help="which planted bugs must be found")
     group.addoption("--rewrite", action="store_true", help="paste real output into documents, and draw their pictures")
+    for name, kind, default, says in rows_of(__file__, "options"):
+        number = float if kind == "float" else int
+        help_text = f"{says} (default: %(default)s)" if default else says
+        group.addoption(f"--{name}", type=number, default=number(default) if default else None, help=help_text)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -74,8 +74,7 @@ class KeptTables:
 
     def expect_commits(self, wanted: list[str], name: str = "d.t") -> None:
         """One for each; which kind it is Delta tables say alone."""
-        found = self.commits(name)
-        assert found == (wanted if self.kind == "delta" else ["any"] * len(wanted))
+        assert self.commits(name) == (wanted if self.kind == "delta" else ["any"] * len(wanted))
 
     def compact(self, name: str = "d.t") -> None:
         """Put all rows into one file, as programs do that keep tables fast to read."""

@@ -113,8 +113,7 @@ async def serving(faults: Faults | None, log: str = "engine", **options: Any) ->
         primary = Primary(opened.engine, checked)
         primary._parts.facts.started_at = STARTED_AT  # a traditional stream opens with it
         async with trio.open_nursery() as nursery:
-            port = await nursery.start(primary.serve)
-            yield port
+            yield await nursery.start(primary.serve)
             primary.stop()
 
 

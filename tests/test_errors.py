@@ -23,8 +23,7 @@ ARGUMENTS = {
 def made(found: type[IbbMasterError]) -> IbbMasterError:
     if "__init__" not in {name for base in found.__mro__[:-4] for name in vars(base)}:
         return found("a problem")
-    names = list(inspect.signature(found).parameters)
-    return found(*(ARGUMENTS.get(name, name) for name in names))
+    return found(*(ARGUMENTS.get(name, name) for name in inspect.signature(found).parameters))
 
 
 def test_the_drawing_shows_each_class_below_its_base():
@@ -32,8 +31,7 @@ def test_the_drawing_shows_each_class_below_its_base():
     for line in errors.__doc__.splitlines():
         match = re.match(r"([│├└─ ]*)(\w+Error)\b", line)
         if match:
-            depth = len(match[1]) // 4
-            del stack[depth:]
+            del stack[len(match[1]) // 4 :]
             drawn[match[2]] = stack[-1] if stack else "Exception"
             stack.append(match[2])
     assert drawn == {name: found.__base__.__name__ for name, found in CLASSES.items()}

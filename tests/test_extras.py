@@ -87,8 +87,7 @@ def said_without(module: str, command: list[str], tmp_path: Path) -> subprocess.
 @pytest.mark.parametrize("module", USES)
 def test_whoever_imports_it_the_extra_is_named_and_not_the_module_alone(module, tmp_path):
     use, extra = USES[module]
-    program = PROGRAM.format(use=use.format(log=str(FIXTURE)))
-    done = said_without(module, ["-c", program], tmp_path)
+    done = said_without(module, ["-c", PROGRAM.format(use=use.format(log=str(FIXTURE)))], tmp_path)
 
     assert done.stdout.endswith(f" (no module {module}): pip install 'ibbmaster[{extra}]'\n"), done.stderr
     assert f"needs the extra {extra!r}" in done.stdout

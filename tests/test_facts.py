@@ -8,21 +8,9 @@ from ibbmaster.facts import rows_of
 
 PACKAGE = Path(__file__).parents[1] / "src" / "ibbmaster"
 TABLES = sorted(PACKAGE.rglob("*.tsv"))
-OURS = {
-    "commands",
-    "grades",
-    "landmarks",
-    "options",
-    "serving_options",
-    "shape",
-}  # what we give, and no server
-OF_MORE_CELLS = {
-    "judged": 2,
-    "letters": 2,
-    "shape": 2,
-    "table_columns": 2,
-    "options": 3,
-}  # so many make a row one of its kind
+OURS = {"commands", "grades", "landmarks", "options", "serving_options", "shape"}  # what we give, and no server
+#: So many make a row one of its kind.
+OF_MORE_CELLS = {"judged": 2, "letters": 2, "shape": 2, "table_columns": 2, "options": 3}
 
 
 @pytest.mark.parametrize("path", TABLES, ids=lambda path: path.name)

@@ -92,8 +92,7 @@ def test_the_tests_in_the_documents_pass(run):
         for block in re.findall(r"^```python\n(def test_.*?)^```$", path.read_text(), re.MULTILINE | re.DOTALL)
     ]
     assert len(blocks) == 2
-    files = {f"test_document_{number}": block for number, block in enumerate(blocks)}
-    assert "2 passed" in run(**files)
+    assert "2 passed" in run(**{f"test_document_{number}": block for number, block in enumerate(blocks)})
 
 
 def test_it_works_by_being_installed():

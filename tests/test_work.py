@@ -26,8 +26,7 @@ def test_work_ends_where_it_asks_and_the_first_reason_stays():
 
 def test_its_time_is_counted_from_when_it_is_given():
     now = 5.0
-    work = Work(lambda: now)
-    with doing(work):
+    with doing(Work(lambda: now)):
         limit_work(2.0)
         now = 6.9
         check_wanted()

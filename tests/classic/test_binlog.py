@@ -12,10 +12,9 @@ from ibbmaster.classic.series import find_series
 from ibbmaster.errors import ClassicFormatError
 
 CLASSIC = Path(__file__).parents[2] / "fixtures" / "classic"
-ENCRYPTED = {"10.11/encrypted", "11.8/encrypted"}
 
 
-@pytest.mark.parametrize("series", sorted(ENCRYPTED))
+@pytest.mark.parametrize("series", ["10.11/encrypted", "11.8/encrypted"])
 def test_an_encrypted_binlog_is_refused_with_advice(series):
     with pytest.raises(ClassicFormatError, match=r"binlog\.000001 offset 256: .*encrypted.*mariadb-binlog"):
         ClassicReader(find_series([CLASSIC / series]))
@@ -30,9 +29,7 @@ def test_restarts_of_the_server_are_counted():
 def test_reading_may_begin_in_the_middle_of_a_series():
     reader = ClassicReader(find_series(sorted((CLASSIC / "11.8" / "checksum-switch").glob("binlog.*"))[2:]))
     assert str(reader.initial_state) == "0-1-10"
-    gtids = [str(group.gtid) for group in reader.groups()]
-    assert gtids[0] == "0-1-11"
-    assert gtids[-1] == "0-1-19"
+    assert [str(group.gtid) for group in reader.groups()] == [f"0-1-{seq_no}" for seq_no in range(11, 20)]
 
 
 @pytest.mark.parametrize("name", ["domains", "domains-none"])

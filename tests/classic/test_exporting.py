@@ -1,6 +1,7 @@
 """Logs as traditional files and back: event by event the same, whatever the sizes of files."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -15,15 +16,13 @@ from ibbmaster.event.format_description import describe_format, encode_format_de
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import GtidState
 from ibbmaster.info import log_info
+from tests.built_logs import captures
+from tests.damage import flip
 from tests.machinery.importing import import_classic
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 CLASSIC = FIXTURES / "classic"
-CAPTURES = sorted(
-    path.parent.relative_to(CLASSIC).as_posix()
-    for path in CLASSIC.glob("*/*/expected.json")
-    if path.parent.name not in ("big", "big-none", "encrypted")  # the first are 222 MB each
-)
+CAPTURES = captures("big", "big-none", "encrypted")  # the first are 222 MB each
 PROFILE = PROFILES["classic-11.8"]
 
 
@@ -112,8 +111,7 @@ def test_each_head_has_the_state_and_a_start_of_the_server_begins_a_file(tmp_pat
     report = export(CLASSIC / "10.11/domains", tmp_path / "out", max_file_bytes=1 << 30)
     assert (len(report.files), report.restart_count) == (3, 2)
     with ibbmaster.open(tmp_path / "out") as log:
-        facts = log.stored.facts()
-        assert [file["server_start"] for file in facts] == [True] * 3
+        assert [file["server_start"] for file in log.stored.facts()] == [True] * 3
     assert set(states) == {gtid for gtid, _ in groups_of(tmp_path / "out")}
     assert faults_of(tmp_path / "out") == []
 
@@ -153,11 +151,8 @@ def test_heads_have_time_and_server_of_the_first_group_and_the_last_file_no_rota
     for path in paths:
         data, found = path.read_bytes(), events_in(path)
         head, ending = found[:3], found[-1]
-        assert [event_type for _, _, event_type in head] == [
-            EventType.FORMAT_DESCRIPTION,
-            EventType.GTID_LIST,
-            EventType.BINLOG_CHECKPOINT,
-        ]
+        kinds = [EventType.FORMAT_DESCRIPTION, EventType.GTID_LIST, EventType.BINLOG_CHECKPOINT]
+        assert [event_type for _, _, event_type in head] == kinds
         first = data[found[3][0] :][:9]
         assert found[3][2] == EventType.GTID
         for place, _, _ in head:
@@ -193,13 +188,8 @@ def test_groups_without_an_end_are_refused_by_name(tmp_path):
 
 
 def test_a_damaged_log_is_an_error(tmp_path):
-    source = tmp_path / "log"
-    source.mkdir()
-    for path in (FIXTURES / "ibb/domains").iterdir():
-        (source / path.name).write_bytes(path.read_bytes())
-    data = bytearray((source / "binlog-000000.ibb").read_bytes())
-    data[20_000] ^= 1
-    (source / "binlog-000000.ibb").write_bytes(data)
+    source = shutil.copytree(FIXTURES / "ibb/domains", tmp_path / "log")
+    flip(source / "binlog-000000.ibb", 20_000)
     with pytest.raises(FormatError, match=r"^binlog-000000\.ibb page 1"):
         export(source, tmp_path / "out")
 

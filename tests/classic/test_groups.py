@@ -16,6 +16,7 @@ from ibbmaster.classic.groups import ClassicFileReader
 from ibbmaster.classic.series import find_series
 from ibbmaster.errors import ClassicFormatError
 from ibbmaster.gtid import GtidState
+from tests.built_logs import ClassicFileBuilder
 
 CLASSIC = Path(__file__).parents[2] / "fixtures" / "classic"
 FILES = sorted(
@@ -63,33 +64,21 @@ def copy(tmp_path):
     return tmp_path / "binlog.000001"
 
 
-class Maker:
-    """Writes a traditional binlog file event by event; its head is that of a captured file."""
+def make(path, *events, with_checksums=True, in_use=False):
+    """A traditional file with these events: type, body, and what is wrong in their headers."""
+    file = ClassicFileBuilder(with_checksums=with_checksums)
+    file.data[4 + 17] |= in_use
+    for event_type, body, *said in events:
+        file.add(event_type, body, **dict(*said))
+    path.write_bytes(file.data)
+    return bytes(file.data)
 
-    def __init__(self, path, *, with_checksums=True, in_use=False):
-        source = CLASSIC / SMALL["with checksums" if with_checksums else "without checksums"]
-        head = bytearray(source.read_bytes()[: 4 + 19 + 2 + 50 + 4 + 1 + 171 + 1 + 4])
-        assert zlib.crc32(head[4:]) == 0x2144DF1C
-        head[4 + 17] |= in_use
-        self.path, self.with_checksums = path, with_checksums
-        path.write_bytes(head)
 
-    def add(self, event_type, body, *, size=None, log_pos=None):
-        offset = self.path.stat().st_size
-        size = 19 + len(body) + 4 * self.with_checksums if size is None else size
-        end = (offset + size) & 0xFFFFFFFF if log_pos is None else log_pos
-        event = struct.pack("<IBIIIH", 1700000000, event_type, 1, size, end, 0) + body
-        with self.path.open("ab") as stream:
-            stream.write(event + (struct.pack("<I", zlib.crc32(event)) if self.with_checksums else b""))
+def gtid(seq_no, flags=0, rest=bytes(6)):
+    return GTID, struct.pack("<QIB", seq_no, 0, flags) + rest
 
-    def add_list(self):
-        self.add(GTID_LIST, bytes(6))
 
-    def add_gtid(self, seq_no, *, standalone=False):
-        self.add(GTID, struct.pack("<QIB", seq_no, 0, 1 if standalone else 0) + bytes(6))
-
-    def add_xid(self):
-        self.add(XID, bytes(8))
+LIST, END = (GTID_LIST, bytes(6)), (XID, bytes(8))
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -258,12 +247,6 @@ def test_a_wrong_checksum_is_shown_beside_the_right_one(copy):
     assert str(caught.value) == f"binlog.000001 offset {len(whole) - 23}: {problem}"
 
 
-def test_an_event_that_ends_elsewhere_than_it_says_is_damage(copy):
-    Maker(copy).add(GTID_LIST, bytes(6), log_pos=1000)
-    with pytest.raises(ClassicFormatError, match="this event ends at offset 285, but says 1000"):
-        read(copy)
-
-
 # What must stand where -----------------------------------------------------------------------
 
 
@@ -288,77 +271,54 @@ def test_a_file_that_does_not_begin_as_a_binlog_is_refused(copy, data, problem):
         read(copy)
 
 
-def test_a_group_needs_a_gtid_list_before_it(copy):
-    Maker(copy).add_gtid(1)
-    with pytest.raises(ClassicFormatError, match="no GTID_LIST event before it"):
-        read(copy)
+UNENDED = "event where the event group before it has not ended"
+TOO_LARGE = (TABLE_MAP, bytes(20), {"size": 0xFFFFFF00, "log_pos": 0})
+CUT = [(0x02, bytes(6)), (0x40, struct.pack("<IBB", 1, 64, 64)), (0x40, struct.pack("<IBB", 1, 65, 0) + bytes(80))]
+MISPLACED = {
+    "an event that ends elsewhere than it says": (
+        [(GTID_LIST, bytes(6), {"log_pos": 1000})],
+        "this event ends at offset 285, but says 1000",
+    ),
+    "a group without a list before it": ([gtid(1)], "no GTID_LIST event before it"),
+    **{
+        f"an event of type {event_type} in no group": (
+            [LIST, (event_type, bytes(20))],
+            rf"^binlog\.000001 offset 285: .*{problem}",
+        )
+        for event_type, problem in {
+            2: "QUERY event outside of an event group",
+            15: "FORMAT_DESCRIPTION event outside of an event group",
+            26: "INCIDENT event: the server may have lost events here",
+            33: "a GTID of MySQL",
+            99: "type 99 event outside of an event group",
+        }.items()
+    },
+    **{
+        f"a group that an event of type {event_type} interrupts": (
+            [LIST, gtid(1), (event_type, bytes(20))],
+            rf"{UNENDED}|is unknown",
+        )
+        for event_type in (GTID, STOP, ROTATE, GTID_LIST, FORMAT_DESCRIPTION, 33, 161)
+    },
+    "an unknown event in a group": ([LIST, gtid(1), (99, b"")], "type 99 event is unknown"),
+    **{
+        f"a GTID event whose flags promise what is not there, {number}": ([LIST, gtid(1, flags, rest)], "GTID event")
+        for number, (flags, rest) in enumerate(CUT)
+    },
+    "an event of an impossible size": ([LIST, gtid(1), TOO_LARGE], "TABLE_MAP event of 4294967040 bytes"),
+    "a large event around groups": (
+        [LIST, (GTID, b"", {"size": 1 << 30, "log_pos": 0})],
+        "GTID event of 1073741824 bytes outside",
+    ),
+}
 
 
-@pytest.mark.parametrize(
-    ("event_type", "problem"),
-    [
-        (2, "QUERY event outside of an event group"),
-        (15, "FORMAT_DESCRIPTION event outside of an event group"),
-        (26, "INCIDENT event: the server may have lost events here"),
-        (33, "a GTID of MySQL"),
-        (99, "type 99 event outside of an event group"),
-    ],
-)
-def test_an_event_that_belongs_to_no_group_is_refused(copy, event_type, problem):
-    maker = Maker(copy)
-    maker.add_list()
-    maker.add(event_type, bytes(20))
-    with pytest.raises(ClassicFormatError, match=f"^binlog.000001 offset 285: .*{problem}"):
-        read(copy)
-
-
-@pytest.mark.parametrize("event_type", [GTID, STOP, ROTATE, GTID_LIST, FORMAT_DESCRIPTION, 33, 161])
-def test_a_group_that_another_one_interrupts_is_refused(copy, event_type):
-    maker = Maker(copy)
-    maker.add_list()
-    maker.add_gtid(1)
-    maker.add(event_type, bytes(20))
-    with pytest.raises(ClassicFormatError, match=r"event where the event group before it has not ended|is unknown"):
-        read(copy)
-
-
-def test_an_unknown_event_inside_a_group_is_refused(copy):
-    maker = Maker(copy)
-    maker.add_list()
-    maker.add_gtid(1)
-    maker.add(99, b"")
-    with pytest.raises(ClassicFormatError, match="type 99 event is unknown"):
-        read(copy)
-
-
-@pytest.mark.parametrize(
-    ("flags", "rest"),
-    [(0x02, bytes(6)), (0x40, struct.pack("<IBB", 1, 64, 64)), (0x40, struct.pack("<IBB", 1, 65, 0) + bytes(80))],
-)
-def test_a_gtid_event_whose_flags_promise_fields_that_are_not_there_is_refused(copy, flags, rest):
-    maker = Maker(copy)
-    maker.add_list()
-    maker.add(GTID, struct.pack("<QIB", 1, 0, flags) + rest)
-    with pytest.raises(ClassicFormatError, match="GTID event"):
-        read(copy)
-
-
-def test_an_event_of_an_impossible_size_is_refused(copy):
-    for in_use in (False, True):
-        maker = Maker(copy, in_use=in_use)
-        maker.add_list()
-        maker.add_gtid(1)
-        maker.add(TABLE_MAP, bytes(20), size=0xFFFFFF00, log_pos=0)
-        with pytest.raises(ClassicFormatError, match="TABLE_MAP event of 4294967040 bytes"):
+@pytest.mark.parametrize(("events", "problem"), MISPLACED.values(), ids=MISPLACED)
+def test_an_event_that_cannot_stand_where_it_does_is_refused(copy, events, problem):
+    for in_use in (False, True) if TOO_LARGE in events else (False,):
+        make(copy, *events, in_use=in_use)
+        with pytest.raises(ClassicFormatError, match=problem):
             read(copy)
-
-
-def test_a_large_event_around_groups_is_refused_before_it_is_read(copy):
-    maker = Maker(copy)
-    maker.add_list()
-    maker.add(GTID, b"", size=1 << 30, log_pos=0)
-    with pytest.raises(ClassicFormatError, match="GTID event of 1073741824 bytes outside"):
-        read(copy)
 
 
 # Large events --------------------------------------------------------------------------------
@@ -368,17 +328,10 @@ LARGE = 3 * classic_file.LARGE_EVENT_SIZE + 17
 
 def make_large(path, *, with_checksums, in_use):
     """Groups 1 and 3 are small, 2 has three events, the second of them large."""
-    maker = Maker(path, with_checksums=with_checksums, in_use=in_use)
-    maker.add_list()
-    maker.add_gtid(1)
-    maker.add_xid()
-    maker.add_gtid(2)
-    maker.add(TABLE_MAP, b"table")
-    maker.add(23, random.Random(1).randbytes(LARGE), log_pos=0)
-    maker.add_xid()
-    maker.add_gtid(3, standalone=True)
-    maker.add(2, bytes(40))
-    return path.read_bytes()
+    large = (23, random.Random(1).randbytes(LARGE), {"log_pos": 0})
+    second = gtid(2), (TABLE_MAP, b"table"), large, END
+    events = [LIST, gtid(1), END, *second, gtid(3, 1), (2, bytes(40))]
+    return make(path, *events, with_checksums=with_checksums, in_use=in_use)
 
 
 @pytest.mark.parametrize("with_checksums", [False, True])
@@ -436,17 +389,8 @@ def test_a_large_group_cut_short_in_a_closed_file_is_an_error_from_its_body(copy
 
 @pytest.mark.usefixtures("alone")
 def test_memory_does_not_grow_with_an_event(copy):
-    def blocks():
-        yield from (bytes(1 << 20) for _ in range(40))
-
-    maker = Maker(copy, with_checksums=False)
-    maker.add_list()
-    maker.add_gtid(1)
-    size = 19 + 40 * (1 << 20)
-    with copy.open("ab") as stream:
-        stream.write(struct.pack("<IBIIIH", 0, 23, 1, size, 0, 0))
-        stream.writelines(blocks())
-    maker.add_xid()
+    size = 19 + (40 << 20)
+    make(copy, LIST, gtid(1), (23, bytes(size - 19)), END, with_checksums=False)
     tracemalloc.start()
     with closing(ClassicFileReader(find_series([copy])[0])) as reader:
         read_bytes = sum(len(piece) for group in reader.groups() for piece in group.body)

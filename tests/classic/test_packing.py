@@ -39,8 +39,7 @@ def test_damage_is_named(packing):
 def test_names_say_how_a_file_is_packed():
     assert packing_of("binlog.000001") is None
     for suffix in PACK:
-        found = packing_of(f"binlog.000001{suffix}")
-        assert found.suffix == suffix
+        assert packing_of(f"binlog.000001{suffix}").suffix == suffix
         assert unpacked_name(f"binlog.000001{suffix}") == "binlog.000001"
 
 

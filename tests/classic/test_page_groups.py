@@ -14,14 +14,11 @@ from ibbmaster.dump.profile import PROFILES
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.format_description import ChecksumAlgorithm
 from ibbmaster.kernel.loading import load
+from tests.built_logs import captures
+from tests.damage import flip
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 CLASSIC = FIXTURES / "classic"
-CAPTURES = sorted(
-    path.parent.relative_to(CLASSIC).as_posix()
-    for path in CLASSIC.glob("*/*/expected.json")
-    if path.parent.name not in ("big", "big-none", "encrypted")
-)
 OURS = [f"{path.parent.name}/{path.name}" for name in ("ibb", "ibb-mariadb") for path in (FIXTURES / name).iterdir()]
 
 
@@ -52,15 +49,11 @@ def written(monkeypatch, tmp_path, ready):
         return (report, {path.name: path.read_bytes() for path in target.iterdir()}), len(alone)
 
     real = series_writer.ClassicWriter.write_group
-    monkeypatch.setattr(
-        series_writer.ClassicWriter,
-        "write_group",
-        lambda writer, gtid_event, body: (alone.append(0), real(writer, gtid_event, body))[1],
-    )
+    monkeypatch.setattr(series_writer.ClassicWriter, "write_group", lambda *given: (alone.append(0), real(*given))[1])
     return write
 
 
-@pytest.mark.parametrize("name", CAPTURES)
+@pytest.mark.parametrize("name", captures("big", "big-none", "encrypted"))
 def test_of_each_capture(written, imported, name):
     source, profile = imported(name), f"classic-{name.partition('/')[0]}"
     (reference, count), (found, alone) = (
@@ -93,10 +86,7 @@ def test_with_little_room(written, monkeypatch, imported):
 def test_damage_is_the_same_error(written, tmp_path):
     source = tmp_path / "log"
     shutil.copytree(FIXTURES / "ibb/types", source)
-    path = source / "binlog-000001.ibb"
-    data = bytearray(path.read_bytes())
-    data[7 * 16384 + 99] ^= 4
-    path.write_bytes(data)
+    flip(source / "binlog-000001.ibb", 7 * 16384 + 99, 4)
     (reference, _), (found, _) = (written(source, by_kernels=by_kernels) for by_kernels in (False, True))
     assert found == reference
     assert found.startswith("binlog-000001.ibb page 7 ")

@@ -15,8 +15,8 @@ from ibbmaster.event.format_description import ChecksumAlgorithm
 from ibbmaster.event.header import decode_event_header, encode_event, has_valid_checksum, without_checksum
 from ibbmaster.event.rows.partial import encode_fragments
 from ibbmaster.event.types import EventFlag, EventType
-from ibbmaster.gtid import Gtid, GtidState
-from tests.machinery.events import make_gtid_event
+from ibbmaster.gtid import GtidState
+from tests.machinery.events import gtid_of, make_gtid_event
 
 CLASSIC = PROFILES["classic-11.8"]
 NEAR = {"server_id": 1, "timestamp": 1000}
@@ -28,7 +28,7 @@ def row_event(size):
 
 
 def gtid_event(seq_no):
-    return make_gtid_event(Gtid(domain_id=0, server_id=1, seq_no=seq_no))
+    return make_gtid_event(gtid_of(seq_no))
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_files_end_between_groups(disk, tmp_path):
     for seq_no in (1, 2):
         writer.begin_file(is_start=seq_no == 1, **NEAR)
         writer.write_group(gtid_event(seq_no), [row_event(100), XID])
-        writer.state.log(Gtid(domain_id=0, server_id=1, seq_no=seq_no))
+        writer.state.log(gtid_of(seq_no))
         writer.end_file(is_last=seq_no == 2, **NEAR)
     writer.write_state()
     writer.sync()
@@ -113,8 +113,7 @@ def test_memory_does_not_grow_with_an_event(disk):
     writer = ClassicWriter(disk, CLASSIC)
     writer.begin_file(**NEAR)
     head, piece = row_event(0)[:19], bytes(1 << 16)
-    size = 19 + 512 * len(piece)
-    head = head[:9] + struct.pack("<I", size) + head[13:]
+    head = head[:9] + struct.pack("<I", 19 + 512 * len(piece)) + head[13:]
     tracemalloc.start()
     writer.write_group(gtid_event(1), iter([head, *[piece] * 512, XID]))
     peak = tracemalloc.get_traced_memory()[1]
@@ -134,13 +133,11 @@ def test_fragments_of_row_events_are_put_together_for_servers_that_do_not_know_t
     assert whole[19:] in (tmp_path / "binlog.000001").read_bytes()
 
 
+UNKNOWN = encode_event(event_type=200, body=b"", server_id=1)
 BROKEN = {
     "no end": ([row_event(10)], "it has no event that ends it, as XID or COMMIT: traditional files cannot hold it"),
     "more after its end": ([XID, row_event(10)], "WRITE_ROWS_V1 event after the end of its group"),
-    "an unknown event": (
-        [encode_event(event_type=200, body=b"", server_id=1), XID],
-        "type 200 event, which MariaDB 11.8.6-MariaDB-log does not know",
-    ),
+    "an unknown event": ([UNKNOWN, XID], "type 200 event, which MariaDB 11.8.6-MariaDB-log does not know"),
     "half an event": ([row_event(10)[:-3]], "the events end inside an event, 3 bytes early"),
     "half a large event": ([row_event(100_000)[:-3]], "the events end inside an event, 3 bytes early"),
     "half a header": ([XID, b"1234"], "event header of 4 bytes, expected 19"),

@@ -4,12 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from ibbmaster.dialogue.conversion import (
-    bytes_of,
-    integer_of,
-    number_of,
-    text_of,
-)
+from ibbmaster.dialogue.conversion import bytes_of, integer_of, number_of, text_of
 from tests.dialogue.conftest import refused
 
 

@@ -40,10 +40,8 @@ def test_other_tables_do_not_exist(catalog):
 
 def test_a_server_that_was_never_a_replica_has_an_empty_position(catalog):
     relation = catalog.find("mysql", "gtid_slave_pos")
-    assert ([column.name for column in relation.columns], list(relation.rows)) == (
-        ["domain_id", "sub_id", "server_id", "seq_no"],
-        [],
-    )
+    assert [column.name for column in relation.columns] == ["domain_id", "sub_id", "server_id", "seq_no"]
+    assert list(relation.rows) == []
 
 
 def test_databases_are_those_of_every_server(catalog):

@@ -78,10 +78,8 @@ def test_a_statement_is_carried_out_with_its_values(statements, sql, values, exp
 def test_what_a_statement_wants_and_gives_is_told_before(statements):
     answer = prepare(statements, "SELECT ?, server_id FROM mysql.gtid_slave_pos WHERE seq_no = ?")
     assert [column.name for column in answer.parameters] == ["?", "?"]
-    assert [(column.name, column.column_type) for column in answer.columns] == [
-        ("?", FieldType.NULL),
-        ("server_id", FieldType.LONG),
-    ]
+    types = {column.name: column.column_type for column in answer.columns}
+    assert types == {"?": FieldType.NULL, "server_id": FieldType.LONG}
     assert prepare(statements, "SET @a = ?").columns == ()
     assert prepare(statements, "SET STATEMENT max_statement_time=1 FOR SELECT 1").columns != ()
 
@@ -163,8 +161,7 @@ def test_a_statement_that_cannot_be_prepared_leaves_nothing_behind(statements):
 
 @pytest.mark.parametrize("command", ["execute", "reset", "fetch"])
 def test_an_unknown_statement_is_told(statements, command):
-    arguments = (5, b"") if command == "execute" else (5,)
-    (answer,) = getattr(statements, command)(*arguments)
+    (answer,) = getattr(statements, command)(*((5, b"") if command == "execute" else (5,)))
     assert (answer.code, "handler (5)" in answer.text) == (1243, True)
 
 

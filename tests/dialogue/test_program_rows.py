@@ -1,5 +1,7 @@
 """Triggers, routines and events of a log, as information_schema and SHOW have them."""
 
+from pathlib import Path
+
 import pytest
 
 from ibbmaster.dialogue import privileges
@@ -9,18 +11,7 @@ from ibbmaster.dialogue.table_columns import information_columns
 from ibbmaster.wire.refusal import RefusedError
 from tests.dialogue.conftest import refused
 
-STATEMENTS = (
-    "CREATE DATABASE shop",
-    "CREATE TABLE t (a INT)",
-    "CREATE TRIGGER late AFTER INSERT ON t FOR EACH ROW SET @a = 1",
-    "CREATE TRIGGER second BEFORE INSERT ON t FOR EACH ROW SET @a = 2",
-    "CREATE TRIGGER first BEFORE INSERT ON t FOR EACH ROW PRECEDES second SET @a = 3",
-    "CREATE FUNCTION f() RETURNS INT RETURN 1",
-    "CREATE PROCEDURE p() SELECT 1",
-    "CREATE EVENT e ON SCHEDULE EVERY 2 HOUR DO SELECT 1",
-    "CREATE EVENT other ON SCHEDULE EVERY 2 HOUR DO SELECT 1",
-    "ALTER EVENT other ENABLE",
-)
+STATEMENTS = Path(__file__).with_suffix(".sql").read_text().splitlines()
 
 
 @pytest.fixture

@@ -37,10 +37,7 @@ def test_a_query_gives_its_rows(querying, sql, expected):
     assert answer(querying, sql) == expected
 
 
-REFUSED = {
-    "SELECT 1, (SELECT a FROM other)": 1146,
-    "SELECT *": 1096,
-}
+REFUSED = {"SELECT 1, (SELECT a FROM other)": 1146, "SELECT *": 1096}
 
 
 @pytest.mark.parametrize(("sql", "code"), REFUSED.items(), ids=list(REFUSED))

@@ -1,5 +1,8 @@
 """The variables of a session; codes and values were asked of MariaDB 10.11."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from ibbmaster.dialogue.settings import SETTING_SIZE_MAX, Settings
@@ -7,6 +10,8 @@ from ibbmaster.dialogue.sql import parse
 from ibbmaster.dialogue.statement import CharsetAssignment
 from ibbmaster.sqltext.expression import SystemVariable
 from tests.dialogue.conftest import refused
+
+DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
 
 
 @pytest.fixture
@@ -26,51 +31,13 @@ def test_a_value_is_the_primarys_until_the_session_sets_one(settings):
     assert settings.value("wait_timeout") == 28800
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "kept"),
-    [
-        ("autocommit", "off", False),
-        ("autocommit", 1, True),
-        ("max_statement_time", 2, 2.0),
-        ("binlog_format", "row", "ROW"),
-        ("binlog_format", 1, "STATEMENT"),
-        ("time_zone", "+05:30", "+05:30"),
-        ("sql_mode", "strict_trans_tables,ansi_quotes", "ANSI_QUOTES,STRICT_TRANS_TABLES"),
-        ("sql_mode", "", ""),
-        ("character_set_results", None, None),
-        ("character_set_client", "UTF8MB4", "utf8mb4"),
-        ("session_track_system_variables", "autocommit, *", "autocommit, *"),
-    ],
-)
+@pytest.mark.parametrize(("name", "value", "kept"), DATA["kept"])
 def test_a_value_is_kept_as_its_variable_has_it(settings, name, value, kept):
     settings.assign(target(name), value)
     assert (type(settings.value(name)), settings.value(name)) == (type(kept), kept)
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "code"),
-    [
-        ("nothing", 1, 1193),
-        ("version", "1", 1238),
-        ("server_id", 5, 1238),
-        ("max_connections", 5, 1229),
-        ("autocommit", 2, 1231),
-        ("autocommit", None, 1231),
-        ("wait_timeout", "x", 1232),
-        ("max_statement_time", "x", 1232),
-        ("binlog_format", "none", 1231),
-        ("binlog_format", 7, 1231),
-        ("sql_mode", "NO_SUCH_MODE", 1231),
-        ("time_zone", "nowhere", 1298),
-        ("time_zone", None, 1298),
-        ("character_set_client", "klingon", 1115),
-        ("character_set_client", None, 1115),
-        ("character_set_server", "klingon", 1115),
-        ("collation_connection", "klingon_ci", 1273),
-        ("session_track_system_variables", "nothing", 1193),
-        ("default_master_connection", None, 1231),
-    ],
-)
+@pytest.mark.parametrize(("name", "value", "code"), DATA["refused"])
 def test_what_may_not_be_set_is_refused_with_the_code_of_mariadb(settings, name, value, code):
     assert refused(settings.assign, target(name), value)[0] == code
     assert settings.values == {}

@@ -1,8 +1,10 @@
 """Statements out of their text."""
 
 import contextlib
+import json
 import random
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -31,6 +33,8 @@ from ibbmaster.sqltext.expression import ColumnName, Default, Literal, Nested, S
 from ibbmaster.sqltext.query_tree import GivenTable, Item, OrderKey, SelectBlock
 from ibbmaster.sqltext.token import TOKENS_MAX, SqlError, tokenize
 
+DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+
 
 def one(sql: str):
     (statement,) = parse(sql)
@@ -47,6 +51,10 @@ def of(sql: str, *tables: GivenTable) -> Select:
 
 def system(name: str, scope: str = "") -> SystemVariable:
     return SystemVariable(name.lower(), scope, name)
+
+
+def assigned(name: str, value: object, scope: str = "") -> Assignment:
+    return Assignment(system(name, scope), Literal(value))
 
 
 STATEMENTS = {
@@ -79,51 +87,35 @@ STATEMENTS = {
     "CALL a.b(1, 2)": CallProcedure("b", "a"),
     "DO 1, 2": Do((Literal(1), Literal(2))),
     "SET @a = 1, @@global.b := 'x', c = ON": Set(
-        (
-            Assignment(UserVariable("a"), Literal(1)),
-            Assignment(system("b", "global"), Literal("x")),
-            Assignment(system("c"), Literal("ON")),
-        )
+        (Assignment(UserVariable("a"), Literal(1)), assigned("b", "x", "global"), assigned("c", "ON"))
     ),
     "SET GLOBAL a = 1, b = 2, LOCAL c = DEFAULT": Set(
-        (
-            Assignment(system("a", "global"), Literal(1)),
-            Assignment(system("b", "global"), Literal(2)),
-            Assignment(system("c", "session"), Default()),
-        )
+        (assigned("a", 1, "global"), assigned("b", 2, "global"), Assignment(system("c", "session"), Default()))
     ),
     "SET NAMES utf8mb4 COLLATE utf8mb4_bin, autocommit=0": Set(
-        (CharsetAssignment("utf8mb4", "utf8mb4_bin"), Assignment(system("autocommit"), Literal(0)))
+        (CharsetAssignment("utf8mb4", "utf8mb4_bin"), assigned("autocommit", 0))
     ),
     "SET CHARACTER SET 'latin1'": Set((CharsetAssignment("latin1", is_names=False),)),
     "SET CHARSET DEFAULT": Set((CharsetAssignment(None, is_names=False),)),
-    "SET names = 1": Set((Assignment(system("names"), Literal(1)),)),
+    "SET names = 1": Set((assigned("names", 1),)),
     "SET SESSION TRANSACTION READ ONLY, ISOLATION LEVEL READ COMMITTED": Set(
         (IsolationAssignment("READ-COMMITTED", "session", is_read_only=True),)
     ),
-    "SET a = NULL": Set((Assignment(system("a"), Literal(None)),)),
-    "SET STATEMENT a = 1 FOR USE x": SetStatement((Assignment(system("a"), Literal(1)),), Use("x")),
-    "SELECT 'a b', 1 + 1, x AS y, z w, 'q' 'r'": Select(
-        SelectBlock(
-            items=(
-                Item(Literal("a b"), "a b"),
-                one("SELECT 1 + 1").query.items[0],
-                Item(ColumnName(("x",)), "y", "y"),
-                Item(ColumnName(("z",)), "w", "w"),
-                Item(Literal("qr"), "qr"),
-            )
-        )
+    "SET a = NULL": Set((assigned("a", None),)),
+    "SET STATEMENT a = 1 FOR USE x": SetStatement((assigned("a", 1),), Use("x")),
+    "SELECT 'a b', 1 + 1, 'q' 'r'": Select(
+        SelectBlock(items=(Item(Literal("a b"), "a b"), one("SELECT 1 + 1").query.items[0], Item(Literal("qr"), "qr")))
     ),
-    "SELECT SQL_NO_CACHE DISTINCT * FROM a.b AS t WHERE 1 ORDER BY x DESC, y ASC LIMIT 2, 3": Select(
-        SelectBlock(
-            items=(Item(Star(), "*"),),
-            source=GivenTable("b", "a", "t"),
-            is_distinct=True,
-            where=Literal(1),
-            order_by=(OrderKey(ColumnName(("x",)), True), OrderKey(ColumnName(("y",)))),
-            limit=(2, 3),
-        ),
+    "SELECT x AS y, z w": Select(
+        SelectBlock(items=(Item(ColumnName(("x",)), "y", "y"), Item(ColumnName(("z",)), "w", "w")))
+    ),
+    "SELECT SQL_NO_CACHE DISTINCT 1 FROM a.b AS t WHERE 1 LIMIT 2, 3": Select(
+        replace(ONE, source=GivenTable("b", "a", "t"), is_distinct=True, where=Literal(1), limit=(2, 3)),
         (GivenTable("b", "a"),),
+    ),
+    "SELECT *": Select(SelectBlock(items=(Item(Star(), "*"),))),
+    "SELECT 1 ORDER BY x DESC, y ASC": Select(
+        replace(ONE, order_by=(OrderKey(ColumnName(("x",)), True), OrderKey(ColumnName(("y",)))))
     ),
     "SELECT 1 FROM DUAL LIMIT 1 OFFSET 2 FOR UPDATE": Select(replace(ONE, limit=(2, 1))),
     "SELECT 1 FROM a LEFT OUTER JOIN b USING (x)": of(
@@ -170,20 +162,7 @@ def test_a_conditional_comment_is_run_by_the_versions_it_names():
 
 
 # near '…' in the error of MariaDB 10.11
-@pytest.mark.parametrize(
-    ("sql", "near"),
-    [
-        ("NONSENSE", "NONSENSE"),
-        ("SELECT", ""),
-        ("USE a b", "b"),
-        ("SET a", ""),
-        ("SET NAMES", ""),
-        ("SET TRANSACTION ISOLATION LEVEL NONE", "NONE"),
-        ("LOCK TABLES t", ""),
-        ("SELECT 1 FROM", ""),
-        ("USE a USE b", "USE b"),
-    ],
-)
+@pytest.mark.parametrize(("sql", "near"), DATA["near"])
 def test_an_error_is_where_mariadb_sees_it(sql, near):
     with pytest.raises(SqlError) as caught:
         parse(sql)
@@ -209,29 +188,7 @@ def test_any_words_are_read_or_refused_and_nothing_else():
     assert read
 
 
-NAMED = {
-    "SELECT a FROM t": ["t"],
-    "SELECT a FROM `d`.`t`": ["d.t"],
-    "SELECT a FROM t, d.u AS x, v w": ["t", "d.u", "v"],
-    "SELECT a FROM t JOIN u ON t.a = u.a LEFT JOIN (v, w) USING (a), x": ["t", "u", "v", "w", "x"],
-    "SELECT a FROM t STRAIGHT_JOIN u": ["t", "u"],
-    "SELECT a, (SELECT b FROM u) FROM t WHERE a IN (SELECT c FROM v)": ["u", "t", "v"],
-    "SELECT a FROM (SELECT b FROM u) x JOIN (SELECT c FROM v, w) y": ["u", "v", "w"],
-    "SELECT a FROM t UNION SELECT b FROM u": ["t", "u"],
-    "(SELECT a FROM t) UNION ALL (SELECT b FROM u)": ["t", "u"],
-    "WITH x AS (SELECT a FROM t), y (b) AS (SELECT 1) SELECT * FROM x, y, u": ["t", "u"],
-    "SELECT EXTRACT(YEAR FROM a), TRIM(BOTH 'x' FROM b), SUBSTRING(c FROM 2) FROM t": ["t"],
-    "SELECT a FROM t GROUP BY b, c ORDER BY d, e": ["t"],
-    "SELECT a FROM t, t": ["t"],
-    "SELECT 1 FROM DUAL": [],
-    "SELECT 1": [],
-    "SELECT a FROM": [],
-    "SELECT a FROM ((((t))))": ["t"],
-    ") FROM t": [],
-}
-
-
-@pytest.mark.parametrize(("sql", "names"), NAMED.items(), ids=list(NAMED))
+@pytest.mark.parametrize(("sql", "names"), DATA["tables"].items())
 def test_every_table_is_found_wherever_it_stands(sql, names):
     found = named_tables(tokenize(sql).tokens)
     assert [f"{table.database}.{table.name}" if table.database else table.name for table in found] == names

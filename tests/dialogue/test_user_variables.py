@@ -35,8 +35,7 @@ def test_one_value_and_all_together_have_a_largest_size():
     variables = UserVariables()
     with pytest.raises(RefusedError):
         variables.assign("a", "x" * (SIZE_MAX + 1))
-    count = TOTAL_SIZE_MAX // SIZE_MAX
-    for number in range(count):
+    for number in range(TOTAL_SIZE_MAX // SIZE_MAX):
         variables.assign(f"v{number}", "x" * SIZE_MAX)
     with pytest.raises(RefusedError):
         variables.assign("one more", "x")

@@ -46,12 +46,7 @@ def test_events_of_rows_are_larger_since_13_0(new_facts, version, size):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("server_id", 1),
-        ("binlog_format", "ROW"),
-        ("alter_algorithm", "DEFAULT"),
-    ],
+    ("name", "value"), [("server_id", 1), ("binlog_format", "ROW"), ("alter_algorithm", "DEFAULT")]
 )
 def test_a_value_follows_from_the_server_is_fixed_or_the_default_of_sessions(new_facts, name, value):
     assert variable(new_facts(), name) == value
@@ -59,11 +54,7 @@ def test_a_value_follows_from_the_server_is_fixed_or_the_default_of_sessions(new
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [
-        ("gtid_binlog_pos", "0-2-8,3-1-1"),
-        ("gtid_binlog_state", "0-1-7,0-2-8,3-1-1"),
-        ("gtid_current_pos", "3-1-1"),
-    ],
+    [("gtid_binlog_pos", "0-2-8,3-1-1"), ("gtid_binlog_state", "0-1-7,0-2-8,3-1-1"), ("gtid_current_pos", "3-1-1")],
 )
 def test_a_value_of_the_log_follows_from_what_is_seen_of_it(new_facts, name, value):
     assert has_variable(new_facts(), name)

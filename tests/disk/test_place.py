@@ -120,8 +120,7 @@ def test_a_log_in_a_store_can_be_taken_home(object_store, run, tmp_path):
 
 
 def test_a_start_by_gtid_fetches_few_ranges(object_store, memory_path, run):
-    disk = RealDisk(memory_path)
-    store = new_store(disk, max_file_bytes=1 << 24, state_interval_bytes=1 << 19)
+    store = new_store(RealDisk(memory_path), max_file_bytes=1 << 24, state_interval_bytes=1 << 19)
     for seq_no in range(1, 500):
         store.write_direct(*new_group(seq_no, 30_000))
     store.close()

@@ -152,16 +152,14 @@ SIZES = (16_777_213, 16_777_214, 16_777_215, 16_777_216, 2 * PACKET_MAX - 1, 2 *
 def test_an_event_of_16_mb_and_more_is_split_and_never_held(make, converse, size, profile, changes, extra) -> None:
     dump = converse(make.request("", **changes), profile=profile)
     dump.send()
-    opening = len(dump.payloads())
-    receiver = Receiver(opening + 1)
+    receiver = Receiver(len(dump.payloads()) + 1)
     tail = make.event(EventType.XID, bytes(8))
 
     def body() -> Iterator[bytes]:
         yield from large_event(size)
         yield tail
 
-    group = make.group("0-1-1", pieces=body())
-    pieces = dump.session.receive_group(group)
+    pieces = dump.session.receive_group(make.group("0-1-1", pieces=body()))
     tracemalloc.start()
     receiver.take(pieces)
     peak = tracemalloc.get_traced_memory()[1]
@@ -171,8 +169,7 @@ def test_an_event_of_16_mb_and_more_is_split_and_never_held(make, converse, size
     assert receiver.packet_sizes[1:-1] == packet_sizes_of(size + extra)
     assert [found for found, _ in receiver.payloads] == [38 + extra, size + extra, 27 + extra]
     if profile == "engine":
-        prefix = b"\0" if extra == 1 else b"\0\xef\0"
-        crc = zlib.crc32(prefix)
+        crc = zlib.crc32(b"\0" if extra == 1 else b"\0\xef\0")
         for piece in large_event(size):
             crc = zlib.crc32(piece, crc)
         assert receiver.payloads[1][1] == crc
@@ -188,8 +185,7 @@ def test_the_checksum_of_a_large_event_covers_its_new_header(make, converse) -> 
 
 @pytest.mark.usefixtures("alone")
 def test_a_huge_group_of_small_events_is_never_held(make, converse) -> None:
-    event = make.event(EventType.WRITE_ROWS_V1, bytes(981))
-    block = event * 16
+    block = make.event(EventType.WRITE_ROWS_V1, bytes(981)) * 16
     for profile in ("engine", "classic-11.8"):
         dump = converse(make.request(""), profile=profile)
         dump.send()

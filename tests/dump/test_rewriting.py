@@ -122,8 +122,7 @@ def test_begin_has_position_and_checksum_as_recorded(make, converse) -> None:
     dump.send(make.group("0-1-3", make.event(EventType.XID, bytes(8)), file_name="binlog.000001"))
     event = next(event for event in dump.events() if b"BEGIN" in event)
     assert event[4:-4] == RECORDED_BEGIN[4:-4]
-    recorded = RECORDED_BEGIN[:-4]
-    assert zlib.crc32(recorded).to_bytes(4, "little") == RECORDED_BEGIN[-4:]
+    assert zlib.crc32(RECORDED_BEGIN[:-4]).to_bytes(4, "little") == RECORDED_BEGIN[-4:]
 
 
 @pytest.mark.parametrize(
@@ -310,8 +309,7 @@ def test_who_asks_for_an_offset_as_show_gives_it_for_ibb_files_is_told_what_to_d
 def test_an_offset_at_the_very_end_waits_for_what_comes(make, converse) -> None:
     dump = file_dump(make, converse, 4)
     dump.send(*groups_of_two_files(make)[:2])
-    end = dump.session._rewriter.position
-    dump = file_dump(make, converse, end)
+    dump = file_dump(make, converse, dump.session._rewriter.position)
     dump.send(*groups_of_two_files(make)[:2])
     dump.reach_end()
     assert not dump.session.is_finished

@@ -252,8 +252,7 @@ def test_the_stream_is_that_of_the_model(seed: int, make: SimpleNamespace, conve
         first, start_state = start_of(log, position)
         first, start_state = rng.choice(((first, start_state), (0, GtidState())))
         # the log as it was when the dump began: a domain may turn up later
-        known = rng.randrange(first, len(log) + 1)
-        known_state = GtidState(Gtid.parse(gtid) for gtid, _, _ in log[:known])
+        known_state = GtidState(Gtid.parse(gtid) for gtid, _, _ in log[: rng.randrange(first, len(log) + 1)])
         try:
             dump = converse(request, start_state=str(start_state), current_state=str(known_state))
         except DumpError:  # refused: see test_start.py

@@ -67,8 +67,7 @@ def test_ignore_duplicates_lets_a_gtid_ahead_pass_but_none_that_diverged() -> No
 
 
 def test_a_start_behind_its_until_is_fine_and_its_domain_done() -> None:
-    found = check("0-1-99,3-1-1", until="0-1-8,3-1-2")
-    assert found.until == GtidPosition.parse("3-1-2")
+    assert check("0-1-99,3-1-1", until="0-1-8,3-1-2").until == GtidPosition.parse("3-1-2")
 
 
 def test_a_start_in_a_domain_without_until_is_fine() -> None:
@@ -178,8 +177,7 @@ def test_a_tool_hears_the_file_in_which_reading_begins() -> None:
     ],
 )
 def test_where_a_replica_is_in_domains_that_it_leaves_out_does_not_matter(position, changes, start):
-    asked = replace(request(position), **changes)
-    found = check_start(asked, GtidState.parse("0-1-7,1-1-5"))
+    found = check_start(replace(request(position), **changes), GtidState.parse("0-1-7,1-1-5"))
     assert (found.position, found.unknown_domain_ids) == (GtidPosition.parse(start), frozenset())
 
 

@@ -6,12 +6,21 @@ from pathlib import Path
 import pytest
 from lanes.replay import raw_events
 
+from ibbmaster.event.header import encode_event
+from ibbmaster.event.query import Query, encode_query
+from tests.built_logs import captures
+
 CLASSIC = Path(__file__).parents[2] / "fixtures" / "classic"
-CAPTURES = sorted(
-    path.parent.relative_to(CLASSIC).as_posix()
-    for path in CLASSIC.glob("*/*/expected.json")
-    if path.parent.name not in ("encrypted", "big", "big-none")
-)
+CAPTURES = captures("encrypted", "big", "big-none")
+
+
+def event_of(event_type: int, body: bytes = b"") -> bytes:
+    return encode_event(event_type=event_type, body=body, server_id=1)
+
+
+def query(text: bytes, database: bytes = b"", status: bytes = b"") -> bytes:
+    value = Query(thread_id=1, seconds=0, error_code=0, status=status, database=database, text=text)
+    return encode_query(value, server_id=1)
 
 
 def events_of(capture: str) -> list[bytes]:

@@ -1,5 +1,6 @@
 """Every event of real servers is understood, and comes out of the encoders as it went in."""
 
+import contextlib
 from collections import Counter
 
 import pytest
@@ -111,14 +112,9 @@ def test_the_announced_post_header_sizes_are_those_of_real_servers(events):
 
 
 DECODERS = [
-    decode_format_description,
+    *(decode for decode, _ in ROUND_TRIPS.values()),
     decode_gtid_event,
-    decode_gtid_list,
-    decode_query,
-    decode_xid,
-    decode_rotate,
     decode_heartbeat,
-    decode_binlog_checkpoint,
     decode_table_map,
     decode_rows_header,
 ]
@@ -134,9 +130,7 @@ def test_cut_and_damaged_events_give_a_value_or_an_event_error(decode, sample_ev
             damaged[bit // 8] ^= 1 << bit % 8
             variants.append(bytes(damaged))
         for variant in variants:
-            try:
+            with contextlib.suppress(EventError):
                 decode(variant)
                 read += 1
-            except EventError:
-                pass
     assert read or decode in (decode_heartbeat, decode_format_description)  # not in files; always has a checksum

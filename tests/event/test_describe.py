@@ -6,21 +6,11 @@ from ibbmaster.event.control import GtidList, encode_gtid_list, encode_xid
 from ibbmaster.event.describe import TEXT_MAX, describe_event, event_type_name
 from ibbmaster.event.format_description import describe_format, encode_format_description
 from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
-from ibbmaster.event.header import encode_event
-from ibbmaster.event.query import Query, encode_query
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
+from tests.event.conftest import event_of, query
 
 GTID = Gtid(domain_id=0, server_id=1, seq_no=5)
-
-
-def query(text: bytes, database: bytes = b"") -> bytes:
-    value = Query(thread_id=1, seconds=0, error_code=0, status=b"", database=database, text=text)
-    return encode_query(value, server_id=1)
-
-
-def event_of(event_type: int, body: bytes) -> bytes:
-    return encode_event(event_type=event_type, body=body, server_id=1)
 
 
 ROWS = bytes.fromhex("070000000000 0100 01 01")

@@ -4,18 +4,9 @@ import pytest
 
 from ibbmaster.event.group import GroupBoundary
 from ibbmaster.event.gtid_event import GtidFlag
-from ibbmaster.event.header import decode_event_header, encode_event
-from ibbmaster.event.query import Query, encode_query
+from ibbmaster.event.header import decode_event_header
 from ibbmaster.event.types import EventType
-
-
-def query(text: bytes, database: bytes = b"d", status: bytes = b"") -> bytes:
-    value = Query(thread_id=1, seconds=0, error_code=0, status=status, database=database, text=text)
-    return encode_query(value, server_id=1)
-
-
-def event_of(event_type: int, body: bytes = b"") -> bytes:
-    return encode_event(event_type=event_type, body=body, server_id=1)
+from tests.event.conftest import event_of, query
 
 
 def ends(flags: int, event: bytes) -> bool:
@@ -28,7 +19,7 @@ def ends(flags: int, event: bytes) -> bool:
         (event_of(EventType.XID, bytes(8)), True),
         (event_of(EventType.XA_PREPARE), True),
         (query(b"COMMIT"), True),
-        (query(b"ROLLBACK", b"", b"\1" * 300), True),
+        (query(b"ROLLBACK", status=b"\1" * 300), True),
         (query(b"commit"), False),  # servers log it in capitals
         (query(b"ROLLBACK TO `s`"), False),
         (query(b"COMMIT" + b" " * 70_000), False),

@@ -40,8 +40,7 @@ def test_pieces_of_one_byte_change_nothing():
 
 @pytest.mark.parametrize("seed", range(20))
 def test_random_pieces_change_nothing(seed):
-    random_source = random.Random(seed)
-    cuts = sorted(random_source.sample(range(len(STREAM)), 9))
+    cuts = sorted(random.Random(seed).sample(range(len(STREAM)), 9))
     pieces = [STREAM[start:end] for start, end in zip([0, *cuts], [*cuts, len(STREAM)], strict=True)]
     assert joined(pieces) == EVENTS
 

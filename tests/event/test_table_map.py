@@ -3,17 +3,13 @@
 import pytest
 
 from ibbmaster.errors import EventError
-from ibbmaster.event.header import encode_event
 from ibbmaster.event.table_map import ROW_EVENT_TYPES, TableMap, decode_rows_header, decode_table_map
 from ibbmaster.event.types import EventType
+from tests.event.conftest import event_of
 
 TABLE = bytes.fromhex("070000000000 0100 04 73686f70 00 01 74 00 02 03 0f")
 UPDATE = bytes.fromhex("070000000000 0100 09 ff01 fe00") + b"rows"
 UPDATE_V2 = bytes.fromhex("070000000000 0000 0500 616263 09 ff01 fe00") + b"rows"
-
-
-def event_of(event_type: int, body: bytes) -> bytes:
-    return encode_event(event_type=event_type, body=body, server_id=1)
 
 
 def test_a_table_map_says_what_a_table_id_stands_for():
@@ -26,10 +22,8 @@ def test_a_row_event_says_where_its_rows_are():
     event = event_of(EventType.UPDATE_ROWS_V1, UPDATE)
     head = decode_rows_header(event)
 
-    assert (head.table_id, head.column_count, head.columns_present, head.columns_after) == (
-        *(7, 9),
-        *(b"\xff\x01", b"\xfe\x00"),
-    )
+    assert (head.table_id, head.column_count) == (7, 9)
+    assert (head.columns_present, head.columns_after) == (b"\xff\x01", b"\xfe\x00")
     assert event[head.rows_offset :] == b"rows"
     assert head.ends_statement
     assert not head.is_compressed
@@ -44,8 +38,7 @@ def test_the_second_version_has_extra_data():
 
 
 def test_only_updates_have_columns_of_after_the_change():
-    head = decode_rows_header(event_of(EventType.WRITE_ROWS_V1, UPDATE))
-    assert head.columns_after == b""
+    assert decode_rows_header(event_of(EventType.WRITE_ROWS_V1, UPDATE)).columns_after == b""
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,6 @@
 from ibbmaster.event.types import TYPE_COUNT_CLASSIC, TYPE_COUNT_ENGINE, EventType, post_header_sizes, type_name
 
 
-def test_the_post_header_sizes_are_those_that_a_server_announces(sample_events):
-    announced = {event[76:-5] for event in sample_events if event[4] == EventType.FORMAT_DESCRIPTION}
-    assert announced == {post_header_sizes(TYPE_COUNT_CLASSIC)}
-
-
 def test_a_server_of_the_engine_binlog_announces_one_type_more():
     classic, engine = post_header_sizes(TYPE_COUNT_CLASSIC), post_header_sizes(TYPE_COUNT_ENGINE)
 

@@ -38,10 +38,7 @@ def asked(path: Path, sql: str, *items: Item) -> Rows | str:
     )
 
 
-IN_DOUBT = json.loads(Path(__file__).with_suffix(".json").read_text())
-
-
-@pytest.mark.parametrize("text", IN_DOUBT)
+@pytest.mark.parametrize("text", json.loads(Path(__file__).with_suffix(".json").read_text()))
 def test_a_change_in_statement_format_leaves_its_table_in_doubt_and_no_other(tmp_path, text: str) -> None:
     items = [*FIRST, "CREATE TABLE w LIKE t", text]
     verb = "LOAD DATA" if text.startswith("LOAD") else text.split()[0]

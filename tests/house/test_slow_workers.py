@@ -1,11 +1,7 @@
 """A test that Spark has ended for want of time runs again, and one that fails by itself does not."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
 TESTS = """
 import pytest
 from tests.slow_workers import SLOW_WORKER
@@ -33,18 +29,9 @@ def test_without_spark():
 """
 
 
-def test_a_test_whose_worker_was_slow_runs_again(tmp_path: Path) -> None:
-    (tmp_path / "test_slow.py").write_text(TESTS)
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "tests.slow_workers", "--basetemp", tmp_path / "made"],
-        cwd=tmp_path,
-        env={**environment, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def test_a_test_whose_worker_was_slow_runs_again(run_suite, tmp_path: Path) -> None:
+    printed = run_suite(TESTS, "-p", "tests.slow_workers", "--basetemp", str(tmp_path / "made"))
 
-    assert "3 failed, 1 passed" in done.stdout, done.stdout
-    assert "AssertionError: it fails" in done.stdout
-    assert "10 runs" in done.stdout  # three of the first test, one of the second, six of the third
+    assert "3 failed, 1 passed" in printed, printed
+    assert "AssertionError: it fails" in printed
+    assert "10 runs" in printed  # three of the first test, one of the second, six of the third

@@ -1,11 +1,7 @@
 """A run of tests leaves nothing among the temporary files of the machine, and says what its tests have left."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
 LEAVING = """
 import os, subprocess, sys, tempfile
 
@@ -18,22 +14,13 @@ def test_it_leaves_two_files():
 """
 
 
-def test_what_tests_leave_is_shown_and_removed(tmp_path: Path) -> None:
+def test_what_tests_leave_is_shown_and_removed(run_suite, tmp_path: Path) -> None:
     place = tmp_path / "temporary"
     place.mkdir()
-    (tmp_path / "test_leaving.py").write_text(LEAVING)
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-n", "1", "-p", "tests.left_behind", "-p", "no:cacheprovider"],
-        cwd=tmp_path,
-        env={**environment, "TMPDIR": str(place), "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    printed = run_suite(LEAVING, "-n", "1", "-p", "tests.left_behind", TMPDIR=str(place))
 
-    assert "1 passed" in done.stdout, done.stdout
-    shown = done.stdout.partition("left among the temporary files")[2]
+    assert "1 passed" in printed, printed
+    shown = printed.partition("left among the temporary files")[2]
     assert "of-python-" in shown
     assert "of-a-shell-" in shown
     assert "... 2 in all" in shown

@@ -47,22 +47,14 @@ def test_only_the_table_of_differences_compares_versions():
     assert found == {}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "is_new = version >= 110500",
-        "x = 1 if version_number(facts) < LARGE else 2",
-        "ok = (11, 5) <= self.server_version",
-        "old = text.startswith('10.')",
-        "NEW_SINCE = (11, 5)",
-    ],
-)
-def test_a_comparison_of_versions_is_found(text):
-    assert list(comparisons(ast.parse(text)))
+BY_VERSION = """is_new = version >= 110500
+x = 1 if version_number(facts) < LARGE else 2
+ok = (11, 5) <= self.server_version
+old = text.startswith('10.')
+NEW_SINCE = (11, 5)"""
+OTHERS = ["Difference.HEX_DEFAULTS.holds(version)", "version != 4", "name.startswith('10')", "count >= 10"]
 
 
-@pytest.mark.parametrize(
-    "text", ["Difference.HEX_DEFAULTS.holds(version)", "version != 4", "name.startswith('10')", "count >= 10"]
-)
-def test_other_comparisons_are_left_alone(text):
-    assert not list(comparisons(ast.parse(text)))
+@pytest.mark.parametrize("text", [*BY_VERSION.splitlines(), *OTHERS])
+def test_a_comparison_of_versions_is_found_and_no_other(text):
+    assert (list(comparisons(ast.parse(text))) == []) == (text in OTHERS)

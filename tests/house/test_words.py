@@ -63,9 +63,7 @@ def test_each_word_of_a_class_name_is_a_term_or_an_everyday_word() -> None:
 
 
 def test_an_everyday_word_is_no_term() -> None:
-    in_glossary = set().union(*map(words_of, terms()))
-
-    assert sorted({_singular(word) for word in EVERYDAY} & in_glossary) == []
+    assert sorted({_singular(word) for word in EVERYDAY} & set().union(*map(words_of, terms()))) == []
 
 
 def test_each_term_is_in_a_name_or_in_a_description_of_bytes() -> None:

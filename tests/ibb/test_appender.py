@@ -1,5 +1,8 @@
 """Where bytes go, against the examples of the format description, byte for byte."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from ibbmaster.gtid import Gtid, GtidState
@@ -9,6 +12,9 @@ from ibbmaster.ibb.commit import CommitHeader, encode_commit_header
 from ibbmaster.ibb.oob import OobForest, encode_oob_node
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
 from tests.machinery.disk import MemoryDisk
+
+DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+
 
 GTID_EVENT = bytes.fromhex("00f15365a2010000002600000000000000080001000000000000000000000021000000000000")
 QUERY_EVENT = bytes.fromhex(
@@ -119,29 +125,8 @@ def test_three_files_with_cut_and_nested_records_out_of_band_data_and_a_flush(pa
     log.flush()
     assert log.position == (2, 1, 11)
     assert log.append(RecordType.COMMIT, b"\0" + pat(50, 8), "0-1-4") == (2, 16395)
-    assert chunks(log.disk, 0) == [
-        (1, 0, 0x42, 2),
-        (1, 5, 0x41, 101),
-        (1, 109, 0x03, 16268),
-        (2, 0, 0x42, 5),
-        (2, 8, 0xC3, 3737),
-        (2, 3748, 0x41, 9001),
-        (2, 12752, 0x03, 3625),
-        (3, 0, 0xC3, 1382),
-        (3, 1385, 0x01, 14992),
-    ]
-    assert chunks(log.disk, 1) == [
-        (1, 0, 0x42, 8),
-        (1, 11, 0xC1, 1009),
-        (1, 1023, 0x43, 3009),
-        (1, 4035, 0x41, 48),
-        (1, 4086, 0x44, 12291),
-    ]
-    assert [digest(log.disk, file_no) for file_no in range(3)] == [
-        "051aba05eacac16b7c15b3ca60829a69c00ac394fada2da78d18326f398ba876",
-        "cdbf22198cb021aa2d2976614439f3ca8ea345bade6635230b00db4b4091c6d7",
-        "bc11dfa517504713a25dfb2094db58784fa561759d706a88f1c07c4a5917b8ef",
-    ]
+    assert [list(map(list, chunks(log.disk, file_no))) for file_no in (0, 1)] == [DATA["first"], DATA["second"]]
+    assert [digest(log.disk, file_no) for file_no in range(3)] == DATA["digests"]
 
 
 def test_the_example_of_a_forest_closed_by_a_commit(digest):

@@ -64,8 +64,7 @@ def test_what_was_rolled_back_is_never_reached():
         write(name)
     forest = savepoint
     write("C")
-    stream = forest.stream()
-    assert "".join(nodes[ref][0] for ref in walk_oob(stream, lambda ref: nodes[ref][1])) == "ABC"
+    assert "".join(nodes[ref][0] for ref in walk_oob(forest.stream(), lambda ref: nodes[ref][1])) == "ABC"
 
 
 def test_a_forest_that_leads_in_circles_ends_in_an_error():

@@ -45,7 +45,7 @@ def pieces(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def checks():
+def kernels():
     found = loading.load()
     assert found is not None
     return found
@@ -56,14 +56,8 @@ def said_by():
     """What a fresh process prints, on both channels."""
 
     def run(program, **environment):
-        done = subprocess.run(
-            [sys.executable, "-c", program],
-            env={**os.environ, **environment},
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=True,
-        )
+        env, command = {**os.environ, **environment}, [sys.executable, "-c", program]
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=600, check=True)
         return (done.stdout + done.stderr).strip()
 
     return run

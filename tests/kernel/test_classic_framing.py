@@ -36,11 +36,6 @@ def _kernels():
     loading.load()
 
 
-def shape_of(profile, checksum_bytes):
-    """A profile over traditional files that have such checksums."""
-    return PROFILES[profile].of_files(ChecksumAlgorithm.CRC32 if checksum_bytes else ChecksumAlgorithm.NONE)
-
-
 class Careful:
     """The packets of all groups of a file, and of the checkpoints between them, as far as the careful path comes."""
 
@@ -51,7 +46,8 @@ class Careful:
         request = DumpRequest(
             replica_server_id=9, position=GtidPosition(), **{"capability": 4, "wants_annotate_rows": True, **options}
         )
-        rewriter = Rewriter(request, shape_of(profile, self.checksum_bytes))
+        algorithm = ChecksumAlgorithm.CRC32 if self.checksum_bytes else ChecksumAlgorithm.NONE
+        rewriter = Rewriter(request, PROFILES[profile].of_files(algorithm))
         framer = EventFramer(rewriter, has_semi_sync=request.has_semi_sync)
         self.packets = bytearray()
         self.gtids = []
@@ -59,15 +55,14 @@ class Careful:
             groups = reader.items() if profile.startswith("classic") else reader.groups()
             self.start = None
             for group in groups:
-                if group is None:
-                    break
-                if self.start is None and group.gtid is None and not is_checkpoint(group):
+                is_sent = group is not None and (group.gtid is not None or group.gtid_event[4] == CHECKPOINT)
+                if self.start is None and group is not None and not is_sent:
                     continue  # the head of the file
+                if not is_sent:
+                    break  # the end of the file
                 if self.start is None:
                     self.start = group.start.offset
                     rewriter.begin_at(self.start)
-                if group.gtid is None and not is_checkpoint(group):
-                    break  # the end of the file
                 for piece in framer.frame_group(group.gtid_event, group.body):
                     self.packets += piece
                 if group.gtid is not None:
@@ -79,10 +74,6 @@ class Careful:
         self.start = reader.window.offset if self.start is None else self.start
         self.positions = rewriter.position, rewriter.last_position
         self.sequence = framer.sequence
-
-
-def is_checkpoint(group):
-    return group.gtid is None and group.gtid_event[4] == CHECKPOINT
 
 
 class Fast:
@@ -132,24 +123,26 @@ class Fast:
         window = np.frombuffer(bytearray(self._data[self.offset : self.offset + size]), dtype=np.uint8)
         state[ClassicField.READ_AT], state[ClassicField.SOURCE_OFFSET] = 0, self.offset
         state[Field.OUT] = state[Field.PAIRS] = 0
-        out = OUT
         pairs, table = np.zeros((64, PAIR_COLUMNS), dtype=np.int64), np.zeros((0, 3), dtype=np.int32)
-        framing = Framing(state, out[:0], out[:0], self._prefix, pairs, table, out, self._segments)
+        framing = Framing(state, OUT[:0], OUT[:0], self._prefix, pairs, table, OUT, self._segments)
         no_skips = np.zeros((0, 3), dtype=np.int64)
         status = self._kernels.frame_classic(window, len(window), framing, kernel_roles(), no_skips)
-        assert int(state[Field.OUT] + state[Field.SEGMENT_BYTES]) <= len(out)
+        assert int(state[Field.OUT] + state[Field.SEGMENT_BYTES]) <= len(OUT)
         position = 0
         for at, start, length in self._segments[: state[Field.SEGMENTS]].tolist():
-            self.packets += out[position:at].tobytes() + window[start : start + length].tobytes()
+            self.packets += OUT[position:at].tobytes() + window[start : start + length].tobytes()
             position = at
-        self.packets += out[position : int(state[Field.OUT])].tobytes()
+        self.packets += OUT[position : int(state[Field.OUT])].tobytes()
         self.groups += int(state[Field.GROUPS])
         advanced = int(state[ClassicField.READ_AT])
         self.offset += advanced
         return Status(status), advanced
 
 
-def check_equal(careful, fast, profile):
+def check_same(path, data, profile, rng, segments=0, **options):
+    """Both ways give the same of a file."""
+    careful = Careful(path, profile, **options)
+    fast = Fast(data, careful, profile, rng, segments=segments, **options)
     assert fast.packets == careful.packets
     assert fast.groups == len(careful.gtids)
     assert fast.sequence == careful.sequence
@@ -162,10 +155,7 @@ def test_files_of_real_servers(path):
     rng = random.Random(str(path))
     data = path.read_bytes()
     for profile in PROFILES:
-        options = rng.choice(OPTIONS)
-        careful = Careful(path, profile, **options)
-        fast = Fast(data, careful, profile, rng, segments=rng.choice([0, 40]), **options)
-        check_equal(careful, fast, profile)
+        check_same(path, data, profile, rng, segments=rng.choice([0, 40]), **rng.choice(OPTIONS))
 
 
 def write_file(path, file, groups):
@@ -196,10 +186,7 @@ def test_groups_and_events_of_any_size(memory_path, new_classic_file, with_check
         file = new_classic_file(with_checksums=with_checksums)
         data = write_file(path, file, [group for group in groups if size % 2 or group[0]])
         for profile in ("engine", "classic-10.11", "classic-11.8"):
-            options = rng.choice(OPTIONS)
-            careful = Careful(path, profile, **options)
-            fast = Fast(data, careful, profile, rng, segments=rng.choice([0, 40]), **options)
-            check_equal(careful, fast, profile)
+            check_same(path, data, profile, rng, segments=rng.choice([0, 40]), **rng.choice(OPTIONS))
 
 
 @pytest.mark.parametrize("name", ["11.8/ddl-trx-xa", "10.11/ddl-trx-xa-none-compressed"])
@@ -212,5 +199,4 @@ def test_a_damaged_file_gives_what_the_careful_path_gives_before_it_stops(memory
         if index % 3:
             data[rng.randrange(400, len(data))] ^= 1 << rng.randrange(8)
         path.write_bytes(data)
-        careful = Careful(path, "classic-11.8")
-        check_equal(careful, Fast(data, careful, "classic-11.8", rng), "classic-11.8")
+        check_same(path, data, "classic-11.8", rng)

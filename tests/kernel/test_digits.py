@@ -10,16 +10,8 @@ from ibbmaster.arrow.column_reading import text_op
 from ibbmaster.event.column_types.registry import kind_of
 from ibbmaster.event.column_types.temporal import FRACTION_SIZES
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
-from ibbmaster.kernel.loading import load
 
 SIZES = {ValueKind.UUID: 16, ValueKind.INET4: 4, ValueKind.INET6: 16}
-
-
-@pytest.fixture(scope="module")
-def kernels():
-    ready = load()
-    assert ready is not None
-    return ready
 
 
 @pytest.fixture

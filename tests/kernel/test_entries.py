@@ -29,21 +29,15 @@ def zeros(kind, *sizes):
 def make_checking(**changed):
     state = zeros(np.int64, Field.SIZE)
     state[Field.SKIP_TYPE] = state[Field.NESTED_TYPE] = -1
-    found = Checking(
-        state,
-        zeros(np.int32, 16, ChunkColumn.COLUMNS),
-        zeros(np.int64, 4, 8),
-        zeros(np.int64, 1, 8),
-        zeros(np.uint8, 64),
-    )
-    return found._replace(**changed)
+    tables = zeros(np.int32, 16, ChunkColumn.COLUMNS), zeros(np.int64, 4, 8), zeros(np.int64, 1, 8)
+    return Checking(state, *tables, zeros(np.uint8, 64))._replace(**changed)
 
 
 @pytest.mark.parametrize("is_read_only", [False, True])
-def test_arrays_are_taken_whether_they_can_be_written_or_not(checks, is_read_only):
+def test_arrays_are_taken_whether_they_can_be_written_or_not(kernels, is_read_only):
     pages = zeros(np.uint8, PAGE_SIZE)
     pages.flags.writeable = not is_read_only
-    assert checks.check_table(pages, 1, make_checking()) == (0, Status.FALLBACK)  # blank: no data is there
+    assert kernels.check_table(pages, 1, make_checking()) == (0, Status.FALLBACK)  # blank: no data is there
 
 
 def plain_checking():
@@ -53,13 +47,13 @@ def plain_checking():
     return Checking(state, short_rows(16, ChunkColumn.COLUMNS), *tables, scratch(64))
 
 
-def test_memory_without_numpy_is_taken_as_an_array_is(checks):
+def test_memory_without_numpy_is_taken_as_an_array_is(kernels):
     for pages in (scratch(PAGE_SIZE), memoryview(b"")):
-        assert checks.check_table(pages, len(pages) // PAGE_SIZE, plain_checking()) == (0, Status.FALLBACK)
+        assert kernels.check_table(pages, len(pages) // PAGE_SIZE, plain_checking()) == (0, Status.FALLBACK)
     written = plain_checking()
     pages = np.zeros(PAGE_SIZE, dtype=np.uint8)
     pages[:] = 1  # no page
-    assert checks.check_table(memoryview(pages), 1, written) == checks.check_table(pages, 1, make_checking())
+    assert kernels.check_table(memoryview(pages), 1, written) == kernels.check_table(pages, 1, make_checking())
 
 
 def test_a_table_gives_the_rows_that_a_kernel_has_left_in_it():
@@ -69,8 +63,8 @@ def test_a_table_gives_the_rows_that_a_kernel_has_left_in_it():
     assert table.rows(0) == []
 
 
-def test_arrays_without_items_are_taken(checks):
-    assert checks.check_table(zeros(np.uint8, 0), 0, make_checking()) == (0, Status.FALLBACK)
+def test_arrays_without_items_are_taken(kernels):
+    assert kernels.check_table(zeros(np.uint8, 0), 0, make_checking()) == (0, Status.FALLBACK)
 
 
 WRONG = {
@@ -85,26 +79,26 @@ WRONG = {
 
 
 @pytest.mark.parametrize("make", WRONG.values(), ids=WRONG)
-def test_an_array_of_another_kind_is_refused(checks, make):
+def test_an_array_of_another_kind_is_refused(kernels, make):
     with pytest.raises(TypeError, match=r"expected [12] of (uint8|int64), in one piece"):
-        checks.check_table(*make())
+        kernels.check_table(*make())
 
 
-def test_other_arguments_are_refused(checks):
+def test_other_arguments_are_refused(kernels):
     with pytest.raises(ValueError, match="argument"):
-        checks.check_table(zeros(np.uint8, PAGE_SIZE), 1)
+        kernels.check_table(zeros(np.uint8, PAGE_SIZE), 1)
     with pytest.raises(ValueError, match="argument"):
-        checks.check_table(zeros(np.uint8, PAGE_SIZE), 1, make_checking()[:-1])
+        kernels.check_table(zeros(np.uint8, PAGE_SIZE), 1, make_checking()[:-1])
 
 
-def test_arrays_in_a_tuple_are_not_kept_and_new_ones_in_their_place_are_seen(checks):
+def test_arrays_in_a_tuple_are_not_kept_and_new_ones_in_their_place_are_seen(kernels):
     pages, checking = zeros(np.uint8, PAGE_SIZE), make_checking()
     for _ in range(3):
-        checks.check_table(pages, 1, checking)
+        kernels.check_table(pages, 1, checking)
     other = make_checking(scratch=checking.scratch)
     pages[:] = 1  # not blank, and no page
     other.state[Field.PAGE] = checking.state[Field.PAGE] = 0
-    checks.check_table(pages, 1, other)
+    kernels.check_table(pages, 1, other)
     gone = weakref.ref(checking.state)
     del checking
     gc.collect()
@@ -113,5 +107,4 @@ def test_arrays_in_a_tuple_are_not_kept_and_new_ones_in_their_place_are_seen(che
 
 @pytest.mark.parametrize("log", ["ibb/domains", "classic/10.11/domains/binlog.000001"])
 def test_who_verifies_with_kernels_loads_no_numpy_and_nothing_that_reads_redo_logs(fixtures, said_by, log):
-    said = said_by(VERIFY.format(log=str(fixtures / log)))
-    assert said.splitlines()[-1] == "ibbmaster.kernel.entries"
+    assert said_by(VERIFY.format(log=str(fixtures / log))).splitlines()[-1] == "ibbmaster.kernel.entries"

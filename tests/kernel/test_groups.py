@@ -9,7 +9,6 @@ from ibbmaster.event.header import SIZE_OFFSET, decode_event_header
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.chunk import RecordType, encode_chunk
 from ibbmaster.ibb.page import PAGE_SIZE, seal_page
-from ibbmaster.kernel import loading
 from ibbmaster.kernel.fields import PAIR_COLUMNS, ChunkColumn, Field, Framing, Status
 from ibbmaster.log.event_groups import decode_first_event
 from ibbmaster.position import LogPosition
@@ -18,13 +17,6 @@ from tests.machinery.random_log import random_log
 from tests.machinery.simulated_disk import SimulatedDisk
 
 OUT_BYTES = 576 * 1024
-
-
-@pytest.fixture(scope="module")
-def kernels():
-    found = loading.load()
-    assert found is not None
-    return found
 
 
 def make_framing(*, chunks_max):

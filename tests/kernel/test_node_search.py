@@ -7,28 +7,20 @@ import pytest
 from ibbmaster.codec import compressed_int
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import IbbMasterError
-from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.chunk import CHUNK_HEADER_SIZE, LAST, RecordType
 from ibbmaster.ibb.file_name import format_file_name
-from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE, seal_page
-from ibbmaster.kernel import loading
+from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.event_groups import StoredGroup
 from ibbmaster.log.out_of_band import OutOfBandReader
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.streaming.large_group import NODES_AHEAD, NODES_AT_FIRST, LargeGroup, quick_nodes
-from tests.machinery.crash import make_event, make_gtid_event
+from tests.built_logs import sealed_page
 from tests.machinery.disk import MemoryDisk
+from tests.machinery.events import XID_EVENT, make_event, new_group
 
 NODE_BYTES = 3000
 NODES_MAX = NODES_AT_FIRST + NODES_AHEAD + 5  # more than two calls find
-
-
-@pytest.fixture(scope="module")
-def kernels():
-    found = loading.load()
-    assert found is not None
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -38,9 +30,7 @@ def log(tmp_path_factory):
     sizes = {"spill_bytes": NODE_BYTES, "oob_piece_bytes": NODE_BYTES}
     with BinlogWriter(disk, max_file_bytes=4 << 20, state_interval_bytes=1 << 18, **sizes) as writer:
         for seq_no, count in enumerate((1, 2, 3, 7, 8, 9, 31, 33, NODES_AT_FIRST, NODES_MAX, 50, 200), 1):
-            gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
-            body = [make_event(23, 1, bytes(NODE_BYTES - 19))] * count
-            writer.write_group(gtid, make_gtid_event(gtid), [*body, make_event(16, 1, bytes(8))])
+            writer.write_group(*new_group(seq_no, *[make_event(23, 1, bytes(NODE_BYTES - 19))] * count, XID_EVENT))
     return disk
 
 
@@ -82,9 +72,7 @@ def test_a_header_may_go_on_in_the_next_page(kernels, tmp_path, state_interval_b
     disk, node_bytes = RealDisk(tmp_path), 101
     sizes = {"spill_bytes": node_bytes, "oob_piece_bytes": node_bytes, "state_interval_bytes": state_interval_bytes}
     with BinlogWriter(disk, max_file_bytes=4 << 20, **sizes) as writer:
-        gtid = Gtid(domain_id=0, server_id=1, seq_no=1)
-        body = [make_event(23, 1, bytes(node_bytes - 19))] * 20_000
-        writer.write_group(gtid, make_gtid_event(gtid), [*body, make_event(16, 1, bytes(8))])
+        writer.write_group(*new_group(1, *[make_event(23, 1, bytes(node_bytes - 19))] * 20_000, XID_EVENT))
     (group,) = groups_of(disk)
     expected = by_reference(disk, group)
     ends = [offset % PAGE_SIZE + CHUNK_HEADER_SIZE + size for _, offset, size in expected]
@@ -114,10 +102,8 @@ def test_a_header_that_says_something_else_is_judged_by_the_reference(kernels, l
         at = offset + rng.randrange(CHUNK_HEADER_SIZE + header_size)
         data[at] = rng.choice([data[at] ^ 1 << rng.randrange(8), rng.randrange(256), compressed_int.TAG_NINE_BYTES])
         first = at // PAGE_SIZE * PAGE_SIZE
-        page = data[first : first + PAGE_SIZE]
         if rng.random() < 0.9:  # else the checksum is wrong, too
-            seal_page(page)
-        data[first : first + PAGE_SIZE] = page
+            data[first : first + PAGE_SIZE] = sealed_page(data[first : first + PAGE_SIZE])
         disk = RealDisk(memory_path / str(attempt))
         disk.directory.mkdir()
         for other in log.list():

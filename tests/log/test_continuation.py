@@ -6,11 +6,11 @@ from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import FormatError, StoreError
 from ibbmaster.gtid import GtidState
 from ibbmaster.ibb.chunk import RecordType, encode_chunk
-from ibbmaster.ibb.file_header import FileHeader, encode_file_header
-from ibbmaster.ibb.page import PAGE_SIZE, seal_page
+from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.log.continuation import find_continuation
 from ibbmaster.position import LogPosition
 from ibbmaster.store.writer import BinlogWriter
+from tests.built_logs import header_of, sealed_page
 from tests.machinery.events import gtid_of, make_gtid_event
 
 
@@ -20,19 +20,7 @@ def name(file_no):
 
 def write_file(directory, file_no, pages, *, size_pages=4):
     """A file with these data areas on page 1 and up, sealed."""
-    header = FileHeader(
-        file_no=file_no,
-        size_pages=size_pages,
-        start_lsn=7,
-        state_interval_pages=2,
-        oob_file_no=file_no,
-        xa_file_no=None,
-    )
-    data = encode_file_header(header)
-    for content in pages:
-        page = bytearray(content.ljust(PAGE_SIZE, b"\0"))
-        seal_page(page)
-        data += page
+    data = header_of(file_no, size_pages=size_pages, interval_pages=2, start_lsn=7) + b"".join(map(sealed_page, pages))
     (directory / name(file_no)).write_bytes(data.ljust(size_pages * PAGE_SIZE, b"\0"))
 
 
@@ -62,8 +50,7 @@ def test_the_end_is_behind_the_last_chunk(tmp_path):
 def test_an_empty_file_behind_the_active_one_is_ready_for_later(tmp_path):
     write_file(tmp_path, 0, [EMPTY_STATE + COMMIT])
     (tmp_path / name(1)).write_bytes(bytes(4 * PAGE_SIZE))
-    end = find_continuation(RealDisk(tmp_path))
-    assert end.header.file_no == 0
+    assert find_continuation(RealDisk(tmp_path)).header.file_no == 0
 
 
 def test_state_and_differential_are_those_at_the_end(tmp_path):

@@ -8,14 +8,13 @@ from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import RecordError, StoreError
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidPosition
-from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.kernel import loading
 from ibbmaster.log import directory
 from ibbmaster.log.directory import BinlogDirectory, MisplacementCheck
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.streaming import shared
 from tests.machinery.disk import MemoryDisk
-from tests.machinery.events import new_group
+from tests.machinery.events import groups_behind, new_group
 
 SHAPE = {"max_file_bytes": 1 << 20, "state_interval_bytes": 1 << 16}
 
@@ -226,11 +225,6 @@ def paged_log(new_paged_log):
     return new_paged_log(size_pages=80, interval_pages=16)
 
 
-def copy_page(log, wrong, place, file_no=0):
-    data = log.disk.files[f"binlog-{file_no:06d}.ibb"]
-    data[place * PAGE_SIZE : (place + 1) * PAGE_SIZE] = data[wrong * PAGE_SIZE : (wrong + 1) * PAGE_SIZE]
-
-
 @pytest.fixture
 def served(dumped):
     """The sequence numbers a replica gets, and why it gets no more."""
@@ -248,7 +242,7 @@ def test_no_group_goes_out_twice_where_a_page_is_in_the_wrong_place(
     served, paged_log, monkeypatch, has_kernels, wrong, place
 ):
     monkeypatch.setattr(shared, "kernels", loading.load if has_kernels else lambda: None)
-    copy_page(paged_log, wrong, place)
+    paged_log.put(place, paged_log.page(wrong))
     numbers, error = served(BinlogDirectory(paged_log.disk))
     assert numbers == sorted(set(numbers))
     assert numbers[-1] < (max(wrong, place) - 1) * 4 + 1 + 8  # each page has four groups
@@ -260,22 +254,18 @@ def test_numbers_that_rightly_go_back_are_served(served, new_log, event, monkeyp
     monkeypatch.setattr(shared, "kernels", loading.load if has_kernels else lambda: None)
     log = new_log(size_pages=20, interval_pages=4)
     fed = [1, 2, 2, 1, 5, *range(1, 60), 3, 3, 7]
-    for seq_no in fed:
-        log.commit(f"0-1-{seq_no}", event(3000))
+    log.commit_all(fed, event(3000))
     assert served(BinlogDirectory(log.disk)) == (fed, None)
 
 
 def test_a_file_whose_numbers_rightly_go_back_is_verified_once(new_log, event):
     log = new_log(size_pages=20, interval_pages=4)
-    for seq_no in (*range(1, 20), *range(1, 40)):
-        log.commit(f"0-1-{seq_no}", event(6000))
+    log.commit_all((*range(1, 20), *range(1, 40)), event(6000))
     directory = BinlogDirectory(log.disk)
 
     def pages_read():
         before = log.disk.pages_read
-        reader = directory.groups(directory.seek(GtidPosition()))
-        while reader.next_group() is not None:
-            pass
+        groups_behind(directory)
         return log.disk.pages_read - before
 
     first, second = pages_read(), pages_read()
@@ -283,7 +273,7 @@ def test_a_file_whose_numbers_rightly_go_back_is_verified_once(new_log, event):
 
 
 def test_the_error_names_both_places(paged_log):
-    copy_page(paged_log, 3, 5)
+    paged_log.put(5, paged_log.page(3))
     directory = BinlogDirectory(paged_log.disk)
     reader = directory.groups(directory.seek(GtidPosition()))
     assert [reader.next_group().gtid.seq_no for _ in range(16)] == list(range(1, 17))
@@ -295,8 +285,7 @@ def test_the_error_names_both_places(paged_log):
 
 def test_a_sound_log_passed_over_group_by_group_is_never_verified(new_log, event, monkeypatch):
     log = new_log(size_pages=20, interval_pages=4)
-    for seq_no in range(1, 40):
-        log.commit(f"0-1-{seq_no}", event(6000))
+    log.commit_all(range(1, 40), event(6000))
     monkeypatch.setattr(MisplacementCheck, "check", lambda self, location: pytest.fail(f"verified at {location}"))
     directory = BinlogDirectory(log.disk)
     careful, passing = (directory.groups(directory.seek(GtidPosition())) for _ in range(2))

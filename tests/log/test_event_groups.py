@@ -9,18 +9,15 @@ from ibbmaster.gtid import GtidState
 from ibbmaster.ibb.chunk import RecordType
 from ibbmaster.ibb.commit import CommitHeader, OobStream, encode_commit_header
 from ibbmaster.ibb.oob import OobForest
-from ibbmaster.ibb.page import DATA_SIZE, seal_page
+from ibbmaster.ibb.page import DATA_SIZE
 from ibbmaster.log.event_groups import EventGroupReader
 from ibbmaster.position import LogPosition
+from tests.built_logs import sealed_page
 
 
 def read_all(disk, file_no=0, page_no=1):
     reader = EventGroupReader(disk, file_no=file_no, page_no=page_no)
     return [(group.gtid, group.gtid_event + b"".join(group.body)) for group in iter(reader.next_group, None)]
-
-
-def test_groups_come_whole_and_in_commit_order_over_files(long_log):
-    assert read_all(long_log.disk) == long_log.groups
 
 
 # As mysql-test/suite/binlog_in_engine/mysqlbinlog.test
@@ -78,7 +75,6 @@ def test_a_reader_at_the_end_sees_what_is_written_later(new_log, event):
 
 def test_a_group_whose_end_is_not_written_yet_is_waited_for(new_log, event):
     log = new_log()
-    before = {name: bytes(content) for name, content in log.disk.files.items()}
     log.commit("0-1-1", event(30_000))
     whole = log.disk.files["binlog-000000.ibb"]
     half = bytearray(whole)
@@ -88,7 +84,6 @@ def test_a_group_whose_end_is_not_written_yet_is_waited_for(new_log, event):
     assert reader.next_group() is None
     log.disk.files["binlog-000000.ibb"] = whole
     assert reader.next_group().gtid == log.groups[0][0]
-    assert before == {}
 
 
 # As mysql-test/suite/binlog_in_engine/mysqlbinlog.test
@@ -109,9 +104,7 @@ def test_a_damaged_page_stops_the_reader_with_its_place_and_again_when_asked_aga
     for _ in range(2):
         reader.next_group()
     for _ in range(2):
-        with pytest.raises(
-            FormatError, match=r"binlog-000001\.ibb page 1 offset 0: page checksum is \w+, its bytes give"
-        ):
+        with pytest.raises(FormatError, match=r"binlog-000001\.ibb page 1 offset 0: page checksum is \w+, its bytes"):
             reader.next_group()
 
 
@@ -124,25 +117,21 @@ def test_a_commit_record_that_refers_to_something_else_is_named(new_log, event):
     log.append(RecordType.COMMIT, encode_commit_header(CommitHeader(streams=(stream,))) + gtid_event)
     reader = EventGroupReader(log.disk, file_no=0, page_no=1)
     reader.next_group()
-    group = reader.next_group()
     with pytest.raises(RecordError, match=r"page 1 offset 5: an out-of-band reference to something else"):
-        list(group.body)
+        list(reader.next_group().body)
 
 
 def test_a_purged_file_with_out_of_band_data_is_named_by_the_group_that_needs_it(long_log):
     del long_log.disk.files["binlog-000000.ibb"]
     reader = EventGroupReader(long_log.disk, file_no=1, page_no=1)
-    group = reader.next_group()
     with pytest.raises(RecordError, match=r"binlog-000000\.ibb page 1 .* was binlog-000000\.ibb purged\?"):
-        list(group.body)
+        list(reader.next_group().body)
     assert str(reader.next_group().gtid) == "0-1-4"
 
 
 def test_an_unknown_record_type_is_not_skipped(long_log):
-    page = long_log.disk.files["binlog-000002.ibb"][16384 : 2 * 16384]
-    page[11] = 0x40 | 9
-    seal_page(page)
-    long_log.disk.files["binlog-000002.ibb"][16384 : 2 * 16384] = page
+    page = long_log.page(1, file_no=2)[:DATA_SIZE]
+    long_log.put(1, sealed_page(page[:11] + bytes([0x40 | 9]) + page[12:]), file_no=2)
     with pytest.raises(FormatError, match=r"binlog-000002\.ibb page 1 offset 11: record type 9 is unknown"):
         read_all(long_log.disk)
 
@@ -175,11 +164,9 @@ def test_a_group_that_begins_just_before_the_end_of_a_page_is_no_step_back(new_l
     used = log.appender.page_offset
     log.commit("0-1-2")
     overhead = log.appender.page_offset - used
-    room = DATA_SIZE - log.appender.page_offset
-    log.commit("0-1-3", event(room - overhead - left))
+    log.commit("0-1-3", event(DATA_SIZE - log.appender.page_offset - overhead - left))
     assert DATA_SIZE - log.appender.page_offset == left
-    log.commit("0-1-4", event(100))
-    log.commit("0-1-5", event(100))
+    log.commit_all((4, 5), event(100))
     whole, steps_back = EventGroupReader(log.disk, file_no=0, page_no=1), []
     groups = [(group.gtid, group.end) for group in iter(whole.next_group, None)]
     passing = EventGroupReader(log.disk, file_no=0, page_no=1, at_step_back=steps_back.append)

@@ -206,12 +206,7 @@ def test_a_stream_of_a_primary_that_has_purged_is_the_rest_of_the_whole_log(tmp_
     found = []
     for name, items, first in (("whole", RENAMED, 1), ("cut", RENAMED[cut:], cut + 1)):
         with FixturePrimary(write_log(tmp_path / name, *items, first=first)) as primary:
-            login = {
-                "host": primary.host,
-                "port": str(primary.port),
-                "user": primary.user,
-                "password": primary.password,
-            }
+            login = {name: str(getattr(primary, name)) for name in ("host", "port", "user", "password")}
             stream = StreamReading(**login, table="d.t", maxGroupsPerTrigger="1")
             while stream.step():
                 stream.begin_anew()  # each batch by another process

@@ -1,5 +1,6 @@
 """Where GTIDs are: found by seek and groups alone, so alike in each kind of log, and around damage."""
 
+import contextlib
 import random
 from collections import Counter
 from dataclasses import replace
@@ -18,12 +19,8 @@ ALL = 99  # files of the capture
 
 
 def groups_of(log):
-    reader, found = log.groups(log.start_of_file()), []
-    while (group := reader.next_group()) is not None:
-        if group.gtid is not None:
-            found.append((group.gtid, group.start))
-    reader.close()
-    return found
+    with contextlib.closing(log.groups(log.start_of_file())) as reader:
+        return [(group.gtid, group.start) for group in iter(reader.next_group, None) if group.gtid is not None]
 
 
 @pytest.mark.parametrize("is_classic", [True, False])
@@ -48,8 +45,7 @@ def test_a_gtid_that_was_never_logged_is_named(fixtures):
 
 def test_around_damage_the_rest_is_looked_through(new_log, event):
     log = new_log(size_pages=4)
-    for seq_no in range(1, 30):
-        log.commit(f"0-1-{seq_no}", event(5000))
+    log.commit_all(range(1, 30), event(5000))
     wanted = GtidPosition.parse("0-1-8")
     before = locate(StrictDirectory(log.disk), wanted)
     log.disk.files["binlog-000000.ibb"][PAGE_SIZE + 100] ^= 1  # the page with the state that the search ends at
@@ -95,16 +91,12 @@ def lacked(groups, position):
     found = []
     for gtid, start in groups:
         wanted = position.get(gtid.domain_id)
-        same = (
-            []
-            if wanted is None
-            else [
-                (one.seq_no, place)
-                for one, place in groups
-                if (one.domain_id, one.server_id) == (wanted.domain_id, wanted.server_id)
-            ]
-        )
-        behind = [place for seq_no, place in same if seq_no > wanted.seq_no]
-        if wanted is None or (start > dict(same)[wanted.seq_no] if wanted.seq_no in dict(same) else start >= behind[0]):
+        pair = None if wanted is None else (wanted.domain_id, wanted.server_id)
+        same = {one.seq_no: place for one, place in groups if (one.domain_id, one.server_id) == pair}
+        if wanted is None or wanted.seq_no in same:
+            is_behind = wanted is None or start > same[wanted.seq_no]
+        else:
+            is_behind = start >= next(place for seq_no, place in same.items() if seq_no > wanted.seq_no)
+        if is_behind:
             found.append(gtid)
     return found

@@ -4,9 +4,9 @@ import pickle
 
 import pytest
 
-from ibbmaster.gtid import Gtid
 from ibbmaster.log.log_range import GroupSelection, LogRange
 from ibbmaster.position import LogPosition
+from tests.machinery.events import gtid_of
 
 
 def test_a_stretch_holds_what_begins_in_it():
@@ -40,5 +40,4 @@ LIMITS = {
 
 @pytest.mark.parametrize(("limits", "is_wanted"), LIMITS.values(), ids=LIMITS)
 def test_a_group_is_wanted_unless_something_excludes_it(limits, is_wanted):
-    gtid = Gtid(domain_id=0, server_id=1, seq_no=5)
-    assert GroupSelection(**limits).takes(gtid, HERE, 100) is is_wanted
+    assert GroupSelection(**limits).takes(gtid_of(5), HERE, 100) is is_wanted

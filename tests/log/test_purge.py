@@ -13,21 +13,24 @@ def choose(request, *, needed=9, oob=None):
     return choose_files(FILES, request, needed=needed, oob_file_no=lambda number: references.get(number, number))
 
 
-def test_to_a_file_takes_those_before_it():
-    assert choose(PurgeRequest(to_file_no=7)).file_nos == (5, 6)
+TAKEN = {  # what is asked for, which file those of another one need, and what goes
+    "to a file those before it": (PurgeRequest(to_file_no=7), {}, (5, 6)),
+    "to a file that is gone nothing": (PurgeRequest(to_file_no=3), {}, ()),
+    "before a moment those last written earlier": (PurgeRequest(before=1007.0), {}, (5, 6)),
+    "not what the groups of a kept file need": (PurgeRequest(to_file_no=8), {9: 7}, (5, 6)),
+    "nor what the groups of that one need": (PurgeRequest(to_file_no=8), {9: 7, 7: 6}, (5,)),
+    "also what only the groups of a file that goes need": (PurgeRequest(to_file_no=8), {6: 5}, (5, 6, 7)),
+}
 
 
-def test_to_a_file_that_is_gone_takes_nothing():
-    assert choose(PurgeRequest(to_file_no=3)).file_nos == ()
+@pytest.mark.parametrize(("request_", "oob", "gone"), TAKEN.values(), ids=TAKEN)
+def test_a_purge_takes(request_, oob, gone):
+    assert choose(request_, oob=oob).file_nos == gone
 
 
 def test_to_a_file_that_never_was_is_refused():
     with pytest.raises(StoreError, match=r"unknown target binlog: binlog-000010\.ibb"):
         choose(PurgeRequest(to_file_no=10))
-
-
-def test_before_a_moment_takes_those_last_written_earlier():
-    assert choose(PurgeRequest(before=1007.0)).file_nos == (5, 6)
 
 
 @pytest.mark.parametrize(("total", "gone"), [(500, ()), (499, (5,)), (250, (5, 6, 7)), (0, (5, 6, 7, 8))])
@@ -41,15 +44,3 @@ def test_what_somebody_needs_stays_and_is_named():
     result = choose(PurgeRequest(to_file_no=9), needed=6)
     assert result.file_nos == (5,)
     assert result.kept.startswith("binlog-000006.ibb is in use")
-
-
-def test_what_the_groups_of_a_kept_file_need_stays():
-    assert choose(PurgeRequest(to_file_no=8), oob={9: 7}).file_nos == (5, 6)
-
-
-def test_so_does_what_the_groups_of_that_one_need():
-    assert choose(PurgeRequest(to_file_no=8), oob={9: 7, 7: 6}).file_nos == (5,)
-
-
-def test_what_the_groups_of_a_file_that_goes_need_does_not_matter():
-    assert choose(PurgeRequest(to_file_no=8), oob={6: 5}).file_nos == (5, 6, 7)

@@ -79,8 +79,7 @@ def test_few_places_are_looked_at(timed_log):
     log = timed_log([BEGIN + number for number in range(1500)])
     for time in (BEGIN, BEGIN + 700, BEGIN + 1499, BEGIN + 9999):
         found = find_time(log.engine, time)
-        files = len(log.engine.files())
-        assert len(found.steps) <= 2 + math.log2(files) + math.log2(16)
+        assert len(found.steps) <= 2 + math.log2(len(log.engine.files())) + math.log2(16)
         assert not found.sets_back
 
 
@@ -161,10 +160,8 @@ def test_parts_of_a_second_count():
     with ibbmaster.open(FIXTURES / "ibb/domains") as log:
         times = [group.timestamp for group in log]
         half = times[len(times) // 2] + 0.5
-        part = log.through(until=at(half))
-        assert sum(1 for _ in part.groups()) == sum(time <= half for time in times)
-        part = log.through(after=at(half))
-        assert sum(1 for _ in part.groups()) == sum(time >= half for time in times)
+        assert sum(1 for _ in log.through(until=at(half)).groups()) == sum(time <= half for time in times)
+        assert sum(1 for _ in log.through(after=at(half)).groups()) == sum(time >= half for time in times)
 
 
 @pytest.mark.parametrize(

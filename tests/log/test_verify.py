@@ -25,6 +25,7 @@ from ibbmaster.log.fault import Totals
 from ibbmaster.log.record_checks import NAMED_MAX
 from ibbmaster.log.verify import AHEAD_BYTES, BlockReader, verify
 from ibbmaster.position import LogPosition
+from tests.built_logs import sealed_page
 from tests.machinery.disk import MemoryDisk
 from tests.machinery.random_log import random_log
 from tests.machinery.simulated_disk import SimulatedDisk
@@ -41,13 +42,10 @@ def faults(disk):
 
 def change(disk, file_no, page_no, page_offset, data, *, sealed=True):
     """Overwrite bytes of a page; `sealed` makes its checksum right again."""
-    name = f"binlog-{file_no:06d}.ibb"
-    start = page_no * PAGE_SIZE
-    page = bytearray(disk.files[name][start : start + PAGE_SIZE])
-    page[page_offset : page_offset + len(data)] = data
+    file, start = disk.files[f"binlog-{file_no:06d}.ibb"], page_no * PAGE_SIZE
+    file[start + page_offset : start + page_offset + len(data)] = data
     if sealed:
-        seal_page(page)
-    disk.files[name][start : start + PAGE_SIZE] = page
+        file[start : start + PAGE_SIZE] = sealed_page(file[start : start + PAGE_SIZE])
 
 
 def test_a_sound_directory_has_no_faults_and_is_counted(long_log):
@@ -90,29 +88,25 @@ def test_a_changed_byte_under_a_right_checksum_is_named(long_log, file_no, page_
         assert any(message in fault and f"binlog-{file_no:06d}.ibb" in fault for fault in found), found
 
 
-def test_a_full_state_that_contradicts_the_groups_is_named(long_log):
-    state = encode_gtid_state([Gtid.parse("0-1-3"), Gtid.parse("1-2-2")], None)
-    change(long_log.disk, 2, 1, 0, encode_chunk(RecordType.GTID_STATE, state, is_first=True, is_last=True))
-    assert faults(long_log.disk) == [
-        "binlog-000002.ibb page 1 offset 0: GTID state is [0-1-3,1-2-2], the groups come to [0-1-3,1-2-1]"
-    ]
-
-
-def test_a_differential_state_that_contradicts_the_groups_is_named(long_log):
-    state = encode_gtid_state([Gtid.parse("0-1-7")], None)
-    change(long_log.disk, 0, 2, 0, encode_chunk(RecordType.GTID_STATE, state, is_first=True, is_last=True))
-    assert faults(long_log.disk) == [
-        "binlog-000000.ibb page 2 offset 0: differential GTID state is [0-1-7], the groups of this file come to [0-1-1]"
-    ]
+@pytest.mark.parametrize(
+    ("file_no", "page_no", "gtids", "problem"),
+    [
+        (2, 1, ["0-1-3", "1-2-2"], "GTID state is [0-1-3,1-2-2], the groups come to [0-1-3,1-2-1]"),
+        (0, 2, ["0-1-7"], "differential GTID state is [0-1-7], the groups of this file come to [0-1-1]"),
+    ],
+    ids=["full", "differential"],
+)
+def test_a_state_that_contradicts_the_groups_is_named(long_log, file_no, page_no, gtids, problem):
+    state = encode_gtid_state(map(Gtid.parse, gtids), None)
+    change(long_log.disk, file_no, page_no, 0, encode_chunk(RecordType.GTID_STATE, state, is_first=True, is_last=True))
+    assert faults(long_log.disk) == [f"binlog-00000{file_no}.ibb page {page_no} offset 0: {problem}"]
 
 
 def test_a_reference_to_something_else_is_named(long_log):
     wrong = LogPosition(0, PAGE_SIZE + 5)
     header = encode_commit_header(CommitHeader(streams=(OobStream(node_count=1, first=wrong, last=wrong),)))
-    log = long_log
-    gtid = Gtid.parse("0-1-5")
-    log.append(RecordType.COMMIT, header + log.groups[0][1][:38], gtid)
-    assert any("an out-of-band reference to something else" in fault for fault in faults(log.disk))
+    long_log.append(RecordType.COMMIT, header + long_log.groups[0][1][:38], Gtid.parse("0-1-5"))
+    assert any("an out-of-band reference to something else" in fault for fault in faults(long_log.disk))
 
 
 def test_a_file_missing_in_the_middle_is_named(long_log):
@@ -149,13 +143,6 @@ def test_a_file_longer_than_its_header_says_is_named(long_log):
     assert faults(long_log.disk) == ["binlog-000002.ibb: 5 pages, but its header says 4"]
 
 
-def test_data_behind_an_empty_page_is_named(long_log):
-    disk = long_log.disk
-    page = bytes(disk.files["binlog-000002.ibb"][PAGE_SIZE : 2 * PAGE_SIZE])
-    disk.files["binlog-000002.ibb"][3 * PAGE_SIZE : 4 * PAGE_SIZE] = page
-    assert any("page 3" in fault and "behind its end" in fault for fault in faults(disk))
-
-
 def test_a_log_that_ends_inside_a_record_is_named(new_log, event):
     log = new_log()
     log.commit("0-1-1", event(40_000))
@@ -167,8 +154,7 @@ def test_long_state_records_inside_other_records_are_no_fault(new_log, event):
     log = new_log(size_pages=8, interval_pages=1)
     for domain_id in range(3000):  # the state needs several chunks
         log.commit(f"{domain_id}-4294967295-18446744073709551615", event(20))
-    for seq_no in range(1, 30):
-        log.commit(f"0-1-{seq_no}", event(7000))
+    log.commit_all(range(1, 30), event(7000))
     assert faults(log.disk) == []
 
 
@@ -240,10 +226,9 @@ def test_the_holes_of_a_sparse_file_are_blank_pages_and_what_lies_behind_them_is
     for name, data in long_log.disk.files.items():
         (tmp_path / name).write_bytes(data)
     last = max(tmp_path.iterdir())
-    size, larger = last.stat().st_size, 400 * PAGE_SIZE
-    page = bytearray(PAGE_SIZE)
-    seal_page(page)
-    page[0] = 1
+    larger = 400 * PAGE_SIZE
+    assert last.stat().st_size < larger
+    page = b"\1" + sealed_page(b"")[1:]
     for has_data in (False, True):
         with last.open("r+b") as file:
             file.truncate(larger)
@@ -256,21 +241,12 @@ def test_the_holes_of_a_sparse_file_are_blank_pages_and_what_lies_behind_them_is
         assert found == faults(dense)
         assert any("page 300" in fault for fault in found) == has_data
         assert totals.pages == sum(len(data) // PAGE_SIZE for data in dense.files.values())
-    assert size < larger
 
 
 @pytest.fixture
 def paged_log(new_paged_log):
     """Two files of 20 pages, a state every eight."""
     return new_paged_log(size_pages=20, interval_pages=8)
-
-
-def image(disk, page_no, file_no=0):
-    return bytes(disk.files[f"binlog-{file_no:06d}.ibb"][page_no * PAGE_SIZE : (page_no + 1) * PAGE_SIZE])
-
-
-def put(disk, page_no, page, file_no=0):
-    disk.files[f"binlog-{file_no:06d}.ibb"][page_no * PAGE_SIZE : (page_no + 1) * PAGE_SIZE] = page
 
 
 def faults_of(disk):
@@ -282,13 +258,13 @@ def faults_of(disk):
 
 def test_the_log_has_groups_that_end_at_page_borders(paged_log):
     assert faults_of(paged_log.disk) == []
-    assert all(image(paged_log.disk, page_no)[0] in (0x41, 0x42) for page_no in range(1, 20))
+    assert all(paged_log.page(page_no)[0] in (0x41, 0x42) for page_no in range(1, 20))
 
 
 @pytest.mark.parametrize(("wrong", "place"), [(3, 5), (5, 3), (4, 6), (12, 10)], ids=lambda page_no: f"page {page_no}")
 def test_a_page_that_was_written_to_the_wrong_place_is_damage(paged_log, wrong, place):
     """Four groups come twice, four never; the next state is that of the groups in front of it."""
-    put(paged_log.disk, place, image(paged_log.disk, wrong))
+    paged_log.put(place, paged_log.page(wrong))
     found = faults_of(paged_log.disk)
     assert found
     assert all(fault.is_damage for fault in found)
@@ -298,9 +274,9 @@ def test_a_page_that_was_written_to_the_wrong_place_is_damage(paged_log, wrong, 
 
 
 def test_two_pages_that_changed_places_are_named_with_both_places_and_are_a_note_as_nothing_proves_it(paged_log):
-    four, five = image(paged_log.disk, 4), image(paged_log.disk, 5)
-    put(paged_log.disk, 4, five)
-    put(paged_log.disk, 5, four)
+    four, five = paged_log.page(4), paged_log.page(5)
+    paged_log.put(4, five)
+    paged_log.put(5, four)
     (fault,) = faults_of(paged_log.disk)
     assert not fault.is_damage
     assert "comes behind number" in str(fault)
@@ -309,7 +285,7 @@ def test_two_pages_that_changed_places_are_named_with_both_places_and_are_a_note
 
 
 def test_a_page_before_a_state_record_is_damage_by_the_state(paged_log):
-    put(paged_log.disk, 7, image(paged_log.disk, 6))
+    paged_log.put(7, paged_log.page(6))
     found = [str(fault) for fault in faults_of(paged_log.disk) if fault.is_damage]
     assert any("page 8 offset 0: differential GTID state is" in line for line in found)
     assert any("page 7 offset 0: group" in line and "comes behind number" in line for line in found)
@@ -317,21 +293,19 @@ def test_a_page_before_a_state_record_is_damage_by_the_state(paged_log):
 
 @pytest.mark.parametrize(("wrong", "place", "said"), [(8, 5, "where none is due"), (5, 8, "that is due on this page")])
 def test_a_page_with_a_state_record_where_none_is_due_and_the_other_way_round_is_damage(paged_log, wrong, place, said):
-    put(paged_log.disk, place, image(paged_log.disk, wrong))
+    paged_log.put(place, paged_log.page(wrong))
     found = [str(fault) for fault in faults_of(paged_log.disk) if fault.is_damage]
     assert any(said in line and f"page {place} offset 0" in line for line in found), found
 
 
 def test_a_page_of_another_file_is_damage_by_the_states(paged_log):
-    put(paged_log.disk, 7, image(paged_log.disk, 7, file_no=1))
+    paged_log.put(7, paged_log.page(7, file_no=1))
     assert any(fault.is_damage for fault in faults_of(paged_log.disk))
 
 
 def test_an_older_image_of_a_page_is_damage(paged_log):
-    page = bytearray(image(paged_log.disk, 5))
-    page[page.index(b"\x41", 9000) :] = bytes(PAGE_SIZE - page.index(b"\x41", 9000))
-    seal_page(page)
-    put(paged_log.disk, 5, page)
+    page = paged_log.page(5)
+    paged_log.put(5, sealed_page(page[: page.index(b"\x41", 9000)]))
     assert any("data behind its end" in str(fault) and fault.is_damage for fault in faults_of(paged_log.disk))
 
 
@@ -344,19 +318,14 @@ def test_a_log_of_a_primary_that_lets_numbers_go_back_is_sound(new_log, event):
     assert found
     assert not any(fault.is_damage for fault in found)
     assert all("a primary without gtid_strict_mode logs so, too" in str(fault) for fault in found)
-    assert [str(fault).split()[7] for fault in found if "group 0-1-" in str(fault)] == [
-        "0-1-2",
-        "0-1-1",
-        "0-1-3",
-        "0-1-5",
-    ]
+    named = [str(fault).split()[7] for fault in found if "group 0-1-" in str(fault)]
+    assert named == ["0-1-2", "0-1-1", "0-1-3", "0-1-5"]
 
 
 def test_many_numbers_that_go_back_are_named_and_the_rest_counted(new_log, event):
     log = new_log(size_pages=100, interval_pages=0)
     for _ in range(30):
-        for seq_no in (3, 2, 1):
-            log.commit(f"0-1-{seq_no}", event(30))
+        log.commit_all((3, 2, 1), event(30))
     found = [str(fault) for fault in faults_of(log.disk)]
     assert len(found) == NAMED_MAX + 1
     assert found[-1] == "note: binlog-000000.ibb: 40 more groups come behind higher numbers"

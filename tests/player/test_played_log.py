@@ -21,7 +21,6 @@ from tests.stages.test_engine import sent_gtids
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 COM_BINLOG_DUMP = 0x12
 LATE_S = 1.0  # that a machine may be busy with something else
-LOGS = ("ibb/domains", "classic/10.11/domains", "classic/11.8/chained")
 
 
 class Clock:
@@ -65,7 +64,7 @@ def read_all(groups):
     return found
 
 
-@pytest.mark.parametrize("name", LOGS)
+@pytest.mark.parametrize("name", ["ibb/domains", "classic/10.11/domains", "classic/11.8/chained"])
 @pytest.mark.parametrize("pace", [0.5, 1, 10])
 def test_each_group_comes_when_it_is_due(name, pace, dumped):
     rng = random.Random(random.random())
@@ -205,8 +204,7 @@ def test_a_client_gets_each_group_in_its_time(pace, pytestconfig):
             came = arrivals(primary.port)
     assert len(came) == rounds * len(recorded)
     for number, (moment, timestamp) in enumerate(came):
-        due = (timestamp - recorded[0][0]) / pace
-        assert moment - begun >= due - 0.01, number
+        assert moment - begun >= (timestamp - recorded[0][0]) / pace - 0.01, number
     assert came[-1][0] - begun <= wanted * 1.05 + LATE_S
 
 

@@ -16,3 +16,16 @@ def read_tables(document: str, heading: str) -> list[list[Row]]:
         header, _, *rows = ([cell.strip() for cell in line.strip()[1:-1].split("|")] for line in block.splitlines())
         found.append([dict(zip(header, row, strict=True)) for row in rows])
     return found
+
+
+def rows_under(document: str, heading: str) -> list[list[str]]:
+    """The rows of the first table under a heading of the second level, as their cells."""
+    section = (ROOT / document).read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")]
+    return [row for row in rows[1:] if set(row[0]) != {"-"}]
+
+
+def places_of(rows: list[Row]) -> dict[str, tuple[int, int]]:
+    """Field -> (offset, size), as far as both are numbers."""
+    numbers = [row for row in rows if row["Offset"].isdigit() and row["Size"].isdigit()]
+    return {row["Field"]: (int(row["Offset"]), int(row["Size"])) for row in numbers}

@@ -9,7 +9,7 @@ from ibbmaster.event.gtid_event import FIXED, GtidExtraFlag, GtidFlag
 from ibbmaster.event.header import EVENT_HEADER_SIZE, EventHeader, encode_event
 from ibbmaster.event.rows.table_schema import METADATA_SIZES, MetadataField
 from ibbmaster.event.types import EventFlag, EventType, post_header_sizes
-from tests.protocol.documents import read_tables
+from tests.protocol.documents import places_of, read_tables
 
 EVENT = Path(__file__).parents[2] / "protocol" / "event"
 
@@ -18,22 +18,13 @@ def table(document, heading):
     return read_tables(f"protocol/event/{document}", heading)[0]
 
 
-def places(document, heading):
-    """Field -> (offset, size), as far as both are numbers."""
-    return {
-        row["Field"]: (int(row["Offset"]), int(row["Size"]))
-        for row in table(document, heading)
-        if row["Offset"].isdigit() and row["Size"].isdigit()
-    }
-
-
 def test_the_common_header_has_the_fields_of_the_table():
     header = EventHeader(timestamp=1, event_type=2, server_id=3, size=EVENT_HEADER_SIZE, log_pos=4, flags=5)
     event = encode_event(event_type=2, body=b"", server_id=3, timestamp=1, log_pos=4, flags=5)
     names = {"type": "event_type", "server id": "server_id"}
     found = {
         names.get(field, field): int.from_bytes(event[start : start + size], "little")
-        for field, (start, size) in places("header.md", "Layout").items()
+        for field, (start, size) in places_of(table("header.md", "Layout")).items()
     }
     assert found == header._asdict()
 
@@ -60,8 +51,7 @@ def test_types_and_their_post_headers_are_those_of_the_table(type_count):
 
 
 def test_the_fixed_part_of_a_gtid_event_has_the_sizes_of_the_table():
-    sizes = [int(row["Size"]) for row in table("gtid.md", "Layout")[:3]]
-    assert sum(sizes) == FIXED.size
+    assert sum(int(row["Size"]) for row in table("gtid.md", "Layout")[:3]) == FIXED.size
     assert FIXED.pack(0x0102030405060708, 0x0A0B0C0D, 0xEE).hex() == "08070605040302010d0c0b0aee"
 
 
@@ -77,7 +67,7 @@ LAYOUTS = {  # heading: the struct of its fixed fields, or the size before what 
 
 @pytest.mark.parametrize("heading", LAYOUTS)
 def test_fixed_parts_have_the_sizes_of_the_table(heading):
-    fields = places("others.md", heading).values()
+    fields = places_of(table("others.md", heading)).values()
     assert sum(size for _, size in fields) == LAYOUTS[heading]
     assert max(start + size for start, size in fields) == LAYOUTS[heading]
 

@@ -4,6 +4,8 @@ import dataclasses
 import re
 from pathlib import Path
 
+import pytest
+
 from ibbmaster.testkit.action import ACTIONS, UNANSWERED, FaultAction
 from ibbmaster.testkit.certificates import CERTIFICATES
 from ibbmaster.testkit.control import QUESTIONS
@@ -11,30 +13,9 @@ from ibbmaster.testkit.malformed import MALFORMATIONS
 from ibbmaster.testkit.place import LANDMARKS, Side
 from ibbmaster.testkit.scenario import parse_scenario
 from ibbmaster.testkit.versions import VERSIONS
+from tests.protocol.documents import rows_under
 
 GUIDE = Path(__file__).parents[2] / "docs" / "faults.md"
-
-
-def table(heading: str) -> list[list[str]]:
-    """The rows of the first table under a heading."""
-    section = GUIDE.read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
-    rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")]
-    return [row for row in rows[1:] if set(row[0]) != {"-"}]
-
-
-def place_rows() -> list[list[str]]:
-    return [
-        [f"`{landmark.value}`", " ".join(side.value for side in Side if side in sides), text]
-        for landmark, (sides, text) in LANDMARKS.items()
-    ]
-
-
-def action_rows() -> list[list[str]]:
-    return [[f"`{word}`", keys_of(kind), where(kind), text_of(kind)] for word, kind in ACTIONS.items()]
-
-
-def keys_of(kind: type[FaultAction]) -> str:
-    return ", ".join(f"`{field.name}`" for field in dataclasses.fields(kind)) or "-"
 
 
 def where(kind: type[FaultAction]) -> str:
@@ -45,39 +26,31 @@ def where(kind: type[FaultAction]) -> str:
     return ", ".join(places)
 
 
-def text_of(kind: type[FaultAction]) -> str:
-    return " ".join((kind.__doc__ or "").split())
+KEYS = {kind: ", ".join(f"`{field.name}`" for field in dataclasses.fields(kind)) or "-" for kind in ACTIONS.values()}
+TABLES = {
+    "Places": [
+        [f"`{landmark.value}`", " ".join(side.value for side in Side if side in sides), text]
+        for landmark, (sides, text) in LANDMARKS.items()
+    ],
+    "Actions": [
+        [f"`{word}`", KEYS[kind], where(kind), " ".join((kind.__doc__ or "").split())] for word, kind in ACTIONS.items()
+    ],
+    "Malformed events": [[f"`{how}`"] for how in MALFORMATIONS],
+    "Versions": [[f"`{name}`", f"`{profile}`", f"`{version}`"] for name, (profile, version) in VERSIONS.items()],
+    "Certificates": [[f"`{name}`", said.meaning] for name, said in CERTIFICATES.items()],
+    "Control socket": [[f"`{question}`"] for question in QUESTIONS],
+}
 
 
-def test_places_are_those_of_the_code() -> None:
-    assert table("Places") == place_rows()
-
-
-def test_actions_are_those_of_the_code() -> None:
-    assert table("Actions") == action_rows()
-
-
-def test_malformed_events_are_those_of_the_code() -> None:
-    assert [row[0] for row in table("Malformed events")] == [f"`{how}`" for how in MALFORMATIONS]
-
-
-def test_versions_are_those_of_the_code() -> None:
-    assert [row[:3] for row in table("Versions")] == [
-        [f"`{name}`", f"`{profile}`", f"`{version}`"] for name, (profile, version) in VERSIONS.items()
-    ]
-
-
-def test_certificates_are_those_of_the_code() -> None:
-    assert table("Certificates") == [[f"`{name}`", said.meaning] for name, said in CERTIFICATES.items()]
-
-
-def test_questions_are_those_of_the_code() -> None:
-    assert [row[0] for row in table("Control socket")] == [f"`{question}`" for question in QUESTIONS]
+@pytest.mark.parametrize("heading", TABLES)
+def test_the_first_columns_of_a_table_are_those_of_the_code(heading: str) -> None:
+    wanted = TABLES[heading]
+    assert [row[: len(wanted[0])] for row in rows_under("docs/faults.md", heading)] == wanted
 
 
 def test_the_scenario_that_is_shown_is_one() -> None:
     shown = re.findall(r"```toml\n(.*?)```", GUIDE.read_text(), re.DOTALL)
-    assert len(shown) >= 1
+    assert shown
     for text in shown:
         with parse_scenario(text).serving() as primary:
             primary.verify()

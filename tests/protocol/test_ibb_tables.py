@@ -11,7 +11,7 @@ from ibbmaster.ibb.chunk import RecordType
 from ibbmaster.ibb.commit import CommitHeader, OobStream, encode_commit_header
 from ibbmaster.ibb.gtid_state import encode_gtid_state
 from ibbmaster.position import LogPosition
-from tests.protocol.documents import read_tables
+from tests.protocol.documents import places_of, read_tables
 
 IBB = Path(__file__).parents[2] / "protocol" / "ibb"
 REF = LogPosition(0, 16389)
@@ -19,16 +19,6 @@ REF = LogPosition(0, 16389)
 
 def table(document, heading):
     return read_tables(f"protocol/ibb/{document}", heading)[0]
-
-
-def fixed_fields(document, heading):
-    """(offset, size) of the fields at fixed places."""
-    rows = table(document, heading)
-    return {
-        row["Field"]: (int(row["Offset"]), int(row["Size"]))
-        for row in rows
-        if row["Offset"].isdigit() and row["Size"].isdigit()
-    }
 
 
 @pytest.mark.parametrize("row", table("compressed-int.md", "Sizes"), ids=lambda row: f"tag {row['Tag']}")
@@ -40,7 +30,7 @@ def test_compressed_integers_have_the_sizes_of_the_table(row):
 
 
 def test_a_page_has_the_parts_of_the_table():
-    assert fixed_fields("page.md", "Layout") == {
+    assert places_of(table("page.md", "Layout")) == {
         "data": (0, page.DATA_SIZE),
         "checksum": (page.DATA_SIZE, page.CHECKSUM.size),
     }
@@ -80,7 +70,7 @@ def test_a_header_has_the_fields_of_the_table():
 
 
 def test_a_chunk_has_the_fields_of_the_table():
-    rows = fixed_fields("chunk.md", "Layout")
+    rows = places_of(table("chunk.md", "Layout"))
     encoded = chunk.encode_chunk(RecordType.COMMIT, b"data", is_first=False, is_last=True)
     start, size = rows["length"]
     assert int.from_bytes(encoded[start : start + size], "little") == 4
@@ -98,13 +88,12 @@ def test_commit_headers_have_the_forms_of_the_table():
     for row, count in zip(table("commit.md", "Layout"), (0, 1, 2), strict=True):
         header = encode_commit_header(CommitHeader(streams=(stream,) * count))
         assert header.endswith(b"\0") == row["Header"].endswith("`0`")
-        numbers = []
-        offset = 0
+        numbers = offset = 0
         while offset < len(header):
-            number, offset = compressed_int.decode(header, offset)
-            numbers.append(number)
+            _, offset = compressed_int.decode(header, offset)
+            numbers += 1
         fields = sum(2 if "2" in field["Size"] else 1 for field in table("commit.md", "Stream"))
-        assert len(numbers) == count * fields + (count < 2)
+        assert numbers == count * fields + (count < 2)
 
 
 def test_a_gtid_state_has_the_fields_of_the_table():
@@ -123,7 +112,7 @@ def test_xa_records_have_the_fields_of_the_table(heading):
     }[heading]
     fields = {
         name: int.from_bytes(encoded[start : start + size], "little")
-        for name, (start, size) in fixed_fields("xa.md", heading).items()
+        for name, (start, size) in places_of(table("xa.md", heading)).items()
     }
     first = {"Prepare": "engine count", "Complete": "flags"}[heading]
     assert fields == {first: 1, "format id": 0x0A0B0C0D, "gtrid length": 3, "bqual length": 2}

@@ -1,6 +1,7 @@
 """The tables of protocol/scorecard/adapters.md say what the code has: keys, lines, grades."""
 
 import dataclasses
+import functools
 import inspect
 import re
 from pathlib import Path
@@ -11,16 +12,13 @@ from ibbmaster.scorecard.adapter import STARTS, Adapter, read_adapters
 from ibbmaster.scorecard.consumer import FATAL_S, RESTARTS_S, Supervised
 from ibbmaster.scorecard.grade import Grade
 from ibbmaster.scorecard.journal import TOLD
+from tests.protocol.documents import rows_under
 
 PAGE = Path(__file__).parents[2] / "protocol" / "scorecard" / "adapters.md"
 TYPES = {str: "text", float: "number"}  # others are lists
 
 
-def table(heading: str) -> list[list[str]]:
-    """The rows of the table under a heading."""
-    section = PAGE.read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
-    rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")]
-    return [row for row in rows[1:] if set(row[0]) != {"-"}]
+table = functools.partial(rows_under, "protocol/scorecard/adapters.md")
 
 
 def marked(key: str) -> str:

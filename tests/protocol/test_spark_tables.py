@@ -28,7 +28,6 @@ from tests.protocol.documents import read_tables
 
 DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "spark.md"
 OLD = "types.old_temporal"  # nothing but a declaration tells the digits of its columns
 FULL = ["10.11/types-full-crc32", "11.8/types-full-crc32", "11.8/types-full_nodup", "11.8/vectors"]
 MINIMAL = ["10.11/types-noblob-compressed", "11.8/types-noblob-compressed"]
@@ -53,8 +52,6 @@ def test_the_columns_of_every_change_are_those_of_the_table():
 
 READ = {quoted(row["Option"])[0]: row["Values, default"] for row in table("Options of a reader")}
 WRITE = {quoted(row["Option"])[0]: row["Values, default"] for row in table("Writing")}
-READ_SAMPLES = DATA["read_samples"]  # a value that is not what holds without the option
-WRITE_SAMPLES = DATA["write_samples"]
 OF_PRIMARIES = {"host", "port", "user", "password", "tls", "serverId"}
 
 
@@ -81,31 +78,25 @@ def test_the_options_that_are_accepted_are_those_of_the_table(documented, names)
     assert sorted(documented) == sorted(names)
 
 
-@pytest.mark.parametrize("name", READ)
-def test_an_option_of_a_reader_does_what_only_it_does(name):
-    assert read(name, READ_SAMPLES[name]) != read(name)
-
-
-@pytest.mark.parametrize("name", WRITE)
-def test_an_option_of_a_writer_does_what_only_it_does(name):
-    assert write(name, WRITE_SAMPLES[name]) != write(name)
-
-
-@pytest.mark.parametrize("name", [name for name, cell in READ.items() if default_of(cell)])
-def test_a_default_of_a_reader_is_what_holds_without_the_option(name):
-    assert read(name, default_of(READ[name])) == read(name)
-
-
-@pytest.mark.parametrize("name", [name for name, cell in WRITE.items() if default_of(cell)])
-def test_a_default_of_a_writer_is_what_holds_without_the_option(name):
-    assert write(name, default_of(WRITE[name])) == write(name)
-
-
-@pytest.mark.parametrize(
+BOTH = pytest.mark.parametrize(
     ("documented", "options_of", "samples"),
-    [(READ, read, READ_SAMPLES), (WRITE, write, WRITE_SAMPLES)],
+    [(READ, read, DATA["read_samples"]), (WRITE, write, DATA["write_samples"])],  # not what holds without the option
     ids=["read", "write"],
 )
+
+
+@BOTH
+def test_an_option_does_what_only_it_does(documented, options_of, samples):
+    assert [name for name in documented if options_of(name, samples[name]) == options_of(name)] == []
+
+
+@BOTH
+def test_a_default_is_what_holds_without_the_option(documented, options_of, samples):
+    defaults = {name: default_of(cell) for name, cell in documented.items() if default_of(cell)}
+    assert [name for name, value in defaults.items() if options_of(name, value) != options_of(name)] == []
+
+
+@BOTH
 def test_an_option_without_a_default_leaves_nothing_set(documented, options_of, samples):
     needed = {"path", "host", "table", "schema"} if options_of is write else {"path", "host"}
     for name in [name for name, cell in documented.items() if not default_of(cell) and name not in needed]:
@@ -128,9 +119,7 @@ def test_tables_are_created_unless_the_rows_have_their_groups():
         ("granularity", [one.value for one in Granularity]),
         ("zeroDates", [one.value for one in ZeroDates]),
         ("onUndecodable", [one.value for one in Undecodable]),
-        ("failOnDataLoss", ["true", "false"]),
-        ("completeKeys", ["true", "false"]),
-        ("tls", ["true", "false"]),
+        *((name, ["true", "false"]) for name in ("failOnDataLoss", "completeKeys", "tls")),
     ],
 )
 def test_the_values_of_an_option_are_those_of_the_table(name, choices):
@@ -139,16 +128,14 @@ def test_the_values_of_an_option_are_those_of_the_table(name, choices):
         read(name, choice)
 
 
-@pytest.mark.parametrize(
-    ("cell", "options_of", "name"), [(READ["port"], read, "port"), (READ["serverId"], read, "serverId")]
-)
-def test_the_limits_of_an_option_are_those_of_the_table(cell, options_of, name):
-    first, last = re.match(r"(\d+) to (\d+)", cell).groups()
-    options_of(name, first)
-    options_of(name, last)
+@pytest.mark.parametrize("name", ["port", "serverId"])
+def test_the_limits_of_an_option_are_those_of_the_table(name):
+    first, last = re.match(r"(\d+) to (\d+)", READ[name]).groups()
+    read(name, first)
+    read(name, last)
     for value in (int(first) - 1, int(last) + 1):
         with pytest.raises(ConfigurationError, match=f"option {name} "):
-            options_of(name, str(value))
+            read(name, str(value))
 
 
 # Types --------------------------------------------------------------------------------------------
@@ -250,13 +237,8 @@ def test_minimal_metadata_tells_signs_and_character_sets_but_neither_names_nor_l
 def test_numbers_of_each_length_have_the_spark_type_of_the_table(key):
     size = int(re.search(r"\d+", key)[0])
     is_decimal = key.startswith("DECIMAL")
-    column = Column(
-        name="a",
-        type=ColumnType.NEWDECIMAL if is_decimal else ColumnType.BIT,
-        metadata=0,
-        kind=ValueKind.DECIMAL if is_decimal else ValueKind.BIT,
-        size=size,
-    )
+    of_type, kind = (ColumnType.NEWDECIMAL, ValueKind.DECIMAL) if is_decimal else (ColumnType.BIT, ValueKind.BIT)
+    column = Column(name="a", type=of_type, metadata=0, kind=kind, size=size)
     assert column_type(column, ZeroDates.NULL) == documented_type(key, column)
 
 

@@ -69,14 +69,13 @@ def test_the_greeting_has_the_sizes_of_the_table() -> None:
         server_version="12",
         connection_id=1,
         seed=b"s" * 20,
-        capabilities=SERVER_DEFAULT,
         collation_id=45,
         plugin_name="p",
+        capabilities=SERVER_DEFAULT,
     )
     sizes = [row["Size"] for row in read_table("handshake.md", "Greeting")]
     numbers = [int(size.replace("v", "2").replace("p", "1").partition("+")[0]) for size in sizes]
-    terminators = sum("+1" in size for size in sizes)
-    assert sum(numbers) + terminators == len(handshake.encode_greeting(greeting))
+    assert sum(numbers) + sum("+1" in size for size in sizes) == len(handshake.encode_greeting(greeting))
 
 
 def test_the_greeting_has_its_fields_where_the_table_says() -> None:
@@ -114,14 +113,8 @@ def fields_in_order(document: str, heading: str, values: dict[str, bytes]) -> by
 
 
 def test_a_login_has_its_fields_where_the_table_says() -> None:
-    low = (
-        Capability.CONNECT_WITH_DB
-        | Capability.PROTOCOL_41
-        | Capability.SECURE_CONNECTION
-        | Capability.PLUGIN_AUTH
-        | Capability.CONNECT_ATTRIBUTES
-        | Capability.LENENC_AUTH_DATA
-    )
+    low = Capability.CONNECT_WITH_DB | Capability.PROTOCOL_41 | Capability.SECURE_CONNECTION
+    low |= Capability.PLUGIN_AUTH | Capability.CONNECT_ATTRIBUTES | Capability.LENENC_AUTH_DATA
     values = {
         "capabilities, bits 0–31": low.to_bytes(4, "little"),
         "largest payload": b"\x00\x00\x00\x40",
@@ -146,8 +139,7 @@ def test_a_login_has_its_fields_where_the_table_says() -> None:
     )
     assert handshake.decode_login(payload) == login
     assert encode_login(login) == payload
-    rows = offsets(read_table("handshake.md", "Login"))
-    assert rows["user"] == handshake.TLS_REQUEST_SIZE
+    assert offsets(read_table("handshake.md", "Login"))["user"] == handshake.TLS_REQUEST_SIZE
 
 
 def test_an_auth_switch_has_its_fields_where_the_table_says() -> None:
@@ -158,14 +150,9 @@ def test_an_auth_switch_has_its_fields_where_the_table_says() -> None:
 
 def test_a_refused_client_is_told_what_the_table_says() -> None:
     rows = {int(row["Code"]): row for row in read_table("handshake.md", "What a server says to a client it refuses")}
-    for error in (
-        connection.BAD_HANDSHAKE,
-        connection.PACKET_TOO_LARGE,
-        connection.PACKETS_OUT_OF_ORDER,
-        connection.OLD_CLIENT,
-    ):
-        assert rows[error.code]["SQLSTATE"] == error.sqlstate
-        assert rows[error.code]["Text"] == error.text
+    for name in ("BAD_HANDSHAKE", "PACKET_TOO_LARGE", "PACKETS_OUT_OF_ORDER", "OLD_CLIENT"):
+        error = getattr(connection, name)
+        assert (rows[error.code]["SQLSTATE"], rows[error.code]["Text"]) == (error.sqlstate, error.text)
 
 
 def test_plugins_ask_and_answer_with_the_sizes_of_the_table() -> None:
@@ -280,9 +267,8 @@ def test_a_registration_has_its_fields_where_the_table_says() -> None:
 
 def test_an_event_on_the_wire_begins_with_the_status_of_the_table() -> None:
     rows = read_table("binlog-dump.md", "One event on the wire")
-    assert f"`{EVENT_STATUS.hex()}`" in rows[0]["Meaning"]
-    assert f"`{response.EOF_MARK:02x}`" in rows[0]["Meaning"]
-    assert f"`{response.ERR_MARK:02x}`" in rows[0]["Meaning"]
+    for mark in (EVENT_STATUS.hex(), f"{response.EOF_MARK:02x}", f"{response.ERR_MARK:02x}"):
+        assert f"`{mark}`" in rows[0]["Meaning"]
 
 
 def test_the_answer_to_prepare_has_its_fields_where_the_table_says() -> None:
@@ -298,16 +284,15 @@ def test_the_answer_to_prepare_has_its_fields_where_the_table_says() -> None:
 
 
 def test_commands_of_prepared_statements_are_those_of_the_table() -> None:
-    rows = read_tables("protocol/wire/prepared.md", "Prepared statements")[0]
+    rows = read_table("prepared.md", "Prepared statements")
     named = {name for row in rows for name in row["Command"].split(", ")}
     assert named == {code.name for code in Command if code.name.startswith("STATEMENT_")}
     assert f"at most {STATEMENTS_MAX}" in " ".join((WIRE / "prepared.md").read_text().split())
 
 
 def test_values_of_integer_types_have_the_sizes_of_the_table() -> None:
-    (row,) = (
-        row for row in read_tables("protocol/wire/prepared.md", "Binary row")[1] if row["Type"].startswith("TINY")
-    )
+    rows = read_tables("protocol/wire/prepared.md", "Binary row")[1]
+    (row,) = (row for row in rows if row["Type"].startswith("TINY"))
     sizes = [int(size) for size in re.findall(r"\d+", row["Value"].split("bytes")[0])]
     for names, size in zip(row["Type"].split(";"), sizes, strict=True):
         for name in names.split(","):

@@ -10,8 +10,6 @@ from ibbmaster.schema.base_dump import expect_statement, read_base, read_rows
 from ibbmaster.schema.history import SchemaHistory
 from tests.schema.conftest import column_text, logged, place
 
-CASES = json.loads(Path(__file__).with_suffix(".json").read_text())
-
 DUMP = Path(__file__).with_name("base_dump.sql").read_text()
 
 
@@ -45,8 +43,7 @@ def test_a_dump_has_rows(size):
 def test_statements_fold_on_from_a_base():
     history = SchemaHistory(read_base([DUMP]).catalog)
     history.add(place(1), "0-1-101", 0, logged("ALTER TABLE item ADD x INT", database="shop"))
-    ids = [column.id for column in history.table_at("shop", "item").columns]
-    assert len(set(ids)) == 4
+    assert len({column.id for column in history.table_at("shop", "item").columns}) == 4
     assert len(history.table_at("shop", "item", place(1)).columns) == 3
 
 
@@ -65,7 +62,7 @@ CUT = [
 ]
 
 
-@pytest.mark.parametrize(("text", "problem"), CASES + CUT)
+@pytest.mark.parametrize(("text", "problem"), json.loads(Path(__file__).with_suffix(".json").read_text()) + CUT)
 def test_what_is_no_base_is_refused_in_a_line(text, problem):
     with pytest.raises(ConfigurationError) as caught:
         read_base([text])

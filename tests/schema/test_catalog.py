@@ -5,8 +5,7 @@ BY = {"client_collation": 8, "connection_collation": 47, "time_zone": "+01:00"}
 
 
 def programs(folded, kind):
-    found = folded.at().programs
-    return {key[2]: program for key, program in found.items() if key[1] == kind}
+    return {key[2]: program for key, program in folded.at().programs.items() if key[1] == kind}
 
 
 def trigger(name, more=""):

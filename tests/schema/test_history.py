@@ -125,5 +125,4 @@ def test_rows_that_contradict_what_earlier_ones_told_make_the_table_unknown_for_
 def test_what_a_log_makes_is_none_of_the_tables_that_were_there_before():
     base = Folded().run("CREATE TABLE t (a INT)", "CREATE TABLE u (a INT)").at()
     history = Folded(base).run("CREATE TABLE v (b INT)", "TRUNCATE TABLE t")
-    generations = [history.known(name).generation for name in "tuv"]
-    assert len({*generations, base.table("d", "t").generation}) == 4
+    assert len({*(history.known(name).generation for name in "tuv"), base.table("d", "t").generation}) == 4

@@ -13,7 +13,8 @@ from ibbmaster.schema.name_case import NameCase, lower_name, parse_name_case
 from ibbmaster.schema.versions import TableVersions
 from tests.schema.conftest import Folded, place
 
-CASES = json.loads(Path(__file__).with_suffix(".json").read_text())
+DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+
 
 SPELLED = (
     "CREATE DATABASE Shop",
@@ -78,7 +79,7 @@ def test_a_statement_that_names_none_is_left_as_it_is():
     assert NameCase.EXACT.keys_of(statement) is statement
 
 
-@pytest.mark.parametrize(("name", "lower"), CASES)
+@pytest.mark.parametrize(("name", "lower"), DATA["letters"])
 def test_letters_are_those_of_an_old_unicode(name, lower):
     assert lower_name(name) == lower
 
@@ -91,34 +92,18 @@ def test_a_value_is_one_of_three():
 
 
 MADE = "CREATE TABLE Three (a INT)"
-COUNTED_AS_ONE = (
-    "ALTER TABLE three ADD b INT",
-    "TRUNCATE TABLE THREE",
-    "RENAME TABLE three TO four",
-    "CREATE TABLE five LIKE three",
-    "CREATE INDEX i ON three (a)",
-)
-SAY_NOTHING = (
-    "ALTER TABLE IF EXISTS three ADD b INT",
-    "DROP TABLE IF EXISTS three",
-    "CREATE TABLE other (a INT)",
-    "ALTER TABLE Three ADD b INT",
-    "CREATE TABLE IF NOT EXISTS three (b INT)",
-    "CREATE OR REPLACE TABLE three (b INT)",
-    "CREATE TEMPORARY TABLE three (b INT)",
-)
 
 
 def found(history):
     return history.fold.finder.found
 
 
-@pytest.mark.parametrize("statement", COUNTED_AS_ONE)
+@pytest.mark.parametrize("statement", DATA["counted as one"])
 def test_a_table_that_is_there_in_other_letters_only_says_that_letters_do_not_matter(folded, statement):
     assert found(folded.run(MADE, statement)) is NameCase.LOWER
 
 
-@pytest.mark.parametrize("statement", SAY_NOTHING)
+@pytest.mark.parametrize("statement", DATA["say nothing"])
 def test_what_may_be_of_either_kind_says_nothing(folded, statement):
     assert found(folded.run(MADE, statement)) is None
 

@@ -15,13 +15,7 @@ TAIL = ") ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci"
 #: What is made, and what is printed between the first line and TAIL.
 COLUMNS = DATA["columns"]
 #: What stands behind the columns, and what is printed there.
-OPTIONS = {
-    "ENGINE=InnoDB COMMENT='tab''le' ROW_FORMAT=DYNAMIC STATS_PERSISTENT=1": (
-        " STATS_PERSISTENT=1 ROW_FORMAT=DYNAMIC COMMENT='tab''le'"
-    ),
-    "with system versioning": " WITH SYSTEM VERSIONING",
-    "partition by hash(a) partitions 3": "\n PARTITION BY HASH (`a`)\nPARTITIONS 3",
-}
+OPTIONS = DATA["options"]
 
 
 def text_of(folded, version=110806, table="t"):

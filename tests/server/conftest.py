@@ -74,8 +74,7 @@ def serving() -> Serving:
         cache = None if directory is None else HistoryCache(directory, is_written=False)
         primary = Primary(engine, dataclasses.replace(defaults, **options), cache)
         async with trio.open_nursery() as nursery:
-            port = await nursery.start(primary.serve)
-            yield primary, port
+            yield primary, await nursery.start(primary.serve)
             primary.stop()
 
     return serve

@@ -155,8 +155,7 @@ async def test_a_dump_is_prepared_without_a_visit_where_the_disk_is_not_waited_f
         path.read_bytes()  # the system may have dropped it from memory
     async with serving(engine) as (_, port):
         assert await trio.to_thread.run_sync(dump, port) == 6
-    prepared = [name for name in visits if "prepare" in name]
-    assert prepared == (["_prepare_dump"] if is_cold else [])
+    assert [name for name in visits if "prepare" in name] == (["_prepare_dump"] if is_cold else [])
 
 
 def dump_of(port, position):
@@ -183,8 +182,7 @@ async def test_a_directory_that_is_gone_is_said_without_its_path_and_served_agai
     serving, ask, archive, tmp_path, caplog, kind
 ):
     directory = tmp_path / "a name with blanks" / "log"
-    source = archive if kind == "engine" else DOMAINS
-    await trio.to_thread.run_sync(shutil.copytree, source, directory)
+    await trio.to_thread.run_sync(shutil.copytree, archive if kind == "engine" else DOMAINS, directory)
     with ibbmaster.open(directory) as log:
         profile = "engine" if kind == "engine" else "classic-10.11"
         async with serving(log.engine, profile=profile, directory=directory) as (_, port):

@@ -344,8 +344,7 @@ async def test_a_heartbeat_that_falls_due_while_a_group_is_begun_waits_for_its_e
     async with trio.open_nursery() as nursery:
         nursery.start_soon(dump.run)
         for seq_no in range(1, 21):
-            size = sizes[seq_no % len(sizes)]
-            group = new_group(seq_no, make_event(23, 1, bytes(size)), XID_EVENT)
+            group = new_group(seq_no, make_event(23, 1, bytes(sizes[seq_no % len(sizes)])), XID_EVENT)
             store.write_direct(*group)
             events += [group[1], *group[2]]
             if seq_no % len(sizes) == 0:

@@ -87,8 +87,7 @@ def test_events_are_those_of_one_file_the_oldest_without_a_name(facts):
 
 # As mysql-test/suite/binlog_in_engine/binlog_legacy_pos.test
 def test_events_begin_with_the_first_group_at_an_offset(facts):
-    size = facts.binary_logs()[0][1]
-    found = [list(facts.binlog_events(None, offset)) for offset in range(size + 1)]
+    found = [list(facts.binlog_events(None, offset)) for offset in range(facts.binary_logs()[0][1] + 1)]
     first, second = found[0][:2], found[0][2:]  # each a GTID event and what it commits
     assert ["0-7-1" in first[0].info, "0-7-2" in second[0].info] == [True, True]
     assert [rows for rows, _ in itertools.groupby(found)] == [first + second, second, []]

@@ -39,8 +39,7 @@ def groups_of(engine):
 @pytest.fixture(params=["classic", "engine"])
 def engine(request, archive):
     """Many domains, servers and gaps, as traditional files and as pages."""
-    path = CLASSIC / "10.11" / "domains" if request.param == "classic" else archive
-    with ibbmaster.open(path) as log:
+    with ibbmaster.open(CLASSIC / "10.11" / "domains" if request.param == "classic" else archive) as log:
         yield log.engine
 
 

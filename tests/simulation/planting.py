@@ -71,8 +71,7 @@ class Bug:
 
 
 def _side(hunk, sign):
-    lines = hunk.splitlines(keepends=True)
-    return "".join(line[1:] for line in lines if line[:1] in (" ", sign))
+    return "".join(line[1:] for line in hunk.splitlines(keepends=True) if line[:1] in (" ", sign))
 
 
 def all_bugs():

@@ -5,6 +5,7 @@
 
 import random
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
@@ -22,21 +23,15 @@ from ibbmaster.position import LOG_START
 from ibbmaster.store.backup import back_up
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.redo_names import SEGMENT_NAMES
-from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.streaming import shared
 from tests.machinery.disk import MemoryDisk
 from tests.machinery.events import make_event, new_group
+from tests.machinery.stores import SMALL_FILES, new_store
 
 GROUPS, BEHIND = 150, 110  # of the log; those that a consumer has that begins behind most of it
-OPTIONS = StoreOptions(
-    max_file_bytes=24 * PAGE_SIZE,
-    state_interval_bytes=4 * PAGE_SIZE,
-    redo_bytes=1 << 20,
-    spill_bytes=9000,
-    oob_piece_bytes=9000,
-    full_disk_retry_s=0,
-)
+SIZES = {"max_file_bytes": 24 * PAGE_SIZE, "state_interval_bytes": 4 * PAGE_SIZE}
+OPTIONS = replace(SMALL_FILES, **SIZES, spill_bytes=9000, oob_piece_bytes=9000)
 STATE = f"0-1-{GROUPS}"
 
 
@@ -82,8 +77,7 @@ def damaged(files, images, rng):
         data[here], data[other * PAGE_SIZE : (other + 1) * PAGE_SIZE] = (pages[name, other], pages[name, page_no])
     else:
         del data[page_no * PAGE_SIZE :]
-    is_last = (name, page_no) == list(pages)[-1]
-    return {**files, name: bytes(data)}, f"{name} page {page_no} {kind}", is_last
+    return {**files, name: bytes(data)}, f"{name} page {page_no} {kind}", (name, page_no) == list(pages)[-1]
 
 
 def read(log, plan):
@@ -120,10 +114,9 @@ def expect_right(call, wanted, what):
     assert is_right, f"{what}: {found if isinstance(found, int) else len(found)}"
 
 
-def continued(make, files):
+def continued(make, files, **sizes):
     """The state of a log that a writer goes on with."""
-    disk = MemoryDisk(files)
-    with make(disk) as writer:
+    with make(MemoryDisk(files), **sizes) as writer:
         if isinstance(writer, BinlogStore):
             writer.check_unbroken()
             return str(writer.state())
@@ -131,8 +124,7 @@ def continued(make, files):
 
 
 def copied(files):
-    target = MemoryDisk()
-    return str(back_up(MemoryDisk(files), target).gtid_state)
+    return str(back_up(MemoryDisk(files), MemoryDisk()).gtid_state)
 
 
 @pytest.mark.parametrize("has_redo", [True, False], ids=["with a redo log", "without a redo log"])
@@ -145,12 +137,7 @@ def test_every_reader_of_a_damaged_log_gives_all_or_an_error(written, dumped, mo
     whole, behind = read(sound, sound.start_of_file()), GtidPosition.parse(f"0-1-{BEHIND}")
     numbers = list(range(1, GROUPS + 1))
     assert len(whole) == GROUPS
-    file_bytes = OPTIONS.max_file_bytes
-    open_to_write = (
-        (lambda disk: BinlogStore(disk, OPTIONS))
-        if has_redo
-        else lambda disk: BinlogWriter(disk, max_file_bytes=file_bytes)
-    )
+    make, sizes = (new_store, {"options": OPTIONS}) if has_redo else (BinlogWriter, SIZES)
     seed = random.randrange(2**32)
     for number in range(request.config.getoption("--holes")):
         broken, what, is_last = damaged(files, images, random.Random(seed + number))
@@ -180,4 +167,4 @@ def test_every_reader_of_a_damaged_log_gives_all_or_an_error(written, dumped, mo
                     found = [int.from_bytes(one[19:27], "little") for one in served[0] if one[4] == EventType.GTID]
                     assert found == wanted, what
         expect_right(lambda broken=broken: copied(broken), STATE, what)
-        expect_right(lambda broken=broken: continued(open_to_write, broken), STATE, what)
+        expect_right(lambda broken=broken: continued(make, broken, **sizes), STATE, what)

@@ -34,9 +34,8 @@ class Replica(threading.Thread):
 
     def run(self):
         try:
-            connection = pymysql.connect(
-                host="127.0.0.1", port=self._port, user="repl", password=PASSWORD, ssl_disabled=True
-            )
+            login = {"user": "repl", "password": PASSWORD, "ssl_disabled": True}
+            connection = pymysql.connect(host="127.0.0.1", port=self._port, **login)
             position = f"0-1-{self.latest}" if self.latest else ""
             with connection.cursor() as cursor:
                 cursor.execute(f"SET @mariadb_slave_capability=4, @slave_connect_state='{position}'")
@@ -72,6 +71,11 @@ def test_a_killed_primary_comes_back_with_everything_it_acknowledged_or_sent(tmp
             pass
 
 
+def start_feeder(directory, number):
+    command = [sys.executable, "-m", "tests.machinery.feeder", str(directory), str(number)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
 def kill_again_and_again(directory, seed, kills):
     """Feed one store, kill by kill, and read the whole of it in the end."""
     directory.mkdir()
@@ -79,11 +83,7 @@ def kill_again_and_again(directory, seed, kills):
     acknowledged = fed = sent = 0
     for number in range(kills):
         where = f"seed {seed}, kill {number}"
-        process = subprocess.Popen(
-            [sys.executable, "-m", "tests.machinery.feeder", str(directory), str(number)],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        process = start_feeder(directory, number)
         first = process.stdout.readline().split()
         assert first, f"{where}: the store did not come back"
         recovered = int(first[3].rpartition("-")[2]) if len(first) > 3 else 0
@@ -132,11 +132,7 @@ def test_a_server_that_was_there_first_serves_a_writer_that_comes_goes_and_is_ki
         replica.start()
         acknowledged = 0
         for number in range(3):
-            writer = subprocess.Popen(
-                [sys.executable, "-m", "tests.machinery.feeder", str(tmp_path), str(number)],
-                stdout=subprocess.PIPE,
-                text=True,
-            )
+            writer = start_feeder(tmp_path, number)
             assert writer.stdout.readline().startswith("port"), "the server was in its way"
             for _ in range(40):
                 verb, value = writer.stdout.readline().split()

@@ -38,7 +38,7 @@ from ibbmaster.streaming import block_cache, shared
 from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.streaming.source import BlockSource
 from ibbmaster.wire.packet import PacketReader
-from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.events import XID_EVENT, gtid_of, make_event, make_gtid_event
 from tests.machinery.stores import new_store
 
 PAGE_SIZE = 16384
@@ -82,7 +82,7 @@ class Feeder:
                 self._go_on(rng.choice(self._open))
             else:
                 gtid = self._next_gtid()
-                events = (make_gtid_event(gtid), *self._events(), make_event(XID, 1, bytes(8)))
+                events = (make_gtid_event(gtid), *self._events(), XID_EVENT)
                 self.store.write_direct_ordered(gtid, events[0], events[1:])
                 self.groups.append((gtid, events))
         self.store.sync()
@@ -109,14 +109,13 @@ class Feeder:
             group.abandon()
             return
         gtid = self._next_gtid()
-        group.write(last := make_event(XID, 1, bytes(8)))
+        group.write(XID_EVENT)
         group.commit(gtid, make_gtid_event(gtid))
-        self.groups.append((gtid, (make_gtid_event(gtid), *events, last)))
+        self.groups.append((gtid, (make_gtid_event(gtid), *events, XID_EVENT)))
 
     def _next_gtid(self):
         self._seq_no += 1
-        rng = self.rng
-        return Gtid(domain_id=rng.randrange(3), server_id=rng.randrange(1, 3), seq_no=self._seq_no)
+        return gtid_of(self._seq_no, self.rng.randrange(3), self.rng.randrange(1, 3))
 
     def _events(self):
         rng, found = self.rng, []
@@ -317,11 +316,9 @@ class World:
         """The log begins again with other groups; whoever read the old one is told, and begins again, too."""
         self.feeder.give_up_open()
         self.feeder.store.reset()
+        self.feeder.groups = []
         if self.rng.random() < 0.5:
-            self.feeder.groups = []
             self.feeder.feed()  # at the old places, before anybody has looked
-        else:
-            self.feeder.groups = []
         old, self.replicas = self.replicas, []
         self.follower.announce()
         while any(replica.connection is not None for replica in old):
@@ -336,13 +333,10 @@ class World:
         groups = self.feeder.groups
         position: dict[int, Gtid] = {}
         if groups and rng.random() < 0.5:
-            for gtid, _ in groups[: rng.randrange(len(groups) + 1)]:
-                position[gtid.domain_id] = gtid
+            position = {gtid.domain_id: gtid for gtid, _ in groups[: rng.randrange(len(groups) + 1)]}
         until = None
         if groups and rng.random() < 0.15:
-            until = {}
-            for gtid, _ in groups[: rng.randrange(1, len(groups) + 1)]:
-                until[gtid.domain_id] = gtid
+            until = {gtid.domain_id: gtid for gtid, _ in groups[: rng.randrange(1, len(groups) + 1)]}
         self.replicas.append(
             Replica(
                 server_id=100 + self._count,
@@ -383,10 +377,8 @@ class World:
             for replica in self.replicas:
                 replica.cut_after = None
                 if replica.connection is None and not replica.is_lost:
-                    is_done = replica.until is not None and replica.received == len(
-                        list(replica.must_get(self.feeder.groups))
-                    )
-                    if not is_done:
+                    wanted = len(list(replica.must_get(self.feeder.groups)))
+                    if replica.until is None or replica.received < wanted:
                         self.connect(replica, nursery)
             await wait_all_tasks_blocked()
             if all(
@@ -473,8 +465,7 @@ class World:
             assert groups is not feeder.groups, session.error  # after a reset only: an open dump holds its files
         if stream.last_word == EOF and groups is feeder.groups:  # a reset ends it in order, too
             assert replica.was_ended or replica.until is not None
-            is_done = replica.received == len(list(replica.must_get(groups)))
-            assert replica.was_ended or is_done
+            assert replica.was_ended or replica.received == len(list(replica.must_get(groups)))
 
     async def move(self, replica, source, session, stream):
         connection, ours, theirs = await self.transport(replica.transport)

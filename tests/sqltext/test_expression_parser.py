@@ -2,7 +2,6 @@
 
 import json
 import random
-from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,6 @@ from ibbmaster.sqltext.expression import (
     UserVariable,
 )
 from ibbmaster.sqltext.expression_parser import DEPTH_MAX, STEPS_MAX
-from ibbmaster.sqltext.literals import binary_value, number_value
 from ibbmaster.sqltext.query_reader import QueryReader
 from ibbmaster.sqltext.query_tree import Query
 from ibbmaster.sqltext.token import SqlError, tokenize
@@ -72,10 +70,7 @@ def test_operators_bind_as_in_mariadb(sql, tree):
     assert read(sql) == tree
 
 
-@pytest.mark.parametrize(
-    ("sql", "near"),
-    CASES["near"],
-)
+@pytest.mark.parametrize(("sql", "near"), CASES["near"])
 def test_an_error_is_where_mariadb_sees_it(sql, near):
     """The text behind `near` in the error of MariaDB 10.11."""
     with pytest.raises(SqlError) as caught:
@@ -94,31 +89,6 @@ def test_operators_nest_only_so_deep_but_a_long_row_of_one_kind_is_flat():
     assert read(" + ".join("1" * 5000)).count(" 1") == 5000
     with pytest.raises(SqlError):
         read(" - ".join("1" * (STEPS_MAX + 2)))
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("18446744073709551615", 2**64 - 1),
-        ("18446744073709551616", Decimal(2**64)),
-        ("007", 7),
-        ("1.50", Decimal("1.50")),
-        (".5", Decimal("0.5")),
-        ("1e2", 100.0),
-        ("9" * 1000, Decimal("9" * 400)),
-    ],
-)
-def test_a_number_is_exact_but_with_an_exponent(text, value):
-    found = number_value(text)
-    assert (type(found), found) == (type(value), value)
-
-
-@pytest.mark.parametrize(
-    ("text", "value"), [("0x4", b"\x04"), ("x'4142'", b"AB"), ("b''", b""), ("0b100000000", b"\1\0")]
-)
-def test_digits_are_filled_up_to_bytes(text, value):
-    (token,) = tokenize(text).tokens
-    assert binary_value(token) == value
 
 
 def test_any_words_are_read_or_refused_and_nothing_else():

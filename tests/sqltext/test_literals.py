@@ -28,7 +28,14 @@ def test_what_is_computed_is_no_literal(text):
         literal_value(text)
 
 
-@pytest.mark.parametrize(("text", "value"), [("1", 1), ("1.0", Decimal("1.0")), ("1e1", 10.0), (".5", Decimal("0.5"))])
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        *(("1", 1), ("007", 7), ("18446744073709551615", 2**64 - 1), ("18446744073709551616", Decimal(2**64))),
+        *(("1.0", Decimal("1.0")), ("1.50", Decimal("1.50")), (".5", Decimal("0.5")), ("9" * 1000, Decimal("9" * 400))),
+        *(("1e1", 10.0), ("1e2", 100.0)),
+    ],
+)
 def test_a_number_is_exact_but_with_an_exponent(text, value):
     found = number_value(text)
     assert (type(found), found) == (type(value), value)

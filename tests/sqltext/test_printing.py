@@ -11,10 +11,7 @@ from ibbmaster.sqltext.operators import JOINED, JOINED_ORACLE
 from ibbmaster.sqltext.printing import UnknownTextError, printed
 
 
-@pytest.mark.parametrize(
-    ("written", "shown"),
-    json.loads(Path(__file__).with_suffix(".json").read_text())["printed"],
-)
+@pytest.mark.parametrize(("written", "shown"), json.loads(Path(__file__).with_suffix(".json").read_text())["printed"])
 def test_an_expression_is_printed_as_a_server_prints_it(written, shown):
     assert printed(definition_expression(written)).text == shown
 

@@ -24,35 +24,17 @@ def texts(sql: str, version: int = 101119, sql_mode: int = 0) -> list[tuple[str,
     return [(token.kind, token.text) for token in tokenize(sql, version=version, sql_mode=sql_mode).tokens]
 
 
-@pytest.mark.parametrize(
-    ("sql", "expected"),
-    CASES["logged"],
-)
+@pytest.mark.parametrize(("sql", "expected"), CASES["logged"])
 def test_a_logged_statement_is_cut_whatever_it_is(sql, expected):
     assert cut(sql) == expected
 
 
-@pytest.mark.parametrize(
-    ("sql", "expected"),
-    CASES["typed"],
-)
+@pytest.mark.parametrize(("sql", "expected"), CASES["typed"])
 def test_a_text_is_cut_as_mariadb_cuts_it(sql, expected):
     assert list(map(list, texts(sql))) == expected
 
 
-@pytest.mark.parametrize(
-    ("sql", "is_executed"),
-    [
-        ("/*! x */", True),
-        ("/*!50001 x */", True),
-        ("/*!101119 x */", True),
-        ("/*!101120 x */", False),
-        ("/*!50701 x */", False),  # meant for MySQL alone
-        ("/*M!50701 x */", True),
-        ("/*M!100500 x */", True),
-        ("/*!999999 /* y */ x */", False),
-    ],
-)
+@pytest.mark.parametrize(("sql", "is_executed"), CASES["conditional"])
 def test_a_conditional_comment_is_code_for_the_versions_it_names(sql, is_executed):
     assert texts(sql) == ([("word", "x")] if is_executed else [])
 
@@ -64,17 +46,7 @@ def test_a_comment_for_older_servers_is_known_by_newer_ones():
     assert [cut("/*!!130200 x */", version=version) for version in (None, 130100, 130200)] == ["w:x", "w:x", ""]
 
 
-@pytest.mark.parametrize(
-    ("sql", "near", "line_no"),
-    [
-        ("SELECT 'a", "'a", 1),
-        ("a\nb /* c", "/* c", 2),
-        ("/*! a", "", 1),
-        ("\x01", "\x01", 1),
-        ("x'4'", "x'4'", 1),
-        ("\udcff", "\udcff", 1),
-    ],
-)
+@pytest.mark.parametrize(("sql", "near", "line_no"), CASES["errors"])
 def test_an_error_is_shown_where_it_begins(sql, near, line_no):
     with pytest.raises(SqlError) as caught:
         tokenize(sql)
@@ -129,8 +101,7 @@ def test_a_long_text_is_cut_in_linear_time_and_only_as_far_as_it_is_read(opening
 
 
 def test_what_is_cut_is_written_so_that_it_is_cut_the_same():
-    sql = "a `b``c` 'd\\'\\n\\\\e' @f @`g h` 1.5 x'41' b'1' <=> @@"
-    found = list(tokens(sql))
+    found = list(tokens("a `b``c` 'd\\'\\n\\\\e' @f @`g h` 1.5 x'41' b'1' <=> @@"))
     again = list(tokens(" ".join(token.written for token in found)))
     assert [(token.kind, token.text) for token in again] == [(token.kind, token.text) for token in found]
 

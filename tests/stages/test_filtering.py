@@ -220,9 +220,7 @@ def test_what_belongs_to_a_statement_goes_with_it():
 
 def test_a_file_that_was_to_be_loaded_is_removed_again():
     block = encode_event(event_type=T.BEGIN_LOAD_QUERY, body=(77).to_bytes(4, "little") + b"1\n", server_id=1)
-    text = b"LOAD DATA INFILE 'f' INTO TABLE items"
-    load = bytearray(query(text.decode()))
-    body = bytes(load[EVENT_HEADER_SIZE:])
+    body = query("LOAD DATA INFILE 'f' INTO TABLE items")[EVENT_HEADER_SIZE:]
     body = body[:13] + (77).to_bytes(4, "little") + bytes(9) + body[13:]
     group = group_of(block, encode_event(event_type=T.EXECUTE_LOAD_QUERY, body=body, server_id=1), XID)
 

@@ -55,8 +55,7 @@ def test_a_table_that_stays_in_its_database_is_named_without_it():
     [(SHOP, "shop.items", "stage.items"), (ORDERS, "shop.orders", "stage.sales"), (ORDERS, "shop.items", "shop.items")],
 )
 def test_a_table_map_has_the_new_names_and_its_own_columns(known, old, new):
-    group = group_of(table_map(1, old), rows(1, ends=True), XID)
-    _, found, *rest = through(NameChange(known), group)
+    _, found, *rest = through(NameChange(known), group_of(table_map(1, old), rows(1, ends=True), XID))
     after, before = decode_table_map(found), decode_table_map(table_map(1, old))
     assert f"{after.database.decode()}.{after.table.decode()}" == new
     assert (after.table_id, after.column_types) == (before.table_id, before.column_types)

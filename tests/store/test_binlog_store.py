@@ -577,8 +577,7 @@ def test_a_purge_that_could_not_remove_a_file_is_finished_though_checkpoints_fol
     ],
 )
 def test_files_are_purged_by_age_and_size_while_enough_replicas_are_connected(disk, limits, replicas, purges):
-    options = StoreOptions(max_file_bytes=8 * PAGE_SIZE, **limits)
-    with BinlogStore(disk, options) as store:
+    with BinlogStore(disk, StoreOptions(max_file_bytes=8 * PAGE_SIZE, **limits)) as store:
         store.connected_replicas = lambda: replicas
         feed(store, range(1, 60), 9000)
         store.purge_automatically(now=disk.clock + 1_000_000)

@@ -94,8 +94,7 @@ class Life:
         self.rng.choices(list(self.verbs), list(self.verbs.values()))[0]()
         if self.rng.random() < self.haste:
             self.flush()
-        oldest = min(active, *held, *self.held())
-        self.oldest |= dict.fromkeys(range(active + 1, self.active() + 1), oldest)
+        self.oldest |= dict.fromkeys(range(active + 1, self.active() + 1), min(active, *held, *self.held()))
         if self.rng.random() < self.haste:
             self.purge()
 

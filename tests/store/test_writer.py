@@ -245,10 +245,8 @@ def test_the_header_names_the_oldest_file_that_open_groups_need(tmp_path):
         large.commit(gtid_of(1, domain_id=9), make_gtid_event(gtid_of(1, domain_id=9)))
         while writer.end.file_no < 5:
             feeder.feed(writer, 1)
-    references = []
-    for file_no in range(5):
-        header = decode_file_header(page(tmp_path, file_no, 0), file_no=file_no)
-        references.append(header.oob_file_no)
+    headers = [decode_file_header(page(tmp_path, file_no, 0), file_no=file_no) for file_no in range(5)]
+    references = [header.oob_file_no for header in headers]
     assert references[:4] == [0, 0, 0, 0]
     assert references[4] in (3, 4), "only a small group can be open when this header is written"
 
@@ -657,8 +655,7 @@ def test_room_for_a_kernel_is_made_by_writing_full_pages_alone(tmp_path):
             memory, start = pages.room(page_no, offset)
             assert len(memory) - start >= (ROOM_PAGES - 1) * PAGE_SIZE
             memory[start : start + size] = data[offset : offset + size]
-            end = start + size
-            place = pages.placed(end if offset == 0 else start - offset + PAGE_SIZE)
+            place = pages.placed(start + size if offset == 0 else start - offset + PAGE_SIZE)
     assert place == (BATCH_PAGES + ROOM_PAGES, 0)
     pages.place(change(BATCH_PAGES + ROOM_PAGES, 0, b"last"))
     pages.write_out()

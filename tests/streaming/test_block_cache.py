@@ -12,21 +12,14 @@ from ibbmaster.position import LogPosition
 from ibbmaster.streaming import block_cache
 from ibbmaster.streaming.block import OVERHEAD, Block, FramingState
 from ibbmaster.streaming.block_cache import NO_WAY, BlockCache, KnownSkips, KnownWay, KnownWays
+from tests.machinery.events import gtid_of
 
 FIRST, SECOND = KnownWay(20_000, 90_000), KnownWay(100_000, 300_000)
 
 
 def block(size, sequence_after=0):
-    return Block(
-        np.zeros(size, dtype=np.uint8),
-        None,
-        size,
-        sequence_after=sequence_after,
-        before=FramingState(LogPosition(0, 16384)),
-        after=FramingState(LogPosition(0, 16384)),
-        gtids=(),
-        is_inside_event=False,
-    )
+    at, data = FramingState(LogPosition(0, 16384)), np.zeros(size, dtype=np.uint8)
+    return Block(data, None, size, sequence_after=sequence_after, before=at, after=at, gtids=(), is_inside_event=False)
 
 
 class Reader:
@@ -36,6 +29,13 @@ class Reader:
 @pytest.fixture
 def readers():
     return [Reader() for _ in range(block_cache.READERS_OF_SHARED)]
+
+
+def cache_of(readers):
+    cache = BlockCache()
+    for reader in readers:
+        cache.add_reader(reader)
+    return cache
 
 
 def find(cache, key, sequence, made, *, only_cached=False):
@@ -56,29 +56,22 @@ def test_a_reader_alone_keeps_nothing(readers):
 
 
 def test_the_second_reader_finds_what_the_first_has_made(readers):
-    cache, made = BlockCache(), []
-    for reader in readers[:2]:
-        cache.add_reader(reader)
+    cache, made = cache_of(readers[:2]), []
     first = find(cache, 1, 0, made)
     assert find(cache, 1, 0, made) is first
     assert made == [(1, 0, None)]
 
 
 def test_a_reader_with_other_numbers_is_given_a_block_to_renumber(readers):
-    cache, made = BlockCache(), []
-    for reader in readers[:2]:
-        cache.add_reader(reader)
+    cache, made = cache_of(readers[:2]), []
     find(cache, 1, 7, made)
     find(cache, 1, 9, made)
     assert made == [(1, 7, None), (1, 9, 7)]
 
 
 def test_a_reader_that_is_gone_does_not_count(readers):
-    cache = BlockCache()
-    for reader in readers:
-        cache.add_reader(reader)
+    cache, made = cache_of(readers), []
     assert cache.is_shared
-    made = []
     first = find(cache, 1, 0, made)
     cache.remove_reader(readers[0])
     assert not cache.is_shared
@@ -91,9 +84,7 @@ def test_a_reader_that_is_gone_does_not_count(readers):
 
 def test_the_blocks_used_longest_ago_go_first(readers, monkeypatch):
     monkeypatch.setattr(block_cache, "BYTES_MAX", 3 * (1000 + OVERHEAD) + 500)
-    cache, made = BlockCache(), []
-    for reader in readers[:2]:
-        cache.add_reader(reader)
+    cache, made = cache_of(readers[:2]), []
     for key in (1, 2, 3):
         find(cache, key, 0, made)
     find(cache, 1, 0, made)
@@ -109,9 +100,7 @@ def test_the_blocks_used_longest_ago_go_first(readers, monkeypatch):
 
 def test_a_block_that_two_have_made_counts_once_and_one_that_goes_leaves_nothing(readers, monkeypatch):
     monkeypatch.setattr(block_cache, "BYTES_MAX", 3 * (1000 + OVERHEAD))
-    cache = BlockCache()
-    for reader in readers[:2]:
-        cache.add_reader(reader)
+    cache = cache_of(readers[:2])
     for key in range(20):
         for _ in range(5):
             cache.keep((key,), 0, block(1000))
@@ -120,9 +109,7 @@ def test_a_block_that_two_have_made_counts_once_and_one_that_goes_leaves_nothing
 
 def test_blocks_without_packets_and_with_large_buffers_count_as_what_they_take(readers, monkeypatch):
     monkeypatch.setattr(block_cache, "BYTES_MAX", 10 * OVERHEAD)
-    cache = BlockCache()
-    for reader in readers[:2]:
-        cache.add_reader(reader)
+    cache = cache_of(readers[:2])
     for key in range(100):
         cache.find((key,), 0, lambda like: block(0), only_cached=False)
     assert len(cache) == 10
@@ -133,9 +120,7 @@ def test_blocks_without_packets_and_with_large_buffers_count_as_what_they_take(r
 
 
 def test_what_many_wait_for_is_made_once_and_who_must_not_wait_does_not(readers):
-    cache, made = BlockCache(), []
-    for reader in readers:
-        cache.add_reader(reader)
+    cache, made = cache_of(readers), []
     is_making, may_end = threading.Event(), threading.Event()
 
     def make(like):
@@ -181,18 +166,8 @@ def walked(groups, begin, end, *, is_stopped=False):
         numbers.setdefault((gtid.domain_id, gtid.server_id), []).append(gtid.seq_no)
     is_in_order = all(one < other for pair in numbers.values() for one, other in pairwise(pair))
     gtids = last_of_pairs(groups[begin:end])
-    head = f"head at {begin}".encode()
-    return Block(
-        b"",
-        None,
-        0,
-        before=mark(begin),
-        after=mark(end),
-        gtids=gtids,
-        head=head,
-        is_in_order=is_in_order,
-        is_stopped=is_stopped,
-    )
+    said = {"head": f"head at {begin}".encode(), "is_in_order": is_in_order, "is_stopped": is_stopped}
+    return Block(b"", None, 0, before=mark(begin), after=mark(end), gtids=gtids, **said)
 
 
 def is_skipped(gtid, limits):
@@ -222,15 +197,9 @@ def test_what_is_found_is_what_a_walk_group_by_group_would_skip(seed):
             at, blocks = found.end.offset, [found]
             assert begin < at <= stop
             assert found.head == f"head at {begin}".encode()
-            step_by_step, at_once = GtidState(), GtidState()
-            for gtid in groups[begin:at]:
-                step_by_step.log(gtid)
-            for gtid in found.gtids:
-                at_once.log(gtid)
+            step_by_step, at_once = GtidState(groups[begin:at]), GtidState(found.gtids)
             assert str(at_once) == str(step_by_step)
-            assert [at_once.latest(domain_id) for domain_id in range(2)] == [
-                step_by_step.latest(domain_id) for domain_id in range(2)
-            ]
+            assert all(at_once.latest(domain_id) == step_by_step.latest(domain_id) for domain_id in range(2))
             lengths.append(at - begin)
         while at < stop:
             end = min(stop, (at // 32 + 1) * 32)
@@ -245,16 +214,16 @@ def test_what_is_found_is_what_a_walk_group_by_group_would_skip(seed):
 
 def test_a_way_ends_where_numbers_step_back():
     """What is last of a pair behind them does not say what the way is over."""
-    groups = [Gtid(domain_id=0, server_id=1, seq_no=number) for number in (*range(1, 11), 3, 4)]
+    groups = list(map(gtid_of, (*range(1, 11), 3, 4)))
     ways = KnownSkips()
     ways.note(("file", mark(0)), [walked(groups, 0, 10), walked(groups, 10, 12)])
     assert ways.find(("file", mark(0)), [groups[4]]) is None  # 0-1-5, which the first block has
-    assert ways.find(("file", mark(0)), [Gtid(domain_id=0, server_id=1, seq_no=50)]).end.offset == 10
+    assert ways.find(("file", mark(0)), [gtid_of(50)]).end.offset == 10
 
 
 def test_who_has_come_as_far_as_another_knows_what_stopped_that_one():
     """It need not look again; who has come farther has to."""
-    groups = [Gtid(domain_id=0, server_id=1, seq_no=number) for number in range(1, 10)]
+    groups = list(map(gtid_of, range(1, 10)))
     ways = KnownSkips()
     ways.note(("file", mark(0)), [walked(groups, 0, 3), walked(groups, 3, 5, is_stopped=True)], [groups[5]])
     same, other = (ways.find(("file", mark(0)), [groups[number]]) for number in (5, 7))
@@ -264,7 +233,7 @@ def test_who_has_come_as_far_as_another_knows_what_stopped_that_one():
 
 def test_whole_ways_are_bounded(monkeypatch):
     monkeypatch.setattr(block_cache, "WHOLE_MAX", 1)
-    groups = [Gtid(domain_id=0, server_id=1, seq_no=number) for number in range(1, 10)]
+    groups = list(map(gtid_of, range(1, 10)))
     ways = KnownSkips()
     for number in (4, 5):
         ways.note(("file", mark(0)), [walked(groups, 0, number, is_stopped=True)], [groups[number]])
@@ -272,7 +241,7 @@ def test_whole_ways_are_bounded(monkeypatch):
 
 
 def test_a_way_of_another_file_or_from_another_place_is_not_taken():
-    groups = [Gtid(domain_id=0, server_id=1, seq_no=number) for number in range(1, 10)]
+    groups = list(map(gtid_of, range(1, 10)))
     ways = KnownSkips()
     ways.note(("file", mark(0)), [walked(groups, 0, 5)])
     assert ways.find(("file", mark(0)), [groups[7]]) is not None
@@ -282,7 +251,7 @@ def test_a_way_of_another_file_or_from_another_place_is_not_taken():
 
 def test_the_way_not_gone_for_longest_is_forgotten(monkeypatch):
     monkeypatch.setattr(block_cache, "GTIDS_MAX", 6)
-    groups = [Gtid(domain_id=0, server_id=1, seq_no=number) for number in range(1, 10)]
+    groups = list(map(gtid_of, range(1, 10)))
     ways = KnownSkips()
     for begin in (0, 1, 2):
         ways.note(("file", mark(begin)), [walked(groups, begin, 5)])

@@ -20,18 +20,11 @@ from ibbmaster.stages.options import staged
 from ibbmaster.stages.renumbering import OriginMap
 from ibbmaster.streaming import packet_changes
 from ibbmaster.streaming.shared import SharedBlocks
-from tests.machinery.events import make_event, make_gtid_event, new_group
+from tests.machinery.events import XID_EVENT, make_event, new_group
 from tests.machinery.random_log import random_log
 from tests.machinery.stores import new_store
 from tests.streaming.conftest import check_same
-from tests.streaming.test_parts_of_logs import (
-    GROUPS_AT_ENDS,
-    LOGS,
-    border_log,
-    engine_of,
-    gtids_of,
-    part_of,
-)
+from tests.streaming.test_parts_of_logs import GROUPS_AT_ENDS, LOGS, border_log, engine_of, gtids_of, part_of
 
 PROFILES = ["engine", "compat", "classic-10.11", "classic-11.8"]
 SELECTED = [{}, {"wants_annotate_rows": False, "leaves_out_marked": True}, {"has_semi_sync": True}, {"capability": 2}]
@@ -67,16 +60,14 @@ def test_random_logs_from_any_position(dump_of, tmp_path, seed, profile):
     log = renumbered(store, rng)
     for position in ("", *[str(log._renaming[0].renamed(gtid)) for gtid in rng.sample(gtids_of(store), 2)]):
         for options in SELECTED:
-            check_same(
-                dump_of, log, position, ways=[{}, {"is_pumped": True}], profile=profile, knows_checksums=True, **options
-            )
+            ways = [{}, {"is_pumped": True}]
+            check_same(dump_of, log, position, ways, profile=profile, knows_checksums=True, **options)
 
 
 @pytest.mark.parametrize("profile", ["engine", "classic-11.8"])
 def test_nothing_is_decided_group_by_group_but_at_the_ends(dump_of, tmp_path, profile):
     store, gtids = border_log(tmp_path)
-    stage = OriginMap(server_ids={1: 7}, domain_ids={0: 3})
-    log = StagedLog(part_of(store, gtids, 0, 450), [stage])
+    log = StagedLog(part_of(store, gtids, 0, 450), [OriginMap(server_ids={1: 7}, domain_ids={0: 3})])
     shared = SharedBlocks()
     ways = [{}, {"is_pumped": True}, *({"shared": shared, "stays": True} for _ in range(9))]
     careful, dumps = check_same(dump_of, log, ways=ways, profile=profile, knows_checksums=True)
@@ -92,11 +83,7 @@ def test_nothing_is_decided_group_by_group_but_at_the_ends(dump_of, tmp_path, pr
 def test_events_of_more_than_a_packet_and_groups_of_more_than_a_block(dump_of, memory_path, profile):
     store = new_store(memory_path, max_file_bytes=80 << 20)
     for number, size in enumerate((100, 17 << 20, 100, 300_000, 100, (1 << 24) - 20, 100), 1):
-        store.write_direct(
-            *new_group(
-                number, make_event(EventType.WRITE_ROWS_V1, 1, bytes(size)), make_event(EventType.XID, 1, bytes(8))
-            )
-        )
+        store.write_direct(*new_group(number, make_event(EventType.WRITE_ROWS_V1, 1, bytes(size)), XID_EVENT))
     log = StagedLog(store, [OriginMap(server_ids={1: 7})])
     check_same(dump_of, log, ways=[{}, {"is_pumped": True}], profile=profile, knows_checksums=True)
     store.close()
@@ -183,9 +170,8 @@ def test_only_groups_of_which_more_is_to_be_decided_go_through_the_stage(
     store.group_commit_ordered(ticket)
     log, decided = staged(store, given, NameCase.EXACT, SchemaHistory), []
     for stage in log.stages:
-        kind = type(stage)
-        pass_on = kind.pass_on
-        monkeypatch.setattr(kind, "pass_on", lambda self, group, was=pass_on: decided.append(1) or was(self, group))
+        kind, was = type(stage), type(stage).pass_on
+        monkeypatch.setattr(kind, "pass_on", lambda self, group, was=was: decided.append(1) or was(self, group))
     careful = dump_of(log, is_fast=False, profile=profile, knows_checksums=True)
     assert len(decided) == careful.careful_groups == 1500
     del decided[:]
@@ -201,11 +187,10 @@ def test_of_more_tables_than_are_known_at_once_each_is_asked_for_again(dump_of, 
     monkeypatch.setattr(packet_changes, "TABLES_MAX", 16)
     store, rng = new_store(tmp_path, max_file_bytes=8 << 20), random.Random(3)
     for number in range(1, 400):
-        gtid = Gtid(domain_id=0, server_id=1, seq_no=number)
         name = f"{'t' * rng.randint(1, 60)}{rng.randrange(40)}"
         rows = struct.pack("<IHH", 5, 0, 1) + bytes(20)
         events = [make_event(EventType.TABLE_MAP, 1, map_body(5, name)), make_event(EventType.WRITE_ROWS, 1, rows)]
-        ticket = store.write_direct_ordered(gtid, make_gtid_event(gtid), [*events, make_event(EventType.XID, 1, b"")])
+        ticket = store.write_direct_ordered(*new_group(number, *events, make_event(EventType.XID, 1, b"")))
     store.group_commit_ordered(ticket)
     log = staged(store, {"except_": "shop.*7"}, NameCase.EXACT, SchemaHistory)
     _, dumps = check_same(dump_of, log, ways=[{}])

@@ -9,12 +9,12 @@ import pytest
 from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.event.types import EventType
-from ibbmaster.gtid import Gtid, GtidPosition
+from ibbmaster.gtid import GtidPosition
 from ibbmaster.player.played_log import Pace, PlayedLog
 from ibbmaster.stages.engine import StagedLog
 from ibbmaster.stages.span import span_of
 from ibbmaster.streaming.shared import SharedBlocks
-from tests.machinery.events import XID_EVENT, make_event, make_gtid_event, new_group
+from tests.machinery.events import XID_EVENT, make_event, new_group
 from tests.machinery.random_log import random_log
 from tests.machinery.stores import new_store, open_files
 from tests.streaming.conftest import PUMPS, check_same
@@ -68,25 +68,24 @@ def border_log(directory, *, domains=1):
     rng, gtids = random.Random(7), []
     store = new_store(directory, max_file_bytes=8 << 20, state_interval_bytes=64 << 10)
     for number in range(500):
-        gtid = Gtid(domain_id=number % domains, server_id=1, seq_no=number + 1)
-        size = 40_000 if number % 97 == 50 else rng.randrange(20, 3000)
-        body = [make_event(23, 1, rng.randbytes(size)), make_event(16, 1, bytes(8))]
-        ticket = store.write_direct_ordered(gtid, make_gtid_event(gtid), body)
-        gtids.append(gtid)
+        rows = make_event(23, 1, rng.randbytes(40_000 if number % 97 == 50 else rng.randrange(20, 3000)))
+        group = new_group(number + 1, rows, XID_EVENT, domain_id=number % domains)
+        ticket = store.write_direct_ordered(*group)
+        gtids.append(group[0])
     store.group_commit_ordered(ticket)
     return store, gtids
 
 
 def ends_at_borders(engine, size):
     """How many groups there are up to the last before each multiple of a size in a file, and up to those around it."""
-    groups, found, count, before = engine.groups(engine.start_of_file()), set(), 0, 0
-    while (group := groups.next_group()) is not None:
-        if group.gtid is not None:
-            count += 1
-            if group.end.offset // size != before:
-                found |= {count - 2, count - 1, count, count + 1}
-            before = group.end.offset // size
-    groups.close()
+    found, count, before = set(), 0, 0
+    with closing(engine.groups(engine.start_of_file())) as groups:
+        for group in iter(groups.next_group, None):
+            if group.gtid is not None:
+                count += 1
+                if group.end.offset // size != before:
+                    found |= {count - 2, count - 1, count, count + 1}
+                before = group.end.offset // size
     return sorted(number for number in found if 0 < number <= count)
 
 

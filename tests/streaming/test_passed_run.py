@@ -9,9 +9,8 @@ from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.header import TYPE_OFFSET
 from ibbmaster.event.types import EventType
-from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.file_name import format_file_name
-from ibbmaster.ibb.page import PAGE_SIZE, seal_page
+from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.streaming import page_blocks
@@ -19,7 +18,8 @@ from ibbmaster.streaming.block_cache import KnownWay, KnownWays
 from ibbmaster.streaming.large_group import PassedRun
 from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.wire.packet import PacketReader
-from tests.machinery.events import XID_EVENT, make_event, make_gtid_event, new_group
+from tests.built_logs import sealed_page
+from tests.machinery.events import XID_EVENT, make_event, new_group
 from tests.machinery.stores import new_store, open_files
 from tests.streaming.conftest import PUMPS, check_same
 
@@ -42,8 +42,7 @@ class Sent:
 
 def sent_by(dump):
     """Read the packets of a dump; its last event may be cut."""
-    reader = PacketReader(limit=1 << 26)
-    reader.next_sequence = 1
+    reader = PacketReader(limit=1 << 26, next_sequence=1)
     reader.receive_data(bytes(dump.data))
     found = Sent([], [], False)
     events: list[bytes] = []
@@ -96,9 +95,7 @@ def copy_with(log, directory, changes, *, seals=False):
         data[place] = value
         if seals:
             first = place // PAGE_SIZE * PAGE_SIZE
-            page = data[first : first + PAGE_SIZE]
-            seal_page(page)
-            data[first : first + PAGE_SIZE] = page
+            data[first : first + PAGE_SIZE] = sealed_page(data[first : first + PAGE_SIZE])
     directory.mkdir(exist_ok=True)
     (directory / NAME).write_bytes(data)
     return open_files(directory)
@@ -114,29 +111,23 @@ def large_group(log):
 @pytest.mark.parametrize("options", [{}, {"has_semi_sync": True}], ids=str)
 @pytest.mark.parametrize("send_buffer", [4 << 20, 60_000, 5_000])
 def test_the_packets_are_those_of_the_careful_path(dump_of, log, ways, options, send_buffer):
-    engine = open_files(log)
-    check_same(dump_of, engine, ways=[{"is_pumped": True, "send_buffer": send_buffer}], **options)
+    check_same(dump_of, open_files(log), ways=[{"is_pumped": True, "send_buffer": send_buffer}], **options)
     assert len(ways) >= 2
     assert all(way.at.position == way.commit and way.sent_to is not None for way in ways[-2:])
 
 
 def test_parts_of_groups_between_each_other_go_out_with_their_own_group(dump_of, tmp_path, ways):
     rng = random.Random(random.randrange(2**32))
-    options = StoreOptions(max_file_bytes=32 << 20, redo_bytes=64 << 20, **PIECES)
-    with new_store(tmp_path, options) as store:
+    with new_store(tmp_path, StoreOptions(max_file_bytes=32 << 20, redo_bytes=64 << 20, **PIECES)) as store:
         for seq_no in range(1, 40):
-            gtid = Gtid(domain_id=1, server_id=1, seq_no=seq_no)
-            store.write_direct(
-                gtid, make_gtid_event(gtid), [make_event(23, 1, bytes(9000)), make_event(16, 1, bytes(8))]
-            )
+            store.write_direct(*new_group(seq_no, make_event(23, 1, bytes(9000)), XID_EVENT, domain_id=1))
         open_groups = [(store.open_group(), 500 * one) for one in range(3)]
         for _ in range(80):
             group, _ = rng.choice(open_groups)
             (group.write_statement if rng.random() < 0.2 else group.write)(make_event(23, 1, rng.randbytes(40_000)))
         for group, seq_no in open_groups:
-            group.write(make_event(16, 1, bytes(8)))
-            gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no + 1)
-            group.commit(gtid, make_gtid_event(gtid))
+            group.write(XID_EVENT)
+            group.commit(*new_group(seq_no + 1)[:2])
         store.checkpoint()
     check_same(dump_of, open_files(tmp_path), ways=PUMPS[1:2])
     assert ways
@@ -175,9 +166,8 @@ def test_other_contents_under_right_checksums_are_refused_as_the_careful_path_re
     for _ in range(60):
         page_no = rng.randrange(group.streams[0].first.page_no, group.start.page_no + 1)
         place = page_no * PAGE_SIZE + rng.choice([0, 1, 2, rng.randrange(PAGE_SIZE - 4)])
-        engine = copy_with(
-            log, memory_path, {place: rng.choice([0, 1, 2, 3, 0x41, 0x43, 0x82, 0xC2, 0xFF])}, seals=True
-        )
+        value = rng.choice([0, 1, 2, 3, 0x41, 0x43, 0x82, 0xC2, 0xFF])
+        engine = copy_with(log, memory_path, {place: value}, seals=True)
         try:
             careful = dump_of(engine, is_fast=False)
         except IbbMasterError:

@@ -15,14 +15,7 @@ from ibbmaster.streaming.shared import SharedBlocks
 from tests.machinery.random_log import random_log
 from tests.streaming.conftest import check_same
 from tests.streaming.test_changed_blocks import PROFILES, SELECTED
-from tests.streaming.test_parts_of_logs import (
-    GROUPS_AT_ENDS,
-    LOGS,
-    border_log,
-    engine_of,
-    gtids_of,
-    part_of,
-)
+from tests.streaming.test_parts_of_logs import GROUPS_AT_ENDS, LOGS, border_log, engine_of, gtids_of, part_of
 
 ROUNDS = 3
 WAYS = [{}, {"is_pumped": True}, {"is_pumped": True, "is_clear": False}]

@@ -11,6 +11,7 @@ from ibbmaster.position import LOG_START, LogPosition
 from ibbmaster.streaming.block import Block, FramingState, sent_block
 from ibbmaster.streaming.large_group import PartState
 from ibbmaster.streaming.shared import BYTES_MAX, PACKETS_MAX, SentSteps, SharedPlace, shared_step
+from tests.machinery.events import gtid_of
 
 
 def mark(offset):
@@ -25,9 +26,8 @@ def packets(sequence, *payloads):
 
 
 def block(data, before=None, after=None, seq_no=1, **options):
-    gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
     before, after = mark(20_000) if before is None else before, mark(20_100) if after is None else after
-    return Block(data, None, len(data), before=before, after=after, gtids=(gtid,), **options)
+    return Block(data, None, len(data), before=before, after=after, gtids=(gtid_of(seq_no),), **options)
 
 
 def test_packets_get_other_numbers_and_nothing_else():
@@ -69,17 +69,14 @@ def test_what_is_kept_of_many_steps_makes_the_state_that_all_of_them_make(seed):
         gtids.append(Gtid(domain_id=pair[0], server_id=pair[1], seq_no=numbers[pair]))
     one = sent_block(of_groups(gtids), 0)
     assert len(one.gtids) == len(one.stored_gtids) == len(numbers)
-    states = [GtidState(), GtidState()]
-    for state, logged in zip(states, (gtids, one.gtids), strict=True):
-        for gtid in logged:
-            state.log(gtid)
+    states = [GtidState(gtids), GtidState(one.gtids)]
     assert list(states[0]) == list(states[1])
     assert [states[0].latest(domain) for domain in range(3)] == [states[1].latest(domain) for domain in range(3)]
 
 
 def test_all_are_kept_where_the_numbers_of_a_server_do_not_grow():
     """Readers note where numbers step back."""
-    gtids = [Gtid(domain_id=0, server_id=1, seq_no=seq_no) for seq_no in (1, 5, 5, 7)]
+    gtids = list(map(gtid_of, (1, 5, 5, 7)))
     assert sent_block(of_groups(gtids), 0).gtids == tuple(gtids)
 
 
@@ -90,10 +87,9 @@ def test_steps_that_do_not_follow_each_other_are_not_taken_for_one():
 
 
 def test_blocks_that_do_not_follow_each_other_are_no_step():
+    blocks = [block(packets(0, b"a")), block(packets(1, b"b"), mark(20_200), mark(20_300))]
     with pytest.raises(DumpError, match="would not go on where it ended"):
-        shared_step(
-            [block(packets(0, b"a")), block(packets(1, b"b"), mark(20_200), mark(20_300))], 0, SharedPlace(), None
-        )
+        shared_step(blocks, 0, SharedPlace(), None)
 
 
 PART = PartState(None, 0, LOG_START, (), b"")  # type: ignore[arg-type]

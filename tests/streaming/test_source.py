@@ -25,27 +25,24 @@ from ibbmaster.streaming.buffers import OUT_BYTES, SHARED_BYTES, SHARED_OUT_BYTE
 from ibbmaster.streaming.page_blocks import SHORT_PAGES, PageBlocks
 from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.streaming.source import BlockSource
+from tests.built_logs import CLASSIC, captures
 from tests.machinery.disk import MemoryDisk
-from tests.machinery.events import XID_EVENT, make_event, make_gtid_event, new_group
+from tests.machinery.events import XID_EVENT, gtid_of, make_event, new_group
 from tests.machinery.importing import import_classic
 from tests.machinery.random_log import random_log
 from tests.machinery.simulated_disk import SimulatedDisk
-from tests.machinery.stores import new_store, open_files
+from tests.machinery.stores import feed, new_store, open_files
 from tests.streaming.conftest import PUMPS, check_same, run_dump
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
-CAPTURES = sorted(path.parent for path in (FIXTURES / "classic").glob("*/*/expected.json"))
 EOF = b"\xfe\0\0"
-SMALL_CAPTURES = [
-    path for path in CAPTURES if path.name != "encrypted" and not list(path.glob("*.xz"))
-]  # the packed ones are over 200 MB
+SMALL_CAPTURES = [CLASSIC / name for name in captures("encrypted", "big", "big-none") if name != "11.8/large-commit"]
 
 
 @pytest.mark.parametrize("directory", sorted((FIXTURES / "ibb").iterdir()), ids=lambda path: path.name)
 @pytest.mark.parametrize("options", [{}, {"wants_annotate_rows": False}, {"has_semi_sync": True}], ids=str)
 def test_sample_directories(dump_of, directory, options):
-    engine = open_files(directory)
-    careful, (fast, pumped) = check_same(dump_of, engine, ways=PUMPS[:2], **options)
+    careful, (fast, pumped) = check_same(dump_of, open_files(directory), ways=PUMPS[:2], **options)
     assert fast.careful_groups < careful.careful_groups
     assert pumped.pumped
 
@@ -76,12 +73,9 @@ def test_random_logs_from_any_position(dump_of, tmp_path, seed):
 @pytest.mark.parametrize("first", [1, 2**63 - 1000, 2**64 - 3001], ids=["small", "over 2^63", "up to 2^64"])
 def test_the_way_to_a_position_is_walked_group_by_group_only_where_something_is_decided(dump_of, tmp_path, first):
     store = new_store(tmp_path, max_file_bytes=4 << 20, state_interval_bytes=4 << 20)
-    for index in range(3000):
-        body = make_event(23, 1, bytes(30_000 if index % 500 == 0 else 60))
-        ticket = store.write_direct_ordered(
-            *new_group(first + index, body, XID_EVENT, domain_id=index % 3 and 7, server_id=1 + index % 2)
-        )
-    store.group_commit_ordered(ticket)
+    bodies = [make_event(23, 1, bytes(30_000 if index % 500 == 0 else 60)) for index in range(3000)]
+    pairs = [{"domain_id": index % 3 and 7, "server_id": 1 + index % 2} for index in range(3000)]
+    write_all(store, (new_group(first + index, bodies[index], XID_EVENT, **pairs[index]) for index in range(3000)))
     zero, seven = f"0-1-{first + 2400}", f"7-1-{first + 2500}"
     hole = f"7-2-{first + 2502}"  # the log has that number in domain 0
     until = GtidPosition.parse(f"{zero},7-1-{first + 2900}")
@@ -105,11 +99,8 @@ def test_a_domain_that_only_the_replica_knew_is_judged_when_it_turns_up(dump_of,
         (tmp_path / name).mkdir()
 
     def write(domain_id, numbers):
-        for seq_no in numbers:
-            ticket = store.write_direct_ordered(
-                *new_group(seq_no, make_event(23, 1, bytes(1000)), XID_EVENT, domain_id=domain_id)
-            )
-        store.group_commit_ordered(ticket)
+        body = make_event(23, 1, bytes(1000)), XID_EVENT
+        write_all(store, (new_group(seq_no, *body, domain_id=domain_id) for seq_no in numbers))
 
     def come(session):
         nonlocal calls
@@ -126,9 +117,8 @@ def test_a_domain_that_only_the_replica_knew_is_judged_when_it_turns_up(dump_of,
         store = new_store(tmp_path / str(is_fast), max_file_bytes=8 << 20)
         calls = 0
         write(0, range(1, 500))
-        dumps.append(
-            dump_of(store, is_fast=is_fast, is_pumped=is_pumped and is_fast, position=f"9-1-{wanted}", between=come)
-        )
+        way = {"is_fast": is_fast, "is_pumped": is_pumped and is_fast}
+        dumps.append(dump_of(store, **way, position=f"9-1-{wanted}", between=come))
     careful, fast = dumps
     assert calls > 1
     assert (fast.data, fast.error) == (careful.data, careful.error)
@@ -161,6 +151,13 @@ def test_a_dump_that_was_ended_early_marks_no_end_for_others(dump_of, tmp_path):
     assert dump_of(store, is_fast=True, shared=shared).data == careful.data
 
 
+def write_all(store, groups):
+    """Write groups that become durable together."""
+    for group in groups:
+        ticket = store.write_direct_ordered(*group)
+    store.group_commit_ordered(ticket)
+
+
 class Shown:
     """An engine that shows the groups it hands out, to others than the dump."""
 
@@ -188,8 +185,7 @@ def check_broken_off(dump, whole):
     last = sent.rfind(b"\xff" + (1236).to_bytes(2, "little") + b"#HY000the stream would not go on")
     if last >= 0:  # not inside an event
         sent = sent[: last - 4]
-    is_beginning = whole.startswith(sent)
-    assert is_beginning
+    assert whole.startswith(sent)
 
 
 PATHS = {
@@ -219,18 +215,12 @@ def test_a_group_that_somebody_else_takes_away_ends_the_dump(dump_of, memory_pat
 @pytest.mark.parametrize("size", [200, 100_000, 3 << 20], ids=["small", "out of band", "long records"])
 def test_nothing_of_a_log_that_began_anew_follows_the_old_one(dump_of, memory_path, path, size):
     """The new one has groups of the same sizes at the same places, and its files the same names."""
-    options = StoreOptions(
-        max_file_bytes=16 << 20,
-        state_interval_bytes=4 << 20,
-        redo_bytes=64 << 20,
-        spill_bytes=60_000 if size < 1 << 20 else 8 << 20,
-    )
-    store = new_store(memory_path, options)
+    sizes = {"max_file_bytes": 16 << 20, "state_interval_bytes": 4 << 20, "redo_bytes": 64 << 20}
+    store = new_store(memory_path, **sizes, spill_bytes=60_000 if size < 1 << 20 else 8 << 20)
 
     def feed(content):
-        for seq_no in range(1, 1 + max(4, (6 << 20) // max(size, 2000))):
-            ticket = store.write_direct_ordered(*new_group(seq_no, make_event(23, 1, content * size), XID_EVENT))
-        store.group_commit_ordered(ticket)
+        count, body = max(4, (6 << 20) // max(size, 2000)), make_event(23, 1, content * size)
+        write_all(store, (new_group(seq_no, body, XID_EVENT) for seq_no in range(1, 1 + count)))
         store.checkpoint()
 
     feed(b"o")
@@ -300,31 +290,15 @@ def recorded_blocks(dump_of, store, monkeypatch):
 
 def renumbered_like(block):
     """A block with the packets of this one that begins a byte further."""
-    return Block(
-        bytearray(block.data()),
-        None,
-        len(block),
-        sequence_after=block.sequence_after,
-        before=FramingState(block.begin._replace(offset=block.begin.offset + 1)),
-        after=block.after,
-        gtids=block.gtids,
-        is_inside_event=block.is_inside_event,
-    )
+    before = FramingState(block.begin._replace(offset=block.begin.offset + 1))
+    kept = {name: getattr(block, name) for name in ("sequence_after", "after", "gtids", "is_inside_event")}
+    return Block(bytearray(block.data()), None, len(block), before=before, **kept)
 
 
 def test_blocks_that_do_not_follow_each_other_are_not_joined():
     def block(before, after):
-        size = 40_000
-        return Block(
-            bytearray(size),
-            None,
-            size,
-            sequence_after=0,
-            before=FramingState(LogPosition(3, before)),
-            after=FramingState(LogPosition(3, after)),
-            gtids=(),
-            is_inside_event=False,
-        )
+        around = {"before": FramingState(LogPosition(3, before)), "after": FramingState(LogPosition(3, after))}
+        return Block(bytearray(40_000), None, 40_000, sequence_after=0, **around, gtids=(), is_inside_event=False)
 
     assert len(joined([block(16384, 20000), block(20000, 30000)])) == 80_000
     with pytest.raises(DumpError, match=r"binlog-000003\.ibb offset 20000, and binlog-000003\.ibb offset 20001"):
@@ -395,11 +369,8 @@ def test_an_event_of_more_than_a_packet(dump_of, memory_path, size):
 def large_groups(directory, count):
     """Small groups, each behind one with a part out of band."""
     store = new_store(directory, max_file_bytes=8 << 20, spill_bytes=10_000)
-    for seq_no in range(1, 2 * count + 1):
-        ticket = store.write_direct_ordered(
-            *new_group(seq_no, make_event(23, 1, bytes(20_000 if seq_no % 2 else 100)), XID_EVENT)
-        )
-    store.group_commit_ordered(ticket)
+    bodies = [make_event(23, 1, bytes(20_000)), make_event(23, 1, bytes(100))] * count
+    write_all(store, (new_group(seq_no, body, XID_EVENT) for seq_no, body in enumerate(bodies, 1)))
     return store
 
 
@@ -433,10 +404,8 @@ def test_many_nodes_in_one_read_go_out_without_a_look_at_each(dump_of, tmp_path,
 
 def test_blocks_are_long_where_many_read_or_packets_do_not_go_to_a_socket_as_they_are(dump_of, tmp_path, monkeypatch):
     store = new_store(tmp_path, max_file_bytes=32 << 20, redo_bytes=64 << 20)
-    for seq_no in range(1, 3001):
-        size = 5 << 20 if seq_no == 2000 else 3000
-        ticket = store.write_direct_ordered(*new_group(seq_no, make_event(23, 1, bytes(size))))
-    store.group_commit_ordered(ticket)
+    small, large = make_event(23, 1, bytes(3000)), make_event(23, 1, bytes(5 << 20))
+    write_all(store, (new_group(seq_no, large if seq_no == 2000 else small) for seq_no in range(1, 3001)))
     careful = dump_of(store, is_fast=False)
     alone = dump_of(store, is_fast=True)
     opaque = dump_of(store, is_fast=True, is_pumped=True, is_clear=False)
@@ -471,9 +440,7 @@ def test_the_way_over_the_parts_of_a_large_group_is_one_step_for_many_who_come_l
     for seq_no in (1, 2):
         store.write_direct(*new_group(seq_no, make_event(23, 1, bytes(5 << 20)), XID_EVENT))
     steps, go_behind = [], BlockSource._go_behind
-    monkeypatch.setattr(
-        BlockSource, "_go_behind", lambda dump, block: (steps.append(len(block)), go_behind(dump, block))
-    )
+    monkeypatch.setattr(BlockSource, "_go_behind", lambda *given: (steps.append(len(given[1])), go_behind(*given)))
     shared = SharedBlocks()
     dumps, passed = [], []
     for _ in range(5):
@@ -486,9 +453,8 @@ def test_the_way_over_the_parts_of_a_large_group_is_one_step_for_many_who_come_l
 
 def test_many_known_ways_that_follow_each_other_are_one_for_those_who_come_later(dump_of, tmp_path, monkeypatch):
     with BinlogWriter(RealDisk(tmp_path)) as writer:
-        gtids = [Gtid(domain_id=0, server_id=1, seq_no=number) for number in range(1, 60)]
-        for gtid in gtids:
-            writer.write_group(gtid, make_gtid_event(gtid), [make_event(160, 1, bytes(3000))])
+        gtids = [gtid_of(number) for number in range(1, 60)]
+        feed(writer, range(1, 60), 3000)
     log, shared = open_files(tmp_path), SharedBlocks()
     whole = dump_of(log, is_fast=True, position="0-1-50").data
     found: list[Block | None] = []
@@ -560,9 +526,7 @@ def test_damage_ends_the_dump_where_and_as_the_careful_path_does(dump_of):
 def small_groups(directory, count=3000, **options):
     """A store with numbers from 1 on in domain 0."""
     store = new_store(directory, **options)
-    for seq_no in range(1, count + 1):
-        ticket = store.write_direct_ordered(*new_group(seq_no, make_event(23, 1, bytes(200)), XID_EVENT))
-    store.group_commit_ordered(ticket)
+    write_all(store, (new_group(seq_no, make_event(23, 1, bytes(200)), XID_EVENT) for seq_no in range(1, count + 1)))
     store.checkpoint()
     return store
 
@@ -592,9 +556,7 @@ def test_a_dump_begins_without_a_visit_to_a_thread_and_with_a_short_block(dump_o
 def test_the_rest_of_a_group_that_a_state_lies_in_is_skipped_with_what_follows(dump_of, tmp_path, size):
     options = StoreOptions(max_file_bytes=8 << 20, state_interval_bytes=1 << 16)
     store, groups = new_store(tmp_path, options), (2 << 20) // size
-    for index in range(groups):
-        ticket = store.write_direct_ordered(*new_group(1 + index, make_event(23, 1, bytes(size)), XID_EVENT))
-    store.group_commit_ordered(ticket)
+    write_all(store, (new_group(1 + index, make_event(23, 1, bytes(size)), XID_EVENT) for index in range(groups)))
     inside, careful_groups = 0, []
     for seq_no in range(1, groups, max(1, groups // 40)):
         if store.seek(GtidPosition.parse(f"0-1-{seq_no}")).position.page_no == 1:
@@ -613,14 +575,14 @@ def test_the_last_group_of_a_replica_is_skipped_with_those_before_it(dump_of, tm
     options = StoreOptions(state_interval_bytes=1 << 16, gtid_strict=False)
     store, shared = new_store(tmp_path, options), SharedBlocks()
     position, positions = {}, []
+    groups = []
     for index in range(240):
-        number = index if is_in_order or index % 50 else index // 2
-        gtid = Gtid(domain_id=index % 3 and 7, server_id=1 + index % 2, seq_no=1 + number // 2)
-        body = [make_event(23, 1, bytes((index * 331) % 3000)), make_event(16, 1, bytes(8))]
-        ticket = store.write_direct_ordered(gtid, make_gtid_event(gtid), body)
-        position[gtid.domain_id] = str(gtid)
+        number, body = index if is_in_order or index % 50 else index // 2, make_event(23, 1, bytes(index * 331 % 3000))
+        pair = {"domain_id": index % 3 and 7, "server_id": 1 + index % 2}
+        groups.append(new_group(1 + number // 2, body, XID_EVENT, **pair))
+        position[pair["domain_id"]] = str(groups[-1][0])
         positions += [",".join(position.values()), ",".join(reversed(position.values()))]
-    store.group_commit_ordered(ticket)
+    write_all(store, groups)
     careful_groups = []
     for place in positions[4:-4:3]:
         _, (fast, _) = check_same(dump_of, store, place, [{}, {"shared": shared, "stays": True}])

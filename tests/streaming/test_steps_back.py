@@ -74,11 +74,8 @@ def write(directory, gtids, rng):
     sizes = SIZES[: rng.randrange(2, len(SIZES) + 1)]
     with contextlib.closing(new_store(directory, options)) as store:
         for gtid in gtids:
-            events = [
-                table_map(1, rng.choice(["shop.orders", "shop.items"])),
-                rows(1, ends=True, size=rng.choice(sizes)),
-                make_event(16, gtid.server_id, bytes(8)),
-            ]
+            table = table_map(1, rng.choice(["shop.orders", "shop.items"]))
+            events = [table, rows(1, ends=True, size=rng.choice(sizes)), make_event(16, gtid.server_id, bytes(8))]
             store.write_direct_ordered(gtid, make_gtid_event(gtid), events)
         store.sync()
 
@@ -115,7 +112,7 @@ def positions_of(log):
     state = log.start_of_file().state.copy()
     positions = [state.position()]
     with contextlib.closing(log.groups(log.start_of_file())) as groups:
-        while (group := groups.next_group()) is not None:
+        for group in iter(groups.next_group, None):
             if group.gtid is not None:
                 state.log(group.gtid)
                 positions.append(state.position())
@@ -145,16 +142,17 @@ def answer(dump_of, log, **options):
     return [*packets_of(bytes(dump.data)), str(dump.error)]
 
 
+PLACES = ((32, 36), (10, 14), (24, 32))  # of domain, server and number in a packet
+
+
 def packets_of(data):
     """Each packet in hexadecimal digits, with its GTID if it has one."""
     found = []
     while data:
         size = int.from_bytes(data[:3], "little")
         packet, data = data[: 4 + size], data[4 + size :]
-        seq_no, domain_id = int.from_bytes(packet[24:32], "little"), int.from_bytes(packet[32:36], "little")
-        gtid = (
-            f"GTID {domain_id}-{int.from_bytes(packet[10:14], 'little')}-{seq_no} " if packet[9:10] == b"\xa2" else ""
-        )
+        domain_id, server_id, seq_no = (int.from_bytes(packet[begin:end], "little") for begin, end in PLACES)
+        gtid = f"GTID {domain_id}-{server_id}-{seq_no} " if packet[9:10] == b"\xa2" else ""
         found.append(f"{gtid}{packet[:100].hex()} {zlib.crc32(packet)}")
     return found
 
@@ -226,8 +224,7 @@ def test_so_does_every_client_of_a_server(dump_of, stream_seeds, tmp_path, kind)
         rng.shuffle(positions)
         with ibbmaster.serve(directory, user="repl", password="x", tls="off") as primary:
             for position in positions:
-                wanted = answer(
-                    dump_of, opened(directory, kind), is_fast=False, position=position, knows_checksums=True
-                )
+                options = {"is_fast": False, "position": position, "knows_checksums": True}
+                wanted = answer(dump_of, opened(directory, kind), **options)
                 found = listen_in(primary.port, position=position, user="repl", password="x").data
                 assert gtids_in(packets_of(found)) == gtids_in(wanted), position

@@ -23,8 +23,7 @@ def test_of_the_extended_bits_the_metadata_of_columns_is_offered() -> None:
 
 
 def test_unknown_bits_of_a_client_are_kept_and_do_no_harm() -> None:
-    everything = Capability(2**64 - 1)
-    assert everything & SERVER_DEFAULT == SERVER_DEFAULT
+    assert Capability(2**64 - 1) & SERVER_DEFAULT == SERVER_DEFAULT
 
 
 def test_real_servers_offer_only_bits_with_a_name(conversation: Any) -> None:

@@ -703,8 +703,7 @@ def test_nothing_begins_unasked(begin: Callable[[], object]) -> None:
 
 def test_a_dump_takes_over_the_numbers_of_the_answer() -> None:
     client = in_a_dump()
-    stream = client.connection.begin_dump()
-    assert stream.frame_events([b"event"]) == b"\x06\x00\x00\x01\x00event"
+    assert client.connection.begin_dump().frame_events([b"event"]) == b"\x06\x00\x00\x01\x00event"
     assert b"".join(client.connection.answer(Eof())) == bytes.fromhex("05000002 fe00000200")
 
 

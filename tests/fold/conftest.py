@@ -1,0 +1,13 @@
+"""Logs that are written here, and the tables in them."""
+
+import pytest
+from lanes.answers import OurTables
+
+import ibbmaster
+from tests.written_log import write_log
+
+
+@pytest.fixture
+def tables_of(tmp_path):
+    """The tables of a log of such statements and groups."""
+    return lambda *groups: OurTables(ibbmaster.open(write_log(tmp_path / "log", *groups)).engine)
