@@ -21,11 +21,7 @@ from tests.machinery.importing import import_classic
 from tests.machinery.tables import rows_of
 
 pytest_plugins = [
-    "tests.alone",
-    "tests.built_logs",
-    "tests.commands",
-    "tests.left_behind",
-    "tests.object_stores",
+    *("tests.alone", "tests.built_logs", "tests.commands", "tests.left_behind", "tests.object_stores"),
     "tests.slow_workers",
 ]  # logs in memory, for the folders that read them
 

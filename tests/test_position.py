@@ -9,11 +9,7 @@ from ibbmaster.position import LOG_START, NOWHERE, PAGE_SIZE, LogPosition, Named
 
 def test_positions_are_in_the_order_of_the_log():
     in_order = [
-        NOWHERE,
-        LOG_START,
-        LogPosition(0, 5),
-        LogPosition.on_page(0, 1),
-        LogPosition.on_page(0, 1, 7),
+        *(NOWHERE, LOG_START, LogPosition(0, 5), LogPosition.on_page(0, 1), LogPosition.on_page(0, 1, 7)),
         LogPosition(1, 0),
     ]
     assert sorted(random.Random(1).sample(in_order, len(in_order))) == in_order

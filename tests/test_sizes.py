@@ -6,10 +6,7 @@ from ibbmaster.errors import ConfigurationError
 from ibbmaster.sizes import parse_size
 
 SIZES = {
-    "65536": 65536,
-    "64K": 65536,
-    "64k": 65536,
-    "64KB": 65536,
+    **dict.fromkeys(("65536", "64K", "64k", "64KB"), 1 << 16),
     "2M": 2 << 20,
     " 1G ": 1 << 30,
     "3t": 3 << 40,

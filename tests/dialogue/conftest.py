@@ -39,9 +39,8 @@ class Tables:
         self.queries: list[TableQuery] = []
 
     def newest(self):
-        return LogSnapshot(
-            end=LogPosition(1, 16640), file_name="binlog-000001.ibb", state=GtidState.parse("0-1-7,0-2-8,3-1-1")
-        )
+        state = GtidState.parse("0-1-7,0-2-8,3-1-1")
+        return LogSnapshot(end=LogPosition(1, 16640), file_name="binlog-000001.ibb", state=state)
 
     def snapshot_at(self, position):
         if str(position) not in dict(self.catalogs):
@@ -61,11 +60,8 @@ class Tables:
     def computed_columns(self, query):
         return QueryRun(query, _no_rows).columns()
 
-    def constant_value(self, expression, session, version):
-        return constant_value(expression, session, version)
-
-    def row_condition(self, expression, columns, session, version):
-        return row_condition(expression, columns, session, version)
+    constant_value = staticmethod(constant_value)
+    row_condition = staticmethod(row_condition)
 
 
 def _no_rows(table, column_ids, wanted):
@@ -127,13 +123,8 @@ def new_facts() -> Callable[..., Facts]:
     """Makes a primary of some profile."""
 
     def make(profile: str = "engine", **facts: object) -> Facts:
-        known = {
-            "tables": Tables(),
-            "server_id": 1,
-            "server_version": PROFILES[profile].server_version,
-            "profile": PROFILES[profile],
-        }
-        return Facts(**{**known, **facts})
+        known = {"profile": PROFILES[profile], "server_version": PROFILES[profile].server_version, "server_id": 1}
+        return Facts(**{**known, "tables": Tables(), **facts})
 
     return make
 

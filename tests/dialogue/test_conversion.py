@@ -11,15 +11,8 @@ from tests.dialogue.conftest import refused
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (5, "5"),
-        (1e20, "1e20"),
-        (1e-7, "1e-7"),
-        (2.0, "2"),
-        (2.5, "2.5"),
-        (Decimal("1.50"), "1.50"),
-        (Decimal("1E+3"), "1000"),
-        ("é", "é"),
-        (b"a\xff", "a\udcff"),
+        *((5, "5"), (1e20, "1e20"), (1e-7, "1e-7"), (2.0, "2"), (2.5, "2.5")),
+        *((Decimal("1.50"), "1.50"), (Decimal("1E+3"), "1000"), ("é", "é"), (b"a\xff", "a\udcff")),
     ],
 )
 def test_a_value_is_shown_as_mariadb_shows_it(value, text):

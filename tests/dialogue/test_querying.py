@@ -59,11 +59,8 @@ def test_a_query_in_brackets_is_one_value(new_evaluator, sql, code):
 @pytest.mark.parametrize(
     ("sql", "value"),
     [
-        ("(SELECT 5)", 5),
-        ("(SELECT 2.50)", Decimal("2.50")),
-        ("(SELECT 5e-1 * 3)", 1.5),
-        ("(SELECT CONCAT('a', 1))", "a1"),
-        ("(SELECT BINARY 'a')", b"a"),
+        *(("(SELECT 5)", 5), ("(SELECT 2.50)", Decimal("2.50")), ("(SELECT 5e-1 * 3)", 1.5)),
+        *(("(SELECT CONCAT('a', 1))", "a1"), ("(SELECT BINARY 'a')", b"a")),
         ("(SELECT COUNT(*) FROM (SELECT 1) t)", 1),
     ],
 )

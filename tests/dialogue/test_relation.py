@@ -16,11 +16,7 @@ ROWS = [("a", 1), ("b", None), ("c", 3)]
 @pytest.mark.parametrize(
     ("limit", "expected"),
     [
-        (None, ROWS),
-        ((0, 1), ROWS[:1]),
-        ((1, 1), ROWS[1:2]),
-        ((2, None), ROWS[2:]),
-        ((0, 2**64 - 1), ROWS),
+        *((None, ROWS), ((0, 1), ROWS[:1]), ((1, 1), ROWS[1:2]), ((2, None), ROWS[2:]), ((0, 2**64 - 1), ROWS)),
         ((9, 9), []),
     ],
 )

@@ -49,16 +49,8 @@ def test_what_is_shown_is_what_the_words_say(sql, show):
 @pytest.mark.parametrize(
     "sql",
     [
-        "SHOW",
-        "SHOW NOTHING",
-        "SHOW VARIABLES LIKE",
-        "SHOW COLUMNS",
-        "SHOW COUNT(*) x",
-        "SHOW CREATE x y",
-        "SHOW ENGINE innodb",
-        "SHOW WARNINGS LIMIT 'a'",
-        "SHOW BINLOG EVENTS FROM x",
-        "SHOW MASTER STATUS LIMIT 1",
+        *("SHOW", "SHOW NOTHING", "SHOW VARIABLES LIKE", "SHOW COLUMNS", "SHOW COUNT(*) x", "SHOW CREATE x y"),
+        *("SHOW ENGINE innodb", "SHOW WARNINGS LIMIT 'a'", "SHOW BINLOG EVENTS FROM x", "SHOW MASTER STATUS LIMIT 1"),
         "SHOW VARIABLES LIKE 'a' WHERE 1",
     ],
 )

@@ -132,22 +132,10 @@ def test_an_until_may_be_empty() -> None:
 @pytest.mark.parametrize(
     ("value", "seconds"),
     [
-        (30000001024, 30.000001024),
-        (3 * 10**9, 3.0),
-        (10**9, 1.0),
-        ("1000000000", 1.0),
-        (1.5e9, 1.5),
-        (Decimal("999999999.5"), 1.0),
-        (0, 0.0),
-        (None, 0.0),
-        (-1, 0.0),
-        ("x", 0.0),
-        (1, 0.001),
-        (10**18, 4294967.0),
-        (float("inf"), 4294967.0),
-        (float("nan"), 0.0),
-        (Decimal("NaN"), 0.0),
-        (Decimal("Infinity"), 4294967.0),
+        *((30000001024, 30.000001024), (3 * 10**9, 3.0), (1.5e9, 1.5), (1, 0.001)),
+        *((value, 1.0) for value in (10**9, "1000000000", Decimal("999999999.5"))),
+        *((value, 0.0) for value in (0, None, -1, "x", float("nan"), Decimal("NaN"))),
+        *((value, 4294967.0) for value in (10**18, float("inf"), Decimal("Infinity"))),
     ],
 )
 def test_the_heartbeat_period_is_in_nanoseconds_and_within_limits(value, seconds) -> None:

@@ -52,14 +52,6 @@ def test_only_the_latest_gtid_of_a_domain_spares_the_skipping() -> None:
     assert not skipping("0-1-2", start_state="0-1-2,0-2-9").decides_nothing
 
 
-def test_groups_of_another_server_are_skipped_up_to_the_gtid_whatever_their_number() -> None:
-    judge = skipping("0-1-5")
-    expected = [False, False, False, False, True]
-    assert [
-        judge.judge(Gtid.parse(gtid)).is_wanted for gtid in ("0-2-9", "0-1-4", "0-2-10", "0-1-5", "0-2-6")
-    ] == expected
-
-
 def test_with_an_until_something_is_always_decided() -> None:
     judge = skipping("0-1-2", start_state="0-1-2", until="0-1-9")
     assert not judge.decides_nothing

@@ -112,10 +112,7 @@ def test_the_announced_post_header_sizes_are_those_of_real_servers(events):
 
 
 DECODERS = [
-    *(decode for decode, _ in ROUND_TRIPS.values()),
-    decode_gtid_event,
-    decode_heartbeat,
-    decode_table_map,
+    *(*(decode for decode, _ in ROUND_TRIPS.values()), decode_gtid_event, decode_heartbeat, decode_table_map),
     decode_rows_header,
 ]
 

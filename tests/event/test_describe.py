@@ -48,11 +48,8 @@ def test_a_long_statement_is_cut():
 @pytest.mark.parametrize(
     ("event_type", "name"),
     [
-        (EventType.FORMAT_DESCRIPTION, "Format_desc"),
-        (EventType.QUERY, "Query"),
-        (EventType.WRITE_ROWS_V1, "Write_rows_v1"),
-        (EventType.USER_VAR, "User var"),
-        (200, "Type 200"),
+        *((EventType.FORMAT_DESCRIPTION, "Format_desc"), (EventType.QUERY, "Query")),
+        *((EventType.WRITE_ROWS_V1, "Write_rows_v1"), (EventType.USER_VAR, "User var"), (200, "Type 200")),
     ],
 )
 def test_a_type_has_the_name_of_show_binlog_events(event_type, name):

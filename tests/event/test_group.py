@@ -40,12 +40,8 @@ def test_a_transaction_ends_with_its_commit_or_rollback(event, is_end):
         (query(b"CREATE TABLE t (a INT)"), True),
         (event_of(EventType.WRITE_ROWS_V1), True),
         (event_of(EventType.EXECUTE_LOAD_QUERY), True),
-        (event_of(EventType.INTVAR), False),
-        (event_of(EventType.RAND), False),
-        (event_of(EventType.USER_VAR), False),
-        (event_of(EventType.TABLE_MAP), False),
-        (event_of(EventType.ANNOTATE_ROWS), False),
-        (event_of(EventType.APPEND_BLOCK), False),
+        *((event_of(kind), False) for kind in (EventType.INTVAR, EventType.RAND, EventType.USER_VAR)),
+        *((event_of(kind), False) for kind in (EventType.TABLE_MAP, EventType.ANNOTATE_ROWS, EventType.APPEND_BLOCK)),
     ],
 )
 def test_a_group_that_stands_alone_ends_with_what_it_is_about(event, is_end):

@@ -52,14 +52,10 @@ def test_a_compressed_text_is_unpacked_and_sent_as_it_was():
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
-        (b"", "without its head"),
-        (b"\x04\0\0\0\1x", "without its head"),
-        (b"\x80", "claims 0 bytes"),
-        (b"\x85" + bytes(9), "claims 0 bytes"),
-        (compressed(b"a", 2**31), "claims 2147483648 bytes"),
+        *((b"", "without its head"), (b"\x04\0\0\0\1x", "without its head"), (b"\x80", "claims 0 bytes")),
+        *((b"\x85" + bytes(9), "claims 0 bytes"), (compressed(b"a", 2**31), "claims 2147483648 bytes")),
         (compressed(b"abc", 2), "of 3 bytes or more, expected 2"),
-        (compressed(b"abc", 4), "of 3 bytes or more, expected 4"),
-        (compressed(b"abc")[:-1], "expected 3"),
+        *((compressed(b"abc", 4), "of 3 bytes or more, expected 4"), (compressed(b"abc")[:-1], "expected 3")),
         (b"\x81\x03no zlib", "does not unpack"),
     ],
 )

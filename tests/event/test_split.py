@@ -29,11 +29,6 @@ def joined(pieces):
     return events
 
 
-@pytest.mark.parametrize("cut", range(1, len(STREAM), 7))
-def test_a_cut_anywhere_changes_nothing(cut):
-    assert joined([STREAM[:cut], STREAM[cut:]]) == EVENTS
-
-
 def test_pieces_of_one_byte_change_nothing():
     assert joined([STREAM[n : n + 1] for n in range(len(STREAM))]) == EVENTS
 

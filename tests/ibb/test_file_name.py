@@ -21,17 +21,10 @@ def test_random_numbers_read_back():
 @pytest.mark.parametrize(
     "name",
     [
-        "binlog-00001.ibb",
-        "binlog-0000001.ibb",
-        "binlog-000001.ibb.tmp",
-        "binlog-000001.IBB",
-        "xbinlog-000001.ibb",
-        "binlog--00001.ibb",
+        *("binlog-00001.ibb", "binlog-0000001.ibb", "binlog-000001.ibb.tmp", "binlog-000001.IBB", "xbinlog-000001.ibb"),
+        *("binlog--00001.ibb", "binlog-000001.ibb\n", ""),
         "binlog-00000١.ibb",  # a digit, but of another script
-        f"binlog-{FILE_NO_MAX + 1}.ibb",
-        "binlog-99999999999999999999.ibb",
-        "binlog-000001.ibb\n",
-        "",
+        *(f"binlog-{FILE_NO_MAX + 1}.ibb", "binlog-99999999999999999999.ibb"),
     ],
 )
 def test_another_spelling_is_no_file_of_the_log(name):

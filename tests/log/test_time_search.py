@@ -23,13 +23,8 @@ from ibbmaster.log.time_search import SAMPLE, find_time, parse_time, shown_time,
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 BEGIN = 1_700_000_000
-LOGS = (
-    "ibb/domains",
-    "ibb-mariadb/mixed",
-    "classic/10.11/domains",
-    "classic/11.8/chained",
-    "classic/11.8/group-commit",
-)
+TRADITIONAL = ("classic/10.11/domains", "classic/11.8/chained", "classic/11.8/group-commit")
+LOGS = ("ibb/domains", "ibb-mariadb/mixed", *TRADITIONAL)
 
 
 class TimedLog:

@@ -22,16 +22,10 @@ from tests.machinery.foreign_writer import ForeignWriter
 from tests.server.conftest import client_of
 
 LOGIN = [  # as a replica of MariaDB 11.8 says it
-    "SELECT UNIX_TIMESTAMP()",
-    "SHOW VARIABLES LIKE 'SERVER_ID'",
-    "SET @master_heartbeat_period= 30000001024",
-    "SET @master_binlog_checksum= @@global.binlog_checksum",
-    "SELECT @master_binlog_checksum",
-    "SET @mariadb_slave_capability=4",
-    "SELECT @@GLOBAL.gtid_domain_id",
-    "SET @slave_connect_state='0-1-5'",
-    "SET @slave_gtid_strict_mode=0",
-    "SET @slave_gtid_ignore_duplicates=0",
+    *("SELECT UNIX_TIMESTAMP()", "SHOW VARIABLES LIKE 'SERVER_ID'", "SET @master_heartbeat_period= 30000001024"),
+    *("SET @master_binlog_checksum= @@global.binlog_checksum", "SELECT @master_binlog_checksum"),
+    *("SET @mariadb_slave_capability=4", "SELECT @@GLOBAL.gtid_domain_id", "SET @slave_connect_state='0-1-5'"),
+    *("SET @slave_gtid_strict_mode=0", "SET @slave_gtid_ignore_duplicates=0"),
 ]
 GTID_EVENT = 162
 DOMAINS = Path(__file__).parents[2] / "fixtures" / "classic" / "10.11" / "domains"

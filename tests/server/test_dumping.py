@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,6 @@ from ibbmaster.dump.session import DumpSession
 from ibbmaster.event.control import decode_gtid_list, decode_rotate
 from ibbmaster.event.header import encode_event
 from ibbmaster.event.types import EventType
-from ibbmaster.gtid import GtidState
 from ibbmaster.kernel import loading
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.server.client_stream import Sender
@@ -131,29 +131,14 @@ class Growing:
     def __init__(self, directory, *, max_file_bytes: int = 65536) -> None:
         directory.mkdir(exist_ok=True)
         self.directory = directory
-        self._writer = BinlogWriter(
-            RealDisk(directory), initial_state=GtidState(), max_file_bytes=max_file_bytes, oob_piece_bytes=16384
-        )
+        self.writer = BinlogWriter(RealDisk(directory), max_file_bytes=max_file_bytes, oob_piece_bytes=16384)
         self.seq_no = 0
 
-    def commit(self, count: int = 1) -> None:
+    def commit(self, count: int = 1, events: Iterable[bytes] = (XID_EVENT,)) -> None:
         for _ in range(count):
             self.seq_no += 1
-            self._writer.write_group(*new_group(self.seq_no, XID_EVENT))
-        self._writer.flush()
-
-    def open_group(self):
-        """A group that comes in pieces."""
-        return self._writer.open_group()
-
-    def flush(self) -> None:
-        self._writer.flush()
-
-    def commit_group(self, events) -> None:
-        """One group with these events."""
-        self.seq_no += 1
-        self._writer.write_group(*new_group(self.seq_no, *events))
-        self._writer.flush()
+            self.writer.write_group(*new_group(self.seq_no, *events))
+        self.writer.flush()
 
 
 @pytest.fixture
@@ -181,16 +166,16 @@ async def test_many_that_wait_get_each_group_and_few_are_woken_for_it(serving, c
     group = [GROUP[0], 23, GROUP[1]]
     body = [make_event(23, 1, bytes(10_000)), XID_EVENT]
     async with serving(growing.directory) as (_, port):
-        *readers, lazy, gone = [await connect(port) for _ in range(12)]
-        for number, replica in enumerate((*readers, lazy, gone)):
+        *readers, lazy, gone = replicas = [await connect(port) for _ in range(12)]
+        for number, replica in enumerate(replicas):
             await replica.dump(server_id=100 + number)
         with trio.fail_after(600):
-            for replica in (*readers, lazy, gone):
+            for replica in replicas:
                 await replica.event_types(3)
             for round_no in range(40):
                 if round_no == 5:
                     await trio.aclose_forcefully(gone.stream)
-                await trio.to_thread.run_sync(growing.commit_group, body)
+                await trio.to_thread.run_sync(growing.commit, 1, body)
                 for replica in readers:
                     assert await replica.event_types(3) == group
             assert await lazy.event_types(3 * 40) == group * 40
@@ -316,12 +301,12 @@ async def test_a_large_transaction_that_is_not_committed_yet_silences_no_heartbe
         replica = await connect(port)
         await replica.dump(heartbeat_s=0.3)
         await replica.event_types(3)
-        group = growing.open_group()
+        group = growing.writer.open_group()
 
         async def grow() -> None:
             while True:
                 group.write(event)
-                growing.flush()
+                growing.writer.flush()
                 await trio.sleep(0.02)
 
         nursery.start_soon(grow)
@@ -688,8 +673,7 @@ async def test_what_goes_to_a_replica_can_be_counted_altered_and_cut_on_its_way(
 ):
     monkeypatch.setattr(shared, "kernels", loading.load if are_kernels_on else lambda: None)
     rows = encode_event(event_type=EventType.WRITE_ROWS_V1, body=bytes(200_000), server_id=1)
-    for _ in range(30):
-        await trio.to_thread.run_sync(growing.commit_group, [rows])
+    await trio.to_thread.run_sync(growing.commit, 30, [rows])
     counters = []
 
     def count(connection):
@@ -732,14 +716,11 @@ async def test_a_stalled_replica_holds_less_than_two_mebibytes_whatever_the_grou
     """
     log = Growing(memory_path / "log")
     events = (encode_event(event_type=EventType.ANNOTATE_ROWS, body=bytes(1 << 20), server_id=1) for _ in range(64))
-    log.commit_group(events)
+    log.commit(1, events)
     options = ["--listen", "127.0.0.1:0", "--json", "--password", "replpw", "--tls", "off", "-v"]
-    process = await trio.lowlevel.open_process(
-        [sys.executable, "-m", "ibbmaster", "serve", str(log.directory), *options],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={**os.environ, loading.SWITCH: kernels},
-    )
+    command = [sys.executable, "-m", "ibbmaster", "serve", str(log.directory), *options]
+    env, pipes = {**os.environ, loading.SWITCH: kernels}, {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = await trio.lowlevel.open_process(command, env=env, **pipes)
     try:
         port = json.loads(await process.stdout.receive_some())["port"]
         for server_id in range(40):

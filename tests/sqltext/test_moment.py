@@ -57,17 +57,10 @@ def test_durations_end_where_time_ends():
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    {
-        "SYSTEM": 0,
-        "+05:30": 19800,
-        "-1:00": -3600,
-        "+14:00": 50400,
-        "+14:01": None,
-        "-13:00": None,
-        "UTC": None,
-        "Europe/Berlin": None,
-        "5": None,
-    }.items(),
+    [
+        *(("SYSTEM", 0), ("+05:30", 19800), ("-1:00", -3600), ("+14:00", 50400)),
+        *((text, None) for text in ("+14:01", "-13:00", "UTC", "Europe/Berlin", "5")),
+    ],
 )
 def test_time_zones_without_tables_are_distances_to_utc(text, seconds):
     assert parse_time_zone(text) == seconds

@@ -9,12 +9,8 @@ from ibbmaster.sqltext.sql_mode import NO_BACKSLASH_ESCAPES
 @pytest.mark.parametrize(
     ("written", "meant"),
     [
-        ("'it''s'", "it's"),
-        (r"'a\nb\Zc\%\q'", "a\nb\x1ac\\%q"),
-        (r"'\\'''", "\\'"),
-        ("`a``b`", "a`b"),
-        ('"x""y"', 'x"y'),
-        ("N'x'", "x"),
+        *(("'it''s'", "it's"), (r"'a\nb\Zc\%\q'", "a\nb\x1ac\\%q"), (r"'\\'''", "\\'"), ("`a``b`", "a`b")),
+        *(('"x""y"', 'x"y'), ("N'x'", "x")),
     ],
 )
 def test_a_quoted_text_says_its_content(written, meant):

@@ -24,14 +24,14 @@ TRANSACTION, STANDALONE = GtidFlag.TRANSACTIONAL, GtidFlag.STANDALONE | GtidFlag
 XID = encode_event(event_type=T.XID, body=bytes(8), server_id=1)
 
 
-def group_of(*events, flags=TRANSACTION, cut=None, commit_id=None):
+def group_of(*events, flags=TRANSACTION, cut=None, **optional):
     gtid = Gtid.parse("3-1-7")
-    flags |= GtidFlag.GROUP_COMMIT if commit_id is not None else 0
+    flags |= GtidFlag.GROUP_COMMIT if "commit_id" in optional else 0
     body = b"".join(events)
     pieces = [body] if cut is None else [body[at : at + cut] for at in range(0, len(body), cut)]
     return EventGroup(
         gtid=gtid,
-        gtid_event=encode_gtid_event(GtidEvent(gtid=gtid, flags=GtidFlag(flags), commit_id=commit_id), timestamp=99),
+        gtid_event=encode_gtid_event(GtidEvent(gtid=gtid, flags=GtidFlag(flags), **optional), timestamp=99),
         body=iter(pieces),
         start=LogPosition(0, 100),
         end=LogPosition(0, 200),
@@ -41,9 +41,8 @@ def group_of(*events, flags=TRANSACTION, cut=None, commit_id=None):
 def table_map(table_id, name):
     database, table = (part.encode() for part in name.split("."))
     names = bytes([len(database)]) + database + b"\0" + bytes([len(table)]) + table + b"\0"
-    return encode_event(
-        event_type=T.TABLE_MAP, body=table_id.to_bytes(6, "little") + bytes(2) + names + b"\1\3\0\1", server_id=1
-    )
+    body = table_id.to_bytes(6, "little") + bytes(2) + names + b"\1\3\0\1"
+    return encode_event(event_type=T.TABLE_MAP, body=body, server_id=1)
 
 
 def rows(table_id, *, ends, size=8):
@@ -89,12 +88,8 @@ def types(events):
 
 ORDERS = choice(["shop.orders"])
 TWO_TABLES = (
-    annotation(b"INSERT INTO shop.orders"),
-    table_map(1, "shop.orders"),
-    rows(1, ends=True),
-    annotation(b"INSERT INTO shop.items"),
-    table_map(2, "shop.items"),
-    rows(2, ends=True),
+    *(annotation(b"INSERT INTO shop.orders"), table_map(1, "shop.orders"), rows(1, ends=True)),
+    *(annotation(b"INSERT INTO shop.items"), table_map(2, "shop.items"), rows(2, ends=True)),
     XID,
 )
 
@@ -167,28 +162,15 @@ def test_an_empty_group_is_left_out_where_that_is_chosen():
     assert through(drops, group_of(*TWO_TABLES)) is None
     assert through(drops, group_of(query("ALTER TABLE items ADD c INT"), flags=STANDALONE)) is None
     assert types(through(drops, group_of(XID))) == [T.GTID, T.XID], "it was empty in the log already"
-    assert types(through(ContentFilter(ORDERS, drops_empty=True), group_of(*TWO_TABLES)))[-2:] == [
-        T.WRITE_ROWS_V1,
-        T.XID,
-    ]
+    left = through(ContentFilter(ORDERS, drops_empty=True), group_of(*TWO_TABLES))
+    assert types(left)[-2:] == [T.WRITE_ROWS_V1, T.XID]
 
 
 def test_an_xa_transaction_is_never_left_out_since_its_commit_is_another_group():
-    xa = group_of(
-        query("XA START X'78',X'',1"),
-        table_map(2, "shop.items"),
-        rows(2, ends=True),
-        query("XA END X'78',X'',1"),
-        encode_event(event_type=T.XA_PREPARE, body=bytes(16), server_id=1),
-    )
-    head = encode_gtid_event(
-        GtidEvent(
-            gtid=xa.gtid,
-            flags=GtidFlag.TRANSACTIONAL | GtidFlag.PREPARED_XA,
-            xid=GtidXid(format_id=1, gtrid=b"x", bqual=b""),
-        )
-    )
-    xa = EventGroup(gtid=xa.gtid, gtid_event=head, body=xa.body, start=xa.start, end=xa.end)
+    xid = GtidXid(format_id=1, gtrid=b"x", bqual=b"")
+    changes = query("XA START X'78',X'',1"), *TWO_TABLES[4:6], query("XA END X'78',X'',1")
+    prepare = encode_event(event_type=T.XA_PREPARE, body=bytes(16), server_id=1)
+    xa = group_of(*changes, prepare, flags=TRANSACTION | GtidFlag.PREPARED_XA, xid=xid)
 
     assert types(through(ContentFilter(ORDERS, drops_empty=True), xa)) == [T.GTID, T.QUERY, T.QUERY, T.XA_PREPARE]
 
@@ -211,11 +193,9 @@ def test_a_trigger_of_a_database_that_is_wholly_chosen_is_dropped():
 
 def test_what_belongs_to_a_statement_goes_with_it():
     numbered = encode_event(event_type=T.INTVAR, body=bytes(9), server_id=1)
-    group = group_of(
-        numbered, query("INSERT INTO items VALUES (1)"), numbered, query("INSERT INTO orders VALUES (1)"), XID
-    )
+    statements = numbered, query("INSERT INTO items VALUES (1)"), numbered, query("INSERT INTO orders VALUES (1)")
 
-    assert types(through(ContentFilter(ORDERS), group)) == [T.GTID, T.INTVAR, T.QUERY, T.XID]
+    assert types(through(ContentFilter(ORDERS), group_of(*statements, XID))) == [T.GTID, T.INTVAR, T.QUERY, T.XID]
 
 
 def test_a_file_that_was_to_be_loaded_is_removed_again():

@@ -9,11 +9,10 @@ import ibbmaster
 from ibbmaster.cli.main import main
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import ConfigurationError, GtidError
-from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
 from ibbmaster.stages.options import check_stages, expect_tables, given_stages, stage_options
 from ibbmaster.store.writer import BinlogWriter
-from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.events import XID_EVENT, make_gtid_event
 
 TYPES = Path(__file__).parents[2] / "fixtures" / "ibb" / "types"
 
@@ -76,7 +75,7 @@ def two_servers(tmp_path):
     with closing(RealDisk(tmp_path)) as disk, BinlogWriter(disk, max_file_bytes=1 << 20, is_sparse=True) as writer:
         for text in ("0-1-1", "0-2-2", "0-1-4", "0-2-5"):
             gtid = Gtid.parse(text)
-            writer.write_group(gtid, make_gtid_event(gtid), [bytes(make_event(EventType.XID, 1, bytes(8)))])
+            writer.write_group(gtid, make_gtid_event(gtid), [XID_EVENT])
     return tmp_path
 
 
@@ -102,8 +101,6 @@ def test_only_of_no_table_is_an_error_of_who_reads_the_whole_log(fixtures, tmp_p
         if given:  # a part may have nothing of it
             assert log.through(only="shopp.*", **given).to_arrow().num_rows == 0
             return
-        with pytest.raises(
-            ConfigurationError, match=r"^no table of this log matches shopp\.\*: it has .*shop\.audit, "
-        ):
+        with pytest.raises(ConfigurationError, match=r"^no table of this log matches shopp\.\*: .*shop\.audit, "):
             log.through(only="shop.*,shopp.*")
         assert log.through(except_="shopp.*").to_arrow().num_rows > 90

@@ -6,14 +6,13 @@ import pytest
 
 import ibbmaster
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.event.group import EventGroup
-from ibbmaster.event.gtid_event import GtidEvent, GtidExtraFlag, GtidFlag, decode_gtid_event, encode_gtid_event
+from ibbmaster.event.gtid_event import GtidExtraFlag, GtidFlag, decode_gtid_event
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.gtid import Gtid, GtidState
-from ibbmaster.position import NOWHERE
 from ibbmaster.stages.renumbering import OriginMap, Repetition
 from tests.machinery.events import make_event
 from tests.stages.test_engine import FIXTURES, check_group, gtids_of, sent_gtids
+from tests.stages.test_filtering import group_of
 
 DOMAINS = "ibb/domains"
 
@@ -73,20 +72,9 @@ def test_what_would_make_two_of_one_is_refused(options, text):
 BODY = make_event(160, 1, b"SELECT 1"), make_event(23, 2, bytes(50)), make_event(16, 1, bytes(8))
 
 
-def group_in_pieces(size, **more):
-    gtid, body = Gtid.parse("3-1-7"), b"".join(BODY)
-    return EventGroup(
-        gtid=gtid,
-        gtid_event=encode_gtid_event(GtidEvent(gtid=gtid, **more), timestamp=99),
-        body=iter([body[at : at + size] for at in range(0, len(body), size)]),
-        start=NOWHERE,
-        end=NOWHERE,
-    )
-
-
 @pytest.mark.parametrize("size", [1, 7, 18, 19, 40, 1000])
 def test_headers_are_changed_however_their_group_is_cut(size):
-    passed = OriginMap(server_ids={1: 700}).pass_on(group_in_pieces(size, flags=GtidFlag.TRANSACTIONAL))
+    passed = OriginMap(server_ids={1: 700}).pass_on(group_of(*BODY, cut=size))
     assert b"".join(passed.body) == b"".join(
         event[:5] + (700 if event[5] == 1 else 2).to_bytes(4, "little") + event[9:] for event in BODY
     )
@@ -94,6 +82,6 @@ def test_headers_are_changed_however_their_group_is_cut(size):
 
 def test_a_repeated_group_has_no_number_of_the_round_before():
     flags = GtidFlag.STANDALONE | GtidFlag.DDL
-    group = group_in_pieces(1000, flags=flags, extra_flags=GtidExtraFlag.COMMIT_ALTER, alter_seq_no=5)
+    group = group_of(*BODY, flags=flags, extra_flags=GtidExtraFlag.COMMIT_ALTER, alter_seq_no=5)
     value = decode_gtid_event(Repetition(number=1, steps={3: 100}, seconds=60).pass_on(group).gtid_event)
     assert (value.gtid, value.alter_seq_no) == (Gtid.parse("3-1-107"), 105)

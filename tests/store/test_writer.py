@@ -88,9 +88,8 @@ def test_a_small_group_is_one_record_as_in_vector_a(tmp_path):
 
 def test_an_out_of_band_group_is_that_of_the_worked_example(tmp_path):
     event = VECTOR_A_GTID_EVENT[:31] + b"\x0c" + VECTOR_A_GTID_EVENT[32:]
-    with BinlogWriter(
-        RealDisk(tmp_path), max_file_bytes=FILE_BYTES_MIN, oob_piece_bytes=45 + 4, spill_bytes=0
-    ) as writer:
+    sizes = {"max_file_bytes": FILE_BYTES_MIN, "oob_piece_bytes": 45 + 4, "spill_bytes": 0}
+    with BinlogWriter(RealDisk(tmp_path), **sizes) as writer:
         group = writer.open_group()
         for letter in b"ABCDEFG":
             group.write(bytes([letter]) * 4)
@@ -170,15 +169,10 @@ class Feeder:
 @pytest.mark.parametrize(("pages", "interval_pages"), [(4, 1), (4, 4), (5, 2), (7, 4), (64, 8)])
 @pytest.mark.parametrize("spill_bytes", [0, 3000, 1 << 20])
 def test_what_was_written_is_read_over_pages_files_and_reopening(tmp_path, pages, interval_pages, spill_bytes):
-    seed = random.randrange(1 << 32)
-    feeder = Feeder(seed)
-    options = {
-        "max_file_bytes": pages * PAGE_SIZE,
-        "state_interval_bytes": interval_pages * PAGE_SIZE,
-        "spill_bytes": spill_bytes,
-    }
+    feeder = Feeder(random.randrange(1 << 32))
+    sizes = {"max_file_bytes": pages * PAGE_SIZE, "state_interval_bytes": interval_pages * PAGE_SIZE}
     for _ in range(3):
-        with BinlogWriter(RealDisk(tmp_path), **options) as writer:
+        with BinlogWriter(RealDisk(tmp_path), **sizes, spill_bytes=spill_bytes) as writer:
             assert writer.state == GtidState(feeder.gtids)
             feeder.feed(writer, 25)
             assert writer.state == GtidState(feeder.gtids)
@@ -211,9 +205,8 @@ def test_a_reopened_writer_goes_on_where_the_log_ends(tmp_path):
 def test_groups_of_several_sessions_may_be_open_at_once(tmp_path):
     rng = random.Random(random.randrange(2**32))
     feeder = Feeder(random.randrange(2**32))
-    with BinlogWriter(
-        RealDisk(tmp_path), max_file_bytes=FILE_BYTES_MIN, state_interval_bytes=PAGE_SIZE, spill_bytes=500
-    ) as writer:
+    sizes = {"max_file_bytes": FILE_BYTES_MIN, "state_interval_bytes": PAGE_SIZE, "spill_bytes": 500}
+    with BinlogWriter(RealDisk(tmp_path), **sizes) as writer:
         open_groups = [(writer.open_group(), bytearray()) for _ in range(5)]
         for _ in range(300):
             index = rng.randrange(5)
@@ -274,9 +267,8 @@ def test_pieces_are_at_most_half_a_file_and_as_large_as_was_asked(tmp_path):
     for pages, piece_bytes in ((4, 1 << 20), (64, 100_000)):
         directory = tmp_path / str(pages)
         directory.mkdir()
-        with BinlogWriter(
-            RealDisk(directory), max_file_bytes=pages * PAGE_SIZE, oob_piece_bytes=piece_bytes, spill_bytes=1 << 20
-        ) as writer:
+        sizes = {"max_file_bytes": pages * PAGE_SIZE, "oob_piece_bytes": piece_bytes, "spill_bytes": 1 << 20}
+        with BinlogWriter(RealDisk(directory), **sizes) as writer:
             writer.write_group(*new_group(1, bytes(999_999)))
         sizes = check(directory, [gtid_of(1)]).piece_sizes
         assert max(sizes) <= min(pages * PAGE_SIZE // 2, piece_bytes)
@@ -352,9 +344,8 @@ def test_the_state_on_disk_counts_more_than_the_one_given(tmp_path):
 # As mysql-test/suite/binlog_in_engine/gtid_state.test
 @pytest.mark.parametrize("pair_count", [900, 3000, 20_000])
 def test_a_state_too_large_for_the_file_size_gets_larger_files(tmp_path, pair_count):
-    seed = random.randrange(1 << 32)
     before = GtidState(gtid_of(2**62, domain_id=2**31 + index) for index in range(pair_count))
-    feeder = Feeder(seed)
+    feeder = Feeder(random.randrange(1 << 32))
     options = {"max_file_bytes": FILE_BYTES_MIN, "state_interval_bytes": PAGE_SIZE}
     for _ in range(2):
         with BinlogWriter(RealDisk(tmp_path), initial_state=before, **options) as writer:
@@ -525,22 +516,16 @@ def test_a_sparse_file_takes_no_room_before_it_is_filled(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("option", "size"),
     [
-        {"max_file_bytes": FILE_BYTES_MIN - 1},
-        {"max_file_bytes": 2**46},
-        {"max_file_bytes": -1},
-        {"state_interval_bytes": 0},
-        {"state_interval_bytes": 1},
-        {"state_interval_bytes": 3 * PAGE_SIZE},
-        {"state_interval_bytes": -PAGE_SIZE},
-        {"oob_piece_bytes": 45},
-        {"spill_bytes": -1},
+        *(("max_file_bytes", size) for size in (FILE_BYTES_MIN - 1, 2**46, -1)),
+        *(("state_interval_bytes", size) for size in (0, 1, 3 * PAGE_SIZE, -PAGE_SIZE)),
+        *(("oob_piece_bytes", 45), ("spill_bytes", -1)),
     ],
 )
-def test_sizes_the_format_does_not_allow_are_refused_before_a_file_is_made(tmp_path, options):
+def test_sizes_the_format_does_not_allow_are_refused_before_a_file_is_made(tmp_path, option, size):
     with pytest.raises(ConfigurationError):
-        BinlogWriter(RealDisk(tmp_path), **options)
+        BinlogWriter(RealDisk(tmp_path), **{option: size})
     assert not list(tmp_path.iterdir())
 
 
@@ -564,6 +549,16 @@ class CountingDisk(RealDisk):
         super().sync(name)
 
 
+@pytest.fixture
+def disk(tmp_path):
+    return CountingDisk(tmp_path)
+
+
+@pytest.fixture
+def pages(disk):
+    return PageWriter(disk, 7)
+
+
 def sealed(data):
     data = data.ljust(DATA_SIZE, b"\0")
     return data + struct.pack("<I", crc32c_by_crcmod(data))
@@ -573,9 +568,7 @@ def change(page_no, page_offset, data):
     return PageChange(7, page_no, page_offset, data)
 
 
-def test_a_full_page_is_not_written_again(tmp_path):
-    disk = CountingDisk(tmp_path)
-    pages = PageWriter(disk, 7)
+def test_a_full_page_is_not_written_again(tmp_path, disk, pages):
     pages.place(change(0, 0, bytes([1]) * DATA_SIZE))
     pages.write_out()
     pages.place(change(1, 0, b"next"))
@@ -584,8 +577,7 @@ def test_a_full_page_is_not_written_again(tmp_path):
     assert (tmp_path / NAME).read_bytes() == sealed(bytes([1]) * DATA_SIZE) + sealed(b"next")
 
 
-def test_a_sealed_header_page_may_come_as_a_whole(tmp_path):
-    pages = PageWriter(CountingDisk(tmp_path), 7)
+def test_a_sealed_header_page_may_come_as_a_whole(tmp_path, pages):
     header = sealed(b"header")
     pages.place(change(0, 0, header))
     pages.place(change(1, 0, b"state"))
@@ -593,9 +585,7 @@ def test_a_sealed_header_page_may_come_as_a_whole(tmp_path):
     assert (tmp_path / NAME).read_bytes() == header + sealed(b"state")
 
 
-def test_a_batch_is_written_when_a_page_does_not_fit_any_more(tmp_path):
-    disk = CountingDisk(tmp_path)
-    pages = PageWriter(disk, 7)
+def test_a_batch_is_written_when_a_page_does_not_fit_any_more(tmp_path, disk, pages):
     for page_no in range(2 * BATCH_PAGES + 1):
         pages.place(change(page_no, 0, bytes([page_no]) * DATA_SIZE))
     assert disk.writes == [(0, BATCH_PAGES), (BATCH_PAGES, BATCH_PAGES)]
@@ -604,8 +594,7 @@ def test_a_batch_is_written_when_a_page_does_not_fit_any_more(tmp_path):
     assert (tmp_path / NAME).read_bytes() == expected
 
 
-def test_a_file_with_data_is_continued(tmp_path):
-    disk = CountingDisk(tmp_path)
+def test_a_file_with_data_is_continued(tmp_path, disk):
     (tmp_path / NAME).write_bytes(sealed(b"0") + sealed(b"begun") + bytes(PAGE_SIZE))
     pages = PageWriter(disk, 7, page_no=1, page_offset=5)
     pages.write_out()
@@ -615,9 +604,7 @@ def test_a_file_with_data_is_continued(tmp_path):
     assert (tmp_path / NAME).read_bytes() == sealed(b"0") + sealed(b"begun before") + bytes(PAGE_SIZE)
 
 
-def test_only_what_was_written_is_synced(tmp_path):
-    disk = CountingDisk(tmp_path)
-    pages = PageWriter(disk, 7)
+def test_only_what_was_written_is_synced(disk, pages):
     pages.sync()
     assert disk.sync_count == 0
     pages.place(change(0, 0, b"x"))
@@ -628,8 +615,8 @@ def test_only_what_was_written_is_synced(tmp_path):
 
 
 @pytest.mark.parametrize("share", [0, 0.1, 1])
-def test_it_makes_no_difference_when_the_pages_are_written(tmp_path, share):
-    rng, pages = random.Random(random.randrange(2**32)), PageWriter(CountingDisk(tmp_path), 7)
+def test_it_makes_no_difference_when_the_pages_are_written(tmp_path, share, pages):
+    rng = random.Random(random.randrange(2**32))
     contents = [b""]
     while len(contents) <= 3 * BATCH_PAGES:
         data = rng.randbytes(min(rng.choice([3, 500, 9000, DATA_SIZE]), DATA_SIZE - len(contents[-1])))
@@ -645,9 +632,7 @@ def test_it_makes_no_difference_when_the_pages_are_written(tmp_path, share):
     assert (tmp_path / NAME).read_bytes() == b"".join(map(sealed, [*contents[:-1], b"short"]))
 
 
-def test_room_for_a_kernel_is_made_by_writing_full_pages_alone(tmp_path):
-    disk = CountingDisk(tmp_path)
-    pages = PageWriter(disk, 7)
+def test_room_for_a_kernel_is_made_by_writing_full_pages_alone(tmp_path, disk, pages):
     data = bytes(range(1, 251)) * 70
     place = 0, 0
     for page_no in range(BATCH_PAGES + ROOM_PAGES):
@@ -666,9 +651,7 @@ def test_room_for_a_kernel_is_made_by_writing_full_pages_alone(tmp_path):
     assert len(disk.writes) < 5
 
 
-def test_a_page_that_stays_as_full_pages_are_written_is_written_as_it_has_grown(tmp_path):
-    disk = CountingDisk(tmp_path)
-    pages = PageWriter(disk, 7)
+def test_a_page_that_stays_as_full_pages_are_written_is_written_as_it_has_grown(tmp_path, disk, pages):
     full = BATCH_PAGES - ROOM_PAGES + 1
     for page_no in range(full):
         pages.place(change(page_no, 0, bytes([1]) * DATA_SIZE))

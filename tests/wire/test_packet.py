@@ -74,13 +74,8 @@ def test_recorded_large_events_have_the_packets_we_would_send(find_packet: Calla
 @pytest.mark.parametrize(
     "sizes",
     [
-        (1,),
-        (1, PACKET_PAYLOAD_MAX - 2),
-        (1, PACKET_PAYLOAD_MAX - 1),
-        (PACKET_PAYLOAD_MAX, 1),
-        (PACKET_PAYLOAD_MAX - 5, 0, 10),
-        (2 * PACKET_PAYLOAD_MAX,),
-        (1, 2 * PACKET_PAYLOAD_MAX, 7),
+        *((1,), (1, PACKET_PAYLOAD_MAX - 2), (1, PACKET_PAYLOAD_MAX - 1), (PACKET_PAYLOAD_MAX, 1)),
+        *((PACKET_PAYLOAD_MAX - 5, 0, 10), (2 * PACKET_PAYLOAD_MAX,), (1, 2 * PACKET_PAYLOAD_MAX, 7)),
     ],
     ids=str,
 )

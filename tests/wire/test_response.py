@@ -1,6 +1,7 @@
 """Answers: the bytes of real servers, decoded and made again."""
 
 import contextlib
+import functools
 import json
 import random
 from collections.abc import Callable
@@ -232,23 +233,11 @@ def test_what_makes_no_sense_is_refused(decode: Callable[[bytes], object], paylo
 
 
 def test_damaged_and_random_answers_are_a_value_or_an_error(damaged: Any, rng: random.Random) -> None:
-    decoders: list[Callable[[bytes], object]] = [
-        decode_ok,
-        decode_err,
-        decode_eof,
-        decode_column,
-        lambda data: decode_column(data, EXTENDED),
-        decode_column_count,
-        lambda data: decode_column_count(data, EXTENDED),
-        lambda data: decode_row(data, 2),
-    ]
-    samples = [
-        encode_ok(Ok(message=PROOF)),
-        encode_err(UNKNOWN_VARIABLE),
-        encode_eof(Eof()),
-        encode_column(CHECKSUM.columns[0]),
-        encode_row((None, b"value")),
-    ]
+    extended = [functools.partial(decode, capabilities=EXTENDED) for decode in (decode_column, decode_column_count)]
+    row = functools.partial(decode_row, column_count=2)
+    decoders = [decode_ok, decode_err, decode_eof, decode_column, decode_column_count, *extended, row]
+    samples = [encode_ok(Ok(message=PROOF)), encode_err(UNKNOWN_VARIABLE), encode_eof(Eof())]
+    samples += [encode_column(CHECKSUM.columns[0]), encode_row((None, b"value"))]
     payloads = [data for sample in samples for data in damaged(sample)]
     payloads += [rng.randbytes(rng.randrange(80)) for _ in range(2000)]
     for payload in payloads:
