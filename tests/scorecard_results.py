@@ -79,6 +79,7 @@ def ran(consumer: str, scenario: str, grade: Grade, **others: object) -> Cell:
 
 def every_kind() -> Results:
     """All grades, a consumer and a cell that were not run, a confirmation, and a loud loss that is the best."""
+    lost = Confirmation(server="11.8.6-MariaDB", grade=Grade.LOSES_SILENTLY, summary="0-3-102 is missing")
     return Results(
         made="2026-11-22T14:00:00Z",
         ibbmaster="0.1.0",
@@ -104,14 +105,7 @@ def every_kind() -> Results:
             ran("good-client", "half-event", Grade.LOSES_LOUDLY, told=("event too short",)),
             ran("good-client", "stall", Grade.EXACT),
             Cell(consumer="good-client", scenario="bad-crc", not_run="it reads by file and position only"),
-            ran(
-                "bad-client",
-                "cut-after-gtid",
-                Grade.LOSES_SILENTLY,
-                confirmed=Confirmation(
-                    server="11.8.6-MariaDB", grade=Grade.LOSES_SILENTLY, summary="0-3-102 is missing"
-                ),
-            ),
+            ran("bad-client", "cut-after-gtid", lost.grade, confirmed=lost),
             ran("bad-client", "cut-between-rows", Grade.REPEATS_PARTS),
             ran("bad-client", "purged", Grade.HANGS, restarts=0, recovered_s=None),
             ran("bad-client", "half-event", Grade.CRASHES, told=("java.lang.NullPointerException: x",), restarts=3),

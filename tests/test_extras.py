@@ -36,9 +36,8 @@ def test_every_module_that_is_imported_comes_with_the_package_or_has_an_extra():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     always = {text.partition(">")[0] for text in project["dependencies"]}
     homes = packages_distributions()
-    missing = {name for name in imported() if not always & set(homes.get(name, ()))}
 
-    assert missing - EXTRAS.keys() == OF_TESTS
+    assert {name for name in imported() if not always & set(homes.get(name, ()))} - EXTRAS.keys() == OF_TESTS
     assert set(EXTRAS.values()) <= set(metadata("ibbmaster").get_all("Provides-Extra") or ())
 
 

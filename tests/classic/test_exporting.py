@@ -161,8 +161,7 @@ def test_heads_have_time_and_server_of_the_first_group_and_the_last_file_no_rota
 
 
 def test_a_part_of_a_log_begins_with_the_state_before_it(tmp_path):
-    stages = {"after": "0-1-14", "until": "0-1-18"}
-    report = export(CLASSIC / "11.8/checksum-switch", tmp_path / "out", stages=stages)
+    report = export(CLASSIC / "11.8/checksum-switch", tmp_path / "out", stages={"after": "0-1-14", "until": "0-1-18"})
     assert (tmp_path / "out/binlog.state").read_text() == f"{report.gtid_state}\n"
     with ibbmaster.open(tmp_path / "out") as log:
         assert log.stored.facts()[0]["begins_after"] == "0-1-14"

@@ -192,8 +192,7 @@ def new_schema() -> Callable[..., SessionSchema]:
     """Makes what a session sees of a primary's databases."""
 
     def make(facts: Facts, held: frozenset[str] = privileges.READING) -> SessionSchema:
-        catalog = facts.tables.catalog(facts.tables.newest())
-        return SessionSchema(catalog, held, own_databases(Settings(facts)))
+        return SessionSchema(facts.tables.catalog(facts.tables.newest()), held, own_databases(Settings(facts)))
 
     return make
 

@@ -34,8 +34,7 @@ def told(answer):
 
 
 def ask(dialog, sql):
-    answers = dialog.query(sql.encode() if isinstance(sql, str) else sql)
-    return told(answers[-1])  # of several statements the last
+    return told(dialog.query(sql.encode() if isinstance(sql, str) else sql)[-1])  # of several statements the last
 
 
 def expected(cell):
@@ -71,8 +70,7 @@ def test_case_spaces_and_comments_change_no_answer(dialog, seed):
         parts = sql.split("'")
         for index in range(0, len(parts), 2):  # outside of quotes
             letters = [random_source.choice((letter.lower(), letter.upper())) for letter in parts[index]]
-            filler = random_source.choice((" ", "  ", "\n", "\t ", " /* so */ "))
-            parts[index] = "".join(letters).replace(" ", filler)
+            parts[index] = "".join(letters).replace(" ", random_source.choice((" ", "  ", "\n", "\t ", " /* so */ ")))
         ending = random_source.choice(("", ";", " ; ", " -- end", " # end"))
         dialog.reset()
         assert ask(dialog, "'".join(parts) + ending) == expected, (seed, sql)
@@ -143,8 +141,7 @@ def test_variables_do_not_grow_without_bound(dialog):
 
 def test_all_variables_together_do_not_grow_without_bound(dialog):
     large = "x" * 1_000_000
-    answers = [ask(dialog, f"SET @v{number}='{large}'") for number in range(40)]
-    assert answers == ["OK"] * 4 + [(1041, "HY000")] * 36
+    assert [ask(dialog, f"SET @v{number}='{large}'") for number in range(40)] == ["OK"] * 4 + [(1041, "HY000")] * 36
     assert ask(dialog, "SET @v1=NULL, @v2='short'") == "OK"
     assert ask(dialog, f"SET @new='{large}'") == "OK", "room was made"
 

@@ -228,8 +228,7 @@ def test_a_flipped_bit_never_gives_more_than_a_dump_error(seed, make, converse) 
     for _ in range(40):
         body[rng.randrange(min(len(body), 400))] ^= 1 << rng.randrange(8)
         profile = rng.choice(("engine", "classic-10.11", "classic-11.8"))
-        request = make.request("", capability=rng.randrange(5), leaves_out_marked=True)
-        dump = converse(request, profile=profile)
+        dump = converse(make.request("", capability=rng.randrange(5), leaves_out_marked=True), profile=profile)
         for _ in dump.session.receive_group(make.group("0-1-1", pieces=make.cut(bytes(body), 16_380))):
             pass
         assert dump.session.is_finished == (dump.session.error is not None)

@@ -94,8 +94,7 @@ def test_our_log_learns_domain_what_the_log_has_and_what_to_do() -> None:
 
 
 def test_a_request_without_position_starts_with_the_first_group() -> None:
-    plain = DumpRequest(replica_server_id=2, position=None)
-    assert check_start(plain, STATE) == StartCheck(position=GtidPosition())
+    assert check_start(DumpRequest(replica_server_id=2, position=None), STATE) == StartCheck(position=GtidPosition())
 
 
 FILES = ["binlog.000001", "binlog.000002"]

@@ -25,8 +25,7 @@ def described(sample_events):
 def altered(event: bytes, offset: int, data: bytes) -> bytes:
     """With other bytes at a place, and the checksum that fits."""
     event = event[:offset] + data + event[offset + len(data) : -4]
-    closed = event[:17] + bytes([event[17] & ~EventFlag.IN_USE]) + event[18:]
-    return event + struct.pack("<I", zlib.crc32(closed))
+    return event + struct.pack("<I", zlib.crc32(event[:17] + bytes([event[17] & ~EventFlag.IN_USE]) + event[18:]))
 
 
 def test_the_description_is_what_was_asked_for():

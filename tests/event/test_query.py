@@ -85,8 +85,7 @@ VARIABLES = {  # by protocol/event/others.md: the whole, code and value
 
 
 def test_status_variables_are_cut_where_they_end():
-    whole = b"".join(VARIABLES.values())
-    assert list(status_variables(whole)) == [(one[0], one[1:]) for one in VARIABLES.values()]
+    assert list(status_variables(b"".join(VARIABLES.values()))) == [(one[0], one[1:]) for one in VARIABLES.values()]
 
 
 @pytest.mark.parametrize("name", [name for name in VARIABLES if "later" not in name])

@@ -36,8 +36,7 @@ def test_pieces_of_one_byte_change_nothing():
 @pytest.mark.parametrize("seed", range(20))
 def test_random_pieces_change_nothing(seed):
     cuts = sorted(random.Random(seed).sample(range(len(STREAM)), 9))
-    pieces = [STREAM[start:end] for start, end in zip([0, *cuts], [*cuts, len(STREAM)], strict=True)]
-    assert joined(pieces) == EVENTS
+    assert joined([STREAM[start:end] for start, end in zip([0, *cuts], [*cuts, len(STREAM)], strict=True)]) == EVENTS
 
 
 def test_a_stream_that_ends_inside_an_event_is_refused():

@@ -28,8 +28,7 @@ def test_a_chain_of_thousands_of_rows_in_one_table_is_followed_to_its_end(tables
     table = table_of("t", 1)
     rows = [[number, number - 1 or None] for number in range(1, 3001)]
     create = "CREATE TABLE t (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES t (id) ON DELETE CASCADE)"
-    ours = tables_of(create, [inserted(table, *rows, [5000, 5000])], [deleted(table, [1, None])])
-    assert count(ours, "t") == 1
+    assert count(tables_of(create, [inserted(table, *rows, [5000, 5000])], [deleted(table, [1, None])]), "t") == 1
 
 
 @pytest.mark.parametrize("key", [True, False])
@@ -51,9 +50,7 @@ def test_each_position_has_the_children_of_then_also_where_rows_come_and_go_in_b
     ends = [group.end for group in groups_of(ours.engine)][2:]  # behind the tables
     snapshots = [ours.snapshot(place) for place in ends]  # all of them frozen
 
-    found = [len(ours.answer("SELECT * FROM d.c", snapshot=one).rows) for one in snapshots]
-
-    assert found == [0, 3, 2, 3, 1, 0] * 3
+    assert [len(ours.answer("SELECT * FROM d.c", snapshot=one).rows) for one in snapshots] == [0, 3, 2, 3, 1, 0] * 3
 
 
 def test_a_child_is_refused_whose_rows_nothing_can_tell(tables_of) -> None:

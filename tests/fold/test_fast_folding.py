@@ -136,8 +136,7 @@ def test_random_changes_of_rows_have_the_same_effect(is_right, tmp_path, monkeyp
     for turn in range(6):
         made = RandomRows()
         groups = [made.group(is_right=is_right or turn % 2 == 0) for _ in range(80)]
-        log = write_log(tmp_path / f"log{turn}", *made.creates(), *groups)
-        ours = OurTables(ibbmaster.open(log).engine)
+        ours = OurTables(ibbmaster.open(write_log(tmp_path / f"log{turn}", *made.creates(), *groups)).engine)
         places = places_in(ours)
 
         fast, plain = both(ours, monkeypatch, [*sorted(random.sample(places[7:], 3)), places[-1]])

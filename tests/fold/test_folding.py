@@ -167,10 +167,8 @@ def test_select_and_the_snapshots_of_archives_know_and_refuse_the_same_tables(
 @pytest.mark.parametrize(("changes", "expected"), CASES["changed_types"].values(), ids=CASES["changed_types"])
 def test_values_are_what_alter_table_makes_of_them(tables_of, changes, expected) -> None:
     rows = [inserted(T, [1, 1], [11, 11])]
-    steps = [f"ALTER TABLE t {change}" for change in changes]
-    ours = tables_of(CREATE.format("t", ""), rows, *steps)
 
-    found = rows_of(ours, "t")
+    found = rows_of(tables_of(CREATE.format("t", ""), rows, *[f"ALTER TABLE t {change}" for change in changes]), "t")
 
     assert ([row[1] for row in found] if isinstance(found, list) else expected) == expected
     assert isinstance(found, list) or expected in found

@@ -83,9 +83,8 @@ def test_a_rollback_of_a_statement_leaves_its_table_in_doubt(tmp_path, text: str
 
 
 def test_a_statement_that_failed_half_way_empties_nothing(tmp_path) -> None:
-    failed = Said("DELETE FROM t", error_code=1317)
 
-    assert asked(tmp_path / "log", "SELECT * FROM d.t", *FIRST, failed) == "DELETE"
+    assert asked(tmp_path / "log", "SELECT * FROM d.t", *FIRST, Said("DELETE FROM t", error_code=1317)) == "DELETE"
 
 
 def test_rows_of_children_are_in_doubt_where_a_statement_changes_their_parent(tmp_path) -> None:

@@ -83,8 +83,7 @@ def test_a_file_system_may_be_read_only(log: Path, tmp_path: Path) -> None:
         if subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode:
             pytest.skip("root writes to any directory, and cannot mount one read-only here")
         command = ["unshare", "-m", "sh", "-c", MOUNTED, "sh", str(log), *run, str(tmp_path)]
-    nothing = subprocess.DEVNULL
-    done = subprocess.run(command, stdin=nothing, capture_output=True, text=True, timeout=600, check=False)
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600, check=False)
     ways = [line.removeprefix(DONE).strip() for line in done.stdout.splitlines() if line.startswith(DONE)]
     assert (done.returncode, ways) == (0, WAYS), done.stderr
 

@@ -38,9 +38,8 @@ def run(program: str, *arguments: str, path: str = "/usr/bin:/bin") -> list[str]
 def test_an_entry_of_apt_stays_as_it_is_but_for_its_suite(file, number, lines, tmp_path) -> None:
     path = tmp_path / file
     path.write_text(DEB822 if file.endswith(".sources") else ONE_LINE)
-    program = function("entry_for_suite") + 'entry_for_suite "$@"\n'
 
-    assert run(program, str(path), str(number), "trixie") == lines
+    assert run(function("entry_for_suite") + 'entry_for_suite "$@"\n', str(path), str(number), "trixie") == lines
 
 
 TARGETS = """\

@@ -57,9 +57,8 @@ def test_no_public_class_name_means_two_things() -> None:
 
 def test_each_word_of_a_class_name_is_a_term_or_an_everyday_word() -> None:
     known = set().union(*map(words_of, terms())) | {_singular(word) for word in EVERYDAY}
-    strange = {name: sorted(words_of(name) - known) for name in public_classes() if words_of(name) - known}
 
-    assert strange == {}
+    assert {name: sorted(words_of(name) - known) for name in public_classes() if words_of(name) - known} == {}
 
 
 def test_an_everyday_word_is_no_term() -> None:

@@ -190,8 +190,7 @@ def test_the_same_of_logs_with_damage_and_of_every_truncation(kernels, seed):
 def test_a_page_that_was_written_up_to_any_byte_is_seen_alike(kernels):
     whole = random_page(random.Random(1), Nesting())
     rows, _, _ = compare(kernels, whole, seed=1)
-    cuts = {start + ahead for start, _, _ in rows for ahead in range(5)} | set(range(0, PAGE_SIZE, 97))
-    for cut in sorted(cuts):
+    for cut in sorted({start + ahead for start, _, _ in rows for ahead in range(5)} | set(range(0, PAGE_SIZE, 97))):
         page = bytearray(whole[:cut] + bytes(PAGE_SIZE - cut))
         compare(kernels, page, seed=1)
         del page[PAGE_SIZE:]

@@ -32,8 +32,7 @@ DIFFERENTIALS = {  # what is found: how it fits 0-1-1, 1-1-1, 0-2-2, 0-1-3 behin
 
 @pytest.mark.parametrize(("found", "fit"), DIFFERENTIALS.items(), ids=DIFFERENTIALS.keys())
 def test_differential_states(found, fit):
-    logged = groups("5-1-9", "0-1-1", "1-1-1", "0-2-2", "0-1-3")
-    assert logged.fit_of_differential(GtidState.parse(found)) is fit
+    assert groups("5-1-9", "0-1-1", "1-1-1", "0-2-2", "0-1-3").fit_of_differential(GtidState.parse(found)) is fit
 
 
 FULL = {  # what is found: how it fits 0-1-6, 1-1-1, 0-1-7 behind [0-1-5,4-1-4,5-1-9]

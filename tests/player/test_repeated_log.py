@@ -53,8 +53,7 @@ def test_each_round_has_newer_numbers_later_times_and_later_places(name):
             domain = first.gtid.domain_id
             assert again.gtid.domain_id == domain
             assert again.gtid.server_id == first.gtid.server_id
-            last = max(gtid.seq_no for gtid in gtids[: number * size] if gtid.domain_id == domain)
-            assert again.gtid.seq_no > last
+            assert again.gtid.seq_no > max(gtid.seq_no for gtid in gtids[: number * size] if gtid.domain_id == domain)
     times = [decode_event_header(group.gtid_event).timestamp for group in groups]
     assert max(times[:size]) < max(times[size : 2 * size]) < max(times[2 * size :])
 

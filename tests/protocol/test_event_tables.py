@@ -46,8 +46,7 @@ def test_types_and_their_post_headers_are_those_of_the_table(type_count):
         event_type = int(row["Type"])
         assert EventType(event_type).name == row["Name"]
         if event_type <= type_count:
-            announced = 57 + type_count if event_type == 15 else int(row["Post-header"])
-            assert sizes[event_type - 1] == announced
+            assert sizes[event_type - 1] == (57 + type_count if event_type == 15 else int(row["Post-header"]))
 
 
 def test_the_fixed_part_of_a_gtid_event_has_the_sizes_of_the_table():

@@ -41,8 +41,7 @@ def test_a_cache_has_the_fields_of_the_tables():
     numbers = [int.from_bytes(data[at : at + 4], "little") for at in (8, 12, 16)]
     assert numbers == [FORMAT, len(data) - HEADER.size, crc32c(data[HEADER.size :])]
     assert rows[1]["Field"] == f"format: {FORMAT}"
-    keys = [row["Key"].strip("`") for row in table("The cache", index=1)]
-    assert keys == list(json.loads(data[HEADER.size :]))
+    assert [row["Key"].strip("`") for row in table("The cache", index=1)] == list(json.loads(data[HEADER.size :]))
     assert f"`{CACHE_FILE}`" in TEXT
 
 

@@ -109,8 +109,7 @@ def test_an_option_without_a_default_leaves_nothing_set(documented, options_of, 
 
 def test_tables_are_created_unless_the_rows_have_their_groups():
     assert "with `_gtid` `false`" in WRITE["createTables"]
-    fields = {"id": "int", "_gtid": "string"}
-    assert not parse_write_options({"path": "/x", "table": "a.b"}, fields).creates_tables
+    assert not parse_write_options({"path": "/x", "table": "a.b"}, {"id": "int", "_gtid": "string"}).creates_tables
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,7 @@ STREAMING = Path(__file__).parents[2] / "protocol" / "streaming.md"
 def test_every_kernel_is_told_and_has_a_slow_twin():
     section = STREAMING.read_text().partition("\n## Kernels\n")[2].partition("\n## ")[0]
     rows = [line.split("|")[1:4] for line in section.splitlines() if line.startswith("| `")]
-    told = {name for kernels, _, _ in rows for name in re.findall(r"`(\w+)`", kernels)}
-    assert told == set(kernel_names())
+    assert {name for kernels, _, _ in rows for name in re.findall(r"`(\w+)`", kernels)} == set(kernel_names())
     for kernels, _, twins in rows:
         for twin in re.findall(r"`([\w.]+)`", twins):
             importlib.import_module(f"ibbmaster.{twin}")

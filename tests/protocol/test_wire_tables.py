@@ -238,8 +238,7 @@ def test_commands_have_the_bytes_of_the_table() -> None:
 
 def test_a_dump_command_has_its_fields_where_the_table_says() -> None:
     layout, flags = read_tables("protocol/wire/commands.md", "COM_BINLOG_DUMP")
-    dump = BinlogDump(position=0x01020304, flags=2, server_id=5, file_name="binlog.000001")
-    payload = encode_command(dump)
+    payload = encode_command(BinlogDump(position=0x01020304, flags=2, server_id=5, file_name="binlog.000001"))
     rows = offsets(layout)
     assert payload[rows["command"]] == Command.BINLOG_DUMP
     assert payload[rows["position"] : rows["flags"]] == b"\x04\x03\x02\x01"
@@ -284,8 +283,7 @@ def test_the_answer_to_prepare_has_its_fields_where_the_table_says() -> None:
 
 
 def test_commands_of_prepared_statements_are_those_of_the_table() -> None:
-    rows = read_table("prepared.md", "Prepared statements")
-    named = {name for row in rows for name in row["Command"].split(", ")}
+    named = {name for row in read_table("prepared.md", "Prepared statements") for name in row["Command"].split(", ")}
     assert named == {code.name for code in Command if code.name.startswith("STATEMENT_")}
     assert f"at most {STATEMENTS_MAX}" in " ".join((WIRE / "prepared.md").read_text().split())
 

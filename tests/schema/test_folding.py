@@ -311,8 +311,7 @@ def test_old_rows_hold_a_default_as_the_column_keeps_it(folded, kind, default, k
 
 @pytest.mark.parametrize(("time_zone", "default", "first_value"), DATA["moments"])
 def test_a_timestamp_means_a_moment_of_its_session(folded, time_zone, default, first_value):
-    add = f"ALTER TABLE t ADD b TIMESTAMP NULL DEFAULT {default}"
-    folded.run("CREATE TABLE t (a INT)", add, time_zone=time_zone)
+    folded.run("CREATE TABLE t (a INT)", f"ALTER TABLE t ADD b TIMESTAMP NULL DEFAULT {default}", time_zone=time_zone)
     assert folded.known().column("b").first_value == first_value
 
 

@@ -25,8 +25,7 @@ def test_a_version_tells_of_a_nameless_column_what_full_metadata_does(declared) 
     told = named(nameless({"id": "int", "c": declared}), table).columns[1]
     assert (told.name, told.kind, told.size, told.scale) == ("c", event.kind, event.size, event.scale)
     assert column_type(told, ZeroDates.NULL) == column_type(event, ZeroDates.NULL)
-    made = column_of(table.columns[1])
-    assert dataclasses.replace(told, metadata=0) == dataclasses.replace(made, metadata=0)
+    assert dataclasses.replace(told, metadata=0) == dataclasses.replace(column_of(table.columns[1]), metadata=0)
 
 
 def test_a_version_tells_the_key_and_which_columns_may_be_null() -> None:

@@ -87,8 +87,7 @@ def feed(directory, durability, acknowledged):
     options = StoreOptions(durability=durability, max_file_bytes=1 << 18, redo_bytes=1 << 20)
     with new_store(directory, options) as store:
         for number in range(1, GROUPS + 1):
-            body = make_event(160, 1, bytes([number]) * SIZES[number % len(SIZES)])
-            store.write_direct(*new_group(number, body))
+            store.write_direct(*new_group(number, make_event(160, 1, bytes([number]) * SIZES[number % len(SIZES)])))
             acknowledged(number)
 
 

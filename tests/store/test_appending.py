@@ -105,8 +105,7 @@ def test_beside_a_store_that_is_open_every_other_writer_is_told_that_it_is_busy(
     with new_store(tmp_path) as store:
         write(store, gtid_of(1))
         assert main(["import", str(CLASSIC), "--to", str(tmp_path), "--append"]) == 2
-        error = capsys.readouterr().err
-        assert error == f"ibbmaster: {tmp_path}: another process is writing here; end it first\n"
+        assert capsys.readouterr().err == f"ibbmaster: {tmp_path}: another process is writing here; end it first\n"
         with pytest.raises(BusyError):
             BinlogWriter(RealDisk(tmp_path))
         with pytest.raises(BusyError), open_log(RealDisk(tmp_path)):

@@ -76,10 +76,10 @@ def feed(store, seq_no, size, *, domain_id=0, server_id=1):
 
 @pytest.mark.parametrize("seed", range(12))
 def test_whatever_is_done_with_a_log_both_ways_leave_the_same(seed):
-    options, works = options_of(random.Random(seed)), []
-    for kind in (CountedStore, LongWayStore):
-        rng = random.Random(seed)
-        works.append(Workload(SimulatedDisk(), rng, options, oracle=Oracle(), make_store=kind))
+    kinds, options = (CountedStore, LongWayStore), options_of(random.Random(seed))
+    works = [
+        Workload(SimulatedDisk(), random.Random(seed), options, oracle=Oracle(), make_store=kind) for kind in kinds
+    ]
     for _ in range(150):
         for work in works:
             work.step_at_random()

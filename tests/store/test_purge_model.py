@@ -129,8 +129,7 @@ class Life:
             page_no, offset = divmod(status.end_offset, PAGE)
             if DATA - offset <= CHUNK_HEADER:
                 page_no += 1
-            is_full = page_no * PAGE >= self.disk.size(status.active_file)
-            transaction.file_no = file_no + 1 if is_full else file_no
+            transaction.file_no = file_no + 1 if (page_no * PAGE >= self.disk.size(status.active_file)) else file_no
         piece = self.event(self.rng.choice(self.pieces))
         group.write(piece)
         transaction.body += piece

@@ -198,8 +198,7 @@ def test_pages_in_the_middle_are_passed_over(closed, damage, reason, pages):
     assert found[0] == 1
     assert found[-1] == 60
     assert 60 - len(found) <= 7 * len(pages)
-    named = {page for loss in report.losses for page in range(loss.first_page, loss.last_page + 1)}
-    assert set(pages) <= named
+    assert set(pages) <= {page for loss in report.losses for page in range(loss.first_page, loss.last_page + 1)}
 
 
 def test_a_file_that_is_missing_is_named():
@@ -295,8 +294,7 @@ from ibbmaster.cli.main import main
 main(["recover", sys.argv[1], "--salvage", sys.argv[2]])
 """
     new = tmp_path / "new"
-    process = subprocess.run([sys.executable, "-c", script, source, new], check=False)
-    assert process.returncode == -signal.SIGKILL
+    assert subprocess.run([sys.executable, "-c", script, source, new], check=False).returncode == -signal.SIGKILL
     assert not new.exists()
     assert {path.name: path.read_bytes() for path in source.iterdir()} == closed
     assert main(["recover", str(source), "--salvage", str(new)]) == 0

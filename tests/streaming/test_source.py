@@ -341,8 +341,7 @@ def long_records(disk):
     """Groups of several MB in their commit records, over files."""
     store = new_store(disk, max_file_bytes=2 << 20, spill_bytes=8 << 20, redo_bytes=64 << 20)
     for seq_no in range(1, 12):
-        size = 10 if seq_no % 3 else 3 << 20
-        store.write_direct(*new_group(seq_no, make_event(23, 1, bytes(size)), XID_EVENT))
+        store.write_direct(*new_group(seq_no, make_event(23, 1, bytes(10 if seq_no % 3 else 3 << 20)), XID_EVENT))
     return store
 
 
@@ -572,8 +571,7 @@ def test_the_rest_of_a_group_that_a_state_lies_in_is_skipped_with_what_follows(d
 @pytest.mark.parametrize("is_in_order", [True, False], ids=["in order", "with steps back"])
 def test_the_last_group_of_a_replica_is_skipped_with_those_before_it(dump_of, tmp_path, is_in_order):
     """At every place of a log of two domains; in one of them two servers write the same numbers."""
-    options = StoreOptions(state_interval_bytes=1 << 16, gtid_strict=False)
-    store, shared = new_store(tmp_path, options), SharedBlocks()
+    store, shared = new_store(tmp_path, StoreOptions(state_interval_bytes=1 << 16, gtid_strict=False)), SharedBlocks()
     position, positions = {}, []
     groups = []
     for index in range(240):

@@ -56,8 +56,7 @@ def test_recorded_native_answers_prove_the_right_password_only(readable_conversa
     login, seed = readable_conversation.login, readable_conversation.greeting.seed
     if login.user in PASSWORDS:  # of the other accounts nobody wrote it down
         is_right = not readable_conversation.name.startswith("wrong_password")
-        account = make_account(login.user, PASSWORDS[login.user])
-        assert account.verifier.verify(seed, login.auth_data) == is_right
+        assert make_account(login.user, PASSWORDS[login.user]).verifier.verify(seed, login.auth_data) == is_right
         assert (answer_native(PASSWORDS[login.user], seed) == login.auth_data) == is_right
 
 
@@ -111,8 +110,7 @@ def test_the_described_proof_of_a_certificate_is_ours(native) -> None:
 
 def test_the_proof_of_ed25519_uses_the_public_key_and_the_greetings_seed(ed25519) -> None:
     certificate = b"DER of a certificate"
-    key = pymysql_public_key("replpw")
-    digest = hashlib.sha256(key + SEED + hashlib.sha256(certificate).digest()).hexdigest()
+    digest = hashlib.sha256(pymysql_public_key("replpw") + SEED + hashlib.sha256(certificate).digest()).hexdigest()
     assert certificate_proof(ed25519, SEED, certificate) == b"\x01" + digest.upper().encode()
 
 

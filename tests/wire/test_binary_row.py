@@ -25,8 +25,7 @@ def test_a_value_has_the_bytes_of_its_type(column_type, text, encoded):
 
 def test_a_row_says_which_values_are_null():
     columns = [ColumnDefinition(name="c", column_type=FieldType.VAR_STRING, length=1)] * 7
-    row = [None, b"b", None, None, None, None, None]
-    assert encode_binary_row(columns, row) == bytes.fromhex("00 f4 01 01 62")
+    assert encode_binary_row(columns, [None, b"b", None, None, None, None, None]) == bytes.fromhex("00 f4 01 01 62")
 
 
 def test_a_moment_that_is_none_is_zero():

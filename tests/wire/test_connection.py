@@ -183,8 +183,7 @@ def test_the_right_password_logs_in() -> None:
 
 
 def test_a_login_with_a_database_and_collation_0_is_taken() -> None:
-    client = after(login(capabilities=CLIENT | Capability.CONNECT_WITH_DB, database="shop", collation_id=0))
-    (event,) = client.events
+    (event,) = after(login(capabilities=CLIENT | Capability.CONNECT_WITH_DB, database="shop", collation_id=0)).events
     assert isinstance(event, LoggedIn)
     assert (event.database, event.collation_id) == ("shop", 0)
 
@@ -412,8 +411,7 @@ def test_more_than_64_kib_before_the_login_is_refused() -> None:
 
 def test_a_login_of_nearly_64_kib_is_taken() -> None:
     client = connect()
-    attributes = (("filler", "x" * 60_000),)
-    client.send(login(capabilities=CLIENT | Capability.CONNECT_ATTRIBUTES, attributes=attributes))
+    client.send(login(capabilities=CLIENT | Capability.CONNECT_ATTRIBUTES, attributes=(("filler", "x" * 60_000),)))
     assert isinstance(client.events[0], LoggedIn)
 
 

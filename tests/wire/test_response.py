@@ -250,8 +250,7 @@ def test_a_prepared_statement_tells_what_it_wants_and_gives() -> None:
     """As MariaDB 11.8 answers SELECT ?, 1."""
     unknown = ColumnDefinition(name="?", column_type=6, length=0, collation_id=63, flags=0x80)
     number = ColumnDefinition(name="1", column_type=3, length=1, collation_id=63, flags=0x81)
-    prepared = PreparedOk(statement_id=7, parameters=(unknown,), columns=(unknown, number))
-    payloads = list(encode_response(prepared))
+    payloads = list(encode_response(PreparedOk(statement_id=7, parameters=(unknown,), columns=(unknown, number))))
 
     assert payloads[0] == bytes.fromhex("00 07000000 0200 0100 00 0000")
     assert payloads[1] == b"\x03def\x00\x00\x00\x01?\x00\x0c?\x00\x00\x00\x00\x00\x06\x80\x00\x00\x00\x00"
