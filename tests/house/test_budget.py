@@ -5,7 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SLACK = 200  # lines that a budget may stand above its room
-TESTS_MAX = 89_520
+TESTS_MAX = 87_540
 #: Lines of source by room; what lies beside the rooms is the room "".
 BUDGET: dict[str, int] = {
     "": 1_130,
@@ -30,8 +30,8 @@ BUDGET: dict[str, int] = {
     "player": 670,
     "printing": 1_960,
     "recorder": 1_710,
-    "rows": 1_070,
-    "schema": 6_660,
+    "rows": 1_080,
+    "schema": 6_670,
     "scorecard": 4_380,
     "select": 3_120,
     "server": 3_460,
