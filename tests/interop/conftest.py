@@ -15,7 +15,7 @@ import pytest
 from lanes.azurite import Azurite
 from lanes.capture import Capture, load_captures
 from lanes.drivers import DriverMissingError
-from lanes.primary import IbbPrimary, Primary, ibbmaster
+from lanes.primary import IbbPrimary, Primary, ibbmaster, tool_command
 from lanes.replica import Replica
 from lanes.shop import BEFORE, Shop
 
@@ -292,14 +292,6 @@ def start_tool(tmp_path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
             return tool
 
         yield start
-
-
-def tool_command(version: str, program: str, *arguments: str) -> list[str]:
-    """The command line of a version's client program."""
-    try:
-        return [*find_programs(version).command(program), "--no-defaults", *arguments]
-    except ProgramsMissingError as error:
-        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="session")

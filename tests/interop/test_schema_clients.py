@@ -9,11 +9,9 @@ import pytest
 from lanes import shop
 from lanes.content import table_content
 from lanes.drivers import DriverMissingError, driver_command
-from lanes.primary import Primary, login_options
+from lanes.primary import Primary, login_options, tool_command
 from lanes.replica import Replica
 from lanes.shop import Shop
-
-from conftest import tool_command
 
 TIMEOUT_S = 250
 SPARK = Path(__file__).parent / "drivers" / "spark_jdbc.py"

@@ -8,6 +8,9 @@ from collections import deque
 from pathlib import Path
 from typing import IO, Any, Protocol
 
+import pytest
+
+from ibbmaster.testkit.mariadb_programs import ProgramsMissingError, find_programs
 from ibbmaster.testkit.mariadb_server import PASSWORD, USER
 
 START_TIMEOUT_S = 600.0  # ends what hangs; a machine may be busy
@@ -36,6 +39,14 @@ def login_of(primary: Primary) -> dict[str, Any]:
 def login_options(primary: Primary) -> list[str]:
     """How it is given to a program of MariaDB."""
     return [f"--{name}={value}" for name, value in login_of(primary).items()]
+
+
+def tool_command(version: str, program: str, *arguments: str) -> list[str]:
+    """The command line of a version's client program."""
+    try:
+        return [*find_programs(version).command(program), "--no-defaults", *arguments]
+    except ProgramsMissingError as error:
+        pytest.skip(str(error))
 
 
 class IbbPrimary:
