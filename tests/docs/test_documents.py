@@ -91,12 +91,8 @@ def test_a_wrong_document_is_found_and_mended(tmp_path):
 @pytest.mark.parametrize(
     ("document", "is_right"),
     [
-        ("$ false\n", False),
-        ("$ python program.py 2>/dev/null\n", False),
-        ("$ echo one | false | cat\n", False),
-        ("$ yes | head -1\ny\n", True),
-        ("$ false\n$ echo $?\n1\n", True),
-        ("$ false; echo $?\n1\n", True),
+        *(("$ false\n", False), ("$ python program.py 2>/dev/null\n", False), ("$ echo one | false | cat\n", False)),
+        *(("$ yes | head -1\ny\n", True), ("$ false\n$ echo $?\n1\n", True), ("$ false; echo $?\n1\n", True)),
         ("$ echo Error: full; false\nError: full\n", True),
     ],
 )
@@ -112,13 +108,9 @@ def test_a_command_that_fails_is_wrong_unless_the_page_shows_it(document, is_rig
 @pytest.mark.parametrize(
     ("expected", "printed", "is_right"),
     [
-        (["a ... c"], ["a b c"], True),
-        (["a ... c"], ["a b d"], False),
-        (["..."], [], True),
-        (["a", "...", "z"], ["a", "b", "c", "z"], True),
-        (["a", "...", "z"], ["a", "b", "c"], False),
-        (["a.c"], ["abc"], False),
-        ([], ["unexpected"], False),
+        *((["a ... c"], ["a b c"], True), (["a ... c"], ["a b d"], False), (["..."], [], True)),
+        *((["a", "...", "z"], ["a", "b", "c", "z"], True), (["a", "...", "z"], ["a", "b", "c"], False)),
+        *((["a.c"], ["abc"], False), ([], ["unexpected"], False)),
     ],
 )
 def test_dots_stand_for_anything(expected, printed, is_right):

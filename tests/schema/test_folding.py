@@ -269,11 +269,8 @@ def test_without_explicit_defaults_the_first_timestamp_of_the_table_follows_chan
     folded.run("ALTER TABLE t ADD d TIMESTAMP", "ALTER TABLE t ADD e TIMESTAMP FIRST", flags=0)
     zero, now = "default '0000-00-00 00:00:00'", "default current_timestamp() on update current_timestamp()"
     assert folded.columns() == [
-        f"e timestamp not null {now}",
-        "a int(11) default NULL",
-        f"b timestamp not null {now}",
-        f"c timestamp not null {zero}",
-        f"d timestamp not null {zero}",
+        *(f"e timestamp not null {now}", "a int(11) default NULL", f"b timestamp not null {now}"),
+        *(f"c timestamp not null {zero}", f"d timestamp not null {zero}"),
     ]
     assert folded.known().column("d").first_value == "'0000-00-00 00:00:00'"
     assert folded.known().column("e").first_value == "'1970-01-01 00:16:43'"

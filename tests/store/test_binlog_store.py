@@ -337,6 +337,25 @@ def test_what_was_rolled_back_is_forgotten_in_the_background_and_then_its_files_
         assert purge_all(again) > 2
 
 
+def test_a_committed_transaction_holds_its_file_until_the_other_engines_have_it(store):
+    prepare(store, 100, engine_count=2)
+    store.xa_commit(XID, gtid_of(1), make_gtid_event(gtid_of(1)))
+    store.flush()
+    assert store.purge(PurgeRequest(to_file_no=1)).file_nos == ()
+    store.xa_forget(XID)
+    store.flush()
+    assert store.purge(PurgeRequest(to_file_no=2)).file_nos == (0, 1)
+
+
+def test_a_group_that_was_prepared_internally_and_given_up_holds_no_file(store):
+    group = store.open_group()
+    group.write(make_event(160, 1, bytes(50_000)))
+    group.prepare_internally(XID)
+    group.abandon()
+    store.flush()
+    assert purge_all(store) > 0
+
+
 # Files' life
 
 
