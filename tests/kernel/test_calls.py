@@ -4,13 +4,16 @@ import ctypes.util
 
 import pytest
 
-from ibbmaster.kernel.building import digest
+from ibbmaster.kernel import entries
 from ibbmaster.kernel.entries import LIBRARY, Entries
 
 
-def test_the_library_was_made_of_these_sources():
-    """Else: python -m ibbmaster.kernel.building."""
-    assert Entries(LIBRARY).digest == digest()
+def test_a_library_of_other_sources_is_refused(monkeypatch):
+    """It would write where these have other fields."""
+    Entries(LIBRARY)
+    monkeypatch.setattr(entries, "digest", lambda: "of others")
+    with pytest.raises(OSError, match=r"is of other sources: python -m ibbmaster\.kernel\.building makes it anew"):
+        Entries(LIBRARY)
 
 
 def test_a_library_without_a_kernel_is_refused():

@@ -9,10 +9,15 @@ import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 from ibbmaster.kernel.shapes import FieldShape, ItemShape, Shape, kernel_names, results_of, shapes_of, words_of
 
 SOURCES = Path(__file__).with_name("native")
+FACTS = (  # the modules whose numbers and enumerations kernels know by name
+    *("event/types", "event/header", "event/gtid_event", "event/table_map", "ibb/page", "ibb/chunk"),
+    *("kernel/fields", "kernel/packet_fields"),
+)
 ENTRY = "ibbmaster_"  # begins the name of each
 CPU_INFO_BYTES = 1 << 13  # more than is said of one CPU
 DIGEST = "ibbmaster_digest"  # of the sources, in the library
@@ -36,15 +41,24 @@ def has_instructions() -> bool:
         return not {b"sse4_2", b"crc32"}.isdisjoint(file.read(CPU_INFO_BYTES).split())
 
 
+def digest() -> str:
+    """What tells a library of the sources here from those of others, which would write to wrong places."""
+    package, own = SOURCES.parents[1], SOURCES.parent
+    parts = [*SOURCES.glob("*.[ch]"), own / "calls.py", own / "shapes.py", own / "building.py"]
+    parts += [package / f"{fact}.py" for fact in FACTS]
+    return f"{crc32(b''.join(path.read_bytes() for path in sorted(parts))):08x}"
+
+
 class Entries:
     """A function for each kernel, by its name. As `Kernels` says."""
 
     def __init__(self, library: Path) -> None:
-        """Raises OSError, AttributeError: there is no such library, or it lacks a kernel."""
+        """Raises OSError, AttributeError: there is no such library, it is of other sources, or it lacks a kernel."""
         loaded = ctypes.CDLL(str(library))  # whose functions are called without the lock
         for kernel in kernel_names():
             setattr(self, kernel, _function(kernel, loaded[ENTRY + kernel]))
-        self.digest = ctypes.string_at(ctypes.addressof(_BYTE.in_dll(loaded, DIGEST))).decode()
+        if ctypes.string_at(ctypes.addressof(_BYTE.in_dll(loaded, DIGEST))).decode() != digest():
+            raise OSError(f"{library.name} is of other sources: python -m ibbmaster.kernel.building makes it anew")
 
 
 def _function(kernel: str, entry: Any) -> Callable[..., Any]:
