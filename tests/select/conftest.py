@@ -4,6 +4,7 @@ import dataclasses
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from lanes.answers import FOLDER, VERSION, OurTables, payloads_of, values_of
@@ -55,6 +56,7 @@ def run_of(tmp_path: Path) -> Callable[..., QueryRun]:
         *,
         is_binary: bool = False,
         end: LogPosition = snapshot.end,
+        **kept: Any,
     ) -> QueryRun:
         def rows_of(table: TableVersion, ids: Sequence[int], wanted: RowRange) -> FoundRows:
             found = tables.reader.rows_of(snapshot, table, ids, wanted)
@@ -72,7 +74,7 @@ def run_of(tmp_path: Path) -> Callable[..., QueryRun]:
             is_binary=is_binary,
             version=VERSION,
         )
-        return QueryRun(query, rows_of)
+        return QueryRun(query, rows_of, **kept)
 
     make.loads = loads  # type: ignore[attr-defined]
     return make

@@ -58,3 +58,30 @@ def test_loading_leaves_room_on_the_file_system(loads, monkeypatch):
     with pytest.raises(RefusedError, match=r"Out of memory: \d+ MiB are left in") as refused:
         loads("SELECT COUNT(*) FROM big GROUP BY v")
     assert refused.value.err.code == 1041
+
+
+def test_the_next_query_finds_what_was_loaded_if_it_needs_the_same_of_the_same_place(run_of):
+    kept = loaded.KeptDatabase()
+
+    def loads(sql, place):
+        run_of.loads.clear()
+        rows = list(run_of(sql, kept=kept, place=place).answer().rows)
+        return rows, len(run_of.loads)
+
+    first, count = loads("SELECT v, COUNT(*) FROM big GROUP BY v", 1)
+    assert count == 1
+    assert loads("SELECT v, COUNT(*) FROM big GROUP BY v", 1) == (first, 0)
+    assert loads("SELECT MAX(v), COUNT(DISTINCT v) FROM big", 1)[1] == 0
+    assert loads("SELECT v, COUNT(*) FROM big GROUP BY v", 2) == (first, 1)
+    assert loads("SELECT v, COUNT(*) FROM big WHERE id < 9 GROUP BY v", 2)[1] == 1
+    assert loads("SELECT a, COUNT(*) FROM nk GROUP BY a", 2)[1] == 1
+
+
+def test_a_large_table_and_what_a_query_has_left_half_read_are_not_kept(run_of, monkeypatch):
+    kept = loaded.KeptDatabase()
+    sql = "SELECT CONCAT(v, 'x'), id FROM big GROUP BY v, id"
+    next(iter(run_of(sql, kept=kept, place=1).answer().rows))
+    monkeypatch.setattr(loaded, "KEPT_BYTES_MAX", 4096)
+    for _ in range(2):
+        list(run_of(sql, kept=kept, place=1).answer().rows)
+    assert [name for name, _, _ in run_of.loads] == ["big"] * 3

@@ -20,7 +20,7 @@ from ibbmaster.schema.model import TableKind, TableVersion
 from ibbmaster.select import collecting
 from ibbmaster.select.definitions import column_definition
 from ibbmaster.select.listed import ServerTable
-from ibbmaster.select.loaded import expect_free_space, new_database
+from ibbmaster.select.loaded import KeptDatabase, expect_free_space, new_database
 from ibbmaster.select.local_values import local_columns
 from ibbmaster.select.lone_expressions import session_of
 from ibbmaster.select.row_values import ShownColumn
@@ -65,7 +65,12 @@ FindRows = Callable[[TableVersion, Sequence[int], RowRange], FoundRows]
 class QueryRun:
     """One query, from its tree to its rows. Used once."""
 
-    def __init__(self, query: TableQuery, rows_of: FindRows) -> None:
+    def __init__(
+        self, query: TableQuery, rows_of: FindRows, kept: KeptDatabase | None = None, place: object = None
+    ) -> None:
+        """`kept` has the table that a query loaded before; at the same `place` it has the same rows."""
+        self._kept, self._place = kept, place
+        self._key: object = None  # of what is loaded, if it can be kept
         self._query = query.query
         self._sql_mode = query.sql_mode
         self._session = session_of(
@@ -211,7 +216,6 @@ class QueryRun:
     def _computed(self, plan: Plan) -> Relation:
         definitions = tuple(self._definition(column.name, column.type) for column in plan.columns)
         try:
-            self._open()
             self._load(plan.sql)
             self._steps_left = STEPS_OF_TABLES if self._tables else STEPS_MAX
             cursor = self._execute(plan.sql)
@@ -235,8 +239,8 @@ class QueryRun:
     def _definition(self, name: str, kind: Type) -> ColumnDefinition:
         return definition_of(kind, name, self._session.charset, self._session.collation_id)
 
-    def _open(self) -> None:
-        database = self._database = new_database(PAGES_MAX)
+    def _open(self, database: sqlite3.Connection) -> None:
+        self._database = database
         for name, count, compute in self._functions:
             database.create_function(name, count, self._guarded(compute))
         for name, (count, made) in collecting.AGGREGATES.items():
@@ -246,6 +250,18 @@ class QueryRun:
     def _close(self) -> None:
         if self._database is not None:
             self._database.close()
+
+    def _give_back(self) -> None:
+        """Keep what was loaded for the next query, and nothing of this one."""
+        database, self._database = self._database, None
+        assert database is not None
+        assert self._kept is not None
+        database.set_progress_handler(None, 0)
+        for name, count, _ in self._functions:
+            database.create_function(name, count, None)
+        for name, (count, _) in collecting.AGGREGATES.items():
+            database.create_aggregate(name, count, None)  # type: ignore[arg-type]
+        self._kept.give(self._key, database)
 
     def _guarded(self, compute: Callable[..., Any]) -> Callable[..., Any]:
         """A function whose errors are found again behind SQLite."""
@@ -285,22 +301,29 @@ class QueryRun:
         return 0
 
     def _load(self, sql: str) -> None:
-        assert self._database is not None
-        for listed in self._listed.values():
-            made, filled, rows = listed.load(sql)
-            self._fill(made, filled, rows, "information_schema")
-        for table in self._tables.values():
-            used = table.used(sql)
+        wanted = ALL_ROWS if self._scan is None else self._scan.wanted()
+        used = {table: table.used(sql) for table in self._tables.values()}
+        for table, named in used.items():
             local = local_columns(table.table)
-            for column in table.columns(used):
+            for column in table.columns(named):
                 if column.id in local:
                     raise not_supported(
                         f"column {column.name}, which each reader's session computes anew, in such a query"
                     )
-            wanted = ALL_ROWS if self._scan is None else self._scan.wanted()
-            found = self._rows_of(table.table, [column.id for column in table.columns(used)], wanted)
-            rows = table.rows(found, used, self._session.time_zone_s)
-            self._fill(table.create(used), table.insert(used), rows, table.table.full_name)
+        if self._kept is not None and len(used) == 1 and not self._listed:
+            loaded = [(table.table, named) for table, named in used.items()]
+            self._key = self._place, loaded, wanted, self._session.time_zone_s
+            if (database := self._kept.take(self._key)) is not None:
+                self._open(database)
+                return
+        self._open(new_database(PAGES_MAX))
+        for listed in self._listed.values():
+            made, filled, rows = listed.load(sql)
+            self._fill(made, filled, rows, "information_schema")
+        for table, named in used.items():
+            found = self._rows_of(table.table, [column.id for column in table.columns(named)], wanted)
+            rows = table.rows(found, named, self._session.time_zone_s)
+            self._fill(table.create(named), table.insert(named), rows, table.table.full_name)
 
     def _fill(self, made: str, filled: str, rows: Iterable[tuple[Any, ...]], name: str) -> None:
         assert self._database is not None
@@ -329,6 +352,9 @@ class QueryRun:
                     None if value is None or show is None else show(value)
                     for value, show in zip(row, shows, strict=True)
                 )
+            cursor.close()
+            if self._key is not None:
+                self._give_back()
         except (sqlite3.Error, ValueError, OverflowError) as error:
             raise self._cause(error, "a query") from None
         finally:

@@ -1,16 +1,19 @@
-"""Databases of SQLite that queries load tables into."""
+"""Databases of SQLite that queries load tables into, and the last one that was loaded."""
 
 from __future__ import annotations
 
 import functools
+import math
 import os
 import sqlite3
+import threading
 from dataclasses import dataclass
 
 from ibbmaster.wire.refusal import out_of_memory
 
 CACHE_KIB = 8 << 10
 VALUE_MAX = 64 << 20  # bytes of one value
+KEPT_BYTES_MAX = 64 << 20
 FREE_SHARE = 0.1  # of the file system of temporary files, which no query may take: SQLite sorts there without a limit
 FREE_BYTES = 1 << 30  # of a large one
 _LIMITS = {
@@ -40,6 +43,33 @@ def new_database(pages_max: int) -> sqlite3.Connection:
     for category, most in _LIMITS.items():
         database.setlimit(category, most)
     return database
+
+
+class KeptDatabase:
+    """The table that was loaded last, for the next query that needs the same of it. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: tuple[object, sqlite3.Connection] | None = None
+
+    def take(self, key: object) -> sqlite3.Connection | None:
+        """The database of that key, for its taker alone."""
+        with self._lock:
+            if self._kept is None or self._kept[0] != key:
+                return None
+            (_, database), self._kept = self._kept, None
+            return database
+
+    def give(self, key: object, database: sqlite3.Connection) -> None:
+        """Keep a database in which no query runs, unless it is large."""
+        unwanted: sqlite3.Connection | None = database
+        sizes = [database.execute(f"PRAGMA {part}").fetchone()[0] for part in ("page_count", "page_size")]
+        if math.prod(sizes) <= KEPT_BYTES_MAX:
+            with self._lock:
+                unwanted = None if self._kept is None else self._kept[1]
+                self._kept = key, database
+        if unwanted is not None:
+            unwanted.close()
 
 
 def expect_free_space() -> None:

@@ -101,7 +101,7 @@ class TableScan:
         if is_plain and limit is not None and direction is not None:
             return RowRange(self.ranges.intervals, is_descending=direction, limit=min(skip + limit, ROWS_MAX))
         if self._block.where is not None:
-            return RowRange(self.ranges.intervals, are_few=True)
+            return RowRange(self.ranges.intervals, are_few=self.ranges.intervals != ALL_ROWS.intervals)
         return RowRange(are_ends=True) if all(map(self._is_at_an_end, self._nodes())) else ALL_ROWS
 
     def count(self, columns: tuple[ColumnDefinition, ...], rows_of: Callable[..., FoundRows]) -> Relation:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ibbmaster.schema.model import SchemaPlace, TableVersion
     from ibbmaster.schema.name_case import NameCase
     from ibbmaster.select.engine import QueryRun
+    from ibbmaster.select.loaded import KeptDatabase
     from ibbmaster.select.table_reader import FoundRows, RowRange, TableReader
     from ibbmaster.sqltext.expression import Expression
     from ibbmaster.sqltext.literals import Value
@@ -68,6 +69,7 @@ class PrimaryTables:
         self._versions: _Timeline | None = None
         self._catalog: SchemaCatalog | None = None
         self._table_reader: TableReader | None = None
+        self._kept: KeptDatabase | None = None
 
     def newest(self) -> LogSnapshot:
         engine = self._engine
@@ -130,12 +132,16 @@ class PrimaryTables:
 
     def _query_run(self, query: TableQuery) -> QueryRun:
         from ibbmaster.select.engine import QueryRun
+        from ibbmaster.select.loaded import KeptDatabase
+
+        self._kept = self._kept or KeptDatabase()
 
         def rows_of(table: TableVersion, column_ids: Sequence[int], wanted: RowRange) -> FoundRows:
             self._timeline(query.snapshot.end)
             return self._reader().rows_of(query.snapshot, table, column_ids, wanted)
 
-        return QueryRun(query, rows_of)
+        place = self._engine.reset_count, query.snapshot.end, query.snapshot.state
+        return QueryRun(query, rows_of, self._kept, place)
 
     def constant_value(self, expression: Expression, session: Evaluator, version: int) -> Value:
         from ibbmaster.select.lone_expressions import constant_value
