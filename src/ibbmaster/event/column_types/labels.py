@@ -16,6 +16,7 @@ from ibbmaster.event.rows.value import Encode, Value
 from ibbmaster.sqltext import literals
 from ibbmaster.sqltext.quoting import quoted, quoted_text
 
+WRITTEN_MAX = 1 << 12  # texts whose bytes are kept, as long as there are no more
 _LABEL = re.compile(r"\s*'((?:[^']|'')*)'\s*(?:,|$)")
 
 
@@ -78,7 +79,10 @@ class Labels(ColumnKind):
                 number = -1 if -1 in places else self._number(places)
             if not 0 <= number <= most:
                 raise ValueError(f"{value!r} is no label of it")
-            return number.to_bytes(size, "little")
+            data = number.to_bytes(size, "little")
+            if isinstance(value, str) and len(plain) < WRITTEN_MAX:
+                plain[value] = data
+            return data
 
         return encode
 
