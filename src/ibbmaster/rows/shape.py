@@ -277,9 +277,8 @@ def widening(old: Column, new: Column, filled_size: int = 0) -> Convert | None:
             return partial(_filled_up, size=size)
     if not has_every_value(old, new):
         return None  # rows hold what they were written with
-    if old.kind is new.kind and old.scale == new.scale and not _is_reordered(old, new):
-        return None
-    return None if isinstance(kind_of(old), Floating) else cast_of(old, new)
+    is_as_it_was = old.kind is new.kind and old.scale == new.scale and not _is_reordered(old, new)
+    return None if is_as_it_was or isinstance(kind_of(old), Floating) else cast_of(old, new)
 
 
 def _filled_up(value: Value, size: int) -> Value:

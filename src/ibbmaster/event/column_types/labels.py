@@ -16,7 +16,7 @@ from ibbmaster.event.rows.value import Encode, Value
 from ibbmaster.sqltext import literals
 from ibbmaster.sqltext.quoting import quoted, quoted_text
 
-WRITTEN_MAX = 1 << 12  # texts whose bytes are kept, as long as there are no more
+WRITTEN_MAX, WRITTEN_SIZE_MAX = 1 << 12, 1 << 10  # texts whose bytes are kept, and characters of each
 _LABEL = re.compile(r"\s*'((?:[^']|'')*)'\s*(?:,|$)")
 
 
@@ -80,7 +80,7 @@ class Labels(ColumnKind):
             if not 0 <= number <= most:
                 raise ValueError(f"{value!r} is no label of it")
             data = number.to_bytes(size, "little")
-            if isinstance(value, str) and len(plain) < WRITTEN_MAX:
+            if isinstance(value, str) and len(value) <= WRITTEN_SIZE_MAX and len(plain) < WRITTEN_MAX:
                 plain[value] = data
             return data
 
