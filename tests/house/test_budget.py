@@ -5,7 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SLACK = 200  # lines that a budget may stand above its room
-TESTS_MAX = 87_580
+TESTS_MAX = 87_590
 #: Lines of source by room; what lies beside the rooms is the room "".
 BUDGET: dict[str, int] = {
     "": 1_130,
@@ -33,8 +33,8 @@ BUDGET: dict[str, int] = {
     "rows": 1_080,
     "schema": 6_670,
     "scorecard": 4_380,
-    "select": 3_170,
-    "server": 3_460,
+    "select": 3_180,
+    "server": 3_470,
     "spark": 2_160,
     "sqltext": 2_220,
     "stages": 1_910,

@@ -1,5 +1,7 @@
 """What queries load of tables."""
 
+import sqlite3
+
 import pytest
 
 from ibbmaster.select import engine, loaded
@@ -85,3 +87,15 @@ def test_a_large_table_and_what_a_query_has_left_half_read_are_not_kept(run_of, 
     for _ in range(2):
         list(run_of(sql, kept=kept, place=1).answer().rows)
     assert [name for name, _, _ in run_of.loads] == ["big"] * 3
+
+
+def test_a_table_that_cannot_be_kept_is_no_error_of_the_query_that_loaded_it(run_of, monkeypatch):
+    kept = loaded.KeptDatabase()
+
+    def give(key, database):
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(kept, "give", give)
+    for _ in range(2):
+        assert len(list(run_of("SELECT v, COUNT(*) FROM big GROUP BY v", kept=kept, place=1).answer().rows)) == 2000
+    assert [name for name, _, _ in run_of.loads] == ["big"] * 2

@@ -253,7 +253,7 @@ class QueryRun:
 
     def _give_back(self) -> None:
         """Keep what was loaded for the next query, and nothing of this one."""
-        database, self._database = self._database, None
+        database = self._database
         assert database is not None
         assert self._kept is not None
         database.set_progress_handler(None, 0)
@@ -262,6 +262,7 @@ class QueryRun:
         for name, (count, _) in collecting.AGGREGATES.items():
             database.create_aggregate(name, count, None)  # type: ignore[arg-type]
         self._kept.give(self._key, database)
+        self._database = None
 
     def _guarded(self, compute: Callable[..., Any]) -> Callable[..., Any]:
         """A function whose errors are found again behind SQLite."""
@@ -354,7 +355,8 @@ class QueryRun:
                 )
             cursor.close()
             if self._key is not None:
-                self._give_back()
+                with suppress(sqlite3.Error):  # all rows are out: then the table is not kept
+                    self._give_back()
         except (sqlite3.Error, ValueError, OverflowError) as error:
             raise self._cause(error, "a query") from None
         finally:

@@ -52,6 +52,10 @@ class KeptDatabase:
         self._lock = threading.Lock()
         self._kept: tuple[object, sqlite3.Connection] | None = None
 
+    def __del__(self) -> None:
+        if self._kept is not None:
+            self._kept[1].close()  # who forgets a primary does not keep its table
+
     def take(self, key: object) -> sqlite3.Connection | None:
         """The database of that key, for its taker alone."""
         with self._lock:

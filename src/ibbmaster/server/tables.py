@@ -134,7 +134,8 @@ class PrimaryTables:
         from ibbmaster.select.engine import QueryRun
         from ibbmaster.select.loaded import KeptDatabase
 
-        self._kept = self._kept or KeptDatabase()
+        with holding(self._lock):
+            self._kept = self._kept or KeptDatabase()
 
         def rows_of(table: TableVersion, column_ids: Sequence[int], wanted: RowRange) -> FoundRows:
             self._timeline(query.snapshot.end)
