@@ -6,19 +6,19 @@ import pytest
 
 from ibbmaster.facts import rows_of
 
-PACKAGE = Path(__file__).parents[1] / "src" / "ibbmaster"
-TABLES = sorted(PACKAGE.rglob("*.tsv"))
+SOURCE = Path(__file__).parents[1] / "src"
+TABLES = sorted(SOURCE.rglob("*.tsv"))
 OURS = {"commands", "grades", "landmarks", "options", "serving_options", "shape"}  # what we give, and no server
 #: So many make a row one of its kind.
 OF_MORE_CELLS = {"judged": 2, "letters": 2, "shape": 2, "table_columns": 2, "options": 3}
 
 
-@pytest.mark.parametrize("path", TABLES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", TABLES, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_a_table_says_where_it_is_from_and_has_rows_of_one_shape(path):
     lines = path.read_text().splitlines()
     comments = [line for line in lines if line.startswith("# ")]
     head = lines[len(comments)].split("\t")
-    rows = rows_of(".".join(("ibbmaster", *path.parent.relative_to(PACKAGE).parts)), path.stem)
+    rows = rows_of(".".join(path.parent.relative_to(SOURCE).parts), path.stem)
 
     assert path.stem in OURS or "facts of MariaDB" in comments[0]
     assert len(rows) == len(lines) - len(comments) - 1 > 0
@@ -30,5 +30,5 @@ def test_a_table_says_where_it_is_from_and_has_rows_of_one_shape(path):
 
 def test_the_wheel_has_every_table(unpacked):
     assert len(TABLES) >= 3
-    found = {path.relative_to(unpacked / "ibbmaster") for path in unpacked.rglob("*.tsv")}
-    assert found == {path.relative_to(PACKAGE) for path in TABLES}
+    found = {path.relative_to(unpacked) for path in unpacked.rglob("*.tsv")}
+    assert found == {path.relative_to(SOURCE) for path in TABLES}

@@ -57,6 +57,7 @@ def lines_of(folder: Path, endings: tuple[str, ...]) -> Counter[str]:
 
 def test_no_room_has_grown_beyond_its_budget_and_no_budget_stands_far_above_its_room() -> None:
     rooms = lines_of(ROOT / "src" / "ibbmaster", (".py", ".c", ".h"))
+    rooms["scorecard"] = lines_of(ROOT / "src" / "ibbmaster_scorecard", (".py",)).total()
     assert {room: lines for room, lines in rooms.items() if lines > BUDGET.get(room, 0)} == {}
     assert {room: rooms[room] for room, most in BUDGET.items() if most > rooms[room] + SLACK} == {}
 

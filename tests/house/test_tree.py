@@ -9,8 +9,9 @@ from tests.machinery.tables import rows_of
 ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "tests"
 PACKAGE = ROOT / "src" / "ibbmaster"
+SCORECARD = ROOT / "src" / "ibbmaster_scorecard"
 #: No modules: each adapter runs by itself, as interop/test_consumers.py runs them, and installing runs the hook.
-PROGRAMS = {PACKAGE / "scorecard" / "adapters", PACKAGE / "kernel" / "build_hook.py"}
+PROGRAMS = {SCORECARD / "adapters", PACKAGE / "kernel" / "build_hook.py"}
 #: Folders of tests of no single module.
 OF_THE_WHOLE = {"docs", "typing", "house", "interop", "machinery", "protocol", "simulation"}
 DECIDES = (ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.Match, ast.BoolOp, ast.comprehension)
@@ -30,6 +31,13 @@ def own_test(module: Path) -> Path:
 
 
 @functools.cache
+def modules() -> dict[Path, Path]:
+    """The modules of both packages by the place that tests mirror."""
+    found = {path.relative_to(PACKAGE): path for path in PACKAGE.rglob("*.py")}
+    return found | {Path("scorecard", path.relative_to(SCORECARD)): path for path in SCORECARD.rglob("*.py")}
+
+
+@functools.cache
 def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text())
 
@@ -37,10 +45,9 @@ def tree_of(path: Path) -> ast.Module:
 @functools.cache
 def deciding_modules() -> set[Path]:
     """Those with a branch or a loop: what has none can only be right or wrong as a whole."""
-    paths = [path for path in PACKAGE.rglob("*.py") if not path.stem.startswith("__")]
-    trees = {path: tree_of(path) for path in paths if PROGRAMS.isdisjoint((path, *path.parents))}
-    found = {path for path, tree in trees.items() if any(isinstance(node, DECIDES) for node in ast.walk(tree))}
-    return {path.relative_to(PACKAGE) for path in found}
+    paths = {name: path for name, path in modules().items() if not path.stem.startswith("__")}
+    trees = {name: tree_of(path) for name, path in paths.items() if PROGRAMS.isdisjoint((path, *path.parents))}
+    return {name for name, tree in trees.items() if any(isinstance(node, DECIDES) for node in ast.walk(tree))}
 
 
 @functools.cache
@@ -55,7 +62,8 @@ def imports_of(path: Path) -> set[Path]:
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             names.add("ibbmaster.spark.source" if node.value == "ibb" else node.value)
     parts = (name.split(".") for name in names if all(part.isidentifier() for part in name.split(".")))
-    return {Path(*rest).with_suffix(".py") for first, *rest in parts if first == "ibbmaster" and rest}
+    places = {"ibbmaster": (), "ibbmaster_scorecard": ("scorecard",)}
+    return {Path(*places[first], *rest).with_suffix(".py") for first, *rest in parts if first in places and rest}
 
 
 def is_reached(module: Path, test: Path) -> bool:
@@ -67,7 +75,7 @@ def is_reached(module: Path, test: Path) -> bool:
     ahead = set(known)
     while ahead:
         looked_at |= ahead
-        known |= {found for other in ahead if (PACKAGE / other).exists() for found in imports_of(PACKAGE / other)}
+        known |= {found for other in ahead & modules().keys() for found in imports_of(modules()[other])}
         ahead = {other for other in known if other.parent == module.parent} - looked_at
     return module in known
 
@@ -75,10 +83,10 @@ def is_reached(module: Path, test: Path) -> bool:
 def test_each_test_file_mirrors_a_module_or_stands_in_the_table() -> None:
     found = [path.relative_to(TESTS) for path in TESTS.rglob("test_*.py")]
     files = [path for path in found if path.parts[0] not in OF_THE_WHOLE and str(path) not in HELD_TOGETHER]
-    modules = {module_of(own_test(path.relative_to(PACKAGE))) for path in PACKAGE.rglob("*.py")}
-    modules |= {Path("kernel", path.stem) for path in PACKAGE.glob("kernel/native/*.c")}
+    known = set(map(module_of, map(own_test, modules())))
+    known |= {Path("kernel", path.stem) for path in PACKAGE.glob("kernel/native/*.c")}
 
-    assert sorted(str(path) for path in files if module_of(path) not in modules) == []
+    assert sorted(str(path) for path in files if module_of(path) not in known) == []
 
 
 def test_each_module_with_a_decision_has_its_own_test_or_stands_in_the_table() -> None:
@@ -101,13 +109,11 @@ def test_a_test_of_several_modules_is_about_each_of_them() -> None:
 
 
 def test_the_name_of_each_module_says_what_is_in_it() -> None:
-    modules = [path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py")]
-
-    assert [str(path) for path in modules if NO_NAMES & set(path.with_suffix("").parts)] == []
+    assert [str(path) for path in modules() if NO_NAMES & set(path.with_suffix("").parts)] == []
 
 
 def test_each_module_begins_by_saying_what_it_is() -> None:
-    assert [str(path) for path in PACKAGE.rglob("*.py") if not path.read_text().startswith('"""')] == []
+    assert [str(path) for path in modules().values() if not path.read_text().startswith('"""')] == []
 
 
 def test_folders_of_tests_are_no_packages() -> None:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "src" / "ibbmaster"
+SOURCE = ROOT / "src"
 MACHINERY = ROOT / "tests" / "machinery"
 GLOSSARY = ROOT / "protocol" / "glossary.md"
 PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")  # of CamelCase: LSN, Log, Position
@@ -20,7 +20,7 @@ EVERYDAY = frozenset((ROOT / "tests/house/everyday_words.txt").read_text().split
 def sources() -> list[Path]:
     """The modules of the package, and those that only tests use."""
     machinery = {path for path in MACHINERY.glob("*.py") if not path.name.startswith("test_")}
-    return sorted(machinery | set(PACKAGE.rglob("*.py")) - set(PACKAGE.glob("scorecard/adapters/*/*.py")))
+    return sorted(machinery | set(SOURCE.rglob("*.py")) - set(SOURCE.glob("*/adapters/*/*.py")))
 
 
 @functools.cache
@@ -85,7 +85,7 @@ def test_each_invariant_names_tests_that_exist() -> None:
     for path in (ROOT / "tests").rglob("test_*.py"):
         tests |= set(re.findall(r"def (test_\w+)\(", path.read_text()))
     missing = []
-    for path in sorted(PACKAGE.rglob("*.py")):
+    for path in sorted(SOURCE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
                 continue
@@ -132,13 +132,13 @@ ODD_WORDS = {
     r"\b[Bb]ehind\b": 244,
 }
 #: Its own words are a journal's, in which consumers tell what they got.
-TOLD_BY_CONSUMERS = (ROOT / "protocol/scorecard/results.md", PACKAGE / "scorecard")
+TOLD_BY_CONSUMERS = (ROOT / "protocol/scorecard/results.md", SOURCE / "ibbmaster_scorecard")
 
 
 def prose() -> str:
     """The modules, the documents and the README."""
     paths = [
-        *PACKAGE.rglob("*.py"),
+        *SOURCE.rglob("*.py"),
         *(ROOT / "protocol").rglob("*.md"),
         *(ROOT / "docs").glob("*.md"),
         ROOT / "README.md",

@@ -23,8 +23,8 @@ from lanes.primary import IbbPrimary, Primary, login_of, login_options
 from lanes.replica import Replica
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.scorecard.adapter import build, read_adapters
 from ibbmaster.testkit.mariadb_server import RealPrimary
+from ibbmaster_scorecard.adapter import build, read_adapters
 from tests.machinery.events import event_offsets
 
 VERSIONS = ["10.11", "11.8"]

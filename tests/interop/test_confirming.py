@@ -2,14 +2,14 @@
 
 import pytest
 
-from ibbmaster.scorecard.adapter import read_adapters
-from ibbmaster.scorecard.cards import read_cards
-from ibbmaster.scorecard.confirming import RealStage, confirm
-from ibbmaster.scorecard.grade import Grade
-from ibbmaster.scorecard.runner import run_card
 from ibbmaster.testkit.fault import PlannedFault
 from ibbmaster.testkit.mariadb_programs import ProgramsMissingError, find_programs
 from ibbmaster.testkit.scenario import parse_scenario
+from ibbmaster_scorecard.adapter import read_adapters
+from ibbmaster_scorecard.cards import read_cards
+from ibbmaster_scorecard.confirming import RealStage, confirm
+from ibbmaster_scorecard.grade import Grade
+from ibbmaster_scorecard.runner import run_card
 from tests.machinery.events import split_events
 from tests.recorder.test_recording import groups_of, wait_until
 

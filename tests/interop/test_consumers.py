@@ -12,13 +12,13 @@ import pytest
 from lanes.primary import login_of
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.scorecard.adapter import OURS, build, read_adapters
-from ibbmaster.scorecard.cards import read_cards
-from ibbmaster.scorecard.grade import Grade
-from ibbmaster.scorecard.results import Cell
-from ibbmaster.scorecard.runner import run_card
 from ibbmaster.testkit.mariadb_programs import installed_versions
 from ibbmaster.testkit.primary import FixturePrimary
+from ibbmaster_scorecard.adapter import OURS, build, read_adapters
+from ibbmaster_scorecard.cards import read_cards
+from ibbmaster_scorecard.grade import Grade
+from ibbmaster_scorecard.results import Cell
+from ibbmaster_scorecard.runner import run_card
 
 
 def adapter_module(adapter: str, name: str) -> ModuleType:

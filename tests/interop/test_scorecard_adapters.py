@@ -11,10 +11,10 @@ import pytest
 from lanes.primary import login_of
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.scorecard.adapter import build, read_adapters
-from ibbmaster.scorecard.consumer import Consumer
-from ibbmaster.scorecard.journal import ToldEvent
 from ibbmaster.testkit import FixturePrimary
+from ibbmaster_scorecard.adapter import build, read_adapters
+from ibbmaster_scorecard.consumer import Consumer
+from ibbmaster_scorecard.journal import ToldEvent
 
 ADAPTERS = ("canal", "go-mysql", "mysql-cdc", "zongji", "zongji-by-file")
 REPLICA = 4001

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from ibbmaster.scorecard.adapter import read_adapters
-from ibbmaster.scorecard.cards import read_cards
-from ibbmaster.scorecard.grade import Grade
-from ibbmaster.scorecard.results import Cell, read_results
+from ibbmaster_scorecard.adapter import read_adapters
+from ibbmaster_scorecard.cards import read_cards
+from ibbmaster_scorecard.grade import Grade
+from ibbmaster_scorecard.results import Cell, read_results
 
 ROOT = Path(__file__).parents[2]
 RESULTS = read_results(ROOT / "protocol" / "scorecard" / "results.json")

@@ -7,11 +7,11 @@ import re
 from pathlib import Path
 from typing import get_type_hints
 
-from ibbmaster.scorecard import runner
-from ibbmaster.scorecard.adapter import STARTS, Adapter, read_adapters
-from ibbmaster.scorecard.consumer import FATAL_S, RESTARTS_S, Supervised
-from ibbmaster.scorecard.grade import Grade
-from ibbmaster.scorecard.journal import TOLD
+from ibbmaster_scorecard import runner
+from ibbmaster_scorecard.adapter import STARTS, Adapter, read_adapters
+from ibbmaster_scorecard.consumer import FATAL_S, RESTARTS_S, Supervised
+from ibbmaster_scorecard.grade import Grade
+from ibbmaster_scorecard.journal import TOLD
 from tests.protocol.documents import rows_under
 
 PAGE = Path(__file__).parents[2] / "protocol" / "scorecard" / "adapters.md"

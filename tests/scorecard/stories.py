@@ -3,8 +3,8 @@
 from decimal import Decimal
 from typing import Any
 
-from ibbmaster.scorecard.journal import ToldEvent
-from ibbmaster.scorecard.matching import LoggedChange, LoggedGroup
+from ibbmaster_scorecard.journal import ToldEvent
+from ibbmaster_scorecard.matching import LoggedChange, LoggedGroup
 
 
 def change(number: int, **keys: Any) -> LoggedChange:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.scorecard.adapter import OURS, build, read_adapter, read_adapters
 from ibbmaster.user_cache import program_directory
+from ibbmaster_scorecard.adapter import OURS, build, read_adapter, read_adapters
 
 MANIFEST = """
 title = "A library"

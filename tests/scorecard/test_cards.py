@@ -3,9 +3,9 @@
 import pytest
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.scorecard.cards import parse_cards, read_cards
-from ibbmaster.scorecard.grade import Grade
 from ibbmaster.testkit.scenario import parse_scenario
+from ibbmaster_scorecard.cards import parse_cards, read_cards
+from ibbmaster_scorecard.grade import Grade
 
 CARDS = read_cards()
 WORKLOADS = (

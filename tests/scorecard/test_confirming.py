@@ -7,11 +7,11 @@ import pytest
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.recorder.relay import Relay
-from ibbmaster.scorecard.cards import Card, read_cards
-from ibbmaster.scorecard.confirming import NO_ENGINE, SERVERS, _RealFaults, confirm, why_not
 from ibbmaster.testkit.clock import FixtureClock
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
 from ibbmaster.testkit.witness import Witness
+from ibbmaster_scorecard.cards import Card, read_cards
+from ibbmaster_scorecard.confirming import NO_ENGINE, SERVERS, _RealFaults, confirm, why_not
 
 CARD = next(card for card in read_cards() if card.name == "cut-after-gtid")
 

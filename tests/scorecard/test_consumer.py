@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.scorecard import consumer as consumer_module
-from ibbmaster.scorecard.consumer import Consumer, Supervised
-from ibbmaster.scorecard.journal import ToldEvent
+from ibbmaster_scorecard import consumer as consumer_module
+from ibbmaster_scorecard.consumer import Consumer, Supervised
+from ibbmaster_scorecard.journal import ToldEvent
 
 TIMEOUT_S = 30.0
 TELL = """

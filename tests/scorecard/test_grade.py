@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ibbmaster.scorecard.grade import Grade, RunEnd, judge
+from ibbmaster_scorecard.grade import Grade, RunEnd, judge
 from tests.case_table import cases_beside
 
 from .stories import logged, told

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ibbmaster.errors import RemoteProtocolError
-from ibbmaster.scorecard.journal import LINE_SIZE_MAX, TOLD, ToldEvent, parse_told
+from ibbmaster_scorecard.journal import LINE_SIZE_MAX, TOLD, ToldEvent, parse_told
 from tests.case_table import cases_beside
 
 LINES = {line: shown for line, (shown,) in cases_beside(__file__).items()}

@@ -4,9 +4,9 @@ from decimal import Decimal
 
 import pytest
 
-from ibbmaster.scorecard.logged import logged_behind, logged_groups, of_both
-from ibbmaster.scorecard.same_value import BitValue, EncodedText, PaddedBytes
 from ibbmaster.testkit import FixturePrimary
+from ibbmaster_scorecard.logged import logged_behind, logged_groups, of_both
+from ibbmaster_scorecard.same_value import BitValue, EncodedText, PaddedBytes
 
 from .stories import logged
 

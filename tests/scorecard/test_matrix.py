@@ -2,8 +2,8 @@
 
 import pytest
 
-from ibbmaster.scorecard.grade import Grade
-from ibbmaster.scorecard.matrix import (
+from ibbmaster_scorecard.grade import Grade
+from ibbmaster_scorecard.matrix import (
     LOOKS,
     cells_by_place,
     counted,

@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from ibbmaster.gtid import Gtid
-from ibbmaster.scorecard.grade import Grade
-from ibbmaster.scorecard.journal import ToldEvent
-from ibbmaster.scorecard.matching import LoggedChange, LoggedGroup
-from ibbmaster.scorecard.outcome import EVENT_MAX, LINES_MAX, LOG_MAX, RunRecord, cell_of
 from ibbmaster.testkit.fault import PlannedFault
 from ibbmaster.testkit.fault_plan import FaultRecord
 from ibbmaster.testkit.witness import SeenConnection, SeenStatement, SentEvent
+from ibbmaster_scorecard.grade import Grade
+from ibbmaster_scorecard.journal import ToldEvent
+from ibbmaster_scorecard.matching import LoggedChange, LoggedGroup
+from ibbmaster_scorecard.outcome import EVENT_MAX, LINES_MAX, LOG_MAX, RunRecord, cell_of
 
 CHANGE = LoggedChange(table="shop.orders", kind="insert", after={"id": 1}, columns=("id",))
 GROUP = LoggedGroup(gtid="0-3-101", changes=(CHANGE,))

@@ -7,9 +7,9 @@ from urllib.parse import quote
 
 import matplotlib.image
 
-from ibbmaster.scorecard.grade import Grade
-from ibbmaster.scorecard.page import EVENT_BYTES_MAX, render
-from ibbmaster.scorecard.results import FaultBytes, Results
+from ibbmaster_scorecard.grade import Grade
+from ibbmaster_scorecard.page import EVENT_BYTES_MAX, render
+from ibbmaster_scorecard.results import FaultBytes, Results
 from tests import scorecard_results
 from tests.machinery.seen_page import SeenPage, browse, needs_chromium
 
@@ -222,7 +222,7 @@ def test_the_page_can_be_seen(tmp_path):
 
 def is_seen(pixels: object, grade: Grade) -> bool:
     """Whether a patch of a grade's colour is in a picture."""
-    from ibbmaster.scorecard.matrix import LOOKS
+    from ibbmaster_scorecard.matrix import LOOKS
 
     colour = LOOKS[grade].ground
     wanted = [int(colour[place : place + 2], 16) for place in (1, 3, 5)]

@@ -3,12 +3,12 @@
 import pytest
 
 from ibbmaster.recorder.relay import Relay
-from ibbmaster.scorecard.relayed_faults import FaultedConnection
 from ibbmaster.server.registry import Registry
 from ibbmaster.testkit import FixturePrimary
 from ibbmaster.testkit.fault import PlannedFault
 from ibbmaster.testkit.fault_stage import Faults
 from ibbmaster.testkit.witness import Witness
+from ibbmaster_scorecard.relayed_faults import FaultedConnection
 from tests.recorded import relaying
 from tests.recorder.test_recording import FAULTS, heard, set_started, wait_until, write
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.scorecard import results as kept_results
-from ibbmaster.scorecard.grade import Grade
-from ibbmaster.scorecard.matrix import LOOKS
-from ibbmaster.scorecard.report import DETAILS_MAX, TEXT_SIZE_MAX, table, text_for_authors
-from ibbmaster.scorecard.results import Cell, Results
+from ibbmaster_scorecard import results as kept_results
+from ibbmaster_scorecard.grade import Grade
+from ibbmaster_scorecard.matrix import LOOKS
+from ibbmaster_scorecard.report import DETAILS_MAX, TEXT_SIZE_MAX, table, text_for_authors
+from ibbmaster_scorecard.results import Cell, Results
 from tests import scorecard_results
 
 ROOT = Path(__file__).parents[2]

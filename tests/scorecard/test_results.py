@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.scorecard import results as results_module
-from ibbmaster.scorecard.grade import Grade
-from ibbmaster.scorecard.results import Cell, Confirmation, Results, new_results, parse_results, read_results
+from ibbmaster_scorecard import results as results_module
+from ibbmaster_scorecard.grade import Grade
+from ibbmaster_scorecard.results import Cell, Confirmation, Results, new_results, parse_results, read_results
 from tests.scorecard_results import consumer, ran, scenario
 
 CONSUMERS = [consumer("a"), consumer("b")]

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from ibbmaster.scorecard import consumer as consumer_module
-from ibbmaster.scorecard.adapter import Adapter, read_adapters
-from ibbmaster.scorecard.cards import Card, read_cards
-from ibbmaster.scorecard.grade import Grade
-from ibbmaster.scorecard.results import Cell, new_results, parse_results
-from ibbmaster.scorecard.runner import (
+from ibbmaster_scorecard import consumer as consumer_module
+from ibbmaster_scorecard.adapter import Adapter, read_adapters
+from ibbmaster_scorecard.cards import Card, read_cards
+from ibbmaster_scorecard.grade import Grade
+from ibbmaster_scorecard.results import Cell, new_results, parse_results
+from ibbmaster_scorecard.runner import (
     RunOverError,
     RunTimes,
     described,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ibbmaster.scorecard.same_value import BitValue, EncodedText, PaddedBytes, is_same_value, shown_value
+from ibbmaster_scorecard.same_value import BitValue, EncodedText, PaddedBytes, is_same_value, shown_value
 
 SAME: list[tuple[Any, Any]] = [
     *((None, None), (7, 7), (7, "7"), (7, 7.0), (1, True), (18446744073709551615, "18446744073709551615")),

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
 import gc
 import importlib
 import keyword
 import os
+import pkgutil
 import sys
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import ibbmaster
 from ibbmaster.cli.options import add_command, add_options
@@ -19,7 +19,7 @@ from ibbmaster.errors import ConfigurationError, IbbMasterError
 from ibbmaster.extras import needed_for
 from ibbmaster.facts import rows_of
 
-EXAMPLES = Path(__file__).with_name("examples")
+PLUGINS = "ibbmaster.commands"  # entry points: name = module with `run`, beside tables as ours
 EXIT_FAILURE = 1
 EXIT_UNUSABLE = 2  # the command could not do its work; argparse uses the same for wrong options
 EXIT_INTERRUPTED = 130  # what shells report for SIGINT
@@ -41,38 +41,37 @@ class _CommandsFormatter(argparse.HelpFormatter):
             self._action_max_length = max(self._action_max_length, width)
 
 
-class _Command(argparse.ArgumentParser):
-    """A command. What `examples/` has of it stands below its help, where no line is broken."""
-
-    def __init__(self, *, prog: str = "", **settings: Any) -> None:
-        examples = EXAMPLES / f"{prog.partition(' ')[2]}.txt"
-        if examples.exists():
-            settings |= {"epilog": examples.read_text(), "formatter_class": argparse.RawDescriptionHelpFormatter}
-        super().__init__(prog=prog, **settings)
-
-
 def build_parser(command: str) -> argparse.ArgumentParser:
     """The parser with all of a command in it; if there is none of that name, with the names of all commands."""
     parser = argparse.ArgumentParser(
         prog="ibbmaster", description=DESCRIPTION, epilog=EPILOG, formatter_class=_CommandsFormatter
     )
     parser.add_argument("--version", action="version", version=f"ibbmaster {ibbmaster.__version__}")
-    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Command)
-    names = [name for name, *_ in rows_of(__package__, "commands") if " " not in name]
-    if command not in names:
-        for name in names:
-            add_command(subparsers, name)
+    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    own = [name for name, *_ in rows_of(__package__, "commands") if " " not in name]
+    modules = {name: f"{__package__}.{name.replace('-', '_')}{'_' * keyword.iskeyword(name)}" for name in own}
+    if command not in modules:
+        from importlib import metadata
+
+        modules |= {plugin.name: plugin.value for plugin in metadata.entry_points(group=PLUGINS)}
+    packages = {name: module.rpartition(".")[0] for name, module in modules.items()}
+    if command not in modules:
+        for name, package in packages.items():
+            add_command(subparsers, name, package)
         return parser
-    added = add_command(subparsers, command)
-    added.set_defaults(run=functools.partial(_run, f"{command.replace('-', '_')}{'_' * keyword.iskeyword(command)}"))
-    add_options(added, command)
+    added = add_command(subparsers, command, packages[command])
+    added.set_defaults(run=functools.partial(_run, modules[command]))
+    add_options(added, command, packages[command])
+    with contextlib.suppress(FileNotFoundError):  # not every command has examples
+        examples = pkgutil.get_data(packages[command], f"examples/{command}.txt") or b""
+        added.epilog, added.formatter_class = examples.decode(), argparse.RawDescriptionHelpFormatter
     _know_themselves(parser)
     return parser
 
 
 def _run(module: str, args: argparse.Namespace) -> int:
     """Run a command; what it needs is loaded now, and not to show its help."""
-    code: int = importlib.import_module(f"ibbmaster.cli.{module}").run(args)
+    code: int = importlib.import_module(module).run(args)
     return code
 
 

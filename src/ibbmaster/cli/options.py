@@ -24,18 +24,18 @@ ONE_OF = "one of"  # in place of a heading: one of these options has to be given
 _KIND = re.compile(r"(?P<type>[^ ?*+!]+)(?P<again> again)?(?P<nargs>[?*+]?)(?P<is_needed>!?)")
 
 
-def add_command(subparsers: Subparsers, name: str) -> argparse.ArgumentParser:
-    """Add a command, or a job of one by both their names; without options."""
-    [(_, text, description)] = [row for row in rows_of(__package__, "commands") if row[0] == name]
+def add_command(subparsers: Subparsers, name: str, package: str = __package__) -> argparse.ArgumentParser:
+    """Add a command of a package, or a job of one by both their names; without options."""
+    [(_, text, description)] = [row for row in rows_of(package, "commands") if row[0] == name]
     added: argparse.ArgumentParser = subparsers.add_parser(name.split()[-1], help=text)
     added.description = description.replace("\\n", "\n")
     return added
 
 
-def add_options(parser: Taker, command: str) -> None:
-    """Add the options of a command."""
+def add_options(parser: Taker, command: str, package: str = __package__) -> None:
+    """Add the options of a command of a package."""
     takers: dict[str, Taker] = {NULL: parser}
-    for name, heading, words, kind, *cells in rows_of(__package__, "options"):
+    for name, heading, words, kind, *cells in rows_of(package, "options"):
         if name != command:
             continue
         if heading not in takers and heading == ONE_OF:

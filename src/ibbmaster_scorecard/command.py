@@ -19,9 +19,9 @@ from ibbmaster.cli.arguments import expect_writable
 from ibbmaster.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from ibbmaster.scorecard.adapter import Adapter
-    from ibbmaster.scorecard.cards import Card
-    from ibbmaster.scorecard.results import Cell, ConsumerResult, Results
+    from ibbmaster_scorecard.adapter import Adapter
+    from ibbmaster_scorecard.cards import Card
+    from ibbmaster_scorecard.results import Cell, ConsumerResult, Results
 
 Known = TypeVar("Known")
 
@@ -33,9 +33,9 @@ SILENCE_S_MAX = 3600
 
 def run(args: argparse.Namespace) -> int:
     """List, show, or run and write."""
-    from ibbmaster.scorecard.adapter import read_adapters
-    from ibbmaster.scorecard.cards import read_cards
-    from ibbmaster.scorecard.results import read_results
+    from ibbmaster_scorecard.adapter import read_adapters
+    from ibbmaster_scorecard.cards import read_cards
+    from ibbmaster_scorecard.results import read_results
 
     logging.getLogger("ibbmaster").addHandler(logging.NullHandler())  # what the primary sees is in the results
     cards = {card.name: card for card in read_cards()}
@@ -119,7 +119,7 @@ class _Matrix:
     def __init__(
         self, args: argparse.Namespace, adapters: Sequence[Adapter], cards: Sequence[Card], older: Results | None
     ) -> None:
-        from ibbmaster.scorecard.runner import described
+        from ibbmaster_scorecard.runner import described
 
         self.args = args
         self.adapters = adapters
@@ -132,7 +132,7 @@ class _Matrix:
     def run(self) -> None:
         """Build every consumer, and put those that can be built through every scenario."""
         from ibbmaster.cli.progress import progress
-        from ibbmaster.scorecard.runner import RunTimes, run_matrix
+        from ibbmaster_scorecard.runner import RunTimes, run_matrix
 
         able = self._built()
         times = RunTimes(silence_s=self.args.silence)
@@ -158,15 +158,15 @@ class _Matrix:
 
     def results(self) -> Results:
         """What there is, with what older results have."""
-        from ibbmaster.scorecard.results import new_results
-        from ibbmaster.scorecard.runner import described_scenario
+        from ibbmaster_scorecard.results import new_results
+        from ibbmaster_scorecard.runner import described_scenario
 
         found = new_results(self.consumers.values(), map(described_scenario, self.cards), self.cells)
         return found if self.older is None else found.merged(self.older)
 
     def _built(self) -> list[Adapter]:
         from ibbmaster.cli.progress import progress
-        from ibbmaster.scorecard.adapter import build
+        from ibbmaster_scorecard.adapter import build
 
         able = []
         with progress("consumer", label="building", total=len(self.adapters)) as bar:
@@ -183,8 +183,8 @@ class _Matrix:
 def _confirmed(args: argparse.Namespace, results: Results, adapters: Mapping[str, Adapter]) -> Results:
     """The same, with what became of each silent loss beside a real primary."""
     from ibbmaster.cli.progress import progress
-    from ibbmaster.scorecard.cards import read_cards
-    from ibbmaster.scorecard.grade import Grade
+    from ibbmaster_scorecard.cards import read_cards
+    from ibbmaster_scorecard.grade import Grade
 
     confirm = _module("confirming").confirm
     cards = {card.name: card for card in read_cards()}
@@ -253,7 +253,7 @@ def _write(args: argparse.Namespace, results: Results) -> None:
 
 def _module(name: str) -> Any:
     """One of the scorecard's, which is needed only for what it writes."""
-    return importlib.import_module(f"ibbmaster.scorecard.{name}")
+    return importlib.import_module(f"ibbmaster_scorecard.{name}")
 
 
 def _table(results: Results) -> Iterator[str]:

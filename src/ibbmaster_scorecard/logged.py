@@ -14,9 +14,9 @@ from ibbmaster.event.rows.column import Column, TableSchema, ValueKind
 from ibbmaster.event.rows.encoding import RowMetadata
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidPosition
-from ibbmaster.scorecard.matching import LoggedChange, LoggedGroup
-from ibbmaster.scorecard.same_value import BitValue, EncodedText, PaddedBytes
 from ibbmaster.testkit.primary import FixturePrimary
+from ibbmaster_scorecard.matching import LoggedChange, LoggedGroup
+from ibbmaster_scorecard.same_value import BitValue, EncodedText, PaddedBytes
 
 STATEMENTS = (EventType.QUERY, EventType.QUERY_COMPRESSED)
 FRAMES = ("begin", "commit", "rollback", "savepoint", "xa ", "release savepoint")  # statements that change no row

@@ -19,11 +19,6 @@ import trio
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.recorder.relay import Relay
-from ibbmaster.scorecard.adapter import Adapter
-from ibbmaster.scorecard.cards import Card
-from ibbmaster.scorecard.relayed_faults import FaultedConnection
-from ibbmaster.scorecard.results import Confirmation
-from ibbmaster.scorecard.runner import PASSWORD, RunTimes, run_and_ask
 from ibbmaster.server.registry import Registry, Session
 from ibbmaster.testkit import action as actions
 from ibbmaster.testkit.action import FaultAction
@@ -36,6 +31,11 @@ from ibbmaster.testkit.primary import FixturePrimary
 from ibbmaster.testkit.scenario import Scenario
 from ibbmaster.testkit.witness import Witness
 from ibbmaster.wire.response import Response
+from ibbmaster_scorecard.adapter import Adapter
+from ibbmaster_scorecard.cards import Card
+from ibbmaster_scorecard.relayed_faults import FaultedConnection
+from ibbmaster_scorecard.results import Confirmation
+from ibbmaster_scorecard.runner import PASSWORD, RunTimes, run_and_ask
 
 if TYPE_CHECKING:
     from ibbmaster.api.writing import WritableLog

@@ -22,19 +22,19 @@ from typing import Any
 import trio
 
 from ibbmaster.errors import ConfigurationError, IbbMasterError
-from ibbmaster.scorecard.adapter import Adapter, build
-from ibbmaster.scorecard.cards import Card
-from ibbmaster.scorecard.consumer import Supervised
-from ibbmaster.scorecard.journal import ToldEvent
-from ibbmaster.scorecard.logged import logged_behind, logged_groups, of_both
-from ibbmaster.scorecard.matching import LoggedGroup
-from ibbmaster.scorecard.outcome import RunRecord, cell_of
-from ibbmaster.scorecard.results import Cell, ConsumerResult, ScenarioResult
 from ibbmaster.testkit.primary import FixturePrimary
 from ibbmaster.testkit.scenario import Scenario
 from ibbmaster.testkit.tables import RowFormat
 from ibbmaster.testkit.witness import SeenConnection
 from ibbmaster.testkit.written import WrittenGroup
+from ibbmaster_scorecard.adapter import Adapter, build
+from ibbmaster_scorecard.cards import Card
+from ibbmaster_scorecard.consumer import Supervised
+from ibbmaster_scorecard.journal import ToldEvent
+from ibbmaster_scorecard.logged import logged_behind, logged_groups, of_both
+from ibbmaster_scorecard.matching import LoggedGroup
+from ibbmaster_scorecard.outcome import RunRecord, cell_of
+from ibbmaster_scorecard.results import Cell, ConsumerResult, ScenarioResult
 
 Serve = Callable[[Scenario], AbstractContextManager[FixturePrimary]]
 MARKER = "ibb_marker.marks"

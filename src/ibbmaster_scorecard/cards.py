@@ -14,12 +14,12 @@ from typing import Any
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.gtid import Gtid, GtidPosition
-from ibbmaster.scorecard.grade import Grade
 from ibbmaster.testkit.fault import table_of
 from ibbmaster.testkit.repeated import repeated_groups
 from ibbmaster.testkit.scenario import Scenario, naming, scenario_of
 from ibbmaster.testkit.toml_text import toml_lines, toml_value
 from ibbmaster.testkit.written import WrittenGroup, expect, expect_list, expect_table, only
+from ibbmaster_scorecard.grade import Grade
 
 SERVER_ID = 3
 PROFILE = "11.8"
@@ -97,7 +97,7 @@ class Card:
 @functools.cache
 def read_cards() -> tuple[Card, ...]:
     """Every card, family by family. Raises ConfigurationError: one of them means nothing; the text names it."""
-    directory = resources.files("ibbmaster.scorecard") / "cards"
+    directory = resources.files("ibbmaster_scorecard") / "cards"
     texts = {entry.name: entry.read_text("utf-8") for entry in directory.iterdir() if entry.name.endswith(".toml")}
     return parse_cards(texts.pop("workloads.toml"), texts)
 

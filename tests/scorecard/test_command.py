@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from ibbmaster.cli import scorecard as command
-from ibbmaster.scorecard import runner as runner_module
-from ibbmaster.scorecard.adapter import Adapter
-from ibbmaster.scorecard.cards import Card
-from ibbmaster.scorecard.grade import Grade
-from ibbmaster.scorecard.results import Cell, Confirmation, Results, parse_results, read_results
+from ibbmaster_scorecard import command
+from ibbmaster_scorecard import runner as runner_module
+from ibbmaster_scorecard.adapter import Adapter
+from ibbmaster_scorecard.cards import Card
+from ibbmaster_scorecard.grade import Grade
+from ibbmaster_scorecard.results import Cell, Confirmation, Results, parse_results, read_results
 
 MANIFEST = """
 title = "{name}"
@@ -131,7 +131,7 @@ def test_long_runs_are_saved_on_the_way(run, adapters, matrix, tmp_path, monkeyp
 
 def test_pages_tables_pictures_and_texts_come_from_their_modules(run, adapters, matrix, tmp_path, monkeypatch) -> None:
     def of(name: str, **functions: object) -> None:
-        monkeypatch.setitem(sys.modules, f"ibbmaster.scorecard.{name}", types.SimpleNamespace(**functions))
+        monkeypatch.setitem(sys.modules, f"ibbmaster_scorecard.{name}", types.SimpleNamespace(**functions))
 
     of("page", render=lambda results: f"page of {len(results.cells)}")
     of("picture", render=lambda results: f"picture of {len(results.cells)}")
@@ -150,7 +150,7 @@ def test_silent_losses_are_confirmed_where_that_is_wanted(run, adapters, matrix,
         asked.append((adapter.name, card.name))
         return answers[len(asked) - 1]
 
-    monkeypatch.setitem(sys.modules, "ibbmaster.scorecard.confirming", types.SimpleNamespace(confirm=confirm))
+    monkeypatch.setitem(sys.modules, "ibbmaster_scorecard.confirming", types.SimpleNamespace(confirm=confirm))
     names = ("xa", "cut-after-gtid", "cut-before-gtid")
     options = ("good", "--adapters", adapters, *(f"--scenario={name}" for name in names), "--json", "-")
     run("scorecard", *options)
@@ -166,7 +166,7 @@ def test_silent_losses_are_confirmed_where_that_is_wanted(run, adapters, matrix,
 def test_silent_losses_of_older_results_are_confirmed_and_nothing_is_run(run, adapters, matrix, tmp_path, monkeypatch):
     found = Confirmation(server="11.8.6-MariaDB", grade=Grade.LOSES_SILENTLY, summary="so")
     fake = types.SimpleNamespace(confirm=lambda adapter, card: (found, ""))
-    monkeypatch.setitem(sys.modules, "ibbmaster.scorecard.confirming", fake)
+    monkeypatch.setitem(sys.modules, "ibbmaster_scorecard.confirming", fake)
     file = tmp_path / "results.json"
     run("scorecard", "good", "--adapters", adapters, "--scenario", "cut-before-gtid", "--json", file)
     matrix.clear()
