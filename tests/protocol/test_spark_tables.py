@@ -1,4 +1,4 @@
-"""The tables of docs/spark.md against the code."""
+"""The tables of docs/spark-reference.md against the code."""
 
 import dataclasses
 import functools
@@ -36,7 +36,7 @@ NOT_TOLD_BY_FULL = {"UUID", "INET4", "INET6", "VECTOR"}
 
 
 def table(heading):
-    return read_tables("docs/spark.md", heading)[0]
+    return read_tables("docs/spark-reference.md", heading)[0]
 
 
 def quoted(cell):

@@ -168,7 +168,7 @@ class Log:
 
         Rows have the names and types that their table had when they were written; with
         `schema_mode` "latest" those it has at the end of the log, with "at:GTID" those after that
-        position, and what is known there of columns that came later: docs/spark.md.
+        position, and what is known there of columns that came later: docs/spark-reference.md.
 
         Types that no event says (UUID, INET4, INET6, VECTOR: bytes) are taken from the statements of the log
         where names are, and with `asks_statements` everywhere.
@@ -367,7 +367,7 @@ class Log:
     ) -> pa.Table:
         """Every change of every row, or with `table` ("database.table") those of one, with columns of its own types.
 
-        The columns are those of the DataFrames that docs/spark.md describes; `columns` takes some of them.
+        The columns are those of the DataFrames that docs/spark-reference.md describes; `columns` takes some of them.
         `schema_mode` says which columns a table has that the log alters: "latest", "asWritten" or "at:GTID". With
         `complete_keys` an image after an update has the values of the one before it in columns that it leaves out, as
         under binlog_row_image=MINIMAL its key. `after` and `until` are as in `groups`. It is the log as its files have
