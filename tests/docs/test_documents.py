@@ -8,28 +8,52 @@ from typing import Any
 
 import pytest
 
-from tests.docs.running import BLOCK, DOCUMENTS, ROOT, Runner, matches, needed, parse_block, run_document, show_checkout
+from tests.docs.running import (
+    ALONE,
+    BLOCK,
+    DOCUMENTS,
+    ROOT,
+    Runner,
+    matches,
+    needed,
+    parse_block,
+    run_document,
+    show_checkout,
+)
+
+
+def programs_of(path: Path) -> set[str]:
+    examples = [example for block in BLOCK.findall(path.read_text()) for example in parse_block(block)]
+    return {program for example in examples for program in needed(example.command)}
 
 
 def marked(path: Path) -> Any:
     """A document as a parameter; those that start Java are in the slow lane."""
-    examples = [example for block in BLOCK.findall(path.read_text()) for example in parse_block(block)]
-    programs = {program for example in examples for program in needed(example.command)}
+    programs = programs_of(path)
     marks = [pytest.mark.slow, pytest.mark.xdist_group("java")] if "java" in programs else []
     return pytest.param(path, marks=[*marks, *([pytest.mark.interop] if "mariadbd" in programs else [])])
 
 
-@pytest.mark.parametrize("path", [marked(path) for path in DOCUMENTS], ids=lambda path: str(path.relative_to(ROOT)))
-def test_the_commands_of_a_document_print_what_it_says(path, tmp_path, request, monkeypatch):
-    text = path.read_text()
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Pages that test_extras_alone.py runs as a whole, with no more than they say they need, are left to it."""
+    if metafunc.function is test_the_commands_of_a_document_print_what_it_says:
+        left = {path for path in DOCUMENTS if path.stem in ALONE and "java" not in programs_of(path)}
+        shown = [path for path in DOCUMENTS if path not in left or metafunc.config.getoption("--rewrite")]
+        metafunc.parametrize("document", [*map(marked, shown)], ids=lambda path: str(path.relative_to(ROOT)))
+
+
+def test_the_commands_of_a_document_print_what_it_says(document, tmp_path, request, monkeypatch):
+    text = document.read_text()
     monkeypatch.chdir(tmp_path)
     runner = Runner(tmp_path)
     request.addfinalizer(runner.close)
-    doctest.testfile(str(path), module_relative=False, encoding="utf-8", report=False)  # commands may use what it made
+    doctest.testfile(
+        str(document), module_relative=False, encoding="utf-8", report=False
+    )  # commands may use what it made
     rewritten, wrong = run_document(text, runner)
 
     if request.config.getoption("--rewrite") and rewritten != text:
-        path.write_text(rewritten)
+        document.write_text(rewritten)
     else:
         assert not wrong, "printed instead (--rewrite pastes it in):\n" + "\n".join(wrong)
     if runner.left_out:

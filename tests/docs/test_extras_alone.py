@@ -10,13 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.running import ROOT, Runner, run_document
+from tests.docs.running import ALONE, ROOT, WITH_THEIR_LINE, Runner, run_document
 
 pytestmark = pytest.mark.slow
 NEEDED = re.compile(r"`pip install ([^`]+)`")
 OURS = re.compile(r"'(?:\.|ibbmaster)\[([\w,]+)\]'")
-WITHOUT_EXTRAS = ("converting", "info", "installing", "maintenance", "playing", "printing", "serving")
-WITH_THEIR_LINE = ("archive", "arrow", "consumer", "delta", "iceberg", "speed", "testkit")  # what that says is enough
 #: Of the other extras: what they are for.
 SHOWN = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", Path(__file__).with_name("extras.md").read_text(), re.M | re.S))
 OF_JAVA = SHOWN.pop("spark")
@@ -62,7 +60,7 @@ def asked(page: str) -> tuple[str, list[str]]:
     return extras, [package for line in lines for package in OURS.sub("", line).split()]
 
 
-@pytest.mark.parametrize("page", [*WITHOUT_EXTRAS, *WITH_THEIR_LINE])
+@pytest.mark.parametrize("page", ALONE)
 def test_what_a_page_says_is_needed_runs_it(page, installed, runner_of):
     """Without what starts Java, which the tests of documents run."""
     path = ROOT / "docs" / f"{page}.md"

@@ -3,11 +3,12 @@
 import contextlib
 import itertools
 import os
+import random
 import shutil
 import subprocess
 import tempfile
-import zlib
-from collections.abc import Callable, Generator, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from tests.object_stores import BUCKET
 LOGS = pytest.StashKey[list[tuple[str, Callable[[], str]]]]()
 
 CAPTURES = load_captures()
-VERSIONS = ("10.11", "11.8")  # of which each case is tried with one, by chance; --interop-all: with both
+VERSIONS = ("10.11", "11.8")  # each case is tried with one, which the seed draws; --interop-all: with both
 FOLLOWED_IN_EVERY_RUN = {("10.11/big", "replica 10.11"), ("11.8/big-none", "replica 11.8")}
 IMPORT_TIMEOUT_S = 600
 TOOL_TIMEOUT_S = 600
@@ -37,9 +38,9 @@ TOOL_ENVIRONMENT = {**os.environ, "TZ": "UTC"}
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     if not config.getoption("--interop-all"):
-        left = [item for item in items if here in item.path.parents and _is_left_to_a_longer_run(item)]
-        items[:] = [item for item in items if item not in left]
-        config.hook.pytest_deselected(items=left)
+        left = _left_to_a_longer_run([item for item in items if here in item.path.parents], config.option.seed)
+        items[:] = [item for item in items if item.nodeid not in left]
+        config.hook.pytest_deselected(items=list(left.values()))
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.interop)
@@ -47,12 +48,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.xdist_group("large"))  # one at a time: its files are in memory
 
 
-def _is_left_to_a_longer_run(item: pytest.Item) -> bool:
-    """Whether another version of the server is asked the same: of a test with several cases each has one of them."""
-    params = {**item.callspec.params} if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
-    version = params.pop("version", None)
-    case = "".join(str(value) for value in params.values() if isinstance(value, str | int))
-    return version in VERSIONS and bool(params) and zlib.crc32(case.encode()) % 2 != VERSIONS.index(version)
+def _left_to_a_longer_run(items: Iterable[pytest.Item], seed: str) -> dict[str, pytest.Item]:
+    """Of cases that differ only in the version of a server, or in what `one_of` names: all but one of the seed."""
+    groups: dict[tuple[object, ...], list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec"):
+            spec, marker = item.callspec, item.get_closest_marker("one_of")
+            drawn = {name for name, value in spec.params.items() if str(value).split(" ")[-1] in VERSIONS}
+            drawn.update(marker.args if marker is not None else ())
+            is_large = getattr(spec.params.get("capture"), "is_large", False)  # `served_capture` decides
+            if drawn and not is_large:
+                others = sorted((name, index) for name, index in spec.indices.items() if name not in drawn)
+                groups[item.path.name, item.originalname, *others].append(item)
+    kept = {random.Random(f"{seed} {key}").choice(group).nodeid for key, group in groups.items()}
+    return {item.nodeid: item for group in groups.values() for item in group if item.nodeid not in kept}
 
 
 @pytest.hookimpl(wrapper=True)

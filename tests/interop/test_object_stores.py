@@ -118,6 +118,7 @@ def test_a_store_that_refuses_access_says_so(url, run, running_object_store, mon
         assert run(*command) == (2, "", f"ibbmaster: {url}: {REFUSED}\n")
 
 
+@pytest.mark.one_of("url")
 def test_tables_that_are_kept_in_a_store_are_those_of_a_directory(url, grow, tmp_path):
     directory = tmp_path / "lake"
     command = [sys.executable, "-m", "ibbmaster", "lake", "maintain"]  # delta-rs holds up all threads of its process
