@@ -269,11 +269,11 @@ def test_the_texts_of_the_table_are_those_of_real_values(row):
     assert quoted(row["Text in the maps"])
     for text in quoted(row["Text in the maps"]):
         assert any(text in found.get(key, ()) for key in keys), text
-    if row["Text if nothing tells the type"] == "the same":
+    if row["Text if the type is unknown"] == "the same":
         assert any(key in untold for key in keys)
         assert [untold.get(key) for key in keys] == [told.get(key) for key in keys]
     else:
-        (text,) = quoted(row["Text if nothing tells the type"])
+        (text,) = quoted(row["Text if the type is unknown"])
         assert any(text in untold.get(key, ()) for key in keys)
         assert any(untold.get(key) != told.get(key) for key in keys)
 
