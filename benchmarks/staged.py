@@ -19,10 +19,10 @@ from ibbmaster.api.serving import check_options, serve_checked
 from ibbmaster.kernel.loading import load
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.registry import Session
-from ibbmaster.streaming.stage import Counter
 from ibbmaster.testkit.clock import FixtureClock
 from ibbmaster.testkit.fault_stage import Faults
 from ibbmaster.testkit.witness import Witness
+from tests.machinery.sent_counter import SentCounter
 
 STAGES = {
     "counting": "a stage that counts",
@@ -69,8 +69,8 @@ def staged(options: PrimaryOptions, stage: str) -> PrimaryOptions:
     return dataclasses.replace(options, stages=makers, observer=faults)
 
 
-def _counter(session: Session) -> Counter:
-    return Counter()
+def _counter(session: Session) -> SentCounter:
+    return SentCounter()
 
 
 def main() -> None:

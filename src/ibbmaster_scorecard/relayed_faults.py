@@ -25,7 +25,7 @@ from ibbmaster.recorder.relay import RelayedConnection, Send
 from ibbmaster.server.observing import ConnectionStep
 from ibbmaster.server.registry import Registry
 from ibbmaster.streaming.block import Block, plain_block
-from ibbmaster.streaming.stage import Stage, made_stage
+from ibbmaster.streaming.sink import Stage, made_stage
 from ibbmaster.testkit.witness import Witness
 from ibbmaster.wire.answer import encode_response
 from ibbmaster.wire.capability import Capability

@@ -24,8 +24,7 @@ from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.server.certificate import make_certificate
 from ibbmaster.server.client_stream import PlainStream, Sender
-from ibbmaster.server.dumping import DumpSender
-from ibbmaster.server.follower import Follower
+from ibbmaster.server.dumping import DumpSender, LogEnd
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.primary import Primary
 from ibbmaster.server.registry import EndReason, Session
@@ -141,7 +140,7 @@ class WaitingDump:
             position=place.position,
             file_name=engine.file_name,
         )
-        self.follower = Follower(lambda _: False)  # growth is announced by hand
+        self.log_end = LogEnd()  # growth is announced by hand
         self.connection = Session(connection_id=1, host="here", since=0.0)
         self.stream = bytearray()
         self._source = BlockSource(JumpingGroups(engine.groups(place), jump), self.session, SharedBlocks())
@@ -153,7 +152,7 @@ class WaitingDump:
             nursery.start_soon(self._receive, theirs)
             with contextlib.closing(self._source):
                 socket_sender = Sender(PlainStream(ours))
-                sender = DumpSender(self._source, self.session, self.follower, self.connection, socket_sender)
+                sender = DumpSender(self._source, self.session, self.log_end, self.connection, socket_sender)
                 await sender.begin()
                 await sender.run(trio.CapacityLimiter(1))
             await ours.aclose()
@@ -166,7 +165,7 @@ class WaitingDump:
     async def grow(self) -> None:
         """Tell it that the log has grown, and return when it waits again, or still."""
         await self.wait_until_idle()
-        self.follower.announce()
+        self.log_end.announce()
         await trio.testing.wait_all_tasks_blocked()
         await self.wait_until_idle()
 

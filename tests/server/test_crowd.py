@@ -7,8 +7,8 @@ import pytest
 
 from ibbmaster.gtid import Gtid
 from ibbmaster.position import LogPosition
-from ibbmaster.server import crowd
-from ibbmaster.server.crowd import Crowds
+from ibbmaster.server import dumping
+from ibbmaster.server.dumping import LogEnd
 from ibbmaster.streaming.block import Block, FramingState
 from ibbmaster.streaming.shared import EndProbe, SharedPlace, shared_step
 from ibbmaster.streaming.sink import SocketSink
@@ -65,13 +65,13 @@ class Stage:
 class Member:
     """A dump that leads by writing what comes, if it may."""
 
-    def __init__(self, log: Log, crowds: Crowds, *, sequence: int = 0, stage: Stage | None = None) -> None:
+    def __init__(self, log: Log, log_end: LogEnd, *, sequence: int = 0, stage: Stage | None = None) -> None:
         self.ours, self.theirs = socket.socketpair()
         for one in (self.ours, self.theirs):
             one.setblocking(False)
         self.first_sequence = sequence
         self.sink, self.sequence, self.stage = SocketSink(self.ours.fileno()), sequence, stage
-        self._log, self._crowds = log, crowds
+        self._log, self._log_end = log, log_end
         self.at = 0  # the place up to which it was brought
         self.may_follow = True
         self.led = 0
@@ -80,7 +80,7 @@ class Member:
         self._received = bytearray()
 
     def wait(self, place: SharedPlace | None) -> None:
-        self._crowds.join(self, place)
+        self._log_end.join(self, place)
 
     has_stage = property(lambda self: self.stage is not None)
 
@@ -145,16 +145,16 @@ def log():
 
 
 @pytest.fixture
-def crowds():
-    return Crowds()
+def log_end():
+    return LogEnd()
 
 
 @pytest.fixture
-def join(log, crowds):
+def join(log, log_end):
     members = []
 
     def join(place=0, **options):
-        members.append(Member(log, crowds, **options))
+        members.append(Member(log, log_end, **options))
         members[-1].wait(None if place is None else log.place(place))
         return members[-1]
 
@@ -165,18 +165,18 @@ def join(log, crowds):
 
 
 @pytest.fixture
-def grow(log, crowds):
+def grow(log, log_end):
     def grow():
         log.generation += 1
         log.end += 1
-        crowds.grow(log.generation)
+        log_end.announce()
 
     return grow
 
 
 @pytest.fixture(autouse=True)
 def at_noon(monkeypatch):
-    monkeypatch.setattr(crowd.trio, "current_time", lambda: 12.0)
+    monkeypatch.setattr(dumping.trio, "current_time", lambda: 12.0)
 
 
 def test_one_leads_and_all_get_the_same_with_their_own_numbers(log, join, grow):
@@ -203,12 +203,12 @@ def test_a_step_of_an_earlier_growth_is_taken_by_nobody(log, join, grow):
     assert member.led == 1
 
 
-def test_who_leaves_takes_along_what_it_has_missed(log, crowds, join, grow):
+def test_who_leaves_takes_along_what_it_has_missed(log, log_end, join, grow):
     members = [join(sequence=number) for number in range(3)]
     for _ in range(2):
         grow()
     late = [member for member in members if not member.led]
-    missed = crowds.leave(late[0])
+    missed = log_end.leave(late[0])
     assert missed.sent_at == 12.0
     late[0].follow(missed)
     assert late[0].at == 2
@@ -219,33 +219,33 @@ def test_who_leaves_takes_along_what_it_has_missed(log, crowds, join, grow):
 
 def test_who_comes_later_has_missed_nothing(log, join, grow):
     members = [join() for _ in range(4)]
-    for number in range(1, 3 * crowd.STEPS_MIN):
+    for number in range(1, 3 * dumping.STEPS_MIN):
         grow()
         if number % 10 == 0:
             members.append(join(place=number, sequence=number))
             members[-1].at = number
-    assert all(member.at + 2 * crowd.STEPS_MIN > number for member in members)
+    assert all(member.at + 2 * dumping.STEPS_MIN > number for member in members)
     assert len(members[-1].payloads()) == 2 * (number - members[-1].first_sequence)
 
 
 @pytest.mark.parametrize("count", [2, 100])
-def test_members_are_brought_up_a_few_at_a_time_and_old_steps_forgotten(crowds, join, grow, count):
+def test_members_are_brought_up_a_few_at_a_time_and_old_steps_forgotten(log_end, join, grow, count):
     members = [join() for _ in range(count)]
     most = 0
-    for _ in range(10 * crowd.STEPS_MIN):  # with one who leads in each
+    for _ in range(10 * dumping.STEPS_MIN):  # with one who leads in each
         before = sum(len(member.followed) for member in members)
         grow()
         for member in members:
             member.receive()
         most = max(most, sum(len(member.followed) for member in members) - before)
-        (one,) = crowds._by_place.values()
-        assert len(one._steps) <= 2 * crowd.STEPS_MIN
-    assert most <= count / crowd.STEPS_MIN + 2
-    rounds = 10 * crowd.STEPS_MIN
-    assert sum(len(member.followed) for member in members) <= rounds + count * rounds / crowd.STEPS_MIN
+        (one,) = log_end._crowds.values()
+        assert len(one._steps) <= 2 * dumping.STEPS_MIN
+    assert most <= count / dumping.STEPS_MIN + 2
+    rounds = 10 * dumping.STEPS_MIN
+    assert sum(len(member.followed) for member in members) <= rounds + count * rounds / dumping.STEPS_MIN
 
 
-def test_a_socket_that_takes_a_part_wakes_its_dump_with_the_rest(log, crowds, join, grow):
+def test_a_socket_that_takes_a_part_wakes_its_dump_with_the_rest(log, log_end, join, grow):
     leader, cut = join(), join()
     cut.ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
     filled = 0
@@ -258,7 +258,7 @@ def test_a_socket_that_takes_a_part_wakes_its_dump_with_the_rest(log, crowds, jo
     assert missed == 1
     assert bytes(rest.data()) == bytes(log.place(0).step.numbered(0))
     assert rest.after == FramingState(LogPosition(0, FIRST + 1))
-    assert len(crowds) == 1
+    assert len(log_end) == 1
 
 
 def test_a_socket_that_is_closed_wakes_its_dump(join, grow):
@@ -291,15 +291,15 @@ def test_a_stage_that_fails_after_a_step_wakes_its_dump_without_a_rest(join, gro
     assert not leader.woken
 
 
-def test_a_stage_that_wants_the_last_one_awake_leaves_no_crowd(log, crowds, join, grow):
+def test_a_stage_that_wants_the_last_one_awake_leaves_no_crowd(log, log_end, join, grow):
     planned = join(stage=Stage())
     planned.stage.is_planned = True
     log.generation += 1
     log.step(0, 0)
-    crowds.grow(log.generation)
+    log_end.announce()
     assert planned.woken == [(0, None)]
-    assert not crowds._by_place
-    assert len(crowds) == 0
+    assert not log_end._crowds
+    assert len(log_end) == 0
 
 
 def test_who_cannot_follow_is_woken(join, grow):
@@ -307,21 +307,21 @@ def test_who_cannot_follow_is_woken(join, grow):
     broken = members[1]
     broken.may_follow = False
     broken.lead = lambda place, missed: broken.wake_up(missed)
-    for _ in range(3 * crowd.STEPS_MIN):
+    for _ in range(3 * dumping.STEPS_MIN):
         grow()
     assert len(broken.woken) == 1
-    assert len(members[0].payloads()) == len(members[2].payloads()) == 6 * crowd.STEPS_MIN
+    assert len(members[0].payloads()) == len(members[2].payloads()) == 6 * dumping.STEPS_MIN
 
 
 @pytest.mark.parametrize("counts", [(1, 5), (5, 1)])
-def test_crowds_that_come_to_the_same_place_are_one(log, crowds, join, grow, counts):
+def test_crowds_that_come_to_the_same_place_are_one(log, log_end, join, grow, counts):
     """One waits where the other gets to."""
     here, there = ([join(place=place) for _ in range(count)] for place, count in zip((0, 1), counts, strict=True))
     for member in there:
         member.at = 1
     grow()
-    assert len(crowds._by_place) == 1
-    assert len(crowds) == 6
+    assert len(log_end._crowds) == 1
+    assert len(log_end) == 6
     before = sum(member.led for member in here + there)
     grow()
     assert sum(member.led for member in here + there) == before + 1
@@ -329,21 +329,23 @@ def test_crowds_that_come_to_the_same_place_are_one(log, crowds, join, grow, cou
     assert {len(member.payloads()) for member in there} == {2}
 
 
-def test_who_relies_on_a_look_at_the_end_says_so(log, crowds, join):
+def test_who_relies_on_a_look_at_the_end_says_so(log, log_end, join):
     probe = EndProbe((1, LogPosition(0, FIRST + 1)))
     log.generation += 1
     log.step(0, 0, probe=probe)
-    crowds.grow(log.generation)
+    log_end.announce()
     assert not probe.has_others
     join()
-    crowds.grow(log.generation)
+    log_end.generation -= 1
+    log_end.announce()
     assert probe.has_others
 
 
-def test_all_are_woken_where_nothing_more_comes(log, crowds, join, grow):
+def test_all_are_woken_where_nothing_more_comes(log, log_end, join, grow):
     members = [join(), join(), join(place=None)]
     grow()
-    crowds.grow(2, wakes_all=True)
+    log_end.is_over = lambda: True
+    log_end.announce()
     assert [len(member.woken) for member in members] == [1, 1, 1]
     assert [member.at for member in members] == [1, 1, 1]
-    assert len(crowds) == 0
+    assert len(log_end) == 0

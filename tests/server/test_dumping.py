@@ -43,13 +43,13 @@ from ibbmaster.streaming.block import Block, plain_block
 from ibbmaster.streaming.large_group import LargeGroup
 from ibbmaster.streaming.page_blocks import PageBlocks
 from ibbmaster.streaming.source import BlockSource
-from ibbmaster.streaming.stage import Counter as SentCounter
 from ibbmaster.wire.capability import SERVER_DEFAULT, Capability
 from ibbmaster.wire.handshake import decode_greeting
 from ibbmaster.wire.packet import PacketReader
 from tests.damage import flip
 from tests.machinery.client_wire import answer_native, decode_heartbeat
 from tests.machinery.events import XID_EVENT, gtid_of, make_event, new_group
+from tests.machinery.sent_counter import SentCounter
 from tests.machinery.simulated_disk import SimulatedDisk
 
 EOF = bytes.fromhex("fe00000200")
@@ -158,9 +158,9 @@ async def test_many_that_wait_get_each_group_and_few_are_woken_for_it(serving, c
     growing.commit()
     wait = DumpSender._wait_at_end
 
-    async def counted(sender, generation):
+    async def counted(sender):
         waits[sender] += 1
-        await wait(sender, generation)
+        await wait(sender)
 
     monkeypatch.setattr(DumpSender, "_wait_at_end", counted)
     group = [GROUP[0], 23, GROUP[1]]

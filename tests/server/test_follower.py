@@ -8,6 +8,7 @@ import trio.testing
 
 from ibbmaster.errors import StoreError
 from ibbmaster.server import follower
+from ibbmaster.server.dumping import LogEnd
 from ibbmaster.server.follower import Follower
 
 
@@ -48,29 +49,28 @@ class Waiting:
     def wake_up(self, missed, rest=None):
         self._is_awake.set()
 
-    async def wait(self, follower):
-        with follower.waiting():
-            follower.crowds.join(self, None)
-            await self._is_awake.wait()
+    async def wait(self, log_end):
+        log_end.join(self, None)
+        await self._is_awake.wait()
 
 
 @pytest.fixture
 async def followed(nursery):
     log = Log()
-    followed = Follower(log.wait_for_growth)
-    nursery.start_soon(followed.run)
-    yield log, followed
+    log_end = LogEnd()
+    nursery.start_soon(Follower(log_end, log.wait_for_growth).run)
+    yield log, log_end
     log.grow()
 
 
 @pytest.mark.parametrize("replicas", [1, 300])
 async def test_growth_wakes_everybody_with_one_look(followed, nursery, replicas):
-    log, follower = followed
+    log, log_end = followed
     woken = []
 
     async def wait():
-        await Waiting().wait(follower)
-        woken.append(follower.generation)
+        await Waiting().wait(log_end)
+        woken.append(log_end.generation)
 
     await trio.testing.wait_all_tasks_blocked()
     assert log.waits == 0  # nobody waits, nobody looks
@@ -86,7 +86,7 @@ async def test_growth_wakes_everybody_with_one_look(followed, nursery, replicas)
 
 
 async def test_threads_of_others_are_no_reason_to_look_late(followed, nursery, monkeypatch):
-    log, follower = followed
+    log, log_end = followed
     busy = threading.Semaphore(0)
     limiter = trio.to_thread.current_default_thread_limiter()
     monkeypatch.setattr(limiter, "total_tokens", 3)
@@ -95,8 +95,8 @@ async def test_threads_of_others_are_no_reason_to_look_late(followed, nursery, m
     while limiter.available_tokens:
         await trio.sleep(0)
     log.grow()
-    await Waiting().wait(follower)
-    assert follower.generation == 1
+    await Waiting().wait(log_end)
+    assert log_end.generation == 1
     busy.release(3)
 
 
@@ -120,7 +120,8 @@ async def test_a_log_that_tells_of_growth_is_heard_at_once_from_any_thread_and_o
     def wait_for_growth(timeout_s):
         return may_return.wait(60)  # what the worker thread would say comes too late
 
-    followed = Follower(wait_for_growth, tell_growth)
+    log_end = LogEnd()
+    followed = Follower(log_end, wait_for_growth, tell_growth)
     scope, ended = trio.CancelScope(), trio.Event()
 
     async def run():
@@ -129,16 +130,16 @@ async def test_a_log_that_tells_of_growth_is_heard_at_once_from_any_thread_and_o
         ended.set()
 
     async def wait():
-        await Waiting().wait(followed)
-        woken.append(followed.generation)
+        await Waiting().wait(log_end)
+        woken.append(log_end.generation)
 
     nursery.start_soon(run)
     await trio.testing.wait_all_tasks_blocked()
     await trio.to_thread.run_sync(heard[0])
     await trio.testing.wait_all_tasks_blocked()
-    assert followed.generation == 0  # no dump runs: nobody wants to know
-    with followed.reading():
-        assert followed.generation == 1  # what an earlier dump knew of the end is void
+    assert log_end.generation == 0  # no dump runs: nobody wants to know
+    with log_end.reading():
+        assert log_end.generation == 1  # what an earlier dump knew of the end is void
         nursery.start_soon(wait)
         await trio.testing.wait_all_tasks_blocked()
         call = heard[0]
@@ -162,11 +163,12 @@ async def test_what_is_unfinished_at_a_quiet_end_is_logged_once(nursery, caplog)
         said.append(said[-1])
         return said[-1]
 
-    followed = Follower(lambda _: False, unfinished=unfinished)
+    log_end = LogEnd()
+    followed = Follower(log_end, lambda _: False, unfinished=unfinished)
     nursery.start_soon(followed.run)
     await trio.testing.wait_all_tasks_blocked()
     assert not caplog.text  # nobody waits
-    nursery.start_soon(Waiting().wait, followed)
+    nursery.start_soon(Waiting().wait, log_end)
     await asked.wait()
     while len(said) < 9:
         await trio.sleep(0)
@@ -174,4 +176,4 @@ async def test_what_is_unfinished_at_a_quiet_end_is_logged_once(nursery, caplog)
     while len(said) < 15:
         await trio.sleep(0)
     assert [record.message for record in caplog.records] == ["half an event", "half of another"]
-    followed.announce()
+    log_end.announce()

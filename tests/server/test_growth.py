@@ -13,19 +13,18 @@ import trio.testing
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.event.types import EventType
 from ibbmaster.kernel import loading
-from ibbmaster.server import crowd
+from ibbmaster.server import dumping
 from ibbmaster.server.certificate import make_certificate
 from ibbmaster.server.client_stream import PlainStream, Sender
-from ibbmaster.server.dumping import DumpSender
-from ibbmaster.server.follower import Follower
+from ibbmaster.server.dumping import DumpSender, LogEnd
 from ibbmaster.server.tls_stream import TlsStream
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.streaming import shared
 from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.streaming.source import BlockSource
-from ibbmaster.streaming.stage import Counter as SentCounter
 from tests.machinery.events import XID_EVENT, make_event, new_group
+from tests.machinery.sent_counter import SentCounter
 
 EOF = bytes.fromhex("fe00000200")
 TLS_EACH = 5  # of so many dumps the first is encrypted
@@ -50,13 +49,13 @@ class Waiting:
 
     def __init__(self, make, store, count: int, *, heartbeat_s: float = 0.0, requests=REQUESTS) -> None:
         self.store = store
-        self.follower = Follower(lambda _: False)
+        self.log_end = LogEnd()
         self.shared = SharedBlocks()
         self.counters = [SentCounter() if number % 3 == 2 else None for number in range(count)]
         self.dumps = []
         for number in range(count):
             dump = make(store, heartbeat_s=heartbeat_s, jump=lambda: None, **requests[number // 2 % len(requests)])
-            dump.follower = self.follower
+            dump.log_end = self.log_end
             groups = store.groups(store.seek(dump.session._request.position))
             dump._source = BlockSource(groups, dump.session, self.shared)
             self.dumps.append(dump)
@@ -79,11 +78,11 @@ class Waiting:
             nursery.start_soon(self._receive, number, self._client(number, streams[1]))
             sender = Sender(await self._secured(number, streams[0], limiter))
             self.sinks[number] = sender.sink
-            with contextlib.closing(dump._source), self.follower.reading():
+            with contextlib.closing(dump._source), self.log_end.reading():
                 counter = self.counters[number]
-                dumping = DumpSender(dump._source, dump.session, self.follower, dump.connection, sender, counter)
-                await dumping.begin()
-                await dumping.run(limiter)
+                one = DumpSender(dump._source, dump.session, self.log_end, dump.connection, sender, counter)
+                await one.begin()
+                await one.run(limiter)
             await streams[0].aclose()
 
     def _client(self, number: int, stream: trio.SocketStream) -> trio.abc.ReceiveStream:
@@ -118,7 +117,7 @@ class Waiting:
         for number, dump in enumerate(self.dumps):
             if number not in self.lazy:
                 await dump.wait_until_idle()
-        self.follower.announce()
+        self.log_end.announce()
         for number, dump in enumerate(self.dumps):
             await trio.testing.wait_all_tasks_blocked()
             if number not in self.lazy:
@@ -146,7 +145,7 @@ def steps(monkeypatch):
     """How many dumps took the step of another, and what was asked of sources meanwhile."""
     assert loading.load() is not None
     monkeypatch.setattr(shared, "kernels", loading.load)
-    count, send, next_block = Counter(), crowd.Crowd.send, BlockSource.next_block
+    count, send, next_block = Counter(), dumping.Crowd.send, BlockSource.next_block
 
     def sent(self, step):
         count["steps"] += len(self)
@@ -156,7 +155,7 @@ def steps(monkeypatch):
         count["asked"] += 1
         return next_block(self, *args, **options)
 
-    monkeypatch.setattr(crowd.Crowd, "send", sent)
+    monkeypatch.setattr(dumping.Crowd, "send", sent)
     monkeypatch.setattr(BlockSource, "next_block", asked)
     return count
 
@@ -214,7 +213,7 @@ async def test_each_of_many_gets_what_one_alone_gets(waiting_dump, mock_clock, m
 
 
 async def test_small_groups_are_asked_for_by_one_of_each_kind(waiting_dump, store, steps):
-    rounds, count = 3 * crowd.STEPS_MIN, 24
+    rounds, count = 3 * dumping.STEPS_MIN, 24
     waiting = Waiting(waiting_dump, store, count)
     async with trio.open_nursery() as nursery:
         waiting.start(nursery)
@@ -291,7 +290,7 @@ async def test_who_is_ended_before_the_log_grows_gets_nothing_more(waiting_dump,
             scopes[2].cancel()
         else:
             one.end()
-        waiting.follower.announce()
+        waiting.log_end.announce()
         await trio.testing.wait_all_tasks_blocked()
         assert steps["steps"] >= 2
         assert one.payloads() == (before if is_cut else [*before, EOF])
@@ -319,8 +318,8 @@ async def test_what_fails_where_the_log_grows_is_met_by_each_dump(waiting_dump, 
     async with trio.open_nursery() as nursery:
         waiting.start(nursery, run)
         await waiting.grow()
-        waiting.follower.is_over = fail
-        waiting.follower.announce()
+        waiting.log_end.is_over = fail
+        waiting.log_end.announce()
     assert len(failed) == 3
 
 
@@ -344,7 +343,7 @@ async def test_a_stage_that_fails_ends_its_own_dump_and_no_other(waiting_dump, m
             await waiting.grow(100)
         monkeypatch.setattr(waiting.counters[5], method, fail)
         await trio.to_thread.run_sync(store.commit, 100)
-        waiting.follower.announce()
+        waiting.log_end.announce()
         await trio.testing.wait_all_tasks_blocked()
         assert failed == [5]
         for dump in waiting.dumps[:5]:
@@ -377,7 +376,7 @@ async def test_what_is_encrypted_and_was_not_taken_goes_out_though_nothing_comes
     with trio.fail_after(20):
         async with trio.open_nursery() as nursery:
             waiting.start(nursery)
-            while len(waiting.follower.crowds) <= number or len(waiting.follower.crowds._by_place) > 1:
+            while len(waiting.log_end) <= number or len(waiting.log_end._crowds) > 1:
                 await trio.to_thread.run_sync(store.commit, 100)
                 await waiting.grow()  # until all wait at one place
             waiting.lazy = {number}
@@ -437,7 +436,7 @@ async def test_parts_of_a_group_under_way_are_passed_by_all_that_wait(waiting_du
         async with trio.open_nursery() as nursery:
             waiting.start(nursery)
             await waiting.grow()
-            for _ in range(2 * crowd.STEPS_MIN):
+            for _ in range(2 * dumping.STEPS_MIN):
                 await trio.to_thread.run_sync(commit_behind_parts)
                 await waiting.grow()
             await waiting.end()

@@ -29,8 +29,7 @@ from ibbmaster.log.group_writer import GroupWriter
 from ibbmaster.log.purge import PurgeRequest
 from ibbmaster.server.certificate import make_certificate
 from ibbmaster.server.client_stream import PlainStream, Sender
-from ibbmaster.server.dumping import DumpSender
-from ibbmaster.server.follower import Follower
+from ibbmaster.server.dumping import DumpSender, LogEnd
 from ibbmaster.server.registry import EndReason, Registry, Session
 from ibbmaster.server.tls_stream import TlsStream
 from ibbmaster.store.store_options import Durability, StoreOptions
@@ -235,7 +234,7 @@ class World:
         self.rng = random.Random(seed)
         self.feeder = Feeder(directory, self.rng)
         self.clock = MockClock()
-        self.follower = Follower(lambda _: False)  # growth is announced by hand
+        self.log_end = LogEnd()  # growth is announced by hand
         self.registry = Registry()
         self.shared = SharedBlocks()
         self.pumps = trio.CapacityLimiter(4)
@@ -291,7 +290,7 @@ class World:
                 self.clock.jump(rng.choice([0.001, 0.5, 5.0]))
             case 4 if rng.random() < 0.3:
                 self.feeder.store.flush()
-                self.follower.announce()
+                self.log_end.announce()
             case 5 if rng.random() < 0.3:
                 self.feeder.store.purge(PurgeRequest(total_bytes=1))
             case 6:
@@ -302,7 +301,7 @@ class World:
                 await self.reset()
             case _:
                 self.feeder.feed()
-                self.follower.announce()
+                self.log_end.announce()
         for _ in range(rng.randrange(20)):
             await trio.lowlevel.checkpoint()
 
@@ -320,7 +319,7 @@ class World:
         if self.rng.random() < 0.5:
             self.feeder.feed()  # at the old places, before anybody has looked
         old, self.replicas = self.replicas, []
-        self.follower.announce()
+        self.log_end.announce()
         while any(replica.connection is not None for replica in old):
             await trio.lowlevel.checkpoint()
             self.clock.jump(0.1)
@@ -475,7 +474,7 @@ class World:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self.read, replica, theirs, stream, nursery.cancel_scope)
                 with contextlib.suppress(*gone):
-                    sender = DumpSender(source, session, self.follower, replica.connection, Sender(ours))
+                    sender = DumpSender(source, session, self.log_end, replica.connection, Sender(ours))
                     await sender.begin()
                     await sender.run(self.pumps)
                 await trio.aclose_forcefully(connection)

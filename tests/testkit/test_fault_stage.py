@@ -654,17 +654,17 @@ def test_what_is_planned_before_a_group_is_written_is_about_it_though_the_dump_h
     faults = Faults()
     planned = []
 
-    def send_and_plan(block, sink):
-        rest = written(block, sink)
+    def send_and_plan(data, sink):
+        left = left_of(data, sink)
         if not planned:
             with one_by_one:
                 faults.add("before gtid", action="cut", by="end")
                 planned.append(write())
-        return rest
+        return left
 
     one_by_one = threading.Lock()
-    written = dumping.written
-    monkeypatch.setattr(dumping, "written", send_and_plan)
+    left_of = dumping.left_of
+    monkeypatch.setattr(dumping, "left_of", send_and_plan)
     with growing(faults) as (port, write), contextlib.closing(Dumped(port)) as dump:
         for _ in range(50_000):  # of a thousand the dump waits for few
             with one_by_one:

@@ -21,8 +21,8 @@ from ibbmaster.server.login import log_in
 from ibbmaster.server.observing import ConnectionStep, Observer
 from ibbmaster.server.primary_parts import PrimaryParts
 from ibbmaster.server.registry import Session
+from ibbmaster.streaming.sink import left_of, made_stage
 from ibbmaster.streaming.source import BlockSource
-from ibbmaster.streaming.stage import made_stage
 from ibbmaster.wire import command as commands
 from ibbmaster.wire.connection import Closed, CommandReceived, Event
 from ibbmaster.wire.response import Eof
@@ -70,10 +70,10 @@ async def _run_dump(client: ConnectedClient, opened: DumpStart) -> None:
     primary, dump, session = client.primary, opened.dump, client.session
     stage = made_stage(primary.options.stages, session)
     with (
-        primary.follower.reading(),
+        primary.log_end.reading(),
         contextlib.closing(BlockSource(opened.groups, dump, primary.shared_blocks)) as source,
     ):
-        sender = DumpSender(source, dump, primary.follower, session, client.sender, stage)
+        sender = DumpSender(source, dump, primary.log_end, session, client.sender, stage)
         await sender.begin()
         server_id = session.dump_server_id  # the first events do not wait for what is logged of them
         log.info("%s (server id %d) dumps from [%s], %s", client, server_id, opened.position, opened.file_name)
@@ -222,10 +222,9 @@ class _Conversation:
                 if command is None or answer is None:
                     self._unanswered = event
                     return True
-                taken = sink.write(answer) if answer else 0
+                self._rest = left_of(answer, sink)
                 client.note_idle()
-                if taken != len(answer) or not sink.is_flushed:
-                    self._rest = answer[taken:]
+                if self._rest is not None:
                     return True
                 self._look_ahead(command)
             client.note_unread()

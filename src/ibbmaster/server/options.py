@@ -12,7 +12,7 @@ from ibbmaster.schema.name_case import NameCase
 from ibbmaster.server.certificate import Certificate
 from ibbmaster.server.observing import Observer
 from ibbmaster.server.registry import Session
-from ibbmaster.streaming.stage import Stage
+from ibbmaster.streaming.sink import Stage
 from ibbmaster.wire.auth import Account
 
 

@@ -22,7 +22,7 @@ from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.log.interface import FileEngine, LogEngine
 from ibbmaster.server.connection import serve_connection
 from ibbmaster.server.dump_opening import DumpOpening
-from ibbmaster.server.dumping import PUMPS_MAX
+from ibbmaster.server.dumping import PUMPS_MAX, LogEnd
 from ibbmaster.server.facts import PrimaryFacts
 from ibbmaster.server.follower import Follower
 from ibbmaster.server.login import refuse_connection
@@ -57,12 +57,8 @@ class Primary:
         self.engine = engine
         self.options = options
         self.registry = Registry()
-        self.follower = Follower(
-            engine.wait_for_growth,
-            engine.tell_growth,
-            lambda: engine.unfinished,
-            lambda: options.closes_at_end and engine.is_over,
-        )
+        log_end = LogEnd(lambda: options.closes_at_end and engine.is_over)
+        self._follower = Follower(log_end, engine.wait_for_growth, engine.tell_growth, lambda: engine.unfinished)
         self.guard = LoginGuard(time.monotonic)
         self.workers = Workers()
         self._stopping = trio.Event()
@@ -75,7 +71,7 @@ class Primary:
             options=options,
             registry=self.registry,
             reactor=Reactor(),
-            follower=self.follower,
+            log_end=log_end,
             facts=facts,
             opening=opening,
             shared_blocks=shared_blocks,
@@ -115,7 +111,7 @@ class Primary:
         listeners = await self._listen()
         async with trio.open_nursery() as nursery:
             await nursery.start(self._parts.reactor.run)
-            nursery.start_soon(self.follower.run)
+            nursery.start_soon(self._follower.run)
             nursery.start_soon(self._accept, listeners, nursery)
             nursery.start_soon(self._parts.preparation.run)
             if handle_signals:

@@ -8,8 +8,8 @@ import trio
 
 from ibbmaster.dialogue.known_answers import KnownAnswers
 from ibbmaster.server.dump_opening import DumpOpening
+from ibbmaster.server.dumping import LogEnd
 from ibbmaster.server.facts import PrimaryFacts
-from ibbmaster.server.follower import Follower
 from ibbmaster.server.login_guard import LoginGuard
 from ibbmaster.server.memory import SharedMemory
 from ibbmaster.server.options import PrimaryOptions
@@ -27,7 +27,7 @@ class PrimaryParts:
     options: PrimaryOptions
     registry: Registry
     reactor: Reactor
-    follower: Follower
+    log_end: LogEnd
     facts: PrimaryFacts
     opening: DumpOpening
     shared_blocks: SharedBlocks

@@ -1,31 +1,37 @@
-"""Where a dump's packets go: a client's socket, in clear or through TLS."""
+"""Between the source of a dump and its client: stages that count, delay, alter or cut bytes, and the socket behind."""
 
 from __future__ import annotations
 
 import os
 import select
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Protocol, TypeVar
 
 from ibbmaster.codec.buffer import Buffer
+from ibbmaster.streaming.block import Block
 
-PATIENCE_MS = 10  # of a thread that has more to send: to come back to it costs more than to wait
+PATIENCE_MS = 10  # of a thread that has more to send: a wait costs less than another hop to the thread
+
+Send = Callable[[Block], Awaitable[None]]
+Of = TypeVar("Of")
 
 
 class Sink(Protocol):
-    """What packets are written to, by one caller at a time."""
+    """A client's socket, in clear or through TLS; one caller writes at a time."""
 
     descriptor: int | None
-    """Of the socket, if what is written there goes to the client as it is."""
+    """Of the socket, if the client gets unchanged what is written there."""
 
     @property
     def is_flushed(self) -> bool:
-        """Whether nothing of what was taken waits for the socket; else it goes out before what comes next."""
+        """Whether the socket has all that was taken; else the rest goes out before what comes next."""
 
     def write(self, data: Buffer, patience_ms: int = 0) -> int:
         """Write what the socket takes; returns how much of `data` was taken.
 
-        With patience, which is for a thread, it waits so long at most whenever the socket takes nothing. A failure is
-        no error here: nothing is taken, and the next to write meets it.
+        With patience, which is for a thread, it waits so long at most whenever the socket takes nothing. A failure
+        raises no error: nothing is taken, and the next to write meets it.
         """
 
 
@@ -42,24 +48,31 @@ class SocketSink:
         try:
             taken = os.write(self._descriptor, data)  # of a small block mostly all
         except OSError:
-            taken = 0
+            return 0 if not patience_ms else self._write_patiently(memoryview(data), patience_ms)
         if taken == len(data) or not patience_ms:
             return taken
-        return taken + write_now(self._descriptor, memoryview(data)[taken:], patience_ms)
+        return taken + self._write_patiently(memoryview(data)[taken:], patience_ms)
 
-
-def write_now(descriptor: int, data: Buffer, patience_ms: int) -> int:
-    """As `Sink.write`, to a socket that does not block."""
-    left = memoryview(data)
-    while len(left):
-        try:
-            left = left[os.write(descriptor, left) :]
-        except BlockingIOError:
-            if not patience_ms or not is_writable(descriptor, patience_ms):
+    def _write_patiently(self, left: memoryview, patience_ms: int) -> int:
+        size = len(left)
+        while len(left):
+            try:
+                left = left[os.write(self._descriptor, left) :]
+            except BlockingIOError:
+                if not is_writable(self._descriptor, patience_ms):
+                    break
+            except OSError:
                 break
-        except OSError:
-            break
-    return len(data) - len(left)
+        return size - len(left)
+
+
+def left_of(data: Buffer, sink: Sink, patience_ms: int = 0) -> bytes | None:
+    """Write data as `Sink.write`; returns what has to follow, or None if nothing has.
+
+    That is empty where the sink has taken all of it, and its socket has not.
+    """
+    taken = sink.write(data, patience_ms) if len(data) else 0
+    return None if taken == len(data) and sink.is_flushed else bytes(data[taken:])
 
 
 def is_writable(descriptor: int, patience_ms: int) -> bool:
@@ -67,3 +80,60 @@ def is_writable(descriptor: int, patience_ms: int) -> bool:
     poll = select.poll()
     poll.register(descriptor, select.POLLOUT)
     return bool(poll.poll(patience_ms))
+
+
+class Stage(Protocol):
+    """What every block of one dump goes through. A dump without one pays nothing for it."""
+
+    @property
+    def only_counts(self) -> bool:
+        """Whether it leaves bytes and their times alone: then packets may be sent past it, and `note_sent` is called.
+
+        It may change in `note_border`.
+        """
+
+    def note_border(self) -> None:
+        """What comes next begins between two groups, or ends the dump."""
+
+    async def pass_on(self, block: Block, send: Send) -> None:
+        """Let a block continue: by `send`, as it is, later, in pieces, in another form, or not at all.
+
+        What is sent in its place is a `Block`, too: `plain_block(data, block.after)`. Raise
+        `trio.BrokenResourceError` to cut the connection.
+        """
+
+    def note_sent(self, size: int) -> None:
+        """Bytes were sent past it."""
+
+
+class Stages:
+    """Stages that follow each other, as one: what the first sends goes through the second, and so on to the socket."""
+
+    def __init__(self, stages: Sequence[Stage]) -> None:
+        """`stages` are in the order in which bytes go through them."""
+        self._stages = tuple(stages)
+
+    @property
+    def only_counts(self) -> bool:
+        return all(stage.only_counts for stage in self._stages)
+
+    def note_border(self) -> None:
+        for stage in self._stages:
+            stage.note_border()
+
+    async def pass_on(self, block: Block, send: Send) -> None:
+        for stage in reversed(self._stages):
+            send = partial(stage.pass_on, send=send)
+        await send(block)
+
+    def note_sent(self, size: int) -> None:
+        for stage in self._stages:
+            stage.note_sent(size)
+
+
+def made_stage(makers: Sequence[Callable[[Of], Stage | None]], of: Of) -> Stage | None:
+    """The stages of one dump as one; a maker may have none for it. None: nothing is between source and socket."""
+    stages = [stage for make in makers if (stage := make(of)) is not None]
+    if len(stages) > 1:
+        return Stages(stages)
+    return stages[0] if stages else None

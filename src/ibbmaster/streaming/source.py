@@ -32,7 +32,7 @@ from ibbmaster.streaming.block import (
 )
 from ibbmaster.streaming.block_maker import AbsentPump, BlockMaker, BlockPump, BlockShape, BrokenGroupError
 from ibbmaster.streaming.shared import EndProbe, SentSteps, SharedBlocks, SharedPlace
-from ibbmaster.streaming.sink import PATIENCE_MS, Sink
+from ibbmaster.streaming.sink import PATIENCE_MS, Sink, left_of
 
 if TYPE_CHECKING:
     from ibbmaster.streaming.block_cache import BlockCache
@@ -157,7 +157,7 @@ class BlockSource:
                 if block is not None:
                     rest = block
                 elif (block := self._block_to_pump(maker, pump)) is not None:
-                    rest = written(block, sink, PATIENCE_MS)
+                    rest = plain_block(left_of(block.data(), sink, PATIENCE_MS) or b"", block.after)
                 else:
                     break
                 framed_bytes += block.framed_bytes
@@ -652,10 +652,3 @@ class BlockSource:
 def _behind_begins(block: Block) -> LogPosition:
     """After the groups that begin in a block."""
     return block.begin._replace(offset=block.begin.offset + 1) if block.ends_inside_group else block.end
-
-
-def written(block: Block, sink: Sink, patience_ms: int = 0) -> Block:
-    """Write a block; returns what is not taken."""
-    data = memoryview(block.data())
-    taken = sink.write(data, patience_ms) if len(data) else 0
-    return plain_block(bytes(data[taken:]), block.after)

@@ -20,7 +20,7 @@ from ibbmaster.errors import ConfigurationError, IbbMasterError
 from ibbmaster.server.observing import ConnectionStep
 from ibbmaster.server.registry import EndReason, Session
 from ibbmaster.streaming.block import Block, plain_block
-from ibbmaster.streaming.stage import Send
+from ibbmaster.streaming.sink import Send
 from ibbmaster.testkit import action as actions
 from ibbmaster.testkit.action import FaultyPrimary, PrimaryAction
 from ibbmaster.testkit.fault import PlannedFault

@@ -27,7 +27,7 @@ from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.server.observing import ConnectionStep
 from ibbmaster.server.registry import Session
 from ibbmaster.streaming.block import Block
-from ibbmaster.streaming.stage import Send, Stage
+from ibbmaster.streaming.sink import Send, Stage
 from ibbmaster.testkit.clock import FixtureClock
 from ibbmaster.testkit.stream_places import StreamPlaces
 from ibbmaster.wire.command import AnyCommand, BinlogDump, InitDb, Ping, QueryCommand, RegisterReplica
