@@ -41,6 +41,7 @@ class _Relayed(NamedTuple):
 
     position: LogPosition = NOWHERE
     is_inside_group: bool = False
+    is_inside_event: bool = False
 
 
 class FaultedConnection(RelayedConnection):

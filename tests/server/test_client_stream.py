@@ -10,7 +10,7 @@ import trio
 
 from ibbmaster.position import LogPosition
 from ibbmaster.server.client_stream import PlainStream, Sender, read_now, write_all
-from ibbmaster.streaming.block import Block, FramingState, joined
+from ibbmaster.streaming.block import Block, FramingState, Packets, joined
 
 
 @pytest.fixture
@@ -71,16 +71,8 @@ def test_a_connection_that_was_reset_is_lost():
 
 
 def block_of(data, start=0):
-    return Block(
-        np.frombuffer(bytearray(data), dtype=np.uint8),
-        None,
-        len(data),
-        sequence_after=0,
-        before=FramingState(LogPosition(0, start)),
-        after=FramingState(LogPosition(0, start + len(data))),
-        gtids=(),
-        is_inside_event=False,
-    )
+    packets = Packets(np.frombuffer(bytearray(data), dtype=np.uint8))
+    return Block(packets, *(FramingState(LogPosition(0, at)) for at in (start, start + len(data))))
 
 
 DATA = random.Random(1).randbytes(3 << 20)

@@ -9,7 +9,7 @@ from ibbmaster.gtid import Gtid
 from ibbmaster.position import LogPosition
 from ibbmaster.server import dumping
 from ibbmaster.server.dumping import LogEnd
-from ibbmaster.streaming.block import Block, FramingState
+from ibbmaster.streaming.block import Block, FramingState, Groups, Packets
 from ibbmaster.streaming.shared import EndProbe, SharedPlace, shared_step
 from ibbmaster.streaming.sink import SocketSink
 from ibbmaster.wire.packet import PacketReader
@@ -40,7 +40,7 @@ class Log:
         )
         before, after = (FramingState(LogPosition(0, FIRST + each)) for each in (number, number + 1))
         gtids = (Gtid(domain_id=0, server_id=1, seq_no=number + 1),)
-        block = Block(data, None, len(data), before=before, after=after, gtids=gtids)
+        block = Block(Packets(data), before, after, Groups(gtids))
         place = self.place(number)
         place.step = shared_step([block], sequence, self.place(number + 1), probe)
         place.generation = self.generation

@@ -10,7 +10,7 @@ import pytest
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.position import LogPosition
 from ibbmaster.streaming import block_cache
-from ibbmaster.streaming.block import OVERHEAD, Block, FramingState
+from ibbmaster.streaming.block import NO_PACKETS, OVERHEAD, Block, FramingState, Groups, Packets
 from ibbmaster.streaming.block_cache import NO_WAY, BlockCache, KnownSkips, KnownWay, KnownWays
 from tests.machinery.events import gtid_of
 
@@ -19,7 +19,7 @@ FIRST, SECOND = KnownWay(20_000, 90_000), KnownWay(100_000, 300_000)
 
 def block(size, sequence_after=0):
     at, data = FramingState(LogPosition(0, 16384)), np.zeros(size, dtype=np.uint8)
-    return Block(data, None, size, sequence_after=sequence_after, before=at, after=at, gtids=(), is_inside_event=False)
+    return Block(Packets(data, sequence=sequence_after), at, at)
 
 
 class Reader:
@@ -113,8 +113,8 @@ def test_blocks_without_packets_and_with_large_buffers_count_as_what_they_take(r
     for key in range(100):
         cache.find((key,), 0, lambda like: block(0), only_cached=False)
     assert len(cache) == 10
-    large = block(10)
-    large._buffer = np.zeros(9 * OVERHEAD, dtype=np.uint8)
+    large = block(0)
+    large.packets = Packets(np.zeros(9 * OVERHEAD, dtype=np.uint8), 10)
     cache.find((100,), 0, lambda like: large, only_cached=False)
     assert len(cache) == 1
 
@@ -165,9 +165,8 @@ def walked(groups, begin, end, *, is_stopped=False):
     for gtid in groups[begin:end]:
         numbers.setdefault((gtid.domain_id, gtid.server_id), []).append(gtid.seq_no)
     is_in_order = all(one < other for pair in numbers.values() for one, other in pairwise(pair))
-    gtids = last_of_pairs(groups[begin:end])
-    said = {"head": f"head at {begin}".encode(), "is_in_order": is_in_order, "is_stopped": is_stopped}
-    return Block(b"", None, 0, before=mark(begin), after=mark(end), gtids=gtids, **said)
+    passed = Groups(last_of_pairs(groups[begin:end]), is_in_order=is_in_order)
+    return Block(NO_PACKETS, mark(begin), mark(end), passed, f"head at {begin}".encode(), is_stopped=is_stopped)
 
 
 def is_skipped(gtid, limits):

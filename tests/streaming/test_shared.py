@@ -8,7 +8,7 @@ import pytest
 from ibbmaster.dump.error import DumpError
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.position import LOG_START, LogPosition
-from ibbmaster.streaming.block import Block, FramingState, sent_block
+from ibbmaster.streaming.block import NO_PACKETS, Block, FramingState, Groups, Packets, sent_block
 from ibbmaster.streaming.large_group import PartState
 from ibbmaster.streaming.shared import BYTES_MAX, PACKETS_MAX, SentSteps, SharedPlace, shared_step
 from tests.machinery.events import gtid_of
@@ -18,6 +18,9 @@ def mark(offset):
     return FramingState(LogPosition(0, offset))
 
 
+FIRST, SECOND = mark(20_000), mark(20_100)
+
+
 def packets(sequence, *payloads):
     return b"".join(
         len(payload).to_bytes(3, "little") + bytes([(sequence + number) % 256]) + payload
@@ -25,9 +28,8 @@ def packets(sequence, *payloads):
     )
 
 
-def block(data, before=None, after=None, seq_no=1, **options):
-    before, after = mark(20_000) if before is None else before, mark(20_100) if after is None else after
-    return Block(data, None, len(data), before=before, after=after, gtids=(gtid_of(seq_no),), **options)
+def block(data, before=FIRST, after=SECOND, seq_no=1, sent_bytes=0):
+    return Block(Packets(data, sent_bytes=sent_bytes), before, after, Groups((gtid_of(seq_no),)))
 
 
 def test_packets_get_other_numbers_and_nothing_else():
@@ -39,21 +41,21 @@ def test_packets_get_other_numbers_and_nothing_else():
 
 
 def test_blocks_that_follow_each_other_are_one_step():
-    blocks = [block(packets(3, b"a", b"b"), framed_bytes=10), block(b"", mark(20_100), mark(20_200), seq_no=2)]
-    blocks.append(block(packets(5, b"c"), mark(20_200), mark(20_300), seq_no=3, framed_bytes=5, head=b"x"))
+    blocks = [block(packets(3, b"a", b"b"), sent_bytes=4), block(b"", mark(20_100), mark(20_200), seq_no=2)]
+    blocks.append(block(packets(5, b"c"), mark(20_200), mark(20_300), seq_no=3))
     step = shared_step(blocks, 3, SharedPlace(), None)
     assert step.numbered(9) == packets(9, b"a", b"b", b"c")
     other = shared_step([block(packets(0, b"d"), mark(20_300), mark(20_400), seq_no=4)], 0, SharedPlace(), None)
     one = sent_block([step.block, other.block], 77)
     assert (one.before, one.after, one.sequence_after, len(one)) == (mark(20_000), mark(20_400), 77, 0)
     assert [gtid.seq_no for gtid in one.gtids] == [4]  # the last of its pair
-    assert one.framed_bytes == 10 + 0 + 5 + 5
+    assert one.framed_bytes == (4 + 10) + 0 + 5 + 5
 
 
 def of_groups(gtids):
     """Blocks of a group each, one after the other."""
     return [
-        Block(b"", None, 0, before=mark(20_000 + number), after=mark(20_001 + number), gtids=(gtid,))
+        Block(NO_PACKETS, mark(20_000 + number), mark(20_001 + number), Groups((gtid,)))
         for number, gtid in enumerate(gtids)
     ]
 

@@ -19,7 +19,7 @@ from ibbmaster.position import LogPosition
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.streaming import block_cache, page_blocks
-from ibbmaster.streaming.block import Block, FramingState, joined
+from ibbmaster.streaming.block import Block, FramingState, Packets, joined
 from ibbmaster.streaming.block_cache import BlockCache, KnownSkips
 from ibbmaster.streaming.buffers import OUT_BYTES, SHARED_BYTES, SHARED_OUT_BYTES
 from ibbmaster.streaming.page_blocks import SHORT_PAGES, PageBlocks
@@ -291,14 +291,13 @@ def recorded_blocks(dump_of, store, monkeypatch):
 def renumbered_like(block):
     """A block with the packets of this one that begins a byte further."""
     before = FramingState(block.begin._replace(offset=block.begin.offset + 1))
-    kept = {name: getattr(block, name) for name in ("sequence_after", "after", "gtids", "is_inside_event")}
-    return Block(bytearray(block.data()), None, len(block), before=before, **kept)
+    packets = Packets(bytearray(block.data()), sequence=block.sequence_after)
+    return Block(packets, before, block.after, block.groups)
 
 
 def test_blocks_that_do_not_follow_each_other_are_not_joined():
     def block(before, after):
-        around = {"before": FramingState(LogPosition(3, before)), "after": FramingState(LogPosition(3, after))}
-        return Block(bytearray(40_000), None, 40_000, sequence_after=0, **around, gtids=(), is_inside_event=False)
+        return Block(Packets(bytes(40_000)), *(FramingState(LogPosition(3, at)) for at in (before, after)))
 
     assert len(joined([block(16384, 20000), block(20000, 30000)])) == 80_000
     with pytest.raises(DumpError, match=r"binlog-000003\.ibb offset 20000, and binlog-000003\.ibb offset 20001"):

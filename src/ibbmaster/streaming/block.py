@@ -1,10 +1,11 @@
-"""A run of packets that is ready to be sent, and what its reader has to know to continue after it."""
+"""A run of packets that is ready to be sent, and all that its reader needs to continue after it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import chain, pairwise
-from typing import Any, NamedTuple, Protocol, Required, TypedDict
+from typing import Any, NamedTuple, Protocol
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.dump.error import not_continuous
@@ -13,14 +14,13 @@ from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.position import LogPosition
 
-SMALL = 32 * 1024  # bytes: fewer do not keep a whole buffer
 OVERHEAD = 2048  # bytes: a block without packets, its key and what they refer to
 
 Key = tuple[Hashable, ...]
 
 
 class Mark(Hashable, Protocol):
-    """Where a block begins or ends: who frames from there on needs to know no more. Hashable; `str` is for errors."""
+    """Where a block begins or ends: all that is needed to frame from there on. Hashable; `str` is for errors."""
 
     @property
     def position(self) -> LogPosition:
@@ -28,7 +28,11 @@ class Mark(Hashable, Protocol):
 
     @property
     def is_inside_group(self) -> bool:
-        """Whether a group has begun whose end is still to come; only who made the mark can continue from there."""
+        """Whether a group has begun whose end is still to come; only the maker of the mark can continue from there."""
+
+    @property
+    def is_inside_event(self) -> bool:
+        """Whether a part of an event has gone out and the rest has not."""
 
 
 class FramingState(NamedTuple):
@@ -42,97 +46,81 @@ class FramingState(NamedTuple):
     def is_inside_group(self) -> bool:
         return False
 
+    @property
+    def is_inside_event(self) -> bool:
+        return False
+
     def __str__(self) -> str:
         return f"{format_file_name(max(self.position.file_no, 0))} offset {self.position.offset}"
 
 
 def file_end(end: LogPosition | None, at: LogPosition) -> int:
-    """The offset of an end in the file of a place: 0 where the end is none, or in a later file; else 1 at least."""
+    """The offset of an end in the file of a place: 0 without an end, or if it is in a later file; else 1 at least."""
     if end is None or end.file_no > at.file_no:
         return 0
     return max(1, end.offset) if end.file_no == at.file_no else 1
 
 
-class Marks(TypedDict, total=False):
-    """What a reader has to know of a block besides its packets: see `Block`."""
-
-    before: Required[Mark]
-    after: Required[Mark]
-    gtids: tuple[Gtid, ...]
-    is_in_order: bool
-    is_stopped: bool
-    stored_gtids: tuple[Gtid, ...] | None
-    head: bytes | None
-    is_inside_event: bool
-    log_positions: LogPositions | None
-    framed_bytes: int | None
-
-
 class BufferPool(Protocol):
-    """What lends the memory of blocks."""
+    """Lends the memory of packets."""
 
     def release(self, buffer: Any) -> None: ...
 
 
-class Block:
-    """Packets, the first and last of which may be cut. Immutable, and its own owner.
+class Packets:
+    """Packets in memory that they own, the first and last of which may be cut. Immutable.
 
-    They may lie in a buffer of a pool, which goes back with the block.
+    The memory may be a longer buffer of a pool, which gets it back when they are dropped.
     """
 
-    __slots__ = (
-        "_buffer",
-        "_pool",
-        "_size",
-        "after",
-        "before",
-        "framed_bytes",
-        "gtids",
-        "head",
-        "is_in_order",
-        "is_inside_event",
-        "is_stopped",
-        "log_positions",
-        "sequence_after",
-        "stored_gtids",
-    )
+    __slots__ = ("_pool", "buffer", "sent_bytes", "sequence", "size")
 
     def __init__(
         self,
         buffer: Any,
-        pool: BufferPool | None,
-        size: int,
-        *,
-        sequence_after: int = 0,
-        before: Mark,
-        after: Mark,
-        gtids: tuple[Gtid, ...] = (),
-        is_in_order: bool = True,
-        is_stopped: bool = False,
-        stored_gtids: tuple[Gtid, ...] | None = None,
-        head: bytes | None = None,
-        is_inside_event: bool = False,
-        log_positions: LogPositions | None = None,
-        framed_bytes: int | None = None,
+        size: int | None = None,
+        sequence: int = 0,
+        pool: BufferPool | None = None,
+        sent_bytes: int = 0,
     ) -> None:
-        self._buffer = buffer
+        """`sequence` numbers the packet that comes next; `sent_bytes` of packets before these went out already."""
+        self.buffer = buffer
+        self.size = len(buffer) if size is None else size
+        self.sequence = sequence
+        self.sent_bytes = sent_bytes
         self._pool = pool
-        self._size = size
-        self.sequence_after = sequence_after  # the number of the packet that comes next
-        self.before = before  # where it begins
-        self.after = after
-        self.gtids = gtids  # the last one of each (domain, server) pair whose group begins here
-        self.is_in_order = is_in_order  # numbers of each pair grow, so its last one is its highest
-        self.is_stopped = is_stopped  # without packets: what comes next is not skipped
-        self.stored_gtids = gtids if stored_gtids is None else stored_gtids  # of the same groups, as the log has them
-        self.head = head  # of the log where it begins, if known: enough to say which group that is
-        self.is_inside_event = is_inside_event  # a part of an event has gone out, and the rest has not
-        self.log_positions = log_positions  # after it, where they are counted
-        self.framed_bytes = size if framed_bytes is None else framed_bytes  # and what a pump has sent of them
+
+    def __del__(self) -> None:
+        if self._pool is not None:
+            self._pool.release(self.buffer)
+
+
+class Groups(NamedTuple):
+    """The groups that begin in a block: the last GTID of each (domain, server) pair."""
+
+    gtids: tuple[Gtid, ...] = ()
+    stored: tuple[Gtid, ...] | None = None  # as the log has them; None: the same
+    is_in_order: bool = True  # the numbers of each pair grow, so its last one is its highest
+
+
+NO_PACKETS, NO_GROUPS = Packets(b""), Groups()
+
+
+@dataclass(slots=True, eq=False)
+class Block:
+    """Packets, and what of the log they are about. Immutable once another reader has seen it."""
+
+    packets: Packets
+    before: Mark  # where it begins
+    after: Mark
+    groups: Groups = NO_GROUPS
+    head: bytes | None = None  # of the log where it begins, if known: enough to say which group that is
+    log_positions: LogPositions | None = None  # after it, where they are counted
+    is_stopped: bool = False  # without packets: what comes next is not skipped
 
     def __len__(self) -> int:
         """Bytes of packets."""
-        return self._size
+        return self.packets.size
 
     @property
     def begin(self) -> LogPosition:
@@ -153,42 +141,43 @@ class Block:
         return self.after.is_inside_group
 
     @property
+    def is_inside_event(self) -> bool:
+        return self.after.is_inside_event
+
+    @property
+    def gtids(self) -> tuple[Gtid, ...]:
+        return self.groups.gtids
+
+    @property
+    def stored_gtids(self) -> tuple[Gtid, ...]:
+        return self.groups.gtids if self.groups.stored is None else self.groups.stored
+
+    @property
+    def sequence_after(self) -> int:
+        return self.packets.sequence
+
+    @property
+    def framed_bytes(self) -> int:
+        """Bytes of its packets, and of those that a pump has sent before."""
+        return self.packets.size + self.packets.sent_bytes
+
+    @property
     def held_bytes(self) -> int:
         """Memory that it takes."""
-        return OVERHEAD + len(self._buffer)
+        return OVERHEAD + len(self.packets.buffer)
 
     def data(self) -> Buffer:
         """The packets; good for as long as the block is kept."""
-        return memoryview(self._buffer)[: self._size]
-
-    def __del__(self) -> None:
-        if self._pool is not None:
-            self._pool.release(self._buffer)
+        return memoryview(self.packets.buffer)[: self.packets.size]
 
 
 def plain_block(data: Buffer, at: Mark) -> Block:
     """Packets that end where the log was read to before."""
-    return Block(data, None, len(data), before=at, after=at)
-
-
-def skipped_block(
-    before: Mark,
-    after: Mark,
-    gtids: tuple[Gtid, ...],
-    head: bytes | None = b"",
-    *,
-    stored_gtids: tuple[Gtid, ...] | None = None,
-    is_in_order: bool = True,
-    is_stopped: bool = False,
-) -> Block:
-    """No packets of what lies between two marks."""
-    marks = Marks(before=before, after=after, gtids=gtids, stored_gtids=stored_gtids, head=head)
-    marks["is_in_order"], marks["is_stopped"] = is_in_order, is_stopped
-    return Block(b"", None, 0, **marks)
+    return Block(Packets(data), at, at)
 
 
 def check_continues(block: Block, at: Mark) -> None:
-    """Whether a block begins at a place. Raises DumpError: it does not, so something would be lost or come twice."""
+    """Raise DumpError if a block does not begin at a place: something would be lost or come twice."""
     if block.before != at:
         raise not_continuous(str(at), str(block.before))
 
@@ -199,7 +188,7 @@ def joined(pieces: Sequence[Block]) -> Block:
 
 
 def sent_block(pieces: Sequence[Block], sequence: int) -> Block:
-    """No packets, as those of all these blocks went out; `sequence` is the number of the one that comes next.
+    """All these blocks after they went out, without packets; `sequence` is the number of the packet that comes next.
 
     Raises DumpError: they do not follow each other.
     """
@@ -237,17 +226,10 @@ def _of_all(
     first, last = pieces[0], pieces[-1]
     for one, other in pairwise(pieces):
         check_continues(other, one.after)
-    return Block(
-        data,
-        None,
-        len(data),
-        sequence_after=sequence,
-        before=first.before,
-        after=last.after,
-        gtids=gtids_of(chain.from_iterable(piece.gtids for piece in pieces)),
-        stored_gtids=gtids_of(chain.from_iterable(piece.stored_gtids for piece in pieces)),
-        head=first.head,
-        is_inside_event=last.is_inside_event,
-        log_positions=last.log_positions,
-        framed_bytes=sum(piece.framed_bytes for piece in pieces),
+    sent_bytes = sum(piece.framed_bytes for piece in pieces) - len(data)
+    groups = Groups(
+        gtids_of(chain.from_iterable(piece.gtids for piece in pieces)),
+        gtids_of(chain.from_iterable(piece.stored_gtids for piece in pieces)),
     )
+    packets = Packets(data, len(data), sequence, sent_bytes=sent_bytes)
+    return Block(packets, first.before, last.after, groups, first.head, last.log_positions)

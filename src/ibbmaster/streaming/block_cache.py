@@ -6,12 +6,12 @@ import threading
 from bisect import bisect_left, insort
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakValueDictionary
 
 from ibbmaster.gtid import Gtid
-from ibbmaster.streaming.block import Block, Key, last_of_pairs, skipped_block
+from ibbmaster.streaming.block import NO_PACKETS, Block, Groups, Key, last_of_pairs
 from ibbmaster.streaming.buffers import Buffers
 
 if TYPE_CHECKING:
@@ -78,10 +78,11 @@ class KnownSkips:
         """
         so_far: Block | None = None
         for block in blocks:
-            if not block.is_in_order or (so_far is not None and _steps_back(so_far, block)):
+            if not block.groups.is_in_order or (so_far is not None and _steps_back(so_far, block)):
                 return  # the last number of a pair does not say what comes before it
             so_far = block if so_far is None else _joined(so_far, block)
-            self._add(key, _without_stop(so_far) if so_far.is_stopped else so_far)
+            # what stopped this walk may not stop those of dumps with other limits
+            self._add(key, replace(so_far, is_stopped=False) if so_far.is_stopped else so_far)
             if so_far.is_stopped and (limits := tuple(limits)) and len(so_far.gtids) <= WHOLE_GTIDS_MAX:
                 self._add_whole((key, limits), so_far)
 
@@ -122,15 +123,8 @@ def _steps_back(before: Block, after: Block) -> bool:
 
 def _joined(before: Block, after: Block) -> Block:
     """Two blocks without packets as one; its GTIDs leave the same state as those of both, see `noted_gtids`."""
-    gtids = last_of_pairs(before.gtids + after.gtids)
-    stored = last_of_pairs(before.stored_gtids + after.stored_gtids)
-    places = before.before, after.after
-    return skipped_block(*places, gtids, before.head, stored_gtids=stored, is_stopped=after.is_stopped)
-
-
-def _without_stop(block: Block) -> Block:
-    """The same block for dumps with other limits: what stopped the walk after it may not stop them."""
-    return skipped_block(block.before, block.after, block.gtids, block.head, stored_gtids=block.stored_gtids)
+    groups = Groups(last_of_pairs(before.gtids + after.gtids), last_of_pairs(before.stored_gtids + after.stored_gtids))
+    return Block(NO_PACKETS, before.before, after.after, groups, before.head, is_stopped=after.is_stopped)
 
 
 class KnownWay(NamedTuple):

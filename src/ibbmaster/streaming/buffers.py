@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any, Unpack
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from ibbmaster.kernel.fields import (
     noted_gtids,
 )
 from ibbmaster.position import LogPosition
-from ibbmaster.streaming.block import SMALL, Block, FramingState, Marks
+from ibbmaster.streaming.block import Block, FramingState, Packets
 
 PAGES_PER_BLOCK = 16  # 256 KiB: pages and packets of it stay in the second cache of a core
 PAGES_MAX = 64  # of a record that is framed as one piece
@@ -34,6 +34,7 @@ OUT_BYTES = 576 * 1024  # packets of one block: events of 19 bytes, the smallest
 SHARED_BYTES = 1 << 20  # blocks for many readers end at multiples of it in a file
 SHARED_OUT_BYTES = SHARED_BYTES + 128 * 1024  # packets of one of them
 FREE_SHARED_MAX = 4  # of them that are kept for later
+SMALL = 32 * 1024  # bytes: fewer do not keep a whole buffer
 PAIRS_MAX = 64
 CHUNKS_MAX = 8192  # that a block is divided into at most: here it ends where there are more
 SEGMENTS_MAX = 64
@@ -121,6 +122,10 @@ class Buffers:
                 return free.pop()
         return np.empty(SHARED_OUT_BYTES if is_shared else OUT_BYTES, dtype=np.uint8)
 
+    def room(self, size: int) -> tuple[Any, Buffers | None]:
+        """A buffer for so many bytes, and the pool that gets it back: large ones are not kept."""
+        return (self.take(), self) if size <= OUT_BYTES else (np.empty(size, dtype=np.uint8), None)
+
     def release(self, buffer: Any) -> None:
         """Let a buffer be used again."""
         if len(buffer) == OUT_BYTES:
@@ -139,33 +144,21 @@ class Buffers:
             self._workspaces.append(workspace)
 
 
-def make_block(out: Any, pool: Buffers, state: Any, **marks: Unpack[Marks]) -> Block:
-    """The block that a kernel has left in `out`, which belongs to it from now on."""
-    size = int(state[Field.OUT])
-    is_small = size < (SMALL if len(out) == OUT_BYTES else len(out) // 2)
-    buffer = out[:size].copy() if is_small else out
-    if is_small:
-        pool.release(out)
-    return Block(buffer, None if is_small else pool, size, sequence_after=int(state[Field.SEQUENCE]), **marks)
+def framed_packets(out: Any, pool: Buffers, state: Any, sent_bytes: int = 0) -> Packets:
+    """The packets that a kernel has left in `out`, which belongs to them from now on."""
+    size, sequence = int(state[Field.OUT]), int(state[Field.SEQUENCE])
+    if size >= (SMALL if len(out) == OUT_BYTES else len(out) // 2):
+        return Packets(out, size, sequence, pool, sent_bytes)
+    copy = out[:size].copy()
+    pool.release(out)
+    return Packets(copy, size, sequence, sent_bytes=sent_bytes)
 
 
 def renumbered(block: Block, was: int, sequence: int, *, kernels: Kernels, pool: Buffers, first: int = 0) -> Block:
     """The same block with other packet numbers; its first packet begins at byte `first`."""
-    size = len(block)
-    out: Any = pool.take() if size <= OUT_BYTES else np.empty(size, dtype=np.uint8)
-    delta = (sequence - was) & SEQUENCE_MASK
+    size, delta = len(block), (sequence - was) & SEQUENCE_MASK
+    out, owner = pool.room(size)
     memoryview(out)[:size] = block.data()
     kernels.renumber(out, size, min(first, size), delta)
-    return Block(
-        out,
-        pool if size <= OUT_BYTES else None,
-        size,
-        sequence_after=(block.sequence_after + delta) & SEQUENCE_MASK,
-        before=block.before,
-        after=block.after,
-        gtids=block.gtids,
-        stored_gtids=block.stored_gtids,
-        head=block.head,
-        is_inside_event=block.is_inside_event,
-        log_positions=block.log_positions,
-    )
+    packets = Packets(out, size, (block.sequence_after + delta) & SEQUENCE_MASK, owner, block.packets.sent_bytes)
+    return replace(block, packets=packets)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,11 +20,10 @@ from ibbmaster.kernel.packet_fields import AS_STORED, BORDERS, EVERY, ChangeOf
 from ibbmaster.player.repeated_log import RepeatedGroups
 from ibbmaster.position import NOWHERE, LogPosition
 from ibbmaster.stages.stage import GtidTransform
-from ibbmaster.streaming.block import Block, FramingState, Mark
+from ibbmaster.streaming.block import NO_PACKETS, Block, FramingState, Groups, Mark, Packets
 from ibbmaster.streaming.block_cache import BlockCache
 from ibbmaster.streaming.block_maker import BlockMaker, BlockShape
-from ibbmaster.streaming.buffers import OUT_BYTES
-from ibbmaster.streaming.packet_changes import PacketChange, Packets
+from ibbmaster.streaming.packet_changes import Changed, PacketChange
 
 _LOG_POS = {LogPosRule.STORED: AS_STORED, LogPosRule.EVERY: EVERY, LogPosRule.GROUP_BORDERS: BORDERS}
 _NO_NUMBERS = np.zeros((0, 3), dtype=np.int64)
@@ -75,77 +76,53 @@ class ChangedBlocks(BlockMaker):
     def skip(self, at: Mark, limits: Iterable[Gtid], *, only_cached: bool) -> Block | None:
         there = [self._original(gtid) for gtid in limits]
         block = self._maker.skip(at, there, only_cached=only_cached)
-        return None if block is None else self._with(block, Packets(b"", 0, 0))
+        return None if block is None else self._with(block, NO_PACKETS)
 
     def _changed(self, block: Block, selection: Selection, sequence: int) -> Block | None:
-        """A block after all changes; None where the reference has to make it, or to say what is wrong."""
+        """A block after all changes; None where the reference has to make it, or to report an error."""
         data = np.frombuffer(block.data(), dtype=np.uint8)
         if not data.flags.writeable:
             data = data.copy()  # a kernel is compiled for one kind of array
-        packets, spare = Packets(data, len(block), sequence), None
+        packets = Packets(data, len(block), sequence)
+        positions = None
         try:
             for change in self._changes:
-                out = self._buffer(packets.size)
-                found = change.change(packets, selection.prefix, out, sequence)
-                self._release(spare)
-                spare = out
-                if found is None:
+                apply = partial(change.change, prefix=selection.prefix, sequence=sequence)
+                if (found := self._applied(packets, apply)) is None:
                     return None
                 packets = found
-            positions = None
             if selection.made is not None or selection.leaves_out_annotate or selection.leaves_out_marked:
-                out = self._buffer(packets.size)
-                made = self._made(packets, selection, sequence, out)
-                self._release(spare)
-                spare = out
-                if made is None:
+                state = _state_of(selection, sequence)
+                if (found := self._applied(packets, partial(self._make, state=state))) is None:
                     return None
-                packets, positions = made
-            spare = None  # it belongs to the block
+                packets = found
+                if selection.made is not None:
+                    positions = LogPositions(int(state[ChangeOf.POSITION]), int(state[ChangeOf.LAST_POSITION]))
         except IbbMasterError:
             return None
-        finally:
-            self._release(spare)
         return self._with(block, packets, positions)
 
-    def _made(
-        self, packets: Packets, selection: Selection, sequence: int, out: Any
-    ) -> tuple[Packets, LogPositions | None] | None:
+    def _applied(self, packets: Packets, change: Callable[..., Changed | None]) -> Packets | None:
+        """Packets after a change, in other memory."""
+        out, pool = self._buffers.room(packets.size * 3 // 2 + ROOM)
+        if (found := change(packets, out=out)) is not None:
+            return Packets(out, *found, pool)
+        if pool is not None:
+            pool.release(out)
+        return None
+
+    def _make(self, packets: Packets, out: Any, state: Any) -> Changed | None:
         """What a replica wants made of packets."""
-        state = _state_of(selection)
-        state[ChangeOf.SEQUENCE] = sequence
-        size, status = self._kernels.change_packets(packets.data, packets.size, state, _NO_NUMBERS, kernel_roles(), out)
-        if status != Status.DONE:
-            return None
-        positions = LogPositions(int(state[ChangeOf.POSITION]), int(state[ChangeOf.LAST_POSITION]))
-        return Packets(out, size, int(state[ChangeOf.SEQUENCE])), None if selection.made is None else positions
-
-    def _buffer(self, size: int) -> Any:
-        """Room for packets made of some of a size."""
-        wanted = size * 3 // 2 + ROOM
-        return self._buffers.take() if wanted <= OUT_BYTES else np.empty(wanted, dtype=np.uint8)
-
-    def _release(self, buffer: Any) -> None:
-        if buffer is not None:
-            self._buffers.release(buffer)
+        size, status = self._kernels.change_packets(
+            packets.buffer, packets.size, state, _NO_NUMBERS, kernel_roles(), out
+        )
+        return (size, int(state[ChangeOf.SEQUENCE])) if status == Status.DONE else None
 
     def _with(self, block: Block, packets: Packets, positions: LogPositions | None = None) -> Block:
         gtids = tuple(map(self._renamed, block.gtids))
         is_in_order = len({(gtid.domain_id, gtid.server_id) for gtid in gtids}) == len(gtids)  # no two became one
-        return Block(
-            packets.data,
-            self._buffers if len(packets.data) == OUT_BYTES else None,
-            packets.size,
-            sequence_after=packets.sequence,
-            before=block.before,
-            after=block.after,
-            gtids=gtids,
-            is_in_order=block.is_in_order and is_in_order,
-            is_stopped=block.is_stopped,
-            stored_gtids=block.gtids,
-            head=block.head,
-            log_positions=positions,
-        )
+        groups = Groups(gtids, block.gtids, block.groups.is_in_order and is_in_order)
+        return replace(block, packets=packets, groups=groups, log_positions=positions)
 
     def _renamed(self, gtid: Gtid) -> Gtid:
         for stage in self._renaming:
@@ -158,8 +135,9 @@ class ChangedBlocks(BlockMaker):
         return gtid
 
 
-def _state_of(selection: Selection) -> Any:
+def _state_of(selection: Selection, sequence: int) -> Any:
     state = np.zeros(int(ChangeOf.SIZE), dtype=np.int64)
+    state[ChangeOf.SEQUENCE] = sequence
     state[ChangeOf.FILTERS] = (LEAVES_OUT_ANNOTATE if selection.leaves_out_annotate else 0) | (
         LEAVES_OUT_MARKED if selection.leaves_out_marked else 0
     )

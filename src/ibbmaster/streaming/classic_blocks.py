@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,10 +22,10 @@ from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import Field, Progress
 from ibbmaster.kernel.packet_fields import ClassicField
 from ibbmaster.position import LogPosition
-from ibbmaster.streaming.block import Block, FramingState, Mark, Marks, file_end, joined
+from ibbmaster.streaming.block import NO_PACKETS, Block, FramingState, Groups, Mark, Packets, file_end, joined
 from ibbmaster.streaming.block_cache import BlockCache
 from ibbmaster.streaming.block_maker import BlockPump, BlockShape, BrokenGroupError
-from ibbmaster.streaming.buffers import SHARED_BYTES, Buffers, Workspace, make_block, renumbered
+from ibbmaster.streaming.buffers import SHARED_BYTES, Workspace, framed_packets, renumbered
 
 BORDER_BYTES = 256 * 1024  # blocks of all dumps end at the last group before a multiple of it in a file
 SHORT_BYTES = 1 << 14  # of the first block of a dump: its replica shall not wait for many
@@ -121,7 +122,7 @@ class ClassicBlocks:
             except (ClassicFormatError, BlockingIOError):  # of damaged packed data the reference finds the place
                 framing.stay()
             if framing.has_advanced:
-                return framing.block(out, self.buffers)
+                return framing.block(framed_packets(out, self.buffers, framing.state))
             self.buffers.release(out)
         if isinstance(at, ClassicPart):
             raise self._problem(at)
@@ -151,9 +152,7 @@ class ClassicBlocks:
                 return None
             if not framing.has_advanced:
                 return None
-            marks = framing.marks()
-            marks["is_in_order"], marks["is_stopped"] = framing.is_in_order, framing.is_stopped
-            return Block(b"", None, 0, **marks)
+            return replace(framing.block(NO_PACKETS), is_stopped=framing.is_stopped)
 
     @contextlib.contextmanager
     def pump(self, socket: int) -> Iterator[ClassicPump]:
@@ -216,27 +215,17 @@ class ClassicFraming(FileFraming):
         super().__init__(groups, kernels, workspace.pages, buffers._replace(state=state), offset)
         self._before = at
 
-    def block(self, out: Any, pool: Buffers, *, framed_bytes: int | None = None) -> Block:
-        """What was framed; it owns `out` from now on."""
-        marks = self.marks()
-        marks["framed_bytes"] = framed_bytes
-        return make_block(out, pool, self.state, **marks)
-
-    def marks(self) -> Marks:
-        """Where it began and ended, and what its reader has to know."""
+    def block(self, packets: Packets) -> Block:
+        """What was framed, or skipped, of which `packets` are to be sent."""
         state, file_no = self.state, self._before.position.file_no
         offset, fields = self.place
         after: Mark = FramingState(LogPosition(file_no, offset))
         if fields:
             after = ClassicPart(LogPosition(file_no, int(state[ClassicField.GROUP_OFFSET])), offset, fields)
         log_positions = LogPositions(int(state[ClassicField.POSITION]), int(state[ClassicField.LAST_POSITION]))
-        return {
-            "before": self._before,
-            "after": after,
-            "gtids": self.gtids,
-            "is_inside_event": isinstance(after, ClassicPart) and after.is_inside_event,
-            "log_positions": log_positions if self._counts_positions else None,
-        }
+        groups = Groups(self.gtids, is_in_order=self.is_in_order)
+        counted = log_positions if self._counts_positions else None
+        return Block(packets, self._before, after, groups, log_positions=counted)
 
 
 class ClassicPump(BlockPump):
@@ -264,8 +253,8 @@ class ClassicPump(BlockPump):
         kernels.pump_classic(groups.descriptor, self._socket, workspace.pages, framing.framing, kernel_roles(), sending)
         buffers.release(out)
         framing.offset = int(progress[Progress.FILE_OFFSET])
-        framing.state[Field.OUT] = progress[Progress.REST]
-        return framing.block(rest, buffers, framed_bytes=int(progress[Progress.FRAMED]))
+        size = framing.state[Field.OUT] = progress[Progress.REST]
+        return framing.block(framed_packets(rest, buffers, framing.state, int(progress[Progress.FRAMED] - size)))
 
 
 def _to_border(at: Mark) -> int:

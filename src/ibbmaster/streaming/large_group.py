@@ -42,7 +42,7 @@ from ibbmaster.log.pages import REREADS, PageReader
 from ibbmaster.position import LOG_START, NOWHERE, LogPosition
 from ibbmaster.streaming.block import Block, FramingState, Mark
 from ibbmaster.streaming.block_maker import BlockShape
-from ibbmaster.streaming.buffers import SHARED_BYTES, Buffers, Workspace, make_block, pages_to_border
+from ibbmaster.streaming.buffers import SHARED_BYTES, Buffers, Workspace, framed_packets, pages_to_border
 
 BLOCK_BYTES = 192 * 1024  # of packets end a block: with what one more call adds it still fits its buffer
 NUMBER_MAX = 2**62  # of what is looked for by a kernel
@@ -116,14 +116,8 @@ class LargeGroup:
             except _WouldWaitError:
                 buffers.release(out)
                 return None
-            return make_block(
-                out,
-                buffers,
-                workspace.state,
-                before=at,
-                after=FramingState(self.end) if after is None else after,
-                is_inside_event=after is not None and is_inside_event(after),
-            )
+            end = FramingState(self.end) if after is None else after
+            return Block(framed_packets(out, buffers, workspace.state), at, end)
 
     def _step(
         self, workspace: Workspace, at: PartState, out: Any, kernels: Kernels, *, only_cached: bool
@@ -263,6 +257,15 @@ class PartState(NamedTuple):
     def is_inside_group(self) -> bool:
         return True
 
+    @property
+    def is_inside_event(self) -> bool:
+        return self.fields[Field.EVENT_LEFT - FIRST_FIELD] > 0 and not self.fields[Field.IS_DROPPED - FIRST_FIELD]
+
+    @property
+    def packet_left(self) -> int:
+        """Bytes before the next packet begins."""
+        return self.fields[Field.PACKET_LEFT - FIRST_FIELD] if self.is_inside_event else 0
+
     def __str__(self) -> str:
         name = format_file_name(max(self.place.file_no, 0))
         return f"{name} (node {self.node} of a group) offset {self.place.offset}"
@@ -304,16 +307,6 @@ def resume(workspace: Workspace, at: PartState) -> None:
     workspace.state[FIRST_FIELD:] = at.fields
     if at.head:
         workspace.head[: len(at.head)] = memoryview(at.head)
-
-
-def first_packet(at: PartState) -> int:
-    """Where in the packets from there on the first one begins: after the rest of the current one."""
-    return at.fields[Field.PACKET_LEFT - FIRST_FIELD] if is_inside_event(at) else 0
-
-
-def is_inside_event(at: PartState) -> bool:
-    """Whether a part of an event has gone out and the rest has not."""
-    return at.fields[Field.EVENT_LEFT - FIRST_FIELD] > 0 and not at.fields[Field.IS_DROPPED - FIRST_FIELD]
 
 
 def _nodes_of(disk: ReadDisk, out_of_band: OutOfBandReader, kernels: Kernels, stream: OobStream) -> Iterator[NodeRow]:

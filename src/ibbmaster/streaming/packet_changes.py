@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -42,24 +42,20 @@ from ibbmaster.stages.filtering import ContentFilter, OriginFilter
 from ibbmaster.stages.renaming import NameChange
 from ibbmaster.stages.renumbering import OriginMap, Repetition
 from ibbmaster.stages.stage import GroupTransform
+from ibbmaster.streaming.block import Packets
 
 TABLES_MIN, TABLES_MAX = 256, 1 << 16  # that are known; more are forgotten and asked for again
 PACKET_HEADER = 4
 
 
-class Packets(NamedTuple):
-    """Packets of whole groups: `data` up to `size`; `sequence` is the number of the next one."""
-
-    data: Any
-    size: int
-    sequence: int
+Changed = tuple[int, int]  # bytes of packets after a change, and the number of the next packet
 
 
 class PacketChange(Protocol):
     """A stage for packets."""
 
-    def change(self, packets: Packets, prefix: bytes, out: Any, sequence: int) -> Packets | None:
-        """The packets after it, in `out`, the first of which has a number; None where the reference has to do it.
+    def change(self, packets: Packets, prefix: bytes, out: Any, sequence: int) -> Changed | None:
+        """Put changed packets of whole groups into `out`, the first with this number; None: the reference has to.
 
         Raises StageError, EventError: as the stage.
         """
@@ -99,13 +95,13 @@ class _Renumbering:
         self._numbers = np.array(rows, dtype=np.int64).reshape(-1, 3)
         self._kernels = kernels
 
-    def change(self, packets: Packets, prefix: bytes, out: Any, sequence: int) -> Packets | None:
+    def change(self, packets: Packets, prefix: bytes, out: Any, sequence: int) -> Changed | None:
         state = np.zeros(int(ChangeOf.SIZE), dtype=np.int64)
         state[ChangeOf.PREFIX_SIZE], state[ChangeOf.SEQUENCE] = len(prefix), sequence
         size, status = self._kernels.change_packets(
-            packets.data, packets.size, state, self._numbers, kernel_roles(), out
+            packets.buffer, packets.size, state, self._numbers, kernel_roles(), out
         )
-        return Packets(out, size, int(state[ChangeOf.SEQUENCE])) if status == Status.DONE else None
+        return (size, int(state[ChangeOf.SEQUENCE])) if status == Status.DONE else None
 
 
 class _Leaving:
@@ -127,16 +123,16 @@ class _Leaving:
         self._tables = np.zeros((room, TableRow.COLUMNS), dtype=np.int64)
         self._filled = self._count = 0
 
-    def change(self, packets: Packets, prefix: bytes, out: Any, sequence: int) -> Packets | None:
+    def change(self, packets: Packets, prefix: bytes, out: Any, sequence: int) -> Changed | None:
         state = np.zeros(int(FilterField.SIZE), dtype=np.int64)
         state[FilterField.PREFIX_SIZE], state[FilterField.SEQUENCE] = len(prefix), sequence
         state[FilterField.BY_TABLE] = self._judge is not None
         while True:
             stop = self._kernels.leave_out(
-                packets.data[: packets.size], state, self._numbers, self._names, self._tables, self._opened, out
+                packets.buffer[: packets.size], state, self._numbers, self._names, self._tables, self._opened, out
             )
             if stop == FilterStatus.DONE:
-                return Packets(out, int(state[FilterField.OUT]), int(state[FilterField.SEQUENCE]))
+                return int(state[FilterField.OUT]), int(state[FilterField.SEQUENCE])
             if stop == FilterStatus.TABLE:
                 self._learn(packets, int(state[FilterField.TABLE_AT]))
             elif stop != FilterStatus.GROUP or not self._decide(packets, prefix, state, out):
@@ -145,8 +141,8 @@ class _Leaving:
     def _learn(self, packets: Packets, at: int) -> None:
         """Note what becomes of the events of the table of a TABLE_MAP event."""
         assert self._judge is not None
-        size = decode_event_header(memoryview(packets.data)[at:]).size
-        event = bytes(memoryview(packets.data)[at : at + size])
+        size = decode_event_header(memoryview(packets.buffer)[at:]).size
+        event = bytes(memoryview(packets.buffer)[at : at + size])
         table_at = NAMES_OFFSET + event[NAMES_OFFSET] + 2
         names = event[NAMES_OFFSET : table_at + event[table_at] + 2]
         try:
@@ -186,7 +182,7 @@ class _Leaving:
 
 def _group_at(packets: Packets, offset: int, prefix_size: int) -> tuple[list[bytes], int]:
     """The events of the group that begins at an offset, and where it ends."""
-    data = memoryview(packets.data)
+    data = memoryview(packets.buffer)
     events: list[bytes] = []
     while offset < packets.size:
         size = int.from_bytes(data[offset : offset + 3], "little")

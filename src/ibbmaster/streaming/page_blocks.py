@@ -36,7 +36,7 @@ from ibbmaster.log.event_groups import GLANCE_SIZE, StoredGroup
 from ibbmaster.log.interface import PagedEventGroups
 from ibbmaster.log.pages import PageReader, read_cached
 from ibbmaster.position import NOWHERE, LogPosition
-from ibbmaster.streaming.block import Block, FramingState, Mark, file_end, skipped_block
+from ibbmaster.streaming.block import NO_PACKETS, Block, FramingState, Groups, Mark, Packets, file_end
 from ibbmaster.streaming.block_cache import BlockCache, KnownWay
 from ibbmaster.streaming.block_maker import BlockShape
 from ibbmaster.streaming.buffers import (
@@ -44,11 +44,11 @@ from ibbmaster.streaming.buffers import (
     PAGES_PER_BLOCK,
     SHARED_BYTES,
     Workspace,
-    make_block,
+    framed_packets,
     pages_to_border,
     renumbered,
 )
-from ibbmaster.streaming.large_group import LargeGroup, PartState, PassedRun, first_packet, is_inside_event, resume
+from ibbmaster.streaming.large_group import LargeGroup, PartState, PassedRun, resume
 
 NOTHING = Selection(leaves_out_annotate=False, leaves_out_marked=False, prefix=b"")
 SKIPPED_PAGES = 128  # in one call at most: a state interval of MariaDB, 2 MiB, takes a kernel 0.3 ms
@@ -135,11 +135,10 @@ class PageBlocks:
                 buffers.release(out)
                 return None
             after, head, _ = framed
-            state, gtids = workspace.state, workspace.gtids()
-            return make_block(out, buffers, state, before=at, after=after, gtids=gtids, head=head)
+            return Block(framed_packets(out, buffers, workspace.state), at, after, Groups(workspace.gtids()), head)
 
     def renumbered(self, block: Block, was: int, sequence: int) -> Block:
-        first = first_packet(block.before) if isinstance(block.before, PartState) else 0
+        first = block.before.packet_left if isinstance(block.before, PartState) else 0
         return renumbered(block, was, sequence, kernels=self.kernels, pool=self.cache.buffers, first=first)
 
     def skip(self, at: Mark, limits: Iterable[Gtid], *, only_cached: bool) -> Block | None:
@@ -151,8 +150,8 @@ class PageBlocks:
             skipped = self._skip_in(workspace, at, skips, only_cached=only_cached)
             if skipped is None:
                 return None
-            gtids, head, is_in_order = workspace.gtids(), skipped.head, workspace.is_in_order
-            return skipped_block(at, skipped.after, gtids, head, is_in_order=is_in_order, is_stopped=skipped.is_stopped)
+            groups = Groups(workspace.gtids(), is_in_order=workspace.is_in_order)
+            return Block(NO_PACKETS, at, skipped.after, groups, skipped.head, is_stopped=skipped.is_stopped)
 
     def check_way(self) -> None:
         """Check what is left of the way to the group that a pump has begun to send: it goes out in another way now.
@@ -397,7 +396,7 @@ class PagePump:
         self._stuck_at = None if status == Status.FULL else after
         if progress[Progress.COMMIT]:
             self._maker.begin_way(after, int(progress[Progress.COMMIT]))
-        return self._result(progress, rest, before=at, after=after, gtids=workspace.gtids())
+        return Block(self._left(progress, rest), at, after, Groups(workspace.gtids()))
 
     def commit_ahead(self, at: Mark) -> LogPosition | None:
         way = self._maker.way
@@ -456,8 +455,8 @@ class PagePump:
             way.sent_to = after
         if group.is_end(after) and (way is None or status == Status.DONE):
             self._maker.way = None
-            return self._result(progress, rest, before=at, after=FramingState(group.end))
-        return self._result(progress, rest, before=at, after=after, is_inside_event=is_inside_event(after))
+            return Block(self._left(progress, rest), at, FramingState(group.end))
+        return Block(self._left(progress, rest), at, after)
 
     def _way_of(self, at: PartState) -> PassedRun | None:
         """The way on which a group's parts lie, which are to be sent in that order; None where it was checked."""
@@ -488,8 +487,7 @@ class PagePump:
         progress[Progress.BUDGET], progress[Progress.FRAMED], progress[Progress.REST] = BUDGET_BYTES, 0, 0
         return self._file
 
-    def _result(self, progress: Any, rest: Any, **marks: Any) -> Block:
-        """What the socket did not take: a block that owns `rest` from now on."""
-        state = self._workspace.state
-        state[Field.OUT] = progress[Progress.REST]
-        return make_block(rest, self._buffers, state, framed_bytes=int(progress[Progress.FRAMED]), **marks)
+    def _left(self, progress: Any, rest: Any) -> Packets:
+        """The packets in `rest` that the socket did not take."""
+        size = self._workspace.state[Field.OUT] = progress[Progress.REST]
+        return framed_packets(rest, self._buffers, self._workspace.state, int(progress[Progress.FRAMED] - size))

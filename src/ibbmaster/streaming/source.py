@@ -21,14 +21,15 @@ from ibbmaster.gtid import Gtid
 from ibbmaster.log.interface import EventGroups, are_cached, files_of
 from ibbmaster.position import NOWHERE, LogPosition
 from ibbmaster.streaming.block import (
+    NO_PACKETS,
     Block,
     FramingState,
+    Groups,
     Mark,
     check_continues,
     joined,
     plain_block,
     sent_block,
-    skipped_block,
 )
 from ibbmaster.streaming.block_maker import AbsentPump, BlockMaker, BlockPump, BlockShape, BrokenGroupError
 from ibbmaster.streaming.shared import EndProbe, SentSteps, SharedBlocks, SharedPlace
@@ -302,7 +303,9 @@ class BlockSource:
         gtid, data = group.gtid, b"".join(self._session.receive_group(group))
         self._follow_reader()
         if gtid is not None and not data:  # it came behind the rest of one that began before
-            self._keep_to_note(maker, [skipped_block(behind_skipped, self._at, (gtid,))], only_cached=True)
+            self._keep_to_note(
+                maker, [Block(NO_PACKETS, behind_skipped, self._at, Groups((gtid,)), b"")], only_cached=True
+            )
         return self._queued(data)
 
     def _framed_block(self, maker: BlockMaker, *, only_cached: bool) -> Block | None:
@@ -473,7 +476,7 @@ class BlockSource:
 
     def _block_ahead(self, maker: BlockMaker, pump: BlockPump, commit: LogPosition) -> Block | None:
         """As `_block_to_pump`, of a large group that is committed there; where it cannot begin, its way is checked."""
-        self._go_behind(skipped_block(self._at, FramingState(commit), ()))
+        self._go_behind(Block(NO_PACKETS, self._at, FramingState(commit), head=b""))
         self._session.receive_skipped((), commit)
         group, is_begun = None, False
         try:
