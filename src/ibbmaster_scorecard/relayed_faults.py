@@ -22,7 +22,7 @@ from ibbmaster.recorder.conversation import (
     asked_position,
 )
 from ibbmaster.recorder.relay import RelayedConnection, Send
-from ibbmaster.server.observing import ConnectionStep
+from ibbmaster.server.options import ConnectionStep
 from ibbmaster.server.registry import Registry
 from ibbmaster.streaming.block import Block, plain_block
 from ibbmaster.streaming.sink import Stage, made_stage

@@ -9,7 +9,7 @@ import pymysql
 import pytest
 import trio
 
-from ibbmaster.server.observing import ConnectionStep
+from ibbmaster.server.options import ConnectionStep
 from ibbmaster.testkit import FixturePrimary
 from ibbmaster.testkit.fault_stage import Faults
 from ibbmaster.wire.command import BinlogDump

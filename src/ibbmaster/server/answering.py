@@ -24,7 +24,7 @@ LOGGED_MAX = 200  # bytes of a statement
 
 
 class Answers:
-    """What one client gets for its commands, but for dumps."""
+    """Answers all commands of one client but dumps."""
 
     def __init__(self, client: ConnectedClient) -> None:
         self._client = client
@@ -38,7 +38,7 @@ class Answers:
             await self.by_work(command)
 
     def at_once(self, command: commands.AnyCommand) -> bytes | None:
-        """The answer to a command, if that takes neither the disk nor long; else None, and nothing was done."""
+        """The answer to a command that needs neither the disk nor long; None: nothing was done."""
         dialog = self._client.dialog
         responses: tuple[Response, ...]
         match command:
@@ -83,7 +83,7 @@ class Answers:
         return self._client.wire.answer_at_once(*responses)
 
     async def by_work(self, command: commands.AnyCommand) -> None:
-        """Answer a command that is not answered at once."""
+        """Answer any other command."""
         dialog = self._client.dialog
         match command:
             case commands.QueryCommand(sql=sql):
@@ -98,8 +98,8 @@ class Answers:
                 await self._work(functools.partial(dialog.prepared.execute, statement_id, parameters))
 
     async def _work(self, ask: Callable[[], Iterable[Response | Kill]]) -> None:
-        """Answer in worker threads, a piece at a time; what is asked can be broken off. Raises
-        trio.BrokenResourceError: the client has left."""
+        """Answer in worker threads, a piece at a time, until it is broken off. Raises trio.BrokenResourceError: the
+        client has left."""
         client, session = self._client, self._client.session
         work = session.work = Work(time.monotonic, client.primary.options.statement_s)
         pieces = client.wire.answer_each(self._carried_out(ask))
@@ -125,12 +125,12 @@ class Answers:
         return await self._client.primary.workers.run(work, session.user, next, pieces, None, is_admin=session.is_admin)
 
     def _carried_out(self, ask: Callable[[], Iterable[Response | Kill]]) -> Iterator[Response]:
-        """What the client gets, once connections that shall end are ended; asked for in a worker thread."""
+        """In a worker thread: end connections that the answers kill, before their answers."""
         for answer in ask():
             yield trio.from_thread.run_sync(self._ended, answer) if isinstance(answer, Kill) else answer
 
     def _ended(self, answer: Response | Kill) -> Response:
-        """An answer, once the connection is ended that it is about."""
+        """End the connection that an answer is about."""
         if not isinstance(answer, Kill):
             return answer
         self._client.primary.registry.kill(answer.connection_id, query_only=answer.query_only)

@@ -1,8 +1,7 @@
-"""The certificate a primary shows: a pair of files, or one made up at the start.
+"""The certificate of a primary: from two files, or self-signed at the start.
 
-A MariaDB replica of 11.4 or later demands TLS, and accepts a self-signed certificate when
-the server proves with the account's password that it is the one (dump-protocol: the OK of
-the login). So a certificate that need not be installed is enough.
+A MariaDB replica of 11.4 or later demands TLS, and accepts a self-signed certificate if the server proves itself with
+the account's password in the OK of the login: nobody has to install a certificate.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ COMMON_NAME = "ibbmaster self-signed"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
-    """What the server needs of its certificate: the context of connections, and its DER bytes."""
+    """The context of connections, and the certificate's DER bytes."""
 
     context: Context
     der: bytes
@@ -32,8 +31,8 @@ class Certificate:
 
 
 def load_certificate(certificate_file: Path, key_file: Path) -> Certificate:
-    """Read a PEM certificate (chain) and its private key. Raises ConfigurationError: a file cannot be read, or the two
-    do not belong together."""
+    """Read a PEM certificate (chain) and its key. Raises ConfigurationError: unreadable, or they do not belong
+    together."""
     try:
         return parse_certificate(certificate_file.read_bytes(), key_file.read_bytes(), is_automatic=False)
     except (OSError, ValueError) as error:
@@ -43,13 +42,13 @@ def load_certificate(certificate_file: Path, key_file: Path) -> Certificate:
 
 
 def make_certificate(*, now: datetime | None = None) -> Certificate:
-    """Make a self-signed certificate for this run; its key is never on disk."""
+    """Make a self-signed certificate whose key is never on disk."""
     pem = self_signed_pem(now or datetime.now(UTC))
     return parse_certificate(pem, pem, is_automatic=True)
 
 
 def self_signed_pem(now: datetime) -> bytes:
-    """A new certificate, and its private key after it."""
+    """A new certificate, followed by its private key."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -79,8 +78,8 @@ def self_signed_pem(now: datetime) -> bytes:
 
 
 def parse_certificate(certificates: bytes, key: bytes, *, is_automatic: bool) -> Certificate:
-    """Of PEM: the server's own certificate, those of who signed it, and its private key. Raises ValueError: a part
-    cannot be read, the key is locked by a password, or the two do not belong together."""
+    """Read PEM: the server's certificate, those of its signers, and its private key. Raises ValueError: a part cannot
+    be read, a password locks the key, or they do not belong together."""
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives import serialization
     from cryptography.x509 import load_pem_x509_certificates

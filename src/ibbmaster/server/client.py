@@ -1,29 +1,41 @@
-"""A client of a primary: who it is, what it talks through, and what it has said."""
+"""One client: its stream, its session, the memory it may keep, and the parts of the primary it shares with others."""
 
 from __future__ import annotations
 
 import contextlib
 import math
 import secrets
+import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import trio
 
 from ibbmaster.dialogue import privileges
 from ibbmaster.dialogue.dialog import Dialog
+from ibbmaster.dialogue.known_answers import KnownAnswers
 from ibbmaster.errors import RemoteProtocolError
 from ibbmaster.server.client_stream import ClientStream, PlainStream, Sender
-from ibbmaster.server.memory import SessionMemory
-from ibbmaster.server.primary_parts import PrimaryParts
-from ibbmaster.server.registry import Session
+from ibbmaster.server.dump_opening import DumpOpening
+from ibbmaster.server.dumping import LogEnd
+from ibbmaster.server.facts import PrimaryFacts
+from ibbmaster.server.login_guard import LoginGuard
+from ibbmaster.server.options import PrimaryOptions
+from ibbmaster.server.preparation import LookAhead, Preparation
+from ibbmaster.server.reactor import Reactor
+from ibbmaster.server.registry import Registry, Session
+from ibbmaster.server.working import Workers
+from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.wire.answer import encode_response
 from ibbmaster.wire.connection import Event, LoggedIn, ServerConnection, State
 from ibbmaster.wire.handshake import SEED_SIZE
 from ibbmaster.wire.packet import PACKET_HEADER_SIZE, frame_payloads
-from ibbmaster.wire.refusal import RefusedError
+from ibbmaster.wire.refusal import RefusedError, out_of_memory
 from ibbmaster.wire.response import Response
 
+OWN_BYTES = 64 << 10  # that each session may keep: more than any replica or CDC client sets before its dump
+SHARED_BYTES_MAX = 64 << 20  # of all sessions together
 NONCE_SIZE = 32  # of the ed25519 plugin
 RECEIVE_SIZE = 16 * 1024
 HEARD_MAX = 4 * RECEIVE_SIZE  # bytes of commands that are kept after one that is carried out
@@ -32,8 +44,80 @@ IDLE_PARTS = 1000  # a client has so small a part of that more: the end is not m
 READ_TIMEOUT_S = 30.0  # MariaDB's net_read_timeout, for the rest of a command of which a part is here
 
 
+class SharedMemory:
+    """Memory for what sessions keep beyond `OWN_BYTES`; one account can take three quarters. Thread-safe.
+
+    So a session that keeps next to nothing, as that of a replica, finds room whatever others keep.
+    """
+
+    def __init__(self, size_max: int = SHARED_BYTES_MAX) -> None:
+        self._size_max = size_max
+        self._taken: dict[str, int] = {}  # by account
+        self._lock = threading.Lock()
+
+    def change(self, user: str, size: int) -> bool:
+        """Take bytes, or release a negative number; False, and nothing is taken, if there are too few."""
+        with self._lock:
+            taken = self._taken.get(user, 0) + size
+            if size > 0 and (taken > self._size_max * 3 // 4 or self.size + size > self._size_max):
+                return False
+            self._taken[user] = taken
+            if not taken:
+                del self._taken[user]
+            return True
+
+    @property
+    def size(self) -> int:
+        """Bytes that are taken."""
+        return sum(self._taken.values())
+
+
+class SessionMemory:
+    """What one session keeps, by name."""
+
+    def __init__(self, shared: SharedMemory) -> None:
+        self._shared = shared
+        self.user = ""  # the account, which is there before anything is kept
+        self._kept: dict[str, int] = {}
+        self._size = 0  # of all that
+        self._taken = 0  # of the store
+
+    def hold(self, what: str, size: int) -> None:
+        """Note how many bytes `what` has now. Raises RefusedError: there is no room; what was noted before stays."""
+        whole = self._size + size - self._kept.get(what, 0)
+        wanted = max(whole - OWN_BYTES, 0)
+        if wanted != self._taken and not self._shared.change(self.user, wanted - self._taken):
+            raise out_of_memory(f"all sessions together keep too much, here in {what}")
+        self._kept[what], self._size, self._taken = size, whole, wanted
+
+    def close(self) -> None:
+        """Release everything."""
+        self._shared.change(self.user, -self._taken)
+        self._kept, self._size, self._taken = {}, 0, 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrimaryParts:
+    """What all connections of a primary share."""
+
+    options: PrimaryOptions
+    registry: Registry
+    reactor: Reactor
+    log_end: LogEnd
+    facts: PrimaryFacts
+    opening: DumpOpening
+    shared_blocks: SharedBlocks
+    look_ahead: LookAhead
+    pumps: trio.CapacityLimiter
+    workers: Workers
+    memory: SharedMemory
+    known_answers: KnownAnswers
+    guard: LoginGuard
+    preparation: Preparation
+
+
 class ConnectedClient:
-    """What login, conversation and dump of a connection have in common."""
+    """The state that login, conversation and dump of a connection share."""
 
     def __init__(self, socket: trio.SocketStream, session: Session, primary: PrimaryParts) -> None:
         self.session = session
@@ -71,16 +155,16 @@ class ConnectedClient:
         return f"connection {self.session.connection_id} of {self.session.user}@{self.session.host}"
 
     def close(self) -> None:
-        """Give back what the session has kept."""
+        """Release what the session keeps."""
         self.memory.close()
 
     async def flush(self) -> None:
-        """Send what is to be sent."""
+        """Send all that is ready."""
         if data := self.wire.data_to_send():
             await self.sender.send(data)
 
     async def send_instead(self, *responses: Response) -> None:
-        """Send something else than the packet that is ready."""
+        """Send these in place of the packet that is ready."""
         sequence = self.wire.data_to_send()[PACKET_HEADER_SIZE - 1]
         for response in responses:
             framed, sequence = frame_payloads(encode_response(response, self.wire.capabilities), sequence)
@@ -99,7 +183,7 @@ class ConnectedClient:
         self.wire.tls_started(certificate.der)
 
     def begin(self, login: LoggedIn) -> None:
-        """It has logged in."""
+        """The client has logged in."""
         self.memory.user = login.user
         held = self.primary.options.held_by(login.user)
         self.session.is_admin = bool(held & privileges.ADMINISTRATING)
@@ -113,12 +197,12 @@ class ConnectedClient:
 
     @property
     def holds_more(self) -> bool:
-        """Whether more of what it has said is here, and not in the socket."""
+        """Whether bytes were received that are not read yet."""
         return bool(self.wire.unread_size) or self.stream.holds_more
 
     async def next_event(self) -> Event:
-        """What it says next. Raises RemoteProtocolError: it breaks the protocol, or there is no memory for what it
-        says; trio.BrokenResourceError: the connection is lost."""
+        """The next event of the client. Raises RemoteProtocolError: it breaks the protocol, or needs too much memory;
+        trio.BrokenResourceError: it is gone."""
         wire = self.wire
         event = wire.next_event() if wire.unread_size else None
         while event is None:
@@ -132,7 +216,7 @@ class ConnectedClient:
 
     @contextlib.contextmanager
     def noticing(self, leave: Callable[[], object]) -> Iterator[None]:
-        """Call `leave` if the client leaves while the block runs, however it does; its commands are kept for later."""
+        """Call `leave` if the client leaves in any way while the block runs; its commands are kept for later."""
         reactor = self.primary.reactor
         with reactor.watching(self.descriptor, self._has_left, leave):
             if self.wire.unread_size >= HEARD_MAX:
@@ -142,7 +226,7 @@ class ConnectedClient:
             yield
 
     def _has_left(self) -> bool:
-        """Whether the client has left; called where something has come, and where enough has come for the end only."""
+        """Read what has come; true as well once that is too much."""
         wire = self.wire
         if wire.unread_size >= HEARD_MAX:
             return True
@@ -159,15 +243,15 @@ class ConnectedClient:
         return wire.has_quit
 
     def note_idle(self) -> None:
-        """It may take its time from now on."""
+        """The client may take its time from now on."""
         self.session.note("Sleep", "", now := time.monotonic())
         if now >= self._idle_renewal:
             self.idle.deadline = trio.current_time() + IDLE_TIMEOUT_S + IDLE_TIMEOUT_S / IDLE_PARTS
             self._idle_renewal = now + IDLE_TIMEOUT_S / IDLE_PARTS
 
     def note_unread(self) -> None:
-        """A command of which a part is here takes memory until it is answered, and has to come as a whole. Raises
-        RemoteProtocolError: there is no memory left."""
+        """Count the memory of a partial command, and limit the time of its rest. Raises RemoteProtocolError: there is
+        no memory left."""
         size = self.wire.unread_size
         if size == self._unread_size or self.wire.state is not State.COMMAND:
             return

@@ -1,4 +1,4 @@
-"""What a connection talks through, in clear and over TLS."""
+"""The bytes of a connection, in clear; `TlsStream` has those of TLS."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ UNYIELDED_MAX = 1 << 20  # bytes that a socket may take in a row before others h
 
 
 async def write_all(descriptor: int, data: Buffer, wait: Wait) -> None:
-    """Write all of `data`, which must not change until this returns. Raises trio.BrokenResourceError: the client is
-    gone."""
+    """Write all of `data`, which must not change meanwhile. Raises trio.BrokenResourceError: the client is gone."""
     left = memoryview(data)
     while len(left):
         try:
@@ -34,8 +33,8 @@ async def write_all(descriptor: int, data: Buffer, wait: Wait) -> None:
 
 
 def read_now(descriptor: int, size: int) -> bytes | None:
-    """What has come, at most `size` bytes, and none if the client has left; None where nothing has come yet. Raises
-    trio.BrokenResourceError: the connection is lost."""
+    """At most `size` bytes; b"" if the client has left, None if nothing has come. Raises trio.BrokenResourceError: the
+    connection is lost."""
     try:
         return os.read(descriptor, size)
     except BlockingIOError:
@@ -49,7 +48,7 @@ class ClientStream(Protocol):
 
     @property
     def sink(self) -> Sink:
-        """Where a thread or a crowd writes, while nothing is sent here."""
+        """Where a thread or a crowd writes while `send_all` does not run."""
 
     @property
     def version(self) -> str:
@@ -57,27 +56,26 @@ class ClientStream(Protocol):
 
     @property
     def cipher(self) -> str:
-        """The name of what encrypts; empty in clear."""
+        """Name of the cipher; empty in clear."""
 
     @property
     def holds_more(self) -> bool:
-        """Whether something has come that was not received yet, and which the socket does not tell of any more."""
+        """Whether received bytes are left of which the socket no longer tells."""
 
     async def receive_some(self, size: int) -> bytes:
         """As `receive_now`, once something has come."""
 
     def receive_now(self, size: int) -> bytes | None:
-        """What has come, at most `size` bytes, and none if the client has left; None where nothing has come yet. Raises
-        trio.BrokenResourceError: the connection is lost, or what came cannot be deciphered."""
+        """As `read_now`; what cannot be deciphered is a lost connection."""
 
     async def send_all(self, data: Buffer, *, wait: Wait) -> None:
-        """Send all of `data`, which must not change meanwhile; `wait` is awaited where the socket takes nothing. Raises
+        """Send all of `data`, which must not change meanwhile; awaits `wait` while the socket takes nothing. Raises
         trio.BrokenResourceError: the client is gone."""
 
 
 class PlainStream:
-    """A connection that is not encrypted. It reads and writes the socket itself: trio's `send_all` costs 10 to 15 us a
-    call, several times what the kernel takes for a small block."""
+    """A connection in clear. trio's `send_all` would cost 10 to 15 us a call, several times what a small block
+    takes."""
 
     version = cipher = ""
     holds_more = False
@@ -100,7 +98,7 @@ class PlainStream:
 
 
 class Sender:
-    """The only sender to a stream; a client that takes nothing is dropped in time, and others have their turn."""
+    """The only sender to a stream; it drops a client that takes nothing in time, and lets others have their turn."""
 
     def __init__(self, stream: ClientStream) -> None:
         self._stream = stream
@@ -108,8 +106,8 @@ class Sender:
         self._unyielded = 0
 
     async def send(self, data: Buffer | Block) -> None:
-        """Send all of `data`, which must not change until this returns. Raises trio.BrokenResourceError: the client is
-        gone; trio.TooSlowError: it took nothing for `WRITE_TIMEOUT_S`."""
+        """Send all of `data`, which must not change meanwhile. Raises trio.BrokenResourceError: the client is gone;
+        trio.TooSlowError: it took nothing for `WRITE_TIMEOUT_S`."""
         buffer = data if isinstance(data, (bytes, bytearray, memoryview)) else data.data()
         await self._stream.send_all(buffer, wait=self._wait_writable)
         self._unyielded += len(data)

@@ -14,12 +14,11 @@ from ibbmaster.dump.error import DumpError, seeking_failed
 from ibbmaster.dump.request import dump_request
 from ibbmaster.errors import IbbMasterError, LogResetError, RemoteProtocolError
 from ibbmaster.server.answering import Answers
-from ibbmaster.server.client import RECEIVE_SIZE, ConnectedClient
+from ibbmaster.server.client import RECEIVE_SIZE, ConnectedClient, PrimaryParts
 from ibbmaster.server.dump_opening import DumpStart
 from ibbmaster.server.dumping import DumpSender
 from ibbmaster.server.login import log_in
-from ibbmaster.server.observing import ConnectionStep, Observer
-from ibbmaster.server.primary_parts import PrimaryParts
+from ibbmaster.server.options import ConnectionStep, Observer
 from ibbmaster.server.registry import Session
 from ibbmaster.streaming.sink import left_of, made_stage
 from ibbmaster.streaming.source import BlockSource
@@ -34,7 +33,7 @@ UNKNOWN_DUMP = commands.BinlogDump(position=0, flags=0, server_id=0, file_name="
 
 
 async def serve_dump(client: ConnectedClient, command: commands.BinlogDump) -> None:
-    """The last answer of a connection: events until one of us ends it."""
+    """Send events until one side ends the connection."""
     primary, session = client.primary, client.session
     try:
         client.dialog.check_dump()
@@ -66,7 +65,6 @@ async def serve_dump(client: ConnectedClient, command: commands.BinlogDump) -> N
 
 
 async def _run_dump(client: ConnectedClient, opened: DumpStart) -> None:
-    """Send until the dump is finished or the client has left."""
     primary, dump, session = client.primary, opened.dump, client.session
     stage = made_stage(primary.options.stages, session)
     with (
@@ -87,14 +85,13 @@ async def _run_dump(client: ConnectedClient, opened: DumpStart) -> None:
 
 
 def _prepare_dump(client: ConnectedClient, command: commands.BinlogDump, *, only_cached: bool = False) -> DumpStart:
-    """As `DumpOpening.open`; notes where the dump begins."""
     opened = open_dump(client, command, only_cached=only_cached)
     client.session.dump_start = opened.start
     return opened
 
 
 def open_dump(client: ConnectedClient, command: commands.BinlogDump, *, only_cached: bool) -> DumpStart:
-    """As `DumpOpening.open`, with what the client has said before."""
+    """As `DumpOpening.open`, for what the client has said before."""
     request = dump_request(
         command,
         client.dialog.variables,
@@ -106,7 +103,7 @@ def open_dump(client: ConnectedClient, command: commands.BinlogDump, *, only_cac
 
 
 def _notice_leaving(client: ConnectedClient) -> bool:
-    """Notice when the client of a dump goes; what else it says means nothing now."""
+    """Whether the client of a dump has left; everything else it says is ignored."""
     try:
         data = client.stream.receive_now(RECEIVE_SIZE)
         if data is not None:
@@ -120,7 +117,7 @@ def _notice_leaving(client: ConnectedClient) -> bool:
 
 
 async def serve_connection(stream: trio.SocketStream, session: Session, primary: PrimaryParts) -> None:
-    """Talk to one client until one of us is done; what it breaks is logged, and harms no other connection."""
+    """Talk to one client to the end; its errors are logged, and harm no other connection."""
     client = ConnectedClient(stream, session, primary)
     try:
         if await log_in(client) and (command := await _Conversation(client).run()) is not None:
@@ -143,7 +140,7 @@ async def serve_connection(stream: trio.SocketStream, session: Session, primary:
 
 
 class _Conversation:
-    """What comes between login and dump, on the socket of one client."""
+    """Everything between login and dump."""
 
     def __init__(self, client: ConnectedClient) -> None:
         self._client = client
@@ -177,7 +174,6 @@ class _Conversation:
         return None
 
     async def _replaces_answer(self, observer: Observer, command: commands.AnyCommand) -> bool:
-        """Whether the observer answers a command itself."""
         client = self._client
         responses = await observer.reached(ConnectionStep.ASKED, client.session, command)
         if responses is None:
@@ -187,7 +183,7 @@ class _Conversation:
         return True
 
     async def _unanswered_event(self) -> Event:
-        """As `ConnectedClient.next_event`; commands that can be answered at once are, without this task."""
+        """As `ConnectedClient.next_event`, but the reactor answers what it can without this task."""
         client = self._client
         has_ended = client.holds_more and self._read_and_answer()
         while True:
@@ -204,8 +200,7 @@ class _Conversation:
             has_ended = self._read_and_answer()
 
     def _read_and_answer(self) -> bool:
-        """Read what has come, and answer it; True where this connection has to continue by itself. Raises
-        RemoteProtocolError, trio.BrokenResourceError: as elsewhere."""
+        """Read and answer what has come; True where the task has to continue."""
         client, wire, sink = self._client, self._client.wire, self._client.sender.sink
         for _ in range(ANSWERED_IN_A_ROW):
             event = wire.next_event() if wire.unread_size else None
@@ -233,7 +228,7 @@ class _Conversation:
         return True
 
     def _look_ahead(self, command: commands.AnyCommand) -> None:
-        """Where a dump begins that a client has just announced: found while it reads its answer, once for each."""
+        """Find once where the dump that a client has just announced begins, while it reads its answer."""
         look_ahead = self._client.primary.look_ahead
         if self._may_look_ahead and isinstance(command, commands.QueryCommand) and look_ahead.is_new(command.sql):
             self._may_look_ahead = False

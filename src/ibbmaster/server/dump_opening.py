@@ -1,4 +1,4 @@
-"""From the request for a dump to its first event: what may refuse it, and where its stream begins."""
+"""From the request for a dump to its first event: its refusal, or the begin of its stream."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from ibbmaster.server.options import PrimaryOptions
 
 
 class DumpStart(NamedTuple):
-    """A dump that may begin, and what it reads. `position` is that of the replica, `start` the same where it was asked
-    for by GTID, and None else."""
+    """A dump that may begin, and what it reads. `start` is the replica's `position`, or None if it asked by file."""
 
     dump: DumpSession
     groups: EventGroups
@@ -38,7 +37,7 @@ class DumpOpening:
         self._facts = facts
 
     def open(self, request: DumpRequest, *, only_cached: bool = False) -> DumpStart:
-        """Everything that may refuse a dump, and all that is read before its first event.
+        """Check a request, and read all that is needed before the first event.
 
         Raises:
             BlockingIOError: with `only_cached`, something is not in memory.
@@ -87,7 +86,7 @@ class DumpOpening:
         return DumpStart(dump, self._groups(request, plan), check.position, start, file_name)
 
     def _check_start(self, request: DumpRequest, *, only_cached: bool) -> StartCheck:
-        """As `check_start`; what is refused, or ends before it begins, waits for a look at the end of the log."""
+        """As `check_start`; a refusal, or an end before the begin, needs a look at the end of the log."""
         state = self._engine.state(only_cached=only_cached)
         try:
             check = check_start(request, state)
@@ -107,7 +106,6 @@ class DumpOpening:
         return self._engine.start_of_file(file.file_no)
 
     def _groups(self, request: DumpRequest, plan: ReadPlan) -> EventGroups:
-        """What is read for a dump: of files that are sent as they are, everything."""
         engine = self._engine
         if not self._options.profile.sends_files:
             return engine.groups(plan)
@@ -117,7 +115,7 @@ class DumpOpening:
         return engine.stored_groups(plan, request.file_position)
 
     def _opening_timestamp(self, plan: ReadPlan) -> int:
-        """In seconds since 1970; where nothing is logged after a place, when this primary started."""
+        """In seconds since 1970: that of the first group, or of this primary's start."""
         if self._options.profile.opening_timestamp is OpeningTimestamp.ZERO:
             return 0
         try:

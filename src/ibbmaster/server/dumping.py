@@ -1,13 +1,13 @@
 """Who sends the next bytes to a replica: `DumpSender` decides it from the `Turn` of its dump, and nobody else sends.
 
 - A replica alone that is far behind: a worker thread reads, frames and sends, without coming back for each block.
-- What is in memory: the event loop frames and sends it, which takes less than a hop to a thread.
-- What may have to wait for a disk: a worker thread frames it, the event loop sends it.
-- At the end of the log the dump waits in a `Crowd`, and growth is sent from where the log announces it: to wake a task
-  takes longer. One dump of a crowd leads: it reads for itself, and the others get the same bytes with their own packet
-  numbers. A dump that cannot go on like this wakes up, and its task continues.
+- Blocks in memory: the event loop frames and sends them, which takes less than a hop to a thread.
+- Blocks that may have to wait for a disk: a worker thread frames them, the event loop sends them.
+- At the end of the log the dump waits in a `Crowd`, and `LogEnd.announce` sends growth: to wake a task takes longer.
+  One dump of a crowd leads and reads for itself; the others get the same bytes with their own packet numbers. A dump
+  that cannot go on like this wakes up, and its task continues.
 
-A dump holds one block at most, and there is no queue: a replica that reads slowly slows down only itself.
+A dump holds one block at most, without a queue: a replica that reads slowly slows down only itself.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Turn(enum.Enum):
 
 
 class Missed(NamedTuple):
-    """What went out to a dump that has not heard of it yet."""
+    """Packets that went out to a dump before it heard of them."""
 
     steps: SentSteps
     sequence: int  # of the packet that comes next
@@ -58,7 +58,7 @@ class Missed(NamedTuple):
 
 
 def _failing_alone(method: Callable[..., bool]) -> Callable[..., bool]:
-    """Keep an error for the task of the dump, which raises it; False: it has to wake up."""
+    """Keep an error for the task of the dump, which raises it; False wakes the task."""
 
     @functools.wraps(method)
     def call(self: DumpSender, *args: Any) -> bool:
@@ -72,7 +72,7 @@ def _failing_alone(method: Callable[..., bool]) -> Callable[..., bool]:
 
 
 class DumpSender:
-    """Sends one dump; the session makes every decision about its content."""
+    """Sends one dump; the session decides about its content."""
 
     def __init__(
         self,
@@ -214,7 +214,7 @@ class DumpSender:
         session.advance_clock(now=trio.current_time())
 
     def _abort(self, _: Callable[[], Any]) -> trio.lowlevel.Abort:
-        """Nothing more is sent from elsewhere, at once: who cancels a dump may close its socket."""
+        """At once: whoever cancels a dump may close its socket."""
         self._task = None
         self._missed = self._log_end.leave(self)
         return trio.lowlevel.Abort.SUCCEEDED
@@ -229,33 +229,33 @@ class DumpSender:
 
     @property
     def sequence(self) -> int:
-        """Number of the next packet, once it has followed all that it has missed."""
+        """Number of the next packet, after all steps that it has followed."""
         return self._session.sequence
 
     @_failing_alone
     def note_border(self) -> bool:
-        """Whether a stage does no more than count from here on."""
+        """Whether the stage does no more than count from here on."""
         if self._stage is not None:
             self._stage.note_border()
         return self._stage is None or self._stage.only_counts
 
     @_failing_alone
     def note_sent(self, size: int) -> bool:
-        """Tell the stage of bytes that went past it; False where the dump has to wake up."""
+        """Tell the stage of bytes that went past it; False if it failed."""
         assert self._stage is not None
         self._stage.note_sent(size)
         return True
 
     @_failing_alone
     def follow(self, missed: Missed) -> bool:
-        """Continue after what went out; False where the dump has to wake up."""
+        """Continue after packets that went out; False if the dump has to wake up."""
         self._source.follow(missed.steps, missed.sequence)
         self._session.sent()
         self._session.reached_end(now=missed.sent_at)
         return not self._session.is_finished
 
     def lead(self, place: SharedPlace | None, missed: Missed | None) -> None:
-        """Send what is new, share it with others at the place, and join them again or wake up."""
+        """Send what is new, share it with the others at the place, and join them again or wake up."""
         if (missed is None or self.follow(missed)) and self._sends_all(place):
             self._log_end.join(self, self._place)
         else:
@@ -263,7 +263,7 @@ class DumpSender:
 
     @_failing_alone
     def _sends_all(self, place: SharedPlace | None) -> bool:
-        """Send without waiting; False where the task has to continue."""
+        """Send without waiting; False if the task has to continue."""
         if self._connection.end_reason is not None or not self.note_border():
             return False
         session, sequence, blocks = self._session, self._session.sequence, list[Block]()
@@ -283,7 +283,7 @@ class DumpSender:
         return False
 
     def _is_out(self, block: Block, is_at_border: bool) -> bool:
-        """Send what the socket takes of a block; the task has to send the rest."""
+        """Send what the socket takes of a block, and leave the rest to the task."""
         if is_at_border and not self.note_border():  # what was planned before this block was written is about it
             self._rest = block
             return False
@@ -295,7 +295,7 @@ class DumpSender:
         return left is None
 
     def _share(self, place: SharedPlace | None, blocks: list[Block], sequence: int) -> SharedPlace | None:
-        """Leave what this dump has got at a place to the others there; returns where it is now."""
+        """Leave blocks of a place to the others there; returns the place after them."""
         after = self._source.place
         if after is not None and place is not None and blocks:
             place.step = shared_step(blocks, sequence, after, self._source.probe)
@@ -304,10 +304,10 @@ class DumpSender:
 
 
 class Crowd:
-    """The dumps at one place, and what each of them has missed there. They hear of it later, and not all at once."""
+    """The dumps at one place, and the steps that each has missed. They hear of these later, a few dumps at a time."""
 
     def __init__(self, place: SharedPlace | None) -> None:
-        """Without `place` it is one dump, and unknown what it shares."""
+        """Without `place` it is one dump, which may share nothing."""
         self.place = place
         self._sinks: dict[int, dict[DumpSender, Sink]] = {}  # by how far packet numbers are from `_packets`; old first
         self._staged: dict[DumpSender, None] = {}
@@ -322,7 +322,7 @@ class Crowd:
         return len(self._known)
 
     def __iter__(self) -> Iterator[DumpSender]:
-        """Those who have missed most come first, of each kind."""
+        """Of each kind those that have missed most come first."""
         return chain.from_iterable(self._sinks.values())
 
     def add(self, dump: DumpSender) -> None:
@@ -334,7 +334,7 @@ class Crowd:
             self._staged[dump] = None
 
     def remove(self, dump: DumpSender) -> Missed | None:
-        """Let a dump go; returns what it has missed."""
+        """Let a dump go, with all that it has missed."""
         lead, first = self._known.pop(dump)
         del self._sinks[lead][dump]
         if not self._sinks[lead]:
@@ -348,7 +348,7 @@ class Crowd:
         return Missed(self._joined[2], (self._packets + lead) & 0xFF, self._sent_at)
 
     def send(self, step: SharedStep) -> Iterator[tuple[DumpSender, Missed | None, Block | None]]:
-        """Send a step to all; gives dumps that have to wake up, with the rest of it."""
+        """Send a step to all; yields the dumps that have to wake up, with the rest of the step."""
         for dump in [dump for dump in self._staged if not dump.note_border()]:
             yield dump, self.remove(dump), None
         if not self._known:
@@ -381,7 +381,7 @@ class Crowd:
         self._first += count
 
     def _oldest(self) -> list[DumpSender]:
-        """Those who are to hear now of what they have missed."""
+        """The dumps that hear now of what they have missed."""
         last = self._first + len(self._steps) - STEPS_MIN
         oldest: list[DumpSender] = []
         for sinks in self._sinks.values():
@@ -396,7 +396,7 @@ class LogEnd:
     """The end of one log, and all dumps that wait there."""
 
     def __init__(self, is_over: Callable[[], bool] = lambda: False) -> None:
-        """`is_over` says whether a dump here is to end, because nothing more comes."""
+        """`is_over` says whether dumps end here, because nothing more comes."""
         self.is_over = is_over
         self.generation = 0
         """How often the log has grown: what was found at its end before is void. Read it before you look there."""
@@ -413,7 +413,7 @@ class LogEnd:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[None]:
-        """A dump runs. Growth while none ran was not announced: what an earlier dump knew of the end is void."""
+        """A dump runs. What earlier dumps knew of the end is void: without a dump nobody announces growth."""
         if not self._readers:
             self.announce()
         self._readers += 1
@@ -431,7 +431,7 @@ class LogEnd:
             await self._is_awaited.wait()
 
     def join(self, dump: DumpSender, place: SharedPlace | None) -> None:
-        """Let a dump wait, at a place if it is known; it has missed nothing."""
+        """Let a dump wait that has missed nothing, at a place if it is known."""
         crowd = self._crowds.get(key := dump if place is None else place)
         if crowd is None:
             crowd = self._crowds[key] = Crowd(place)
@@ -440,7 +440,7 @@ class LogEnd:
         self._is_awaited.set()
 
     def leave(self, dump: DumpSender) -> Missed | None:
-        """Let a dump wait no longer; returns what it has missed."""
+        """Let a dump go, with all that it has missed."""
         crowd = self._of.pop(dump)
         missed = crowd.remove(dump)
         if not crowd:
@@ -468,7 +468,7 @@ class LogEnd:
                 dump.lead(crowd.place, self.leave(dump))
 
     def _send(self, crowd: Crowd, step: SharedStep) -> None:
-        """Send a step to a crowd, which is at another place then: others may be there."""
+        """Send a step to a crowd, and join it with the one where it arrives."""
         assert crowd.place is not None
         del self._crowds[crowd.place]
         for dump, missed, rest in crowd.send(step):

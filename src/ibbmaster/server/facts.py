@@ -1,4 +1,4 @@
-"""What the conversation may know of the primary: the answers to SHOW and SELECT @@."""
+"""What the conversation knows of the primary: the answers to SHOW and SELECT @@."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LOOKS_MAX = 5  # at files that change again and again while they are asked for
 
 
 def of_one_look(ask: Callable[..., Answer]) -> Callable[..., Answer]:
-    """Ask again where files were purged, or replaced by others, between two questions."""
+    """Ask again if files were purged or replaced between two questions."""
 
     @functools.wraps(ask)
     def asked(*args: Any, **kwargs: Any) -> Answer:
@@ -80,7 +80,7 @@ class PrimaryFacts:
 
     @of_one_look
     def files(self) -> list[LogFile]:
-        """The files there are for clients: those of a traditional primary end with the active one."""
+        """The files that clients see: a traditional primary ends with the active one."""
         files = self._engine.files()
         if self.profile.rotates_with_files:
             active = self._engine.end().file_no
@@ -95,7 +95,6 @@ class PrimaryFacts:
         return self._listing.rows(self._file(file_name), offset)
 
     def _file(self, name: str | None) -> LogFile | None:
-        """A file by its name, the oldest without one."""
         return next((file for file in self.files() if name is None or file.name == name), None)
 
     @of_one_look
@@ -148,5 +147,5 @@ class PrimaryFacts:
         return without_paths(text)
 
     def statistics(self) -> str:
-        """The line COM_STATISTICS is answered with."""
+        """The answer to COM_STATISTICS."""
         return f"Uptime: {self.uptime_s()}  Threads: {len(self._registry)}  Questions: 0  Slow queries: 0"

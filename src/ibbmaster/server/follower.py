@@ -21,9 +21,9 @@ QUIET_WAITS = 10  # without growth: what is unfinished then is reported
 class Follower:
     """Announces growth to a `LogEnd`.
 
-    `wait_for_growth` and `tell_growth` are the engine's. The first runs in a worker thread, only while a dump waits.
-    The second calls from any thread, once for all that has become durable meanwhile. `unfinished` names an incomplete
-    end: it is logged once, when nothing more has come for a while.
+    `wait_for_growth` and `tell_growth` are the engine's: the first runs in a worker thread while a dump waits, the
+    second calls from any thread after growth. `unfinished` names an incomplete end, to be logged once after a quiet
+    while.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What a primary lists of its files: the events of one, and what was logged before a byte of it."""
+"""The events of a file, and what was logged before a byte of it."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ FIRST_OFFSET = 4
 
 
 class Listing:
-    """What is listed of the files of a log whose groups are made into a stream: events have no offsets there."""
+    """Lists files whose groups are made into a stream: their events have no offsets there."""
 
     def __init__(self, engine: LogEngine) -> None:
         self._engine = engine
 
     def end(self) -> LogPosition:
-        """Where the log ends, as a place that a dump can begin at."""
+        """Where the log ends, as a place to begin a dump."""
         return self._engine.end()
 
     def rows(self, file: LogFile | None, offset: int) -> Iterator[BinlogEventRow]:
-        """The events of a file from the first one at an offset or after it. Raises KeyError, RefusedError: there is no
-        such file, or no event begins there."""
+        """The events of a file from an offset on. Raises KeyError, RefusedError: no such file, or no event begins
+        there."""
         if file is None:
             raise KeyError("there is no such file")
         return self._rows(self._engine.groups(self._engine.start_of_file(file.file_no)), file.name, offset)
@@ -71,7 +71,7 @@ class Listing:
 
 
 class StoredListing(Listing):
-    """Of files that are streams themselves: each event has its offset."""
+    """Lists files that are streams themselves: each event has its offset."""
 
     def __init__(self, engine: FileEngine) -> None:
         super().__init__(engine)
@@ -122,8 +122,8 @@ class StoredListing(Listing):
                     position += header.size
 
     def state_at(self, file: LogFile, offset: int) -> GtidState | None:
-        """What was logged before an event of a file, or before its end; None where no event begins. A group counts once
-        its GTID event is passed. Source: MariaDB 10.11, sql_repl.cc, gtid_state_from_pos()."""
+        """What was logged before an event, or the end; None where no event begins. A group counts after its GTID event.
+        Source: MariaDB 10.11, sql_repl.cc, gtid_state_from_pos()."""
         plan = self._files.start_of_file(file.file_no)
         state = plan.state.copy()
         with contextlib.closing(self._files.stored_groups(plan)) as groups:

@@ -1,4 +1,4 @@
-"""From the greeting to the OK of a login, or to what is said instead."""
+"""From the greeting to the OK of a login, or a refusal."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import logging
 import trio
 
 from ibbmaster.server.client import ConnectedClient
-from ibbmaster.server.observing import ConnectionStep, Observer
+from ibbmaster.server.options import ConnectionStep, Observer
 from ibbmaster.wire.connection import LoggedIn, LoginFailed, NeedTls
 from ibbmaster.wire.packet import frame_packets
 from ibbmaster.wire.response import Err, encode_err
@@ -27,8 +27,8 @@ async def refuse_connection(stream: trio.SocketStream) -> None:
 
 
 async def log_in(client: ConnectedClient) -> bool:
-    """Greet a client and hear who it is; whether it is let in, and its OK is ready. Else it has its answer. Raises
-    RemoteProtocolError: it breaks the protocol; trio.BrokenResourceError: it is gone, or its observer cuts it off."""
+    """Greet a client; whether it may stay, and its OK is ready. Else it has its answer. Raises RemoteProtocolError: it
+    breaks the protocol; trio.BrokenResourceError: it is gone, or its observer cuts it off."""
     observer = client.primary.options.observer
     if observer is not None:
         if await _is_replaced(client, observer, ConnectionStep.ACCEPTED):
@@ -47,7 +47,7 @@ async def log_in(client: ConnectedClient) -> bool:
 
 
 async def _is_replaced(client: ConnectedClient, observer: Observer, step: ConnectionStep) -> bool:
-    """Send the packet that is ready, or what the observer says instead: then the connection ends."""
+    """Send the packet that is ready; or what the observer says, which ends the connection."""
     responses = await observer.reached(step, client.session, None)
     if responses is None:
         await client.flush()
@@ -57,7 +57,6 @@ async def _is_replaced(client: ConnectedClient, observer: Observer, step: Connec
 
 
 async def _claim(client: ConnectedClient) -> LoggedIn | LoginFailed | None:
-    """Who the client is, or claims to be; the answer is ready and not sent."""
     observer = client.primary.options.observer
     while True:
         await client.flush()
@@ -73,7 +72,7 @@ async def _claim(client: ConnectedClient) -> LoggedIn | LoginFailed | None:
 
 
 async def _is_let_in(client: ConnectedClient, login: LoggedIn | LoginFailed) -> bool:
-    """Whether the client may stay; if not, it has its answer."""
+    """Whether the client may stay; else it has its answer."""
     session, is_right = client.session, isinstance(login, LoggedIn)
     session.user = login.user
     delay_s = await client.primary.guard.answer_delay(session.host, login.user, is_right=is_right)
@@ -101,7 +100,7 @@ async def _is_let_in(client: ConnectedClient, login: LoggedIn | LoginFailed) -> 
 
 
 def _most_connections(client: ConnectedClient, user: str) -> int | None:
-    """How many an account may have, where it has as many: all the places that are not kept for others."""
+    """The limit of an account that has reached it: some places are kept for others."""
     options = client.primary.options
     if not options.other_accounts:
         return None

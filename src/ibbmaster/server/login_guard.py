@@ -1,10 +1,10 @@
-"""Logins that were wrong: their answers come late, longer each time, and right ones are answered at once.
+"""Answers to wrong logins come late, later each time; right ones come at once.
 
-- How late depends on what the address and the account got wrong before; a right login has no part in that.
-- To guess in parallel, or without waiting for the answers, gains little: of one address and account `LOOKS_A_SECOND`
-  wrong logins are looked at. What comes beyond that waits for its turn, right or wrong, or is turned away.
-- A wrong login of an account that there is not counts as any other: the time reveals no accounts.
-- What is remembered is bounded, and forgotten with time.
+- Only earlier wrong logins of the address and of the account count.
+- Guessing in parallel gains little: of one address and account `LOOKS_A_SECOND` wrong logins are looked at. Further
+  ones wait for their turn, right or wrong, or are turned away.
+- A wrong login of an unknown account counts as any other: the time reveals no accounts.
+- The memory is bounded, and forgets with time.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class _Wrong:
 
 
 class LoginGuard:
-    """What one primary remembers. `clock` gives seconds that only grow."""
+    """The guard of one primary. `clock` gives seconds that only grow."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -60,8 +60,8 @@ class LoginGuard:
         self.delayed = self.refused = 0  # answers that came late, and logins that were wrong
 
     async def answer_delay(self, host: str, user: str, *, is_right: bool) -> float | None:
-        """Wait for the turn of a login; returns for how many seconds its answer is to be held back. None if too many of
-        its address and account wait already: it is turned away, whether or not it is right."""
+        """Wait for the turn of a login; returns the seconds to hold back its answer. None: too many of its address and
+        account wait already, and it is turned away, right or wrong."""
         now, pair = self._clock(), (address_key(host), hash(user))
         paid_until = max(self._looks.get(pair, now), now)
         wait_s = paid_until - now - LOOKS_MAX / LOOKS_A_SECOND
@@ -74,7 +74,7 @@ class LoginGuard:
         return 0.0 if is_right else self.note_wrong(host, user)
 
     def note_wrong(self, host: str, user: str) -> float:
-        """Count a wrong login; returns for how many seconds its answer is to be held back."""
+        """Count a wrong login; returns the seconds to hold back its answer."""
         self.refused += 1
         now = self._clock()
         delay = 0.0
@@ -100,7 +100,7 @@ class LoginGuard:
 
 @functools.lru_cache(1024)
 def address_key(host: str) -> str:
-    """What counts as one address: of IPv6 a network."""
+    """The address, or the network of an IPv6 address."""
     try:
         address = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
@@ -113,7 +113,7 @@ def address_key(host: str) -> str:
 
 
 def _keep(table: OrderedDict[Key, Value], key: Key, value: Value) -> Value:
-    """Keep the value of a key; of too many the one is forgotten that was kept longest ago."""
+    """Keep a value, and forget the one kept longest ago if there are too many."""
     table[key] = value
     table.move_to_end(key)
     if len(table) > REMEMBERED_MAX:

@@ -1,24 +1,56 @@
-"""How a primary presents itself, and to whom."""
+"""How a primary presents itself, and to whom; and its observer, asked at each step of a connection."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import enum
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from ibbmaster.dialogue import privileges
 from ibbmaster.dump.profile import Profile
 from ibbmaster.schema.name_case import NameCase
 from ibbmaster.server.certificate import Certificate
-from ibbmaster.server.observing import Observer
 from ibbmaster.server.registry import Session
 from ibbmaster.streaming.sink import Stage
 from ibbmaster.wire.auth import Account
+from ibbmaster.wire.command import AnyCommand
+from ibbmaster.wire.response import Response
+
+
+class ConnectionStep(enum.Enum):
+    """What a connection is about to do, or has just done."""
+
+    ACCEPTED = "is there; the greeting comes next"
+    GREETED = "has the greeting, and has said nothing yet"
+    TLS = "asks for TLS, which begins next"
+    LOGGED_IN = "has given a right password; the OK comes next"
+    ASKED = "has sent a command; its answer, or the preparation of its dump, comes next"
+    ANSWERED = "has its answer"
+    DUMPING = "gets its dump; the first event comes next"
+
+
+class Observer(Protocol):
+    """Follows every connection of a primary, in its event loop; without one, connections pay nothing for it."""
+
+    async def reached(
+        self, step: ConnectionStep, session: Session, command: AnyCommand | None
+    ) -> Sequence[Response] | None:
+        """Let a connection continue by returning None; `command` is that of the last three steps.
+
+        Responses at ACCEPTED, LOGGED_IN and ASKED replace what would have come: an `Err`, which ends the connection, or
+        the whole answer to a command other than a dump. Raise `trio.BrokenResourceError` to cut the connection, by a
+        reset if SO_LINGER of `session.socket` is on and zero. The time limits of the login do not run meanwhile.
+        """
+
+    def left(self, session: Session) -> None:
+        """The connection has ended, as `session.reason` says; its socket is still open."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrimaryOptions:
-    """What the operator decides. `profile` has the version to claim."""
+    """The operator's decisions. `profile` has the version to claim."""
 
     host: str
     port: int  # 0: any free one
@@ -39,7 +71,7 @@ class PrimaryOptions:
     observer: Observer | None = None  # who is asked at each step of a connection
 
     def held_by(self, user: str) -> frozenset[str]:
-        """The privileges of an account that has logged in."""
+        """The privileges of a known account."""
         if user == self.account.user:
             return self.held
         return next(held for account, held in self.other_accounts if account.user == user)

@@ -1,7 +1,7 @@
-"""What dumps would wait for, done before: kernels and the end of the log once a primary listens, and ways in the log.
+"""Work done before dumps would wait for it: kernels, the end of the log, and ways to places in it.
 
-A replica says where it is some statements before it asks for a dump: the way to where that will begin is found while it
-still talks, so that the first event comes sooner. What is found is kept by the log, for all dumps.
+A replica names its position some statements before it asks for a dump: the way there is found meanwhile, and the log
+keeps it for all dumps.
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ REMEMBERED_MAX = 256  # statements: many replicas that come back at once say the
 
 
 class Preparation:
-    """Loads the kernels, and finds the end of the log with them: a traditional file has to be walked for it. Where it
-    `holds_dumps` they wait for that. Those of `.ibb` files begin at once: the way to their first group is short."""
+    """Loads the kernels, and finds the end of the log with them.
+
+    A traditional file has to be walked for its end: there it `holds_dumps`. In `.ibb` files the way is short.
+    """
 
     def __init__(
         self,
@@ -40,7 +42,7 @@ class Preparation:
         holds_dumps: bool,
         walk: Callable[[], Generator[None, None, None]] | None = None,
     ) -> None:
-        """`walk` is done in a worker thread while dumps begin, in steps, after any of which it may end."""
+        """`walk` runs in a worker thread while dumps begin; it may end after any of its steps."""
         self._engine = engine
         self._walk = walk
         self._has_kernels = has_kernels
@@ -60,7 +62,7 @@ class Preparation:
                 log.exception("what is known of the last file is not all that could be")
 
     async def wait(self) -> None:
-        """Until a dump may begin."""
+        """Return once a dump may begin."""
         if not self._is_done.is_set():
             with trio.move_on_after(WAIT_S):
                 await self._is_done.wait()
@@ -79,14 +81,14 @@ def _go_in_steps(walk: Callable[[], Generator[None, None, None]]) -> None:
 
 
 class LookAhead:
-    """That of one primary."""
+    """Finds ways for the dumps of one primary."""
 
     def __init__(self, shared_blocks: SharedBlocks) -> None:
         self._shared_blocks = shared_blocks
         self._said: OrderedDict[int, None] = OrderedDict()
 
     def is_new(self, sql: bytes) -> bool:
-        """Whether a statement says where a dump is to begin, and none did lately that was the same."""
+        """Whether a statement announces a position, for the first time in a while."""
         if POSITION_VARIABLE not in sql:
             return False
         key = hash(sql)  # of a statement that may be long; another one with the same is only not looked for
@@ -98,15 +100,15 @@ class LookAhead:
         return is_new
 
     def find_way(self, open_dump: Callable[[], DumpStart]) -> None:
-        """Find it as far as it is in memory; a dump meets the same errors, and reports them."""
+        """Find the way as far as it is in memory; the dump reports errors."""
         with contextlib.suppress(IbbMasterError, BlockingIOError), self._begun(open_dump) as source:
             source.look_ahead()
 
     def walk_last_file(
         self, engine: LogEngine, open_dump: Callable[[DumpRequest], DumpStart]
     ) -> Generator[None, None, None]:
-        """Find the ways to places all over a traditional file, of which nothing else is known, in steps. Not of one
-        that is packed, which takes long. Reads the file: for a worker thread."""
+        """In steps, find the ways to places all over the last traditional file, if it is not packed. For a worker
+        thread."""
         with contextlib.suppress(IbbMasterError):
             if engine.files()[-1].is_packed:
                 return

@@ -1,4 +1,4 @@
-"""The primary: what users hold, and what accepts the connections."""
+"""The primary: what users hold, and what accepts connections."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from ibbmaster.dialogue.known_answers import KnownAnswers
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.log.interface import FileEngine, LogEngine
+from ibbmaster.server.client import PrimaryParts, SharedMemory
 from ibbmaster.server.connection import serve_connection
 from ibbmaster.server.dump_opening import DumpOpening
 from ibbmaster.server.dumping import PUMPS_MAX, LogEnd
@@ -27,10 +28,8 @@ from ibbmaster.server.facts import PrimaryFacts
 from ibbmaster.server.follower import Follower
 from ibbmaster.server.login import refuse_connection
 from ibbmaster.server.login_guard import LoginGuard
-from ibbmaster.server.memory import SharedMemory
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.preparation import LookAhead, Preparation
-from ibbmaster.server.primary_parts import PrimaryParts
 from ibbmaster.server.reactor import Reactor
 from ibbmaster.server.registry import EndReason, Registry
 from ibbmaster.server.working import Workers
@@ -46,8 +45,8 @@ SEND_BUFFER_SIZE = 512 * 1024  # of the kernel, per replica: with one block of o
 
 
 class Primary:
-    """A binlog that can be served to any number of replicas. `engine` is only read; its schema history is kept in
-    `cache`, if one is given. `serve` runs until it is cancelled or `stop` is called."""
+    """A log served to any number of replicas, until `serve` is cancelled or `stop` is called. `engine` is only read;
+    `cache` keeps its schema history."""
 
     def __init__(self, engine: LogEngine, options: PrimaryOptions, cache: HistoryCache | None = None) -> None:
         if isinstance(engine, FileEngine):
@@ -100,11 +99,9 @@ class Primary:
     ) -> None:
         """Listen, and report the port through `task_status`; returns after `stop`.
 
-        With `handle_signals` SIGINT and SIGTERM stop it, and SIGHUP has it use the accounts and the certificate
-        that `read_again` gives, for connections from then on; what is wrong with them is logged, and changes nothing.
-
-        Raises ConfigurationError: the address cannot be listened on; StoreError, FormatError: the directory holds no
-        binlog that can be read.
+        With `handle_signals` SIGINT and SIGTERM stop it, and SIGHUP takes accounts and certificate for new connections
+        from `read_again`; if these are wrong, that is logged and changes nothing. Raises ConfigurationError: cannot
+        listen on the address; StoreError, FormatError: the directory holds no readable log.
         """
         # What cannot be read shall fail here, not later.
         await trio.to_thread.run_sync(self.engine.wait_for_growth, 0.0)
@@ -140,7 +137,7 @@ class Primary:
                     listening.start_soon(self._accept_from, listener, nursery)
 
     async def _accept_from(self, listener: trio.abc.Listener[trio.SocketStream], nursery: trio.Nursery) -> None:
-        """Take connections; where the system has no descriptors left, wait for some: those that are there continue."""
+        """Take connections; without free descriptors, wait for some."""
         told_at = -math.inf
         async with listener:
             while True:
@@ -184,7 +181,7 @@ class Primary:
             self.registry.close(session)
 
     async def _end_everybody(self) -> None:
-        """Dumps say EOF; what only talks is cut off. First no client may come back: a replica does so at once."""
+        """End dumps with EOF, and cut off others. First close the door: a replica comes back at once."""
         self._accepting.cancel()
         await trio.lowlevel.checkpoint()
         for session in self.registry:

@@ -1,6 +1,6 @@
-"""Sockets that may have something to read: one task looks at all of them, and calls who handles it.
+"""One task watches all sockets that wait for a client, and calls their handlers.
 
-To wake a task takes as long as most answers do, and a replica waits for more than a dozen of them before its dump.
+Waking a task takes as long as most answers, and a replica waits for more than a dozen of them before its dump.
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ Handler = Callable[[], bool]
 
 @dataclass(slots=True, eq=False)
 class _Watched:
-    """A socket that is looked at."""
-
     handle: Handler
     end: Callable[[], object]  # called when it is done
     failure: Exception | None = None
@@ -40,7 +38,7 @@ class Reactor:
         return len(self._watched)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Look at all, forever; run it in a nursery beside the connections."""
+        """Watch all, forever; run it in a nursery beside the connections."""
         with select.epoll() as sockets:
             self._sockets = sockets
             task_status.started()
@@ -53,8 +51,7 @@ class Reactor:
                 self._sockets = None
 
     async def wait(self, descriptor: int, handle: Handler) -> None:
-        """Return once `handle` is done; it is called while there is something to read. Raises Exception: what `handle`
-        has raised."""
+        """Call `handle` while there is something to read, until it is done. Raises Exception: as `handle`."""
         watched = self._add(
             descriptor, handle, functools.partial(trio.lowlevel.reschedule, trio.lowlevel.current_task())
         )
@@ -69,8 +66,8 @@ class Reactor:
 
     @contextlib.contextmanager
     def watching(self, descriptor: int, handle: Handler, end: Callable[[], object]) -> Iterator[None]:
-        """Call `handle` as `wait` does, and `end` when it is done, while the block runs. Raises Exception: what
-        `handle` has raised."""
+        """While the block runs, call `handle` as `wait` does, and `end` when it is done. Raises Exception: as
+        `handle`."""
         watched = self._add(descriptor, handle, end)
         try:
             yield
@@ -81,7 +78,7 @@ class Reactor:
                 raise watched.failure
 
     def hear_only_of_the_end(self, descriptor: int) -> None:
-        """Call a handler no more for what comes, but when the client closes its side or the connection is lost."""
+        """From now on call the handler only when the client closes its side, or the connection is lost."""
         assert self._sockets is not None, "it does not run"
         self._sockets.modify(descriptor, select.EPOLLRDHUP)
 

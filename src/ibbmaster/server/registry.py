@@ -1,4 +1,4 @@
-"""Who is connected: what SHOW PROCESSLIST lists, KILL ends, and one server id may do only once."""
+"""All connections: SHOW PROCESSLIST lists them, KILL ends them, and one server id has one dump."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GRACE_S = 1.0  # how long a replica that does not read may hold up the last pack
 
 
 class EndReason(enum.Enum):
-    """Why a dump that could continue is ended by us."""
+    """Why we end a dump that could continue."""
 
     SHUTDOWN = "the server is shutting down"
     KILL_QUERY = "KILL QUERY"
@@ -61,7 +61,7 @@ class Session:
             self.dumps.setdefault(server_id, []).append(self)
 
     def leave_dumps(self) -> None:
-        """It is no longer among those that dump."""
+        """The dump is over."""
         server_id = self._dump_server_id
         if server_id is not None and self in (same := self.dumps.get(server_id, [])):
             same.remove(self)
@@ -69,17 +69,17 @@ class Session:
                 del self.dumps[server_id]
 
     def note(self, command: str, state: str, now: float) -> None:
-        """Say what the connection does now."""
+        """Note what the connection does now."""
         self.command, self.state, self.since = command, state, now
 
     def cut_off(self, reason: BreakReason) -> None:
-        """End the connection, and what it does."""
+        """End the connection and its work."""
         if self.work is not None:
             self.work.break_off(reason)
         self.scope.cancel()
 
     def end_dump(self, reason: EndReason) -> None:
-        """Ask a dump to say its last word; after `GRACE_S` it is cut off instead."""
+        """Ask a dump to say its last word; after `GRACE_S` it is cut off."""
         if self.end_reason is None:
             self.end_reason = reason
         self.scope.deadline = min(self.scope.deadline, trio.current_time() + GRACE_S)
@@ -115,7 +115,7 @@ class Registry:
         return len(self._sessions)
 
     def get(self, connection_id: int) -> Session | None:
-        """The session of a connection id, if it is still there."""
+        """The session of a connection that is still open."""
         return self._sessions.get(connection_id)
 
     @property
@@ -124,7 +124,7 @@ class Registry:
         return self._last_id
 
     def make_room(self) -> bool:
-        """End a connection that has not logged in: the oldest of the address that has most of them; False: none has."""
+        """End the oldest connection without a login, of the address that has most of them; False: there is none."""
         waiting: dict[str, list[Session]] = {}
         for session in self._sessions.values():
             if not session.is_in and not session.scope.cancel_called:
@@ -138,13 +138,13 @@ class Registry:
         return True
 
     def end_dumps_of(self, server_id: int, *, but: Session) -> None:
-        """End the dumps of a server id, as a primary does when that server asks again."""
+        """End older dumps of a server id, as a primary does when that server asks again."""
         for session in tuple(self._dumps.get(server_id, ())):
             if session is not but:
                 session.end_dump(EndReason.NEWER_DUMP)
 
     def kill(self, connection_id: int, *, query_only: bool) -> None:
-        """KILL: cut the connection, or with `query_only` end what it does; unknown ids do no harm."""
+        """KILL: cut the connection, or with `query_only` end its work; unknown ids do no harm."""
         session = self._sessions.get(connection_id)
         if session is None:
             return

@@ -1,4 +1,4 @@
-"""What sessions ask of the tables of a served log. What reads them is loaded when it is first asked for."""
+"""Answers about the tables of a served log; what reads them is loaded when it is first needed."""
 
 from __future__ import annotations
 
@@ -53,11 +53,8 @@ class PrimaryTables:
         has_kernels: bool = True,
         row_event_max: int | None = None,
     ) -> None:
-        """`cache` is where the schema history is kept, `base` a dump that the log goes on from.
-
-        `case` says how the server of the log compares names; without it the log does, as far as it can.
-        `row_event_max` is the size of the largest row event that is read, put together and unpacked.
-        """
+        """`cache` keeps the schema history; the log continues the dump `base`; `case` says how the log's server
+        compares names, if the log itself does not; `row_event_max` limits a row event, put together and unpacked."""
         self._case = case
         self._row_event_max = row_event_max
         self._engine = engine
@@ -180,7 +177,7 @@ class PrimaryTables:
 
     @staticmethod
     def _scan(log: LogEngine, take: TakeStatement, take_map: TakeMap | None = None) -> LastScanned | None:
-        """All statements of a log by kernels, if these are at hand."""
+        """All statements of a log, by kernels if they are at hand."""
         start, end = log.start_of_file().position, log.end()
         found = load() if is_long(start, end) else None
         if found is None:
@@ -210,7 +207,7 @@ class PrimaryTables:
 
 
 class _Timeline:
-    """The versions of tables, which other threads ask for while they grow."""
+    """The versions of tables, for several threads."""
 
     def __init__(self, schema: LoggedSchema) -> None:
         self._schema = schema
@@ -219,7 +216,7 @@ class _Timeline:
         self._history: SchemaHistory | None = None
 
     def follow(self, end: LogPosition) -> None:
-        """Fold what is new, if the log does not end where it did."""
+        """Fold what is new."""
         with holding(self._lock):
             if self._end != end:
                 self._history = self._schema.history()
@@ -227,7 +224,6 @@ class _Timeline:
 
     @property
     def case(self) -> NameCase:
-        """How names are compared, as far as the log was folded."""
         with holding(self._lock):
             assert self._history is not None
             return self._history.case
@@ -248,7 +244,6 @@ def _holds(seq_no: int | None, gtid: Gtid) -> bool:
 
 
 def _passes(logged: Gtid, wanted: Gtid) -> bool:
-    """Whether a group is the wanted one, or comes behind it."""
     return (
         logged.domain_id == wanted.domain_id and logged.server_id == wanted.server_id and logged.seq_no >= wanted.seq_no
     )

@@ -1,9 +1,8 @@
-"""TLS on a socket: large blocks are encrypted and written in a worker thread, while the event loop serves others.
+"""TLS on a socket: a worker thread encrypts and writes large blocks while the event loop serves others.
 
-Small ones go out at once, in one call. OpenSSL writes to the socket by itself, record by record: through memory, as
-`ssl.SSLObject` and `trio.SSLStream` have it, each byte is copied three times more, which costs more than to encrypt it.
-Its library is the one that `cryptography` brings, which is newer than that of most Pythons, and as fast as that of a
-primary: OpenSSL 3.0, of Debian 12, takes nearly twice the time for a record.
+Small ones go out at once, in one call. OpenSSL itself writes each record to the socket: through memory, as
+`ssl.SSLObject` and `trio.SSLStream` do, three more copies of each byte cost more than its encryption. The library is
+that of `cryptography`: OpenSSL 3.0, of Debian 12, takes nearly twice the time for a record.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ def new_context() -> SSL.Context:
 
 
 class TlsStream:
-    """As `ClientStream`: the server's side of TLS; it is a `Sink` itself."""
+    """The server's side of TLS, as `ClientStream`; also its `Sink`."""
 
     def __init__(self, stream: trio.SocketStream, context: SSL.Context, threads: trio.CapacityLimiter) -> None:
         self._threads = threads
@@ -66,7 +65,7 @@ class TlsStream:
         return self._connection.get_cipher_name() or ""
 
     async def do_handshake(self) -> None:
-        """Agree with the client. Raises trio.BrokenResourceError: it left, or does not speak TLS as we do."""
+        """Agree with the client. Raises trio.BrokenResourceError: it left, or speaks another TLS."""
         while True:
             try:
                 self._connection.do_handshake()
@@ -124,8 +123,8 @@ class TlsStream:
             return 0
 
     def _sent(self, data: memoryview, patience_ms: int) -> int:
-        """How much of `data` was taken, behind the piece that was begun before. Raises trio.BrokenResourceError: the
-        client is gone."""
+        """How much of `data` was taken, behind the piece that has begun. Raises trio.BrokenResourceError: the client is
+        gone."""
         with self._corked(len(self._begun) + len(data) > RECORD_BYTES):
             if not self.is_flushed:
                 if not self._is_out(self._begun, patience_ms):
@@ -140,7 +139,7 @@ class TlsStream:
 
     @contextlib.contextmanager
     def _corked(self, has_many_records: bool) -> Iterator[None]:
-        """Have what is written leave in packets as long as they may be: each record would wake the client."""
+        """Send long packets: each record alone would wake the client."""
         if not has_many_records or not self._is_tcp:
             yield
             return
@@ -155,8 +154,8 @@ class TlsStream:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, is_in)
 
     def _is_out(self, piece: Buffer, patience_ms: int) -> bool:
-        """Send a piece, or more of the one before; whether all of it is written. Raises trio.BrokenResourceError: the
-        client is gone."""
+        """Send a piece, or more of the one before; whether all is written. Raises trio.BrokenResourceError: the client
+        is gone."""
         while True:
             try:
                 with self._lock:
@@ -171,15 +170,14 @@ class TlsStream:
 
 
 def _is_to_be_called_again(error: SSL.Error) -> bool:
-    """Whether nothing is wrong: the socket has nothing, or takes nothing. A lost connection may leave an error in the
-    list of its thread, and OpenSSL 3.5 reports that for the next one, too: there only errno is right."""
+    """Whether the socket only has or takes nothing now. A lost connection may leave an error in the list of its thread,
+    which OpenSSL 3.5 reports for the next one, too: there only errno is right."""
     if isinstance(error, SSL.SysCallError):
         return bool(error.args[0] == errno.EAGAIN)
     return isinstance(error, (SSL.WantReadError, SSL.WantWriteError))
 
 
 def reason_of(error: SSL.Error) -> str:
-    """What OpenSSL, or the system, says."""
     if isinstance(error, SSL.SysCallError):
         return "the client has left" if error.args == UNEXPECTED_END else os.strerror(error.args[0])
     reasons = [reason for *_, reason in error.args[0] if reason] if error.args else []

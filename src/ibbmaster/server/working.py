@@ -1,4 +1,4 @@
-"""Threads that carry out statements: few, so that dumps have the processors, and not all of them for one account."""
+"""Threads for statements: few, so that dumps have the processors, and not all of them for one account."""
 
 from __future__ import annotations
 
@@ -30,12 +30,9 @@ class Workers:
     async def run(
         self, work: Work, user: str, function: Callable[..., Returned], *args: object, is_admin: bool = False
     ) -> Returned:
-        """Call a function in a thread, as a part of this work, when it is the account's turn.
-
-        Who is cancelled does not wait for the thread: break the work off, then it will not stay for long.
-
-        Raises BrokenOffError: before its turn came the work was not wanted any more.
-        """
+        """Call a function in a thread, as a part of this work, at the turn of the account. A cancelled caller
+        does not wait for the thread: break the work off as well. Raises BrokenOffError: the work was broken off
+        before its turn."""
         limiters = self._accounts.get((user, is_admin))
         if limiters is None:
             if is_admin:
@@ -50,7 +47,7 @@ class Workers:
             )
 
     async def wait_until_idle(self) -> None:
-        """Return when no thread works any more, or soon."""
+        """Return when no thread works, or soon."""
         with trio.move_on_after(ENDING_S):
             while self.at_work:
                 await trio.sleep(0.01)
@@ -62,7 +59,7 @@ def _at_work(work: Work, function: Callable[..., Returned], args: tuple[object, 
 
 
 class _Places:
-    """A place in each of several limiters, from before a thread begins until it ends, waited for or not."""
+    """A place in each of several limiters, held until the thread ends, waited for or not."""
 
     def __init__(self, workers: Workers, limiters: list[trio.CapacityLimiter], work: Work) -> None:
         self._workers = workers

@@ -1,4 +1,4 @@
-"""A run of packets that is ready to be sent, and all that its reader needs to continue after it."""
+"""A run of packets to be sent, with all that its reader needs to continue after it."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class Mark(Hashable, Protocol):
 
     @property
     def position(self) -> LogPosition:
-        """Where a reader continues; inside a group that is where the group begins."""
+        """Where a reader continues; inside a group, where that begins."""
 
     @property
     def is_inside_group(self) -> bool:
-        """Whether a group has begun whose end is still to come; only the maker of the mark can continue from there."""
+        """Whether it is inside a group; then only the maker of the mark can continue there."""
 
     @property
     def is_inside_event(self) -> bool:
-        """Whether a part of an event has gone out and the rest has not."""
+        """Whether only a part of an event has gone out."""
 
 
 class FramingState(NamedTuple):
@@ -55,7 +55,7 @@ class FramingState(NamedTuple):
 
 
 def file_end(end: LogPosition | None, at: LogPosition) -> int:
-    """The offset of an end in the file of a place: 0 without an end, or if it is in a later file; else 1 at least."""
+    """The offset of an end in the file of a place, 1 at least; 0 without an end, or if it is in a later file."""
     if end is None or end.file_no > at.file_no:
         return 0
     return max(1, end.offset) if end.file_no == at.file_no else 1
@@ -70,7 +70,7 @@ class BufferPool(Protocol):
 class Packets:
     """Packets in memory that they own, the first and last of which may be cut. Immutable.
 
-    The memory may be a longer buffer of a pool, which gets it back when they are dropped.
+    The memory may be a longer buffer of a pool, to which it returns.
     """
 
     __slots__ = ("_pool", "buffer", "sent_bytes", "sequence", "size")
@@ -83,7 +83,7 @@ class Packets:
         pool: BufferPool | None = None,
         sent_bytes: int = 0,
     ) -> None:
-        """`sequence` numbers the packet that comes next; `sent_bytes` of packets before these went out already."""
+        """`sequence` is of the packet after these; a pump has sent `sent_bytes` of packets before them."""
         self.buffer = buffer
         self.size = len(buffer) if size is None else size
         self.sequence = sequence
@@ -108,7 +108,7 @@ NO_PACKETS, NO_GROUPS = Packets(b""), Groups()
 
 @dataclass(slots=True, eq=False)
 class Block:
-    """Packets, and what of the log they are about. Immutable once another reader has seen it."""
+    """Packets, and their part of the log. Immutable once another reader has seen it."""
 
     packets: Packets
     before: Mark  # where it begins
@@ -124,12 +124,12 @@ class Block:
 
     @property
     def begin(self) -> LogPosition:
-        """Where it begins; inside a group that is where the group does."""
+        """Inside a group, where that begins."""
         return self.before.position
 
     @property
     def end(self) -> LogPosition:
-        """Where it ends; inside a group that is where the group begins."""
+        """Inside a group, where that begins."""
         return self.after.position
 
     @property
@@ -163,11 +163,11 @@ class Block:
 
     @property
     def held_bytes(self) -> int:
-        """Memory that it takes."""
+        """Bytes of memory."""
         return OVERHEAD + len(self.packets.buffer)
 
     def data(self) -> Buffer:
-        """The packets; good for as long as the block is kept."""
+        """The packets; good while the block is kept."""
         return memoryview(self.packets.buffer)[: self.packets.size]
 
 
@@ -188,17 +188,15 @@ def joined(pieces: Sequence[Block]) -> Block:
 
 
 def sent_block(pieces: Sequence[Block], sequence: int) -> Block:
-    """All these blocks after they went out, without packets; `sequence` is the number of the packet that comes next.
-
-    Raises DumpError: they do not follow each other.
-    """
+    """Blocks that went out, as one without packets; `sequence` is of the packet after them. Raises DumpError: as
+    `joined`."""
     return _of_all(pieces, b"", sequence, _last_where_they_grow)
 
 
 def last_of_pairs(gtids: Iterable[Gtid]) -> tuple[Gtid, ...]:
-    """The last GTID of each (domain, server) pair, which leave the same state as all, in the order of `noted_gtids`.
+    """The last GTID of each (domain, server) pair, which leave the same state as all, in the order of `noted_gtids`:
 
-    Domains are in the order in which they came, servers in that of their last groups.
+    domains as they came, servers in the order of their last groups.
     """
     last: dict[int, dict[int, Gtid]] = {}
     for gtid in gtids:

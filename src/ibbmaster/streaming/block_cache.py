@@ -1,4 +1,4 @@
-"""Blocks that were framed lately, and ways through the log that dumps have gone, for replicas that come after them."""
+"""Blocks framed lately, and ways that dumps have gone through the log, for replicas that come later."""
 
 from __future__ import annotations
 
@@ -35,20 +35,19 @@ class _Way:
     blocks: list[Block] = field(default_factory=list)
 
     def farthest(self, limits: Mapping[int, Gtid]) -> Block | None:
-        """To the last place that has nothing before it but groups that are skipped up to `limits`."""
+        """To the last place with nothing before it but groups that are skipped up to `limits`."""
         count = bisect_left(self.blocks, True, key=lambda block: not are_skipped(block.gtids, limits))
         return self.blocks[count - 1] if count else None
 
     def index(self, block: Block) -> int:
-        """Where a block belongs."""
         return bisect_left(self.blocks, block.end, key=lambda one: one.end)
 
 
 class KnownSkips:
-    """Ways to positions, each from where a walk began through the places that it came through.
+    """Ways to positions, from the begin of a walk through all its places.
 
-    States are megabytes apart, and a traditional file has none but at its head: what lies between them and a replica's
-    position has to be walked. Thread-safe; bounded: the way that was not gone for longest is forgotten.
+    States are megabytes apart, and a traditional file has one at its head alone: the rest has to be walked.
+    Thread-safe; bounded: it forgets the way that nobody went for longest.
     """
 
     def __init__(self) -> None:
@@ -58,7 +57,7 @@ class KnownSkips:
         self._gtids = 0
 
     def find(self, key: _Begin, limits: Iterable[Gtid]) -> Block | None:
-        """The groups from a place on that all come before the GTID of their domain, as far as it is known."""
+        """The groups from a place on that all come before the GTID of their domain, as far as known."""
         limits = tuple(limits)
         by_domain = {gtid.domain_id: gtid for gtid in limits}
         with self._lock:
@@ -72,10 +71,8 @@ class KnownSkips:
             return way.farthest(by_domain)
 
     def note(self, key: _Begin, blocks: Iterable[Block], limits: Iterable[Gtid] = ()) -> None:
-        """Remember where blocks that follow each other from a place on, and send nothing, have come through.
-
-        `limits` are those of all of them: who has the same need not look again what stopped the last one.
-        """
+        """Remember the places of blocks that follow each other and send nothing. A dump with the same `limits` need not
+        look again what stopped the last of them."""
         so_far: Block | None = None
         for block in blocks:
             if not block.groups.is_in_order or (so_far is not None and _steps_back(so_far, block)):
@@ -107,7 +104,7 @@ class KnownSkips:
 
 
 def are_skipped(gtids: Iterable[Gtid], limits: Mapping[int, Gtid]) -> bool:
-    """Whether groups, the last of each pair, all come before where the skipping of their domain ends."""
+    """Whether groups, the last of each pair, all come before the limit of their domain."""
     for gtid in gtids:
         limit = limits.get(gtid.domain_id)
         if limit is None or (gtid.server_id == limit.server_id and gtid.seq_no >= limit.seq_no):
@@ -116,19 +113,19 @@ def are_skipped(gtids: Iterable[Gtid], limits: Mapping[int, Gtid]) -> bool:
 
 
 def _steps_back(before: Block, after: Block) -> bool:
-    """Whether a pair has a number in a block that is not above its last one in the block before."""
+    """Whether a pair's number in a block is not above its last one before."""
     last = {(gtid.domain_id, gtid.server_id): gtid.seq_no for gtid in before.gtids}
     return any(gtid.seq_no <= last.get((gtid.domain_id, gtid.server_id), -1) for gtid in after.gtids)
 
 
 def _joined(before: Block, after: Block) -> Block:
-    """Two blocks without packets as one; its GTIDs leave the same state as those of both, see `noted_gtids`."""
+    """Two blocks without packets as one; its GTIDs leave the same state."""
     groups = Groups(last_of_pairs(before.gtids + after.gtids), last_of_pairs(before.stored_gtids + after.stored_gtids))
     return Block(NO_PACKETS, before.before, after.after, groups, before.head, is_stopped=after.is_stopped)
 
 
 class KnownWay(NamedTuple):
-    """File offsets: where out-of-band records begin, and of the commit record that comes first after that."""
+    """File offsets: where out-of-band records begin, and of the first commit record after that."""
 
     begin: int
     commit: int
@@ -140,9 +137,9 @@ NO_WAY = KnownWay(0, 0)
 class KnownWays:
     """Where the commit records of large groups lie, for dumps that come to their parts later.
 
-    To find one takes a look at each page from the first part on, about an eighth of what sending the group costs.
-    Nothing here was verified: who takes such a way checks all of it, see `PassedRun`. Thread-safe; bounded: those of
-    the file that was read longest ago are forgotten.
+    To find one takes a look at each page from the first part on, an eighth of the cost of sending the group. Nothing is
+    verified here: each dump checks such a way, see `PassedRun`. Thread-safe; bounded: it forgets the file that was read
+    longest ago.
     """
 
     def __init__(self) -> None:
@@ -166,13 +163,13 @@ class KnownWays:
                 self._count -= len(forgotten)
 
     def next_from(self, file: Hashable, offset: int, end: int) -> KnownWay:
-        """The first that begins at an offset or later, if it ends before `end`; 0: it may end anywhere."""
+        """The first that begins at an offset or later, if it ends before `end`; 0: anywhere."""
         with self._lock:
             way = _next(self._by_file.get(file, []), offset)
         return NO_WAY if end and way.commit >= end else way
 
     def forget(self, file: Hashable) -> None:
-        """One of them was wrong, or what lies on it is damaged."""
+        """One of them was wrong, or is damaged."""
         with self._lock:
             self._count -= len(self._by_file.pop(file, []))
 
@@ -183,9 +180,9 @@ def _next(ways: list[KnownWay], offset: int) -> KnownWay:
 
 
 class BlockCache:
-    """Thread-safe; bounded. A key says where a block begins and how it is framed, not how its packets are numbered.
+    """Thread-safe; bounded. A key says where a block begins and how it is framed, but not its packet numbers.
 
-    A reader alone keeps nothing here: its buffer is hot, and written again at once.
+    One reader alone keeps nothing here: its buffer is hot, and written again at once.
     """
 
     def __init__(self) -> None:
@@ -207,7 +204,7 @@ class BlockCache:
             self._readers.add(reader)
 
     def remove_reader(self, reader: object) -> None:
-        """It reads no longer; what was kept for others goes when there are none."""
+        """The last readers take along what was kept for others."""
         with self._lock:
             self._readers.discard(reader)
             is_alone = len(self._readers) < READERS_OF_KEPT
@@ -215,7 +212,7 @@ class BlockCache:
             self.clear()
 
     def clear(self) -> None:
-        """Keep no block any longer; one that is being sent goes when that is done."""
+        """Keep no block; one that is being sent goes later."""
         with self._lock:
             dropped = self._blocks
             self._blocks, self._numbers, self._bytes = OrderedDict(), {}, 0
@@ -223,7 +220,7 @@ class BlockCache:
 
     @property
     def is_shared(self) -> bool:
-        """Whether there are enough readers for one to frame for all."""
+        """Whether so many read that one frames for all."""
         return len(self._readers) >= READERS_OF_SHARED
 
     def find(
@@ -237,8 +234,8 @@ class BlockCache:
     ) -> Block | None:
         """The block whose first packet has this number, made if it is not there.
 
-        `make` gets the same block with another number, and that number, if there is one. One that `is_shared` is
-        worth to be waited for where another thread makes it; with `only_cached` this does not wait.
+        `make` gets the same block with another number, and that number, if there is one. If the block `is_shared`, and
+        another thread makes it, this waits, but not with `only_cached`.
         """
         block = self._get(key, sequence)
         if block is not None:
@@ -254,7 +251,7 @@ class BlockCache:
             self._making.release()
 
     def keep(self, key: Key, sequence: int, block: Block) -> None:
-        """Keep a block for other readers, if there are any; the one that was not used for longest goes."""
+        """Keep a block for other readers, if there are any; the least recently used goes."""
         if len(self._readers) < READERS_OF_KEPT:
             return
         dropped: list[Block] = []  # they go when the lock is free again
@@ -271,7 +268,7 @@ class BlockCache:
                 dropped.append(old)
 
     def identity(self, header: Key, judge: Callable[[], Hashable]) -> Hashable:
-        """What a file with a number and the first bytes of a header is known by; judged once, unless that is None."""
+        """The identity of a file with a number and the first bytes of a header; judged once, unless it is None."""
         found = self._identities.get(header)
         if found is None and (found := judge()) is not None:
             if len(self._identities) >= IDENTITIES_MAX:
@@ -280,7 +277,7 @@ class BlockCache:
         return found
 
     def large_group(self, key: Key, make: Callable[[], LargeGroup] | None = None) -> LargeGroup | None:
-        """A group that another dump is inside of, or, if there is none, a new one."""
+        """A group that another dump is inside of, else a new one."""
         with self._lock:
             group = self._large_groups.get(key)
             if group is None and make is not None:

@@ -1,4 +1,4 @@
-"""What frames files for dumps has to give: one interface for pages, and whatever else groups lie in."""
+"""The interface of what frames files for dumps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ibbmaster.streaming.block import Block, Mark
 
 
 class BlockShape(NamedTuple):
-    """How packets are to be framed: without waiting for a disk or a lock; more for many readers, or few, and soon."""
+    """How packets are to be framed: without waiting for a disk or a lock; more for many readers; or few, and soon."""
 
     only_cached: bool
     is_shared: bool = False
@@ -23,31 +23,28 @@ class BlockShape(NamedTuple):
 
 
 class BlockMaker(Protocol):
-    """What an implementation has to give: blocks of packets from files, from any mark on, for any dump.
+    """Makes blocks of packets from files, from any mark on; one for each dump.
 
-    It keeps nothing of where a dump is: whatever it needs to continue stands in `Block.after`,
-    a mark of its own type that compares by value and is part of a key. One for each dump;
-    what dumps share is in the cache. None always means that the reference way has to continue,
-    or with `only_cached`, on the event loop, that this would wait for a disk or a lock.
+    It keeps no place of a dump: a mark of its own type, `Block.after`, has all it needs to continue. Dumps share what
+    is in the cache. None always means that the reference way has to continue; with `only_cached`, on the event loop,
+    that this would wait for a disk or a lock.
 
-    - A block begins at `at`, which it repeats in `before`, and ends at a place that depends on
-      the file alone, so that all dumps meet there. With an empty `Block` it has only skipped.
-    - Marks between groups are those that the reference way can continue from: `FramingState` with
-      the position after a group. A mark inside a group has `is_inside_group`, and the position
-      of the group's begin; from it only the maker can continue, so it raises what is wrong there.
-    - `gtids` has the last GTID of each (domain, server) pair whose group begins in the block.
-    - Where the groups of the files come only up to a place, no block has one that begins there or later.
+    - A block begins at `at`, repeated in `before`, and ends at a place that depends on the file alone: all dumps meet
+      there. An empty `Block` has only skipped.
+    - The reference way can continue from marks between groups: `FramingState` with the position after a group. Inside a
+      group `position` is its begin, and only the maker can continue: it raises what is wrong there.
+    - `find_end` may limit the groups of the files: no block has one that begins there or later.
     - Nothing of a damaged group is framed: the reference way names the damage.
     """
 
     def identity(self, at: Mark, *, only_cached: bool) -> Hashable:
-        """What distinguishes the file of a mark from one that had its name before; None where no block can begin."""
+        """What distinguishes the file of a mark from an earlier one of its name; None where no block can begin."""
 
     def frame(self, at: Mark, selection: Selection, sequence: int, wanted: BlockShape) -> Block | None:
-        """The packets from a mark on, the first of which has the number `sequence`.
+        """The packets from a mark on; `sequence` numbers the first.
 
         Raises:
-            FormatError, BrokenGroupError: what is inside a group is damaged, or does not make up events.
+            FormatError, BrokenGroupError: the inside of a group is damaged, or does not make up events.
             DumpError: an event is larger than MariaDB sends.
             StoreError: a file cannot be read.
         """
@@ -56,29 +53,23 @@ class BlockMaker(Protocol):
         """The same block with other packet numbers."""
 
     def skip(self, at: Mark, limits: Iterable[Gtid], *, only_cached: bool) -> Block | None:
-        """A block without packets, after groups that come before the limit of their domain.
-
-        It ends before the first group that is a limit or has none.
-        """
+        """A block without packets, up to the first group that is the limit of its domain, or has none."""
 
     def large_group(self, group: EventGroup) -> Mark | None:
-        """Where a group begins that the reference way has read, if it can be framed in parts; None if it need not.
-
-        None here: who does not say more leaves large groups to the reference way.
-        """
+        """The begin of a group that the reference way has read, if it is to be framed in parts."""
         return None
 
     def known_group(self, at: Mark) -> tuple[Gtid, Mark] | None:
-        """The group that begins at a mark, if another dump has read it and is in it, and where it begins; here none."""
+        """The group at a mark, and its begin, if another dump has read it and is in it."""
         return None
 
     def pump(self, socket: int) -> AbstractContextManager[BlockPump]:
-        """What sends to a socket for one visit of a worker thread; here nothing goes from a file to it unseen."""
+        """What sends to a socket for one visit of a worker thread."""
         return nullcontext(AbsentPump())
 
 
 class BrokenGroupError(Exception):
-    """A group that was begun cannot be read on; `error` says why."""
+    """A group that was begun cannot be read on."""
 
     def __init__(self, group: EventGroup, error: IbbMasterError) -> None:
         super().__init__(str(error))
@@ -92,34 +83,24 @@ class BlockPump(Protocol):
     def send(self, at: Mark, selection: Selection, sequence: int) -> Block | None:
         """Send from a mark on; returns what the socket did not take, a block that ends after all of it.
 
-        Its `framed_bytes` count what was sent, too. None, or a block that ends where it
-        begins, where nothing goes in this way.
-
-        Raises:
-            StoreError: the file cannot be opened or read.
-            PositionPurgedError: the log was reset.
+        None, or a block that ends where it begins, if nothing goes in this way. Raises StoreError: the file cannot be
+        read; PositionPurgedError: the log was reset.
         """
 
     def commit_ahead(self, at: Mark) -> LogPosition | None:
-        """Where a group is committed whose parts begin at a mark; None if none was found there.
+        """The commit record of a group whose parts begin at a mark; None if none was found there.
 
-        What lies between was not checked: the pump does that while it sends the group, which has to be begun next;
-        if it is not, `check_way` must be called. By default there is none: everything was checked.
+        The pump checks the way there while it sends the group, which has to begin next; else call `check_way`.
         """
         return None
 
     def check_way(self) -> None:
-        """Check what `commit_ahead` has gone over.
-
-        Raises:
-            FormatError: it is damaged.
-            StoreError: the file cannot be read.
-        """
+        """Check the way to `commit_ahead`. Raises FormatError: it is damaged; StoreError: the file cannot be read."""
         return
 
 
 class AbsentPump(BlockPump):
-    """Nothing goes from a file to a socket without being looked at."""
+    """Sends nothing: all packets are looked at."""
 
     def send(self, at: Mark, selection: Selection, sequence: int) -> Block | None:
         return None

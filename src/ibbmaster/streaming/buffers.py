@@ -1,4 +1,4 @@
-"""Memory that is used again: buffers, workspaces for those who make blocks, and the blocks that a kernel has framed."""
+"""Memory that is used again: buffers for packets, and workspaces for those who frame them."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ SEQUENCE_MASK = 0xFF
 
 
 def pages_to_border(page_no: int, size: int = PAGES_PER_BLOCK) -> int:
-    """How many pages a block takes that begins on this one, so that blocks of all readers end at the same borders."""
+    """The pages of a block that begins on this one, so that blocks of all readers end at the same borders."""
     count = size - page_no % size
     return count if count >= size // 2 else count + size
 
 
 @dataclass(slots=True)
 class Workspace:
-    """What one call of the kernels needs."""
+    """The arrays for one call of the kernels."""
 
     pages: Any = field(default_factory=lambda: np.frombuffer(page_memory(PAGES_MAX * PAGE_SIZE), dtype=np.uint8))
     state: Any = field(default_factory=lambda: np.zeros(Field.SIZE, dtype=np.int64))
@@ -64,11 +64,10 @@ class Workspace:
     vectors: Any = field(default_factory=lambda: np.zeros((2 * SEGMENTS_MAX + 1, 2), dtype=np.int64))
 
     def framing(self, out: Any, segments: Any) -> Framing:
-        """What a kernel frames with, into `out`."""
         return Framing(self.state, self.head, self.begin, self.prefix, self.pairs, self.table, out, segments)
 
     def sending(self, progress: Any, rest: Any) -> Sending:
-        """What a pump sends with; what the socket does not take is put into `rest`."""
+        """What the socket does not take is put into `rest`."""
         return Sending(progress, self.vectors, rest)
 
     def gtids(self) -> tuple[Gtid, ...]:
@@ -81,7 +80,7 @@ class Workspace:
         return not self.state[Field.STEPS_BACK]
 
     def prepare(self, selection: Selection, sequence: int) -> None:
-        """Begin a block whose first packet has this number, with nothing under way."""
+        """Begin a block with the number of its first packet, and nothing under way."""
         state = self.state
         state[:] = 0
         state[Field.SEQUENCE] = sequence
@@ -94,19 +93,19 @@ class Workspace:
         state[Field.SKIP_TYPE] = state[Field.NESTED_TYPE] = -1
 
     def go_to(self, at: FramingState) -> None:
-        """Have the framing begin at a place, whose page is to be the first of `pages`."""
+        """Begin the framing at a place on the first of `pages`."""
         self.state[Field.OFFSET] = at.position.page_offset
         self.state[Field.SKIP_TYPE], self.state[Field.NESTED_TYPE] = at.skip_type, at.nested_type
 
     def framing_state(self, file_no: int, page_no: int) -> FramingState:
-        """Where the framing is; `page_no` is that of the current page."""
+        """Where the framing is, on the current page."""
         state = self.state
         position = LogPosition.on_page(file_no, page_no, int(state[Field.OFFSET]))
         return FramingState(position, int(state[Field.SKIP_TYPE]), int(state[Field.NESTED_TYPE]))
 
 
 class Buffers:
-    """A pool; thread-safe. What is released is kept, so the most that was ever in use at once, but few long buffers."""
+    """A thread-safe pool, which keeps what is released: as much as was ever in use at once, but few long buffers."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -115,7 +114,7 @@ class Buffers:
         self._workspaces: list[Workspace] = []
 
     def take(self, *, is_shared: bool = False) -> Any:
-        """A buffer of `OUT_BYTES` for packets, of `SHARED_OUT_BYTES` for those of many readers."""
+        """A buffer of `OUT_BYTES`, or of `SHARED_OUT_BYTES` for many readers."""
         free = self._free_shared if is_shared else self._free
         with self._lock:
             if free:
@@ -123,7 +122,7 @@ class Buffers:
         return np.empty(SHARED_OUT_BYTES if is_shared else OUT_BYTES, dtype=np.uint8)
 
     def room(self, size: int) -> tuple[Any, Buffers | None]:
-        """A buffer for so many bytes, and the pool that gets it back: large ones are not kept."""
+        """A buffer for so many bytes, and the pool that gets it back: not a large one."""
         return (self.take(), self) if size <= OUT_BYTES else (np.empty(size, dtype=np.uint8), None)
 
     def release(self, buffer: Any) -> None:
@@ -145,7 +144,7 @@ class Buffers:
 
 
 def framed_packets(out: Any, pool: Buffers, state: Any, sent_bytes: int = 0) -> Packets:
-    """The packets that a kernel has left in `out`, which belongs to them from now on."""
+    """The packets that a kernel has left in `out`, which they own from now on."""
     size, sequence = int(state[Field.OUT]), int(state[Field.SEQUENCE])
     if size >= (SMALL if len(out) == OUT_BYTES else len(out) // 2):
         return Packets(out, size, sequence, pool, sent_bytes)

@@ -1,4 +1,4 @@
-"""Blocks of another maker: with groups that a kernel changes on their way, or in the rounds of a repeated recording."""
+"""Blocks of another maker, with groups that a kernel changes, or in the rounds of a repeated recording."""
 
 from __future__ import annotations
 
@@ -32,10 +32,8 @@ ROOM = 1024  # bytes of packets that may be more than half as many again
 
 
 class ChangedBlocks(BlockMaker):
-    """A `BlockMaker` whose blocks are those of another one with their events changed.
-
-    Groups that come in parts, and blocks that the kernel does not understand, are left to the reference way.
-    """
+    """Changes the events of another maker's blocks; leaves parts of groups, and all the kernel does not understand, to
+    the reference way."""
 
     def __init__(
         self,
@@ -45,7 +43,7 @@ class ChangedBlocks(BlockMaker):
         cache: BlockCache,
         kernels: Kernels,
     ) -> None:
-        """Groups go through `changes`, those of `stages`, and then become what a selection wants made of them."""
+        """Groups go through `changes`, those of `stages`, and then a selection makes events of them."""
         self._maker = maker
         self._renaming = [stage for stage in stages if isinstance(stage, GtidTransform)]
         self._changes = tuple(changes)
@@ -79,7 +77,7 @@ class ChangedBlocks(BlockMaker):
         return None if block is None else self._with(block, NO_PACKETS)
 
     def _changed(self, block: Block, selection: Selection, sequence: int) -> Block | None:
-        """A block after all changes; None where the reference has to make it, or to report an error."""
+        """A block after all changes; None: the reference has to make it, or report an error."""
         data = np.frombuffer(block.data(), dtype=np.uint8)
         if not data.flags.writeable:
             data = data.copy()  # a kernel is compiled for one kind of array
@@ -103,7 +101,6 @@ class ChangedBlocks(BlockMaker):
         return self._with(block, packets, positions)
 
     def _applied(self, packets: Packets, change: Callable[..., Changed | None]) -> Packets | None:
-        """Packets after a change, in other memory."""
         out, pool = self._buffers.room(packets.size * 3 // 2 + ROOM)
         if (found := change(packets, out=out)) is not None:
             return Packets(out, *found, pool)
@@ -112,7 +109,7 @@ class ChangedBlocks(BlockMaker):
         return None
 
     def _make(self, packets: Packets, out: Any, state: Any) -> Changed | None:
-        """What a replica wants made of packets."""
+        """Make of packets what a replica wants."""
         size, status = self._kernels.change_packets(
             packets.buffer, packets.size, state, _NO_NUMBERS, kernel_roles(), out
         )
@@ -151,16 +148,11 @@ def _state_of(selection: Selection, sequence: int) -> Any:
 
 
 class RepeatedBlocks(BlockMaker):
-    """A `BlockMaker` that has another one in each round, which knows of that round alone.
-
-    Large groups, and where a round begins and ends, are left to the reference way.
-    """
+    """Has another maker for each round; leaves large groups, and the begin and end of rounds, to the reference way."""
 
     def __init__(self, groups: RepeatedGroups, maker: BlockMaker, make: Callable[[], BlockMaker | None]) -> None:
-        """`make` gives who makes the blocks of the round in which `groups` are, all of which end between groups.
-
-        `maker` is what it gave for this round.
-        """
+        """`make` gives a maker for the round of `groups` whose blocks end between groups; `maker` is that of this
+        round."""
         self._groups = groups
         self._make = make
         self._round_no = groups.round_no

@@ -49,7 +49,6 @@ class ClassicPart(NamedTuple):
 
     @property
     def is_inside_event(self) -> bool:
-        """Whether a part of an event has gone out and the rest has not."""
         return bool(self.fields) and self.fields[1] == 1 and self.fields[2] == 0
 
     @property
@@ -62,10 +61,9 @@ class ClassicPart(NamedTuple):
 
 
 class ClassicBlocks:
-    """The `BlockMaker` of traditional files.
+    """The `BlockMaker` of traditional files; only the way to the first group is framed on the event loop.
 
-    A group goes out in parts if it is longer than `WINDOW_BYTES`, or its packets are longer
-    than a buffer. All is read and framed in worker threads, nothing on the event loop but the way to the first group.
+    A group goes out in parts if it is longer than `WINDOW_BYTES`, or its packets than a buffer.
     """
 
     def __init__(
@@ -75,7 +73,7 @@ class ClassicBlocks:
         kernels: Kernels,
         find_end: Callable[[], LogPosition | None] = lambda: None,
     ) -> None:
-        """`find_end` gives the place up to which groups may be framed, None where there is no such place."""
+        """`find_end` gives the place up to which groups may be framed, if there is one."""
         self.find_end = find_end
         self.groups = groups
         self.buffers = cache.buffers
@@ -160,7 +158,7 @@ class ClassicBlocks:
             yield ClassicPump(self, workspace, socket)
 
     def _may_part(self, at: Mark) -> bool:
-        """Whether parts of a long group may go out: of a file that its server has not closed only if all is there."""
+        """Whether parts of a long group may go out: of an open file only if all is there."""
         if not self.groups.is_in_use:
             return True
         with self.buffers.workspace() as workspace:
@@ -169,7 +167,7 @@ class ClassicBlocks:
             return framing.has_advanced
 
     def _problem(self, at: ClassicPart) -> BrokenGroupError:
-        """What is wrong with the rest of a group, as the reference finds it."""
+        """The error in the rest of a group, as the reference finds it."""
         with self.groups.group_at(at.position) as group:
             try:
                 for _ in group.body:
@@ -183,7 +181,7 @@ class ClassicBlocks:
 
 
 class ClassicFraming(FileFraming):
-    """The framing of a dump, from a mark on, until there is a block; without `out` it skips."""
+    """The framing of a dump from a mark on, until there is a block; without `out` it skips."""
 
     def __init__(
         self,
@@ -216,7 +214,7 @@ class ClassicFraming(FileFraming):
         self._before = at
 
     def block(self, packets: Packets) -> Block:
-        """What was framed, or skipped, of which `packets` are to be sent."""
+        """All that was framed, or skipped, with the packets still to be sent."""
         state, file_no = self.state, self._before.position.file_no
         offset, fields = self.place
         after: Mark = FramingState(LogPosition(file_no, offset))
@@ -229,7 +227,7 @@ class ClassicFraming(FileFraming):
 
 
 class ClassicPump(BlockPump):
-    """The `BlockPump` of traditional files: what one visit of a thread needs, from the file to the socket."""
+    """The `BlockPump` of traditional files."""
 
     def __init__(self, maker: ClassicBlocks, workspace: Workspace, socket: int) -> None:
         self._maker = maker
@@ -258,7 +256,7 @@ class ClassicPump(BlockPump):
 
 
 def _to_border(at: Mark) -> int:
-    """How many bytes a block takes that begins here, so that those of all dumps end at the same borders."""
+    """The bytes of a block that begins here, so that those of all dumps end at the same borders."""
     count = BORDER_BYTES - at.position.offset % BORDER_BYTES
     return count if count >= BORDER_BYTES // 2 else count + BORDER_BYTES
 

@@ -1,7 +1,4 @@
-"""A group with a part out of band, framed node after node, never a whole node in memory; and the way to its commit.
-
-That record is found by the heads of chunks, and what lies before it checked while it is sent.
-"""
+"""A group with a part out of band, framed node after node, never a whole node in memory; and the way to its commit."""
 
 from __future__ import annotations
 
@@ -53,10 +50,8 @@ NodeRow = Sequence[int]  # see NodeColumn
 
 
 class LargeGroup:
-    """What the dumps that are inside one group share: its inline part, and where its nodes are. Thread-safe.
-
-    Raises FormatError: references lead nowhere.
-    """
+    """All that dumps inside one group share: its inline part, and the places of its nodes. Thread-safe. Raises
+    FormatError: references lead nowhere."""
 
     def __init__(self, disk: ReadDisk, group: StoredGroup, kernels: Kernels) -> None:
         for stream in group.streams:
@@ -79,12 +74,12 @@ class LargeGroup:
 
     @property
     def only_stream(self) -> OobStream | None:
-        """Its stream, if it has one alone, all in one file."""
+        """Its stream, if it has one alone, in one file."""
         stream, *others = self._streams
         return None if others or stream.first.file_no != stream.last.file_no else stream
 
     def nodes_from(self, number: int) -> list[NodeRow]:
-        """The node of a number from 1 on, and those after it that are known; none after the last."""
+        """The node of a number from 1 on, and known ones after it."""
         self._find(number, only_cached=False)
         return self._nodes[number - 1 :]
 
@@ -122,7 +117,7 @@ class LargeGroup:
     def _step(
         self, workspace: Workspace, at: PartState, out: Any, kernels: Kernels, *, only_cached: bool
     ) -> tuple[PartState | None, bool]:
-        """One call of a kernel; returns the place after it, None at the end, and whether the output is full."""
+        """Call a kernel once; returns the place after it, None at the end, and whether the output is full."""
         resume(workspace, at)
         state = workspace.state
         if at.node == 0:
@@ -171,7 +166,7 @@ class LargeGroup:
                 raise self._node_problem(node)
 
     def frame_inline(self, workspace: Workspace, at: PartState, out: Any, kernels: Kernels) -> bool:
-        """Frame the rest of the inline part from a place there on; whether all of it was framed."""
+        """Frame the rest of the inline part; whether all of it was framed."""
         return self._frame_data(workspace, at, out, kernels)[1] == Status.DONE
 
     def _frame_data(self, workspace: Workspace, at: PartState, out: Any, kernels: Kernels) -> tuple[int, int]:
@@ -179,13 +174,12 @@ class LargeGroup:
         return kernels.frame_bytes(data, at.place.offset, len(data), workspace.framing(out, workspace.none))
 
     def is_end(self, at: PartState) -> bool:
-        """Whether a place is known to be that after the last node, with no event under way."""
+        """Whether a place is after the last node, with no event under way."""
         fields = at.fields
         is_open = fields[Field.EVENT_LEFT - FIRST_FIELD] or fields[Field.HEAD_HELD - FIRST_FIELD]
         return at.node > self.node_count and not is_open
 
     def part_state(self, workspace: Workspace, node: int, place: LogPosition) -> PartState:
-        """Where the framing is."""
         fields = tuple(workspace.state[FIRST_FIELD:].tolist())
         head = workspace.head[: workspace.state[Field.HEAD_HELD]].tobytes()
         return PartState(self, node, place, fields, head)
@@ -229,17 +223,17 @@ class LargeGroup:
         return EventError(f"an event of {size} bytes")
 
     def _node_problem(self, node: FoundNode) -> RecordError:
-        """What is wrong with a node, as the reference path finds it."""
+        """The error in a node, as the reference finds it."""
         for _ in self._out_of_band.node_data(node.position):
             pass
         return RecordError(node.position.location, "an out-of-band record cannot be read")
 
 
 class PartState(NamedTuple):
-    """In a large group: in which of its nodes, and where, `NOWHERE` before its begin.
+    """In a large group: at `place` in one of its nodes, `NOWHERE` before the node's begin.
 
-    Node 0 is the inline part, whose bytes `place` counts. `fields` are those of the kernel's
-    state from `FIRST_FIELD` on, `head` is of the event that has begun.
+    Node 0 is the inline part, whose bytes `place` counts. `fields` are the kernel's state from `FIRST_FIELD` on, `head`
+    is of the event that has begun.
     """
 
     group: LargeGroup
@@ -250,7 +244,6 @@ class PartState(NamedTuple):
 
     @property
     def position(self) -> LogPosition:
-        """Where the group begins."""
         return self.group.start
 
     @property
@@ -272,7 +265,7 @@ class PartState(NamedTuple):
 
 
 def quick_nodes(disk: ReadDisk, stream: OobStream, kernels: Kernels) -> Iterator[NodeRow]:
-    """The first nodes of a stream, in the order of their data, as many as a kernel finds: all that lie in one file."""
+    """The first nodes of a stream, in the order of their data, as many as a kernel finds: those in one file."""
     file_no = stream.last.file_no
     if stream.first.file_no != file_no or max(stream.node_count, *stream.first, *stream.last) > NUMBER_MAX:
         return
@@ -303,14 +296,14 @@ class _WouldWaitError(Exception):
 
 
 def resume(workspace: Workspace, at: PartState) -> None:
-    """Have the framing continue at a place."""
+    """Continue the framing at a place."""
     workspace.state[FIRST_FIELD:] = at.fields
     if at.head:
         workspace.head[: len(at.head)] = memoryview(at.head)
 
 
 def _nodes_of(disk: ReadDisk, out_of_band: OutOfBandReader, kernels: Kernels, stream: OobStream) -> Iterator[NodeRow]:
-    """As the reference finds them, which does where a kernel cannot."""
+    """The nodes of a stream; the reference finds those that the kernel does not."""
     count = 0
     for row in quick_nodes(disk, stream, kernels):
         count += 1
@@ -321,10 +314,10 @@ def _nodes_of(disk: ReadDisk, out_of_band: OutOfBandReader, kernels: Kernels, st
 
 
 class PassedRun:
-    """From where the out-of-band records begin to their commit record, for one dump.
+    """The way from where the out-of-band records begin to their commit record, for one dump.
 
-    What lies there was passed without a look at its checksums: it is good only once all of it was checked, in order,
-    by a pump that sends it or by `check`. No group may begin on it.
+    Nobody has looked at its checksums: it is good only once all of it was checked, in order, by a pump that sends it or
+    by `check`. No group may begin on it.
     """
 
     def __init__(self, disk: ReadDisk, kernels: Kernels, buffers: Buffers, begin: FramingState, commit: int) -> None:
@@ -338,12 +331,8 @@ class PassedRun:
         self._buffers = buffers
 
     def check(self, start: FramingState | None = None) -> None:
-        """Check what is left, or from a place on, where a record begins.
-
-        Raises:
-            FormatError: it is damaged, or not the way to a commit record.
-            StoreError: the file cannot be read.
-        """
+        """Check the rest, or from the begin of a record on. Raises FormatError: it is damaged, or no way to a commit
+        record; StoreError: the file cannot be read."""
         with self._buffers.workspace() as workspace:
             at = self.at if start is None else start
             rereads_left = REREADS
@@ -359,7 +348,7 @@ class PassedRun:
                 raise self._problem(at)
 
     def _step(self, workspace: Workspace, at: FramingState) -> tuple[FramingState, int]:
-        """Check some pages; returns the place after what is good, and why it ends there."""
+        """Check some pages; returns the place after them, and why they end there."""
         (file_no, _), page_no = at.position, at.position.page_no
         target = memoryview(workspace.pages)[: pages_to_border(page_no) * PAGE_SIZE]
         size = self._disk.read_into(format_file_name(file_no), page_no * PAGE_SIZE, target, only_cached=False)
@@ -376,6 +365,5 @@ class PassedRun:
         return workspace.framing_state(file_no, page_no + int(state[Field.PAGE])), status
 
     def _problem(self, at: FramingState) -> Exception:
-        """What is wrong at a place, as the reference finds it."""
         ChunkCursor.at(PageReader(self._disk), at.position).next_chunk()
         return ChunkError(at.position.location, f"this is not part of the group at {self.commit}")

@@ -1,4 +1,4 @@
-"""What stages do to groups that are framed already: kernels do what is plain, the stage itself does the others."""
+"""Stages for groups that are framed already: kernels do plain things, the stage itself the others."""
 
 from __future__ import annotations
 
@@ -56,13 +56,11 @@ class PacketChange(Protocol):
 
     def change(self, packets: Packets, prefix: bytes, out: Any, sequence: int) -> Changed | None:
         """Put changed packets of whole groups into `out`, the first with this number; None: the reference has to.
-
-        Raises StageError, EventError: as the stage.
-        """
+        Raises StageError, EventError: as the stage."""
 
 
 def change_of(stage: object, kernels: Kernels) -> PacketChange | None:
-    """What does to packets what a stage does to groups; None if it needs the groups."""
+    """The change of packets that a stage makes of groups; None if it needs the groups."""
     match stage:
         case OriginMap():
             rows = [(OLD_SERVER, *pair) for pair in stage.server_ids.items()]
@@ -105,12 +103,12 @@ class _Renumbering:
 
 
 class _Leaving:
-    """Groups and events that are left out, or left as they are."""
+    """Leaves out groups and events, or leaves them as they are."""
 
     def __init__(
         self, stage: GroupTransform, kernels: Kernels, numbers: Any, judge: Callable[[TableName], int] | None
     ) -> None:
-        """`judge` says what becomes of a table's events, if that decides."""
+        """`judge` decides by table, if that matters."""
         self._stage = stage
         self._kernels = kernels
         self._numbers = numbers
@@ -139,7 +137,7 @@ class _Leaving:
                 return None
 
     def _learn(self, packets: Packets, at: int) -> None:
-        """Note what becomes of the events of the table of a TABLE_MAP event."""
+        """Note the verdict about the table of a TABLE_MAP event."""
         assert self._judge is not None
         size = decode_event_header(memoryview(packets.buffer)[at:]).size
         event = bytes(memoryview(packets.buffer)[at : at + size])
@@ -161,7 +159,7 @@ class _Leaving:
         self._count += 1
 
     def _decide(self, packets: Packets, prefix: bytes, state: Any, out: Any) -> bool:
-        """Let the group that begins in the packets go through the stage; whether there was room for it."""
+        """Let the stage itself change the group that begins here; whether there was room."""
         events, end = _group_at(packets, int(state[FilterField.READ_AT]), len(prefix))
         gtid, _ = decode_gtid(decode_event_header(events[0]), events[0])
         group = EventGroup(gtid=gtid, gtid_event=events[0], body=iter(events[1:]), start=LOG_START, end=LOG_START)
@@ -181,7 +179,7 @@ class _Leaving:
 
 
 def _group_at(packets: Packets, offset: int, prefix_size: int) -> tuple[list[bytes], int]:
-    """The events of the group that begins at an offset, and where it ends."""
+    """The events of the group at an offset, and where it ends."""
     data = memoryview(packets.buffer)
     events: list[bytes] = []
     while offset < packets.size:

@@ -60,7 +60,7 @@ BUDGET_BYTES = 16 << 20  # in one call of a pump: a hop to a thread costs nothin
 
 
 class Framed(NamedTuple):
-    """Where some pages were framed, or skipped, to: the mark, what the log has where that began, and why it ended."""
+    """Where some pages were framed, or skipped, to."""
 
     after: FramingState
     head: bytes
@@ -70,8 +70,7 @@ class Framed(NamedTuple):
 class PageBlocks:
     """The `BlockMaker` of `.ibb` files.
 
-    Blocks of all dumps end at the same places, where a group reaches over the border of
-    `PAGES_PER_BLOCK` pages, so they can be shared.
+    Blocks of all dumps end where a group reaches over a border of `PAGES_PER_BLOCK` pages, so they can be shared.
     """
 
     def __init__(
@@ -81,7 +80,7 @@ class PageBlocks:
         kernels: Kernels,
         find_end: Callable[[], LogPosition | None] = lambda: None,
     ) -> None:
-        """`find_end` gives the place up to which groups may be framed, None where there is no such place."""
+        """`find_end` gives the place up to which groups may be framed, if there is one."""
         self.find_end = find_end
         self._groups = groups
         self._disk = groups.disk
@@ -154,16 +153,14 @@ class PageBlocks:
             return Block(NO_PACKETS, at, skipped.after, groups, skipped.head, is_stopped=skipped.is_stopped)
 
     def check_way(self) -> None:
-        """Check what is left of the way to the group that a pump has begun to send: it goes out in another way now.
-
-        Raises FormatError, StoreError: as `PassedRun.check`.
-        """
+        """Check the rest of the way to the group that a pump sends, which now goes out in another way. Raises
+        FormatError, StoreError: as `PassedRun.check`."""
         if self.way is not None:
             self.check_part(self.way)
             self.way = None
 
     def check_part(self, way: PassedRun, start: FramingState | None = None) -> None:
-        """As `PassedRun.check`; a way that is wrong is taken by no other dump."""
+        """As `PassedRun.check`; no other dump takes a wrong way."""
         try:
             way.check(start)
         except Exception:
@@ -171,11 +168,11 @@ class PageBlocks:
             raise
 
     def known_way(self, at: FramingState, end: int) -> KnownWay:
-        """The way to a large group that a dump has found, and that comes next; `end` as `KnownWays` takes it."""
+        """The way to the next large group, if a dump has found it; `end` as `KnownWays` takes it."""
         return self.cache.ways.next_from(self._identity_of(at.position.file_no), at.position.offset, end)
 
     def begin_way(self, begin: FramingState, commit: int) -> None:
-        """A pump has found the commit record of a large group, at an offset of the file where its parts begin."""
+        """A pump has found, where parts begin, the file offset of their commit record."""
         self.way = PassedRun(self._disk, self.kernels, self.cache.buffers, begin, commit)
         self.cache.ways.note(self._identity_of(begin.position.file_no), KnownWay(begin.position.offset, commit))
 
@@ -188,7 +185,7 @@ class PageBlocks:
             pump.close()
 
     def open(self, file_no: int) -> int | None:
-        """A descriptor of a file; None if there is none that can be read."""
+        """A descriptor of a file; None if it cannot be read."""
         return self._disk.open(format_file_name(file_no))
 
     def _identity_of(self, file_no: int, *, only_cached: bool = False) -> Hashable:
@@ -218,7 +215,7 @@ class PageBlocks:
         sequence: int,
         wanted: BlockShape,
     ) -> Framed | None:
-        """Frame from a place on to a border of blocks for many readers; as `_frame_in` where that goes no step."""
+        """Frame to a border of blocks for many readers, or as `_frame_in` if that goes no step."""
         name, state = format_file_name(at.position.file_no), workspace.state
         page_no = at.position.page_no
         border = page_no + pages_to_border(page_no, SHARED_BYTES // PAGE_SIZE)
@@ -254,7 +251,7 @@ class PageBlocks:
         sequence: int,
         wanted: BlockShape,
     ) -> Framed | None:
-        """Frame a number of pages, or to a border; None if that went no step."""
+        """Frame a number of pages, or to a border; None if that goes no step."""
         name = format_file_name(at.position.file_no)
         state = workspace.state
         first_page_no = at.position.page_no
@@ -281,7 +278,7 @@ class PageBlocks:
             page_count += PAGES_PER_BLOCK  # of a group that is longer
 
     def _skip_in(self, workspace: Workspace, at: FramingState, skips: Any, *, only_cached: bool) -> Framed | None:
-        """Skip from a place on to a border, with a look at few pages first; None if that went no step."""
+        """Skip to a border, with a look at few pages first; None if that goes no step."""
         (file_no, offset), page_no = at.position, at.position.page_no
         name, state = format_file_name(file_no), workspace.state
         end = file_end(self.find_end(), at.position)
@@ -317,7 +314,6 @@ class PageBlocks:
 
 @functools.lru_cache(64)
 def _rows_of(gtids: tuple[Gtid, ...]) -> Any:
-    """As a kernel takes them; the array is not changed."""
     rows = [(gtid.domain_id, gtid.server_id, gtid.seq_no) for gtid in gtids]
     return np.array(rows, dtype=np.uint64).astype(np.int64).reshape(-1, 3)
 
@@ -328,7 +324,7 @@ def _head(workspace: Workspace, at: FramingState) -> bytes:
 
 
 def _type_inside(page: Any) -> int:
-    """The type of the record that goes on where a page begins, or after the state there; -1 if none is seen to."""
+    """The type of the record that goes on where a page begins, or after the state there; else -1."""
     offset = 0
     if page[0] == GTID_STATE | LAST:
         offset = min(CHUNK_HEADER + int.from_bytes(page[1:CHUNK_HEADER].tobytes(), "little"), PAGE_SIZE - 1)
@@ -337,7 +333,7 @@ def _type_inside(page: Any) -> int:
 
 
 class OpenFile(NamedTuple):
-    """A file that a pump reads, and what it has kept of it."""
+    """A file that a pump reads, and its progress there."""
 
     file_no: int
     descriptor: int
@@ -345,10 +341,7 @@ class OpenFile(NamedTuple):
 
 
 class PagePump:
-    """The `BlockPump` of pages: what one visit of a thread needs, from the file to the socket.
-
-    Once a file is open it is checked that it is of this log: from then on it is that, whatever becomes of its name.
-    """
+    """The `BlockPump` of pages. An open file was checked to be of this log, whatever happens to its name."""
 
     def __init__(self, maker: PageBlocks, socket: int) -> None:
         self._maker = maker
@@ -363,7 +356,6 @@ class PagePump:
         self._stuck_at: FramingState | None = None  # what comes here goes another way
 
     def close(self) -> None:
-        """Give back what was borrowed."""
         self._stack.close()
         if self._file is not None:
             os.close(self._file.descriptor)
@@ -459,7 +451,7 @@ class PagePump:
         return Block(self._left(progress, rest), at, after)
 
     def _way_of(self, at: PartState) -> PassedRun | None:
-        """The way on which a group's parts lie, which are to be sent in that order; None where it was checked."""
+        """The way on which a group's parts lie, to be sent in that order; None if it was checked."""
         way, group = self._maker.way, at.group
         if way is None:
             return None
@@ -474,7 +466,7 @@ class PagePump:
         return None
 
     def _file_of(self, file_no: int) -> OpenFile | None:
-        """A file, with a budget for one more call; None if a socket cannot be fed from it."""
+        """A file, with a budget for one more call; None if it cannot be read."""
         if self._file is None or self._file.file_no != file_no:
             descriptor = self._maker.open(file_no)
             if descriptor is None:
@@ -488,6 +480,6 @@ class PagePump:
         return self._file
 
     def _left(self, progress: Any, rest: Any) -> Packets:
-        """The packets in `rest` that the socket did not take."""
+        """The packets that the socket did not take."""
         size = self._workspace.state[Field.OUT] = progress[Progress.REST]
         return framed_packets(rest, self._buffers, self._workspace.state, int(progress[Progress.FRAMED] - size))

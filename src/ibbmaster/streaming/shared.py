@@ -1,7 +1,4 @@
-"""What the dumps of one primary share: framed blocks, where the log ends, and what one of many there has got.
-
-That is for the others at its place, too: the same packets with other numbers.
-"""
+"""What the dumps of one primary share: blocks, the end of the log, and the steps of many at one place."""
 
 from __future__ import annotations
 
@@ -34,7 +31,7 @@ EndPlace = tuple[int, LogPosition]  # the follower's generation, and a position
 
 
 class EndProbe:
-    """A dump is looking, in a worker thread, what comes at a position; others need not do so, too."""
+    """A worker thread looks at a position whether the log ends there; others rely on that."""
 
     def __init__(self, place: EndPlace) -> None:
         self.place = place
@@ -42,7 +39,7 @@ class EndProbe:
 
 
 class SharedPlace:
-    """An end of the log where dumps wait that get the same next; `step` is that, once the first has got it."""
+    """A place at the end of the log where dumps get the same next: `step`, once the first of them has got it."""
 
     __slots__ = ("__weakref__", "generation", "step")
 
@@ -51,7 +48,7 @@ class SharedPlace:
         self.step: SharedStep | None = None
 
     def step_of(self, generation: int) -> SharedStep | None:
-        """The step, if it was made since the log has grown last."""
+        """The step, if it was made after the last growth."""
         return self.step if self.generation == generation else None
 
 
@@ -63,7 +60,7 @@ class SharedStep:
     def __init__(
         self, block: Block, sequence: int, numbers: list[int], after: SharedPlace, probe: EndProbe | None
     ) -> None:
-        """`numbers` are the places of the packet numbers in a block; that of the first is `sequence`."""
+        """`numbers` are the offsets of the packet numbers; `sequence` is the first number."""
         self.block = block
         self.after = after
         self.probe = probe
@@ -77,7 +74,7 @@ class SharedStep:
         return len(self._numbers)
 
     def numbered(self, sequence: int) -> bytearray:
-        """The packets, the first with this number; good until the next call."""
+        """The packets with other numbers; good until the next call."""
         if sequence != self._sequence:
             self._sequence = sequence
             for number, place in enumerate(self._numbers, sequence):
@@ -86,27 +83,22 @@ class SharedStep:
 
 
 class SentSteps:
-    """Steps that went out one after the other. They are joined once for all who have missed the same of them."""
+    """Steps that went out one after the other, joined once for all dumps that have missed them."""
 
     def __init__(self, steps: Sequence[SharedStep]) -> None:
         self._blocks = [step.block for step in steps]
 
     @cached_property
     def block(self) -> Block:
-        """All of them, without packets, and with a number after them that says nothing.
-
-        Raises DumpError: they do not follow each other.
-        """
+        """All of them as one, without packets and a valid number. Raises DumpError: they do not follow each other."""
         return sent_block(self._blocks, 0)
 
 
 def shared_step(
     blocks: Sequence[Block], sequence: int, after: SharedPlace, probe: EndProbe | None
 ) -> SharedStep | None:
-    """Blocks that one dump has got one after the other; None if each has to get them by itself.
-
-    Raises DumpError: they do not follow each other.
-    """
+    """Blocks that one dump has got, for others; None if each has to get them by itself. Raises DumpError: they do not
+    follow each other."""
     if not 0 < sum(map(len, blocks)) <= BYTES_MAX:
         return None
     if any(block.begins_inside_group or block.ends_inside_group or block.before == block.after for block in blocks):
@@ -122,7 +114,7 @@ def shared_step(
 
 
 class SharedBlocks:
-    """One for each primary; it is closed when no dump reads any longer."""
+    """One for each primary; closed after the last dump."""
 
     def __init__(self) -> None:
         self._cache: BlockCache | None = None
@@ -131,19 +123,19 @@ class SharedBlocks:
         self._places: WeakValueDictionary[Hashable, SharedPlace] = WeakValueDictionary()  # while a dump waits there
 
     def close(self) -> None:
-        """Let go of the blocks."""
+        """Drop the blocks."""
         if self._cache is not None:
             self._cache.clear()
 
     def place(self, standing: Hashable) -> SharedPlace:
-        """Where all dumps wait whose `BlockSource.standing` is this."""
+        """Where all dumps wait that have this `BlockSource.standing`."""
         found = self._places.get(standing)
         if found is None:
             found = self._places[standing] = SharedPlace()
         return found
 
     def maker(self, groups: EventGroups, session: DumpSession) -> tuple[BlockMaker, BlockCache] | None:
-        """Who makes blocks from the files of these groups, and where they are kept; None where that cannot be done."""
+        """A maker of blocks from the files of these groups, and their cache; None if there can be none."""
         files = files_of(groups)
         if files is None:
             return None
@@ -166,13 +158,13 @@ class SharedBlocks:
 
 
 def import_makers() -> None:
-    """Import what makes blocks, once there are kernels: else the first dump waits for that."""
+    """Import the makers once there are kernels: else the first dump waits for that."""
     for name in ("block_cache", "page_blocks", "classic_blocks"):
         importlib.import_module(f"ibbmaster.streaming.{name}")
 
 
 def _maker_of(groups: EventGroups, cache: BlockCache, ready: Kernels, *, makes_events: bool) -> BlockMaker | None:
-    """Who makes blocks of groups, of repeated ones of their round; None where the kernels cannot do so."""
+    """A maker for groups, of a repeated recording for their round; None: the kernels cannot."""
     files, stages = files_of(groups), changes_of(groups)
     find_end = partial(files_end_of, groups)
     if type(files) is RepeatedFiles:
@@ -190,7 +182,6 @@ def _maker_of(groups: EventGroups, cache: BlockCache, ready: Kernels, *, makes_e
 
 
 def _end_in_round(groups: EventGroups, files: RepeatedFiles) -> LogPosition | None:
-    """As `files_end_of`, in the recording."""
     end = files_end_of(groups)
     return None if end is None else files.groups.there(end)
 

@@ -1,4 +1,4 @@
-"""Between the source of a dump and its client: stages that count, delay, alter or cut bytes, and the socket behind."""
+"""Between the source of a dump and its client: stages that count, delay, alter or cut bytes, and the socket."""
 
 from __future__ import annotations
 
@@ -25,18 +25,17 @@ class Sink(Protocol):
 
     @property
     def is_flushed(self) -> bool:
-        """Whether the socket has all that was taken; else the rest goes out before what comes next."""
+        """Whether the socket has all that was taken; else the rest goes out first."""
 
     def write(self, data: Buffer, patience_ms: int = 0) -> int:
-        """Write what the socket takes; returns how much of `data` was taken.
+        """Write what the socket takes; returns how much was taken, 0 after a failure: the next write meets it.
 
-        With patience, which is for a thread, it waits so long at most whenever the socket takes nothing. A failure
-        raises no error: nothing is taken, and the next to write meets it.
+        A thread may have patience: each time the socket takes nothing, it waits so long at most.
         """
 
 
 class SocketSink:
-    """A socket in clear, which does not block."""
+    """A non-blocking socket in clear."""
 
     is_flushed = True
 
@@ -67,10 +66,8 @@ class SocketSink:
 
 
 def left_of(data: Buffer, sink: Sink, patience_ms: int = 0) -> bytes | None:
-    """Write data as `Sink.write`; returns what has to follow, or None if nothing has.
-
-    That is empty where the sink has taken all of it, and its socket has not.
-    """
+    """Write data as `Sink.write`; returns the rest, or None. The rest is empty if the sink took all, and its socket did
+    not."""
     taken = sink.write(data, patience_ms) if len(data) else 0
     return None if taken == len(data) and sink.is_flushed else bytes(data[taken:])
 
@@ -83,23 +80,20 @@ def is_writable(descriptor: int, patience_ms: int) -> bool:
 
 
 class Stage(Protocol):
-    """What every block of one dump goes through. A dump without one pays nothing for it."""
+    """Every block of one dump goes through it. Without one a dump pays nothing for it."""
 
     @property
     def only_counts(self) -> bool:
-        """Whether it leaves bytes and their times alone: then packets may be sent past it, and `note_sent` is called.
-
-        It may change in `note_border`.
-        """
+        """Whether it leaves bytes and times alone: then packets may be sent past it. It may change in `note_border`."""
 
     def note_border(self) -> None:
         """What comes next begins between two groups, or ends the dump."""
 
     async def pass_on(self, block: Block, send: Send) -> None:
-        """Let a block continue: by `send`, as it is, later, in pieces, in another form, or not at all.
+        """Let a block continue: by `send`, as it is, later, in pieces, changed, or not at all.
 
-        What is sent in its place is a `Block`, too: `plain_block(data, block.after)`. Raise
-        `trio.BrokenResourceError` to cut the connection.
+        In its place send a `Block`, too: `plain_block(data, block.after)`. Raise `trio.BrokenResourceError` to cut the
+        connection.
         """
 
     def note_sent(self, size: int) -> None:
@@ -107,10 +101,9 @@ class Stage(Protocol):
 
 
 class Stages:
-    """Stages that follow each other, as one: what the first sends goes through the second, and so on to the socket."""
+    """Stages as one: what the first sends goes through the second, and so on."""
 
     def __init__(self, stages: Sequence[Stage]) -> None:
-        """`stages` are in the order in which bytes go through them."""
         self._stages = tuple(stages)
 
     @property
@@ -132,7 +125,7 @@ class Stages:
 
 
 def made_stage(makers: Sequence[Callable[[Of], Stage | None]], of: Of) -> Stage | None:
-    """The stages of one dump as one; a maker may have none for it. None: nothing is between source and socket."""
+    """The stages of one dump as one; a maker may have none for it. None: there is none."""
     stages = [stage for make in makers if (stage := make(of)) is not None]
     if len(stages) > 1:
         return Stages(stages)

@@ -1,8 +1,7 @@
-"""The one object that remembers where a dump is, and gives its packets in blocks.
+"""Remembers where a dump is, and gives its packets in blocks.
 
-Blocks are made in one of two ways, which put the same bytes on the wire and take turns in one
-dump: the reference way reads group after group and lets the session decide about each; a
-`BlockMaker` turns whole runs of a file into packets, where there is nothing to decide.
+Two ways put the same bytes on the wire and take turns: the reference way reads group after group, and the session
+decides about each; a `BlockMaker` turns runs of a file into packets, where nothing has to be decided.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ class Pumped(NamedTuple):
 
 
 class _Way(NamedTuple):
-    """Blocks of groups that were skipped from a place on, as `KnownSkips.note` takes them."""
+    """Blocks of skipped groups from a place on, as `KnownSkips.note` takes them."""
 
     key: tuple[Hashable, Hashable]
     skipped: list[Block]
@@ -70,10 +69,10 @@ class _Way(NamedTuple):
 
 
 class BlockSource:
-    """The blocks of one dump, in order, whichever way they are made. One caller at a time.
+    """The blocks of one dump, in order, whichever way makes them. One caller at a time.
 
-    Between any two calls the dump is at one mark, where the next block begins. Each block is compared with it, and by
-    the session with its own count: a group is never lost, sent twice, or begun inside another one.
+    Between calls the dump is at one mark, where the next block begins. Each block is compared with it, and by the
+    session with its own count: a group is never lost, sent twice, or begun inside another one.
     """
 
     def __init__(self, groups: EventGroups, session: DumpSession, shared: SharedBlocks) -> None:
@@ -99,7 +98,7 @@ class BlockSource:
         self.is_at_end = False  # after the block that was given last
 
     def close(self) -> None:
-        """The dump is over: leave those who share blocks, and let go of the log. Not while a thread is in a call."""
+        """The dump is over; no thread may be in a call."""
         self._note_way()
         if self._cache is not None:
             self._cache.remove_reader(self)
@@ -107,10 +106,10 @@ class BlockSource:
         self._groups.close()
 
     def next_block(self, generation: int, *, may_wait: bool) -> Block | None:
-        """The next packets, perhaps none; None where it has to be asked with `may_wait`, in a worker thread.
+        """The next packets, perhaps none; None: ask again in a worker thread, with `may_wait`.
 
-        `generation` is what the follower said before. What the session has queued goes out by itself and first, so that
-        nothing stands between the parts of a group; what opens a stream with the first groups, if they are in memory.
+        `generation` is of the log's end, read before. What the session has queued goes out by itself and first, as it
+        belongs between the parts of a group; the opening goes with the first groups, if they are in memory.
         """
         self.is_at_end = False
         self._note_way()
@@ -132,13 +131,13 @@ class BlockSource:
 
     @property
     def is_far_behind(self) -> bool:
-        """Whether the block before was a full one, and it is not shared: then `pump` is worth a hop to a thread."""
+        """Whether the last block was a full one, and not shared: then `pump` is worth a hop to a thread."""
         if not self._is_far_behind or self._pieces is not None or self._session.has_data_to_send:
             return False
         return self._cache is not None and not self._cache.is_shared
 
     def pump(self, sink: Sink) -> Pumped:
-        """Send until there is something to decide, or much was sent. Takes long: for a worker thread."""
+        """In a worker thread, send until something has to be decided, or much was sent."""
         self._is_far_behind = self.is_at_end = False
         rest = plain_block(b"", self._at)
         framed_bytes = 0
@@ -167,11 +166,11 @@ class BlockSource:
 
     @property
     def probe(self) -> EndProbe | None:
-        """What others rely on, where this dump looks whether the log ends; None elsewhere."""
+        """What others rely on, while this dump looks whether the log ends."""
         return self._probe
 
     def end_probe(self) -> bool:
-        """After `next_block`: whether it was no end where others have taken it for one."""
+        """After `next_block`: whether others have relied on an end that is none."""
         probe, self._probe = self._probe, None
         if probe is None:
             return False
@@ -183,7 +182,7 @@ class BlockSource:
 
     @property
     def standing(self) -> Hashable | None:
-        """The same for dumps at the end of the log that get the same next but for packet numbers; None of one alone."""
+        """Equal for dumps at the end of the log that get the same next but for packet numbers; None of one alone."""
         session, maker, selection = self._session, self._maker, self._selection
         if maker is None or selection is None or self._at.is_inside_group or self._pieces is not None:
             return None
@@ -195,7 +194,7 @@ class BlockSource:
 
     @property
     def place(self) -> SharedPlace | None:
-        """Where all wait whose `standing` is that of this dump; None of one alone."""
+        """Where all dumps of this `standing` wait."""
         standing = self.standing
         return None if standing is None else self._shared.place(standing)
 
@@ -205,7 +204,7 @@ class BlockSource:
         return self._session.sequence
 
     def follow(self, steps: SentSteps, sequence: int) -> None:
-        """Continue after steps that went out; `sequence` is the number of the packet that comes next."""
+        """Continue after steps that went out; `sequence` is of the packet after them."""
         with self._failures_reported():
             self._note_sent(sent_block([steps.block], sequence))
             self._is_first, self._groups_at_once = False, 0
@@ -235,7 +234,7 @@ class BlockSource:
         return self._queued()
 
     def _opening(self) -> Block:
-        """What opens the stream, and what comes first behind it, where the way there is in memory."""
+        """What opens the stream, and the first block after it, if the way there is in memory."""
         data = bytearray(self._session.data_to_send())
         maker = self._ready_maker()
         if maker is not None and self._session.limits:
@@ -246,7 +245,7 @@ class BlockSource:
         return self._queued(data)
 
     def look_ahead(self) -> None:
-        """Go the way to the first group that goes out, where it is in memory, only that a later dump knows it then."""
+        """Go the way to the first group that goes out, as far as it is in memory: a later dump knows it then."""
         maker = self._ready_maker()
         if maker is not None and self._session.limits:
             self._session.data_to_send()
@@ -279,7 +278,7 @@ class BlockSource:
         return data
 
     def _begun_block(self, maker: BlockMaker) -> Block | None:
-        """Where a dump or a file begins: the way to what the maker can frame, if all of it is in memory."""
+        """Go from the begin of a dump or a file to what the maker can frame, if all of it is in memory."""
         groups, before = self._cached_groups, self._at
         if groups is None or self._session.is_finished or before.is_inside_group:
             return None
@@ -309,7 +308,7 @@ class BlockSource:
         return self._queued(data)
 
     def _framed_block(self, maker: BlockMaker, *, only_cached: bool) -> Block | None:
-        """Packets, perhaps none; None where the reference way has to continue, or this would wait."""
+        """Packets, perhaps none; None: the reference way has to continue, or this would wait."""
         passed: list[Block] = []
         for _ in range(EMPTY_BLOCKS_MAX):
             selection = self._selection
@@ -347,11 +346,11 @@ class BlockSource:
 
     @property
     def _selection(self) -> Selection | None:
-        """What goes out of the groups that come next; None where the maker cannot frame like this."""
+        """How the next groups are framed; None where the maker cannot."""
         return None if self._maker is None else self._session.selection
 
     def _found_block(self, maker: BlockMaker, selection: Selection, *, only_cached: bool) -> Block | None:
-        """The block that comes next, from the cache if it is there."""
+        """The next block, from the cache if it is there."""
         at, sequence, cache = self._at, self._session.sequence, self._cache
         identity = maker.identity(at, only_cached=only_cached)
         if identity is None or cache is None:
@@ -389,7 +388,7 @@ class BlockSource:
             files.continue_at(block.end, ())
 
     def _keep_way(self, maker: BlockMaker, whole: Block, *, only_cached: bool) -> None:
-        """Let other readers take the way to where a large group is committed in one step: it has no packets."""
+        """Let others go to the commit of a large group in one step: the way has no packets."""
         cache, selection = self._cache, self._selection
         if cache is None or selection is None or len(whole) or whole.gtids or whole.stored_gtids:
             return
@@ -399,7 +398,7 @@ class BlockSource:
             cache.keep(key, self._session.sequence, whole)
 
     def _join_group(self, maker: BlockMaker) -> None:
-        """Go into the group that comes next if another dump is in it, which has read where its parts are."""
+        """Go into the next group if another dump is in it, which has found its parts."""
         known = None if self._at.is_inside_group else maker.known_group(self._at)
         if known is not None and known[0].domain_id not in self._session.watched_domain_ids:
             self._session.begin_group()
@@ -419,7 +418,7 @@ class BlockSource:
 
     @contextlib.contextmanager
     def _pump_of(self, maker: BlockMaker, sink: Sink) -> Iterator[BlockPump]:
-        """What sends from the files by itself, if packets go to a socket as they are; else blocks are long."""
+        """Send straight from the files, if packets go to the socket unchanged; else blocks are long."""
         if sink.descriptor is not None:
             with maker.pump(sink.descriptor) as pump:
                 yield pump
@@ -431,7 +430,7 @@ class BlockSource:
             self._are_long = False
 
     def _pumped_block(self, pump: BlockPump, selection: Selection) -> Block | None:
-        """What a socket did not take of all that was framed; None where nothing could be framed."""
+        """What a socket did not take; None where nothing could be framed."""
         assert self._files is not None
         self._files.check_log()
         self._check_position()
@@ -457,7 +456,7 @@ class BlockSource:
             self._end(failure)
 
     def _block_to_pump(self, maker: BlockMaker, pump: BlockPump) -> Block | None:
-        """A block that no pump makes by itself, or none of a large group that begins; None if there is none."""
+        """A block that no pump makes, or none where a large group begins; None if there is none."""
         commit = pump.commit_ahead(self._at)
         if commit is not None:
             return self._block_ahead(maker, pump, commit)
@@ -475,7 +474,7 @@ class BlockSource:
         return None
 
     def _block_ahead(self, maker: BlockMaker, pump: BlockPump, commit: LogPosition) -> Block | None:
-        """As `_block_to_pump`, of a large group that is committed there; where it cannot begin, its way is checked."""
+        """As `_block_to_pump`, of a large group committed there; if it cannot begin, its way is checked."""
         self._go_behind(Block(NO_PACKETS, self._at, FramingState(commit), head=b""))
         self._session.receive_skipped((), commit)
         group, is_begun = None, False
@@ -493,7 +492,7 @@ class BlockSource:
     # The reference way
 
     def _read_groups(self, data: bytearray, maker: BlockMaker | None, generation: int) -> None:
-        """Append the packets of group after group, each as the session decides."""
+        """Append the packets of group after group, as the session decides."""
         groups_left = GROUPS_BEFORE_KERNELS if maker is None else GROUPS_MAX
         tries_left = SKIP_TRIES
         bytes_max = FIRST_BYTES if maker is None and self._is_first else REFERENCE_BYTES
@@ -529,7 +528,7 @@ class BlockSource:
         self._is_first &= maker is not None or not data
 
     def _skip(self, maker: BlockMaker, blocks_max: int, *, only_cached: bool = False) -> bool:
-        """Go after groups that the replica has; returns whether there were any."""
+        """Go after groups that the replica has; whether there were any."""
         limits = self._session.limits
         skipped: list[Block] = []
         has_news, blocks_left = False, blocks_max if limits else 0
@@ -552,7 +551,7 @@ class BlockSource:
     def _keep_to_note(
         self, maker: BlockMaker, skipped: list[Block], limits: tuple[Gtid, ...] = (), *, only_cached: bool
     ) -> None:
-        """Have a way noted, once the block that comes after it is out."""
+        """Have a way noted, once the block after it is out."""
         before = skipped[0].before
         identity = None if before == skipped[-1].after else maker.identity(before, only_cached=only_cached)
         if identity is not None:
@@ -560,7 +559,7 @@ class BlockSource:
             self._unnoted = _Way((identity, before), skipped, limits)
 
     def _note_way(self) -> None:
-        """Let replicas that begin where this one did take as much of its way as leads to their places in one step."""
+        """Let replicas that begin here later take this way to their places in one step."""
         way, self._unnoted = self._unnoted, None
         if way is not None and self._cache is not None:
             self._cache.skips.note(*way)
@@ -568,10 +567,7 @@ class BlockSource:
     def _skipped_block(
         self, maker: BlockMaker, limits: tuple[Gtid, ...], *, only_cached: bool
     ) -> tuple[Block | None, bool]:
-        """The groups that come next and are skipped, as far as another replica has gone, or a step further.
-
-        And whether it is known that far.
-        """
+        """The next groups to skip, as far as another replica has gone or a step further, and whether that is known."""
         at, cache = self._at, self._cache
         identity = maker.identity(at, only_cached=only_cached)
         if identity is None or cache is None:
@@ -582,7 +578,7 @@ class BlockSource:
         return maker.skip(at, limits, only_cached=only_cached), False
 
     def _next_group(self) -> EventGroup | None:
-        """Read the next group: never while another one is under way, whichever way it takes."""
+        """Read the next group, while no other is under way."""
         self._session.check_position(self._groups.position)
         assert self._pieces is None
         assert not self._session.is_inside_group, "the rest of a group would be lost"
@@ -593,12 +589,11 @@ class BlockSource:
         return group
 
     def _follow_reader(self) -> None:
-        """Be where the reader of groups is."""
         if self._at.position != self._groups.position:
             self._at = FramingState(self._groups.position)
 
     def _check_position(self) -> None:
-        """Whether reading continues where the last block or group ended, whichever way it went."""
+        """Whether reading continues where the last block or group ended."""
         if self._at.is_inside_group:
             return
         try:
@@ -629,13 +624,13 @@ class BlockSource:
         self.is_at_end = True
 
     def _queued(self, data: bytes | bytearray = b"") -> Block:
-        """What the session has queued, after what was read."""
+        """What was read, and then what the session has queued."""
         return plain_block(data + self._session.data_to_send(), self._at)
 
     # The end of the log
 
     def _is_known_end(self, generation: int) -> bool:
-        """Whether the log ended here when it last grew, or another dump is looking whether it does."""
+        """Whether the log ended here when it last grew, or another dump is looking there."""
         if self._at.is_inside_group:
             return False
         place = generation, self._at.position
@@ -647,7 +642,7 @@ class BlockSource:
         return self._shared.known_end == place
 
     def _begin_probe(self, generation: int) -> None:
-        """Let others know that this dump looks what comes here; in the middle of a group it knows that."""
+        """Let others rely on this dump's look; inside a group there is more to come."""
         if not self._at.is_inside_group:
             self._probe = self._shared.probe = EndProbe((generation, self._at.position))
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import trio
 
 from ibbmaster.errors import ConfigurationError, IbbMasterError
-from ibbmaster.server.observing import ConnectionStep
+from ibbmaster.server.options import ConnectionStep
 from ibbmaster.server.registry import EndReason, Session
 from ibbmaster.streaming.block import Block, plain_block
 from ibbmaster.streaming.sink import Send

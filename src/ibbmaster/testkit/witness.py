@@ -24,7 +24,7 @@ from ibbmaster.codec.printable import address
 from ibbmaster.errors import EventError
 from ibbmaster.event.types import type_name
 from ibbmaster.gtid import Gtid, GtidPosition
-from ibbmaster.server.observing import ConnectionStep
+from ibbmaster.server.options import ConnectionStep
 from ibbmaster.server.registry import Session
 from ibbmaster.streaming.block import Block
 from ibbmaster.streaming.sink import Send, Stage

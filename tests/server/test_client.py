@@ -2,7 +2,7 @@
 
 import pytest
 
-from ibbmaster.server.memory import OWN_BYTES, SessionMemory, SharedMemory
+from ibbmaster.server.client import OWN_BYTES, SessionMemory, SharedMemory
 from ibbmaster.wire.refusal import RefusedError
 
 
