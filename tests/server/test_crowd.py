@@ -10,7 +10,7 @@ from ibbmaster.position import LogPosition
 from ibbmaster.server import dumping
 from ibbmaster.server.dumping import LogEnd
 from ibbmaster.streaming.block import Block, FramingState, Groups, Packets
-from ibbmaster.streaming.shared import EndProbe, SharedPlace, shared_step
+from ibbmaster.streaming.shared import EndProbe, shared_step
 from ibbmaster.streaming.sink import SocketSink
 from ibbmaster.wire.packet import PacketReader
 
@@ -20,18 +20,15 @@ FIRST = 20_000
 class Log:
     """Steps from place to place, one for each number."""
 
-    def __init__(self) -> None:
-        self.places: dict[int, SharedPlace] = {}
-        self.generation = 0
+    def __init__(self, log_end: LogEnd) -> None:
+        self.log_end = log_end
         self.end = 0  # the last place: nothing is new there
-
-    def place(self, number: int) -> SharedPlace:
-        return self.places.setdefault(number, SharedPlace())
+        self.probe: EndProbe | None = None  # of who leads
 
     def payloads(self, number: int, size: int = 10) -> list[bytes]:
         return [b"%d" % number * size, b"end"]
 
-    def step(self, number: int, sequence: int, size: int = 10, probe: EndProbe | None = None) -> None:
+    def step(self, number: int, sequence: int, size: int = 10) -> None:
         """Leave what comes at a place to others."""
         payloads = self.payloads(number, size)
         data = b"".join(
@@ -41,9 +38,7 @@ class Log:
         before, after = (FramingState(LogPosition(0, FIRST + each)) for each in (number, number + 1))
         gtids = (Gtid(domain_id=0, server_id=1, seq_no=number + 1),)
         block = Block(Packets(data), before, after, Groups(gtids))
-        place = self.place(number)
-        place.step = shared_step([block], sequence, self.place(number + 1), probe)
-        place.generation = self.generation
+        self.log_end.steps[number] = shared_step([block], sequence, number + 1, self.probe)
 
 
 class Stage:
@@ -79,7 +74,7 @@ class Member:
         self.followed: list[int] = []
         self._received = bytearray()
 
-    def wait(self, place: SharedPlace | None) -> None:
+    def wait(self, place: int | None) -> None:
         self._log_end.join(self, place)
 
     has_stage = property(lambda self: self.stage is not None)
@@ -114,7 +109,7 @@ class Member:
                 return
         self.led += 1
         self._log.step(self.at, self.sequence)
-        step = self._log.place(self.at).step
+        step = self._log.log_end.steps[self.at]
         size = self.ours.send(step.numbered(self.sequence))
         if self.stage is not None:
             self.stage.note_sent(size)
@@ -140,8 +135,8 @@ class Member:
 
 
 @pytest.fixture
-def log():
-    return Log()
+def log(log_end):
+    return Log(log_end)
 
 
 @pytest.fixture
@@ -155,7 +150,7 @@ def join(log, log_end):
 
     def join(place=0, **options):
         members.append(Member(log, log_end, **options))
-        members[-1].wait(None if place is None else log.place(place))
+        members[-1].wait(place)
         return members[-1]
 
     yield join
@@ -167,7 +162,6 @@ def join(log, log_end):
 @pytest.fixture
 def grow(log, log_end):
     def grow():
-        log.generation += 1
         log.end += 1
         log_end.announce()
 
@@ -256,7 +250,7 @@ def test_a_socket_that_takes_a_part_wakes_its_dump_with_the_rest(log, log_end, j
     assert leader.woken == []
     ((missed, rest),) = cut.woken
     assert missed == 1
-    assert bytes(rest.data()) == bytes(log.place(0).step.numbered(0))
+    assert bytes(rest.data()) == bytes(log.log_end.steps[0].numbered(0))
     assert rest.after == FramingState(LogPosition(0, FIRST + 1))
     assert len(log_end) == 1
 
@@ -272,7 +266,7 @@ def test_a_socket_that_is_closed_wakes_its_dump(join, grow):
 def test_stages_hear_of_borders_and_bytes_and_may_want_their_dump_awake(log, join, grow):
     leader, counted, planned = join(), join(stage=Stage()), join(stage=Stage())
     grow()
-    size = len(log.place(0).step.block)
+    size = len(log.log_end.steps[0].block)
     assert (counted.stage.sent_bytes, planned.stage.sent_bytes) == (size, size)
     planned.stage.is_planned = True
     grow()
@@ -291,15 +285,13 @@ def test_a_stage_that_fails_after_a_step_wakes_its_dump_without_a_rest(join, gro
     assert not leader.woken
 
 
-def test_a_stage_that_wants_the_last_one_awake_leaves_no_crowd(log, log_end, join, grow):
-    planned = join(stage=Stage())
+def test_a_stage_that_wants_the_last_one_awake_leaves_no_crowd(log_end, join, grow):
+    leader, planned = join(), join(stage=Stage())
     planned.stage.is_planned = True
-    log.generation += 1
-    log.step(0, 0)
-    log_end.announce()
+    grow()
     assert planned.woken == [(0, None)]
-    assert not log_end._crowds
-    assert len(log_end) == 0
+    assert list(log_end._crowds) == [leader.at] == [1]
+    assert len(log_end) == 1
 
 
 def test_who_cannot_follow_is_woken(join, grow):
@@ -329,16 +321,14 @@ def test_crowds_that_come_to_the_same_place_are_one(log, log_end, join, grow, co
     assert {len(member.payloads()) for member in there} == {2}
 
 
-def test_who_relies_on_a_look_at_the_end_says_so(log, log_end, join):
-    probe = EndProbe((1, LogPosition(0, FIRST + 1)))
-    log.generation += 1
-    log.step(0, 0, probe=probe)
-    log_end.announce()
-    assert not probe.has_others
+def test_who_relies_on_a_look_at_the_end_says_so(log, join, grow):
     join()
-    log_end.generation -= 1
-    log_end.announce()
-    assert probe.has_others
+    log.probe = EndProbe((1, LogPosition(0, FIRST + 1)))
+    grow()
+    assert not log.probe.has_others
+    join(place=1).at = 1
+    grow()
+    assert log.probe.has_others
 
 
 def test_all_are_woken_where_nothing_more_comes(log, log_end, join, grow):

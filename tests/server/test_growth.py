@@ -400,7 +400,7 @@ async def test_what_a_thread_has_encrypted_and_was_not_taken_goes_out_though_the
         waiting.lazy = {0}
         try:
             found = pump(source, sink)
-            left.append((len(found.rest), sink.is_flushed))
+            left.append((len(found[0]), sink.is_flushed))
             return found
         finally:
             waiting.lazy.clear()

@@ -10,7 +10,7 @@ from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.position import LOG_START, LogPosition
 from ibbmaster.streaming.block import NO_PACKETS, Block, FramingState, Groups, Packets, sent_block
 from ibbmaster.streaming.large_group import PartState
-from ibbmaster.streaming.shared import BYTES_MAX, PACKETS_MAX, SentSteps, SharedPlace, shared_step
+from ibbmaster.streaming.shared import BYTES_MAX, PACKETS_MAX, SentSteps, shared_step
 from tests.machinery.events import gtid_of
 
 
@@ -34,7 +34,7 @@ def block(data, before=FIRST, after=SECOND, seq_no=1, sent_bytes=0):
 
 def test_packets_get_other_numbers_and_nothing_else():
     payloads = [b"one", b"", b"three" * 100]
-    step = shared_step([block(packets(254, *payloads))], 254, SharedPlace(), None)
+    step = shared_step([block(packets(254, *payloads))], 254, "the next place", None)
     assert step.packets == 3
     for sequence in (254, 0, 255, 254, 7):
         assert step.numbered(sequence) == packets(sequence, *payloads)
@@ -43,9 +43,9 @@ def test_packets_get_other_numbers_and_nothing_else():
 def test_blocks_that_follow_each_other_are_one_step():
     blocks = [block(packets(3, b"a", b"b"), sent_bytes=4), block(b"", mark(20_100), mark(20_200), seq_no=2)]
     blocks.append(block(packets(5, b"c"), mark(20_200), mark(20_300), seq_no=3))
-    step = shared_step(blocks, 3, SharedPlace(), None)
+    step = shared_step(blocks, 3, "the next place", None)
     assert step.numbered(9) == packets(9, b"a", b"b", b"c")
-    other = shared_step([block(packets(0, b"d"), mark(20_300), mark(20_400), seq_no=4)], 0, SharedPlace(), None)
+    other = shared_step([block(packets(0, b"d"), mark(20_300), mark(20_400), seq_no=4)], 0, "the next place", None)
     one = sent_block([step.block, other.block], 77)
     assert (one.before, one.after, one.sequence_after, len(one)) == (mark(20_000), mark(20_400), 77, 0)
     assert [gtid.seq_no for gtid in one.gtids] == [4]  # the last of its pair
@@ -83,7 +83,7 @@ def test_all_are_kept_where_the_numbers_of_a_server_do_not_grow():
 
 
 def test_steps_that_do_not_follow_each_other_are_not_taken_for_one():
-    steps = [shared_step([block(packets(0, b"a"))], 0, SharedPlace(), None)] * 2
+    steps = [shared_step([block(packets(0, b"a"))], 0, "the next place", None)] * 2
     with pytest.raises(DumpError, match="would not go on where it ended"):
         _ = SentSteps(steps).block
 
@@ -91,7 +91,7 @@ def test_steps_that_do_not_follow_each_other_are_not_taken_for_one():
 def test_blocks_that_do_not_follow_each_other_are_no_step():
     blocks = [block(packets(0, b"a")), block(packets(1, b"b"), mark(20_200), mark(20_300))]
     with pytest.raises(DumpError, match="would not go on where it ended"):
-        shared_step(blocks, 0, SharedPlace(), None)
+        shared_step(blocks, 0, "the next place", None)
 
 
 PART = PartState(None, 0, LOG_START, (), b"")  # type: ignore[arg-type]
@@ -109,4 +109,4 @@ ALONE = {
 
 @pytest.mark.parametrize("blocks", ALONE.values(), ids=ALONE)
 def test_what_each_has_to_get_by_itself(blocks):
-    assert shared_step(blocks, 0, SharedPlace(), None) is None
+    assert shared_step(blocks, 0, "the next place", None) is None

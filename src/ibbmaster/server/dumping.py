@@ -16,7 +16,7 @@ import contextlib
 import enum
 import functools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -26,7 +26,7 @@ from ibbmaster.dump.session import DumpSession
 from ibbmaster.server.client_stream import Sender
 from ibbmaster.server.registry import EndReason, Session
 from ibbmaster.streaming.block import Block, plain_block
-from ibbmaster.streaming.shared import SentSteps, SharedPlace, SharedStep, shared_step
+from ibbmaster.streaming.shared import SentSteps, SharedStep, shared_step
 from ibbmaster.streaming.sink import Sink, Stage, left_of
 from ibbmaster.streaming.source import BlockSource
 
@@ -95,7 +95,7 @@ class DumpSender:
         self._generation = -1  # of the log, before it was looked at
         self._rest: Block | None = None  # of a block that has begun: it comes next
         self._has_asked = False  # what comes next, which a thread has to find: others rely on the answer
-        self._place: SharedPlace | None = None  # after its last block
+        self._place: Hashable = None  # after its last block
         self._missed: Missed | None = None
         self._task: trio.lowlevel.Task | None = None  # while it waits
 
@@ -201,7 +201,7 @@ class DumpSender:
         with trio.CancelScope(deadline=session.heartbeat_due) as connection.waiting:
             if connection.end_reason is None and self._log_end.generation == self._generation:
                 self._task = trio.lowlevel.current_task()
-                self._log_end.join(self, self._source.place)
+                self._log_end.join(self, self._source.standing)
                 await trio.lowlevel.wait_task_rescheduled(self._abort)
         connection.waiting = None
         connection.state = SENDING
@@ -254,7 +254,7 @@ class DumpSender:
         self._session.reached_end(now=missed.sent_at)
         return not self._session.is_finished
 
-    def lead(self, place: SharedPlace | None, missed: Missed | None) -> None:
+    def lead(self, place: Hashable, missed: Missed | None) -> None:
         """Send what is new, share it with the others at the place, and join them again or wake up."""
         if (missed is None or self.follow(missed)) and self._sends_all(place):
             self._log_end.join(self, self._place)
@@ -262,7 +262,7 @@ class DumpSender:
             self.wake_up(None)
 
     @_failing_alone
-    def _sends_all(self, place: SharedPlace | None) -> bool:
+    def _sends_all(self, place: Hashable) -> bool:
         """Send without waiting; False if the task has to continue."""
         if self._connection.end_reason is not None or not self.note_border():
             return False
@@ -294,20 +294,21 @@ class DumpSender:
         self._session.sent()
         return left is None
 
-    def _share(self, place: SharedPlace | None, blocks: list[Block], sequence: int) -> SharedPlace | None:
+    def _share(self, place: Hashable, blocks: list[Block], sequence: int) -> Hashable:
         """Leave blocks of a place to the others there; returns the place after them."""
-        after = self._source.place
+        after = self._source.standing
         if after is not None and place is not None and blocks:
-            place.step = shared_step(blocks, sequence, after, self._source.probe)
-            place.generation = self._log_end.generation
+            step = shared_step(blocks, sequence, after, self._source.probe)
+            if step is not None:
+                self._log_end.steps[place] = step
         return after
 
 
 class Crowd:
     """The dumps at one place, and the steps that each has missed. They hear of these later, a few dumps at a time."""
 
-    def __init__(self, place: SharedPlace | None) -> None:
-        """Without `place` it is one dump, which may share nothing."""
+    def __init__(self, place: Hashable) -> None:
+        """`place` is the `standing` of their sources; None: of one dump, which may share nothing."""
         self.place = place
         self._sinks: dict[int, dict[DumpSender, Sink]] = {}  # by how far packet numbers are from `_packets`; old first
         self._staged: dict[DumpSender, None] = {}
@@ -403,7 +404,9 @@ class LogEnd:
         self.is_read = False
         """Whether a dump runs, so that growth is of interest."""
         self._readers = 0
-        self._crowds: dict[SharedPlace | DumpSender, Crowd] = {}
+        self.steps: dict[Hashable, SharedStep] = {}
+        """From a place on, once a dump has got it: good until the log grows again."""
+        self._crowds: dict[Hashable, Crowd] = {}  # by place, or by the dump that is alone
         self._of: dict[DumpSender, Crowd] = {}
         self._is_awaited = trio.Event()
 
@@ -430,7 +433,7 @@ class LogEnd:
             self._is_awaited = trio.Event()
             await self._is_awaited.wait()
 
-    def join(self, dump: DumpSender, place: SharedPlace | None) -> None:
+    def join(self, dump: DumpSender, place: Hashable) -> None:
         """Let a dump wait that has missed nothing, at a place if it is known."""
         crowd = self._crowds.get(key := dump if place is None else place)
         if crowd is None:
@@ -450,6 +453,7 @@ class LogEnd:
     def announce(self) -> None:
         """The log has grown: send that to all that wait, or wake them."""
         self.generation += 1
+        self.steps = {}
         if not self._of:
             return
         try:
@@ -461,7 +465,7 @@ class LogEnd:
                 if is_over:
                     dump.wake_up(self.leave(dump))
                     continue
-                step = None if crowd.place is None else crowd.place.step_of(self.generation)
+                step = self.steps.get(crowd.place)
                 if step is not None:
                     self._send(crowd, step)
                     break
@@ -469,7 +473,6 @@ class LogEnd:
 
     def _send(self, crowd: Crowd, step: SharedStep) -> None:
         """Send a step to a crowd, and join it with the one where it arrives."""
-        assert crowd.place is not None
         del self._crowds[crowd.place]
         for dump, missed, rest in crowd.send(step):
             del self._of[dump]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
-from weakref import WeakValueDictionary
 
 from ibbmaster.classic.binlog import ClassicGroups
 from ibbmaster.kernel.loading import kernels
@@ -30,48 +30,28 @@ HEADER_BYTES, NUMBER_AT = 4, 3  # of a packet
 EndPlace = tuple[int, LogPosition]  # the follower's generation, and a position
 
 
+@dataclass(slots=True, eq=False)
 class EndProbe:
-    """A worker thread looks at a position whether the log ends there; others rely on that."""
+    """A worker thread looks at a place whether the log ends there; others rely on that."""
 
-    def __init__(self, place: EndPlace) -> None:
-        self.place = place
-        self.has_others = False  # a dump relies on it
-
-
-class SharedPlace:
-    """A place at the end of the log where dumps get the same next: `step`, once the first of them has got it."""
-
-    __slots__ = ("__weakref__", "generation", "step")
-
-    def __init__(self) -> None:
-        self.generation = -1  # of the follower, when the step was made
-        self.step: SharedStep | None = None
-
-    def step_of(self, generation: int) -> SharedStep | None:
-        """The step, if it was made after the last growth."""
-        return self.step if self.generation == generation else None
+    place: EndPlace
+    has_others: bool = False
 
 
 class SharedStep:
-    """The packets from one shared place to another. `probe` is of the dump that looks whether that is the end."""
-
-    __slots__ = ("_data", "_numbers", "_sequence", "after", "block", "probe")
+    """The packets from one place to the next, for all dumps that wait there with the same `BlockSource.standing`."""
 
     def __init__(
-        self, block: Block, sequence: int, numbers: list[int], after: SharedPlace, probe: EndProbe | None
+        self, block: Block, sequence: int, numbers: list[int], after: Hashable, probe: EndProbe | None
     ) -> None:
-        """`numbers` are the offsets of the packet numbers; `sequence` is the first number."""
+        """`numbers` are the offsets of the packet numbers, `sequence` the first; `probe` is of the dump at the end."""
         self.block = block
         self.after = after
         self.probe = probe
+        self.packets = len(numbers)
         self._data = bytearray(block.data())
         self._numbers = numbers
         self._sequence = sequence
-
-    @property
-    def packets(self) -> int:
-        """How many there are."""
-        return len(self._numbers)
 
     def numbered(self, sequence: int) -> bytearray:
         """The packets with other numbers; good until the next call."""
@@ -94,9 +74,7 @@ class SentSteps:
         return sent_block(self._blocks, 0)
 
 
-def shared_step(
-    blocks: Sequence[Block], sequence: int, after: SharedPlace, probe: EndProbe | None
-) -> SharedStep | None:
+def shared_step(blocks: Sequence[Block], sequence: int, after: Hashable, probe: EndProbe | None) -> SharedStep | None:
     """Blocks that one dump has got, for others; None if each has to get them by itself. Raises DumpError: they do not
     follow each other."""
     if not 0 < sum(map(len, blocks)) <= BYTES_MAX:
@@ -120,19 +98,11 @@ class SharedBlocks:
         self._cache: BlockCache | None = None
         self.known_end: EndPlace | None = None
         self.probe: EndProbe | None = None  # the latest one
-        self._places: WeakValueDictionary[Hashable, SharedPlace] = WeakValueDictionary()  # while a dump waits there
 
     def close(self) -> None:
         """Drop the blocks."""
         if self._cache is not None:
             self._cache.clear()
-
-    def place(self, standing: Hashable) -> SharedPlace:
-        """Where all dumps wait that have this `BlockSource.standing`."""
-        found = self._places.get(standing)
-        if found is None:
-            found = self._places[standing] = SharedPlace()
-        return found
 
     def maker(self, groups: EventGroups, session: DumpSession) -> tuple[BlockMaker, BlockCache] | None:
         """A maker of blocks from the files of these groups, and their cache; None if there can be none."""

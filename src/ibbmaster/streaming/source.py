@@ -31,7 +31,7 @@ from ibbmaster.streaming.block import (
     sent_block,
 )
 from ibbmaster.streaming.block_maker import AbsentPump, BlockMaker, BlockPump, BlockShape, BrokenGroupError
-from ibbmaster.streaming.shared import EndProbe, SentSteps, SharedBlocks, SharedPlace
+from ibbmaster.streaming.shared import EndProbe, SentSteps, SharedBlocks
 from ibbmaster.streaming.sink import PATIENCE_MS, Sink, left_of
 
 if TYPE_CHECKING:
@@ -51,13 +51,6 @@ GROUPS_AT_ONCE = 8  # read on the event loop before a block is framed: where mor
 OPENING_STEPS = 8  # to the first group that goes out: behind what a page or a file begins with, and the way from there
 SKIPPED_AT_ONCE = 2  # blocks on the event loop, about half a millisecond: a known way, and the rest of a state interval
 PUMPED_BYTES = 64 << 20  # in one visit of a thread, some 10 ms: a hop costs nothing beside that
-
-
-class Pumped(NamedTuple):
-    """What one visit of a thread has done."""
-
-    rest: Block  # what the socket did not take: it goes out next
-    sent_bytes: int
 
 
 class _Way(NamedTuple):
@@ -136,16 +129,19 @@ class BlockSource:
             return False
         return self._cache is not None and not self._cache.is_shared
 
-    def pump(self, sink: Sink) -> Pumped:
-        """In a worker thread, send until something has to be decided, or much was sent."""
+    def pump(self, sink: Sink) -> tuple[Block, int]:
+        """In a worker thread, send until something has to be decided, or much was sent.
+
+        Returns what the socket did not take, which goes out next, and how many bytes it took.
+        """
         self._is_far_behind = self.is_at_end = False
         rest = plain_block(b"", self._at)
         framed_bytes = 0
         maker, session, cache = self._maker, self._session, self._cache
         if maker is None or cache is None or self._pieces is not None:
-            return Pumped(rest, 0)
+            return rest, 0
         if session.has_data_to_send or session.watched_domain_ids:
-            return Pumped(rest, 0)
+            return rest, 0
         with self._failures_reported(), self._pump_of(maker, sink) as pump:
             while framed_bytes < PUMPED_BYTES and not len(rest) and sink.is_flushed and not session.has_data_to_send:
                 if cache.is_shared:
@@ -162,7 +158,7 @@ class BlockSource:
                     break
                 framed_bytes += block.framed_bytes
         self._is_far_behind = framed_bytes > 0
-        return Pumped(rest, framed_bytes - len(rest))
+        return rest, framed_bytes - len(rest)
 
     @property
     def probe(self) -> EndProbe | None:
@@ -191,12 +187,6 @@ class BlockSource:
             return None
         identity = maker.identity(self._at, only_cached=True)
         return None if identity is None else (identity, self._at, selection)
-
-    @property
-    def place(self) -> SharedPlace | None:
-        """Where all dumps of this `standing` wait."""
-        standing = self.standing
-        return None if standing is None else self._shared.place(standing)
 
     @property
     def sequence(self) -> int:
