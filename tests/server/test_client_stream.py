@@ -3,13 +3,14 @@
 import random
 import select
 import socket
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import trio
 
 from ibbmaster.position import LogPosition
-from ibbmaster.server.client_stream import PlainStream, Sender, read_now, write_all
+from ibbmaster.server.client_stream import PlainStream, Sender
 from ibbmaster.streaming.block import Block, FramingState, Packets, joined
 
 
@@ -22,6 +23,10 @@ def pair():
         yield ours, theirs
 
 
+def stream_of(ours):
+    return PlainStream(SimpleNamespace(socket=ours))
+
+
 async def test_all_bytes_arrive_where_the_socket_takes_few(pair):
     ours, theirs = pair
     data, got, waits = random.Random(1).randbytes(1 << 20), bytearray(), 0
@@ -32,7 +37,7 @@ async def test_all_bytes_arrive_where_the_socket_takes_few(pair):
         got.extend(theirs.recv(100_000))
         await trio.lowlevel.checkpoint()
 
-    await write_all(ours.fileno(), data, wait)
+    await stream_of(ours).send_all(data, wait=wait)
     while len(got) < len(data):
         got += theirs.recv(1 << 20)
     assert got == data
@@ -43,19 +48,19 @@ async def test_a_client_that_has_gone_is_an_error_of_the_connection(pair):
     ours, theirs = pair
     theirs.close()
     with pytest.raises(trio.BrokenResourceError):
-        await write_all(ours.fileno(), b"data", trio.lowlevel.wait_writable)
+        await stream_of(ours).send_all(b"data", wait=trio.lowlevel.wait_writable)
 
 
 def test_what_is_there_what_is_not_and_the_end_are_told_apart():
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
     with ours, theirs:
-        assert read_now(ours.fileno(), 10) is None
+        assert stream_of(ours).receive_now(10) is None
         theirs.send(b"0123456789abc")
-        assert read_now(ours.fileno(), 10) == b"0123456789"
-        assert read_now(ours.fileno(), 10) == b"abc"
+        assert stream_of(ours).receive_now(10) == b"0123456789"
+        assert stream_of(ours).receive_now(10) == b"abc"
         theirs.close()
-        assert read_now(ours.fileno(), 10) == b""
+        assert stream_of(ours).receive_now(10) == b""
 
 
 def test_a_connection_that_was_reset_is_lost():
@@ -67,7 +72,7 @@ def test_a_connection_that_was_reset_is_lost():
         theirs.close()
         select.select([ours], [], [])
         with pytest.raises(trio.BrokenResourceError):
-            read_now(ours.fileno(), 10)
+            stream_of(ours).receive_now(10)
 
 
 def block_of(data, start=0):

@@ -239,30 +239,6 @@ def test_members_are_brought_up_a_few_at_a_time_and_old_steps_forgotten(log_end,
     assert sum(len(member.followed) for member in members) <= rounds + count * rounds / dumping.STEPS_MIN
 
 
-def test_a_socket_that_takes_a_part_wakes_its_dump_with_the_rest(log, log_end, join, grow):
-    leader, cut = join(), join()
-    cut.ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
-    filled = 0
-    with contextlib.suppress(BlockingIOError):
-        while True:
-            filled += cut.ours.send(bytes(1 << 12))
-    grow()
-    assert leader.woken == []
-    ((missed, rest),) = cut.woken
-    assert missed == 1
-    assert bytes(rest.data()) == bytes(log.log_end.steps[0].numbered(0))
-    assert rest.after == FramingState(LogPosition(0, FIRST + 1))
-    assert len(log_end) == 1
-
-
-def test_a_socket_that_is_closed_wakes_its_dump(join, grow):
-    leader, gone = join(), join()
-    gone.theirs.close()
-    grow()
-    assert len(gone.woken) == 1
-    assert not leader.woken
-
-
 def test_stages_hear_of_borders_and_bytes_and_may_want_their_dump_awake(log, join, grow):
     leader, counted, planned = join(), join(stage=Stage()), join(stage=Stage())
     grow()
@@ -274,15 +250,6 @@ def test_stages_hear_of_borders_and_bytes_and_may_want_their_dump_awake(log, joi
     assert (counted.stage.sent_bytes, planned.stage.sent_bytes) == (2 * size, size)
     assert len(planned.payloads()) == 2
     assert not leader.woken + counted.woken
-
-
-def test_a_stage_that_fails_after_a_step_wakes_its_dump_without_a_rest(join, grow):
-    leader, broken = join(), join(stage=Stage())
-    broken.stage.is_broken = True
-    grow()
-    assert broken.woken == [(1, None)]
-    assert len(broken.payloads()) == 2
-    assert not leader.woken
 
 
 def test_a_stage_that_wants_the_last_one_awake_leaves_no_crowd(log_end, join, grow):

@@ -537,26 +537,6 @@ async def test_a_replica_that_reads_traditional_files_keeps_no_other_waiting(ser
         assert len(payloads) > 500
 
 
-async def test_many_replicas_at_once_get_what_one_gets(serving, connect, growing):
-    loading.load()
-    await trio.to_thread.run_sync(growing.commit, 30_000)
-    async with serving(growing.directory) as (_, port):
-        received = {}
-
-        async def read(number):
-            replica = await connect(port)
-            await replica.dump(server_id=10 + number, flags=1)
-            received[number] = [payload[:24] for payload in await replica.rest()]
-
-        await read(0)
-        with trio.fail_after(600):
-            async with trio.open_nursery() as nursery:
-                for number in range(1, 13):
-                    nursery.start_soon(read, number)
-        assert len(received[0]) > 60_000
-        assert all(payloads == received[0] for payloads in received.values())
-
-
 @pytest.fixture
 def no_collector():
     """Only references that are counted give anything back."""

@@ -30,8 +30,9 @@ def test_a_connection_says_what_it_does(registry):
 
 async def test_a_newer_dump_of_a_server_ends_the_older_ones(registry, autojump_clock):
     older, newer, other = (registry.open("a", 1.0) for _ in range(3))
-    older.dump_server_id = newer.dump_server_id = 5
-    other.dump_server_id = 6
+    registry.begin_dump(older, 5)
+    registry.begin_dump(newer, 5)
+    registry.begin_dump(other, 6)
     with trio.CancelScope() as older.waiting:
         registry.end_dumps_of(5, but=newer)
         await trio.sleep_forever()
@@ -42,14 +43,12 @@ async def test_a_newer_dump_of_a_server_ends_the_older_ones(registry, autojump_c
 
 async def test_a_dump_that_is_over_is_no_longer_looked_for(registry):
     older, newer = registry.open("a", 1.0), registry.open("a", 1.0)
-    older.dump_server_id = newer.dump_server_id = 5
-    older.dump_server_id = 6
+    registry.begin_dump(older, 5)
+    registry.begin_dump(newer, 5)
     registry.close(newer)
     assert newer.dump_server_id == 5  # as it was, for who asks
     registry.end_dumps_of(5, but=registry.open("a", 1.0))
-    assert (older.end_reason, newer.end_reason) == (None, None)
-    registry.end_dumps_of(6, but=newer)
-    assert older.end_reason is EndReason.NEWER_DUMP
+    assert (older.end_reason, newer.end_reason) == (EndReason.NEWER_DUMP, None)
     registry.close(older)
     assert not registry._dumps
 
@@ -74,7 +73,7 @@ async def test_the_first_reason_counts_and_the_earlier_deadline(registry, autoju
 
 async def test_kill_cuts_a_connection_and_kill_query_ends_its_dump(registry):
     dumping, idle = registry.open("a", 1.0), registry.open("a", 1.0)
-    dumping.dump_server_id = 5
+    registry.begin_dump(dumping, 5)
     registry.kill(dumping.connection_id, query_only=True)
     registry.kill(idle.connection_id, query_only=True)
     registry.kill(99, query_only=False)

@@ -112,8 +112,8 @@ class Answers:
             try:
                 with client.noticing(leave):
                     while not work.is_noticed and (piece := await self._next_piece(work, pieces)) is not None:
-                        await client.sender.send(piece)  # where it was broken off, this ends with an error
-            except BrokenOffError as error:  # before the next piece was begun
+                        await client.sender.send(piece)  # an error, if it was broken off
+            except BrokenOffError as error:  # before the next piece
                 await client.sender.send(client.wire.answer_at_once(broken_off(error.reason).err))
             finally:
                 session.work = None

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import trio
 
@@ -16,9 +16,11 @@ from ibbmaster.dialogue import privileges
 from ibbmaster.dialogue.dialog import Dialog
 from ibbmaster.dialogue.known_answers import KnownAnswers
 from ibbmaster.errors import RemoteProtocolError
+from ibbmaster.log.history_cache import HistoryCache
+from ibbmaster.log.interface import FileEngine, LogEngine
 from ibbmaster.server.client_stream import ClientStream, PlainStream, Sender
 from ibbmaster.server.dump_opening import DumpOpening
-from ibbmaster.server.dumping import LogEnd
+from ibbmaster.server.dumping import PUMPS_MAX, LogEnd
 from ibbmaster.server.facts import PrimaryFacts
 from ibbmaster.server.login_guard import LoginGuard
 from ibbmaster.server.options import PrimaryOptions
@@ -34,14 +36,14 @@ from ibbmaster.wire.packet import PACKET_HEADER_SIZE, frame_payloads
 from ibbmaster.wire.refusal import RefusedError, out_of_memory
 from ibbmaster.wire.response import Response
 
-OWN_BYTES = 64 << 10  # that each session may keep: more than any replica or CDC client sets before its dump
+OWN_BYTES = 64 << 10  # of each session: more than a replica or CDC client sets before its dump
 SHARED_BYTES_MAX = 64 << 20  # of all sessions together
 NONCE_SIZE = 32  # of the ed25519 plugin
 RECEIVE_SIZE = 16 * 1024
-HEARD_MAX = 4 * RECEIVE_SIZE  # bytes of commands that are kept after one that is carried out
+HEARD_MAX = 4 * RECEIVE_SIZE  # bytes of commands kept while one is carried out
 IDLE_TIMEOUT_S = 28800.0  # MariaDB's wait_timeout
-IDLE_PARTS = 1000  # a client has so small a part of that more: the end is not moved for each command, which costs 10 us
-READ_TIMEOUT_S = 30.0  # MariaDB's net_read_timeout, for the rest of a command of which a part is here
+IDLE_PARTS = 1000  # to move the end costs 10 us: not for each command
+READ_TIMEOUT_S = 30.0  # MariaDB's net_read_timeout, for the rest of a command
 
 
 class SharedMemory:
@@ -77,7 +79,7 @@ class SessionMemory:
 
     def __init__(self, shared: SharedMemory) -> None:
         self._shared = shared
-        self.user = ""  # the account, which is there before anything is kept
+        self.user = ""  # the account
         self._kept: dict[str, int] = {}
         self._size = 0  # of all that
         self._taken = 0  # of the store
@@ -96,24 +98,26 @@ class SessionMemory:
         self._kept, self._size, self._taken = {}, 0, 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PrimaryParts:
     """What all connections of a primary share."""
 
-    options: PrimaryOptions
-    registry: Registry
-    reactor: Reactor
-    log_end: LogEnd
-    facts: PrimaryFacts
-    opening: DumpOpening
-    shared_blocks: SharedBlocks
-    look_ahead: LookAhead
-    pumps: trio.CapacityLimiter
-    workers: Workers
-    memory: SharedMemory
-    known_answers: KnownAnswers
-    guard: LoginGuard
-    preparation: Preparation
+    def __init__(self, engine: LogEngine, options: PrimaryOptions, cache: HistoryCache | None) -> None:
+        self.options = options
+        self.registry = Registry()
+        self.reactor = Reactor()
+        self.log_end = LogEnd(lambda: options.closes_at_end and engine.is_over)
+        self.guard = LoginGuard(time.monotonic)
+        self.workers = Workers()
+        self.memory = SharedMemory()
+        self.known_answers = KnownAnswers()
+        self.facts = PrimaryFacts(engine, options, self.registry, self.guard, cache)
+        self.opening = DumpOpening(engine, options, self.facts)
+        self.shared_blocks = SharedBlocks()
+        self.pumps = trio.CapacityLimiter(PUMPS_MAX)
+        self.look_ahead = look_ahead = LookAhead(self.shared_blocks)
+        is_traditional = isinstance(engine, FileEngine)
+        walk = functools.partial(look_ahead.walk_last_file, engine, self.opening.open) if is_traditional else None
+        self.preparation = Preparation(engine, has_kernels=options.has_kernels, holds_dumps=is_traditional, walk=walk)
 
 
 class ConnectedClient:
@@ -145,7 +149,7 @@ class ConnectedClient:
         )
         self.idle = trio.CancelScope()
         """Of the conversation: cancelled where the client says nothing for too long."""
-        self._idle_renewal = -math.inf  # when its end is to be moved, on the monotonic clock
+        self._idle_renewal = -math.inf  # when to move its end, on the monotonic clock
         self.is_reading = False
         """Whether a part of a command is here."""
         self._unread_size = 0  # bytes of it, also while it is answered

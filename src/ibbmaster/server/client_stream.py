@@ -16,31 +16,8 @@ if TYPE_CHECKING:
 
 Wait = Callable[[int], Awaitable[object]]
 """Returns when a socket may take more."""
-WRITE_TIMEOUT_S = 60.0  # MariaDB's net_write_timeout: a client that takes nothing for so long is dropped
-UNYIELDED_MAX = 1 << 20  # bytes that a socket may take in a row before others have their turn
-
-
-async def write_all(descriptor: int, data: Buffer, wait: Wait) -> None:
-    """Write all of `data`, which must not change meanwhile. Raises trio.BrokenResourceError: the client is gone."""
-    left = memoryview(data)
-    while len(left):
-        try:
-            left = left[os.write(descriptor, left) :]
-        except BlockingIOError:
-            await wait(descriptor)
-        except OSError as error:
-            raise trio.BrokenResourceError(error.strerror) from error
-
-
-def read_now(descriptor: int, size: int) -> bytes | None:
-    """At most `size` bytes; b"" if the client has left, None if nothing has come. Raises trio.BrokenResourceError: the
-    connection is lost."""
-    try:
-        return os.read(descriptor, size)
-    except BlockingIOError:
-        return None
-    except OSError as error:
-        raise trio.BrokenResourceError(error.strerror) from error
+WRITE_TIMEOUT_S = 60.0  # MariaDB's net_write_timeout
+UNYIELDED_MAX = 1 << 20  # bytes to one socket, before others have their turn
 
 
 class ClientStream(Protocol):
@@ -66,7 +43,10 @@ class ClientStream(Protocol):
         """As `receive_now`, once something has come."""
 
     def receive_now(self, size: int) -> bytes | None:
-        """As `read_now`; what cannot be deciphered is a lost connection."""
+        """At most `size` bytes; b"" if the client has left, None if nothing has come.
+
+        Raises trio.BrokenResourceError: the connection is lost, or its bytes cannot be deciphered.
+        """
 
     async def send_all(self, data: Buffer, *, wait: Wait) -> None:
         """Send all of `data`, which must not change meanwhile; awaits `wait` while the socket takes nothing. Raises
@@ -86,15 +66,27 @@ class PlainStream:
 
     async def receive_some(self, size: int) -> bytes:
         while True:
-            await trio.lowlevel.wait_readable(self._descriptor)  # who waits for an answer has sent nothing yet
+            await trio.lowlevel.wait_readable(self._descriptor)  # a client that waits for an answer has sent nothing
             if (data := self.receive_now(size)) is not None:
                 return data
 
     def receive_now(self, size: int) -> bytes | None:
-        return read_now(self._descriptor, size)
+        try:
+            return os.read(self._descriptor, size)
+        except BlockingIOError:
+            return None
+        except OSError as error:
+            raise trio.BrokenResourceError(error.strerror) from error
 
     async def send_all(self, data: Buffer, *, wait: Wait) -> None:
-        await write_all(self._descriptor, data, wait)
+        left = memoryview(data)
+        while len(left):
+            try:
+                left = left[os.write(self._descriptor, left) :]
+            except BlockingIOError:
+                await wait(self._descriptor)
+            except OSError as error:
+                raise trio.BrokenResourceError(error.strerror) from error
 
 
 class Sender:

@@ -28,7 +28,7 @@ from ibbmaster.wire.response import Eof
 
 log = logging.getLogger(__name__)
 
-ANSWERED_IN_A_ROW = 8  # commands of a client that does not wait for answers, before others have their turn
+ANSWERED_IN_A_ROW = 8  # commands, before others have their turn
 UNKNOWN_DUMP = commands.BinlogDump(position=0, flags=0, server_id=0, file_name="")  # before one is asked for
 
 
@@ -48,18 +48,18 @@ async def serve_dump(client: ConnectedClient, command: commands.BinlogDump) -> N
         refused = error if isinstance(error, DumpError) else seeking_failed(error)
         session.reason = f"its dump was refused: {refused}"
         log.warning("%s (server id %d) refused: %s", client, command.server_id, refused)
-        comes_back = isinstance(error, LogResetError)  # and is judged anew
+        comes_back = isinstance(error, LogResetError)  # to be judged anew
         client.wire.close(Eof() if comes_back else refused.err)
         await client.flush()
         return
-    session.dump_server_id = command.server_id
+    primary.registry.begin_dump(session, command.server_id)
     if primary.options.observer is not None:
         await primary.options.observer.reached(ConnectionStep.DUMPING, session, command)
     session.note("Binlog Dump", "", time.monotonic())
     await _run_dump(client, opened)
     dump = opened.dump
     if dump.error is not None:
-        name = str(client)  # a log that is kept shall not keep the connection
+        name = str(client)  # a kept log shall not keep the connection
         session.reason = f"its dump ended: {dump.error}"
         log.warning("%s (server id %d) ended: %s", name, command.server_id, dump.error)
 
@@ -73,7 +73,7 @@ async def _run_dump(client: ConnectedClient, opened: DumpStart) -> None:
     ):
         sender = DumpSender(source, dump, primary.log_end, session, client.sender, stage)
         await sender.begin()
-        server_id = session.dump_server_id  # the first events do not wait for what is logged of them
+        server_id = session.dump_server_id  # the first events do not wait for the log
         log.info("%s (server id %d) dumps from [%s], %s", client, server_id, opened.position, opened.file_name)
         if client.holds_more and _notice_leaving(client):
             return
@@ -147,7 +147,7 @@ class _Conversation:
         self._answers = Answers(client)
         self._observer = client.primary.options.observer
         self._unanswered: Event | None = None  # what was read, and is not answered at once
-        self._rest: Buffer | None = None  # of an answer that the socket did not take
+        self._rest: Buffer | None = None  # of an answer
         self._may_look_ahead = True
 
     async def run(self) -> commands.BinlogDump | None:

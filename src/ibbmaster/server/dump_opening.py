@@ -122,7 +122,7 @@ class DumpOpening:
             with contextlib.closing(self._engine.groups(plan)) as groups:
                 group = groups.next_group()
         except IbbMasterError:
-            group = None  # the dump will meet the same, and say so
+            group = None  # the dump will report it
         if group is None:
             return self._facts.started_at
         return decode_event_header(group.gtid_event).timestamp

@@ -30,9 +30,9 @@ from ibbmaster.streaming.shared import SentSteps, SharedStep, shared_step
 from ibbmaster.streaming.sink import Sink, Stage, left_of
 from ibbmaster.streaming.source import BlockSource
 
-PUMPS_MAX = (os.cpu_count() or 1) + 2  # threads that send; more of them would wait for each other
-BLOCKS_LED = 4  # of one dump before the next has its turn: a paced log has one
-STEPS_MIN = 32  # before a dump hears of them; about twice as many at most, so that not all hear at once
+PUMPS_MAX = (os.cpu_count() or 1) + 2  # more threads would wait for each other
+BLOCKS_LED = 4  # before the next dump has its turn: a paced log has one
+STEPS_MIN = 32  # before a dump hears of them; at most twice as many, so that not all hear at once
 
 SENDING = "Sending binlog event to slave"  # states as SHOW PROCESSLIST has them
 WAITING = "Master has sent all binlog to slave; waiting for more updates"
@@ -94,7 +94,7 @@ class DumpSender:
         self._sender = sender
         self._generation = -1  # of the log, before it was looked at
         self._rest: Block | None = None  # of a block that has begun: it comes next
-        self._has_asked = False  # what comes next, which a thread has to find: others rely on the answer
+        self._has_asked = False  # a thread has to find what comes next: others rely on it
         self._place: Hashable = None  # after its last block
         self._missed: Missed | None = None
         self._task: trio.lowlevel.Task | None = None  # while it waits

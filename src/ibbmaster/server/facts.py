@@ -22,7 +22,7 @@ from ibbmaster.server.tables import PrimaryTables
 
 Answer = TypeVar("Answer")
 
-LOOKS_MAX = 5  # at files that change again and again while they are asked for
+LOOKS_MAX = 5  # at files that keep changing
 
 
 def of_one_look(ask: Callable[..., Answer]) -> Callable[..., Answer]:

@@ -14,8 +14,8 @@ from ibbmaster.server.dumping import LogEnd
 log = logging.getLogger(__name__)
 
 DAMAGE_PERIOD_S = 1.0  # between two looks at a log whose end cannot be read
-WAIT_S = 0.1  # in a worker thread, before looking whether anybody waits still
-QUIET_WAITS = 10  # without growth: what is unfinished then is reported
+WAIT_S = 0.1  # in a worker thread, before asking whether a dump still waits
+QUIET_WAITS = 10  # without growth, before an unfinished end is reported
 
 
 class Follower:
@@ -72,5 +72,5 @@ class Follower:
                 if told != str(error):
                     told = str(error)  # once, however long it lasts
                     log.error("cannot look at the end of the log: %s", error)
-                self._log_end.announce()  # a reader there shall meet the same, and report it to its replica
+                self._log_end.announce()  # the reader there reports it to its replica
                 await trio.sleep(DAMAGE_PERIOD_S)

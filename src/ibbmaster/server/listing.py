@@ -89,13 +89,13 @@ class StoredListing(Listing):
                 f"Invalid pos specified. Requested from pos:{offset} is greater than actual file size:{file.size}"
             )
         rows = self._stored_rows(file, max(offset, FIRST_OFFSET))
-        first = next(rows, None)  # what is wrong with the offset shall be said before any row
+        first = next(rows, None)  # a wrong offset is an error before any row
         return rows if first is None else chain((first,), rows)
 
     def _stored_rows(self, file: LogFile, offset: int) -> Iterator[BinlogEventRow]:
         trailer_size = 0
         with contextlib.closing(self._files.stored_groups(self._files.start_of_file(file.file_no), offset)) as groups:
-            while file.is_packed or groups.position.offset < file.size:  # what comes later was not there when asked
+            while file.is_packed or groups.position.offset < file.size:  # later events were not there when asked
                 try:
                     group = groups.next_group()
                 except MissingEventError:

@@ -23,7 +23,7 @@ FREE_TRIES = 5  # wrong ones that cost nothing
 DELAY_MAX_S = 8.0  # of an answer: clients give up after 10 s
 DECAY_S = 10.0  # after which one wrong login is forgotten
 COUNT_MAX = 30  # so that everything is forgotten after five minutes
-LOOKS_A_SECOND = 200  # of wrong logins: a hundred who guess from one address, and wait for no answer, need no more
+LOOKS_A_SECOND = 200  # of wrong logins: enough for a hundred that guess from one address without waiting
 LOOKS_MAX = 400  # of them at once
 WAIT_MAX_S = 2.0  # for a turn after those
 REMEMBERED_MAX = 10_000  # addresses, as many accounts, and as many pairs of them
@@ -56,8 +56,8 @@ class LoginGuard:
         self._clock = clock
         self._addresses: OrderedDict[str, _Wrong] = OrderedDict()
         self._accounts: OrderedDict[int, _Wrong] = OrderedDict()
-        self._looks: OrderedDict[tuple[str, int], float] = OrderedDict()  # until when those of a pair are paid for
-        self.delayed = self.refused = 0  # answers that came late, and logins that were wrong
+        self._looks: OrderedDict[tuple[str, int], float] = OrderedDict()  # until when those of a pair are paid
+        self.delayed = self.refused = 0  # late answers, wrong logins
 
     async def answer_delay(self, host: str, user: str, *, is_right: bool) -> float | None:
         """Wait for the turn of a login; returns the seconds to hold back its answer. None: too many of its address and

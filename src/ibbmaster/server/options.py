@@ -61,14 +61,14 @@ class PrimaryOptions:
     profile: Profile
     server_id: int = 1
     connections_max: int = 151  # MariaDB's default for max_connections
-    statement_s: float = 3600.0  # that one may be at work, while it does not wait for a thread or its client
+    statement_s: float = 3600.0  # of work for one, without waits for a thread or its client
     base: Path | None = None  # a dump that the log goes on from
-    name_case: NameCase | None = None  # lower_case_table_names of the server that wrote the log; None: what that says
-    row_event_max: int | None = None  # bytes of one, put together and unpacked, in SELECT; None: what a log can have
-    stages: tuple[Callable[[Session], Stage | None], ...] = ()  # what the bytes of each dump go through, in this order
-    closes_at_end: bool = False  # a dump ends where the log is over, instead of staying with heartbeats
-    has_kernels: bool = True  # compiled kernels are loaded, in a thread
-    observer: Observer | None = None  # who is asked at each step of a connection
+    name_case: NameCase | None = None  # lower_case_table_names of the log's server; None: as the log says
+    row_event_max: int | None = None  # bytes of one in SELECT, unpacked; None: all that a log can have
+    stages: tuple[Callable[[Session], Stage | None], ...] = ()  # of each dump, in this order
+    closes_at_end: bool = False  # dumps end where the log is over, instead of waiting
+    has_kernels: bool = True  # load compiled kernels, in a thread
+    observer: Observer | None = None  # asked at each step of a connection
 
     def held_by(self, user: str) -> frozenset[str]:
         """The privileges of a known account."""

@@ -23,9 +23,9 @@ from ibbmaster.streaming.source import BlockSource
 
 log = logging.getLogger(__name__)
 
-WAIT_S = 2.0  # of a dump, at most: to load kernels and NumPy takes a tenth of that on an idle machine
+WAIT_S = 2.0  # of a dump: kernels and NumPy load in a tenth of that on an idle machine
 POSITION_VARIABLE = b"slave_connect_state"
-REMEMBERED_MAX = 256  # statements: many replicas that come back at once say the same
+REMEMBERED_MAX = 256  # statements: replicas that come back together say the same
 
 
 class Preparation:
@@ -70,7 +70,7 @@ class Preparation:
     def _prepare(self) -> None:
         if load() is not None:
             import_makers()
-            with contextlib.suppress(IbbMasterError):  # a dump meets it again, and says so
+            with contextlib.suppress(IbbMasterError):  # a dump reports it
                 self._engine.state()
 
 
@@ -91,7 +91,7 @@ class LookAhead:
         """Whether a statement announces a position, for the first time in a while."""
         if POSITION_VARIABLE not in sql:
             return False
-        key = hash(sql)  # of a statement that may be long; another one with the same is only not looked for
+        key = hash(sql)  # a collision costs only a look ahead
         is_new = key not in self._said
         self._said[key] = None
         self._said.move_to_end(key)

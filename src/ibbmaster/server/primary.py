@@ -2,38 +2,28 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import errno
-import functools
 import logging
 import math
 import signal
 import socket
 import time
 from collections.abc import Callable
-from dataclasses import replace
 
 import trio
 
 from ibbmaster.codec.printable import address
-from ibbmaster.dialogue.known_answers import KnownAnswers
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.log.interface import FileEngine, LogEngine
-from ibbmaster.server.client import PrimaryParts, SharedMemory
+from ibbmaster.server.client import PrimaryParts
 from ibbmaster.server.connection import serve_connection
-from ibbmaster.server.dump_opening import DumpOpening
-from ibbmaster.server.dumping import PUMPS_MAX, LogEnd
-from ibbmaster.server.facts import PrimaryFacts
 from ibbmaster.server.follower import Follower
 from ibbmaster.server.login import refuse_connection
-from ibbmaster.server.login_guard import LoginGuard
 from ibbmaster.server.options import PrimaryOptions
-from ibbmaster.server.preparation import LookAhead, Preparation
-from ibbmaster.server.reactor import Reactor
-from ibbmaster.server.registry import EndReason, Registry
-from ibbmaster.server.working import Workers
-from ibbmaster.streaming.shared import SharedBlocks
+from ibbmaster.server.registry import EndReason
 from ibbmaster.work import BreakReason
 
 log = logging.getLogger(__name__)
@@ -41,7 +31,7 @@ log = logging.getLogger(__name__)
 SHORTAGES = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
 SHORTAGE_WAIT_S = 0.1
 SHORTAGE_TOLD_S = 60.0
-SEND_BUFFER_SIZE = 512 * 1024  # of the kernel, per replica: with one block of ours below 2 MiB in all
+SEND_BUFFER_SIZE = 512 * 1024  # in the kernel, per replica: with our one block below 2 MiB
 
 
 class Primary:
@@ -50,45 +40,16 @@ class Primary:
 
     def __init__(self, engine: LogEngine, options: PrimaryOptions, cache: HistoryCache | None = None) -> None:
         if isinstance(engine, FileEngine):
-            options = replace(options, profile=options.profile.of_files(engine.checksum_algorithm))
+            options = dataclasses.replace(options, profile=options.profile.of_files(engine.checksum_algorithm))
         elif (algorithm := getattr(engine, "checksum_algorithm", None)) is not None:
-            options = replace(options, profile=options.profile.made_of_files(algorithm))
+            options = dataclasses.replace(options, profile=options.profile.made_of_files(algorithm))
         self.engine = engine
         self.options = options
-        self.registry = Registry()
-        log_end = LogEnd(lambda: options.closes_at_end and engine.is_over)
-        self._follower = Follower(log_end, engine.wait_for_growth, engine.tell_growth, lambda: engine.unfinished)
-        self.guard = LoginGuard(time.monotonic)
-        self.workers = Workers()
+        self._parts = parts = PrimaryParts(engine, options, cache)
+        self.registry, self.guard, self.workers = parts.registry, parts.guard, parts.workers
+        self._follower = Follower(parts.log_end, engine.wait_for_growth, engine.tell_growth, lambda: engine.unfinished)
         self._stopping = trio.Event()
         self._accepting = trio.CancelScope()
-        facts = PrimaryFacts(engine, options, self.registry, self.guard, cache)
-        shared_blocks = SharedBlocks()
-        look_ahead, opening = LookAhead(shared_blocks), DumpOpening(engine, options, facts)
-        has_traditional_files = isinstance(engine, FileEngine)
-        self._parts = PrimaryParts(
-            options=options,
-            registry=self.registry,
-            reactor=Reactor(),
-            log_end=log_end,
-            facts=facts,
-            opening=opening,
-            shared_blocks=shared_blocks,
-            look_ahead=look_ahead,
-            pumps=trio.CapacityLimiter(PUMPS_MAX),
-            workers=self.workers,
-            memory=SharedMemory(),
-            known_answers=KnownAnswers(),
-            guard=self.guard,
-            preparation=Preparation(
-                engine,
-                has_kernels=options.has_kernels,
-                holds_dumps=has_traditional_files,
-                walk=functools.partial(look_ahead.walk_last_file, engine, opening.open)
-                if has_traditional_files
-                else None,
-            ),
-        )
 
     async def serve(
         self,
@@ -208,7 +169,7 @@ class Primary:
                 name, count = signal.Signals(number).name, len(self.registry)
                 log.info("%s: serving ends, and %d connections with it", name, count)
                 if self._stopping.is_set():
-                    scope.cancel()  # the second one does not wait for anybody
+                    scope.cancel()  # the second one waits for nobody
                 self.stop()
 
     async def _read_again(self, read_again: Callable[[], PrimaryOptions] | None) -> None:
@@ -221,9 +182,7 @@ class Primary:
             log.warning("SIGHUP: accounts and certificate stay as they are: %s", error)
             return
         certificate = self.options.certificate
-        if (
-            certificate is None or not certificate.is_automatic
-        ):  # one that was made up stays: clients may have pinned it
+        if certificate is None or not certificate.is_automatic:  # a self-signed one stays: clients may have pinned it
             certificate = found.certificate
         self.options = dataclasses.replace(
             self.options,
@@ -232,5 +191,6 @@ class Primary:
             other_accounts=found.other_accounts,
             certificate=certificate,
         )
-        self._parts = dataclasses.replace(self._parts, options=self.options)
+        self._parts = copy.copy(self._parts)  # open connections keep theirs
+        self._parts.options = self.options
         log.info("SIGHUP: accounts and certificate were read again, and hold for new connections")

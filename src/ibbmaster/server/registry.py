@@ -12,7 +12,7 @@ from ibbmaster.gtid import GtidPosition
 from ibbmaster.server.login_guard import address_key
 from ibbmaster.work import BreakReason, Work
 
-GRACE_S = 1.0  # how long a replica that does not read may hold up the last packet
+GRACE_S = 1.0  # for the last packet to a replica that does not read
 
 
 class EndReason(enum.Enum):
@@ -38,35 +38,14 @@ class Session:
     replica_server_id: int | None = None  # set by COM_REGISTER_SLAVE
     replica_host: str = ""
     replica_port: int = 0
-    dumps: dict[int, list[Session]] = field(default_factory=dict, repr=False)  # by server id, of all sessions
-    _dump_server_id: int | None = None
+    dump_server_id: int | None = None  # set while a dump runs
     end_reason: EndReason | None = None
-    reason: str = ""  # why it ended, for people; empty: the client left, or was cut off
+    reason: str = ""  # why it ended; empty: the client left, or was cut off
     socket: trio.socket.SocketType | None = None  # what it comes through, in clear or not
     dump_start: GtidPosition | None = None  # what the replica had before its dump, if it said so by GTID
     work: Work | None = None  # the statement that is carried out
     scope: trio.CancelScope = field(default_factory=trio.CancelScope)  # the whole connection
     waiting: trio.CancelScope | None = None  # the wait at the durable end; safe to break off
-
-    @property
-    def dump_server_id(self) -> int | None:
-        """Set while a dump runs."""
-        return self._dump_server_id
-
-    @dump_server_id.setter
-    def dump_server_id(self, server_id: int | None) -> None:
-        self.leave_dumps()
-        self._dump_server_id = server_id
-        if server_id is not None:
-            self.dumps.setdefault(server_id, []).append(self)
-
-    def leave_dumps(self) -> None:
-        """The dump is over."""
-        server_id = self._dump_server_id
-        if server_id is not None and self in (same := self.dumps.get(server_id, [])):
-            same.remove(self)
-            if not same:
-                del self.dumps[server_id]
 
     def note(self, command: str, state: str, now: float) -> None:
         """Note what the connection does now."""
@@ -92,21 +71,24 @@ class Registry:
 
     def __init__(self) -> None:
         self._sessions: dict[int, Session] = {}
-        self._dumps: dict[int, list[Session]] = {}  # those that dump, by server id
+        self._dumps: dict[int | None, set[Session]] = {}  # by server id
         self._last_id = 0
-        self.dropped = 0  # how many had to go before they had logged in
+        self.dropped = 0  # connections ended before a login, for lack of room
 
     def open(self, host: str, now: float) -> Session:
         """A session for a new connection."""
         self._last_id += 1
-        session = Session(connection_id=self._last_id, host=host, since=now, dumps=self._dumps)
+        session = Session(connection_id=self._last_id, host=host, since=now)
         self._sessions[session.connection_id] = session
         return session
 
     def close(self, session: Session) -> None:
         """Forget a connection."""
         self._sessions.pop(session.connection_id, None)
-        session.leave_dumps()
+        same = self._dumps.get(session.dump_server_id, set())
+        same.discard(session)
+        if not same:
+            self._dumps.pop(session.dump_server_id, None)
 
     def __iter__(self) -> Iterator[Session]:
         return iter(list(self._sessions.values()))
@@ -136,6 +118,11 @@ class Registry:
         oldest.scope.cancel()
         self.dropped += 1
         return True
+
+    def begin_dump(self, session: Session, server_id: int) -> None:
+        """A connection dumps from now on."""
+        session.dump_server_id = server_id
+        self._dumps.setdefault(server_id, set()).add(session)
 
     def end_dumps_of(self, server_id: int, *, but: Session) -> None:
         """End older dumps of a server id, as a primary does when that server asks again."""

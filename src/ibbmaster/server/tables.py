@@ -74,7 +74,7 @@ class PrimaryTables:
             end, state = engine.end(), engine.state()
             if engine.end() == end:
                 return LogSnapshot(end=end, file_name=engine.file_name(end.file_no), state=state)
-        return self.snapshot_at(state.position())  # it grows all the time: find where that state was
+        return self.snapshot_at(state.position())  # it keeps growing: find where that state was
 
     def snapshot_at(self, position: GtidPosition) -> LogSnapshot:
         engine = self._engine
@@ -108,7 +108,7 @@ class PrimaryTables:
 
         found = self._timeline(snapshot.end).at(SchemaPlace(snapshot.end, 0))
         with holding(self._lock):
-            if found == self._catalog:  # who keeps what follows from it needs no other
+            if found == self._catalog:  # its users keep what follows from it
                 return self._catalog
             self._catalog = found
             return found
@@ -118,7 +118,7 @@ class PrimaryTables:
             return int(self._case)
         try:
             return int(self._timeline(self._engine.end()).case)
-        except IbbMasterError:  # nothing is known of its tables, and a variable has a value all the same
+        except IbbMasterError:  # a variable has a value even where the tables are unknown
             return 0
 
     def compute(self, query: TableQuery) -> Relation | BlockResultSet:

@@ -21,10 +21,10 @@ from ibbmaster.codec.buffer import Buffer
 from ibbmaster.server.client_stream import Wait
 from ibbmaster.streaming.sink import PATIENCE_MS, Sink, is_writable
 
-PIECE_BYTES = 1 << 20  # of them OpenSSL makes records, and writes them, in one call
+PIECE_BYTES = 1 << 20  # OpenSSL encrypts and writes them in one call
 RECORD_BYTES = 1 << 14
 THREAD_MIN = 1 << 17  # bytes that are worth a hop to a thread
-PARTIAL_WRITE = 1  # a mode of OpenSSL, SSL_MODE_ENABLE_PARTIAL_WRITE: each call ends after one record
+PARTIAL_WRITE = 1  # SSL_MODE_ENABLE_PARTIAL_WRITE: each call would end after one record
 UNEXPECTED_END = (-1, "Unexpected EOF")  # without a farewell, as MariaDB's clients end
 
 
@@ -33,7 +33,7 @@ def new_context() -> SSL.Context:
     context = SSL.Context(SSL.TLS_SERVER_METHOD)
     context.set_min_proto_version(SSL.TLS1_2_VERSION)
     context.set_options(SSL.OP_NO_RENEGOTIATION)
-    context.set_mode(SSL.MODE_RELEASE_BUFFERS)  # a client that waits takes half the memory, 24 KB
+    context.set_mode(SSL.MODE_RELEASE_BUFFERS)  # a waiting client takes half the memory, 24 KB
     context.clear_mode(PARTIAL_WRITE)
     return context
 
@@ -48,8 +48,8 @@ class TlsStream:
         self._descriptor = stream.socket.fileno()
         self._connection = SSL.Connection(context, stream.socket)  # type: ignore[arg-type]  # it wants a descriptor
         self._connection.set_accept_state()
-        self._lock = threading.Lock()  # for the connection: who sends may be in a thread
-        self._begun: Buffer = b""  # a piece of which some records may be out: its rest goes first
+        self._lock = threading.Lock()  # for the connection: a thread may send
+        self._begun: Buffer = b""  # a piece with some records out: its rest goes first
         self.descriptor: int | None = None  # what is written there has to be encrypted first
 
     @property
@@ -133,7 +133,7 @@ class TlsStream:
             for begin in range(0, len(data), PIECE_BYTES):
                 piece = data[begin : begin + PIECE_BYTES]
                 if not self._is_out(piece, patience_ms):
-                    self._begun = bytes(piece)  # whose memory may be used again once it is taken
+                    self._begun = bytes(piece)  # its owner may use the memory again
                     return begin + len(piece)
         return len(data)
 
@@ -150,7 +150,7 @@ class TlsStream:
             self._cork(0)
 
     def _cork(self, is_in: int) -> None:
-        with contextlib.suppress(OSError):  # a connection that is lost shows that where it is written to
+        with contextlib.suppress(OSError):  # the next write meets a lost connection
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, is_in)
 
     def _is_out(self, piece: Buffer, patience_ms: int) -> bool:

@@ -11,8 +11,8 @@ from ibbmaster.work import BrokenOffError, Work, doing
 
 THREADS_MAX = 4
 THREADS_OF_AN_ACCOUNT = 3
-THREADS_OF_AN_ADMINISTRATOR = 2  # beside those: no other account can hold them
-ENDING_S = 1.0  # how long work that is broken off may take to notice, before it is no longer waited for
+THREADS_OF_AN_ADMINISTRATOR = 2  # besides: no other account can hold them
+ENDING_S = 1.0  # for work that is broken off to notice that
 
 Returned = TypeVar("Returned")
 
@@ -25,7 +25,7 @@ class Workers:
         self._accounts: dict[
             tuple[str, bool], list[trio.CapacityLimiter]
         ] = {}  # who has logged in: no more than accounts
-        self.at_work = 0  # how many there are now, also those that are not waited for
+        self.at_work = 0  # also those that nobody waits for
 
     async def run(
         self, work: Work, user: str, function: Callable[..., Returned], *args: object, is_admin: bool = False

@@ -22,8 +22,8 @@ WHOLE_MAX, WHOLE_GTIDS_MAX = 256, 64  # whole ways to one position, and groups o
 WAYS_MAX = 16_384  # of all files: some 2 MB
 BYTES_MAX = 64 << 20  # of memory that all blocks take
 IDENTITIES_MAX = 1024  # of files, each with its header: under a megabyte
-READERS_OF_SHARED = 8  # this number is worth longer blocks, which stay in memory
-READERS_OF_KEPT = 2  # one alone never comes to a place again
+READERS_OF_SHARED = 8  # so many are worth longer blocks, which stay in memory
+READERS_OF_KEPT = 2  # one alone never comes back to a place
 
 _Begin = tuple[Hashable, Hashable]  # of a way: its file, and where in it
 
@@ -187,15 +187,15 @@ class BlockCache:
 
     def __init__(self) -> None:
         self.buffers = Buffers()
-        self.skips = KnownSkips()  # kept without readers, too: small, and for dumps to come
+        self.skips = KnownSkips()  # kept without readers, too, for dumps to come
         self.ways = KnownWays()  # likewise
         self._identities: dict[Key, Hashable] = {}
         self._readers: set[object] = set()
-        self._making = threading.Lock()  # held while a block for many is made: the others find it then
+        self._making = threading.Lock()  # held while one makes a block for many
         self._lock = threading.Lock()
         self._blocks: OrderedDict[tuple[Key, int], Block] = OrderedDict()
         self._bytes = 0
-        self._numbers: dict[Key, int] = {}  # that of the first packet of the block seen last
+        self._numbers: dict[Key, int] = {}  # of the first packet of the last block
         self._large_groups: WeakValueDictionary[Key, LargeGroup] = WeakValueDictionary()  # that a dump is inside of
 
     def add_reader(self, reader: object) -> None:

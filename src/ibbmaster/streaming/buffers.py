@@ -28,15 +28,15 @@ from ibbmaster.kernel.fields import (
 from ibbmaster.position import LogPosition
 from ibbmaster.streaming.block import Block, FramingState, Packets
 
-PAGES_PER_BLOCK = 16  # 256 KiB: pages and packets of it stay in the second cache of a core
+PAGES_PER_BLOCK = 16  # 256 KiB: pages and packets stay in a core's second cache
 PAGES_MAX = 64  # of a record that is framed as one piece
-OUT_BYTES = 576 * 1024  # packets of one block: events of 19 bytes, the smallest, grow by up to 7
+OUT_BYTES = 576 * 1024  # the smallest events, of 19 bytes, grow by up to 7
 SHARED_BYTES = 1 << 20  # blocks for many readers end at multiples of it in a file
 SHARED_OUT_BYTES = SHARED_BYTES + 128 * 1024  # packets of one of them
 FREE_SHARED_MAX = 4  # of them that are kept for later
 SMALL = 32 * 1024  # bytes: fewer do not keep a whole buffer
 PAIRS_MAX = 64
-CHUNKS_MAX = 8192  # that a block is divided into at most: here it ends where there are more
+CHUNKS_MAX = 8192  # in a block: it ends at so many
 SEGMENTS_MAX = 64
 SEQUENCE_MASK = 0xFF
 
@@ -128,7 +128,7 @@ class Buffers:
     def release(self, buffer: Any) -> None:
         """Let a buffer be used again."""
         if len(buffer) == OUT_BYTES:
-            self._free.append(buffer)  # atomic; may be called by the garbage collector while the lock is held
+            self._free.append(buffer)  # atomic: the garbage collector may call this while the lock is held
         elif len(buffer) == SHARED_OUT_BYTES and len(self._free_shared) < FREE_SHARED_MAX:
             self._free_shared.append(buffer)
 

@@ -20,15 +20,14 @@ from ibbmaster.kernel.packet_fields import AS_STORED, BORDERS, EVERY, ChangeOf
 from ibbmaster.player.repeated_log import RepeatedGroups
 from ibbmaster.position import NOWHERE, LogPosition
 from ibbmaster.stages.stage import GtidTransform
-from ibbmaster.streaming.block import NO_PACKETS, Block, FramingState, Groups, Mark, Packets
+from ibbmaster.streaming.block import NO_PACKETS, Block, BlockMaker, BlockShape, FramingState, Groups, Mark, Packets
 from ibbmaster.streaming.block_cache import BlockCache
-from ibbmaster.streaming.block_maker import BlockMaker, BlockShape
 from ibbmaster.streaming.packet_changes import Changed, PacketChange
 
 _LOG_POS = {LogPosRule.STORED: AS_STORED, LogPosRule.EVERY: EVERY, LogPosRule.GROUP_BORDERS: BORDERS}
 _NO_NUMBERS = np.zeros((0, 3), dtype=np.int64)
 CHECKSUM_BYTES = 4
-ROOM = 1024  # bytes of packets that may be more than half as many again
+ROOM = 1024  # bytes, on top of half as many again
 
 
 class ChangedBlocks(BlockMaker):

@@ -22,14 +22,25 @@ from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import Field, Progress
 from ibbmaster.kernel.packet_fields import ClassicField
 from ibbmaster.position import LogPosition
-from ibbmaster.streaming.block import NO_PACKETS, Block, FramingState, Groups, Mark, Packets, file_end, joined
+from ibbmaster.streaming.block import (
+    NO_PACKETS,
+    Block,
+    BlockPump,
+    BlockShape,
+    BrokenGroupError,
+    FramingState,
+    Groups,
+    Mark,
+    Packets,
+    file_end,
+    joined,
+)
 from ibbmaster.streaming.block_cache import BlockCache
-from ibbmaster.streaming.block_maker import BlockPump, BlockShape, BrokenGroupError
 from ibbmaster.streaming.buffers import SHARED_BYTES, Workspace, framed_packets, renumbered
 
-BORDER_BYTES = 256 * 1024  # blocks of all dumps end at the last group before a multiple of it in a file
-SHORT_BYTES = 1 << 14  # of the first block of a dump: its replica shall not wait for many
-BUDGET_BYTES = 16 << 20  # in one call of a pump: a hop to a thread costs nothing beside that
+BORDER_BYTES = 256 * 1024  # all dumps' blocks end at the last group before a multiple of it
+SHORT_BYTES = 1 << 14  # of the first block of a dump, which shall come soon
+BUDGET_BYTES = 16 << 20  # in one call of a pump: beside that a hop to a thread costs nothing
 PIECES_MAX = 16  # are one block for many readers
 EMPTY_PIECES_MAX = 64  # if they hold no packet
 NOTHING = Selection(leaves_out_annotate=False, leaves_out_marked=False, prefix=b"")
@@ -90,7 +101,7 @@ class ClassicBlocks:
         return ClassicPart(group.start, group.start.offset)
 
     def known_group(self, at: Mark) -> tuple[Gtid, Mark] | None:
-        return None  # a part can be framed by who has read nothing before it
+        return None  # a part can be framed without what comes before it
 
     def frame(self, at: Mark, selection: Selection, sequence: int, wanted: BlockShape) -> Block | None:
         if wanted.only_cached and not (wanted.is_short and isinstance(at, FramingState) and self.groups.is_in_file):
@@ -117,7 +128,7 @@ class ClassicBlocks:
                     framing.go_in_parts()
                 if framing.is_in_parts:
                     framing.advance(WINDOW_BYTES)
-            except (ClassicFormatError, BlockingIOError):  # of damaged packed data the reference finds the place
+            except (ClassicFormatError, BlockingIOError):  # the reference finds damage in packed data
                 framing.stay()
             if framing.has_advanced:
                 return framing.block(framed_packets(out, self.buffers, framing.state))

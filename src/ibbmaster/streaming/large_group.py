@@ -37,15 +37,14 @@ from ibbmaster.log.event_groups import StoredGroup
 from ibbmaster.log.out_of_band import FoundNode, OutOfBandReader, check_stream
 from ibbmaster.log.pages import REREADS, PageReader
 from ibbmaster.position import LOG_START, NOWHERE, LogPosition
-from ibbmaster.streaming.block import Block, FramingState, Mark
-from ibbmaster.streaming.block_maker import BlockShape
+from ibbmaster.streaming.block import Block, BlockShape, FramingState, Mark
 from ibbmaster.streaming.buffers import SHARED_BYTES, Buffers, Workspace, framed_packets, pages_to_border
 
-BLOCK_BYTES = 192 * 1024  # of packets end a block: with what one more call adds it still fits its buffer
+BLOCK_BYTES = 192 * 1024  # of packets end a block: what one more call adds still fits the buffer
 NUMBER_MAX = 2**62  # of what is looked for by a kernel
-NODES_AT_FIRST = 64  # found in one go, which looks at the disk: the first events shall not wait for many
-NODES_AHEAD = 1024  # later: about what a pump sends in one call
-FIRST_FIELD = Field.EVENT_LEFT  # from here on the state is that of a place inside a group
+NODES_AT_FIRST = 64  # found in one go, from the disk: the first events shall come soon
+NODES_AHEAD = 1024  # later: about one call of a pump
+FIRST_FIELD = Field.EVENT_LEFT  # from here on the state is of a place inside a group
 NodeRow = Sequence[int]  # see NodeColumn
 
 
@@ -202,7 +201,7 @@ class LargeGroup:
                 found = list(islice(self._ahead, NODES_AHEAD if self._nodes else NODES_AT_FIRST))
                 assert found, "a stream has all nodes that its commit record counts"
             except BaseException:
-                self._ahead = self._search()  # the next caller shall meet the same
+                self._ahead = self._search()  # the next caller meets the same
                 raise
             self._nodes += found
 
@@ -325,7 +324,7 @@ class PassedRun:
         self.begin = begin
         self.commit = LogPosition(begin.position.file_no, commit)
         self.at = begin  # everything before was checked
-        self.sent_to: Mark | None = None  # where the group was sent to from the way; None: nothing was
+        self.sent_to: Mark | None = None  # how far the group was sent from the way, if at all
         self._disk = disk
         self._kernels = kernels
         self._buffers = buffers

@@ -44,7 +44,7 @@ from ibbmaster.stages.renumbering import OriginMap, Repetition
 from ibbmaster.stages.stage import GroupTransform
 from ibbmaster.streaming.block import Packets
 
-TABLES_MIN, TABLES_MAX = 256, 1 << 16  # that are known; more are forgotten and asked for again
+TABLES_MIN, TABLES_MAX = 256, 1 << 16  # more are forgotten and asked for again
 PACKET_HEADER = 4
 
 
@@ -67,7 +67,7 @@ def change_of(stage: object, kernels: Kernels) -> PacketChange | None:
             rows += [(OLD_DOMAIN, *pair) for pair in stage.domain_ids.items()]
             return _Renumbering(rows, kernels)
         case Repetition():
-            # Larger ones as if they were negative: they are added without a sign.
+            # Larger ones become negative: they are added without a sign.
             rows = [(STEP, domain_id, step - (step >> 63 << 64)) for domain_id, step in stage.steps.items()]
             rows += [(LATER, 0, stage.seconds), (COMMIT_BITS, 0, stage.commit_bits)]
             return _Renumbering(rows, kernels)

@@ -36,9 +36,8 @@ from ibbmaster.log.event_groups import GLANCE_SIZE, StoredGroup
 from ibbmaster.log.interface import PagedEventGroups
 from ibbmaster.log.pages import PageReader, read_cached
 from ibbmaster.position import NOWHERE, LogPosition
-from ibbmaster.streaming.block import NO_PACKETS, Block, FramingState, Groups, Mark, Packets, file_end
+from ibbmaster.streaming.block import NO_PACKETS, Block, BlockShape, FramingState, Groups, Mark, Packets, file_end
 from ibbmaster.streaming.block_cache import BlockCache, KnownWay
-from ibbmaster.streaming.block_maker import BlockShape
 from ibbmaster.streaming.buffers import (
     PAGES_MAX,
     PAGES_PER_BLOCK,
@@ -51,12 +50,12 @@ from ibbmaster.streaming.buffers import (
 from ibbmaster.streaming.large_group import LargeGroup, PartState, PassedRun, resume
 
 NOTHING = Selection(leaves_out_annotate=False, leaves_out_marked=False, prefix=b"")
-SKIPPED_PAGES = 128  # in one call at most: a state interval of MariaDB, 2 MiB, takes a kernel 0.3 ms
-SKIPPED_AT_FIRST = 8  # the way may be short, and what comes after it a hole
-SKIPPED_AT_ONCE = 32  # then: half a MiB stays in the cache of a core, and less is read in vain than of a whole one
-SHORT_PAGES = 2  # 32 KiB: read, framed and sent in a fifth of the time of a whole block
+SKIPPED_PAGES = 128  # at most in one call: a state interval of MariaDB, 2 MiB, takes 0.3 ms
+SKIPPED_AT_FIRST = 8  # the way may be short, and a hole come after it
+SKIPPED_AT_ONCE = 32  # then: half a MiB stays in a core's cache, and less is read in vain
+SHORT_PAGES = 2  # 32 KiB: sent in a fifth of the time of a whole block
 PAGES_PER_READ = 32  # of a block for many readers
-BUDGET_BYTES = 16 << 20  # in one call of a pump: a hop to a thread costs nothing beside that
+BUDGET_BYTES = 16 << 20  # in one call of a pump: beside that a hop to a thread costs nothing
 
 
 class Framed(NamedTuple):
@@ -96,11 +95,11 @@ class PageBlocks:
             return at.group
         file_no, offset = at.position
         if offset <= PAGE_SIZE or self._groups.log_identity is None:
-            return None  # the head of a file, with its state; or not to be read now
+            return None  # the head of a file; or not to be read now
         try:
             return self._identity_of(file_no, only_cached=only_cached)
         except (BlockingIOError, FormatError, StoreError):
-            return None  # it is gone, or begun again: the reference way says why, or waits
+            return None  # gone, or begun again: the reference way says why, or waits
 
     def large_group(self, group: EventGroup) -> PartState | None:
         if not isinstance(group, StoredGroup):
@@ -128,8 +127,7 @@ class PageBlocks:
         assert isinstance(at, FramingState)
         with buffers.workspace() as workspace:
             out = buffers.take(is_shared=wanted.is_shared)
-            frame = self._frame_long if wanted.is_shared else self._frame_in
-            framed = frame(workspace, out, at, selection, sequence, wanted)
+            framed = self._frame_in(workspace, out, at, selection, sequence, wanted)
             if framed is None:
                 buffers.release(out)
                 return None
@@ -206,42 +204,6 @@ class PageBlocks:
         except MissingFileError:
             return b""
 
-    def _frame_long(
-        self,
-        workspace: Workspace,
-        out: Any,
-        at: FramingState,
-        selection: Selection,
-        sequence: int,
-        wanted: BlockShape,
-    ) -> Framed | None:
-        """Frame to a border of blocks for many readers, or as `_frame_in` if that goes no step."""
-        name, state = format_file_name(at.position.file_no), workspace.state
-        page_no = at.position.page_no
-        border = page_no + pages_to_border(page_no, SHARED_BYTES // PAGE_SIZE)
-        workspace.prepare(selection, sequence)
-        workspace.go_to(at)
-        framing = workspace.framing(out, workspace.none)
-        after, head, status = at, b"", int(Status.NEED_MORE)
-        end = file_end(self.find_end(), at.position)
-        while page_no < border and status == Status.NEED_MORE:
-            if end and page_no * PAGE_SIZE >= end:
-                break
-            target = memoryview(workspace.pages)[: min(PAGES_PER_READ, border - page_no) * PAGE_SIZE]
-            size = self._disk.read_into(name, page_no * PAGE_SIZE, target, only_cached=wanted.only_cached)
-            if size is None:
-                return None
-            head = head or _head(workspace, at)
-            state[Field.PAGE], state[Field.END] = 0, end and end - page_no * PAGE_SIZE
-            status = self.kernels.frame_table(workspace.pages, size // PAGE_SIZE, framing)
-            page_no += int(state[Field.PAGE])
-            before, after = after, workspace.framing_state(at.position.file_no, page_no)
-            if after == before:
-                break
-        if after != at:
-            return Framed(after, head)
-        return self._frame_in(workspace, out, at, selection, sequence, wanted)
-
     def _frame_in(
         self,
         workspace: Workspace,
@@ -252,30 +214,36 @@ class PageBlocks:
         wanted: BlockShape,
     ) -> Framed | None:
         """Frame a number of pages, or to a border; None if that goes no step."""
-        name = format_file_name(at.position.file_no)
-        state = workspace.state
-        first_page_no = at.position.page_no
-        page_count = SHORT_PAGES if wanted.is_short else pages_to_border(first_page_no)
-        end = file_end(self.find_end(), at.position)
-        if end and end <= at.position.offset:
-            return None
-        while True:
-            target = memoryview(workspace.pages)[: page_count * PAGE_SIZE]
-            size = self._disk.read_into(name, first_page_no * PAGE_SIZE, target, only_cached=wanted.only_cached)
-            if not size:
+        (file_no, offset), page_no = at.position, at.position.page_no
+        name, state = format_file_name(file_no), workspace.state
+        count = SHORT_PAGES if wanted.is_short else pages_to_border(page_no)
+        border = page_no + count
+        if wanted.is_shared:
+            count, border = PAGES_PER_READ, page_no + pages_to_border(page_no, SHARED_BYTES // PAGE_SIZE)
+        end, framing = file_end(self.find_end(), at.position), workspace.framing(out, workspace.none)
+        after, head, status = at, b"", int(Status.NEED_MORE)
+        while page_no < border and status == Status.NEED_MORE and not 0 < end <= max(page_no * PAGE_SIZE, offset):
+            if after == at:
+                workspace.prepare(selection, sequence)
+                workspace.go_to(at)
+            count = min(count, border - page_no)
+            target = memoryview(workspace.pages)[: count * PAGE_SIZE]
+            size = self._disk.read_into(name, page_no * PAGE_SIZE, target, only_cached=wanted.only_cached)
+            if size is None:
                 return None
-            found = size // PAGE_SIZE
-            workspace.prepare(selection, sequence)
-            workspace.go_to(at)
-            state[Field.END] = end and end - first_page_no * PAGE_SIZE
-            framing = workspace.framing(out, workspace.none)
-            status = self.kernels.frame_table(workspace.pages, found, framing)
-            after = workspace.framing_state(at.position.file_no, first_page_no + int(state[Field.PAGE]))
-            if after.position != at.position:
-                return Framed(after, _head(workspace, at))
-            if status != Status.NEED_MORE or found < page_count or page_count + PAGES_PER_BLOCK > PAGES_MAX:
-                return None
-            page_count += PAGES_PER_BLOCK  # of a group that is longer
+            head = head or _head(workspace, at)
+            state[Field.PAGE], state[Field.END] = 0, end and end - page_no * PAGE_SIZE
+            status = self.kernels.frame_table(workspace.pages, size // PAGE_SIZE, framing)
+            page_no += int(state[Field.PAGE])
+            before, after = after, workspace.framing_state(file_no, page_no)
+            if after == before:
+                if after != at or size < len(target) or count + PAGES_PER_BLOCK > PAGES_MAX:
+                    break
+                count += PAGES_PER_BLOCK  # of a group that is longer
+                border = max(border, page_no + count)
+            elif not wanted.is_shared:
+                break
+        return None if after.position == at.position else Framed(after, head)
 
     def _skip_in(self, workspace: Workspace, at: FramingState, skips: Any, *, only_cached: bool) -> Framed | None:
         """Skip to a border, with a look at few pages first; None if that goes no step."""

@@ -13,16 +13,15 @@ from ibbmaster.kernel.loading import kernels
 from ibbmaster.log.interface import EventGroups, FramedEventGroups, are_paged, changes_of, files_end_of, files_of
 from ibbmaster.player.repeated_log import RepeatedFiles
 from ibbmaster.position import LogPosition
-from ibbmaster.streaming.block import Block, joined, sent_block
+from ibbmaster.streaming.block import Block, BlockMaker, joined, sent_block
 
 if TYPE_CHECKING:
     from ibbmaster.dump.session import DumpSession
     from ibbmaster.kernel.calls import Kernels
     from ibbmaster.streaming.block_cache import BlockCache
-    from ibbmaster.streaming.block_maker import BlockMaker
 
 
-BYTES_MAX = 32 * 1024  # of what many get at once: of more, sending is what takes long
+BYTES_MAX = 32 * 1024  # of more, sending itself takes long
 PACKETS_MAX = 32  # each is numbered for each of them
 HEADER_BYTES, NUMBER_AT = 4, 3  # of a packet
 
@@ -120,7 +119,7 @@ class SharedBlocks:
         maker = make()
         if maker is None:
             return None
-        if type(files) is RepeatedFiles:  # sooner seen than an instance of a protocol
+        if type(files) is RepeatedFiles:  # quicker than isinstance of a protocol
             from ibbmaster.streaming.changed_blocks import RepeatedBlocks
 
             maker = RepeatedBlocks(files.groups, maker, make)

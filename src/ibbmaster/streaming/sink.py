@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.streaming.block import Block
 
-PATIENCE_MS = 10  # of a thread that has more to send: a wait costs less than another hop to the thread
+PATIENCE_MS = 10  # of a thread: to wait costs less than another hop
 
 Send = Callable[[Block], Awaitable[None]]
 Of = TypeVar("Of")
@@ -45,7 +45,7 @@ class SocketSink:
 
     def write(self, data: Buffer, patience_ms: int = 0) -> int:
         try:
-            taken = os.write(self._descriptor, data)  # of a small block mostly all
+            taken = os.write(self._descriptor, data)  # mostly all of a small block
         except OSError:
             return 0 if not patience_ms else self._write_patiently(memoryview(data), patience_ms)
         if taken == len(data) or not patience_ms:

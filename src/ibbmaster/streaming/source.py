@@ -21,36 +21,41 @@ from ibbmaster.log.interface import EventGroups, are_cached, files_of
 from ibbmaster.position import NOWHERE, LogPosition
 from ibbmaster.streaming.block import (
     NO_PACKETS,
+    AbsentPump,
     Block,
+    BlockMaker,
+    BlockPump,
+    BlockShape,
+    BrokenGroupError,
     FramingState,
     Groups,
+    Key,
     Mark,
     check_continues,
     joined,
     plain_block,
     sent_block,
 )
-from ibbmaster.streaming.block_maker import AbsentPump, BlockMaker, BlockPump, BlockShape, BrokenGroupError
 from ibbmaster.streaming.shared import EndProbe, SentSteps, SharedBlocks
 from ibbmaster.streaming.sink import PATIENCE_MS, Sink, left_of
 
 if TYPE_CHECKING:
     from ibbmaster.streaming.block_cache import BlockCache
 
-REFERENCE_BYTES = 256 * 1024  # in one block of the reference way: a hop to a thread, and one send
-FIRST_BYTES = 16 * 1024  # in the first of them, which shall be there soon
+REFERENCE_BYTES = 256 * 1024  # in one block of the reference way
+FIRST_BYTES = 16 * 1024  # in the first of them, which shall come soon
 FAR_BEHIND_BYTES = 128 * 1024  # a block of this size is not the last one
 EMPTY_BLOCKS_MAX = 8  # without a packet, skipped in one call
 SKIPPED_BLOCKS_MAX = 32  # in one call: about 10 ms
 KNOWN_WAYS_MAX = 64  # in one call: each takes some 20 us
-SKIP_TRIES = 3  # in a row may be in vain: where a file begins, or a group has a part out of band
-GROUPS_OF_SKIP = 50  # groups take about as long as to skip many
-GROUPS_MAX = 5000  # read in one hop: a long way to the first group that is wanted keeps no other dump waiting
-GROUPS_BEFORE_KERNELS = 500  # likewise: where kernels are loaded meanwhile, they go on
-GROUPS_AT_ONCE = 8  # read on the event loop before a block is framed: where more are to be decided, a thread does it
-OPENING_STEPS = 8  # to the first group that goes out: behind what a page or a file begins with, and the way from there
-SKIPPED_AT_ONCE = 2  # blocks on the event loop, about half a millisecond: a known way, and the rest of a state interval
-PUMPED_BYTES = 64 << 20  # in one visit of a thread, some 10 ms: a hop costs nothing beside that
+SKIP_TRIES = 3  # in a row may be in vain: at the begin of a file, or a part out of band
+GROUPS_OF_SKIP = 50  # groups take as long to read as many to skip
+GROUPS_MAX = 5000  # read in one hop: a long way keeps no other dump waiting
+GROUPS_BEFORE_KERNELS = 500  # likewise: kernels may be loaded meanwhile
+GROUPS_AT_ONCE = 8  # read on the event loop before a block is framed; a thread reads more
+OPENING_STEPS = 8  # to the first group that goes out
+SKIPPED_AT_ONCE = 2  # blocks on the event loop, about half a millisecond
+PUMPED_BYTES = 64 << 20  # in one visit of a thread, some 10 ms
 
 
 class _Way(NamedTuple):
@@ -79,15 +84,15 @@ class BlockSource:
         self._cache: BlockCache | None = None
         self._reference_before = NOWHERE  # up to here: there is a group of a watched domain
         self._pieces: Iterator[Buffer] | None = None  # the rest of the group that goes the reference way
-        self._probe: EndProbe | None = None
+        self.probe: EndProbe | None = None  # others rely on it, while this dump looks whether the log ends
         self._begun: tuple[Gtid, ...] = ()  # groups that the reader does not know of yet
         self._unnoted: _Way | None = None  # which the first block did not wait for
         self._groups_at_once = 0  # since a block was framed
-        self._is_first = True  # no block has been made: the first one shall be there soon
+        self._is_first = True  # there was no block yet: the first one shall come soon
         self._is_far_behind = False
-        self._is_opening = True  # nothing was given yet
-        self.opens_alone = False  # what opens the stream is a block of its own
-        self._are_long = False  # blocks, while a thread sends them: each costs it some calls
+        self._is_opening = True  # there was no answer yet
+        self.opens_alone = False  # the opening of the stream is a block of its own
+        self._are_long = False  # blocks, while a thread sends them
         self.is_at_end = False  # after the block that was given last
 
     def close(self) -> None:
@@ -135,20 +140,16 @@ class BlockSource:
         Returns what the socket did not take, which goes out next, and how many bytes it took.
         """
         self._is_far_behind = self.is_at_end = False
-        rest = plain_block(b"", self._at)
-        framed_bytes = 0
+        rest, framed_bytes = plain_block(b"", self._at), 0
         maker, session, cache = self._maker, self._session, self._cache
-        if maker is None or cache is None or self._pieces is not None:
-            return rest, 0
-        if session.has_data_to_send or session.watched_domain_ids:
+        is_decided = self._pieces is not None or session.has_data_to_send or session.watched_domain_ids
+        if maker is None or cache is None or is_decided:
             return rest, 0
         with self._failures_reported(), self._pump_of(maker, sink) as pump:
             while framed_bytes < PUMPED_BYTES and not len(rest) and sink.is_flushed and not session.has_data_to_send:
-                if cache.is_shared:
-                    break  # who is far ahead of others shares no blocks with them
-                selection = self._selection
-                if selection is None:
-                    break
+                selection = session.selection
+                if cache.is_shared or selection is None:
+                    break  # far ahead of others, it would share no blocks
                 block = self._pumped_block(pump, selection)
                 if block is not None:
                     rest = block
@@ -160,14 +161,9 @@ class BlockSource:
         self._is_far_behind = framed_bytes > 0
         return rest, framed_bytes - len(rest)
 
-    @property
-    def probe(self) -> EndProbe | None:
-        """What others rely on, while this dump looks whether the log ends."""
-        return self._probe
-
     def end_probe(self) -> bool:
         """After `next_block`: whether others have relied on an end that is none."""
-        probe, self._probe = self._probe, None
+        probe, self.probe = self.probe, None
         if probe is None:
             return False
         if self._shared.probe is probe:
@@ -179,19 +175,14 @@ class BlockSource:
     @property
     def standing(self) -> Hashable | None:
         """Equal for dumps at the end of the log that get the same next but for packet numbers; None of one alone."""
-        session, maker, selection = self._session, self._maker, self._selection
-        if maker is None or selection is None or self._at.is_inside_group or self._pieces is not None:
+        session, maker = self._session, self._maker
+        if maker is None or self._at.is_inside_group or self._pieces is not None:
             return None
         is_decided = session.has_data_to_send or session.watched_domain_ids or session.limits
-        if is_decided or not self._may_frame or not session.waits_at_end:
+        if is_decided or not self._may_frame or not session.waits_at_end or session.selection is None:
             return None
         identity = maker.identity(self._at, only_cached=True)
-        return None if identity is None else (identity, self._at, selection)
-
-    @property
-    def sequence(self) -> int:
-        """Number of the next packet."""
-        return self._session.sequence
+        return None if identity is None else (identity, self._at, session.selection)
 
     def follow(self, steps: SentSteps, sequence: int) -> None:
         """Continue after steps that went out; `sequence` is of the packet after them."""
@@ -275,7 +266,7 @@ class BlockSource:
         if self._groups_at_once >= GROUPS_AT_ONCE:
             return None
         if not self._session.limits and maker.identity(before, only_cached=True) is not None:
-            return None  # nothing is to be decided: this is the end of the log, or a large group
+            return None  # the end of the log, or a large group
         has_skipped, behind_skipped = self._skip(maker, SKIPPED_AT_ONCE, only_cached=True), self._at
         if self._session.has_data_to_send:
             return self._queued()  # after the last group that the replica has
@@ -291,7 +282,7 @@ class BlockSource:
         self._groups_at_once += 1
         gtid, data = group.gtid, b"".join(self._session.receive_group(group))
         self._follow_reader()
-        if gtid is not None and not data:  # it came behind the rest of one that began before
+        if gtid is not None and not data:  # behind the rest of an earlier one
             self._keep_to_note(
                 maker, [Block(NO_PACKETS, behind_skipped, self._at, Groups((gtid,)), b"")], only_cached=True
             )
@@ -301,7 +292,7 @@ class BlockSource:
         """Packets, perhaps none; None: the reference way has to continue, or this would wait."""
         passed: list[Block] = []
         for _ in range(EMPTY_BLOCKS_MAX):
-            selection = self._selection
+            selection = self._session.selection
             if selection is None or not self._may_frame:
                 break
             self._check_position()
@@ -311,7 +302,7 @@ class BlockSource:
             except (FormatError, StoreError):
                 if self._at.is_inside_group:
                     raise
-                block = None  # a file is gone, or begun again: the reference way says why, or waits
+                block = None  # gone, or begun again: the reference way says why, or waits
             if block is None:
                 break
             if any(gtid.domain_id in self._session.watched_domain_ids for gtid in block.gtids):
@@ -325,7 +316,7 @@ class BlockSource:
                 break
         if len(passed) < 2 or any(block.begins_inside_group or block.ends_inside_group for block in passed):
             return passed[-1] if passed else None
-        whole = joined(passed)  # of the whole way, which others go by it
+        whole = joined(passed)  # others go the whole way by it
         self._keep_way(maker, whole, only_cached=only_cached)
         return whole
 
@@ -334,18 +325,13 @@ class BlockSource:
         """Whether no group of a watched domain is near."""
         return self._at.is_inside_group or self._at.position >= self._reference_before
 
-    @property
-    def _selection(self) -> Selection | None:
-        """How the next groups are framed; None where the maker cannot."""
-        return None if self._maker is None else self._session.selection
-
     def _found_block(self, maker: BlockMaker, selection: Selection, *, only_cached: bool) -> Block | None:
         """The next block, from the cache if it is there."""
         at, sequence, cache = self._at, self._session.sequence, self._cache
-        identity = maker.identity(at, only_cached=only_cached)
-        if identity is None or cache is None:
+        key = self._key(maker, at, selection, only_cached=only_cached)
+        if key is None or cache is None:
             return None
-        is_shared = cache.is_shared or self._are_long
+        is_shared = bool(key[-1])
 
         def make(like: tuple[Block, int] | None) -> Block | None:
             if like is not None:
@@ -353,8 +339,13 @@ class BlockSource:
             shape = BlockShape(only_cached, is_shared, is_short=self._is_first and not is_shared)
             return maker.frame(at, selection, sequence, shape)
 
-        key = (identity, at, selection, is_shared)
         return cache.find(key, sequence, make, only_cached=only_cached, is_shared=is_shared)
+
+    def _key(self, maker: BlockMaker, at: Mark, selection: Selection | None, *, only_cached: bool) -> Key | None:
+        identity = maker.identity(at, only_cached=only_cached)
+        if identity is None or self._cache is None or selection is None:
+            return None
+        return identity, at, selection, self._cache.is_shared or self._are_long
 
     def _go_behind(self, block: Block) -> None:
         """Continue after a block. Raises DumpError: it does not begin here; PositionPurgedError: the log was reset."""
@@ -379,13 +370,11 @@ class BlockSource:
 
     def _keep_way(self, maker: BlockMaker, whole: Block, *, only_cached: bool) -> None:
         """Let others go to the commit of a large group in one step: the way has no packets."""
-        cache, selection = self._cache, self._selection
-        if cache is None or selection is None or len(whole) or whole.gtids or whole.stored_gtids:
+        if len(whole) or whole.gtids or whole.stored_gtids:
             return
-        identity = maker.identity(whole.before, only_cached=only_cached)
-        if identity is not None:
-            key = (identity, whole.before, selection, cache.is_shared or self._are_long)
-            cache.keep(key, self._session.sequence, whole)
+        key = self._key(maker, whole.before, self._session.selection, only_cached=only_cached)
+        if key is not None and self._cache is not None:
+            self._cache.keep(key, self._session.sequence, whole)
 
     def _join_group(self, maker: BlockMaker) -> None:
         """Go into the next group if another dump is in it, which has found its parts."""
@@ -396,8 +385,7 @@ class BlockSource:
 
     def _begin_large_group(self, maker: BlockMaker, group: EventGroup) -> bool:
         """Frame a group in parts from now on; False if it need not be, or something has to be decided."""
-        selection = None if self._maker is None else self._session.selection_of(group)
-        mark = None if selection is None else maker.large_group(group)
+        mark = None if self._session.selection_of(group) is None else maker.large_group(group)
         if mark is None:
             return False
         self._session.begin_group(group)
@@ -494,7 +482,7 @@ class BlockSource:
                     else:
                         tries_left -= 1
                     if self._session.has_data_to_send:
-                        break  # after a group that is the last one of its domain that the replica has
+                        break  # after the last group of a domain that the replica has
                 group = None if self._session.is_finished else self._next_group()
                 if group is None:
                     self.is_at_end = True
@@ -503,7 +491,7 @@ class BlockSource:
                     break
                 groups_left -= 1
                 if group.gtid is None:
-                    tries_left = max(tries_left, 1)  # nothing is skipped at it, and perhaps much after it
+                    tries_left = max(tries_left, 1)  # much may be skipped after it
                 if maker is not None and self._begin_large_group(maker, group):
                     break
                 self._pieces = self._session.receive_group(group)
@@ -513,7 +501,7 @@ class BlockSource:
                 continue
             self._pieces = None
             self._follow_reader()
-            if maker is not None and self._selection is not None and self._may_frame:
+            if maker is not None and self._session.selection is not None and self._may_frame:
                 break
         self._is_first &= maker is not None or not data
 
@@ -634,7 +622,7 @@ class BlockSource:
     def _begin_probe(self, generation: int) -> None:
         """Let others rely on this dump's look; inside a group there is more to come."""
         if not self._at.is_inside_group:
-            self._probe = self._shared.probe = EndProbe((generation, self._at.position))
+            self.probe = self._shared.probe = EndProbe((generation, self._at.position))
 
 
 def _behind_begins(block: Block) -> LogPosition:
