@@ -7,10 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ibbmaster.dump.profile import PROFILES
 from ibbmaster.dump.request import DumpRequest
-from ibbmaster.dump.session import DumpSession
-from ibbmaster.dump.start import check_start
 from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
 from ibbmaster.event.header import encode_event
 from ibbmaster.event.types import EventType
@@ -25,6 +22,7 @@ from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.streaming.source import BlockSource
 from ibbmaster.wire.packet import PacketReader
 from tests.machinery.disk import MemoryDisk
+from tests.machinery.dump_sessions import session_of
 
 CLASSIC = Path(__file__).parents[1] / "fixtures" / "classic"
 OVERHEAD = 3 + 1 + 38  # chunk header, commit header, GTID event
@@ -135,17 +133,7 @@ def some_event(size: int, fill: int = 7) -> bytes:
 def dump(directory, position, **wishes) -> tuple[list[bytes], str | None]:
     """The events that a replica at a position gets until the end, and why it gets no more."""
     request = DumpRequest(replica_server_id=9, position=position, capability=4, **wishes)
-    place = directory.seek(position)
-    session = DumpSession(
-        request,
-        check_start(request, directory.state()),
-        profile=PROFILES["engine"],
-        server_id=1,
-        start_state=place.state,
-        current_state=directory.state,
-        position=place.position,
-        file_name=directory.file_name,
-    )
+    session, place = session_of(directory, request)
     source = BlockSource(directory.groups(place), session, SharedBlocks())
     session.start()
     packets = PacketReader(limit=1 << 26, next_sequence=1)

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ibbmaster.dump.profile import PROFILES
 from ibbmaster.dump.request import DumpRequest
-from ibbmaster.dump.session import DumpSession
-from ibbmaster.dump.start import check_start
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.types import EventType
 from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.streaming.source import BlockSource
 from ibbmaster.wire.packet import PacketReader
+from tests.machinery.dump_sessions import session_of
 from tests.machinery.log_checker import CheckError, FoundLog
 
 if TYPE_CHECKING:
@@ -101,18 +99,7 @@ class StreamReader:
         request = DumpRequest(
             replica_server_id=9, position=position, capability=4, wants_annotate_rows=True, heartbeat_period_s=0.05
         )
-        check = check_start(request, store.state())
-        plan = store.seek(position)
-        session = DumpSession(
-            request,
-            check,
-            profile=PROFILES["engine"],
-            server_id=1,
-            start_state=plan.state,
-            current_state=store.state,
-            position=plan.position,
-            file_name=store.file_name,
-        )
+        session, plan = session_of(store, request)
         source = BlockSource(store.groups(plan), session, SharedBlocks())
         stream = _Stream()
         session.start()

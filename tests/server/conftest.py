@@ -16,8 +16,6 @@ import trio.testing
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.dump.profile import PROFILES, Profile
 from ibbmaster.dump.request import DumpRequest
-from ibbmaster.dump.session import DumpSession
-from ibbmaster.dump.start import check_start
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.history_cache import HistoryCache
@@ -32,6 +30,7 @@ from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.streaming.source import BlockSource
 from ibbmaster.wire.auth import make_account
 from ibbmaster.wire.packet import PacketReader
+from tests.machinery.dump_sessions import session_of
 from tests.machinery.importing import import_classic
 
 CLASSIC = Path(__file__).parents[2] / "fixtures" / "classic" / "10.11"
@@ -129,17 +128,7 @@ class WaitingDump:
             position=GtidPosition(),
             **{"capability": 4, "wants_annotate_rows": True, "heartbeat_period_s": heartbeat_s, **request},
         )
-        place = engine.seek(asked.position)
-        self.session = DumpSession(
-            asked,
-            check_start(asked, engine.state()),
-            profile=PROFILES["engine"],
-            server_id=1,
-            start_state=place.state,
-            current_state=engine.state,
-            position=place.position,
-            file_name=engine.file_name,
-        )
+        self.session, place = session_of(engine, asked)
         self.log_end = LogEnd()  # growth is announced by hand
         self.connection = Session(connection_id=1, host="here", since=0.0)
         self.stream = bytearray()

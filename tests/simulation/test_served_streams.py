@@ -20,7 +20,6 @@ from ibbmaster.dump.error import DumpError
 from ibbmaster.dump.profile import PROFILES
 from ibbmaster.dump.request import DumpRequest
 from ibbmaster.dump.session import DumpSession
-from ibbmaster.dump.start import check_start
 from ibbmaster.errors import PositionPurgedError
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidPosition
@@ -37,6 +36,7 @@ from ibbmaster.streaming import block_cache, shared
 from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.streaming.source import BlockSource
 from ibbmaster.wire.packet import PacketReader
+from tests.machinery.dump_sessions import session_of
 from tests.machinery.events import XID_EVENT, gtid_of, make_event, make_gtid_event
 from tests.machinery.stores import new_store
 
@@ -438,18 +438,8 @@ class World:
                 knows_checksums=True,
                 **replica.options,
             )
-            check = check_start(request, store.state())
-            place = store.seek(request.position)
-            session = replica.session = DumpSession(
-                request,
-                check,
-                profile=PROFILES[replica.profile],
-                server_id=1,
-                start_state=place.state,
-                current_state=store.state,
-                position=place.position,
-                file_name=store.file_name,
-            )
+            session, place = session_of(store, request, PROFILES[replica.profile])
+            replica.session = session
             with connection.scope, contextlib.closing(BlockSource(store.groups(place), session, self.shared)) as one:
                 await self.move(replica, one, session, stream)
         except (PositionPurgedError, DumpError):  # what it needs next was purged, or the log was reset

@@ -8,8 +8,6 @@ import pytest
 
 from ibbmaster.dump.profile import PROFILES
 from ibbmaster.dump.request import DumpRequest
-from ibbmaster.dump.session import DumpSession
-from ibbmaster.dump.start import check_start
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel import loading
 from ibbmaster.log.interface import FileEngine
@@ -17,6 +15,7 @@ from ibbmaster.streaming import shared as shared_module
 from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.streaming.sink import SocketSink
 from ibbmaster.streaming.source import BlockSource
+from tests.machinery.dump_sessions import session_of
 
 #: Ways of the fast path.
 PUMPS = [{}, {"is_pumped": True}, {"is_pumped": True, "send_buffer": 60_000}, {"is_pumped": True, "is_clear": False}]
@@ -95,24 +94,10 @@ def run_dump(
     )
     if request.file_name:
         request = replace(request, position=None)
-    check = check_start(request, engine.state())
-    place = (
-        engine.start_of_file(file_no_of(engine, request.file_name))
-        if request.file_name
-        else engine.seek(check.position)
-    )
+    place = engine.start_of_file(file_no_of(engine, request.file_name)) if request.file_name else None
     is_of_files = isinstance(engine, FileEngine)
     shape = PROFILES[profile].of_files(engine.checksum_algorithm) if is_of_files else PROFILES[profile]
-    session = DumpSession(
-        request,
-        check,
-        profile=shape,
-        server_id=1,
-        start_state=place.state,
-        current_state=engine.state,
-        position=place.position,
-        file_name=engine.file_name,
-    )
+    session, place = session_of(engine, request, shape, place)
     if shape.sends_files:
         groups = engine.stored_groups(place, request.file_position if request.file_name else 4)
     else:

@@ -1,0 +1,27 @@
+"""Sessions of dumps beneath the server."""
+
+from ibbmaster.dump.profile import PROFILES, Profile
+from ibbmaster.dump.request import DumpRequest
+from ibbmaster.dump.session import DumpSession
+from ibbmaster.dump.start import check_start
+from ibbmaster.log.interface import LogEngine, ReadPlan
+
+
+def session_of(
+    engine: LogEngine, request: DumpRequest, profile: Profile = PROFILES["engine"], place: ReadPlan | None = None
+) -> tuple[DumpSession, ReadPlan]:
+    """The session of a request, and where it begins to read: at `place`, or where its position is."""
+    check = check_start(request, engine.state())
+    if place is None:
+        place = engine.seek(check.position)
+    session = DumpSession(
+        request,
+        check,
+        profile=profile,
+        server_id=1,
+        start_state=place.state,
+        current_state=engine.state,
+        position=place.position,
+        file_name=engine.file_name,
+    )
+    return session, place
