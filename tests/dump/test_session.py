@@ -15,7 +15,7 @@ import pytest
 from ibbmaster.dump.error import DumpError
 from ibbmaster.dump.profile import PROFILES
 from ibbmaster.dump.rewriting import LogPositions
-from ibbmaster.dump.session import CALLS, DumpSession, SessionState
+from ibbmaster.dump.session import CALLS, SessionState
 from ibbmaster.errors import ChecksumError, Location, StoreError
 from ibbmaster.event.control import FLAG_UNTIL_REACHED, decode_gtid_list, decode_rotate
 from ibbmaster.event.format_description import ChecksumAlgorithm, decode_format_description
@@ -837,16 +837,6 @@ def test_what_does_not_begin_where_the_last_ended_is_refused(make, converse) -> 
         dump.session.receive_block(Framed(10, 9, LogPosition(1, 20001), LogPosition(1, 30000)))
     with pytest.raises(AssertionError, match="goes on in none"):
         dump.session.receive_block(Framed(10, 9, end, end, True))
-
-
-def test_the_table_of_calls_in_the_docstring_is_that_of_the_code() -> None:
-    lines = iter((DumpSession.__doc__ or "").splitlines())
-    states = next(line for line in lines if "before start" in line).split("  ")
-    assert [state.strip() for state in states if state.strip()] == [state.value for state in SessionState]
-    drawn = dict(line.split(maxsplit=1) for line in itertools.takewhile(str.strip, lines))
-    table = {name: [name in CALLS[state] for state in SessionState] for name in drawn}
-    assert {name: [word == "yes" for word in row.split()] for name, row in drawn.items()} == table
-    assert set(drawn) == set().union(*CALLS.values())
 
 
 @pytest.mark.parametrize("state", SessionState, ids=lambda state: state.value)

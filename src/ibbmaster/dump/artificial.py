@@ -1,4 +1,4 @@
-"""Events a primary makes up for the wire, and replacements for those an old replica cannot read."""
+"""Events that a primary makes up for the wire, and replacements for those that an old replica cannot read."""
 
 from __future__ import annotations
 
@@ -7,11 +7,8 @@ import struct
 
 from ibbmaster.event.control import (
     POSITION_MIN,
-    GtidList,
     Heartbeat,
     Rotate,
-    encode_binlog_checkpoint,
-    encode_gtid_list,
     encode_heartbeat,
     encode_rotate,
 )
@@ -33,7 +30,6 @@ from ibbmaster.event.header import (
     append_checksum,
 )
 from ibbmaster.event.types import EventFlag, EventType
-from ibbmaster.gtid import GtidState
 
 QUERY_FIXED = struct.Struct("<IIBHH")  # thread id, seconds, database size, error code, status size
 QUERY_SIZE_MIN = EVENT_HEADER_SIZE + QUERY_FIXED.size + 2  # end of the empty database, one byte of text
@@ -56,7 +52,7 @@ def opening_format_description(
     log_pos: int = 0,
     flags: int = 0,
 ) -> bytes:
-    """What opens a stream or a file. `created` is 0: a replica shall keep its temporary tables.
+    """The event that opens a stream or a file. `created` is 0, so a replica keeps its temporary tables.
 
     Source: MariaDB 12.3, sql_repl.cc, fake_format_description_event() and send_format_descriptor_event().
     """
@@ -70,10 +66,10 @@ def opening_format_description(
 
 
 def reopening_format_description(event: bytes, *, is_inside_file: bool) -> bytes:
-    """The first event of a file for a replica that has read of it before: `created` is 0, so it keeps temporary tables.
+    """The first event of a file for a replica that has read part of it: `created` is 0, so it keeps temporary tables.
 
-    Where it is to begin inside the file, the event does not count for its position. In a file without checksums
-    the one of this event stays what it was, as at a primary: it is not read.
+    Where the replica begins inside the file, the event does not count for its position. In a file without checksums
+    the event keeps its old checksum, as at a primary: nobody reads it.
 
     Source: MariaDB 10.11, sql_repl.cc, send_format_descriptor_event().
     """
@@ -87,7 +83,7 @@ def reopening_format_description(event: bytes, *, is_inside_file: bool) -> bytes
 
 
 def artificial_rotate(file_name: str, position: int, *, server_id: int, with_checksum: bool) -> bytes:
-    """Says to a replica which file it is reading. Source: MariaDB 12.3, sql_repl.cc, fake_rotate_event()."""
+    """Tells a replica which file it reads. Source: MariaDB 12.3, sql_repl.cc, fake_rotate_event()."""
     return encode_rotate(
         Rotate(file_name=file_name, position=position),
         server_id=server_id,
@@ -97,25 +93,12 @@ def artificial_rotate(file_name: str, position: int, *, server_id: int, with_che
 
 
 def heartbeat(file_name: str, position: int, *, server_id: int, with_checksum: bool) -> bytes:
-    """Says to a replica that nothing has happened. Source: MariaDB 12.3, sql_repl.cc, send_heartbeat_event()."""
+    """Tells a replica that nothing has happened. Source: MariaDB 12.3, sql_repl.cc, send_heartbeat_event()."""
     return encode_heartbeat(
         Heartbeat(file_name=file_name, position=max(position, POSITION_MIN)),
         server_id=server_id,
         with_checksum=with_checksum,
     )
-
-
-def file_head(state: GtidState, file_name: str, *, server_id: int, timestamp: int) -> list[bytes]:
-    """What a traditional file has after its FORMAT_DESCRIPTION; positions and checksums are still to be put in."""
-    return [
-        encode_gtid_list(GtidList(gtids=tuple(state)), server_id=server_id, timestamp=timestamp),
-        encode_binlog_checkpoint(file_name, server_id=server_id, timestamp=timestamp),
-    ]
-
-
-def file_tail(next_file_name: str, *, server_id: int, timestamp: int) -> bytes:
-    """The ROTATE a traditional file ends with; position and checksum are still to be put in."""
-    return encode_rotate(Rotate(file_name=next_file_name, position=4), server_id=server_id, timestamp=timestamp)
 
 
 def begin_for(header: EventHeader) -> bytes | None:
@@ -131,10 +114,9 @@ def begin_for(header: EventHeader) -> bytes | None:
 
 
 def dummy_for(header: EventHeader) -> bytes | None:
-    """The beginning of an event without effect, in the place and of the size of any other.
+    """The beginning of an event without effect, in the place and of the size of any other; None if that is too small.
 
-    What is missing to `header.size` are blanks, and the caller adds them: they may be many.
-    None if the event is too small to be replaced.
+    The caller adds the blanks up to `header.size`, which may be many.
 
     Source: MariaDB 12.3, log_event_server.cc, Query_log_event::dummy_event().
     """

@@ -1,7 +1,6 @@
 """From the bytes of a group to packets, in bounded memory whatever the size of a group or an event.
 
-Events up to `EVENT_HELD_MAX` are put together whole, and many of them go out in one
-piece. A larger one is announced by the length in its header and passes through.
+Events of up to `EVENT_HELD_MAX` bytes are collected, and many of them go out in one piece; larger ones pass through.
 """
 
 from __future__ import annotations
@@ -10,10 +9,11 @@ import struct
 import zlib
 from collections.abc import Iterable, Iterator
 from itertools import chain
+from typing import Protocol
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.dump.error import EVENT_SIZE_MAX, DumpError
-from ibbmaster.dump.rewriting import Rewriter, Selection, gtid_flags
+from ibbmaster.dump.rewriting import LogPositions, Rewriter, Selection, gtid_flags
 from ibbmaster.errors import EventError
 from ibbmaster.event.header import (
     CHECKSUM,
@@ -23,18 +23,57 @@ from ibbmaster.event.header import (
     EventHeader,
     decode_event_header,
 )
+from ibbmaster.gtid import Gtid
+from ibbmaster.position import LogPosition
 from ibbmaster.wire.packet import EVENT_STATUS, PacketStream
 
 EVENT_HELD_MAX = 64 * 1024
-BATCH_SIZE = 64 * 1024  # events are framed together up to here
+BATCH_SIZE = EVENT_HELD_MAX  # events are framed together up to here
 SEMI_SYNC_HEADER = b"\xef\x00"  # its second byte would ask for an acknowledgement
 
 _SIZE = struct.Struct("<I")
 _BLANKS = b" " * BATCH_SIZE
 
 
+class FramedBlock(Protocol):
+    """Packets that others framed, as far as the session has to know them."""
+
+    @property
+    def framed_bytes(self) -> int: ...
+
+    @property
+    def sequence_after(self) -> int:
+        """Number of the packet that comes next."""
+
+    @property
+    def begin(self) -> LogPosition: ...
+
+    @property
+    def end(self) -> LogPosition: ...
+
+    @property
+    def begins_inside_group(self) -> bool:
+        """Whether it is a later part of a group; then `begin` means nothing."""
+
+    @property
+    def ends_inside_group(self) -> bool:
+        """Whether the next block continues a group; then `end` means nothing."""
+
+    @property
+    def is_inside_event(self) -> bool:
+        """Whether it ends there."""
+
+    @property
+    def gtids(self) -> Iterable[Gtid]:
+        """The last of each (domain, server) pair whose group begins in it."""
+
+    @property
+    def log_positions(self) -> LogPositions | None:
+        """Those after it, where they are counted."""
+
+
 class EventFramer:
-    """Numbers and frames everything one dump sends."""
+    """Numbers and frames everything that one dump sends."""
 
     def __init__(self, rewriter: Rewriter, *, has_semi_sync: bool) -> None:
         self._rewriter = rewriter
@@ -45,7 +84,7 @@ class EventFramer:
 
     @property
     def selection(self) -> Selection | None:
-        """How events are framed here, if they are not changed."""
+        """How others can frame events; None if only this framer can."""
         return self._rewriter.selection(self._prefix)
 
     @property
@@ -53,11 +92,11 @@ class EventFramer:
         """Number of the next packet."""
         return self._packets.sequence
 
-    def note_framed(self, size: int, sequence: int, *, is_inside_event: bool) -> None:
-        """Another sender has framed events by `selection`; `sequence` is the number of the next packet."""
-        self.size_sent += size
-        self._packets.sequence = sequence
-        self.is_inside_event = is_inside_event
+    def note_framed(self, block: FramedBlock) -> None:
+        """Continue after a block that was framed by `selection`."""
+        self.size_sent += block.framed_bytes
+        self._packets.sequence = block.sequence_after
+        self.is_inside_event = block.is_inside_event
 
     def frame_payload(self, payload: bytes) -> bytes:
         """An answer that is no event: EOF or ERR."""
@@ -68,9 +107,7 @@ class EventFramer:
         return self._count(self._packets.frame(self._prefix + event))
 
     def frame_group(self, gtid_event: bytes, body: Iterable[Buffer]) -> Iterator[Buffer]:
-        """The packets of a whole group, whatever pieces its body comes in.
-
-        A piece that is handed out is good until the next one is asked for.
+        """The packets of a whole group, whose body may be cut anywhere; each is good until the next one is asked for.
 
         Raises:
             DumpError: an event is larger than MariaDB sends, or the replica asks for an offset inside it.
@@ -89,18 +126,18 @@ class EventFramer:
         return iter((self._frame_batch(divide_events(b"".join(pieces))),))
 
     def _frame_pieces(self, pieces: Iterator[Buffer]) -> Iterator[Buffer]:
-        source = _Source(pieces)
-        cutter = _Cutter()
-        while source.advance():
-            while len(source.rest):
-                source.rest = cutter.take(source.rest)
-                if cutter.size >= BATCH_SIZE or cutter.large is not None:
-                    yield self._frame_batch(cutter.hand_over())
-                if cutter.large is not None:
-                    yield from self._frame_large(cutter.large, source)
-                    cutter.large = None
-        cutter.finish()
-        yield self._frame_batch(cutter.hand_over())
+        source, held = _Source(pieces), b""
+        while data := held + source.read(BATCH_SIZE - len(held)):
+            events, end = _whole_events(data, EVENT_HELD_MAX)
+            yield self._frame_batch(events)
+            held = data[end:]
+            if len(held) >= EVENT_HEADER_SIZE and (header := decode_event_header(held)).size > EVENT_HELD_MAX:
+                check_event_size(header.size)
+                rest = source.take(header.size - len(held))
+                yield from self._frame_large(header, chain((held[EVENT_HEADER_SIZE:],), rest))
+                held = b""
+            elif held and len(data) < BATCH_SIZE:
+                raise EventError(f"the events end inside an event, after {len(held)} bytes of it")
 
     def _frame_batch(self, events: list[bytes]) -> bytes:
         rewriter = self._rewriter
@@ -110,9 +147,7 @@ class EventFramer:
             events = [out for event in events if (out := rewriter.rewrite(event)) is not None]
         return self._count(self._packets.frame_events(events, self._prefix))
 
-    def _frame_large(self, header: EventHeader, source: _Source) -> Iterator[Buffer]:
-        """Pass on an event of which the header was taken already."""
-        body: Iterator[Buffer] = source.take(header.size - EVENT_HEADER_SIZE)
+    def _frame_large(self, header: EventHeader, body: Iterator[Buffer]) -> Iterator[Buffer]:
         large = self._rewriter.rewrite_large(header)
         if large is None or large.is_replaced:
             for _ in body:
@@ -144,45 +179,59 @@ class EventFramer:
 
 
 def divide_events(data: bytes) -> list[bytes]:
-    """The events that lie whole in `data`, one after the other.
+    """The events that lie whole in `data`, one after the other. Raises EventError: `data` ends inside an event."""
+    events, end = _whole_events(data, len(data))
+    if len(data) - end >= EVENT_HEADER_SIZE:
+        size = decode_event_header(data, end).size
+        check_event_size(size)
+        raise EventError(f"the events end inside an event, {end + size - len(data)} bytes early")
+    if end != len(data):
+        raise EventError(f"the events end inside an event header, after {len(data) - end} bytes")
+    return events
 
-    Raises EventError: `data` does not end where an event ends.
-    """
+
+def _whole_events(data: bytes, size_max: int) -> tuple[list[bytes], int]:
+    """The events up to one that is cut or larger than `size_max`, and the offset of that."""
     events = []
     offset, end = 0, len(data)
     unpack_size = _SIZE.unpack_from
     while end - offset >= EVENT_HEADER_SIZE:
         (size,) = unpack_size(data, offset + SIZE_OFFSET)
         next_offset = offset + size
-        if size < EVENT_HEADER_SIZE or next_offset > end:
-            check_event_size(size)
-            raise EventError(f"the events end inside an event, {next_offset - end} bytes early")
+        if not EVENT_HEADER_SIZE <= size <= size_max or next_offset > end:
+            break
         events.append(data[offset:next_offset])
         offset = next_offset
-    if offset != end:
-        raise EventError(f"the events end inside an event header, after {end - offset} bytes")
-    return events
+    return events, offset
 
 
 class _Source:
-    """The pieces of a group's body; `rest` is what is left of the current one."""
+    """The bytes of pieces, in other pieces."""
 
     def __init__(self, pieces: Iterator[Buffer]) -> None:
         self._pieces = pieces
-        self.rest = memoryview(b"")
+        self._rest = memoryview(b"")  # of the current piece
 
-    def advance(self) -> bool:
-        """Continue to the next piece; False if there is none."""
-        piece = next(self._pieces, None)
-        self.rest = memoryview(b"" if piece is None else piece)
-        return piece is not None
+    def read(self, size: int) -> bytes:
+        """The next `size` bytes; fewer only at the end."""
+        return b"".join(map(bytes, self._next(size)))
 
     def take(self, size: int) -> Iterator[memoryview]:
         """The next `size` bytes, piece by piece. Raises EventError: the pieces end before."""
+        for data in self._next(size):
+            size -= len(data)
+            yield data
+        if size:
+            raise EventError(f"the events end inside an event, {size} bytes early")
+
+    def _next(self, size: int) -> Iterator[memoryview]:
         while size:
-            if not len(self.rest) and not self.advance():
-                raise EventError(f"the events end inside an event, {size} bytes early")
-            data, self.rest = self.rest[:size], self.rest[size:]
+            if not len(self._rest):
+                piece = next(self._pieces, None)
+                if piece is None:
+                    return
+                self._rest = memoryview(piece)
+            data, self._rest = self._rest[:size], self._rest[size:]
             size -= len(data)
             yield data
 
@@ -192,76 +241,8 @@ def _blanks(size: int) -> Iterator[memoryview]:
         yield memoryview(_BLANKS)[: size - start]
 
 
-class _Cutter:
-    """Divides pieces into events; stops after the header of one that is too large to be held."""
-
-    def __init__(self) -> None:
-        self._events: list[bytes] = []
-        self._held = bytearray()  # the beginning of an event that is cut
-        self._held_size = 0  # of that event, once its header is there
-        self.size = 0  # of the events that wait
-        self.large: EventHeader | None = None
-
-    def take(self, piece: memoryview) -> memoryview:
-        """Take events until the piece ends, a batch is full or a large event begins; returns what is left."""
-        offset, end = 0, len(piece)
-        while offset < end and self.size < BATCH_SIZE:
-            if not self._held and end - offset >= EVENT_HEADER_SIZE:
-                (size,) = _SIZE.unpack_from(piece, offset + SIZE_OFFSET)
-                if EVENT_HEADER_SIZE <= size <= EVENT_HELD_MAX and size <= end - offset:
-                    self._append(bytes(piece[offset : offset + size]))
-                    offset += size
-                    continue
-            missing = (self._held_size or EVENT_HEADER_SIZE) - len(self._held)
-            data = piece[offset : offset + missing]
-            self._held += data
-            offset += len(data)
-            if len(data) == missing and self._is_complete():
-                self._append(bytes(self._held))
-                self._forget_held()
-            if self.large is not None:
-                break
-        return piece[offset:]
-
-    def hand_over(self) -> list[bytes]:
-        """The events that wait; afterwards none do."""
-        events, self._events, self.size = self._events, [], 0
-        return events
-
-    def finish(self) -> None:
-        """Say that no more pieces come. Raises EventError: they end inside an event."""
-        if self._held:
-            raise EventError(f"the events end inside an event, after {len(self._held)} bytes of it")
-
-    def _is_complete(self) -> bool:
-        """With what was missing there: whether that was all, and not the header only."""
-        if self._held_size:
-            return True
-        header = decode_event_header(self._held)
-        check_event_size(header.size)
-        if header.size > EVENT_HELD_MAX:
-            self._forget_held()
-            self.large = header
-            return False
-        self._held_size = header.size
-        return header.size == EVENT_HEADER_SIZE
-
-    def _append(self, event: bytes) -> None:
-        self._events.append(event)
-        self.size += len(event)
-
-    def _forget_held(self) -> None:
-        self._held.clear()
-        self._held_size = 0
-
-
 def check_event_size(size: int) -> None:
-    """Whether an event can have this size.
-
-    Raises:
-        EventError: it is smaller than an event's header.
-        DumpError: it is larger than MariaDB sends.
-    """
+    """Raises EventError: no event is so small; DumpError: MariaDB sends none that is so large."""
     if size < EVENT_HEADER_SIZE:
         raise EventError(f"event size {size} does not even hold the event header")
     if size > EVENT_SIZE_MAX:

@@ -1,7 +1,7 @@
-"""What becomes of each event on its way to one replica: left out, replaced, or passed on with its new header.
+"""The fate of each event on its way to one replica: left out, replaced, or passed on with its new header.
 
-Filters in MariaDB's order: ANNOTATE_ROWS that were not requested, GTID events for those who do
-not know them, events between groups for those who do not know these, marked events.
+The filters have MariaDB's order: ANNOTATE_ROWS that were not requested, GTID events and events between groups that the
+replica does not know, marked events.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class _Action(enum.Enum):
 
 
 class LargeEvent(NamedTuple):
-    """How an event too large to be held goes out: `head` first, then the rest of its bytes or blanks, then its CRC."""
+    """An event too large to be held goes out as `head`, then the rest of its bytes or blanks, then its CRC."""
 
     head: bytes
     size: int  # on the wire, checksum included
@@ -67,18 +67,17 @@ class LogPositions(NamedTuple):
 
 
 class Made(NamedTuple):
-    """How events are made those of a traditional file."""
+    """How events become those of a traditional file."""
 
     log_pos_rule: LogPosRule
     has_checksums: bool
 
 
 class Selection(NamedTuple):
-    """What goes out of a log: all events but some, each after `prefix`; and how they are changed.
+    """Which events of a log go out, each after `prefix`, and in which shape.
 
-    They go out as an engine binlog has them; with `is_stored` as a traditional file has them,
-    BINLOG_CHECKPOINT between groups too; with `made` as a file would have them that is made of them.
-    In both cases their `log_positions` are counted.
+    They go out as in an engine binlog; with `is_stored` as in a traditional file, BINLOG_CHECKPOINT between groups too;
+    with `made` as in a file made of them. In both of these cases their `log_positions` are counted.
     """
 
     leaves_out_annotate: bool
@@ -116,7 +115,7 @@ class Rewriter:
         self.position = FIRST_POSITION
         self.last_position = FIRST_POSITION  # of the event seen last
         self._replaces_none = request.capability >= CAPABILITY_GTID
-        #: Nothing is changed in an event: it goes out as it is, or not at all.
+        #: Each event goes out as it is, or not at all.
         self.only_selects = (
             not self._has_checksums
             and self._log_pos_rule is LogPosRule.STORED
@@ -131,30 +130,30 @@ class Rewriter:
         self._selections: dict[bytes, Selection] = {}  # by prefix, where positions are not counted
 
     def begin_stored_file(self, size: int, *, has_checksums: bool) -> None:
-        """The events that follow are as a file has them, whose first one has this size."""
+        """Count on after the first event of a file, which has this size; the next ones are as the file has them."""
         self.last_position, self.position = FIRST_POSITION, FIRST_POSITION + size
         self._stored_size = CHECKSUM_SIZE if has_checksums else 0
 
     def begin_at(self, position: int) -> None:
-        """The next event lies there in its file, whatever was left out before."""
+        """Count on from where the next event lies in its file."""
         self.position = position
 
     def read_header_at(self, position: int, size: int = EVENT_HEADER_SIZE) -> None:
-        """What would be an event's header was read there, and no more."""
+        """Count nothing but bytes that should be an event's header."""
         self.last_position, self.position = position, position + size
 
     def begin_file(self, format_description: bytes) -> None:
-        """Count from the head of a file whose first event is this one."""
+        """Count from the head of a file that begins with this event."""
         self.last_position = FIRST_POSITION
         self.position = FIRST_POSITION + len(format_description)
         self._check_send_from(FIRST_POSITION)
 
     def begin_group(self, gtid_flags: int) -> None:
-        """The events that follow belong to a group whose GTID event has these flags."""
+        """Begin a group whose GTID event has these flags."""
         self._boundary = GroupBoundary(gtid_flags)
 
     def selection(self, prefix: bytes) -> Selection | None:
-        """What becomes of events, for code that does it elsewhere; None where more than a choice is to be made."""
+        """The same rules for other senders; None where they are more than a choice."""
         if not self._replaces_none or self.position < self.send_from:
             return None
         if (known := self._selections.get(prefix)) is not None:
@@ -172,7 +171,7 @@ class Rewriter:
         return selection
 
     def go_to(self, log_positions: LogPositions | None) -> None:
-        """Another sender has passed events by `selection`, and counted them."""
+        """Count on where another sender stopped that passed events by `selection`."""
         if log_positions is not None:
             self.position, self.last_position = log_positions
 
@@ -207,7 +206,7 @@ class Rewriter:
         return event + CHECKSUM.pack(zlib.crc32(event)) if self._has_checksums else event
 
     def rewrite_large(self, header: EventHeader) -> LargeEvent | None:
-        """How an event that is not at hand as a whole goes out, or None if it does not."""
+        """How an event that is not held as a whole goes out, or None if it does not."""
         has_log_pos = self._has_log_pos(header, b"")
         if not self._advance(header.size):
             return None
@@ -237,11 +236,9 @@ class Rewriter:
                 found = dummy_for(room)
         elif action is _Action.DUMMY:
             found = dummy_for(room)
-        return None if found is None else self._sized(found, header.size)
-
-    def _sized(self, event: bytes, size: int) -> bytes:
-        """A replacement that says the size of what it is put in place of, with its checksum."""
-        return event[:SIZE_OFFSET] + SIZE.pack(size) + event[SIZE_OFFSET + SIZE.size :]
+        if found is None:
+            return None
+        return found[:SIZE_OFFSET] + SIZE.pack(header.size) + found[SIZE_OFFSET + SIZE.size :]
 
     def _is_left_out_as_marked(self, header: EventHeader) -> bool:
         return self._leaves_out_marked and bool(header.flags & EventFlag.SKIP_REPLICATION)
@@ -252,7 +249,7 @@ class Rewriter:
         return self._log_pos_rule is LogPosRule.EVERY
 
     def _advance(self, size: int) -> bool:
-        """Count an event; whether it lies where the replica wants to begin, or after that."""
+        """Count an event; whether it lies at or after the place where the replica wants to begin."""
         self.last_position = self.position
         self.position += size + self._trailer_size
         return self._check_send_from(self.last_position)
@@ -274,14 +271,8 @@ class Rewriter:
             log_pos = header.log_pos
         else:
             log_pos = self.position & LOG_POS_MASK if has_log_pos else 0
-        return HEADER.pack(
-            header.timestamp,
-            header.event_type,
-            header.server_id,
-            header.size + self._trailer_size,
-            log_pos,
-            header.flags,
-        )
+        timestamp, event_type, server_id, size, _, flags = header
+        return HEADER.pack(timestamp, event_type, server_id, size + self._trailer_size, log_pos, flags)
 
 
 def gtid_flags(event: bytes) -> int:
@@ -292,7 +283,7 @@ def gtid_flags(event: bytes) -> int:
 
 
 def _actions(request: DumpRequest) -> dict[int, _Action]:
-    """What happens to the events of a type, by what the replica understands; others are passed on."""
+    """What happens to events by type, given what the replica understands; the others are passed on."""
     capability = request.capability
     unknown = _Action.LEAVE_OUT if capability >= CAPABILITY_TOLERATES_HOLES else _Action.DUMMY
     actions: dict[int, _Action] = {}

@@ -1,0 +1,138 @@
+"""The events that a primary adds to those of its log in one dump, framed and queued in the order of the stream."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ibbmaster.dump.artificial import artificial_rotate, heartbeat, opening_format_description
+from ibbmaster.dump.framing import EventFramer
+from ibbmaster.dump.profile import OpeningRotate, Profile
+from ibbmaster.dump.request import CAPABILITY_ENGINE, DumpRequest
+from ibbmaster.dump.rewriting import FIRST_POSITION, LOG_POS_MASK, Rewriter
+from ibbmaster.dump.start import impossible_position
+from ibbmaster.event.control import (
+    FLAG_UNTIL_REACHED,
+    GtidList,
+    Rotate,
+    encode_binlog_checkpoint,
+    encode_gtid_list,
+    encode_rotate,
+)
+from ibbmaster.event.types import EventFlag
+from ibbmaster.gtid import GtidState
+
+
+@dataclass(slots=True, kw_only=True)
+class Announcements:
+    """Queues what one dump says itself."""
+
+    request: DumpRequest
+    profile: Profile
+    rewriter: Rewriter
+    framer: EventFramer
+    server_id: int
+    server_version: str
+    state: GtidState  # what was logged up to here; its owner keeps it up to date
+    file_name: str  # what the last ROTATE said
+    started_at: int  # these two as `DumpSession` has them
+    opening_timestamp: int
+    has_checksums: bool  # the events of the stream
+    queued: bytearray = field(default_factory=bytearray)
+
+    def event(self, event: bytes) -> None:
+        """Queue an event as it is."""
+        self.queued += self.framer.frame_event(event)
+
+    def rotate(self, position: int, *, with_checksum: bool) -> None:
+        """Say which file follows."""
+        self.event(artificial_rotate(self.file_name, position, server_id=self.server_id, with_checksum=with_checksum))
+
+    @property
+    def _opens_with_rotate(self) -> bool:
+        rule, request = self.profile.opening_rotate, self.request
+        is_old = request.is_registered and request.capability < CAPABILITY_ENGINE
+        return rule is OpeningRotate.EVERYBODY or (rule is OpeningRotate.OLD_REPLICAS and is_old)
+
+    def opening_rotate(self) -> None:
+        """Say which file the stream begins with, to those who get that."""
+        if self._opens_with_rotate:
+            position = self.request.file_position if self.request.position is None else FIRST_POSITION
+            self.rotate(position, with_checksum=self.request.wants_rotate_checksum)
+
+    def opening(self) -> None:
+        """Open a stream that does not begin like a file."""
+        self.event(self._format_description(timestamp=self.opening_timestamp, flags=EventFlag.ARTIFICIAL))
+        if self.profile.opens_with_gtid_list:
+            self.gtid_list()
+
+    @property
+    def format_description_size(self) -> int:
+        return len(self._format_description())
+
+    def gtid_list(self, *, is_until_reached: bool = False) -> None:
+        """Say what was logged up to here; one bit says that the replica's UNTIL is reached.
+
+        Source: MariaDB 12.3, sql_repl.cc, fake_gtid_list_event().
+        """
+        listed = GtidList(gtids=tuple(self.state), flags=FLAG_UNTIL_REACHED if is_until_reached else 0)
+        log_pos = self.rewriter.position & LOG_POS_MASK if self.profile.rotates_with_files else 0
+        of_us = {"server_id": self.server_id, "flags": EventFlag.ARTIFICIAL}
+        self.event(encode_gtid_list(listed, log_pos=log_pos, with_checksum=self.has_checksums, **of_us))
+
+    def heartbeat(self, file_name: str, position: int) -> None:
+        """Say that nothing has happened since this place."""
+        if self._opens_with_rotate:  # a replica stops at a position below its own count in the file it was told
+            file_name, position = self.file_name, self.framer.size_sent + FIRST_POSITION
+            if self.profile.rotates_with_files:
+                position = self.rewriter.position
+        self.event(heartbeat(file_name, position, server_id=self.server_id, with_checksum=self.has_checksums))
+
+    def file_change(self, file_name: str, timestamp: int) -> None:
+        """End one traditional file and begin the next. Raises DumpError: the replica asks for an offset behind it."""
+        self._rewritten(
+            encode_rotate(Rotate(file_name=file_name, position=4), server_id=self.server_id, timestamp=timestamp)
+        )
+        if self.rewriter.position <= self.rewriter.send_from:
+            raise impossible_position(self.request)
+        self.rewriter.send_from = 0
+        self.file_name = file_name
+        self.rotate(FIRST_POSITION, with_checksum=self.has_checksums)
+        self.file_head()
+
+    def file_head(self) -> None:
+        """Begin a traditional file: FORMAT_DESCRIPTION, GTID_LIST, BINLOG_CHECKPOINT."""
+        is_inside = self.rewriter.send_from > FIRST_POSITION
+        log_pos = 0 if is_inside else FIRST_POSITION + self.format_description_size
+        event = self._format_description(timestamp=self.started_at, log_pos=log_pos)
+        self.event(event)
+        self.rewriter.begin_file(event)
+        server_id, timestamp = self.server_id, self.started_at
+        listed = GtidList(gtids=tuple(self.state))
+        self._rewritten(encode_gtid_list(listed, server_id=server_id, timestamp=timestamp))
+        self._rewritten(encode_binlog_checkpoint(self.file_name, server_id=server_id, timestamp=timestamp))
+
+    def where(self) -> str:
+        """The place of the last event, as a traditional primary puts it after its errors."""
+        first = self.request.file_name or "."
+        name, rewriter = self.file_name, self.rewriter
+        return (
+            f"; the first event '{first}' at {self.request.file_position}, the last event read from '{name}' at "
+            f"{rewriter.last_position}, the last byte read from '{name}' at {rewriter.position}."
+        )
+
+    def _format_description(self, *, timestamp: int = 0, log_pos: int = 0, flags: int = 0) -> bytes:
+        return opening_format_description(
+            self.server_version,
+            server_id=self.server_id,
+            type_count=self.profile.type_count,
+            algorithm=self.profile.event_checksum,
+            timestamp=timestamp,
+            log_pos=log_pos,
+            flags=flags,
+        )
+
+    def _rewritten(self, event: bytes) -> None:
+        """Queue an event with position and checksum of a traditional file, unless the replica does not get it."""
+        rewritten = self.rewriter.rewrite(event, is_between_groups=True)
+        if rewritten is not None:
+            self.event(rewritten)
