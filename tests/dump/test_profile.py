@@ -41,6 +41,6 @@ def test_only_a_traditional_primary_has_checksums_positions_and_heads_of_files()
     for profile in PROFILES.values():
         is_classic = profile.storage_engine is None
         assert (profile.event_checksum is ChecksumAlgorithm.CRC32) == is_classic
-        assert profile.rotates_with_files == profile.errors_name_places == is_classic
+        assert profile.rotates_with_files == is_classic
         assert profile.requires_gtid == (not is_classic)
         assert profile.type_count == (171 if is_classic else 172)

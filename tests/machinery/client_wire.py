@@ -41,7 +41,6 @@ from ibbmaster.wire.handshake import (
     COLLATION_BYTE_MAX,
     NAME_SIZE_MAX,
     NATIVE_PASSWORD,
-    AuthSwitch,
     LoginRequest,
     TlsRequest,
 )
@@ -64,7 +63,7 @@ def answer_ed25519(password: str, nonce: bytes) -> bytes:
 
     Raises ConfigurationError: PyNaCl is not installed.
     """
-    scalar, prefix = auth._ed25519_secrets(password)
+    scalar, prefix = auth._ed25519_scalar(password), hashlib.sha512(password.encode()).digest()[32:]
     public_key = auth._multiply_base(scalar)
     from nacl import bindings
 
@@ -101,13 +100,13 @@ def encode_login(login: LoginRequest | TlsRequest) -> bytes:
     return b"".join(parts)
 
 
-def decode_auth_switch(payload: Buffer) -> AuthSwitch:
-    """The value of an auth switch. Raises RemoteProtocolError: it is none, or its plugin name is not terminated."""
+def decode_auth_switch(payload: Buffer) -> tuple[str, bytes]:
+    """Name and data of the plugin. Raises RemoteProtocolError: it is no auth switch, or the name is not terminated."""
     fields = handshake._Fields(payload, "an auth switch")
     (mark,) = fields.take(1)
     if mark != AUTH_SWITCH_MARK:
         raise RemoteProtocolError(f"byte {mark:#04x} where an auth switch was expected")
-    return AuthSwitch(plugin_name=fields.take_text(NAME_SIZE_MAX), plugin_data=fields.take(fields.left))
+    return fields.take_text(NAME_SIZE_MAX), fields.take(fields.left)
 
 
 def decode_eof(payload: Buffer) -> Eof:

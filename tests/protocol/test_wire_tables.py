@@ -145,7 +145,7 @@ def test_a_login_has_its_fields_where_the_table_says() -> None:
 def test_an_auth_switch_has_its_fields_where_the_table_says() -> None:
     values = {"mark": b"\xfe", "plugin": b"p\x00", "data": b"question"}
     payload = fields_in_order("handshake.md", "Auth switch", values)
-    assert handshake.encode_auth_switch(handshake.AuthSwitch(plugin_name="p", plugin_data=b"question")) == payload
+    assert handshake.encode_auth_switch("p", b"question") == payload
 
 
 def test_a_refused_client_is_told_what_the_table_says() -> None:

@@ -13,7 +13,6 @@ from ibbmaster.wire.auth import (
     NativeVerifier,
     certificate_proof,
     ed25519_public_key,
-    fingerprint_proof,
     make_account,
     native_password_hash,
 )
@@ -101,17 +100,13 @@ def test_answers_that_are_random_damaged_cut_or_too_long_prove_nothing(plugin, n
 
 
 def test_the_described_proof_of_a_certificate_is_ours(native) -> None:
-    assert fingerprint_proof(native, SEED, bytes.fromhex(FINGERPRINT)) == PROOF
-    certificate = b"DER of a certificate"
-    assert certificate_proof(native, SEED, certificate) == fingerprint_proof(
-        native, SEED, hashlib.sha256(certificate).digest()
-    )
+    assert certificate_proof(native, SEED, bytes.fromhex(FINGERPRINT)) == PROOF
 
 
 def test_the_proof_of_ed25519_uses_the_public_key_and_the_greetings_seed(ed25519) -> None:
-    certificate = b"DER of a certificate"
-    digest = hashlib.sha256(pymysql_public_key("replpw") + SEED + hashlib.sha256(certificate).digest()).hexdigest()
-    assert certificate_proof(ed25519, SEED, certificate) == b"\x01" + digest.upper().encode()
+    fingerprint = bytes.fromhex(FINGERPRINT)
+    digest = hashlib.sha256(pymysql_public_key("replpw") + SEED + fingerprint).hexdigest()
+    assert certificate_proof(ed25519, SEED, fingerprint) == b"\x01" + digest.upper().encode()
 
 
 def pymysql_public_key(password: str) -> bytes:
@@ -123,7 +118,7 @@ def pymysql_public_key(password: str) -> bytes:
 
 @pytest.mark.parametrize("plugin", ["native", "ed25519"])
 def test_without_a_password_there_is_no_proof(plugin) -> None:
-    assert certificate_proof(make_account("nopw", "", plugin=plugin), SEED, b"certificate") == b""
+    assert certificate_proof(make_account("nopw", "", plugin=plugin), SEED, bytes(32)) == b""
 
 
 def test_an_account_keeps_and_shows_no_password(native, ed25519) -> None:

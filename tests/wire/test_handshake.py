@@ -12,7 +12,6 @@ from ibbmaster.errors import RemoteProtocolError
 from ibbmaster.wire.capability import Capability
 from ibbmaster.wire.handshake import (
     NATIVE_PASSWORD,
-    AuthSwitch,
     Greeting,
     LoginRequest,
     TlsRequest,
@@ -195,17 +194,17 @@ def test_attributes_with_lying_lengths_are_refused(block: str) -> None:
 
 def test_the_recorded_switch_to_ed25519_decodes_and_encodes(find_packet: Callable[..., Any]) -> None:
     packet = find_packet("auth_ed25519.11.8-to-11.8", "AuthSwitchRequest")
-    switch = decode_auth_switch(packet.payload)
+    name, data = decode_auth_switch(packet.payload)
     assert packet.size == 48
-    assert switch.plugin_name == "client_ed25519"
-    assert f"data={switch.plugin_data.hex()}" in packet.meaning
-    assert encode_auth_switch(switch) == packet.payload
+    assert name == "client_ed25519"
+    assert f"data={data.hex()}" in packet.meaning
+    assert encode_auth_switch(name, data) == packet.payload
 
 
 def test_a_switch_to_native_ends_its_seed_with_nul() -> None:
     payload = bytes.fromhex("fe 6d7973716c5f6e61746976655f70617373776f7264 00") + SEED + b"\x00"
-    switch = AuthSwitch(plugin_name=NATIVE_PASSWORD, plugin_data=SEED + b"\x00")
-    assert encode_auth_switch(switch) == payload
+    switch = (NATIVE_PASSWORD, SEED + b"\x00")
+    assert encode_auth_switch(*switch) == payload
     assert decode_auth_switch(payload) == switch
 
 

@@ -53,9 +53,7 @@ def opening_format_description(
     flags: int = 0,
 ) -> bytes:
     """The event that opens a stream or a file. `created` is 0, so a replica keeps its temporary tables.
-
-    Source: MariaDB 12.3, sql_repl.cc, fake_format_description_event() and send_format_descriptor_event().
-    """
+    Source: MariaDB 12.3, sql_repl.cc, fake_format_description_event() and send_format_descriptor_event()."""
     return encode_format_description(
         describe_format(server_version, type_count=type_count, algorithm=algorithm),
         server_id=server_id,
@@ -103,9 +101,7 @@ def heartbeat(file_name: str, position: int, *, server_id: int, with_checksum: b
 
 def begin_for(header: EventHeader) -> bytes | None:
     """A QUERY `BEGIN` in the place and of the size of a GTID event; None if the event is too small for it.
-
-    Source: MariaDB 12.3, log_event_server.cc, Query_log_event::begin_event().
-    """
+    Source: MariaDB 12.3, log_event_server.cc, Query_log_event::begin_event()."""
     room = header.size - BEGIN_SIZE_MIN
     if room < 0:
         return None
@@ -115,11 +111,8 @@ def begin_for(header: EventHeader) -> bytes | None:
 
 def dummy_for(header: EventHeader) -> bytes | None:
     """The beginning of an event without effect, in the place and of the size of any other; None if that is too small.
-
     The caller adds the blanks up to `header.size`, which may be many.
-
-    Source: MariaDB 12.3, log_event_server.cc, Query_log_event::dummy_event().
-    """
+    Source: MariaDB 12.3, log_event_server.cc, Query_log_event::dummy_event()."""
     if header.size < USER_VAR_SIZE_MIN:
         return None
     if header.size < QUERY_SIZE_MIN:  # no room for a QUERY: set a user variable to NULL

@@ -1,4 +1,4 @@
-"""Errors a dump is answered with: MariaDB's code and words for the replica, ours for the log."""
+"""The errors that answer a dump: MariaDB's code and words for the replica, ours for the log."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ class DumpError(IbbMasterError):
         self,
         text: str,
         explanation: str,
-        *,
         code: int = FATAL_ERROR_READING_BINLOG,
         sqlstate: str = GENERAL_STATE,
         advice: str = "",
@@ -43,28 +42,19 @@ class DumpError(IbbMasterError):
     def __str__(self) -> str:
         return f"error {self.code} ({self.text}): {self.explanation}"
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (self.text, self.explanation, self.code, self.sqlstate, self.advice)
-
     @property
     def err(self) -> Err:
         """The packet for the replica."""
         return Err(code=self.code, sqlstate=self.sqlstate, text=self.text + _in_brackets(self.advice))
 
     def with_place(self, place: str) -> DumpError:
-        """The same error with the place in the log after its text, as a traditional primary says it."""
-        return _rebuild(self.text + place, self.explanation, self.code, self.sqlstate, self.advice)
-
-
-def _rebuild(text: str, explanation: str, code: int, sqlstate: str, advice: str) -> DumpError:
-    return DumpError(text, explanation, code=code, sqlstate=sqlstate, advice=advice)
+        """The same error with a place in the log after its text, as a traditional primary says it."""
+        return DumpError(self.text + place, self.explanation, self.code, self.sqlstate, self.advice)
 
 
 def reading_failed(cause: IbbMasterError, *, group_place: str = "") -> DumpError:
-    """What the replica gets when the binlog cannot be read on: damage is fatal to it too.
-
-    After MariaDB's words stands the place of the damage, or else `group_place`, that of the group it is in.
-    """
+    """The answer to a replica whose binlog cannot be read on: damage is fatal to it too.
+    After MariaDB's words it names the place of the damage, or else `group_place`, that of the group around it."""
     if isinstance(cause, DumpError):
         return cause
     if isinstance(cause, PositionPurgedError):
@@ -85,10 +75,8 @@ def reading_failed(cause: IbbMasterError, *, group_place: str = "") -> DumpError
 
 
 def _no_event_text(cause: MissingEventError) -> str:
-    """What a primary says that takes the bytes at an offset for an event; it names the place itself.
-
-    Source: MariaDB 10.11, log_event.cc, Log_event::read_log_event(IO_CACHE *, ...), and sql_repl.cc, send_events().
-    """
+    """The words of a primary that takes the bytes at an offset for an event; it adds the place itself.
+    Source: MariaDB 10.11, log_event.cc, Log_event::read_log_event(IO_CACHE *, ...), and sql_repl.cc, send_events()."""
     if (cause.event_size or 0) > EVENT_SIZE_MAX:
         return "log event entry exceeded max_allowed_packet; Increase max_allowed_packet on master"
     if cause.is_cut:
@@ -97,7 +85,7 @@ def _no_event_text(cause: MissingEventError) -> str:
 
 
 def seeking_failed(cause: IbbMasterError) -> DumpError:
-    """What the replica gets when damage lies on the way to its position."""
+    """The answer to a replica when damage lies on the way to its position."""
     if isinstance(cause, PositionPurgedError):
         return too_old(str(cause))
     text = "Error while looking up GTID position in engine binlog"
@@ -113,7 +101,7 @@ def _place(cause: IbbMasterError) -> str:
 
 
 def _reason(cause: IbbMasterError) -> str:
-    """What the system says of a directory or file; where that lies is nothing for a replica."""
+    """What the system says of a directory or file; a replica need not know where that lies."""
     return without_paths(str(cause).rpartition(": ")[2]) if isinstance(cause, StoreError) else ""
 
 
@@ -122,7 +110,7 @@ def _in_brackets(place: str) -> str:
 
 
 def not_continuous(ended: str, begins: str) -> DumpError:
-    """What would come next does not begin where the last ended: a fault of this server, found before it does harm."""
+    """The stream would not go on where it ended: a fault of this server, found before it does harm."""
     places = f"{ended}, and {begins} would come next"
     return DumpError(
         f"the stream would not go on where it ended: {places}",

@@ -108,11 +108,8 @@ class EventFramer:
 
     def frame_group(self, gtid_event: bytes, body: Iterable[Buffer]) -> Iterator[Buffer]:
         """The packets of a whole group, whose body may be cut anywhere; each is good until the next one is asked for.
-
-        Raises:
-            DumpError: an event is larger than MariaDB sends, or the replica asks for an offset inside it.
-            EventError: the bytes do not divide into events.
-        """
+        Raises DumpError: an event is larger than MariaDB sends, or the replica asks for an offset inside it;
+        EventError: the bytes do not divide into events."""
         if self._rewriter.counts_borders:
             self._rewriter.begin_group(gtid_flags(gtid_event))
         pieces: list[Buffer] = [gtid_event]

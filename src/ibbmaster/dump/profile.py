@@ -1,4 +1,4 @@
-"""Whom to speak like: everything that differs between one kind of primary and another, as data.
+"""Server profiles: the differences between the primaries that we can emulate, as data.
 
 No other module asks for the name of a profile.
 """
@@ -27,7 +27,7 @@ class LogPosRule(enum.Enum):
 
 
 class OpeningRotate(enum.Enum):
-    """Who gets a file name, by an artificial ROTATE, before everything else."""
+    """Which clients get a file name before everything else, by an artificial ROTATE."""
 
     NOBODY = "nobody"
     OLD_REPLICAS = "registered replicas from before 12.3, whose parallel workers crash without one"
@@ -35,19 +35,19 @@ class OpeningRotate(enum.Enum):
 
 
 class OpeningTimestamp(enum.Enum):
-    """What time the artificial FORMAT_DESCRIPTION carries that opens an engine's stream."""
+    """The time in the artificial FORMAT_DESCRIPTION that opens an engine's stream."""
 
-    ZERO = "zero"  # as MariaDB 12.3 sends it
-    FIRST_GROUP = "first-group"  # the time of the first group read; some clients take it for that of the event before
+    ZERO = "zero"  # as MariaDB 12.3
+    FIRST_GROUP = "first-group"  # of the first group read; some clients take it for the time of the event before
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """How a kind of primary presents itself and shapes its stream.
+    """The face of one kind of primary, and the shape of its stream.
 
-    `server_version` is what the greeting, `@@version` and the FORMAT_DESCRIPTION events say: replicas need a major
-    number of 10 or more in the greeting. `sql_version` is what `VERSION()` says; only mariadb-binlog looks there, and
-    refuses a major number that is newer than its own (10.11 knows 5 and 10, 11.8 also 11).
+    `server_version` appears in the greeting, `@@version` and the FORMAT_DESCRIPTION events: replicas need a major
+    number of 10 or more in the greeting. `sql_version` is the result of `VERSION()`; only mariadb-binlog asks for it,
+    and refuses a major number newer than its own (10.11 knows 5 and 10, 11.8 also 11).
     """
 
     name: str
@@ -63,27 +63,24 @@ class Profile:
     opening_rotate: OpeningRotate
     opening_timestamp: OpeningTimestamp = OpeningTimestamp.ZERO  # of streams that do not begin like a file
     opens_with_gtid_list: bool  # the state at the start comes after the FORMAT_DESCRIPTION
-    rotates_with_files: bool  # each file has its head: ROTATE, FORMAT_DESCRIPTION, GTID_LIST, BINLOG_CHECKPOINT
+    rotates_with_files: bool  # each file has its head; errors name the place in the file
     sends_files: bool = False  # these are traditional files, and go out as they are: heads, positions, checksums
     sends_restarts: bool = False  # the FORMAT_DESCRIPTION a server logs when it starts is passed on
-    errors_name_places: bool  # errors met while a file is open say where
     same_server_id_text: str
 
     def of_files(self, checksum_algorithm: ChecksumAlgorithm) -> Profile:
-        """The same for a log of traditional files, the last of which has events with such checksums."""
+        """The same for a log of traditional files whose last one has events with such checksums."""
         if not self.rotates_with_files:
             return self
         return replace(self, sends_files=True, event_checksum=checksum_algorithm, log_pos_rule=LogPosRule.STORED)
 
     def made_of_files(self, checksum_algorithm: ChecksumAlgorithm) -> Profile:
-        """The same for what is made of such a log: its events end as those of the files do."""
+        """The same for a stream made of such a log: its events end as those of the files."""
         return replace(self, event_checksum=checksum_algorithm) if self.rotates_with_files else self
 
     def with_version(self, text: str) -> Profile:
         """The same kind of primary under another version, everywhere.
-
-        Raises ConfigurationError: the text is no version, or does not fit into a FORMAT_DESCRIPTION.
-        """
+        Raises ConfigurationError: the text is no version, or does not fit into a FORMAT_DESCRIPTION."""
         match = _VERSION.fullmatch(text)
         if match is None or len(text) >= SERVER_VERSION_SIZE:
             raise ConfigurationError(
@@ -109,7 +106,6 @@ _ENGINE = Profile(
     opening_rotate=OpeningRotate.OLD_REPLICAS,
     opens_with_gtid_list=False,
     rotates_with_files=False,
-    errors_name_places=False,
     same_server_id_text="A slave with the same server_id is already connected",
 )
 
@@ -126,7 +122,6 @@ _CLASSIC_11_8 = replace(
     opening_rotate=OpeningRotate.EVERYBODY,
     opens_with_gtid_list=True,
     rotates_with_files=True,
-    errors_name_places=True,
 )
 
 _CLASSIC_10_11 = replace(

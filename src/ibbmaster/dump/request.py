@@ -1,4 +1,4 @@
-"""What a replica asks for: COM_BINLOG_DUMP and the user variables it has set before."""
+"""The request of a replica: COM_BINLOG_DUMP and the user variables it has set before."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ HEARTBEAT_PERIOD_MAX_S = 4294967.0
 CAPABILITY_ENGINE = 5  # knows primaries that keep their binlog in the engine: MariaDB 12.3
 CAPABILITY_MAX = 255
 _SEND_ANNOTATE_ROWS, _NON_BLOCKING = int(DumpFlag.SEND_ANNOTATE_ROWS), int(DumpFlag.NON_BLOCKING)  # quicker than flags
-KNOWN_SIZE_MAX = 1024  # of a list of GTIDs that is read once for all who give it
+KNOWN_SIZE_MAX = 1024  # of a list of GTIDs that is parsed once for all replicas
 _DOMAIN_IDS = re.compile(r"\s*[0-9]{1,10}\s*(?:,\s*[0-9]{1,10}\s*)*", re.ASCII)
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 _LEADING_NUMBER = re.compile(r"[ \t\n\v\f\r]*([+-]?[0-9]{1,40})", re.ASCII)
-#: MariaDB skips blanks before a number, and over none after it.
+#: MariaDB skips blanks before a number, but not after it.
 _GTID_LIST = re.compile(r"(?:[ \t]*[0-9]{1,20}(?:-[ \t]*[0-9]{1,20}){2}(?:,(?!$)|$))*", re.ASCII)
 
 
@@ -41,9 +41,9 @@ _GTID_LIST = re.compile(r"(?:[ \t]*[0-9]{1,20}(?:-[ \t]*[0-9]{1,20}){2}(?:,(?!$)
 class DumpRequest:
     """Everything that steers a dump.
 
-    With `position` None the replica asks by file and offset, and `until` means nothing;
-    otherwise `file_name` and `file_position` mean nothing. `capability` is what the replica
-    says it understands (0 to 5; each value includes the lower ones).
+    With `position` None the replica asks by file and offset, and `until` means nothing; otherwise `file_name` and
+    `file_position` mean nothing. `capability` is what the replica says it understands (0 to 5, each including the lower
+    ones).
     """
 
     replica_server_id: int
@@ -52,8 +52,8 @@ class DumpRequest:
     position: GtidPosition | None
     until: GtidPosition | None = None
     until_is_before: bool = False  # stop before the groups of `until`, not after them
-    ignored_domain_ids: frozenset[int] = frozenset()  # of which the replica applies nothing
-    wanted_domain_ids: frozenset[int] | None = None  # of which alone it applies anything; None: of all
+    ignored_domain_ids: frozenset[int] = frozenset()  # the replica applies nothing of them
+    wanted_domain_ids: frozenset[int] | None = None  # the replica applies only these; None: all
     is_strict: bool = False
     ignores_duplicates: bool = False
     capability: int = 0
@@ -67,14 +67,14 @@ class DumpRequest:
     is_registered: bool = False  # COM_REGISTER_SLAVE came before: a replica, and not a tool
 
     def leaves_out(self, domain_id: int) -> bool:
-        """Whether the replica does not care where it is in a domain."""
+        """Whether the replica ignores its place in a domain."""
         return domain_id in self.ignored_domain_ids or (
             self.wanted_domain_ids is not None and domain_id not in self.wanted_domain_ids
         )
 
     @property
     def position_advice(self) -> str:
-        """Where a dump by file and offset can begin, if what SHOW gives is no place in the stream."""
+        """Where a dump by file and offset can begin, if what SHOW prints is no place in the stream."""
         if not self.file_name.endswith(".ibb"):
             return ""
         return (
@@ -96,8 +96,7 @@ def dump_request(
     `variables` are the session's user variables by lower-case name, without `@`; a missing one was never set.
     `skip_replication` is the system variable of that name; `is_registered` says that COM_REGISTER_SLAVE came before.
 
-    Raises DumpError: a GTID list cannot be read, or there is none where one is needed.
-
+    Raises DumpError: a GTID list cannot be read, or is missing where it is needed.
     Source: MariaDB 12.3, sql_repl.cc, init_binlog_sender() and mysql_binlog_send().
     """
     position = _gtid_list(variables, "slave_connect_state")
@@ -133,10 +132,8 @@ def dump_request(
 
 
 def _domain_ids(variables: Mapping[str, UserValue], name: str) -> frozenset[int] | None:
-    """Numbers of domains, as replicas since 13.1 give those of CHANGE MASTER; None if there are none.
-
-    Raises DumpError: it is something else.
-    """
+    """Numbers of domains, as replicas since 13.1 send those of CHANGE MASTER; None without any.
+    Raises DumpError: the variable holds something else."""
     text = _text(variables.get(name)).strip(" ()")
     if not text:
         return None
@@ -151,20 +148,15 @@ def _domain_ids(variables: Mapping[str, UserValue], name: str) -> frozenset[int]
 
 def check_variable(name: str, value: UserValue) -> DumpError | None:
     """Why a user variable cannot have this value; None if it can.
-
-    A real primary finds out when the dump begins, and says so to its replica alone; of a
-    heartbeat period below 0 it makes one of centuries.
-    """
-    if name in ("slave_connect_state", "slave_until_gtid"):
-        try:
+    A real primary tells only its replica, when the dump begins; of a heartbeat period below 0 it makes one of
+    centuries."""
+    try:
+        if name in ("slave_connect_state", "slave_until_gtid"):
             _gtid_list({name: value}, name)
-        except DumpError as error:
-            return error
-    if name in ("slave_connect_state_domain_ids_ignore", "slave_connect_state_domain_ids_do"):
-        try:
+        if name in ("slave_connect_state_domain_ids_ignore", "slave_connect_state_domain_ids_do"):
             _domain_ids({name: value}, name)
-        except DumpError as error:
-            return error
+    except DumpError as error:
+        return error
     if name == "master_heartbeat_period" and _number(value) < 0:
         return DumpError(
             "The requested value for the heartbeat period is either negative or exceeds the maximum allowed "
@@ -176,10 +168,8 @@ def check_variable(name: str, value: UserValue) -> DumpError | None:
 
 
 def _position_required(command: BinlogDump, code: int) -> DumpError:
-    """A dump by file and offset is refused.
-
-    To replicas from before 12.3 every code but 1236 means to connect again, without end.
-    """
+    """The refusal of a dump by file and offset. Replicas from before 12.3 connect again without end on every code but
+    1236."""
     return DumpError(
         "GTID starting position is required on master with --binlog-storage-engine enabled",
         f"replica {command.server_id} asks by file and offset ({command.file_name!r}, {command.position}): "
@@ -189,11 +179,9 @@ def _position_required(command: BinlogDump, code: int) -> DumpError:
 
 
 def _has_forgotten(variables: Mapping[str, UserValue]) -> bool:
-    """Whether this is a replica that follows by GTID, and that had set more than is there.
-
-    Its client library may have connected again in the middle of the dialog, and only the
-    statements after that are known. When the replica connects again it says them all.
-    """
+    """Whether this replica follows by GTID and had set more variables than we know.
+    Its client library may have connected again in the middle of the dialog; when the replica itself connects again, it
+    sends all of them."""
     return "mariadb_slave_capability" not in variables or "slave_gtid_strict_mode" in variables
 
 
@@ -217,7 +205,7 @@ def _parse_gtid_list(text: str) -> GtidPosition:
     return GtidPosition.parse(text)
 
 
-_known_gtid_list = functools.lru_cache(256)(_parse_gtid_list)  # who has come equally far says the same, and each twice
+_known_gtid_list = functools.lru_cache(256)(_parse_gtid_list)  # replicas at one place say the same, and each twice
 
 
 def _period_s(nanoseconds: int) -> float:
@@ -238,9 +226,7 @@ def _text(value: UserValue) -> str:
 
 def _number(value: UserValue) -> int:
     """A user variable as a 64-bit integer: NULL is 0, a text counts up to its first other character.
-
-    Source: MariaDB 12.3, item_func.cc, user_var_entry::val_int().
-    """
+    Source: MariaDB 12.3, item_func.cc, user_var_entry::val_int()."""
     match value:
         case None:
             number = 0

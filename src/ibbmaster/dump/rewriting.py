@@ -93,10 +93,10 @@ class Selection(NamedTuple):
 
 
 class Rewriter:
-    """The rules of one dump, and where in the file it is.
+    """The rules of one dump, and its place in the file.
 
-    `position` is where the next event lies in a traditional file made of what passes here.
-    With `send_from`, events before that position of the first file are left out.
+    `position` is that of the next event in a traditional file made of what passes here. Events before `send_from` in
+    the first file are left out.
     """
 
     def __init__(self, request: DumpRequest, profile: Profile, *, send_from: int = 0) -> None:

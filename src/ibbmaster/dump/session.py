@@ -365,7 +365,7 @@ class DumpSession:
         if self._leaves_reset(error):
             return
         failure = reading_failed(error, group_place=self._place(group))
-        self.fail(failure.with_place(self._said.where()) if self._profile.errors_name_places else failure)
+        self.fail(failure.with_place(self._said.where()) if self._profile.rotates_with_files else failure)
 
     @_only(*_STARTED)
     def fail_reading(self, error: IbbMasterError) -> None:
@@ -399,7 +399,7 @@ class DumpSession:
             f"a newer dump of server id {self._request.replica_server_id} has begun: each replica needs its own",
             code=SAME_SERVER_ID,
         )
-        if self._profile.errors_name_places:
+        if self._profile.rotates_with_files:
             error = error.with_place(self._said.where())
         if self.error is None and not self.is_finished:
             self.error = error

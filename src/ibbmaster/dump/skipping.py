@@ -1,7 +1,5 @@
-"""Which groups a replica gets: not those it has, and none after its UNTIL.
-
-Both are bookkeeping per domain, kept while the log is read forward.
-"""
+"""Which groups a replica gets: not those it has, and none after its UNTIL. Both are counted per domain, reading
+forward."""
 
 from __future__ import annotations
 
@@ -28,8 +26,8 @@ SEND = Verdict(is_wanted=True, ends_skipping=False, is_last=False)
 class GroupFilter:
     """Judges group after group, in the order of the log.
 
-    `start_state` is what was logged before the first of them. `current_state` is asked
-    when a domain turns up that was unknown when the dump began.
+    `start_state` is what was logged before the first of them; `current_state` is called for a domain that was unknown
+    when the dump began.
 
     Source: MariaDB 12.3, sql_repl.cc, send_event_to_slave(), gtid_find_engine_pos() and found_pos_check_gtid().
     """
@@ -56,46 +54,44 @@ class GroupFilter:
 
     @property
     def is_skipping(self) -> bool:
-        """Whether some domain has not come to the replica's position yet."""
+        """Whether some domain is still before the replica's position."""
         return bool(self._to_skip)
 
     @property
     def has_reached_start(self) -> bool:
-        """Whether the replica has seen nothing of what comes, but perhaps of domains where it is ahead of this log."""
+        """Whether the replica lacks all that comes, except perhaps in domains where it is ahead of this log."""
         return self._to_skip.keys() <= self._unknown_domain_ids | self._awaited_domain_ids
 
     @property
     def decides_nothing(self) -> bool:
-        """Whether every group from here on is simply sent."""
+        """Whether every group from here on goes out."""
         return not self._to_skip and self._until is None
 
     @property
     def watched_domain_ids(self) -> frozenset[int] | None:
-        """Domains whose first group has to be judged, where every other group is simply sent; None where it is not."""
+        """The domains whose first group must be judged, if every other group goes out; else None."""
         if self._until is not None or not self.has_reached_start:
             return None
         return frozenset(self._to_skip)
 
     @property
     def limits(self) -> tuple[Gtid, ...]:
-        """Groups of these domains up to these GTIDs are skipped, and nothing has to be decided."""
+        """Up to these GTIDs, groups of their domains are skipped without a decision."""
         if self._until is not None:
             return ()
         judged = self._unknown_domain_ids | self._awaited_domain_ids
         return tuple(gtid for domain_id, gtid in self._to_skip.items() if domain_id not in judged)
 
     def ends_with(self, gtid: Gtid) -> bool:
-        """Note that a group was skipped elsewhere; returns whether the skipping of its domain ends with it."""
+        """Note that others skipped a group; returns whether it was the last to skip in its domain."""
         if self._to_skip.get(gtid.domain_id) != gtid:
             return False
         del self._to_skip[gtid.domain_id]
         return True
 
     def judge(self, gtid: Gtid) -> Verdict:
-        """Say what to do with the group of `gtid`, and note that it has passed.
-
-        Raises DumpError: the replica's GTID lies in a hole and it is strict, or its domain has turned up without it.
-        """
+        """Decide on the group of `gtid`, and note that it has passed.
+        Raises DumpError: the replica's GTID lies in a hole and it is strict, or its domain has turned up without it."""
         if self.decides_nothing:
             return SEND
         is_wanted, ends_skipping = self._judge_position(gtid)
@@ -105,7 +101,7 @@ class GroupFilter:
         return Verdict(is_wanted, ends_skipping, not self._until)
 
     def _judge_position(self, gtid: Gtid) -> tuple[bool, bool]:
-        """Whether the replica needs the group, and whether it is the first or last of its domain to be judged so."""
+        """Whether the replica needs the group, and whether skipping ends in its domain."""
         wanted = self._to_skip.get(gtid.domain_id)
         if wanted is None:
             return True, False

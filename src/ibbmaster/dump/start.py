@@ -1,4 +1,4 @@
-"""Whether a dump may begin where the replica wants it, and if not, why."""
+"""Whether a dump may begin where the replica wants, and if not, why."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _NUMBERED = re.compile(r"(?P<before>.*?)(?P<number>[0-9]{1,20})(?P<after>[^0-9]*
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartCheck:
-    """What the check found.
+    """The result of the check.
 
-    `unknown_domain_ids` are domains the log has nothing of; they are checked again when they turn up. Of domains that
-    the replica leaves out `position` is the end of the log, or where the replica is if the log has not come there:
-    `awaited_domain_ids`. `until` is what is left of the request's UNTIL, None if there is none.
+    `unknown_domain_ids` are domains that the log lacks; they are checked again when they turn up. For domains that the
+    replica leaves out, `position` is the end of the log, or the replica's place if the log has not come there:
+    `awaited_domain_ids`. `until` is the rest of the request's UNTIL, None without one.
     """
 
     position: GtidPosition
@@ -34,11 +34,10 @@ class StartCheck:
 def check_start(request: DumpRequest, state: GtidState) -> StartCheck:
     """Compare a replica's position with what was logged up to now, domain by domain.
 
-    A position that this server has only as a replica of another one does not occur here:
-    what is applied is what is in the log.
+    MariaDB also knows positions that a server has only as a replica of another one; here all that is applied is in the
+    log.
 
     Raises DumpError: the position names what the log does not have.
-
     Source: MariaDB 12.3, sql_repl.cc, check_slave_start_position().
     """
     position = _without_ignored(request, state)
@@ -68,7 +67,7 @@ def check_start(request: DumpRequest, state: GtidState) -> StartCheck:
 
 
 def _without_ignored(request: DumpRequest, state: GtidState) -> GtidPosition:
-    """The replica's position, as if it had all that is logged of the domains that it leaves out; what it has stays."""
+    """The replica's position, as if it had all that is logged of the domains that it leaves out."""
     position = GtidPosition() if request.position is None else request.position
     if not request.ignored_domain_ids and request.wanted_domain_ids is None:
         return position
@@ -78,12 +77,9 @@ def _without_ignored(request: DumpRequest, state: GtidState) -> GtidPosition:
 
 
 def choose_file(request: DumpRequest, file_names: Sequence[str]) -> int:
-    """Which of the files a dump without GTID position begins in; `file_names` are those there are, the oldest first.
-
+    """The index of the file in which a dump by file begins; `file_names` are all files, the oldest first.
     Raises DumpError: there is no such file, or the offset lies before its first event.
-
-    Source: MariaDB 12.3, sql_repl.cc, init_binlog_sender().
-    """
+    Source: MariaDB 12.3, sql_repl.cc, init_binlog_sender()."""
     if not file_names or (request.file_name and request.file_name not in file_names):
         raise DumpError(
             "Could not find first log file name in binary log index file",
@@ -97,13 +93,13 @@ def choose_file(request: DumpRequest, file_names: Sequence[str]) -> int:
 def opening_file_name(
     request: DumpRequest, profile: Profile, *, start_file_name: str, newest_file_name: Callable[[], str]
 ) -> str:
-    """The name an opening ROTATE gives a replica, which reads from `start_file_name`.
+    """The file name in the opening ROTATE of a replica that reads from `start_file_name`.
 
-    A replica that lost its connection inside a group has counted the events it got, and skips as many when the group
-    comes again; unless the ROTATE names another file than the one it knows: then it takes the primary for crashed and
-    gives the group up. On a primary whose files begin with a ROTATE each, that is the file of the group. Elsewhere the
-    replica knows only what an earlier opening said, wherever it has come to since; so it hears that name again, as long
-    as it is one of this log's; only then `newest_file_name` is called.
+    A replica that lost its connection inside a group has counted its events, and skips as many when the group comes
+    again, unless the ROTATE names another file than the one it knows: then it takes the primary for crashed and
+    abandons the group. On a primary whose files begin with a ROTATE each, that is the file of the group. Elsewhere the
+    replica knows only the name in an earlier opening; so it hears that again, as long as it is a name of this log. Only
+    then `newest_file_name` is called.
 
     Source: MariaDB 10.11 and 12.3, slave.cc, queue_event(), the case of a ROTATE.
     """
@@ -118,7 +114,7 @@ def opening_file_name(
 
 
 def impossible_position(request: DumpRequest) -> DumpError:
-    """There is no event at this offset of the file, and will not be."""
+    """No event begins, or ever will, at this offset of the file."""
     name, offset = request.file_name or ".", request.file_position
     return DumpError(
         f"Client requested master to start replication from impossible position; the first event '{name}' at {offset}, "
@@ -136,10 +132,8 @@ def is_logged(gtid: Gtid, state: GtidState) -> bool:
 
 
 def not_in_binlog(gtid: Gtid, state: GtidState) -> DumpError:
-    """The replica has something the log has not: it is ahead, or it went another way.
-
-    Source: MariaDB 12.3, sql_repl.cc, give_error_start_pos_missing_in_binlog().
-    """
+    """The replica has something that the log lacks: it is ahead, or it went another way.
+    Source: MariaDB 12.3, sql_repl.cc, give_error_start_pos_missing_in_binlog()."""
     text = f"Error: connecting slave requested to start from GTID {gtid}, which is not in the master's binlog"
     latest = state.latest(gtid.domain_id)
     if latest is None:

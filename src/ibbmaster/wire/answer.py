@@ -35,7 +35,7 @@ _PREPARED = struct.Struct("<BIHHBH")  # mark, statement id, columns, parameters,
 
 
 def encode_response(response: Response, capabilities: Capability = Capability.PROTOCOL_41) -> Iterator[bytes]:
-    """The payloads of an answer, in the order they go out; `capabilities` are those agreed at login."""
+    """The payloads of an answer in their order; `capabilities` are those agreed at login."""
     match response:
         case Ok():
             yield encode_ok(response)
@@ -47,14 +47,14 @@ def encode_response(response: Response, capabilities: Capability = Capability.PR
             yield response.text.encode()
         case ResultSet():
             yield from _encode_result_set(response, capabilities)
-        case BlockResultSet():  # its rows are packets already, and are not among these payloads
+        case BlockResultSet():  # without its rows, which are packets already
             yield from _encode_columns(response.columns, response.status, 0, capabilities)
         case PreparedOk():
             yield from _encode_prepared(response, capabilities)
 
 
 def framed_response(response: Response, sequence: int, capabilities: Capability) -> tuple[bytes, int] | None:
-    """The packets of an answer that is one packet, or was framed before; the number after the last; else None."""
+    """The packets of an answer that is one packet, or was framed before, and the number after the last; else None."""
     match response:
         case Ok():
             return frame_packets(encode_ok(response), sequence)
@@ -90,7 +90,6 @@ def _encode_prepared(prepared: PreparedOk, capabilities: Capability) -> Iterator
 
 def _encode_result_set(result: ResultSet, capabilities: Capability) -> Iterator[bytes]:
     yield from _encode_columns(result.columns, result.status, result.warning_count, capabilities)
-    error = result.error
     try:
         if result.is_binary:
             for row in result.rows:
@@ -99,9 +98,6 @@ def _encode_result_set(result: ResultSet, capabilities: Capability) -> Iterator[
             for row in result.rows:
                 yield encode_row(row)
     except EndedRowsError as ended:
-        error = ended.err
-    if error:
-        yield encode_err(error)
+        yield encode_err(ended.err)
     else:
-        status = result.status if result.end_status is None else result.end_status
-        yield encode_eof(Eof(status=status, warning_count=result.warning_count))
+        yield encode_eof(Eof(status=result.status, warning_count=result.warning_count))

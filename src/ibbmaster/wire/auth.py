@@ -1,7 +1,6 @@
 """Proving a password without sending it. Formulas: protocol/wire/authentication.md.
 
-A server keeps a verifier per account, not the password. Nothing here shows a secret in a
-`repr` or in the text of an error.
+A server keeps a verifier per account, not the password. No `repr` and no error shows a secret.
 """
 
 from __future__ import annotations
@@ -18,19 +17,19 @@ from ibbmaster.wire.handshake import NATIVE_PASSWORD
 ED25519 = "client_ed25519"
 ED25519_NONCE_SIZE = 32  # bytes
 ED25519_SIGNATURE_SIZE = 64
-PROOF_MARK = b"\x01"  # what the message of a login's OK begins with if it is a proof
+PROOF_MARK = b"\x01"  # first byte of the message of a login's OK if it is a proof
 
 
 class Verifier(Protocol):
-    """What one plugin knows of a password, and how it judges an answer."""
+    """The knowledge of one plugin about a password, and its judgement of an answer."""
 
     @property
     def plugin_name(self) -> str:
-        """The client's plugin that gives the answers."""
+        """The client's plugin for these answers."""
 
     @property
     def password_hash(self) -> bytes:
-        """What client and server both know; the proof of the certificate is made with it."""
+        """The secret of client and server in the proof of the certificate."""
 
     def verify(self, nonce: bytes, answer: bytes) -> bool:
         """Whether the answer proves the password for this nonce."""
@@ -38,7 +37,7 @@ class Verifier(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativeVerifier:
-    """mysql_native_password: SHA-1 of SHA-1 of the password; of an empty password nothing."""
+    """mysql_native_password: SHA-1 of SHA-1 of the password; empty for an empty password."""
 
     plugin_name: ClassVar[str] = NATIVE_PASSWORD
     password_hash: bytes = field(repr=False)
@@ -56,7 +55,7 @@ class NativeVerifier:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ed25519Verifier:
-    """client_ed25519: the public key that belongs to the password."""
+    """client_ed25519: the public key of the password."""
 
     plugin_name: ClassVar[str] = ED25519
     password_hash: bytes = field(repr=False)
@@ -78,7 +77,7 @@ class Ed25519Verifier:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """Who may log in, and how."""
+    """A user who may log in, and how."""
 
     user: str
     verifier: Verifier
@@ -87,7 +86,7 @@ class Account:
 
 
 def make_account(user: str, password: str, *, plugin: str = "native", requires_tls: bool = False) -> Account:
-    """An account for a password in clear, which is not kept; `plugin` is "native" or "ed25519". Raises
+    """An account for a password in clear, which it does not keep; `plugin` is "native" or "ed25519". Raises
     ConfigurationError: another plugin, ed25519 without PyNaCl, or a user name with NUL."""
     verifier: Verifier
     match plugin:
@@ -103,36 +102,26 @@ def make_account(user: str, password: str, *, plugin: str = "native", requires_t
 
 
 def native_password_hash(password: str) -> bytes:
-    """What a server keeps for mysql_native_password: 20 bytes, or none for an empty password."""
+    """A server's secret for mysql_native_password: 20 bytes, or none for an empty password."""
     return hashlib.sha1(hashlib.sha1(password.encode()).digest()).digest() if password else b""
 
 
 def ed25519_public_key(password: str) -> bytes:
-    """What a server keeps for client_ed25519: the 32 bytes of the password's public key.
-
-    It is Ed25519 (RFC 8032, 5.1.5) with the password, of whatever length, in place of the 32 random bytes.
-
-    Raises ConfigurationError: PyNaCl is not installed.
-
-    Source: MariaDB 12.3, plugin/auth_ed25519/server_ed25519.c, compute_password_digest().
-    """
-    return _multiply_base(_ed25519_secrets(password)[0])
+    """A server's secret for client_ed25519: the public key (RFC 8032, 5.1.5) for the password, of any length, in place
+    of the 32 random bytes. Raises ConfigurationError: PyNaCl is not installed.
+    Source: MariaDB 12.3, plugin/auth_ed25519/server_ed25519.c, compute_password_digest()."""
+    return _multiply_base(_ed25519_scalar(password))
 
 
-def certificate_proof(account: Account, seed: bytes, certificate_der: bytes) -> bytes:
-    """The message of a login's OK by which a client trusts a self-signed certificate; empty without a password.
+def certificate_proof(account: Account, seed: bytes, fingerprint: bytes) -> bytes:
+    """The message of a login's OK that lets a client trust a self-signed certificate; empty without a password.
 
-    `seed` is the greeting's, whichever plugin was used: the client keeps it, and no other plugin than
-    mysql_native_password replaces it.
+    `fingerprint` is the SHA-256 of the certificate, `seed` the greeting's, whichever plugin was used: the client keeps
+    it, and only mysql_native_password replaces it.
 
     Source: MariaDB 12.3, sql_acl.cc, acl_authenticate(), as the client checks it: MariaDB Connector/C,
     plugins/auth/my_auth.c, run_plugin_auth(), and ed25519.c, auth_ed25519_hash().
     """
-    return fingerprint_proof(account, seed, hashlib.sha256(certificate_der).digest())
-
-
-def fingerprint_proof(account: Account, seed: bytes, fingerprint: bytes) -> bytes:
-    """`certificate_proof` for a certificate whose SHA-256 is known."""
     if not account.has_password:
         return b""
     digest = hashlib.sha256(account.verifier.password_hash + seed + fingerprint).hexdigest()
@@ -144,12 +133,11 @@ def _xor(one: bytes, other: bytes) -> bytes:
     return (int.from_bytes(one, "little") ^ int.from_bytes(other, "little")).to_bytes(len(one), "little")
 
 
-def _ed25519_secrets(password: str) -> tuple[bytes, bytes]:
-    digest = hashlib.sha512(password.encode()).digest()
-    scalar = bytearray(digest[:32])
+def _ed25519_scalar(password: str) -> bytes:
+    scalar = bytearray(hashlib.sha512(password.encode()).digest()[:32])
     scalar[0] &= 0b1111_1000
     scalar[31] = scalar[31] & 0b0111_1111 | 0b0100_0000
-    return bytes(scalar), digest[32:]
+    return bytes(scalar)
 
 
 def _multiply_base(scalar: bytes) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +14,7 @@ from ibbmaster.errors import RemoteProtocolError
 from ibbmaster.wire.response import ColumnDefinition, FieldType, Row
 
 ROW_MARK = b"\x00"
-ROW_BIT = 2  # of the bits for NULL in a row the first two mean nothing
+ROW_BIT = 2  # the first of the bits for NULL in a row
 UNSIGNED = 0x8000  # beside the type of a parameter
 PARAMETERS_MAX = 0xFFFF
 
@@ -25,7 +26,7 @@ _DATE = struct.Struct("<HBB")
 _CLOCK = struct.Struct("<BBB")
 _DURATION_HEAD = struct.Struct("<BIBBB")
 _MICROSECONDS = struct.Struct("<I")
-_REALS = {FieldType.FLOAT: struct.Struct("<f"), FieldType.DOUBLE: struct.Struct("<d")}
+_REALS: Mapping[int, struct.Struct] = {FieldType.FLOAT: struct.Struct("<f"), FieldType.DOUBLE: struct.Struct("<d")}
 _INTEGER_SIZES: Mapping[int, int] = {
     FieldType.TINY: 1,
     FieldType.SHORT: 2,
@@ -39,7 +40,7 @@ _TEXTS = frozenset((0, 15, 16, 245, 246, 247, 248, 249, 250, 251, 252, 253, 254,
 
 
 def encode_binary_row(columns: Sequence[ColumnDefinition], row: Row) -> bytes:
-    """The payload of a row whose values are given as the text protocol has them."""
+    """The payload of a row whose values have the form of the text protocol."""
     nulls = bytearray((len(columns) + ROW_BIT + 7) // 8)
     parts = [ROW_MARK, b""]
     for no, (column, value) in enumerate(zip(columns, row, strict=True), ROW_BIT):
@@ -63,7 +64,7 @@ def _integer(size: int) -> Callable[[bytes], bytes]:
 
 
 def _moment(text: bytes) -> bytes:
-    """Year, month, day; hour, minute, second; microseconds: zeros at the end are left out."""
+    """Year, month, day; hour, minute, second; microseconds, without zeros at the end."""
     match = _MOMENT.match(text)
     if match is None:
         return b"\x00"
@@ -110,8 +111,8 @@ def decode_parameters(
 ) -> tuple[list[Parameter], list[int]]:
     """The parameters of COM_STMT_EXECUTE, and their types.
 
-    `types` are those of the last time, which a client need not send again; `sent_before` are
-    parameters that came in pieces of their own, by number.
+    `types` are those of the last time, which a client need not repeat; `sent_before` holds parameters that came in
+    pieces, by number.
 
     Raises RemoteProtocolError: there are fewer bytes than `count` parameters take, or more, or a type is unknown.
     """
@@ -157,7 +158,7 @@ def _decode_value(data: bytes, offset: int, kind: int) -> tuple[Parameter, int]:
     if (size := _INTEGER_SIZES.get(column_type)) is not None:
         part, offset = _take(data, offset, size)
         return int.from_bytes(part, "little", signed=not is_unsigned), offset
-    if (real := _REALS.get(FieldType(column_type) if column_type in _REALS else FieldType.NULL)) is not None:
+    if (real := _REALS.get(column_type)) is not None:
         part, offset = _take(data, offset, real.size)
         return _finite(real.unpack(part)[0]), offset
     if column_type in (FieldType.DATE, FieldType.DATETIME, FieldType.TIMESTAMP, FieldType.TIME):
@@ -175,7 +176,7 @@ def _take(data: bytes, offset: int, size: int) -> tuple[bytes, int]:
 
 
 def _finite(value: float) -> float | None:
-    return value if value - value == 0 else None  # neither infinite nor no number, which SQL does not have
+    return value if math.isfinite(value) else None
 
 
 def _text(data: bytes) -> str:

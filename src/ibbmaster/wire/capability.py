@@ -1,4 +1,4 @@
-"""What client and server agree to, and the server's status. Values: protocol/wire/handshake.md."""
+"""The agreement of client and server, and the server's status. Values: protocol/wire/handshake.md."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ _NOT_DONE = (
     *(Capability.ZSTD_COMPRESS, Capability.VERIFY_CERTIFICATE, Capability.PROGRESS, Capability.MULTI_COMMAND),
     *(Capability.BULK_OPERATIONS, Capability.CACHE_METADATA, Capability.BULK_UNIT_RESULTS),
 )
-#: What a MariaDB server offers, less what is not done here; TLS is offered when there is a certificate. Of what is
-#: extended only the metadata of columns: with these, drivers distinguish UUID, INET6, JSON and POINT from texts.
+#: The offer of a MariaDB server, without what we lack; TLS comes with a certificate. Of the extended bits only the
+#: metadata of columns, by which drivers distinguish UUID, INET6, JSON and POINT from texts.
 SERVER_DEFAULT = Capability(sum(flag for flag in Capability if flag not in _NOT_DONE))
 
 

@@ -23,7 +23,7 @@ MALFORMED_PACKET = Err(code=1835, sqlstate="HY000", text="Malformed communicatio
 
 
 class Command(enum.IntEnum):
-    """First byte of a command; those not listed are answered alike. Source: MariaDB 12.3, mysql_com.h,
+    """First byte of a command; all bytes not listed here get one answer. Source: MariaDB 12.3, mysql_com.h,
     enum_server_command."""
 
     QUIT = 0x01
@@ -45,12 +45,17 @@ class Command(enum.IntEnum):
     RESET_CONNECTION = 0x1F
 
 
-_STATEMENT_SIZES = {  # bytes before what varies, of commands about a prepared statement
-    **dict.fromkeys((Command.STATEMENT_CLOSE, Command.STATEMENT_RESET), NUMBER_SIZE),
+_SIZES_MIN: dict[int, int] = {  # bytes before the variable part of a command
+    Command.PROCESS_KILL: NUMBER_SIZE,
+    Command.BINLOG_DUMP: _DUMP.size,
+    Command.REGISTER_REPLICA: NUMBER_SIZE,
+    Command.STATEMENT_CLOSE: NUMBER_SIZE,
+    Command.STATEMENT_RESET: NUMBER_SIZE,
     Command.STATEMENT_EXECUTE: _EXECUTE.size,
     Command.STATEMENT_LONG_DATA: _LONG_DATA.size,
     Command.STATEMENT_FETCH: _FETCH.size,
 }
+_UNANSWERED = (Command.STATEMENT_LONG_DATA, Command.STATEMENT_CLOSE)
 
 
 class DumpFlag(enum.IntFlag):
@@ -62,7 +67,7 @@ class DumpFlag(enum.IntFlag):
 
 @dataclass(frozen=True, slots=True)
 class Quit:
-    """The client leaves; there is no answer."""
+    """The client leaves without waiting for an answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +113,7 @@ class BinlogDump:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisterReplica:
-    """Say to the primary who the replica is; only SHOW SLAVE HOSTS uses it."""
+    """Introduce a replica to its primary; only SHOW SLAVE HOSTS uses it."""
 
     server_id: int
     host: str
@@ -133,15 +138,15 @@ class ResetConnection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementPrepare:
-    """Read a statement now, and carry it out later, perhaps often."""
+    """Parse a statement for later, perhaps repeated, execution."""
 
     sql: bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementExecute:
-    """Carry out a prepared statement; `parameters` are read with what is known of it. `statement_id` `NEWEST_STATEMENT`
-    is the one that was prepared last."""
+    """Execute a prepared statement, whose types say how to read `parameters`; `statement_id` `NEWEST_STATEMENT` means
+    the one prepared last."""
 
     statement_id: int
     flags: int  # a kind of cursor: rows are sent at once all the same
@@ -150,7 +155,7 @@ class StatementExecute:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementLongData:
-    """A piece of one parameter, sent before the statement is carried out."""
+    """A piece of one parameter, sent before the statement is executed."""
 
     statement_id: int
     parameter_no: int
@@ -173,14 +178,14 @@ class StatementReset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementFetch:
-    """More rows of a cursor; there are none."""
+    """More rows of a cursor, which has none."""
 
     statement_id: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnsupportedCommand:
-    """A command this server does not have; `answer` is what MariaDB says to one it does not know."""
+    """A command that this server lacks; `answer` is MariaDB's to unknown ones."""
 
     code: int
     answer: Err = UNKNOWN_COMMAND
@@ -188,10 +193,10 @@ class UnsupportedCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MalformedCommand:
-    """A known command whose bytes are too few, or too many; send `answer` and continue."""
+    """A known command of too few or too many bytes; send `answer` and continue."""
 
     code: int
-    answer: Err
+    answer: Err = MALFORMED_PACKET
 
 
 _OfStatements: TypeAlias = StatementPrepare | StatementExecute | StatementLongData | StatementClose | StatementReset
@@ -200,77 +205,58 @@ _Others: TypeAlias = StatementFetch | BinlogDump | RegisterReplica | Unsupported
 AnyCommand: TypeAlias = _OfSessions | _OfStatements | _Others
 
 
+_ALONE: dict[int, AnyCommand] = {
+    Command.QUIT: Quit(),
+    Command.STATISTICS: Statistics(),
+    Command.PING: Ping(),
+    Command.RESET_CONNECTION: ResetConnection(),
+}
+
+
 def decode_command(payload: Buffer) -> AnyCommand:
-    """What a client asks for. Any bytes give a value: see UnsupportedCommand and MalformedCommand. Source: MariaDB
-    12.3, sql_parse.cc, dispatch_command(); repl_failsafe.cc, register_slave()."""
+    """The command in any bytes: see UnsupportedCommand and MalformedCommand. Source: MariaDB 12.3, sql_parse.cc,
+    dispatch_command(); repl_failsafe.cc, register_slave()."""
     code = payload[0] if len(payload) else 0
     body = bytes(payload[1:])
+    if code == Command.QUERY:
+        return QueryCommand(sql=body)
+    if code in _ALONE:
+        return _ALONE[code]
+    if len(body) < _SIZES_MIN.get(code, 0):
+        return StatementClose(statement_id=0) if code in _UNANSWERED else MalformedCommand(code=code)
+    number = int.from_bytes(body[:NUMBER_SIZE], "little")
     match code:
-        case Command.QUIT:
-            return Quit()
         case Command.INIT_DB:
             return InitDb(database=_text(body))
-        case Command.QUERY:
-            return QueryCommand(sql=body)
-        case Command.STATISTICS:
-            return Statistics()
         case Command.PROCESS_KILL:
-            if len(body) < NUMBER_SIZE:
-                return MalformedCommand(code=code, answer=MALFORMED_PACKET)
-            return ProcessKill(connection_id=int.from_bytes(body[:NUMBER_SIZE], "little"))
-        case Command.PING:
-            return Ping()
+            return ProcessKill(connection_id=number)
         case Command.BINLOG_DUMP:
-            return _decode_binlog_dump(body)
+            position, flags, server_id = _DUMP.unpack_from(body)
+            file_name = body[_DUMP.size :].partition(b"\x00")[0]  # one client pads its empty name with NULs
+            return BinlogDump(position=position, flags=flags, server_id=server_id, file_name=_text(file_name))
         case Command.REGISTER_REPLICA:
             return _decode_register_replica(body)
         case Command.SET_OPTION:
-            if len(body) != OPTION_SIZE:
-                return MalformedCommand(code=code, answer=MALFORMED_PACKET)
-            return SetOption(option=int.from_bytes(body, "little"))
-        case Command.RESET_CONNECTION:
-            return ResetConnection()
+            return SetOption(option=number) if len(body) == OPTION_SIZE else MalformedCommand(code=code)
         case Command.STATEMENT_PREPARE:
             return StatementPrepare(sql=body)
-        case _ if code in _STATEMENT_SIZES:
-            return _decode_statement(Command(code), body)
+        case Command.STATEMENT_EXECUTE:
+            _, flags, _ = _EXECUTE.unpack_from(body)
+            return StatementExecute(statement_id=number, flags=flags, parameters=body[_EXECUTE.size :])
+        case Command.STATEMENT_LONG_DATA:
+            _, parameter_no = _LONG_DATA.unpack_from(body)
+            return StatementLongData(statement_id=number, parameter_no=parameter_no, data=body[_LONG_DATA.size :])
+        case Command.STATEMENT_CLOSE:
+            return StatementClose(statement_id=number)
+        case Command.STATEMENT_RESET:
+            return StatementReset(statement_id=number)
+        case Command.STATEMENT_FETCH:
+            return StatementFetch(statement_id=number)
         case _:
             return UnsupportedCommand(code=code)
 
 
-def _decode_statement(code: Command, body: bytes) -> AnyCommand:
-    """A command about a prepared statement, whose number comes first."""
-    if len(body) < _STATEMENT_SIZES[code]:
-        if code in (Command.STATEMENT_LONG_DATA, Command.STATEMENT_CLOSE):  # without an answer, as always
-            return StatementClose(statement_id=0)
-        return MalformedCommand(code=code, answer=MALFORMED_PACKET)
-    statement_id = int.from_bytes(body[:NUMBER_SIZE], "little")
-    match code:
-        case Command.STATEMENT_EXECUTE:
-            _, flags, _ = _EXECUTE.unpack_from(body)
-            return StatementExecute(statement_id=statement_id, flags=flags, parameters=body[_EXECUTE.size :])
-        case Command.STATEMENT_LONG_DATA:
-            _, parameter_no = _LONG_DATA.unpack_from(body)
-            return StatementLongData(statement_id=statement_id, parameter_no=parameter_no, data=body[_LONG_DATA.size :])
-        case Command.STATEMENT_CLOSE:
-            return StatementClose(statement_id=statement_id)
-        case Command.STATEMENT_RESET:
-            return StatementReset(statement_id=statement_id)
-        case _:
-            return StatementFetch(statement_id=statement_id)
-
-
-def _decode_binlog_dump(body: bytes) -> BinlogDump | MalformedCommand:
-    if len(body) < _DUMP.size:
-        return MalformedCommand(code=Command.BINLOG_DUMP, answer=MALFORMED_PACKET)
-    position, flags, server_id = _DUMP.unpack_from(body)
-    file_name = body[_DUMP.size :].partition(b"\x00")[0]  # one client pads its empty name with NULs
-    return BinlogDump(position=position, flags=flags, server_id=server_id, file_name=_text(file_name))
-
-
 def _decode_register_replica(body: bytes) -> RegisterReplica | MalformedCommand:
-    if len(body) < NUMBER_SIZE:
-        return MalformedCommand(code=Command.REGISTER_REPLICA, answer=MALFORMED_PACKET)
     offset = NUMBER_SIZE
     texts = []
     for name in ("report-host", "report-user", "report-password"):
@@ -282,17 +268,11 @@ def _decode_register_replica(body: bytes) -> RegisterReplica | MalformedCommand:
         texts.append(_text(body[offset + 1 : end]))
         offset = end
     if len(body) - offset < _REGISTER_TAIL.size:
-        return MalformedCommand(code=Command.REGISTER_REPLICA, answer=MALFORMED_PACKET)
+        return MalformedCommand(code=Command.REGISTER_REPLICA)
     port, rank, primary_id = _REGISTER_TAIL.unpack_from(body, offset)
-    host, user, password = texts
+    server_id, (host, user, password) = int.from_bytes(body[:NUMBER_SIZE], "little"), texts
     return RegisterReplica(
-        server_id=int.from_bytes(body[:NUMBER_SIZE], "little"),
-        host=host,
-        user=user,
-        password=password,
-        port=port,
-        rank=rank,
-        primary_id=primary_id,
+        server_id=server_id, host=host, user=user, password=password, port=port, rank=rank, primary_id=primary_id
     )
 
 

@@ -1,22 +1,23 @@
 """The server's end of a connection: greeting, TLS, login, then commands. Order: protocol/wire/handshake.md.
 
-It knows no socket and no clock. The driver hands over what it received, asks for events
-until there are none, and sends what there is to send:
+It has no socket and no clock. The driver hands over the bytes it received, asks for events until there are none, and
+sends the answers:
 
-    socket.send(connection.data_to_send())  # also when there was no event: an auth switch is none
+    socket.send(connection.data_to_send())  # also without an event: an auth switch is none
     connection.receive_data(socket.receive(connection.receive_size_max))
     while (event := connection.next_event()) is not None: ...
 
-What must stay true:
-- before the login at most `LOGIN_SIZE_MAX` bytes are taken, and nothing costly is done
+Invariants:
+- before the login it takes at most `LOGIN_SIZE_MAX` bytes, and does nothing costly
 - an unknown user, a wrong password and a login in clear where TLS is required look the same to the client
-- nothing that came in clear is taken for something that came encrypted
-- after RemoteProtocolError, LoginFailed and the end of a dump nothing is read any more
+- it never takes bytes that came in clear for encrypted ones
+- after RemoteProtocolError, LoginFailed and the end of a dump it reads nothing
 """
 
 from __future__ import annotations
 
 import enum
+import hashlib
 import hmac
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
@@ -32,7 +33,6 @@ from ibbmaster.wire.command import AnyCommand, BinlogDump, Command, Quit, decode
 from ibbmaster.wire.handshake import (
     NATIVE_PASSWORD,
     TLS_REQUEST_SIZE,
-    AuthSwitch,
     Greeting,
     LoginRequest,
     TlsRequest,
@@ -77,7 +77,7 @@ class NeedTls:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedIn:
-    """The client is who it says; commands follow."""
+    """The client has proved its user; commands follow."""
 
     user: str
     database: str | None
@@ -88,7 +88,7 @@ class LoggedIn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoginFailed:
-    """The client was refused: send what is to be sent, then close."""
+    """The client was refused: send the answer, then close."""
 
     user: str
     reason: str  # for our log; the client gets less
@@ -96,7 +96,7 @@ class LoginFailed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandReceived:
-    """The client wants something: answer it before the next event is asked for."""
+    """A command: answer it before asking for the next event."""
 
     command: AnyCommand
 
@@ -135,7 +135,7 @@ BEFORE_LOGIN = frozenset({State.LOGIN, State.TLS, State.TLS_LOGIN, State.AUTH_AN
 
 class ServerConnection:
     """One connection as a state machine. `seed` (20 printable bytes, no NUL) and `nonce` (32 bytes) must be new and
-    unpredictable for every connection. `peer_host` is what an error calls the client's address."""
+    unpredictable for every connection. Errors name the client's address as `peer_host`."""
 
     def __init__(
         self,
@@ -160,7 +160,7 @@ class ServerConnection:
         self._peer_host = peer_host
         self._offered = capabilities | (Capability.TLS if offers_tls else Capability(0))
         self._command_size_max = command_size_max
-        self._certificate_der: bytes | None = None  # set once the connection is encrypted
+        self._fingerprint: bytes | None = None  # of the certificate, once the connection is encrypted
         self._login: LoginRequest | None = None
         self._login_bytes_left = LOGIN_SIZE_MAX
         self._is_at_end = False
@@ -179,10 +179,10 @@ class ServerConnection:
 
     @property
     def receive_size_max(self) -> int:
-        """How many bytes to take from the socket at most.
+        """The most bytes to take from the socket.
 
-        A client sends the first bytes of TLS right after its request for it; as long as there may be
-        one, no byte more than it has is taken, so that the rest is left to the TLS layer.
+        A client sends the first bytes of TLS right after its request for it; while that may come, the connection takes
+        no byte more, and leaves the rest to the TLS layer.
         """
         if self.state is State.LOGIN and self._offered & Capability.TLS:
             received = LOGIN_SIZE_MAX - self._login_bytes_left
@@ -191,32 +191,32 @@ class ServerConnection:
 
     @property
     def unread_size(self) -> int:
-        """Bytes of a packet whose end has not come."""
+        """Bytes of an incomplete packet."""
         return self._reader.unread_size
 
     @property
     def has_quit(self) -> bool:
-        """Whether COM_QUIT has come right after the command that is answered, or during a dump."""
+        """Whether COM_QUIT has come right after the command being answered, or during a dump."""
         return self._has_quit or self._reader.begins_with(QUIT_PACKET)
 
     @property
     def has_data_to_send(self) -> bool:
-        """Whether `data_to_send` gives any."""
+        """Whether `data_to_send` has any."""
         return bool(self._out)
 
     def data_to_send(self) -> bytes:
-        """Hand over what is to be sent; a second call returns only what is newer."""
+        """Hand over the bytes to send; a second call returns only newer ones."""
         data = bytes(self._out)
         self._out.clear()
         return data
 
     def receive_data(self, data: Buffer) -> None:
-        """Take bytes from the socket, cut anywhere; none at all mean that the client closed it.
+        """Take bytes from the socket, cut anywhere; none mean that the client closed it.
 
-        During a dump everything is dropped: one client sends a stray byte after its command, and
-        semi-synchronous replicas send acknowledgements that were not requested.
+        A dump drops all: one client sends a stray byte after its command, and semi-synchronous replicas send
+        acknowledgements that nobody requested.
 
-        Raises RemoteProtocolError: too much before the login, or something in clear after a request for TLS.
+        Raises RemoteProtocolError: too much before the login, or bytes in clear after a request for TLS.
         """
         if not len(data):
             self._is_at_end = True
@@ -233,16 +233,16 @@ class ServerConnection:
             self._reader.receive_data(data)
 
     def tls_started(self, certificate_der: bytes) -> None:
-        """Continue inside TLS; `certificate_der` is the certificate that was shown. Raises LocalProtocolError: TLS was
-        not asked for."""
+        """Continue inside TLS, after showing this certificate. Raises LocalProtocolError: the client did not ask for
+        TLS."""
         if self.state is not State.TLS:
             raise LocalProtocolError(f"TLS started while the connection waited for {self.state.value}")
-        self._certificate_der = certificate_der
+        self._fingerprint = hashlib.sha256(certificate_der).digest()
         self._enter(State.TLS_LOGIN)
 
     def next_event(self) -> Event | None:
-        """What the bytes received so far come to, or None if more are needed. Raises RemoteProtocolError: the client
-        broke the protocol: send what is to be sent, then close."""
+        """The next event in the received bytes, or None if more are needed. Raises RemoteProtocolError: the client
+        broke the protocol: send the answer, then close."""
         match self.state:
             case State.COMMAND:
                 event = self._next_command()
@@ -258,13 +258,13 @@ class ServerConnection:
         return event
 
     def answer(self, *responses: Response) -> Iterator[Buffer]:
-        """The packets that answer the last command, in pieces; several responses answer several statements. Nothing is
-        done, and no row is read, before the first piece is asked for."""
+        """The packets that answer the last command, in pieces; several responses answer several statements. It does
+        nothing, and reads no row, before the first piece is asked for."""
         marked = [with_more_results(response) for response in responses[:-1]]
         return self.answer_each([*marked, *responses[-1:]])
 
     def answer_at_once(self, *responses: Response) -> bytes:
-        """As `answer`, in one piece: of what is small, and there already."""
+        """As `answer`, in one piece, for small answers without rows to wait for."""
         if len(responses) == 1:
             self._check_answering()
             framed = framed_response(responses[0], self._stream.sequence, self.capabilities)
@@ -274,20 +274,14 @@ class ServerConnection:
         return b"".join(self.answer(*responses))
 
     def answer_each(self, responses: Iterable[Response]) -> Iterator[Buffer]:
-        """As `answer`, where each response but the last says itself that another one follows. None is asked for before
-        the one before it was handed over as a whole."""
+        """As `answer`, where each response but the last says itself that another one follows. It asks for none before
+        handing over the one before."""
         self._check_answering()
         return self._answer(responses)
 
     def _check_answering(self) -> None:
         if self.state is not State.COMMAND and self.state is not State.DUMP:
             raise LocalProtocolError(f"an answer while the connection waits for {self.state.value}")
-
-    def begin_dump(self) -> PacketStream:
-        """What numbers the packets of a dump. Raises LocalProtocolError: the last command was not COM_BINLOG_DUMP."""
-        if self.state is not State.DUMP:
-            raise LocalProtocolError(f"a dump while the connection waits for {self.state.value}")
-        return self._stream
 
     def close(self, last: Err | Eof | None = None, *, is_reading: bool = False) -> None:
         """Read nothing any more; queue `last` if something is left to say, with `is_reading` to a part of a command."""
@@ -326,12 +320,9 @@ class ServerConnection:
     def _next_payload(self) -> bytes | None:
         try:
             payload = self._reader.next_payload()
-        except PacketOrderError as error:
+        except (PacketOrderError, PacketTooLargeError) as error:
             self._stream.sequence = self._reader.next_sequence
-            self._fail(PACKETS_OUT_OF_ORDER, error)
-        except PacketTooLargeError as error:
-            self._stream.sequence = self._reader.next_sequence
-            self._fail(PACKET_TOO_LARGE, error)
+            self._fail(PACKETS_OUT_OF_ORDER if isinstance(error, PacketOrderError) else PACKET_TOO_LARGE, error)
         if payload is not None:
             self._stream.sequence = self._reader.next_sequence
         return payload
@@ -349,7 +340,7 @@ class ServerConnection:
         self.capabilities = login.capabilities & self._offered
         self._login = login
         account, _ = self._find_account(login)
-        if account.requires_tls and self._certificate_der is None:
+        if account.requires_tls and self._fingerprint is None:
             return self._refuse("TLS is required", used_password=bool(login.auth_data))
         if account.verifier.plugin_name == NATIVE_PASSWORD and login.plugin_name in (None, NATIVE_PASSWORD):
             return self._judge(self._seed, login.auth_data)
@@ -369,7 +360,7 @@ class ServerConnection:
     def _switch_plugin(self, account: Account) -> None:
         plugin_name = account.verifier.plugin_name
         data = self._seed + b"\x00" if plugin_name == NATIVE_PASSWORD else self._nonce
-        self._send(encode_auth_switch(AuthSwitch(plugin_name=plugin_name, plugin_data=data)))
+        self._send(encode_auth_switch(plugin_name, data))
         self._reader.next_sequence = self._stream.sequence
         self._enter(State.AUTH_ANSWER)
 
@@ -383,7 +374,7 @@ class ServerConnection:
         return self._judge(nonce, payload)
 
     def _find_account(self, login: LoginRequest) -> tuple[Account, bool]:
-        """The account of a user; for an unknown user some account, so that the same work is done."""
+        """The account of a user; for an unknown user any account, for the same work."""
         user = login.user.encode()
         found, is_known = self._accounts[0], False
         for account in self._accounts:
@@ -400,8 +391,8 @@ class ServerConnection:
             reason = "wrong password" if is_known else "unknown user"
             return self._refuse(reason, used_password=bool(answer))
         proof = b""
-        if self._certificate_der is not None:
-            proof = certificate_proof(account, self._seed, self._certificate_der)
+        if self._fingerprint is not None:
+            proof = certificate_proof(account, self._seed, self._fingerprint)
         self._send(encode_ok(Ok(message=proof)))
         self._reader.limit = self._command_size_max
         self._enter(State.COMMAND)
@@ -438,7 +429,7 @@ class ServerConnection:
         return CommandReceived(command=command)
 
     def _fail(self, answer: Err, error: RemoteProtocolError) -> NoReturn:
-        """Say why, in the client's terms, and read no more."""
+        """Send the reason in the client's terms, and read no more."""
         self._send(encode_err(answer))
         self._enter(State.CLOSED)
         raise error

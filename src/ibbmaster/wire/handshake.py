@@ -35,9 +35,9 @@ _OLD_VERSION_PREFIX = "5.5.5-"  # lets old clients take a 10.x server for one th
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Greeting:
-    """What a server says first."""
+    """The first message of a server."""
 
-    server_version: str  # as SELECT VERSION() gives it; the wire's prefix of 10.x is added and removed here
+    server_version: str  # the result of SELECT VERSION(), without the prefix of 10.x on the wire
     connection_id: int
     seed: bytes
     capabilities: Capability
@@ -48,7 +48,7 @@ class Greeting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsRequest:
-    """The fixed part of a login, sent alone: the rest shall come encrypted."""
+    """The fixed part of a login, sent alone before the encrypted rest."""
 
     capabilities: Capability
     payload_size_max: int
@@ -57,7 +57,7 @@ class TlsRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoginRequest:
-    """Who the client is, and its answer to the seed."""
+    """The client's user, and its answer to the seed."""
 
     capabilities: Capability
     payload_size_max: int  # largest payload the client takes
@@ -69,14 +69,6 @@ class LoginRequest:
     attributes: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuthSwitch:
-    """The server asks for the answer of another plugin."""
-
-    plugin_name: str
-    plugin_data: bytes
-
-
 def encode_greeting(greeting: Greeting) -> bytes:
     """The payload of the first packet of a connection."""
     assert len(greeting.seed) == SEED_SIZE, len(greeting.seed)
@@ -85,19 +77,14 @@ def encode_greeting(greeting: Greeting) -> bytes:
         greeting.server_version, greeting.capabilities, greeting.collation_id, greeting.status
     )
     first, second = greeting.seed[:SEED_FIRST_SIZE], greeting.seed[SEED_FIRST_SIZE:] + b"\x00"
-    return (
-        begin
-        + _CONNECTION_ID.pack(greeting.connection_id)
-        + first
-        + middle
-        + second
-        + _terminated(greeting.plugin_name)
-    )
+    connection_id = _CONNECTION_ID.pack(greeting.connection_id)
+    return begin + connection_id + first + middle + second + _terminated(greeting.plugin_name)
 
 
 @functools.lru_cache(16)
 def _of_every_greeting(version: str, capabilities: Capability, collation_id: int, status: int) -> tuple[bytes, bytes]:
-    """What is before the connection id, and between the two parts of the seed: the same for all clients of a server."""
+    """The bytes before the connection id, and between the two parts of the seed: all clients of a server get the
+    same."""
     if Difference.GREETS_AS_OLD.holds(version_number(version)):
         version = _OLD_VERSION_PREFIX + version
     low = capabilities & LOW_MASK
@@ -108,8 +95,7 @@ def _of_every_greeting(version: str, capabilities: Capability, collation_id: int
 
 
 def decode_greeting(payload: Buffer) -> Greeting:
-    """The value of a greeting. Raises RemoteProtocolError: it is not a greeting of protocol version 10 with a plugin
-    name."""
+    """The value of a greeting. Raises RemoteProtocolError: it is none of protocol version 10 with a plugin name."""
     fields = _Fields(payload, "a greeting")
     (protocol_version,) = fields.take(1)
     if protocol_version != PROTOCOL_VERSION:
@@ -136,12 +122,11 @@ def decode_greeting(payload: Buffer) -> Greeting:
 def decode_login(payload: Buffer) -> LoginRequest | TlsRequest:
     """The value of a client's first packet, or of its second if the first asked for TLS.
 
-    A payload that ends where an optional part would begin has none; bytes after the last
-    part are left alone, as newer clients may send more.
+    A payload may end where an optional part would begin; bytes after the last part are ignored, as newer clients may
+    send more.
 
     Raises RemoteProtocolError: it is shorter than its fixed part, of an older protocol, has a text that is not
     terminated, not UTF-8 or longer than MariaDB allows, or a length that leads out of it.
-
     Source: MariaDB 12.3, sql_acl.cc, parse_client_handshake_packet().
     """
     fields = _Fields(payload, "a login")
@@ -179,9 +164,9 @@ def decode_login(payload: Buffer) -> LoginRequest | TlsRequest:
     )
 
 
-def encode_auth_switch(switch: AuthSwitch) -> bytes:
+def encode_auth_switch(plugin_name: str, plugin_data: bytes) -> bytes:
     """The payload that asks for the answer of another plugin."""
-    return bytes((AUTH_SWITCH_MARK,)) + _terminated(switch.plugin_name) + switch.plugin_data
+    return bytes((AUTH_SWITCH_MARK,)) + _terminated(plugin_name) + plugin_data
 
 
 @functools.lru_cache(64)  # clients of one kind say the same
@@ -206,7 +191,7 @@ def _terminated(text: str) -> bytes:
 
 
 class _Fields:
-    """Takes one field after the other; one that leads out of the payload ends the conversation."""
+    """Takes one field after the other. Raises RemoteProtocolError: one leads out of the payload."""
 
     def __init__(self, payload: Buffer, what: str) -> None:
         self._payload = bytes(payload)

@@ -1,4 +1,4 @@
-"""A statement that is understood, and not carried out: raised where that shows, answered in one place."""
+"""Statements that are understood but refused: raised where that shows, answered in one place."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def out_of_memory(what: str) -> RefusedError:
 
 
 def broken_off(reason: BreakReason) -> RefusedError:
-    """What a server says of a statement that it ends before its time."""
+    """A server's words about a statement that it ends early."""
     match reason:
         case BreakReason.TIMED_OUT:
             return RefusedError(1969, "70100", "Query execution was interrupted (max_statement_time exceeded)")

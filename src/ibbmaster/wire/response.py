@@ -34,7 +34,7 @@ _NULL = bytes((lenenc.NULL,))
 
 
 class FieldType(enum.IntEnum):
-    """Types of result columns, as far as what is sent of a value depends on them. Source: MariaDB 12.3,
+    """Types of result columns, as far as the encoding of values depends on them. Source: MariaDB 12.3,
     include/mysql.h.pp, enum_field_types."""
 
     TINY = 1
@@ -60,7 +60,7 @@ class FieldType(enum.IntEnum):
 
 
 class ColumnFlag(enum.IntFlag):
-    """What a definition says of a column beyond its type. Source: MariaDB 12.3, include/mysql_com.h."""
+    """Properties of a column beyond its type. Source: MariaDB 12.3, include/mysql_com.h."""
 
     NOT_NULL = 1
     PRIMARY_KEY = 2
@@ -81,7 +81,7 @@ class ColumnFlag(enum.IntFlag):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ok:
-    """A statement was carried out."""
+    """A statement was executed."""
 
     affected_rows: int = 0
     insert_id: int = 0
@@ -109,7 +109,7 @@ class Eof:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Text:
-    """A bare text, as COM_STATISTICS is answered."""
+    """A bare text, the answer to COM_STATISTICS."""
 
     text: str
 
@@ -136,7 +136,7 @@ Row: TypeAlias = Sequence[bytes | None]
 
 
 class EndedRowsError(Exception):
-    """Rows cannot be given any further: the client gets `err` in place of the last EOF."""
+    """Rows end here with an error: the client gets `err` in place of the last EOF."""
 
     def __init__(self, err: Err) -> None:
         super().__init__(err.text)
@@ -145,22 +145,20 @@ class EndedRowsError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultSet:
-    """Columns and rows. `rows` is read once, while the answer is sent, so it may be a generator. With `error` set, or
-    where `rows` raises EndedRowsError, an error follows the rows in place of the last EOF."""
+    """Columns and rows. `rows` is read once, while the answer is sent, so it may be a generator; where it raises
+    EndedRowsError, an error follows the rows in place of the last EOF."""
 
     columns: tuple[ColumnDefinition, ...]
     rows: Iterable[Row] = ()
     status: int = StatusFlag.AUTOCOMMIT
     warning_count: int = 0
-    end_status: int | None = None  # of the last EOF, where it differs from `status`
-    error: Err | None = None
     is_binary: bool = False  # the rows are sent as a prepared statement has them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedResultSet(ResultSet):
-    """A result set that many clients get alike. `rows` can be read again and again. `frames` are its packets, and the
-    number after the last, by the number of the first and what was agreed at login."""
+    """A result set for many clients. `rows` can be read again and again. `frames` holds its packets, and the number
+    after the last, by the number of the first and the capabilities."""
 
     rows: tuple[Row, ...] = ()
     frames: dict[tuple[int, Capability], tuple[bytes, int]] = field(
@@ -169,16 +167,16 @@ class SharedResultSet(ResultSet):
 
 
 class RowBlocks(Protocol):
-    """Rows that are framed already, a block of packets at a time; `row_count` of them so far."""
+    """Rows in blocks of packets; `row_count` of them so far."""
 
     row_count: int
 
     def next_block(self, sequence: int) -> tuple[Buffer, int] | Err | None:
-        """The packets of more rows and the number after the last, the first being `sequence`; None at the end. An error
-        ends the answer in place of the last EOF."""
+        """The packets of more rows, the first with number `sequence`, and the number after the last; None at the end.
+        An error ends the answer in place of the last EOF."""
 
     def close(self) -> None:
-        """No more is asked for; a second call does nothing."""
+        """Release all; a second call does nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +190,7 @@ class BlockResultSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedOk:
-    """A statement was prepared: its number, what `?` stands for, and the columns it will give."""
+    """A prepared statement: its number, the columns that its `?` mean, and the columns of its result."""
 
     statement_id: int
     parameters: tuple[ColumnDefinition, ...] = ()
@@ -213,7 +211,7 @@ def encode_ok(ok: Ok) -> bytes:
 
 
 def encode_err(err: Err, *, with_sqlstate: bool = True) -> bytes:
-    """The payload of an ERR packet; a server that does not know its client yet leaves out the SQLSTATE."""
+    """The payload of an ERR packet; a server that does not know its client yet omits the SQLSTATE."""
     assert len(err.sqlstate) == 5, err.sqlstate
     state = SQLSTATE_MARK + err.sqlstate.encode() if with_sqlstate else b""
     return b"\xff" + err.code.to_bytes(2, "little") + state + err.text.encode("utf-8", "replace")
@@ -225,7 +223,7 @@ def encode_eof(eof: Eof) -> bytes:
 
 
 def encode_column(column: ColumnDefinition, capabilities: Capability = Capability.PROTOCOL_41) -> bytes:
-    """The payload of one column definition, in the form that `capabilities` agree to."""
+    """The payload of one column definition, in the form of `capabilities`."""
     if len(column.name) <= KEPT_NAME_SIZE:
         return _encode_kept(column, Capability.EXTENDED_METADATA in capabilities)
     return _encode_column(column, Capability.EXTENDED_METADATA in capabilities)
@@ -245,7 +243,7 @@ def _encode_column(column: ColumnDefinition, is_extended: bool) -> bytes:
     return b"".join(parts)
 
 
-_encode_kept = functools.lru_cache(KEPT_COLUMNS)(_encode_column)  # a client asks for what others have asked for
+_encode_kept = functools.lru_cache(KEPT_COLUMNS)(_encode_column)  # many clients ask for the same
 
 
 def encode_row(row: Row) -> bytes:
@@ -255,14 +253,9 @@ def encode_row(row: Row) -> bytes:
 
 def with_more_results(response: Response) -> Response:
     """The answer with the mark that another one follows it."""
-    match response:
-        case Ok() | Eof() | ResultSet() | BlockResultSet():
-            marked = replace(response, status=response.status | StatusFlag.MORE_RESULTS)
-            if isinstance(marked, ResultSet) and marked.end_status is not None:
-                return replace(marked, end_status=marked.end_status | StatusFlag.MORE_RESULTS)
-            return marked
-        case _:
-            return response
+    if isinstance(response, Ok | Eof | ResultSet | BlockResultSet):
+        return replace(response, status=response.status | StatusFlag.MORE_RESULTS)
+    return response
 
 
 def decode_ok(payload: Buffer) -> Ok:
@@ -284,7 +277,7 @@ def decode_ok(payload: Buffer) -> Ok:
 
 
 def decode_err(payload: Buffer) -> Err:
-    """The value of an ERR packet; one without SQLSTATE gets HY000. Raises RemoteProtocolError: the payload is no ERR
+    """The value of an ERR packet, with HY000 if it has no SQLSTATE. Raises RemoteProtocolError: the payload is no ERR
     packet."""
     _expect_mark(payload, ERR_MARK, "an ERR packet")
     if len(payload) < 3:
