@@ -1,4 +1,4 @@
-"""Which extra of this package brings a module that is not there, and the error that says so."""
+"""The extra of this package that installs a missing module, and the error that names it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,11 +22,11 @@ EXTRAS = {module: extra for extra, modules in _BRINGS.items() for module in modu
 
 
 class ExtraMissingError(ConfigurationError):
-    """What was asked for needs an extra of this package that is not installed, or not whole."""
+    """The call needs an extra of this package that is not installed, or not completely."""
 
 
 def extra_for(error: ModuleNotFoundError) -> str | None:
-    """The extra that brings a module that was not found, also one that only another one needs; None if none does."""
+    """The extra that installs a missing module, or a module that needs it; None if none does."""
     missing = _top(error.name or "")
     if missing in EXTRAS:
         return EXTRAS[missing]
@@ -35,7 +35,7 @@ def extra_for(error: ModuleNotFoundError) -> str | None:
 
 @contextmanager
 def needed_for(what: str) -> Iterator[None]:
-    """Name the extra, where a module is missing inside. Raises ExtraMissingError: one is that an extra brings."""
+    """Name the extra where the block misses a module. Raises ExtraMissingError: an extra installs that module."""
     try:
         yield
     except ModuleNotFoundError as error:

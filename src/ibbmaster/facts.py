@@ -1,4 +1,4 @@
-"""Facts, most of them of MariaDB, as tables of text: a `.tsv` file beside each module that answers with one."""
+"""Facts, mostly about MariaDB, as tables of text: a `.tsv` file beside each module that uses one."""
 
 import pkgutil
 
@@ -6,7 +6,7 @@ NULL = "\\N"  # a cell without a value, as servers write it
 
 
 def rows_of(package: str, table: str) -> list[list[str]]:
-    """The rows of a table of a package as cells; its comments, and the names of its columns, are for readers."""
+    """The rows of a table of a package as cells, without comments and column names."""
     data = pkgutil.get_data(package, f"{table}.tsv")
     assert data is not None  # it comes with the package
     lines = [line for line in data.decode().split("\n") if line and not line.startswith("# ")]

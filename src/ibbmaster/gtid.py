@@ -1,9 +1,8 @@
 """Global transaction ids, a replica's position and a primary's state.
 
-A *position* says how far a replica is: at most one GTID a domain. A *state* says what a
-primary has logged: the last sequence number of every (domain, server) pair, and which
-server wrote last in each domain. Text forms are those of MariaDB: `domain-server-seqno`,
-separated by commas.
+A *position* says how far a replica is: at most one GTID a domain. A *state* says what a primary has logged: the last
+sequence number of every (domain, server) pair, and the latest server of each domain. Text forms are those of
+MariaDB: `domain-server-seqno`, separated by commas.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ class Gtid:
 
     @classmethod
     def parse(cls, text: str) -> Gtid:
-        """Read `domain-server-seqno`; spaces around it are allowed. Raises GtidError: the text has another shape, or a
+        """Read `domain-server-seqno`, with spaces around it. Raises GtidError: the text has another shape, or a
         number is too large."""
         match = _GTID.fullmatch(text.strip())
         if match is None:
@@ -58,8 +57,8 @@ class GtidPosition(Mapping[int, Gtid]):
 
     @classmethod
     def parse(cls, text: str) -> GtidPosition:
-        """Read a comma-separated list; an empty text is the empty position. Raises GtidError: a part is no GTID;
-        DuplicateDomainError: two GTIDs of one domain."""
+        """Read a comma-separated list, perhaps empty. Raises GtidError: a part is no GTID; DuplicateDomainError: two
+        GTIDs of one domain."""
         if not text.strip():
             return cls()
         return cls(Gtid.parse(part) for part in text.split(","))
@@ -81,10 +80,10 @@ class GtidPosition(Mapping[int, Gtid]):
 
 
 class GtidState:
-    """What a primary has logged: per domain the last sequence number of each server.
+    """The GTIDs that a primary has logged: per domain the last sequence number of each server.
 
-    Inside a domain the servers are in the order in which they last logged, so the
-    last one is the latest of its domain. Mutable; `copy()` before you keep one.
+    The servers of a domain have the order in which they last logged, the latest last. Mutable; `copy()` before you
+    keep one.
     """
 
     __slots__ = ("_domains",)
@@ -96,8 +95,8 @@ class GtidState:
 
     @classmethod
     def parse(cls, text: str) -> GtidState:
-        """Read a comma-separated list; the last GTID of each domain counts as its latest. What a MariaDB server shows
-        as `gtid_binlog_state` has no such order. Raises GtidError: a part is no GTID."""
+        """Read a comma-separated list; the last GTID of each domain counts as its latest, unlike in the
+        `gtid_binlog_state` of a MariaDB server. Raises GtidError: a part is no GTID."""
         return cls(Gtid.parse(part) for part in text.split(",")) if text.strip() else cls()
 
     def log(self, gtid: Gtid) -> None:
@@ -111,7 +110,7 @@ class GtidState:
         self._domains.pop(domain_id, None)
 
     def copy(self) -> GtidState:
-        """A state of its own with the same content."""
+        """An independent state with the same content."""
         copy = GtidState()
         copy._domains = {domain_id: dict(servers) for domain_id, servers in self._domains.items()}
         return copy
@@ -134,7 +133,7 @@ class GtidState:
         return max(servers.values()) if servers else None
 
     def is_continued_by(self, gtid: Gtid) -> bool:
-        """Whether a GTID is of a pair that has an entry, and newer than all of its domain."""
+        """Whether a GTID is of a known pair, and newer than all of its domain."""
         servers = self._domains.get(gtid.domain_id)
         return servers is not None and gtid.server_id in servers and gtid.seq_no > max(servers.values())
 
@@ -144,22 +143,19 @@ class GtidState:
         return list(self._domains)
 
     def position(self) -> GtidPosition:
-        """The latest GTID of every domain: where a replica is that has everything."""
+        """The latest GTID of every domain: the position of a replica that has everything."""
         return GtidPosition(gtid for domain_id in self._domains if (gtid := self.latest(domain_id)) is not None)
 
     def is_before(self, position: GtidPosition) -> bool:
-        """Whether a replica at `position` misses nothing that was logged up to this state.
-
-        An equal sequence number counts only where it is the latest of its domain, and a
-        domain the replica does not name must not have logged anything yet.
-
-        Source: MariaDB 12.3, sql_repl.cc and rpl_gtid.cc, rpl_binlog_state_base::is_before_pos().
-        """
+        """Whether a replica at `position` lacks nothing that was logged up to this state.
+        An equal sequence number counts only where it is the latest of its domain; domains that the replica does not
+        name must be empty.
+        Source: MariaDB 12.3, sql_repl.cc and rpl_gtid.cc, rpl_binlog_state_base::is_before_pos()."""
         return not self.domains_beyond(position)
 
     def grows_to(self, later: GtidState) -> bool:
-        """Whether who misses something that was logged up to this state misses something up to a later one, too. A
-        later one has all that this one has; and a server that has logged nothing since has not become the latest."""
+        """Whether each position that lacks something of this state lacks something of a later one, too: that one has
+        all of this one, and no server has become the latest without logging."""
         for domain_id, servers in self._domains.items():
             there, *_, latest = later.servers(domain_id), *servers
             latest_there = next(reversed(there), None)
@@ -172,7 +168,7 @@ class GtidState:
         return True
 
     def domains_beyond(self, position: GtidPosition) -> list[int]:
-        """The domains of which more was logged than a replica at `position` has."""
+        """The domains with more than a replica at `position` has."""
         return [domain_id for domain_id in self._domains if self._is_beyond(domain_id, position.get(domain_id))]
 
     def _is_beyond(self, domain_id: int, wanted: Gtid | None) -> bool:
@@ -184,7 +180,7 @@ class GtidState:
         return seq_no > wanted.seq_no or (seq_no == wanted.seq_no and self.latest(domain_id) != wanted)
 
     def servers(self, domain_id: int) -> Mapping[int, int]:
-        """The last sequence number of each server in a domain; the latest server comes last."""
+        """The last sequence number of each server in a domain, the latest server last."""
         return self._domains.get(domain_id, {})
 
     def __iter__(self) -> Iterator[Gtid]:
@@ -197,7 +193,7 @@ class GtidState:
         return sum(map(len, self._domains.values()))
 
     def __eq__(self, other: object) -> bool:
-        """Same pairs and same latest pair in each domain; the order of the others does not count."""
+        """Same pairs and same latest pair in each domain, whatever the order of the others."""
         if not isinstance(other, GtidState):
             return NotImplemented
         return self._domains == other._domains and self.position() == other.position()

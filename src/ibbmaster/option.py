@@ -1,4 +1,4 @@
-"""An option said once: flags of commands, their help and all defaults are made of the annotation that it stands in."""
+"""Options defined once: the annotation of an option is the source of its flag, help and default."""
 
 import types
 from collections.abc import Iterator, Sequence
@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_ty
 
 
 class Option(NamedTuple):
-    """What is the same wherever an option is given."""
+    """The properties of an option wherever it appears."""
 
     default: Any
     help: str = ""  # of its flag; "": the command line says it in another way
@@ -16,7 +16,7 @@ class Option(NamedTuple):
 
 
 class NamedOption(NamedTuple):
-    """An option with what its annotation says of its values."""
+    """An option with the values that its annotation allows."""
 
     name: str
     option: Option
@@ -34,7 +34,7 @@ def named_options(options: type) -> Iterator[NamedOption]:
 
 
 def flag_of(name: str) -> str:
-    """How the command line calls an option."""
+    """The flag of an option on the command line."""
     return f"--{name.strip('_').replace('_', '-')}"
 
 

@@ -12,9 +12,9 @@ PAGE_SIZE = 16384  # bytes of a page of an `.ibb` file
 class LogPosition(NamedTuple):
     """A file and a byte in it; positions compare in the order of the log.
 
-    `file_no` is the number of an `.ibb` file, or the index of a traditional file in its series; `offset` counts bytes
-    from the file's start. A record is where the type byte of its first chunk is. Between groups, every group that
-    begins before a position is in front of it.
+    `file_no` is the number of an `.ibb` file, or the index of a traditional file in its series; `offset` counts
+    bytes from the file's start. A record's position is the type byte of its first chunk. Between groups, a position
+    lies behind every group that begins before it.
     """
 
     file_no: int
@@ -32,7 +32,7 @@ class LogPosition(NamedTuple):
 
     @property
     def is_in_file(self) -> bool:
-        """Whether it is a place in a file at all: what a primary sends is in none."""
+        """Whether it is a place in a file; what a primary sends has none."""
         return self.file_no != NOWHERE.file_no
 
     @property
@@ -53,11 +53,7 @@ class LogPosition(NamedTuple):
 
 
 class NamedPosition(LogPosition):
-    """A position in a traditional file: the same place, shown by the file's name and an offset, as it has no pages.
-
-    Attributes:
-        file_name: of the file.
-    """
+    """A position in a traditional file, printed with the name of the file and an offset, as it has no pages."""
 
     file_name: str
 

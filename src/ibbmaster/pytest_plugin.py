@@ -1,9 +1,9 @@
-"""Fixtures for the tests of whatever reads binlogs: `ibb_primary`, and the log that it writes.
+"""Fixtures for tests of binlog readers: `ibb_primary`, and the log that it serves.
 
-The plugin works by being installed. A fixture of the same name in a `conftest.py` takes its place.
+Installing it enables the plugin. A fixture of the same name in a `conftest.py` replaces one here.
 
-pytest rewrites the assertions of every module that comes with a plugin: here hundreds, which have none for tests.
-So this module puts the finder of Python itself before that of pytest for the modules of this package.
+pytest rewrites the assertions of every module of a plugin, here hundreds without tests. So this module puts Python's
+own finder before that of pytest for the modules of this package.
 """
 
 from __future__ import annotations

@@ -9,10 +9,7 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 def parse_size(text: str) -> int:
-    """Read a number of bytes; K, M, G and T after it stand for powers of 1024.
-
-    Raises ConfigurationError: it is none.
-    """
+    """Read a number of bytes; K, M, G and T after it mean powers of 1024. Raises ConfigurationError: it is none."""
     match = _SIZE.fullmatch(text.strip())
     if match is None:
         raise ConfigurationError(f"{text[:60]!r} is not a size: expected a number of bytes, as 64M")

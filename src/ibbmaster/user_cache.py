@@ -1,9 +1,8 @@
-"""Where this user's caches are, and whether what lies in one can only be this user's own.
+"""The caches of this user, and whether only this user can have written their content.
 
-Who reads a cache believes it: of programs it even runs what is there. So a cache counts only where
-only this user and root can have written it: each directory on the way, each link and each
-file belongs to one of them, and no others may write there. A sticky directory, as /tmp is, may be
-on the way: in it a user cannot replace what belongs to another.
+Readers believe a cache, and even run its programs. So it counts only if nobody but this user and root can have
+written it: each directory on the way, each link and each file belongs to one of them, and others may not write
+there. A sticky directory such as /tmp may be on the way: users cannot replace the files of others in it.
 """
 
 import errno
@@ -21,7 +20,7 @@ WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def cache_directory(environment: Mapping[str, str] | None = None) -> Path | None:
-    """The directory of all caches, which need not be there; None for a user without a home, as containers have them."""
+    """The directory of all caches, which may be missing; None for a user without a home, as in containers."""
     environment = os.environ if environment is None else environment
     if base := environment.get("XDG_CACHE_HOME"):
         return Path(base).absolute() / "ibbmaster"
@@ -32,7 +31,7 @@ def cache_directory(environment: Mapping[str, str] | None = None) -> Path | None
 
 
 def program_directory() -> Path:
-    """The same for programs that are built once and run from there; what they are built in is for this user alone.
+    """The directory of programs that are built once and run from there, in a place for this user alone.
     Raises ConfigurationError: there is none, or others may have put programs there."""
     found = cache_directory()
     if found is None:
@@ -47,8 +46,8 @@ def program_directory() -> Path:
 
 
 def make_directory(path: Path) -> None:
-    """Make a directory and those above it that are missing: others may read them, whatever the umask is, and not write.
-    Raises OSError: it cannot be made."""
+    """Make a directory and its missing parents; others may read but not write them, whatever the umask. Raises
+    OSError: it cannot be made."""
     if not path.parent.is_dir():
         make_directory(path.parent)
     try:
@@ -59,13 +58,9 @@ def make_directory(path: Path) -> None:
 
 
 def distrust(path: Path, *, owners: Collection[int] = ()) -> str | None:
-    """Why another user may have written what is at a path, or decided what is there; None if no other user can.
-
-    `owners` are user ids that are trusted beside this user and root. What is not there yet is
-    judged by the directories in which it would be made.
-
-    Raises OSError: it cannot be looked at.
-    """
+    """Why another user may have written, or chosen, the content of a path; None if no other user can.
+    `owners` are further trusted user ids. A missing path is judged by the directories in which it would be made.
+    Raises OSError: it cannot be looked at."""
     trusted = {ROOT, os.geteuid(), *owners}
     ahead = [*reversed(path.absolute().parts)]
     at = Path(ahead.pop())

@@ -1,6 +1,6 @@
-"""What differs between versions of MariaDB, in one table that is asked by name. The document: protocol/versions.md.
+"""The differences between versions of MariaDB, in one table with names. The document: protocol/versions.md.
 
-A version is a number, as conditional comments have it: 110806 is 11.8.6. Nothing holds of an unknown one, which is 0.
+A version is a number, as in conditional comments: 110806 is 11.8.6. Of an unknown version, 0, nothing holds.
 """
 
 import enum
@@ -13,7 +13,7 @@ _VERSION = re.compile(r"(\d{1,2})\.(\d{1,2})(?:\.(\d{1,2}))?(?!\d)", re.ASCII)
 
 
 class Difference(enum.Enum):
-    """What servers do from the first of two versions on, and from the second one on no more."""
+    """Behaviour of servers from the first version on, and before the second."""
 
     KNOWS_CHECKSUMS = 50_300, END, "FORMAT_DESCRIPTION names a checksum algorithm, and ends with a checksum"
     KNOWS_GTIDS = (100_002, END, "each transaction is in a group that a GTID event begins")
@@ -50,13 +50,13 @@ class Difference(enum.Enum):
 
 @functools.lru_cache(16)
 def version_number(text: str) -> int:
-    """The number of the version that a text begins with, as "11.8.6-MariaDB-log"; 0 if it begins with none."""
+    """The number of the version at the begin of a text, as in "11.8.6-MariaDB-log"; 0 without one."""
     match = _VERSION.match(text)
     return 0 if match is None else int(match[1]) * 10_000 + int(match[2]) * 100 + int(match[3] or 0)
 
 
 def knows_checksums(server_version: str) -> bool:
-    """Whether a server of this version knows checksums of events, be it MariaDB or MySQL; so does an unknown one."""
+    """Whether a server of this version, MariaDB or MySQL, knows checksums of events; unknown versions do."""
     number = version_number(server_version)
     is_mariadb = "MariaDB" in server_version
     return not number or (Difference.KNOWS_CHECKSUMS.holds(number) if is_mariadb else number >= MYSQL_KNOWS_CHECKSUMS)

@@ -1,8 +1,7 @@
 """Work that others may break off: a statement that reads a whole log, or joins large tables.
 
-Its starter runs it in a context that has a `Work`; long work asks `check_wanted`
-now and then, at least a few times a second. Callers in between need not know of it: code that runs without
-a `Work` is never broken off.
+Its starter runs it in a context with a `Work`; long work calls `check_wanted` at least a few times a second. Code
+that runs without a `Work` is never broken off.
 """
 
 import contextlib
@@ -16,7 +15,7 @@ LOCK_LOOK_S = 0.1  # between two looks of who waits for a lock
 
 
 class BreakReason(enum.Enum):
-    """Why work is not wanted any more."""
+    """Why nobody wants the work."""
 
     KILLED = "it was killed"
     TIMED_OUT = "its time is over"
@@ -26,7 +25,7 @@ class BreakReason(enum.Enum):
 
 
 class BrokenOffError(Exception):
-    """The result is not wanted any more. It is not an IbbMasterError: code with a way around failures has none here."""
+    """Nobody wants the result. It is no IbbMasterError, so that no code works around it."""
 
     def __init__(self, reason: BreakReason) -> None:
         super().__init__(reason)
@@ -37,8 +36,8 @@ class BrokenOffError(Exception):
 
 
 class Work:
-    """One piece of work. `clock` gives seconds that only grow. Any thread may break it off. The first reason stays. It
-    may be at work for `seconds`, which do not run while it waits for a thread, or for who takes its result."""
+    """One piece of work, which any thread may break off; the first reason stays. `clock` returns growing seconds. It
+    may run for `seconds`, without the time it waits for a thread or for its reader."""
 
     def __init__(self, clock: Callable[[], float], seconds: float = math.inf) -> None:
         self._clock = clock
@@ -49,17 +48,17 @@ class Work:
         self.on_break_off: Callable[[], object] = lambda: None  # it is waited for, and has not begun
 
     def break_off(self, reason: BreakReason) -> None:
-        """Have `check` raise from now on."""
+        """Make `check` raise from now on."""
         if self.reason is None:
             self.reason = reason
         self.on_break_off()
 
     def limit(self, seconds: float) -> None:
-        """Let it go on for so long, from now on."""
+        """Let it run for so long from now on."""
         self._deadline = self._clock() + seconds
 
     def check(self) -> None:
-        """Raises BrokenOffError: it is not wanted any more."""
+        """Raises BrokenOffError: nobody wants it."""
         if self.reason is None and (now := self._clock()) >= min(self._deadline, self._end):
             self.reason = BreakReason.TIMED_OUT if now >= self._deadline else BreakReason.TOO_LONG
         if self.reason is not None:
@@ -83,7 +82,7 @@ _current: ContextVar[Work | None] = ContextVar("work", default=None)
 
 @contextlib.contextmanager
 def doing(work: Work) -> Iterator[None]:
-    """What runs in this block is this work; worker threads that are started in it, too."""
+    """Mark the block, and the worker threads it starts, as this work."""
     token = _current.set(work)
     try:
         yield
@@ -92,7 +91,7 @@ def doing(work: Work) -> Iterator[None]:
 
 
 def check_wanted() -> None:
-    """Raises BrokenOffError: the work that runs here is not wanted any more."""
+    """Raises BrokenOffError: nobody wants the work that runs here."""
     work = _current.get()
     if work is not None:
         work.check()
@@ -108,8 +107,8 @@ class Lock(Protocol):
 
 @contextlib.contextmanager
 def holding(lock: Lock) -> Iterator[None]:
-    """Hold a lock that others may have for long. Raises BrokenOffError: while it is waited for, the work that runs here
-    is not wanted any more."""
+    """Hold a lock that others may hold for long. Raises BrokenOffError: meanwhile nobody wants the work that runs
+    here."""
     while not lock.acquire(timeout=LOCK_LOOK_S):
         check_wanted()
     try:
@@ -119,7 +118,7 @@ def holding(lock: Lock) -> Iterator[None]:
 
 
 def limit_work(seconds: float) -> None:
-    """Let the work that runs here go on for so long, from now on; without a word unless it is broken off."""
+    """Let the work that runs here run for so long from now on."""
     work = _current.get()
     if work is not None:
         work.limit(seconds)

@@ -6,7 +6,7 @@ import tracemalloc
 
 import pytest
 
-from ibbmaster.codec.crc32c import crc32c_by_crcmod
+from ibbmaster.codec.crc32c import by_crcmod
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import ConfigurationError, StoreError
 from ibbmaster.gtid import Gtid, GtidState
@@ -561,7 +561,7 @@ def pages(disk):
 
 def sealed(data):
     data = data.ljust(DATA_SIZE, b"\0")
-    return data + struct.pack("<I", crc32c_by_crcmod(data))
+    return data + struct.pack("<I", by_crcmod(data))
 
 
 def change(page_no, page_offset, data):

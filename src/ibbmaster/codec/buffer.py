@@ -6,5 +6,5 @@ Buffer: TypeAlias = bytes | bytearray | memoryview
 
 
 def is_zero(data: Buffer) -> bool:
-    """Whether all bytes are zero, as those of a page that is pre-allocated; no bytes are, too."""
+    """Whether all bytes are zero, as in a pre-allocated page; also of no bytes."""
     return not data or (not data[0] and bytes(data) == bytes(len(data)))  # a comparison of memory

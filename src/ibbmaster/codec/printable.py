@@ -1,4 +1,4 @@
-"""Text from outside as it may be shown on a terminal, and addresses."""
+"""Foreign text made safe for a terminal, and addresses."""
 
 
 def printable(text: str) -> str:

@@ -1,6 +1,6 @@
-"""A file that may be deleted at any time: read as a whole, replaced as a whole, never an error.
+"""A file that may vanish at any time: read as a whole, replaced as a whole, never an error.
 
-One that another user may have written is not read (`user_cache.distrust`).
+It is not read if another user may have written it (`user_cache.distrust`).
 """
 
 import contextlib
@@ -17,9 +17,9 @@ MODE = 0o640
 
 
 class CacheFile:
-    """One file. Whatever is wrong with it, it is as if it were not there.
-    One beside a log may also be of who owns the directory: they could have written the log, too. Of others the
-    directory is made when it is needed, and no more than `count_max` files stay in it."""
+    """One file; a faulty one counts as missing. One beside a log may also belong to the owner of the directory, who
+    could have written the log, too. The directory of others is made when needed, and holds at most `count_max`
+    files."""
 
     def __init__(self, path: Path, *, size_max: int, count_max: int | None = None) -> None:
         self.path = path
@@ -28,7 +28,7 @@ class CacheFile:
         self._has_warned = False
 
     def read(self) -> bytes | None:
-        """All of it; None if there is none, or it is no plain file, too large, not to be trusted, or cannot be read."""
+        """All of it; None if it is missing, no plain file, too large, not to be trusted, or unreadable."""
         try:
             found = self.path.lstat()
             if not stat.S_ISREG(found.st_mode) or found.st_size > self._size_max or self._is_doubtful():
@@ -39,7 +39,7 @@ class CacheFile:
             return None
 
     def _is_doubtful(self) -> bool:
-        """Whether another user may have written it, which is said once."""
+        """Whether another user may have written it; warns once."""
         owners = [self.path.parent.stat().st_uid] if self._count_max is None else []
         doubt = distrust(self.path, owners=owners)
         if doubt is not None and not self._has_warned:
@@ -48,7 +48,7 @@ class CacheFile:
         return doubt is not None
 
     def write(self, data: bytes) -> bool:
-        """Put other content in its place, so that readers see the old or the new; whether that could be done."""
+        """Replace the content, so that readers see the old or the new; returns whether that succeeded."""
         try:
             if self._count_max is not None:
                 make_directory(self.path.parent)
@@ -68,7 +68,7 @@ class CacheFile:
         return True
 
     def _make_room(self, count_max: int) -> None:
-        """Remove the files that were written longest ago."""
+        """Remove the oldest files."""
         others = [path for path in self.path.parent.iterdir() if path != self.path]
         written: dict[Path, int] = {}
         for path in others:

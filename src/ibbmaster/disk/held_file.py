@@ -1,8 +1,8 @@
-"""The file in which a log ends, held open: whether what has its name now is still that file, and all of it is there.
+"""The file in which a log ends, held open: whether its name still means that file, and all of it is there.
 
-Neither inode nor size tells this: a copy over a file keeps its inode, and file systems give the inode of a removed
-file again at once. While a descriptor holds an inode, no other file gets it. Where anything was written, the first
-bytes must be those that were there, and so must the last ones that were known.
+Neither inode nor size tells: a copy over a file keeps its inode, and file systems reuse the inode of a removed file
+at once. While a descriptor holds an inode, no other file gets it. In a file that someone wrote to, the first bytes
+and the last known ones must be those of before.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LONG_AGO_NS = 60 * SECOND_NS  # more than clocks differ
 
 
 class Stamp(NamedTuple):
-    """What a file system says of a file. `file` is the file itself, whatever its name, while it is held."""
+    """The file system's view of a file. `file` identifies the file itself, whatever its name, while it is held."""
 
     file: Hashable
     size: int
@@ -32,11 +32,11 @@ class Stamp(NamedTuple):
 
     @classmethod
     def of(cls, found: Any) -> Stamp:
-        """Of a file of this machine, as stat() has it."""
+        """From stat() of a file of this machine."""
         return cls((found.st_dev, found.st_ino), found.st_size, (found.st_mtime_ns, found.st_ctime_ns))
 
     def is_settled(self, seen_s: float) -> bool:
-        """Whether a change from now on leaves another stamp than this one, which was first seen so long ago."""
+        """Whether any change from now on changes this stamp, which was first seen so long ago."""
         tick_s = TICK_S if any(at % SECOND_NS for at in self.changed_at) else COARSE_TICK_S
         return seen_s >= tick_s or time.time_ns() - max(self.changed_at) > LONG_AGO_NS
 
@@ -52,7 +52,7 @@ class OpenedFile(Protocol):
 
 
 class FileChange(enum.Enum):
-    """What has become of a file since the last look."""
+    """What has happened to a file since the last look."""
 
     NONE = "the same, or more"
     CUT = "not all of it is there: it is gone, or begun again"
@@ -60,7 +60,7 @@ class FileChange(enum.Enum):
 
 
 class KnownBytes(NamedTuple):
-    """The bytes from `first` up to `last` show whether a file still has what it had; it has `size` at least."""
+    """The bytes from `first` up to `last` show whether a file keeps its content; it has `size` at least."""
 
     first: int
     last: int
@@ -68,12 +68,12 @@ class KnownBytes(NamedTuple):
 
 
 def last_bytes(size: int) -> KnownBytes:
-    """Of a file that only grows."""
+    """Those of a file that only grows."""
     return KnownBytes(max(size - TAIL_BYTES, 0), size, size)
 
 
 class HeldFile:
-    """One file. `stamp` and `head`, its first bytes, are of the last look that found all of it there."""
+    """One file. `stamp` and `head`, its first bytes, are of the last look that found all of it."""
 
     def __init__(
         self,
@@ -84,8 +84,8 @@ class HeldFile:
         head_bytes: int = HEAD_BYTES,
         flags_at: int | None = None,
     ) -> None:
-        """`glance` gives the stamp of what has its name; `window` says what is known last, given the size. The byte at
-        `flags_at` may change in any file. Raises OSError, StoreError: it is not there."""
+        """`glance` returns the stamp of the file of that name; `window` returns the last known bytes, given the
+        size. The byte at `flags_at` may change in any file. Raises OSError, StoreError: there is no file."""
         self._file = open_it()
         self._glance = glance
         self._open = open_it
@@ -102,17 +102,17 @@ class HeldFile:
 
     def __del__(self) -> None:
         with contextlib.suppress(AttributeError):  # it could not be opened
-            self.close()  # who forgets a log does not keep its file open for ever
+            self.close()
 
     def is_untouched(self) -> bool:
-        """Whether nothing can have been written since the last look; costs one stat."""
+        """Whether nobody can have written it since the last look; costs one stat."""
         try:
             return self._is_settled and self._glance() == self.stamp
         except (OSError, StoreError):
             return False
 
     def look(self) -> FileChange:
-        """What has become of it; `stamp` is then of now, unless it is cut or another one."""
+        """What has happened to it; updates `stamp`, unless it is cut or another one."""
         if self.is_untouched() and self._window(self.stamp.size) == self._known:
             return FileChange.NONE
         with contextlib.ExitStack() as stack:
@@ -122,7 +122,7 @@ class HeldFile:
                     file = self._open()
                     stack.callback(file.close)
                 stamp, now = file.stamp(), time.monotonic()
-                known = self._read_known(file, stamp)  # first: what is another file only after that is found next time
+                known = self._read_known(file, stamp)  # first: the next look finds a file replaced after this
                 change = self._compare(file, stamp)
             except (OSError, StoreError):
                 return FileChange.CUT
@@ -162,7 +162,7 @@ class HeldFile:
 
 
 def compared(found: bytes, known: bytes) -> FileChange:
-    """Bytes of a file and those that were there: some may be missing, or still be zeros."""
-    if len(found) == len(known) and found.startswith(known.rstrip(b"\0")):  # what else comes there was not known
+    """Compare bytes of a file with the former ones: some may be missing, or still be zeros."""
+    if len(found) == len(known) and found.startswith(known.rstrip(b"\0")):
         return FileChange.NONE
     return FileChange.CUT if known.startswith(found.rstrip(b"\0")) else FileChange.OTHER

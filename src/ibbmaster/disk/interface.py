@@ -1,7 +1,7 @@
 """The seam to the file system: everything the store does to the outside goes through a `Disk`.
 
-Nothing else below the command line may import `os`; a simulated disk takes this one's place in tests.
-Names are plain file names of one directory.
+Below the command line only this room may import `os`; tests replace it with a simulated disk. Names are plain file
+names of one directory.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,8 +16,8 @@ class ReadDisk(Protocol):
     """One directory to read from. Offsets and sizes are in bytes; every call may raise StoreError."""
 
     def list(self) -> Sequence[str]:
-        """Names of the regular files, in no order; links and other things are left out.
-        It may be the same object as before, which then has the same names."""
+        """Names of the regular files, in no order, without links and other things. It may return the same object as
+        before for the same names."""
 
     def size(self, name: str) -> int: ...
 
@@ -25,25 +25,25 @@ class ReadDisk(Protocol):
         """When the file was last written, in seconds since 1970."""
 
     def read(self, name: str, offset: int, size: int) -> bytes:
-        """Up to `size` bytes; fewer only at the end of the file.
-        Raises MissingFileError: there is no such file; StoreError: it cannot be read."""
+        """Up to `size` bytes; fewer only at the end of the file. Raises MissingFileError: there is no such file;
+        StoreError: it cannot be read."""
 
     def read_into(self, name: str, offset: int, target: memoryview, *, only_cached: bool = False) -> int | None:
         """Fill `target` as `read` does; returns the bytes read. With `only_cached`, None if that would have to wait."""
 
     def next_data(self, name: str, offset: int) -> int:
-        """Where from an offset on there may be something else than zeros; the end of the file if nowhere."""
+        """An offset up to which the file holds only zeros; its end if no data follows."""
 
     def open(self, name: str) -> int | None:
-        """A descriptor to read a file with, for the caller to close; None if what it gives is not what `read` gives.
-        What is read there may end earlier than with `read`, with zeros or at the end of the file."""
+        """A descriptor to read a file with, for the caller to close; None if it would not read the bytes of `read`.
+        It may see the file end earlier, or in zeros."""
 
     def close(self) -> None:
-        """Release what is held open; what is asked for later opens it again. A lock ends with it."""
+        """Release everything, including a lock; later calls open it again."""
 
 
 class DiskLayer:
-    """A `ReadDisk` on top of another, which answers what the layer does not, and is closed by who has opened it."""
+    """A `ReadDisk` on top of another: it passes on all that a subclass does not answer. Whoever opened it closes it."""
 
     def __init__(self, disk: ReadDisk) -> None:
         self._disk = disk
@@ -82,10 +82,10 @@ class DiskLayer:
 
 @runtime_checkable
 class ExpectingDisk(Protocol):
-    """A directory far away: it can fetch at the same time what will be read one after the other."""
+    """A directory far away, which can fetch at once what will be read in turn."""
 
     def expect_reads(self, name: str, offsets: Sequence[int]) -> None:
-        """Pages at these offsets of a file will be read soon."""
+        """Prepare for reading pages at these offsets of a file soon."""
 
 
 class Watch(Protocol):
@@ -96,39 +96,39 @@ class Watch(Protocol):
 
 
 class SharedDisk(ReadDisk, Protocol):
-    """One directory to read from, which others may write meanwhile."""
+    """One directory to read from, while others may write it."""
 
     def is_locked(self) -> bool:
         """Whether another process writes here."""
 
     def stamp(self, name: str) -> Stamp:
-        """What the file of a name is known by, for those who look again and again."""
+        """The marks by which a file is recognised again."""
 
     def make_durable(self, name: str) -> None:
-        """Make durable what another process has written to a file."""
+        """Make the writes of another process to a file durable."""
 
     def watch(self) -> Watch:
-        """Notices from now on what others write here, until `close`."""
+        """Notice the writes of others from now on, until `close`."""
 
 
 class Disk(ReadDisk, Protocol):
-    """One directory. What was written or truncated is durable after `sync(name)`, what was created or removed after
-    `sync_dir()`. Calls that need room raise DiskFullError and may be made again, but a `sync` that fails is final."""
+    """One directory. Writes and truncations are durable after `sync(name)`, new and removed files after
+    `sync_dir()`. Calls that need room raise DiskFullError and may be repeated, but a failed `sync` is final."""
 
     def lock(self) -> None:
-        """Have the directory for this process alone, until `close` or the end of the process.
-        Raises BusyError: another process has it."""
+        """Take the directory for this process alone, until `close` or the end of the process. Raises BusyError:
+        another process has it."""
 
     def create(self, name: str) -> None:
-        """Make an empty file, which must not be there yet."""
+        """Make a new, empty file."""
 
     def write(self, name: str, offset: int, data: Buffer) -> None: ...
 
     def publish(self, name: str, data: Buffer) -> None:
-        """Write the whole of a small file for other processes to read; a crash may leave anything older of it."""
+        """Write the whole of a small file for other processes; a crash may leave any older version of it."""
 
     def allocate(self, name: str, size: int) -> None:
-        """Extend a file with zeros to `size`, with room on the disk where that is possible."""
+        """Extend a file with zeros to `size`, with room on the disk where possible."""
 
     def truncate(self, name: str, size: int) -> None: ...
 
@@ -141,8 +141,8 @@ class Disk(ReadDisk, Protocol):
 
 @contextmanager
 def owning(disk: Disk) -> Iterator[None]:
-    """Lock a directory to open the log in it; the lock is released at once if that fails.
-    Raises BusyError: another process has it."""
+    """Lock a directory to open the log in it; a failure of that releases the lock. Raises BusyError: another process
+    has it."""
     disk.lock()
     try:
         yield

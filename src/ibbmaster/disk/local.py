@@ -20,14 +20,14 @@ from ibbmaster.errors import BusyError, DiskFullError, MissingFileError, StoreEr
 
 OPEN_FILES_MAX = 16  # descriptors kept for reading, whatever the number of files
 WRITABLE_FILES_MAX = 4  # kept for writing
-REQUEST_BYTES = 1 << 19  # of a larger request to read ahead systems heed no more than a device takes at once
+REQUEST_BYTES = 1 << 19  # systems cut larger requests to read ahead to what a device takes at once
 FULL = (errno.ENOSPC, errno.EDQUOT)
 LOCK_TRIES, LOCK_PAUSE_S = 10, 0.02  # for a lock that another process may only be testing
 
 
 class _Listing(NamedTuple):
-    """The names in a directory, whose `stamp` was first seen at `seen_at` on the monotonic clock.
-    While `is_unchanging` the names are those of that stamp, whatever the clock of the file system."""
+    """The names in a directory, whose `stamp` was first seen at `seen_at` on the monotonic clock. While
+    `is_unchanging` it holds for that stamp, whatever the clock of the file system."""
 
     stamp: tuple[int, int, int]
     seen_at: float
@@ -65,7 +65,7 @@ class RealDisk:
             self._directory_lock = descriptor
 
     def is_locked(self) -> bool:
-        """Whether another process writes here. The look is over before anybody who wants to write gives up."""
+        """Whether another process writes here; this test is shorter than the patience of `lock`."""
         with self._errors(""):
             descriptor = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
@@ -74,14 +74,12 @@ class RealDisk:
                 os.close(descriptor)
 
     def watch(self) -> DirectoryWatch:
-        """Notices from now on what anybody writes here, until `close`."""
         with self._lock:
             if self._watch is None:
                 self._watch = DirectoryWatch(self.directory)
             return self._watch
 
     def make_durable(self, name: str) -> None:
-        """Make durable what another process has written to a file, perhaps one that was killed since."""
         with self._errors(name), self._lock:
             descriptor = self._descriptor(name)
             with contextlib.suppress(OSError):  # a read-only file system has nothing to make durable
@@ -109,18 +107,17 @@ class RealDisk:
             return names
 
     def size(self, name: str) -> int:
-        try:
-            return os.stat(self._path(name), follow_symlinks=False).st_size
-        except OSError as error:
-            raise self._error(name, error) from error
+        return self._stat(name).st_size
 
     def modified_at(self, name: str) -> float:
-        with self._errors(name):
-            return os.stat(self._path(name), follow_symlinks=False).st_mtime
+        return self._stat(name).st_mtime
 
     def stamp(self, name: str) -> Stamp:
+        return Stamp.of(self._stat(name))
+
+    def _stat(self, name: str) -> os.stat_result:
         try:
-            return Stamp.of(os.stat(self._path(name), follow_symlinks=False))
+            return os.stat(self._path(name), follow_symlinks=False)
         except OSError as error:
             raise self._error(name, error) from error
 
@@ -224,7 +221,7 @@ class RealDisk:
             os.unlink(self._path(name))
 
     def close(self) -> None:
-        """Give back lock and descriptors; the latter are opened again when they are needed."""
+        """Release lock and descriptors; later calls open descriptors again."""
         with self._lock:
             for files in (self._open_files, self._writable_files, self._published_files):
                 while files:
@@ -237,7 +234,7 @@ class RealDisk:
                 self._directory_lock = None
 
     def __del__(self) -> None:
-        self.close()  # who forgets a log does not keep its files open for ever
+        self.close()
 
     def _path(self, name: str) -> str:
         if not name or "/" in name or "\0" in name or name in (".", ".."):
@@ -260,7 +257,7 @@ class RealDisk:
         return descriptor
 
     def _drop_replaced(self) -> None:
-        """Close the files whose names may mean others now: something was renamed, made or removed."""
+        """Close the files whose names may have a new meaning: something was renamed, made or removed."""
         with self._lock:
             for name, descriptor in list(self._open_files.items()):
                 with contextlib.suppress(OSError):
@@ -269,7 +266,7 @@ class RealDisk:
                 os.close(self._open_files.pop(name))
 
     def _forget(self, name: str) -> None:
-        """A name is about to mean something else, or nothing."""
+        """A name is about to get another meaning, or none."""
         self._listing = None
         with self._lock:
             for files in (self._open_files, self._writable_files):
@@ -293,7 +290,7 @@ class RealDisk:
         return _open_regular(self._path(name), os.O_WRONLY) if descriptor is None else descriptor
 
     def _keep(self, name: str, descriptor: int) -> None:
-        """Keep a descriptor for the next write: an error that the kernel notes against it is not lost."""
+        """Keep a descriptor for the next write, so that an error noted by the kernel is not lost."""
         with self._lock:
             if name in self._writable_files:  # another thread opened it, too
                 os.close(descriptor)
@@ -310,7 +307,6 @@ class RealDisk:
             raise self._error(name, error) from error
 
     def _error(self, name: str, error: OSError) -> StoreError:
-        """The error to raise for one of the system."""
         if isinstance(error, FileNotFoundError):
             return MissingFileError(f"{self.directory / name}: no such file or directory")
         kind = DiskFullError if error.errno in FULL else StoreError
@@ -326,7 +322,7 @@ def _try_lock(descriptor: int, kind: int) -> bool:
 
 
 def _open_regular(path: str, mode: int) -> int:
-    """Open a regular file; a link is refused, and a FIFO neither waits nor is read."""
+    """Open a regular file; refuse a link, and neither wait for nor read a FIFO."""
     descriptor = os.open(path, mode | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -335,7 +331,7 @@ def _open_regular(path: str, mode: int) -> int:
 
 
 def fill(descriptor: int, offset: int, target: memoryview, *, only_cached: bool = False) -> int | None:
-    """Read until `target` is full or the file ends; with `only_cached` None if the disk would have to be waited for."""
+    """Read until `target` is full or the file ends; with `only_cached` None if that would wait for the disk."""
     size, flags = 0, os.RWF_NOWAIT if only_cached else 0
     while size < len(target):
         try:
@@ -352,7 +348,7 @@ def fill(descriptor: int, offset: int, target: memoryview, *, only_cached: bool 
 
 def expect(descriptor: int, offset: int, size: int) -> None:
     """Let the system begin to read a part of a file, unless its first byte is in memory: then so is the rest.
-    An error is ignored: reading meets it again, and reports it."""
+    Reading reports errors."""
     with contextlib.suppress(OSError):
         if fill(descriptor, offset, memoryview(bytearray(1)), only_cached=True) is None:
             for at in range(offset, offset + size, REQUEST_BYTES):
@@ -360,7 +356,7 @@ def expect(descriptor: int, offset: int, size: int) -> None:
 
 
 def left_unfinished(directory: Path) -> list[Path]:
-    """What those left who were killed while they made a directory, and what is being made now."""
+    """Directories that killed processes left half made, and those being made now."""
     try:
         names = os.listdir(directory.parent)
     except OSError:
@@ -374,9 +370,9 @@ def _staging_stem(directory: Path) -> str:
 
 @contextlib.contextmanager
 def made_at_once(directory: Path) -> Iterator[Path]:
-    """A new directory to fill, which takes its name once it is whole: who is killed leaves nothing under that name.
-    A directory that is a file system of its own cannot be replaced, and is filled as it is. Raises StoreError: there is
-    something at that name, or no directory can be made there."""
+    """A new directory to fill, which takes its name once it is whole, so that a killed process leaves nothing under
+    that name. A mount point cannot be replaced, and is filled as it is. Raises StoreError: something has that name,
+    or no directory can be made there."""
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise StoreError(f"{directory} is not empty: give a new directory")
     if directory.is_mount():

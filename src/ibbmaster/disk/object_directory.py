@@ -1,8 +1,7 @@
-"""A directory of an object store, to read from: only the ranges that are asked for are fetched.
+"""A directory of an object store, to read from: it fetches only the ranges that callers ask for.
 
-Blocks that were fetched stay in memory for a while. Where one reads on from the end of such blocks,
-several times as much as they are is fetched at once, so that a whole file takes few requests, and
-a search in it no more than the pages that it looks at.
+Fetched blocks stay in memory for a while. A read that continues such blocks fetches several times as much at once,
+so a whole file takes few requests, and a search no more than its pages.
 """
 
 from __future__ import annotations
@@ -22,18 +21,18 @@ from ibbmaster.errors import MissingFileError, StoreError
 BLOCK_SIZE = 16 << 10  # bytes of the smallest range: a page
 AHEAD_BLOCKS_MAX = 512  # of one request
 AHEAD_FACTOR = 3  # as many more blocks as are known in front of them
-EXPECTED_MAX = 2048  # blocks that are fetched because they will be read
+EXPECTED_MAX = 2048  # blocks fetched for expected reads
 REQUESTS_AT_ONCE = 16
 CACHE_BYTES = 64 << 20  # of all directories of this process
-LIST_AGE_S = 2.0  # after that it is looked again what is there
-ENTRY_AGE_S = 6.0  # after that what is known of one object is no longer believed
-POLL_PERIOD_S = 0.1  # how often those who wait for growth look
+LIST_AGE_S = 2.0  # of a listing that is repeated
+ENTRY_AGE_S = 6.0  # of an entry that is asked for again
+POLL_PERIOD_S = 0.1  # between looks for growth
 
 _Key = tuple[str, str, str | None, int]  # directory, name, version, number of the block
 
 
 class RangeCache:
-    """Blocks of objects, those used last. Thread-safe."""
+    """The blocks of objects that were used last. Thread-safe."""
 
     def __init__(self, size_max: int) -> None:
         self._size_max = size_max
@@ -64,16 +63,16 @@ BLOCKS = RangeCache(CACHE_BYTES)
 
 
 class ObjectDirectory:
-    """The objects whose names begin with a URL and a slash, as a `SharedDisk`. Thread-safe.
-    What is there is known from listings, which are taken again in the background: so a log that others add files to can
-    be followed, and no reader waits for that."""
+    """The objects whose names begin with a URL and a slash, as a `SharedDisk`. Thread-safe. It knows its objects
+    from listings, which it repeats in the background: so it follows a log that others extend, without readers
+    waiting."""
 
     def __init__(self, url: str) -> None:
         self.url = url
         self._lock = threading.Lock()
         self._names: Sequence[str] = ()
         self._below: frozenset[str] = frozenset()
-        self._entries: dict[str, tuple[StoredObject | None, float]] = {}  # None: it is missing; and when that was seen
+        self._entries: dict[str, tuple[StoredObject | None, float]] = {}  # None: missing; and the time of the look
         self._listed_at = float("-inf")
         self._lister: threading.Thread | None = None
         self._problem: StoreError | None = None  # of a listing in the background
@@ -101,7 +100,7 @@ class ObjectDirectory:
         return sorted(self._below)
 
     def find(self, name: str) -> StoredObject | None:
-        """What there is to say of an object; None if it is not there."""
+        """One object; None if it is missing."""
         now = time.monotonic()
         found, seen_at = self._entries.get(name, (None, self._listed_at))
         if now - seen_at < ENTRY_AGE_S:
@@ -124,15 +123,13 @@ class ObjectDirectory:
         return self._read(name, offset, size, is_greedy=True)
 
     def read_some(self, name: str, offset: int, size: int) -> bytes:
-        """As `read`, but perhaps less, and only then nothing when the object ends there.
-        Where nothing was read just before, it is what one request of the smallest size gives."""
+        """As `read`, but perhaps less, and nothing only at the end of the object. Without a read just before, it is
+        one request of the smallest size."""
         return self._read(name, offset, size, is_greedy=False)
 
     def read_into(self, name: str, offset: int, target: memoryview, *, only_cached: bool = False) -> int | None:
-        if only_cached:
-            found = self._entries.get(name, (None, 0.0))[0]
-            if found is None or not self._has(found, offset, len(target)):
-                return None
+        if only_cached and not self._has(name, offset, len(target)):
+            return None
         data = self.read(name, offset, len(target))
         target[: len(data)] = data
         return len(data)
@@ -144,7 +141,7 @@ class ObjectDirectory:
         self._fetch_at_once([(found, number) for number in missing])
 
     def expect_heads(self, names: Sequence[str]) -> None:
-        """The first bytes of these files will be read soon."""
+        """Prepare for reading the first bytes of these files soon."""
         heads = [found for name in names if (found := self.find(name)) is not None and found.size]
         missing = [(found, 0) for found in heads if not BLOCKS.has(self._key(found, 0))]
         self._fetch_at_once(missing[-EXPECTED_MAX:])
@@ -156,14 +153,14 @@ class ObjectDirectory:
         return None
 
     def close(self) -> None:
-        """Nothing is held but what may be used again."""
+        """There is nothing to release."""
 
     def is_locked(self) -> bool:
-        """Nothing is written here as in a directory: objects come whole."""
+        """Nobody writes here as in a directory: objects come whole."""
         return False
 
     def make_durable(self, name: str) -> None:
-        """Whatever is there is durable."""
+        """Every object is durable."""
 
     def watch(self) -> ObjectDirectory:
         return self
@@ -217,7 +214,7 @@ class ObjectDirectory:
                 raise MissingFileError(f"{self.url}/{name}: the object was removed while it was read") from None
             if now.size < found.size or now.version == found.version:
                 raise
-            self._entries[name] = now, time.monotonic()  # it has grown, as a file does that is uploaded again and again
+            self._entries[name] = now, time.monotonic()  # it has grown: a file is uploaded again and again
             return self._read_of(now, offset, size, is_greedy=is_greedy)
 
     def _read_of(self, found: StoredObject, offset: int, size: int, *, is_greedy: bool) -> bytes:
@@ -241,7 +238,7 @@ class ObjectDirectory:
         return b"".join(pieces)
 
     def _fetch(self, found: StoredObject, first: int, end_block: int, *, is_ahead: bool = True) -> memoryview:
-        """Blocks from one on that is not cached, and more where it seems that all are read in order."""
+        """Fetch blocks from a missing one on, and more where the reads seem to go in order."""
         known = 0
         while is_ahead and known < min(first, AHEAD_BLOCKS_MAX) and BLOCKS.has(self._key(found, first - 1 - known)):
             known += 1
@@ -256,12 +253,15 @@ class ObjectDirectory:
         return data
 
     def _fetch_at_once(self, blocks: Sequence[tuple[StoredObject, int]]) -> None:
-        """Have blocks of any files in the cache; what cannot be fetched is an error once it is read."""
+        """Put blocks of any files into the cache; a failed fetch becomes an error when someone reads the block."""
         if len(blocks) > 1:
             with ThreadPoolExecutor(REQUESTS_AT_ONCE, "object reads") as pool, contextlib.suppress(StoreError):
                 list(pool.map(lambda block: self._fetch(block[0], block[1], block[1] + 1, is_ahead=False), blocks))
 
-    def _has(self, found: StoredObject, offset: int, size: int) -> bool:
+    def _has(self, name: str, offset: int, size: int) -> bool:
+        found = self._entries.get(name, (None, 0.0))[0]
+        if found is None:
+            return False
         end = min(offset + size, found.size)
         numbers = range(offset // BLOCK_SIZE, -(-end // BLOCK_SIZE))
         return all(BLOCKS.has(self._key(found, number)) for number in numbers)

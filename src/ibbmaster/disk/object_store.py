@@ -1,7 +1,7 @@
-"""Requests to object stores, by URL; what can go wrong there is one line.
+"""Requests to object stores, by URL, with errors of one line.
 
-Credentials, endpoint, region and timeouts are those of the environment (AWS_ACCESS_KEY_ID,
-AWS_ENDPOINT_URL, GOOGLE_…, AZURE_…), as the library `obstore` reads them.
+The environment holds credentials, endpoint, region and timeouts (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL, GOOGLE_…,
+AZURE_…), as the library `obstore` reads them.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _METADATA_SERVICES = ("169.254.169.254", "metadata.google.internal", "169.254.17
 
 
 class StoredObject(NamedTuple):
-    """One object, as a listing has it."""
+    """One object of a listing."""
 
     name: str
     size: int
@@ -61,19 +61,20 @@ class StoredObject(NamedTuple):
 
 
 class ChangedError(StoreError):
-    """An object is another one than that which was found before."""
+    """Another object has replaced the one found before."""
 
 
 class BusyNameError(StoreError):
-    """There is an object of that name."""
+    """An object has that name already."""
 
 
 class ObjectClient:
-    """What is asked of one directory: the objects whose names begin with a URL and a slash. Thread-safe."""
+    """Requests to one directory: the objects whose names begin with a URL and a slash. Thread-safe. Each raises
+    StoreError where the store cannot be reached, or refuses."""
 
     def __init__(self, url: str) -> None:
-        """Raises ConfigurationError: the URL or the environment cannot be used; ExtraMissingError: the library is not
-        installed."""
+        """Raises ConfigurationError: the URL or the environment cannot be used; ExtraMissingError: the library is
+        not installed."""
         self.url = url
         with needed_for(url):
             import obstore
@@ -91,15 +92,14 @@ class ObjectClient:
             raise ConfigurationError(f"{url}: {_said(error)}") from None
 
     def list(self) -> tuple[list[StoredObject], list[str]]:
-        """The objects, and the directories below this one, in no order.
-        Raises StoreError: the store cannot be reached, or refuses."""
+        """The objects, and the directories below this one, in no order."""
         with self._errors(""):
             answer = self._library.list_with_delimiter(self._store)
             below = [prefix.rstrip("/").rpartition("/")[2] for prefix in answer["common_prefixes"]]
             return [_found(one) for one in answer["objects"]], below
 
     def head(self, name: str) -> StoredObject | None:
-        """One object; None if it is not there. Raises StoreError: the store cannot be reached, or refuses."""
+        """One object; None if it is missing."""
         try:
             with self._errors(name):
                 return _found(self._library.head(self._store, name))
@@ -107,8 +107,7 @@ class ObjectClient:
             return None
 
     def read(self, found: StoredObject, start: int, end: int) -> Buffer:
-        """These bytes of an object, which must be as it was found. Raises ChangedError, MissingFileError: it is not;
-        StoreError: the store cannot be reached, or refuses, or breaks off."""
+        """These bytes of an object as it was found. Raises ChangedError, MissingFileError: it has changed."""
         with self._errors(found.name):
             options = {"range": (start, end)}
             if found.version is not None:
@@ -119,20 +118,19 @@ class ObjectClient:
         return memoryview(data)
 
     def create(self, name: str, data: Buffer) -> None:
-        """Put a new object, whole or not at all.
-        Raises StoreError: there is one of that name, or the store cannot be reached, or refuses."""
+        """Put a new object, whole or not at all. Raises BusyNameError: one has that name."""
         with self._errors(name):
             self._library.put(self._store, name, bytes(data), mode="create")
 
     def replace(self, name: str, data: Buffer) -> None:
-        """Overwrite an object. Raises StoreError: the store cannot be reached, or refuses."""
+        """Overwrite an object."""
         with self._errors(name):
             self._library.put(self._store, name, bytes(data))
 
     def upload(self, name: str, path: Path, size: int) -> None:
-        """Put the first bytes of a file as a new object, whole or not at all.
-        A large one goes in parts, which the store takes over what has come meanwhile: who uploads to one place has to
-        be alone there. Raises StoreError: there is one of that name, or the store cannot be reached, or refuses."""
+        """Put the first bytes of a file as a new object, whole or not at all. A large one goes in parts, which the
+        store puts over any object that came meanwhile: one place allows only one upload at a time. Raises
+        StoreError: an object has that name."""
         if size <= PARTS_FROM_BYTES:
             with path.open("rb") as file:
                 self.create(name, file.read(size))
@@ -144,7 +142,7 @@ class ObjectClient:
             self._library.put(self._store, name, parts, chunk_size=PART_BYTES, max_concurrency=PARTS_AT_ONCE)
 
     def remove(self, name: str) -> None:
-        """Remove an object, if it is there. Raises StoreError: the store cannot be reached, or refuses."""
+        """Remove an object, if it exists."""
         with self._errors(name), suppress(FileNotFoundError):  # S3 alone says nothing of it
             self._library.delete(self._store, name)
 
@@ -155,20 +153,17 @@ class ObjectClient:
         where = f"{self.url}/{name}" if name else self.url
         try:
             yield
-        except FileNotFoundError as error:
-            if any(code in str(error) for code in _NO_BUCKET):
-                raise MissingFileError(f"{self.url}: {NO_BUCKET}") from None
-            raise MissingFileError(f"{where}: no such object, or no such bucket") from None
         except exceptions.AlreadyExistsError:
             raise BusyNameError(f"{where} {EXISTS}") from None
         except exceptions.PreconditionError:
             raise ChangedError(f"{where}: another object has taken its place while it was read") from None
-        except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError):
-            raise StoreError(f"{where}: {REFUSAL}") from None
         except (exceptions.BaseError, OSError, ValueError) as error:
             if any(code in str(error) for code in _NO_BUCKET):
                 raise MissingFileError(f"{self.url}: {NO_BUCKET}") from None
-            if _REFUSED.search(str(error)):
+            if isinstance(error, FileNotFoundError):
+                raise MissingFileError(f"{where}: no such object, or no such bucket") from None
+            is_refusal = isinstance(error, exceptions.PermissionDeniedError | exceptions.UnauthenticatedError)
+            if is_refusal or _REFUSED.search(str(error)):
                 raise StoreError(f"{where}: {REFUSAL}") from None
             raise StoreError(f"{where}: {_said(error)}") from None
 
@@ -192,12 +187,12 @@ def _found(meta: ObjectMeta) -> StoredObject:
 
 
 def storage_options() -> dict[str, str] | None:
-    """What other programs that read the same environment have to be given besides, as delta-rs takes it."""
+    """The further settings of other programs that read the same environment, in delta-rs's form."""
     return {"allow_http": "true"} if _client_options().get("allow_http") else None
 
 
 def _client_options() -> ClientConfig:
-    """What the environment does not say; an endpoint without TLS was chosen by who names it so."""
+    """Settings that the environment leaves open; whoever names an endpoint without TLS has chosen it."""
     options: ClientConfig = {}
     if not os.environ.get("AWS_CONNECT_TIMEOUT"):
         options["connect_timeout"] = timedelta(seconds=CONNECT_S)
@@ -209,7 +204,7 @@ def _client_options() -> ClientConfig:
 
 
 def _said(error: Exception) -> str:
-    """What a library says of an error, in one line and without what only its makers understand."""
+    """The words of a library about an error, in one line and without its internals."""
     text = str(error).partition("\n")[0].strip()
     if any(address in str(error) for address in _METADATA_SERVICES):
         return (

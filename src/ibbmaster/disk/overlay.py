@@ -1,4 +1,4 @@
-"""A directory with changes on top that are in memory alone: what recovery would make of it, without writing."""
+"""A directory with changes in memory alone: the result of recovery, without writing."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from ibbmaster.ibb.page import PAGE_SIZE
 
 
 class _Changed:
-    """A file that was changed: pages in memory, and below them the first bytes of the file, as far as they count."""
+    """A changed file: pages in memory, above the first bytes of the file below."""
 
     def __init__(self, size: int, below: int) -> None:
         self.size = size
@@ -18,8 +18,8 @@ class _Changed:
 
 
 class OverlayDisk:
-    """A `Disk` whose changes the one below never sees. Reading is thread-safe, changing is not.
-    It takes about as much memory as is written to it. With `is_empty` nothing below is seen."""
+    """A `Disk` that hides its changes from the one below, at a memory cost of about its writes. Reading is
+    thread-safe, changing is not. With `is_empty` it hides all that is below."""
 
     def __init__(self, disk: ReadDisk, *, is_empty: bool = False) -> None:
         self._disk = disk
@@ -30,13 +30,13 @@ class OverlayDisk:
         return str(self._disk)
 
     def changed_pages(self, name: str) -> list[int]:
-        """The pages of a file that are not those below, in order."""
+        """The pages of a file that differ from those below, in order."""
         changed = self._changed.get(name)
         return [] if changed is None else sorted(changed.pages)
 
     @property
     def changed_files(self) -> list[str]:
-        """The files that are there and not as below, in order."""
+        """The files that exist and were changed, in order."""
         return sorted(self._changed)
 
     def lock(self) -> None:

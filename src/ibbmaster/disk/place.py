@@ -1,6 +1,6 @@
 """Places that users name: a path of this machine, or a URL of an object store.
 
-Both are a `Path`, and `open_disk` has the directory at either: what is above asks which it is only where it writes.
+Both are a `Path`, and `open_disk` opens the directory at either; callers distinguish them only to write.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _FILE_URL = re.compile(r"file:(?://(?=/))?", re.ASCII | re.IGNORECASE)
 
 
 def place(named: str | os.PathLike[str]) -> Path:
-    """What a user names, as a path: relative to the working directory, or a URL.
-    Raises ConfigurationError: it is a URL of what is no object store, or of none in it."""
+    """The path that a user names: relative to the working directory, or a URL. Raises ConfigurationError: it is a
+    URL of no object store, or names no place in one."""
     if isinstance(named, ObjectPath):
         return named
     text = os.fspath(named)
@@ -53,7 +53,7 @@ def place(named: str | os.PathLike[str]) -> Path:
 
 
 def is_object_place(path: str | os.PathLike[str]) -> bool:
-    """Whether something that a user names is in an object store."""
+    """Whether a user names a place in an object store."""
     return isinstance(place(path), ObjectPath)
 
 
@@ -68,13 +68,13 @@ def open_disk(path: str | os.PathLike[str]) -> SharedDisk:
 
 
 def whole_place(path: str | os.PathLike[str]) -> str:
-    """How a process with another working directory names the same place."""
+    """The name of the same place for a process with another working directory."""
     found = place(path)
     return str(found) if isinstance(found, ObjectPath) else os.path.abspath(found)
 
 
 def local_place(path: str | os.PathLike[str], what: str) -> Path:
-    """A place where files are changed, which objects never are. Raises ConfigurationError: it is in an object store."""
+    """A place for files that change, as objects never do. Raises ConfigurationError: it is in an object store."""
     found = place(path)
     if isinstance(found, ObjectPath):
         raise ConfigurationError(
@@ -86,17 +86,17 @@ def local_place(path: str | os.PathLike[str], what: str) -> Path:
 
 @functools.lru_cache(maxsize=DIRECTORIES_MAX)
 def directory_at(url: str) -> ObjectDirectory:
-    """The directory at a URL, with what is known of it."""
+    """The directory at a URL, with its known content."""
     from ibbmaster.disk.object_directory import ObjectDirectory
 
     return ObjectDirectory(url)
 
 
 def modified_at(directory: Path, names: Iterable[str]) -> list[int]:
-    """When files of a directory were written last, in nanoseconds; 0 where that cannot be determined."""
+    """When files of a directory were last written, in nanoseconds; 0 where nobody knows."""
     if isinstance(directory, ObjectPath):
         return [_modified_at(directory / name) for name in names]
-    return [_modified_at(f"{directory}/{name}") for name in names]  # without a `Path` for each of ten thousand
+    return [_modified_at(f"{directory}/{name}") for name in names]  # no `Path` for each of ten thousand
 
 
 def _modified_at(path: Path | str) -> int:
@@ -107,8 +107,8 @@ def _modified_at(path: Path | str) -> int:
 
 
 class ObjectPath(PosixPath):
-    """The URL of an object, or of a directory of objects; what it is asked is asked of the store.
-    Calls that ask raise StoreError where the store cannot be reached or refuses."""
+    """The URL of an object, or of a directory of objects. Calls that ask the store raise StoreError where they
+    cannot reach it or it refuses."""
 
     __slots__ = ()
 
@@ -159,7 +159,7 @@ class ObjectPath(PosixPath):
         yield from (self / name for name in (*directory.list(), *directory.directories()))
 
     def expect_heads(self, names: Sequence[str]) -> None:
-        """The first bytes of these files of the directory will be read soon."""
+        """Prepare for reading the first bytes of these files soon."""
         directory_at(str(self)).expect_heads(names)
 
     def open(  # type: ignore[override]
@@ -178,15 +178,14 @@ class ObjectPath(PosixPath):
         return io.TextIOWrapper(io.BufferedReader(raw), encoding, errors, newline)
 
     def mkdir(self, mode: int = 0o777, parents: bool = False, exist_ok: bool = False) -> None:
-        """Directories of object stores need not be made."""
+        """Directories of object stores exist by themselves."""
 
     def _found(self) -> StoredObject | None:
         return directory_at(str(self.parent)).find(self.name) if len(self.parts) > 2 else None
 
 
 def stamp_of(path: Path) -> Stamp:
-    """What the file at a place is known by; for those who look again and again.
-    Raises OSError, StoreError: there is no regular file."""
+    """The stamp of the file at a place. Raises OSError, StoreError: there is no regular file."""
     if not isinstance(path, ObjectPath):
         found = os.stat(path)
         if not stat.S_ISREG(found.st_mode):
@@ -199,7 +198,7 @@ def stamp_of(path: Path) -> Stamp:
 
 
 def open_file(path: Path) -> LocalFile | ObjectFile:
-    """A file at a place, to read from it anywhere. Raises OSError, StoreError: it cannot be opened."""
+    """A file at a place, to read anywhere. Raises OSError, StoreError: it cannot be opened."""
     return ObjectFile(path) if isinstance(path, ObjectPath) else LocalFile(path)
 
 
@@ -222,7 +221,7 @@ class LocalFile(io.FileIO):
         return os.pread(self.fileno(), size, offset)
 
     def fill(self, offset: int, target: memoryview) -> int:
-        """Fill `target` from an offset on, to the end of the file at most; returns the bytes read."""
+        """Fill `target` from an offset on, up to the end of the file; returns the bytes read."""
         return os.preadv(self.fileno(), [target], offset)
 
 
@@ -257,7 +256,7 @@ class ObjectFile(io.RawIOBase):
         return self._directory.read_some(self._path.name, offset, size)
 
     def fill(self, offset: int, target: memoryview) -> int:
-        """Fill `target` from an offset on, to the end of the object at most; returns the bytes read."""
+        """Fill `target` from an offset on, up to the end of the object; returns the bytes read."""
         return self._directory.read_into(self._path.name, offset, target) or 0
 
     def readinto(self, target: Buffer) -> int:  # type: ignore[override]

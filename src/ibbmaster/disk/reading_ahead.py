@@ -1,4 +1,4 @@
-"""The bytes of a file in order, block after block, the next ones read by other threads where there are any."""
+"""The bytes of a file in order, block after block, which other threads, if any, read ahead."""
 
 from collections import deque
 from collections.abc import Callable
@@ -10,19 +10,19 @@ from ibbmaster.disk.page_memory import page_memory
 BLOCKS_AHEAD = 3
 
 Reading = Callable[[int, memoryview], tuple[int, int]]
-"""Fills memory from an offset on; gives the bytes that it read, and another number that says something of them."""
+"""Fills memory from an offset on; returns the size of the bytes read, and a note about them."""
 
 
 class FoundPiece(NamedTuple):
-    """What follows an offset. `data` is good until the next are read."""
+    """The bytes after an offset. `data` is good until the next piece is read."""
 
     data: memoryview
-    kept: int  # bytes of it that were given before
-    note: int  # of those that follow, as `Reading` has it
+    kept: int  # bytes of it that came before
+    note: int  # of the others, by `Reading`
 
 
 class _Block(NamedTuple):
-    """In a buffer, after room for bytes that are given once more."""
+    """In a buffer, after room for bytes of the block before."""
 
     buffer: memoryview
     size: int
@@ -30,8 +30,8 @@ class _Block(NamedTuple):
 
 
 class PieceReader:
-    """Reads blocks of `block_bytes`. Each may begin with the last `kept_max` bytes of the one before.
-    Close it: what is being read ends first."""
+    """Reads blocks of `block_bytes`. Each may begin with the last `kept_max` bytes of the one before. Closing it
+    waits for the reads under way."""
 
     def __init__(self, read: Reading, *, block_bytes: int, kept_max: int, helper: Executor | None) -> None:
         self._read = read
@@ -44,8 +44,8 @@ class PieceReader:
         self._current: _Block | None = None
 
     def at(self, offset: int) -> FoundPiece:
-        """The bytes from an offset on: one that the current block has, or where it ends, needs no new beginning.
-        What reading raises is raised where what could not be read is wanted."""
+        """The bytes from an offset on; offsets in the current block, or at its end, continue without a new
+        beginning. Errors of reading are raised where the bytes are wanted."""
         before, kept = self._current, self._next - offset
         if before is None or not 0 <= kept <= min(before.size, self._kept_max):
             self._stop()
@@ -59,7 +59,7 @@ class PieceReader:
         return FoundPiece(block.buffer[base - kept : base + block.size], kept, block.note)
 
     def close(self) -> None:
-        """End all reading, and free the memory now: `read` may refer to what owns this reader."""
+        """End all reading, and free the memory now: `read` may refer to the owner of this reader."""
         self._stop()
         self._free.clear()
 
@@ -77,7 +77,7 @@ class PieceReader:
             block = self._ahead.popleft().result()
         self._next += block.size
         if block.size < self._block_bytes:
-            self._drop_ahead()  # they are not where the file goes on, if it does
+            self._drop_ahead()  # they are not where the file goes on
         return block
 
     def _fill(self, offset: int, buffer: memoryview) -> _Block:

@@ -1,4 +1,4 @@
-"""Bytes that are too many for the memory, for as long as they are needed: a file without a name."""
+"""Bytes that are too many for the memory, kept in a file without a name while they are needed."""
 
 import mmap
 import tempfile
@@ -9,11 +9,11 @@ from ibbmaster.errors import StoreError
 
 
 class Spool:
-    """Takes bytes in order, and gives them as one buffer; the disk space is freed once that is not used any more."""
+    """Takes bytes in order, and returns them as one buffer, whose end frees the disk space."""
 
     def __init__(self) -> None:
-        """Begin one in the directory for temporary files (TMPDIR).
-        Raises StoreError: there is none, or it cannot be written."""
+        """Begin one in the directory for temporary files (TMPDIR). Raises StoreError: it is missing, or cannot be
+        written."""
         try:
             self._file = tempfile.TemporaryFile(prefix="ibbmaster-", buffering=0)  # noqa: SIM115  # lives as long as this
         except OSError as error:
@@ -22,7 +22,7 @@ class Spool:
         self._size = 0
 
     def write(self, data: Buffer) -> None:
-        """Take the next bytes. Raises StoreError: there is no room for them."""
+        """Take the next bytes. Raises StoreError: the disk has no room for them."""
         view = memoryview(data)
         try:
             while view:
@@ -33,6 +33,6 @@ class Spool:
         self._size += len(data)
 
     def whole(self) -> Buffer:
-        """All bytes, from the page cache: they take no memory that others need."""
+        """All bytes, from the page cache, so they take no memory from others."""
         with self._file:
             return mmap.mmap(self._file.fileno(), self._size, access=mmap.ACCESS_COPY)  # type: ignore[return-value]

@@ -1,9 +1,9 @@
 """Directories that are made whole: on this machine, or here first and then in an object store.
 
 Invariants:
-- What is there is never overwritten, and of two uploads to one place one is refused: each begins by
-  creating the same object (test_of_two_uploads_one_is_refused).
-- An upload that fails removes what it has put (test_an_upload_that_fails_leaves_nothing).
+- An upload overwrites nothing, and of two uploads to one place one is refused: each begins by creating the same
+  object (test_of_two_uploads_one_is_refused).
+- An upload that fails removes its objects (test_an_upload_that_fails_leaves_nothing).
 """
 
 import contextlib
@@ -25,12 +25,12 @@ BLOCK_BYTES = 1 << 20
 
 @contextlib.contextmanager
 def made_place(target: Path, *, is_kept: Callable[[str], bool] = lambda name: True) -> Iterator[Path]:
-    """As `made_at_once`, where the target may be in an object store.
+    """As `made_at_once`, for a target that may be in an object store.
 
-    Then it is made among the temporary files (TMPDIR), and uploaded once it is whole; of a log without the space
-    that its files have for what is to come. Of its files those are uploaded that `is_kept` takes by name.
+    Such a target is made among the temporary files (TMPDIR), and uploaded once it is whole, without the
+    pre-allocated space of a log's files: those files that `is_kept` takes by name.
 
-    Raises StoreError: there is something at that place, or it cannot be made there.
+    Raises StoreError: something is at that place, or it cannot be made there.
     """
     if not isinstance(target, ObjectPath):
         with made_at_once(target) as staging:
@@ -47,8 +47,8 @@ def made_place(target: Path, *, is_kept: Callable[[str], bool] = lambda name: Tr
 
 
 def expect_nothing_at(target: ObjectPath) -> None:
-    """See that there is no object below a URL.
-    Raises StoreError: there is, or the store cannot be reached, or refuses, or has no such bucket."""
+    """Check that no object is below a URL. Raises StoreError: one is, or the store cannot be reached, or refuses, or
+    has no such bucket."""
     objects, below = client_of(str(target)).list()
     names = sorted([one.name for one in objects] + below)
     if CLAIM in names:
@@ -61,8 +61,8 @@ def expect_nothing_at(target: ObjectPath) -> None:
 
 
 def upload(directory: Path, target: ObjectPath, *, is_kept: Callable[[str], bool] = lambda name: True) -> None:
-    """Put the files of a directory below a URL, and those of the directories in it; marks of what is done come last.
-    Raises StoreError: as `expect_nothing_at`; nothing of this upload stays there then."""
+    """Put the files of a directory, and of the directories in it, below a URL; completion marks come last. Raises
+    StoreError: as `expect_nothing_at`; nothing of this upload stays there then."""
     paths = sorted((path for path in directory.rglob("*") if path.is_file() and is_kept(path.name)), key=_order)
     sizes = {path: size for path in paths if (size := _used_bytes(path)) or parse_file_name(path.name) is None}
     client = client_of(str(target))
@@ -94,7 +94,7 @@ def _order(path: Path) -> tuple[bool, Path]:
 
 
 def _used_bytes(path: Path) -> int:
-    """How many bytes of a file count: an `.ibb` file ends after its last page with data, 0 if it has none."""
+    """The bytes of a file that count: an `.ibb` file ends after its last page with data, 0 if it has none."""
     size = path.stat().st_size
     if parse_file_name(path.name) is None:
         return size
@@ -110,5 +110,5 @@ def _used_bytes(path: Path) -> int:
 
 
 def is_of_log(name: str) -> bool:
-    """Whether a file of a directory is one of the log itself: what a writer keeps beside it is of no use elsewhere."""
+    """Whether a file of a directory belongs to the log itself; the writer's other files are of no use elsewhere."""
     return parse_file_name(name) is not None

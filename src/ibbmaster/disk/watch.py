@@ -1,7 +1,7 @@
-"""Notice that files of a directory are written, by whatever process, without looking at them again and again.
+"""Notice writes to the files of a directory, by any process, without looking again and again.
 
-The kernel reports it (inotify) where files are written on this machine. On a network file system it does not know of
-what others write, so there it is time to look every `POLL_PERIOD_S`.
+The kernel reports them (inotify) on this machine. It does not know the writes of others to a network file system;
+there it is time to look every `POLL_PERIOD_S`.
 """
 
 import ctypes
@@ -36,11 +36,11 @@ REMOTE = {  # f_type of statfs(2), where other machines write, or a program does
 
 
 class DirectoryWatch:
-    """Wakes a waiting thread when files of a directory were changed, made, removed or renamed.
-    `why_polled` says why the kernel does not, empty if it does. For one thread at a time."""
+    """Wakes a waiting thread when files of a directory were changed, made, removed or renamed. `why_polled` says why
+    the kernel does not, empty if it does. For one thread at a time."""
 
     def __init__(self, directory: Path | str, *, polls: bool = False) -> None:
-        """With `polls` the kernel is not asked."""
+        """With `polls` it does not ask the kernel."""
         self.why_polled = "as was asked for" if polls else ""
         self._descriptor: int | None = None
         self._told_at = float("-inf")
@@ -54,9 +54,9 @@ class DirectoryWatch:
         log.debug("%s: %s", directory, how if self.why_polled else "the kernel tells of writes")
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait until something was changed since the last call returned; False if nothing was for so long.
-        True means that it is time to look, not that there is something: where the kernel does not report it, it is time
-        every `POLL_PERIOD_S`. Notices are `GAP_S` apart at least, but for the first `NOTICES_AT_ONCE`."""
+        """Wait for a change since the last call returned; False if none came for so long. True means that it is time
+        to look: without the kernel every `POLL_PERIOD_S`. Notices are at least `GAP_S` apart, except the first
+        `NOTICES_AT_ONCE`."""
         if self._descriptor is None:
             time.sleep(max(0.0, min(timeout_s, POLL_PERIOD_S)))
             return timeout_s >= POLL_PERIOD_S
@@ -72,7 +72,7 @@ class DirectoryWatch:
         return True
 
     def close(self) -> None:
-        """Watch no longer; a second call does nothing."""
+        """End the watch; a second call does nothing."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
@@ -88,8 +88,8 @@ class DirectoryWatch:
 
 
 def _watch(directory: Path | str) -> int:
-    """A descriptor that is readable when files of a directory were changed.
-    Raises OSError: the kernel cannot, or does not know what is written there."""
+    """A descriptor that becomes readable when files of a directory change. Raises OSError: the kernel cannot, or
+    does not see all writes there."""
     libc = ctypes.CDLL(None, use_errno=True)
     path = os.fsencode(directory)
     found = ctypes.create_string_buffer(256)

@@ -1,4 +1,4 @@
-"""Writes in bulk that no caller has to wait for, until what was written must be durable."""
+"""Bulk writes that no caller waits for, until they must be durable."""
 
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,9 +14,9 @@ SYNC_BYTES = 32 << 20  # after this number the disk begins to work, so that the 
 
 
 class WriteBehindDisk(DiskLayer):
-    """A `Disk` whose writes are done in order by a thread of its own; every other call waits for them.
-    An error of a write is raised by the call that comes next, and by each one after it: what was written after it did
-    not take place. Not thread-safe; `close` ends the thread."""
+    """A `Disk` whose own thread writes in order; every other call waits for it. The next call raises an error of a
+    write, and so does each later one: the writes after it did not take place. Not thread-safe; `close` ends the
+    thread."""
 
     _disk: Disk
 
@@ -62,13 +62,13 @@ class WriteBehindDisk(DiskLayer):
         self._below().unlink(name)
 
     def close(self) -> None:
-        """End the thread, and release what the disk holds, its lock too."""
+        """End the thread, and close the disk, with its lock."""
         self._executor.shutdown()
         self._syncing.shutdown()
         self._disk.close()
 
     def _held(self, data: Buffer) -> memoryview:
-        """A copy, in memory that was used before where there is some: the system need not find and clear any."""
+        """A copy, in used memory where possible, which the system need not find and clear."""
         size = len(data)
         buffer = self._free.pop() if self._free else page_memory(max(size, HELD_BYTES))
         if len(buffer) < size:
@@ -77,7 +77,7 @@ class WriteBehindDisk(DiskLayer):
         return buffer[:size]
 
     def _write(self, name: str, offset: int, data: memoryview) -> None:
-        """In the thread."""
+        """Write in the thread."""
         if self._failure is not None:
             return
         try:
@@ -92,13 +92,13 @@ class WriteBehindDisk(DiskLayer):
             self._failure = error
 
     def _end_sync(self) -> None:
-        """Wait for the sync that is under way: no more than two times SYNC_BYTES are unsynced."""
+        """Wait for the sync under way, so that no more than twice SYNC_BYTES are unsynced."""
         sync, self._sync = self._sync, None
         if sync is not None:
             sync.result()
 
     def _below(self) -> Disk:
-        """The disk, once every write was done."""
+        """The disk, after all writes."""
         while self._writes:
             self._writes.popleft().result()
         try:

@@ -1,7 +1,7 @@
 """Where the bytes of a record go: the writer's side of pages, chunks, state records and file ends.
 
-Pure: an `Appender` says which bytes to place in which page, and its caller writes
-them. Nothing it placed is ever changed; a page only grows. Rules: protocol/ibb/record.md.
+Pure: an `Appender` says which bytes to place in which page, and its caller writes them. It changes no placed bytes;
+a page only grows. Rules: protocol/ibb/record.md.
 """
 
 from collections.abc import Callable, Iterable
@@ -18,7 +18,7 @@ from ibbmaster.position import PAGE_SIZE, LogPosition
 
 
 class PageChange(NamedTuple):
-    """Bytes to place in a page. On page 0 it is the whole sealed header page."""
+    """Bytes to place in a page; on page 0 the whole sealed header page."""
 
     file_no: int
     page_no: int
@@ -35,7 +35,7 @@ class References(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileShape:
-    """What the next file is created with."""
+    """The shape of the next file."""
 
     size_pages: int
     state_interval_pages: int
@@ -46,7 +46,7 @@ class FileShape:
 
 
 class Appended(NamedTuple):
-    """Where a record begins, and what must be written for it."""
+    """Where a record begins, and the changes to write for it."""
 
     ref: LogPosition
     changes: list[PageChange]
@@ -55,11 +55,10 @@ class Appended(NamedTuple):
 class Appender:
     """Appends records to a log; `file_no`, `page_no`, `page_offset` are the next write position.
 
-    A fresh file is at page 0, offset 0: its header and full GTID state come with its first
-    record. To continue in a file that has data, give the position after it, the `shape` its
-    header states, and what was logged before page 1 (`base`) and since (`differential`).
-
-    `next_shape` is called for each new file, `references` for each header and state record.
+    A fresh file is at page 0, offset 0: its header and full GTID state come with its first record. To continue a
+    file with data, pass the position after it, the `shape` in its header, and the GTIDs logged before page 1
+    (`base`) and since (`differential`). `next_shape` is called for each new file, `references` for each header and
+    state record.
     """
 
     def __init__(
@@ -97,12 +96,9 @@ class Appender:
 
     def append(self, record_type: RecordType, data: Buffer, gtid: Gtid | None = None) -> Appended:
         """Place one record; a commit record brings the GTID it logs.
-
-        The GTID counts as logged once the record's first byte is placed: state records
-        before it lack the GTID, one that interrupts the record has it.
-
-        Source: MariaDB 12.3, fsp_binlog.cc, fsp_binlog_write_rec().
-        """
+        The GTID counts as logged from the record's first byte on: state records before it lack the GTID, one inside
+        the record has it.
+        Source: MariaDB 12.3, fsp_binlog.cc, fsp_binlog_write_rec()."""
         size = len(data)
         assert size > 0
         changes: list[PageChange] = []
@@ -131,8 +127,8 @@ class Appender:
         return Appended(ref, changes)
 
     def append_inside(self, record_type: RecordType, data: Buffer, gtid: Gtid) -> bytes | None:
-        """As `append`, if the record is a chunk that ends inside the page it begins on, and nothing is due before it.
-        Returns the chunk, which goes where the next write position was; None if all is as it was."""
+        """As `append`, for a record that fits into its page as one chunk, with nothing due before it. Returns the
+        chunk, which goes to the former write position; None if it changed nothing."""
         end = self.page_offset + CHUNK_HEADER_SIZE + len(data)
         if not self.page_offset or end >= DATA_SIZE:
             return None
@@ -143,7 +139,7 @@ class Appender:
 
     @property
     def plain_end(self) -> int:
-        """The page before which only records go, from the position on; the current page if something else is due."""
+        """The page before which only records go, from the position on; the current page if a header or state is due."""
         interval = self.shape.state_interval_pages
         if not self.page_offset and (self.page_no <= 1 or (interval and self.page_no % interval == 0)):
             return self.page_no
@@ -151,7 +147,7 @@ class Appender:
         return min(next_state, self.shape.size_pages)
 
     def continue_at(self, page_no: int, page_offset: int, gtids: Iterable[Gtid]) -> None:
-        """Continue after commit records placed by a kernel, before `plain_end`; the last GTID of each pair."""
+        """Continue after commit records placed by a kernel, before `plain_end`, with the last GTID of each pair."""
         assert page_no <= self.plain_end
         self.page_no, self.page_offset = page_no, page_offset
         for gtid in gtids:
@@ -159,13 +155,10 @@ class Appender:
             self.differential.log(gtid)
 
     def flush(self) -> tuple[int, list[PageChange]]:
-        """End the current file after its last page: (pages it keeps, what to write).
-
-        The next file is begun at once, with header and full state. A file that has not been begun yet stays as it is.
-
-        Source: MariaDB 12.3, innodb_binlog.cc, innodb_binlog_flush(); the corner cases are handled as the
-        format description recommends.
-        """
+        """End the current file after its last page: (pages it keeps, changes to write).
+        It begins the next file at once, with header and full state, and leaves a file alone that has not begun.
+        Source: MariaDB 12.3, innodb_binlog.cc, innodb_binlog_flush(); the corner cases follow the recommendation of
+        the format description."""
         changes: list[PageChange] = []
         if self.page_no == 0:
             self._open_page(changes)
@@ -188,11 +181,11 @@ class Appender:
         return kept, changes
 
     def drop_domain(self, domain_id: int) -> None:
-        """Forget a domain; the next file's full state is the first without it."""
+        """Forget a domain: the next file's full state omits it."""
         self.state.drop_domain(domain_id)
 
     def _open_page(self, changes: list[PageChange]) -> None:
-        """At a page start: go to the next file if this one is full, place header and state if they are due."""
+        """At a page start: move to the next file if this one is full, place header and state if they are due."""
         if self.page_offset:
             return
         if self.page_no == self.shape.size_pages:
@@ -211,15 +204,15 @@ class Appender:
             self.page_no = 1
         if self.page_no == 1:
             self.differential = GtidState()
-            # In file 0 a state of one pair with number 1 is left out, so that a replica may start before it.
+            # File 0 omits a state of one pair with number 1, so that a replica may start before it.
             is_first = self.file_no == 0 and [gtid.seq_no for gtid in self.state] == [1]
             self._place_state(changes, GtidState() if is_first else self.state)
         elif self.shape.state_interval_pages and self.page_no % self.shape.state_interval_pages == 0:
             self._place_state(changes, self.differential)
 
     def _place_state(self, changes: list[PageChange], state: GtidState) -> None:
-        """A state record at the page start, unless it would reach the file's last page.
-        The full one on page 1 is always written; a file has at least four pages."""
+        """Place a state record at the page start, unless it would reach the file's last page. The full one on page 1
+        always fits: a file has at least four pages."""
         data = encode_gtid_state(state, self._references().xa_file_no)
         if self.page_no + -(-len(data) // DATA_SIZE) >= self.shape.size_pages:
             return

@@ -10,7 +10,7 @@ from ibbmaster.ibb.page import DATA_SIZE
 
 
 class RecordType(enum.IntEnum):
-    """What a record holds; the low six bits of a chunk's type byte."""
+    """The content of a record; the low six bits of a chunk's type byte."""
 
     COMMIT = 1
     GTID_STATE = 2
@@ -52,12 +52,9 @@ class ChunkEnd(enum.Enum):
 
 
 def next_chunk(page: memoryview, page_offset: int, *, file_no: int, page_no: int) -> Chunk | ChunkEnd:
-    """The chunk at `page_offset` of a data page, or why there is none.
-
+    """The chunk at `page_offset` of a data page, or why none is there.
     Raises ChunkError: the chunk is empty or reaches past the data area, or its type is unknown.
-
-    Source: MariaDB 12.3, fsp_binlog.cc, binlog_chunk_reader::read_data().
-    """
+    Source: MariaDB 12.3, fsp_binlog.cc, binlog_chunk_reader::read_data()."""
     if page_offset > DATA_SIZE - CHUNK_SIZE_MIN:
         return ChunkEnd.PAGE_FULL
     type_byte, size = HEADER.unpack_from(page, page_offset)
@@ -82,7 +79,7 @@ def _chunk_error(type_byte: int, size: int, location: Location) -> ChunkError:
 
 
 def encode_chunk(record_type: int, data: Buffer, *, is_first: bool, is_last: bool) -> bytes:
-    """One chunk; the caller has made sure that it fits its page."""
+    """One chunk, which fits its page."""
     assert 0 < len(data) <= CHUNK_DATA_MAX, len(data)
     type_byte = record_type | (0 if is_first else CONT) | (LAST if is_last else 0)
     return HEADER.pack(type_byte, len(data)) + data

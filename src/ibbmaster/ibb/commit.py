@@ -24,7 +24,7 @@ class OobStream:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitHeader:
-    """Where the rest of the group is: no stream, one, or the statement's and the transaction's."""
+    """The place of the rest of a group: no stream, one, or the statement's and the transaction's."""
 
     streams: tuple[OobStream, ...] = ()
 
@@ -32,27 +32,36 @@ class CommitHeader:
 NO_STREAMS = CommitHeader()
 
 
+def decode_stream(data: Buffer, offset: int) -> tuple[OobStream | None, int]:
+    """The stream at `offset`, None for a 0, and the offset after it. Raises ValueError: it runs over the end."""
+    node_count, offset = compressed_int.decode(data, offset)
+    if not node_count:
+        return None, offset
+    first, offset = decode_ref(data, offset)
+    last, offset = decode_ref(data, offset)
+    return OobStream(node_count=node_count, first=first, last=last), offset
+
+
+def encode_stream(stream: OobStream) -> bytes:
+    """The form of a stream in commit and XA prepare records."""
+    return compressed_int.encode(stream.node_count) + encode_ref(stream.first) + encode_ref(stream.last)
+
+
 def decode_commit_header(data: Buffer, location: Location) -> tuple[CommitHeader, int]:
     """The header of a commit record, and its size; the payload follows.
-
     `data` holds the record's first `HEADER_SIZE_MAX` bytes, or all if it is shorter.
-
     Raises RecordError: the header runs over the end of the record, or a stream names nothing.
-
-    Source: MariaDB 12.3, innodb_binlog.cc, ha_innodb_binlog_reader::read_data().
-    """
+    Source: MariaDB 12.3, innodb_binlog.cc, ha_innodb_binlog_reader::read_data()."""
     if data and data[0] == 0:
         return NO_STREAMS, 1
     streams: list[OobStream] = []
     offset = 0
     try:
         while len(streams) < STREAM_COUNT_MAX:
-            node_count, offset = compressed_int.decode(data, offset)
-            if not node_count:
+            stream, offset = decode_stream(data, offset)
+            if stream is None:
                 break
-            first, offset = decode_ref(data, offset)
-            last, offset = decode_ref(data, offset)
-            streams.append(OobStream(node_count=node_count, first=first, last=last))
+            streams.append(stream)
     except ValueError as error:
         raise RecordError(location, f"commit header: {error}") from None
     for stream in streams:
@@ -66,10 +75,5 @@ def decode_commit_header(data: Buffer, location: Location) -> tuple[CommitHeader
 def encode_commit_header(header: CommitHeader) -> bytes:
     """One 0 without streams, a closing 0 after one, none after two."""
     assert len(header.streams) <= STREAM_COUNT_MAX
-    parts = [
-        compressed_int.encode(stream.node_count) + encode_ref(stream.first) + encode_ref(stream.last)
-        for stream in header.streams
-    ]
-    if len(parts) < STREAM_COUNT_MAX:
-        parts.append(compressed_int.encode(0))
-    return b"".join(parts)
+    end = compressed_int.encode(0) if len(header.streams) < STREAM_COUNT_MAX else b""
+    return b"".join(map(encode_stream, header.streams)) + end

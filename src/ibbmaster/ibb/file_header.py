@@ -23,12 +23,11 @@ SIZE_PAGES_MAX = 2**32 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileHeader:
-    """What a file says about itself; never rewritten after its first use.
+    """What a file says about itself, fixed at its first use.
 
-    `size_pages` is the size at creation; FLUSH cuts the file without changing it.
-    `state_interval_pages` is the distance of the pages that may begin with a differential GTID state; 0 is none.
-    `oob_file_no` is the oldest file that commit records in this file may point into.
-    `xa_file_no` is the oldest file with a pending XA transaction, None if there is none.
+    `size_pages` is the size at creation; FLUSH cuts the file without changing it. `state_interval_pages` is the
+    distance of the pages that may begin with a differential GTID state; 0 is none. `oob_file_no` is the oldest file
+    that commit records in this file may point into, `xa_file_no` the oldest with a pending XA transaction.
     """
 
     file_no: int
@@ -43,12 +42,9 @@ class FileHeader:
 
 def decode_file_header(data: Buffer, *, file_no: int) -> FileHeader | None:
     """Judge the first 512 bytes of a file; None means pre-allocated and not used yet.
-
     Raises ChecksumError: the short checksum does not match; HeaderError: fewer than 512 bytes, another magic, major
     version, page size or file number.
-
-    Source: MariaDB 12.3, innodb_binlog.cc, fsp_binlog_open() and get_binlog_header().
-    """
+    Source: MariaDB 12.3, innodb_binlog.cc, fsp_binlog_open() and get_binlog_header()."""
     here = Location(file_no=file_no, page_no=0)
     short = bytes(data[:SHORT_SIZE])
     if len(short) < SHORT_SIZE:
@@ -91,10 +87,9 @@ def decode_file_header(data: Buffer, *, file_no: int) -> FileHeader | None:
     )
 
 
-def encode_fields(header: FileHeader) -> bytes:
-    """The 64 bytes of fields; everything else on the page follows from them."""
-    xa_no = NO_FILE if header.xa_file_no is None else header.xa_file_no
-    return FIELDS.pack(
+def encode_file_header(header: FileHeader) -> bytes:
+    """The whole header page with both checksums."""
+    fields = FIELDS.pack(
         MAGIC,
         PAGE_SIZE_LOG2,
         header.major_version,
@@ -104,13 +99,9 @@ def encode_fields(header: FileHeader) -> bytes:
         header.start_lsn,
         header.state_interval_pages,
         header.oob_file_no,
-        xa_no,
+        NO_FILE if header.xa_file_no is None else header.xa_file_no,
     )
-
-
-def encode_file_header(header: FileHeader) -> bytes:
-    """The whole header page with both checksums."""
-    return encode_page_of_fields(encode_fields(header))
+    return encode_page_of_fields(fields)
 
 
 def encode_page_of_fields(fields: Buffer) -> bytes:

@@ -12,13 +12,9 @@ def format_file_name(file_no: int) -> str:
 
 
 def parse_file_name(name: str) -> int | None:
-    """The file number of a name, or None if it is not one that `format_file_name` gives.
-
-    MariaDB also lists names with other numbers of digits, but opens a number only under
-    its canonical name; so only that one counts here.
-
-    Source: MariaDB 12.3, innodb_binlog.cc, is_binlog_name().
-    """
+    """The file number of a name, or None if `format_file_name` makes no such name. MariaDB lists names with other
+    numbers of digits, but opens only these.
+    Source: MariaDB 12.3, innodb_binlog.cc, is_binlog_name()."""
     match = _NAME.fullmatch(name)
     if match is None or (file_no := int(match[1])) > FILE_NO_MAX:
         return None

@@ -1,4 +1,4 @@
-"""GTID state records: what was logged up to here. Layout: protocol/ibb/gtid-state.md."""
+"""GTID state records: the GTIDs logged so far. Layout: protocol/ibb/gtid-state.md."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ ENTRY_SIZE_MIN = 3  # three compressed integers
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GtidStateRecord:
-    """The pairs of one state record, the latest of each domain last.
-    Page 1 of a file holds everything logged before; a differential record what was logged since page 1 of the same
-    file. `xa_file_no` is the oldest file with a pending XA transaction when the record was written."""
+    """The pairs of one state record, the latest of each domain last: on page 1 of a file all logged before, in a
+    differential record those since page 1. `xa_file_no` is the oldest file with a pending XA transaction at that
+    time."""
 
     gtids: tuple[Gtid, ...]
     xa_file_no: int | None
@@ -23,11 +23,8 @@ class GtidStateRecord:
 
 def decode_gtid_state(data: Buffer, location: Location) -> GtidStateRecord:
     """Read the data of a state record; bytes after the last pair are room for extension.
-
     Raises RecordError: the record ends before its last pair, an id needs more than 32 bits, or a pair comes twice.
-
-    Source: MariaDB 12.3, innodb_binlog.cc, read_gtid_state().
-    """
+    Source: MariaDB 12.3, innodb_binlog.cc, read_gtid_state()."""
     try:
         count, offset = compressed_int.decode(data, 0)
         xa_reference, offset = compressed_int.decode(data, offset)
@@ -49,7 +46,7 @@ def decode_gtid_state(data: Buffer, location: Location) -> GtidStateRecord:
 
 
 def encode_gtid_state(gtids: Iterable[Gtid], xa_file_no: int | None) -> bytes:
-    """The data of a state record; iterating a `GtidState` gives the order that is needed."""
+    """The data of a state record; a `GtidState` has the right order."""
     entries = [
         compressed_int.encode(gtid.domain_id)
         + compressed_int.encode(gtid.server_id)

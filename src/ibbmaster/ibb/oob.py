@@ -1,7 +1,7 @@
 """Out-of-band records: the pieces of a large group as a forest of binary trees. Layout: protocol/ibb/oob.md.
 
-A writer can only append, so a node names the two trees it joins, or the tree before it; a reader that starts at the
-last node still gets the pieces in the order they were written, and never holds more than a path of the tree.
+A writer can only append, so a node names the two trees it joins, or the tree before it; a reader starts at the last
+node, returns the pieces in the order of writing, and never holds more than a path of the tree.
 """
 
 from __future__ import annotations
@@ -31,13 +31,9 @@ class OobNode:
 
 def decode_oob_node(data: Buffer, location: Location) -> tuple[OobNode, int]:
     """The header of an out-of-band record, and its size; the data of the node follows.
-
     `data` holds the record's first `HEADER_SIZE_MAX` bytes, or all if it is shorter.
-
     Raises RecordError: the header runs over the end of the record, or an inner node lacks a child.
-
-    Source: MariaDB 12.3, innodb_binlog.cc, innodb_binlog_oob_reader::parse_oob_record().
-    """
+    Source: MariaDB 12.3, innodb_binlog.cc, innodb_binlog_oob_reader::parse_oob_record()."""
     try:
         node_index, offset = compressed_int.decode(data, 0)
         left, offset = decode_ref(data, offset)
@@ -70,8 +66,8 @@ class _Tree(NamedTuple):
 
 
 class OobForest:
-    """The writer's side: which node comes next, and what the commit record must say.
-    Copies are cheap: keep one at a savepoint and go back to it, the nodes written since stay in the file as garbage."""
+    """The writer's side: the next node, and the stream for the commit record. Copies are cheap: keep one at a
+    savepoint and return to it; the nodes written since stay in the file as garbage."""
 
     __slots__ = ("_first", "_trees")
 
@@ -102,14 +98,14 @@ class OobForest:
             self._trees = (*self._trees, _Tree(1, youngest.root_index + 1, ref))
 
     def stream(self) -> OobStream | None:
-        """What a commit record says of the nodes so far; None if there are none."""
+        """The stream of the nodes so far; None without any."""
         if not self._trees or self._first is None:
             return None
         youngest = self._trees[-1]
         return OobStream(node_count=youngest.root_index + 1, first=self._first, last=youngest.root)
 
     def copy(self) -> OobForest:
-        """The forest as it is now, to come back to."""
+        """The forest as it is now, to return to."""
         copy = OobForest()
         copy._trees, copy._first = self._trees, self._first
         return copy
@@ -128,12 +124,11 @@ class _Visit(NamedTuple):
 def walk_oob(stream: OobStream, read_node: Callable[[LogPosition], OobNode]) -> Iterator[LogPosition]:
     """The records of a stream in the order of their data, node 0 first.
 
-    `read_node` reads the header of one record; it is called once a node, before anything that comes after that node is
-    looked at. What is held is the path to the current node, some `log2(node_count)**2` references, so a hostile forest
-    costs no more than the nodes its commit record claims.
+    `read_node` reads the header of one record; it is called once a node, before looking at anything after that node.
+    The walk holds the path to the current node, some `log2(node_count)**2` references, so a hostile forest costs no
+    more than the nodes its commit record claims.
 
-    Raises RecordError: the nodes do not come out as 0 … `node_count - 1`, or the first is not where it should be.
-
+    Raises RecordError: the nodes are not 0 … `node_count - 1` in order, or the first is not at its place.
     Source: MariaDB 12.3, innodb_binlog.cc, innodb_binlog_oob_reader.
     """
     bits = stream.node_count.bit_length()
@@ -168,7 +163,7 @@ def walk_oob(stream: OobStream, read_node: Callable[[LogPosition], OobNode]) -> 
 
 
 def _before(node: OobNode, is_leftmost: bool) -> list[_Visit]:
-    """The trees whose data comes before a node's own."""
+    """The trees whose data precedes a node's own."""
     if node.left is not None and node.right is not None:
         return [_Visit(node.left, None, is_leftmost), _Visit(node.right, node.node_index - 1, False)]
     if is_leftmost and node.right is not None:

@@ -32,7 +32,7 @@ class Nesting:
         self.nested_type = nested_type  # of the state or dummy record inside that has not ended yet
 
     def take(self, chunk: Chunk) -> Misplaced | None:
-        """Go after a chunk; stays as it is if the chunk cannot come next, and says why."""
+        """Advance over a chunk; if it cannot come next, change nothing and say why."""
         found, is_first, is_last = chunk.record_type, chunk.is_first, chunk.is_last
         if self.nested_type != NO_RECORD:
             if is_first or found != self.nested_type:
@@ -56,16 +56,14 @@ class Nesting:
 
 
 def page_chunks(page: memoryview, page_offset: int = 0, *, file_no: int, page_no: int) -> Iterator[Chunk]:
-    """The chunks of a page from an offset on, wherever they belong.
-    Raises ChunkError: a chunk is empty or reaches past the data area, or its type is unknown."""
+    """The chunks of a page from an offset on, wherever they belong. Raises ChunkError: as `next_chunk`."""
     while isinstance(found := next_chunk(page, page_offset, file_no=file_no, page_no=page_no), Chunk):
         yield found
         page_offset = found.end_offset
 
 
 def last_chunk(page: memoryview, *, file_no: int, page_no: int) -> tuple[Chunk | None, ChunkEnd]:
-    """The last chunk of a page, None if there is none, and why no more follow it.
-    Raises ChunkError: as `page_chunks`."""
+    """The last chunk of a page, None without any, and why no more follow it. Raises ChunkError: as `next_chunk`."""
     last, offset = None, 0
     while isinstance(found := next_chunk(page, offset, file_no=file_no, page_no=page_no), Chunk):
         last, offset = found, found.end_offset

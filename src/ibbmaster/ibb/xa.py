@@ -3,11 +3,9 @@
 import struct
 from dataclasses import dataclass
 
-from ibbmaster.codec import compressed_int
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import Location, RecordError
-from ibbmaster.ibb.commit import OobStream
-from ibbmaster.ibb.record import decode_ref, encode_ref
+from ibbmaster.ibb.commit import OobStream, decode_stream, encode_stream
 
 FIXED = struct.Struct("<BIBB")  # engine count or flags, format id, sizes of the two parts of the XID
 PART_SIZE_MAX = 64
@@ -41,36 +39,26 @@ class XaComplete:
 
 
 def decode_xa_prepare(data: Buffer, location: Location) -> XaPrepare:
-    """Read the data of an XA prepare record.
-    Raises RecordError: the record is too short, a part of the XID too long, or there is no stream."""
+    """Read the data of an XA prepare record. Raises RecordError: the record is too short, a part of the XID too
+    long, or there is no stream."""
     engine_count, xid, offset = _decode_fixed(data, location)
     try:
-        node_count, offset = compressed_int.decode(data, offset)
-        first, offset = decode_ref(data, offset)
-        last, offset = decode_ref(data, offset)
+        stream, offset = decode_stream(data, offset)
     except ValueError as error:
         raise RecordError(location, f"XA prepare: {error}") from None
-    if not node_count:
+    if stream is None:
         raise RecordError(location, "XA prepare: no out-of-band data")
-    return XaPrepare(
-        engine_count=engine_count, xid=xid, stream=OobStream(node_count=node_count, first=first, last=last)
-    )
+    return XaPrepare(engine_count=engine_count, xid=xid, stream=stream)
 
 
 def encode_xa_prepare(record: XaPrepare) -> bytes:
-    """The data of an XA prepare record; there is no leading flag byte."""
-    stream = record.stream
-    return (
-        _encode_fixed(record.engine_count, record.xid)
-        + compressed_int.encode(stream.node_count)
-        + encode_ref(stream.first)
-        + encode_ref(stream.last)
-    )
+    """The data of an XA prepare record, which has no leading flag byte."""
+    return _encode_fixed(record.engine_count, record.xid) + encode_stream(record.stream)
 
 
 def decode_xa_complete(data: Buffer, location: Location) -> XaComplete:
-    """Read the data of an XA complete record.
-    Raises RecordError: the record is too short, a part of the XID too long, or a flag unknown."""
+    """Read the data of an XA complete record. Raises RecordError: the record is too short, a part of the XID too
+    long, or a flag unknown."""
     flags, xid, _ = _decode_fixed(data, location)
     if flags & ~FLAG_ROLLBACK:
         raise RecordError(location, f"XA complete: unknown flags {flags:#04x}")
