@@ -1,8 +1,8 @@
 """The caches of this user, and whether only this user can have written their content.
 
-Readers believe a cache, and even run its programs. So it counts only if nobody but this user and root can have
-written it: each directory on the way, each link and each file belongs to one of them, and others may not write
-there. A sticky directory such as /tmp may be on the way: users cannot replace the files of others in it.
+Readers believe a cache, and even run its programs. So it counts only if only this user and root can have written it:
+each directory on the way, each link and each file belongs to one of them, and others may not write there. A sticky
+directory such as /tmp may be on the way: users cannot replace the files of others in it.
 """
 
 import errno

@@ -15,7 +15,7 @@ LOCK_LOOK_S = 0.1  # between two looks of who waits for a lock
 
 
 class BreakReason(enum.Enum):
-    """Why nobody wants the work."""
+    """Why the work has become useless."""
 
     KILLED = "it was killed"
     TIMED_OUT = "its time is over"
@@ -25,7 +25,7 @@ class BreakReason(enum.Enum):
 
 
 class BrokenOffError(Exception):
-    """Nobody wants the result. It is no IbbMasterError, so that no code works around it."""
+    """The result has become useless. It is no IbbMasterError, so that no code works around it."""
 
     def __init__(self, reason: BreakReason) -> None:
         super().__init__(reason)
@@ -58,7 +58,7 @@ class Work:
         self._deadline = self._clock() + seconds
 
     def check(self) -> None:
-        """Raises BrokenOffError: nobody wants it."""
+        """Raises BrokenOffError: it is no longer wanted."""
         if self.reason is None and (now := self._clock()) >= min(self._deadline, self._end):
             self.reason = BreakReason.TIMED_OUT if now >= self._deadline else BreakReason.TOO_LONG
         if self.reason is not None:
@@ -91,7 +91,7 @@ def doing(work: Work) -> Iterator[None]:
 
 
 def check_wanted() -> None:
-    """Raises BrokenOffError: nobody wants the work that runs here."""
+    """Raises BrokenOffError: the work that runs here is no longer wanted."""
     work = _current.get()
     if work is not None:
         work.check()
@@ -107,8 +107,8 @@ class Lock(Protocol):
 
 @contextlib.contextmanager
 def holding(lock: Lock) -> Iterator[None]:
-    """Hold a lock that others may hold for long. Raises BrokenOffError: meanwhile nobody wants the work that runs
-    here."""
+    """Hold a lock that others may hold for long. Raises BrokenOffError: meanwhile the work that runs here is no
+    longer wanted."""
     while not lock.acquire(timeout=LOCK_LOOK_S):
         check_wanted()
     try:

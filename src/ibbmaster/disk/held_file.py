@@ -105,7 +105,7 @@ class HeldFile:
             self.close()
 
     def is_untouched(self) -> bool:
-        """Whether nobody can have written it since the last look; costs one stat."""
+        """Whether no write can have happened since the last look; costs one stat."""
         try:
             return self._is_settled and self._glance() == self.stamp
         except (OSError, StoreError):

@@ -43,7 +43,7 @@ class ReadDisk(Protocol):
 
 
 class DiskLayer:
-    """A `ReadDisk` on top of another: it passes on all that a subclass does not answer. Whoever opened it closes it."""
+    """A `ReadDisk` on top of another, whose owner closes it: it passes on all that a subclass does not answer."""
 
     def __init__(self, disk: ReadDisk) -> None:
         self._disk = disk

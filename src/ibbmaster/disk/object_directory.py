@@ -156,7 +156,7 @@ class ObjectDirectory:
         """There is nothing to release."""
 
     def is_locked(self) -> bool:
-        """Nobody writes here as in a directory: objects come whole."""
+        """Writers lock no object store: objects come whole."""
         return False
 
     def make_durable(self, name: str) -> None:

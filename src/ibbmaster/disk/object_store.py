@@ -192,7 +192,7 @@ def storage_options() -> dict[str, str] | None:
 
 
 def _client_options() -> ClientConfig:
-    """Settings that the environment leaves open; whoever names an endpoint without TLS has chosen it."""
+    """Settings that the environment leaves open; an endpoint without TLS in it is a choice."""
     options: ClientConfig = {}
     if not os.environ.get("AWS_CONNECT_TIMEOUT"):
         options["connect_timeout"] = timedelta(seconds=CONNECT_S)

@@ -93,7 +93,7 @@ def directory_at(url: str) -> ObjectDirectory:
 
 
 def modified_at(directory: Path, names: Iterable[str]) -> list[int]:
-    """When files of a directory were last written, in nanoseconds; 0 where nobody knows."""
+    """When files of a directory were last written, in nanoseconds; 0 where that is unknown."""
     if isinstance(directory, ObjectPath):
         return [_modified_at(directory / name) for name in names]
     return [_modified_at(f"{directory}/{name}") for name in names]  # no `Path` for each of ten thousand

@@ -81,14 +81,14 @@ class Announcements:
 
     def heartbeat(self, file_name: str, position: int) -> None:
         """Say that nothing has happened since this place."""
-        if self._opens_with_rotate:  # a replica stops at a position below its own count in the file it was told
+        if self._opens_with_rotate:  # a replica stops at a position below its own count in its file
             file_name, position = self.file_name, self.framer.size_sent + FIRST_POSITION
             if self.profile.rotates_with_files:
                 position = self.rewriter.position
         self.event(heartbeat(file_name, position, server_id=self.server_id, with_checksum=self.has_checksums))
 
     def file_change(self, file_name: str, timestamp: int) -> None:
-        """End one traditional file and begin the next. Raises DumpError: the replica asks for an offset behind it."""
+        """End one traditional file and begin the next. Raises DumpError: the replica asks for an offset beyond it."""
         self._rewritten(
             encode_rotate(Rotate(file_name=file_name, position=4), server_id=self.server_id, timestamp=timestamp)
         )

@@ -64,11 +64,11 @@ def opening_format_description(
 
 
 def reopening_format_description(event: bytes, *, is_inside_file: bool) -> bytes:
-    """The first event of a file for a replica that has read part of it: `created` is 0, so it keeps temporary tables.
+    """The first event of a file for a replica that has read part of it: `created` is 0, so it keeps temporary
+    tables.
 
     Where the replica begins inside the file, the event does not count for its position. In a file without checksums
-    the event keeps its old checksum, as at a primary: nobody reads it.
-
+    the event keeps its old checksum, as at a primary, without readers.
     Source: MariaDB 10.11, sql_repl.cc, send_format_descriptor_event().
     """
     changed = bytearray(event)
@@ -81,7 +81,7 @@ def reopening_format_description(event: bytes, *, is_inside_file: bool) -> bytes
 
 
 def artificial_rotate(file_name: str, position: int, *, server_id: int, with_checksum: bool) -> bytes:
-    """Tells a replica which file it reads. Source: MariaDB 12.3, sql_repl.cc, fake_rotate_event()."""
+    """The file that a replica reads. Source: MariaDB 12.3, sql_repl.cc, fake_rotate_event()."""
     return encode_rotate(
         Rotate(file_name=file_name, position=position),
         server_id=server_id,
@@ -91,7 +91,7 @@ def artificial_rotate(file_name: str, position: int, *, server_id: int, with_che
 
 
 def heartbeat(file_name: str, position: int, *, server_id: int, with_checksum: bool) -> bytes:
-    """Tells a replica that nothing has happened. Source: MariaDB 12.3, sql_repl.cc, send_heartbeat_event()."""
+    """The news that nothing has happened. Source: MariaDB 12.3, sql_repl.cc, send_heartbeat_event()."""
     return encode_heartbeat(
         Heartbeat(file_name=file_name, position=max(position, POSITION_MIN)),
         server_id=server_id,

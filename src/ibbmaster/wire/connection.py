@@ -7,7 +7,7 @@ sends the answers:
     connection.receive_data(socket.receive(connection.receive_size_max))
     while (event := connection.next_event()) is not None: ...
 
-Invariants:
+What must stay true:
 - before the login it takes at most `LOGIN_SIZE_MAX` bytes, and does nothing costly
 - an unknown user, a wrong password and a login in clear where TLS is required look the same to the client
 - it never takes bytes that came in clear for encrypted ones
@@ -214,7 +214,7 @@ class ServerConnection:
         """Take bytes from the socket, cut anywhere; none mean that the client closed it.
 
         A dump drops all: one client sends a stray byte after its command, and semi-synchronous replicas send
-        acknowledgements that nobody requested.
+        acknowledgements without a request.
 
         Raises RemoteProtocolError: too much before the login, or bytes in clear after a request for TLS.
         """
