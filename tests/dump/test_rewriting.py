@@ -12,14 +12,17 @@ import pytest
 
 from ibbmaster.classic.binlog import ClassicReader
 from ibbmaster.classic.series import find_series
+from ibbmaster.dump.rewriting import begin_for, dummy_for
 from ibbmaster.event.control import decode_gtid_list
 from ibbmaster.event.format_description import decode_format_description
-from ibbmaster.event.header import decode_event_header, has_valid_checksum
+from ibbmaster.event.header import HEADER, EventHeader, decode_event_header, has_valid_checksum
 from ibbmaster.event.types import EventFlag, EventType
+from tests.dump.conftest import RECORDED, recorded
 
 DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
 
 Converse = Callable[..., Any]
+DUMMIES = RECORDED["dummies"]  # type, size and log_pos of an event, and the replacement
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "classic"
 QUERY_BODY = bytes(13) + b"\0"
 
@@ -314,3 +317,65 @@ def test_an_offset_at_the_very_end_waits_for_what_comes(make, converse) -> None:
     dump.reach_end()
     assert not dump.session.is_finished
     assert kinds(dump.events()) == ["ROTATE", "FORMAT_DESCRIPTION"]
+
+
+def header_of(event_type: int, size: int, log_pos: int = 0, flags: int = 0) -> EventHeader:
+    return EventHeader(0x6B00BC42, event_type, 1, size, log_pos, flags)
+
+
+def with_checksum_size(event: bytes) -> bytes:
+    """The sizes in the recorded bytes count a checksum that was cut off here."""
+    header = decode_event_header(event)
+    return HEADER.pack(*header._replace(size=header.size + 4)) + event[19:]
+
+
+@pytest.mark.parametrize(("event_type", "size", "log_pos", "expected"), DUMMIES.values(), ids=DUMMIES)
+def test_a_dummy_has_the_size_of_what_it_replaces(event_type: int, size: int, log_pos: int, expected: str) -> None:
+    dummy = dummy_for(header_of(event_type, size, log_pos))
+    assert dummy is not None
+    assert len(dummy) == size
+    assert with_checksum_size(dummy) == bytes.fromhex(expected)
+
+
+def test_the_smallest_query_is_a_dummy_of_40_bytes_in_the_specification() -> None:
+    dummy = dummy_for(header_of(160, 40))
+    assert dummy is not None
+    assert dummy[19:] == bytes(14) + b"# Dummy"
+
+
+def test_a_long_dummy_says_what_it_replaces_and_is_filled_by_the_caller() -> None:
+    dummy = dummy_for(header_of(160, 1000))
+    assert dummy is not None
+    assert dummy[33:] == b"# Dummy event replacing event type 160 that slave cannot handle."
+    assert decode_event_header(dummy).size == 1000
+
+
+@pytest.mark.parametrize("size", range(25, 120))
+def test_every_size_from_25_on_can_be_replaced(size: int) -> None:
+    dummy = dummy_for(header_of(161, size))
+    assert dummy is not None
+    assert len(dummy) <= size
+    assert decode_event_header(dummy).event_type == (EventType.USER_VAR if size < 34 else EventType.QUERY)
+
+
+@pytest.mark.parametrize("size", range(19, 25))
+def test_a_smaller_event_cannot_be_replaced(size: int) -> None:
+    assert dummy_for(header_of(160, size)) is None
+
+
+def test_the_gtid_of_a_transaction_becomes_begin() -> None:
+    begin = begin_for(header_of(162, 38, 656, EventFlag.SUPPRESS_USE))
+    assert begin is not None
+    assert with_checksum_size(begin) == recorded("begin")
+
+
+def test_a_longer_gtid_event_becomes_begin_with_padding_in_its_status() -> None:
+    begin = begin_for(header_of(162, 40, 0, EventFlag.THREAD_SPECIFIC | EventFlag.SKIP_REPLICATION))
+    assert begin is not None
+    assert begin[19:] == bytes(11) + b"\x02\x00" + b"\xff\xff" + b"\0BEGIN"
+    assert decode_event_header(begin).flags == EventFlag.SUPPRESS_USE | EventFlag.SKIP_REPLICATION
+    assert decode_event_header(begin).size == len(begin) == 40
+
+
+def test_an_event_without_room_for_begin_is_not_replaced() -> None:
+    assert begin_for(header_of(162, 37)) is None

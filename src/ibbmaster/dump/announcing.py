@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 
-from ibbmaster.dump.artificial import artificial_rotate, heartbeat, opening_format_description
 from ibbmaster.dump.framing import EventFramer
 from ibbmaster.dump.profile import OpeningRotate, Profile
 from ibbmaster.dump.request import CAPABILITY_ENGINE, DumpRequest
@@ -12,14 +12,84 @@ from ibbmaster.dump.rewriting import FIRST_POSITION, LOG_POS_MASK, Rewriter
 from ibbmaster.dump.start import impossible_position
 from ibbmaster.event.control import (
     FLAG_UNTIL_REACHED,
+    POSITION_MIN,
     GtidList,
+    Heartbeat,
     Rotate,
     encode_binlog_checkpoint,
     encode_gtid_list,
+    encode_heartbeat,
     encode_rotate,
 )
+from ibbmaster.event.format_description import (
+    CREATED_OFFSET,
+    CREATED_SIZE,
+    ChecksumAlgorithm,
+    describe_format,
+    encode_format_description,
+    has_checksums,
+)
+from ibbmaster.event.header import CHECKSUM_SIZE, LOG_POS_OFFSET, LOG_POS_SIZE, append_checksum
 from ibbmaster.event.types import EventFlag
 from ibbmaster.gtid import GtidState
+
+
+@functools.lru_cache(64)  # each dump begins with one
+def opening_format_description(
+    server_version: str,
+    *,
+    server_id: int,
+    type_count: int,
+    algorithm: ChecksumAlgorithm,
+    timestamp: int = 0,
+    log_pos: int = 0,
+    flags: int = 0,
+) -> bytes:
+    """The event that opens a stream or a file. `created` is 0, so a replica keeps its temporary tables.
+    Source: MariaDB 12.3, sql_repl.cc, fake_format_description_event() and send_format_descriptor_event()."""
+    return encode_format_description(
+        describe_format(server_version, type_count=type_count, algorithm=algorithm),
+        server_id=server_id,
+        timestamp=timestamp,
+        log_pos=log_pos,
+        flags=flags,
+    )
+
+
+def reopening_format_description(event: bytes, *, is_inside_file: bool) -> bytes:
+    """The first event of a file for a replica that has read part of it: `created` is 0, so it keeps temporary
+    tables.
+
+    Where the replica begins inside the file, the event does not count for its position. In a file without checksums
+    the event keeps its old checksum, as at a primary, without readers.
+    Source: MariaDB 10.11, sql_repl.cc, send_format_descriptor_event().
+    """
+    changed = bytearray(event)
+    changed[CREATED_OFFSET : CREATED_OFFSET + CREATED_SIZE] = bytes(CREATED_SIZE)
+    if is_inside_file:
+        changed[LOG_POS_OFFSET : LOG_POS_OFFSET + LOG_POS_SIZE] = bytes(LOG_POS_SIZE)
+    if not has_checksums(event):
+        return bytes(changed)
+    return append_checksum(bytes(changed[:-CHECKSUM_SIZE]))
+
+
+def artificial_rotate(file_name: str, position: int, *, server_id: int, with_checksum: bool) -> bytes:
+    """The file that a replica reads. Source: MariaDB 12.3, sql_repl.cc, fake_rotate_event()."""
+    return encode_rotate(
+        Rotate(file_name=file_name, position=position),
+        server_id=server_id,
+        flags=EventFlag.ARTIFICIAL,
+        with_checksum=with_checksum,
+    )
+
+
+def heartbeat(file_name: str, position: int, *, server_id: int, with_checksum: bool) -> bytes:
+    """The news that nothing has happened. Source: MariaDB 12.3, sql_repl.cc, send_heartbeat_event()."""
+    return encode_heartbeat(
+        Heartbeat(file_name=file_name, position=max(position, POSITION_MIN)),
+        server_id=server_id,
+        with_checksum=with_checksum,
+    )
 
 
 @dataclass(slots=True, kw_only=True)

@@ -7,10 +7,10 @@ replica does not know, marked events.
 from __future__ import annotations
 
 import enum
+import struct
 import zlib
 from typing import NamedTuple
 
-from ibbmaster.dump.artificial import begin_for, dummy_for
 from ibbmaster.dump.error import DumpError
 from ibbmaster.dump.profile import LogPosRule, Profile
 from ibbmaster.dump.request import DumpRequest
@@ -42,6 +42,15 @@ FIRST_POSITION = 4  # of the first event of a traditional file
 LOG_POS_MASK = 0xFFFFFFFF
 FLAGS_HIGH_OFFSET = 18
 SKIP_REPLICATION_BIT = EventFlag.SKIP_REPLICATION >> 8
+
+QUERY_FIXED = struct.Struct("<IIBHH")  # thread id, seconds, database size, error code, status size
+QUERY_SIZE_MIN = EVENT_HEADER_SIZE + QUERY_FIXED.size + 2  # end of the empty database, one byte of text
+PADDING_VARIABLE = b"\xff"  # a status variable that means nothing, and takes the rest of the status
+BEGIN = b"BEGIN"
+BEGIN_SIZE_MIN = QUERY_SIZE_MIN - 1 + len(BEGIN)
+DUMMY_TEXT = "# Dummy event replacing event type {} that slave cannot handle."
+DUMMY_VARIABLE = b"!dummyvar"
+USER_VAR_SIZE_MIN = EVENT_HEADER_SIZE + 6  # size of the name, one byte of name, "is NULL"
 
 
 class _Action(enum.Enum):
@@ -295,3 +304,31 @@ def _actions(request: DumpRequest) -> dict[int, _Action]:
         actions[EventType.GTID_LIST] = unknown
         actions[EventType.GTID] = _Action.BEGIN
     return actions
+
+
+def begin_for(header: EventHeader) -> bytes | None:
+    """A QUERY `BEGIN` in the place and of the size of a GTID event; None if the event is too small for it.
+    Source: MariaDB 12.3, log_event_server.cc, Query_log_event::begin_event()."""
+    room = header.size - BEGIN_SIZE_MIN
+    if room < 0:
+        return None
+    body = QUERY_FIXED.pack(0, 0, 0, 0, room) + PADDING_VARIABLE * room + b"\0" + BEGIN
+    return _head_like(header, EventType.QUERY) + body
+
+
+def dummy_for(header: EventHeader) -> bytes | None:
+    """The beginning of an event without effect, in the place and of the size of any other; None if that is too small.
+    The caller adds the blanks up to `header.size`, which may be many.
+    Source: MariaDB 12.3, log_event_server.cc, Query_log_event::dummy_event()."""
+    if header.size < USER_VAR_SIZE_MIN:
+        return None
+    if header.size < QUERY_SIZE_MIN:  # no room for a QUERY: set a user variable to NULL
+        name = DUMMY_VARIABLE[: header.size - USER_VAR_SIZE_MIN + 1]
+        return _head_like(header, EventType.USER_VAR) + len(name).to_bytes(4, "little") + name + b"\x01"
+    text = DUMMY_TEXT.format(header.event_type).encode()[: header.size - QUERY_SIZE_MIN + 1]
+    return _head_like(header, EventType.QUERY) + bytes(QUERY_FIXED.size + 1) + text
+
+
+def _head_like(header: EventHeader, event_type: EventType) -> bytes:
+    flags = header.flags & ~EventFlag.THREAD_SPECIFIC | EventFlag.SUPPRESS_USE
+    return HEADER.pack(header.timestamp, event_type, header.server_id, header.size, header.log_pos, flags)

@@ -9,8 +9,7 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from ibbmaster.codec.buffer import Buffer
-from ibbmaster.dump.announcing import Announcements
-from ibbmaster.dump.artificial import reopening_format_description
+from ibbmaster.dump.announcing import Announcements, reopening_format_description
 from ibbmaster.dump.error import DumpError, not_continuous, reading_failed
 from ibbmaster.dump.framing import EventFramer, FramedBlock
 from ibbmaster.dump.profile import Profile

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from ibbmaster.codec.buffer import Buffer
-from ibbmaster.dump.artificial import artificial_rotate, heartbeat
+from ibbmaster.dump.announcing import artificial_rotate, heartbeat
 from ibbmaster.dump.error import EVENT_SIZE_MAX
 from ibbmaster.dump.framing import SEMI_SYNC_HEADER
 from ibbmaster.event.control import encode_stop
