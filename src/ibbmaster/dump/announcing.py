@@ -169,6 +169,14 @@ class Announcements:
         self.rotate(FIRST_POSITION, with_checksum=self.has_checksums)
         self.file_head()
 
+    def stored_file(self, format_description: bytes, file_name: str | None) -> None:
+        """Begin a file that goes out as it is, with a ROTATE to `file_name` unless the opening had one."""
+        if file_name is not None:
+            self.file_name = file_name
+            self.rotate(FIRST_POSITION, with_checksum=self.has_checksums)
+        self.has_checksums = has_checksums(format_description)
+        self.rewriter.begin_stored_file(len(format_description), has_checksums=self.has_checksums)
+
     def file_head(self) -> None:
         """Begin a traditional file: FORMAT_DESCRIPTION, GTID_LIST, BINLOG_CHECKPOINT."""
         is_inside = self.rewriter.send_from > FIRST_POSITION

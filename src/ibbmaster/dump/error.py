@@ -125,3 +125,11 @@ def too_old(explanation: str) -> DumpError:
         "required binlog files have been purged.",
         explanation,
     )
+
+
+def checksums_unknown() -> DumpError:
+    """The events have checksums, and the replica has not said that it knows them."""
+    return DumpError(
+        "Slave can not handle replication events with the checksum that master is configured to log",
+        "the client never set @master_binlog_checksum, so it does not know that events have checksums",
+    )

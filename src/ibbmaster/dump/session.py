@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.dump.announcing import Announcements, reopening_format_description
-from ibbmaster.dump.error import DumpError, not_continuous, reading_failed
+from ibbmaster.dump.error import DumpError, checksums_unknown, not_continuous, reading_failed
 from ibbmaster.dump.framing import EventFramer, FramedBlock
 from ibbmaster.dump.profile import Profile
 from ibbmaster.dump.request import DumpRequest
@@ -18,7 +18,7 @@ from ibbmaster.dump.rewriting import FIRST_POSITION, Rewriter, Selection
 from ibbmaster.dump.skipping import SEND, GroupFilter, Verdict
 from ibbmaster.dump.start import StartCheck, impossible_position
 from ibbmaster.errors import IbbMasterError, LogResetError, MissingEventError
-from ibbmaster.event.format_description import ChecksumAlgorithm, has_checksums
+from ibbmaster.event.format_description import ChecksumAlgorithm
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET, decode_event_header
 from ibbmaster.event.types import EventType
@@ -30,7 +30,7 @@ SAME_SERVER_ID = 4052
 
 
 class SessionState(Enum):
-    """Where a dump is, as far as it decides which calls may come."""
+    """The place of a dump, as far as it decides which calls may come."""
 
     NEW = "before start"
     BETWEEN = "between groups"
@@ -67,28 +67,27 @@ def _only(*states: SessionState) -> Callable[[_Method], _Method]:
 class DumpSession:
     """Turns event groups and the passing of time into packets for one replica.
 
-    The caller reports what happened; the session says what to send, and how long it can wait. Every `now` is in seconds
-    on the caller's monotonic clock. Only one caller at a time, who takes all pieces of a group before the next one,
-    sends what is queued before reading on, and calls `sent` after each send; `CALLS` names the calls of each state.
+    The caller reports what happened; the session says what to send, and how long it can wait. Every `now` is in
+    seconds on the caller's monotonic clock. Only one caller at a time, who takes all pieces of a group before the
+    next one, sends what is queued before reading on, and calls `sent` after each send; `CALLS` names the calls of
+    each state.
 
-    At the durable end it waits until more is durable or until `heartbeat_due`, when the caller advances the clock;
-    likewise while it skips long runs of the log.
+    At the durable end, and while it skips long runs of the log, it waits until more is durable or until
+    `heartbeat_due`, when the caller advances the clock.
 
     Invariants:
-    - Packets are numbered over everything, in the order in which they are handed out
-      (test_packet_numbers_run_over_everything).
-    - Nothing of a group is kept; memory does not depend on the size of a group or an event
-      (test_memory_does_not_grow_with_a_group_or_an_event).
+    - Packets are numbered over everything, in the order of the stream (test_packet_numbers_run_over_everything).
+    - Memory does not depend on the size of a group or an event (test_memory_does_not_grow_with_a_group_or_an_event).
     - A group goes out whole and with the same events each time, or not at all, unless the dump ends inside it
       (test_a_group_is_delivered_with_the_same_events_after_a_reconnect).
-    - Nothing but the last packet comes between two events of a group, and no group begins inside another one
+    - Only the last packet comes between two events of a group, and no group begins inside another one
       (test_whatever_happens_between_two_calls_groups_come_whole_and_heartbeats_between_them,
       test_a_group_that_begins_inside_another_one_is_a_mistake).
     - The last packet is EOF or ERR, unless the dump ends inside an event, where nothing can be said
       (test_the_last_packet_is_no_event_and_has_no_semi_sync_header, test_inside_an_event_nothing_can_be_said).
 
-    A dump by GTID counts the positions of a traditional stream from where it begins to read, a dump by file and offset
-    from the head of the file.
+    A dump by GTID counts the positions of a traditional stream from where it begins to read, a dump by file and
+    offset from the head of the file.
     """
 
     def __init__(
@@ -157,10 +156,8 @@ class DumpSession:
 
     @_only(SessionState.NEW)
     def start(self) -> None:
-        """Queue what opens the stream; with an UNTIL that is already met, also what ends it.
-
-        Source: MariaDB 12.3, sql_repl.cc, mysql_binlog_send() and send_format_descriptor_event().
-        """
+        """Queue the opening of the stream; if the UNTIL is already met, also the end.
+        Source: MariaDB 12.3, sql_repl.cc, mysql_binlog_send() and send_format_descriptor_event()."""
         self._is_started = True
         said = self._said
         said.opening_rotate()
@@ -183,10 +180,8 @@ class DumpSession:
 
     @_only(*_WHOLE)
     def receive_group(self, group: EventGroup) -> Iterator[Buffer]:
-        """The packets of a group, if it is wanted, and of what has to be said before and after it.
-
-        A piece is good until the next one is asked for. What cannot be read ends the dump with an error packet.
-        """
+        """The packets of a group, if it is wanted, and of what has to be said before and after it. A piece is good
+        until the next one is asked for. An unreadable group ends the dump with an error packet."""
         if self.is_finished:
             return iter(())
         self.is_inside_group = True
@@ -196,19 +191,15 @@ class DumpSession:
 
     @_only(*_OPEN)
     def check_position(self, position: LogPosition) -> None:
-        """Check that a reader reads on where the last one ended.
-
-        Raises DumpError: it does not, so something would be lost or come twice.
-        """
+        """Raises DumpError: a reader does not read on where the last one ended, so something would be lost or come
+        twice."""
         if position != self._position:
             raise not_continuous(self._named(self._position), self._named(position))
 
     @_only(SessionState.BETWEEN)
     def begin_group(self, group: EventGroup | None = None) -> None:
-        """Begin a group whose parts `receive_block` reports: nothing else may come before its last one.
-
-        With `group` it may begin a file: what has to be said before it is queued.
-        """
+        """Begin a group whose parts `receive_block` reports: nothing else may come before its last one. If `group`
+        begins a file, queue its head."""
         if group is not None:
             self._begin_file_of(group)
             self._position = group.start
@@ -222,10 +213,8 @@ class DumpSession:
 
     @property
     def selection(self) -> Selection | None:
-        """How others may frame groups from here on and report them by `receive_block`; None if they may not.
-
-        They may never frame those of `watched_domain_ids`.
-        """
+        """How others may frame groups from here on, except those of `watched_domain_ids`, and report them by
+        `receive_block`; None if they may not."""
         if not self._is_in_announced_file or self.is_finished or self._skipping.watched_domain_ids is None:
             return None
         if not self.is_inside_group:
@@ -234,7 +223,6 @@ class DumpSession:
 
     @property
     def _is_in_announced_file(self) -> bool:
-        """Whether the next group needs no head of a file before it."""
         return self._needs_no_care or self._file_name(self._position.file_no) == self._said.file_name
 
     def selection_of(self, group: EventGroup) -> Selection | None:
@@ -256,10 +244,7 @@ class DumpSession:
 
     @_only(SessionState.BETWEEN)
     def receive_skipped(self, gtids: Iterable[Gtid], position: LogPosition) -> None:
-        """Note that others skipped all up to `position`; `gtids` holds the last of each (domain, server) pair.
-
-        Queues what has to be said where the skipping of a domain ends.
-        """
+        """Note that others skipped all up to `position`; `gtids` holds the last of each (domain, server) pair."""
         self._position = position
         self._count_from(position)
         ends_skipping = False
@@ -276,15 +261,12 @@ class DumpSession:
 
     @property
     def sequence(self) -> int:
-        """Number of the next packet."""
         return self._framer.sequence
 
     @_only(*_OPEN)
     def receive_block(self, block: FramedBlock) -> None:
-        """Note a block framed by `selection`, which goes out next; queue a last word that waited for an event to end.
-
-        Raises DumpError: the block does not begin where the last ended.
-        """
+        """Note a block framed by `selection`, which goes out next, and queue a last word that waited for an event to
+        end. Raises DumpError: the block does not begin where the last ended."""
         assert block.begins_inside_group == self.is_inside_group, (
             "a group begins inside another one, or goes on in none"
         )
@@ -379,10 +361,9 @@ class DumpSession:
     def _leaves_reset(self, error: IbbMasterError) -> bool:
         """End a dump by GTID in order where another log has replaced this one: its replica connects again."""
         ends = isinstance(error, LogResetError) and not self._is_by_file
-        if ends and self._framer.is_inside_event:
-            self.is_finished = True  # nothing can be said there
-        elif ends:
+        if ends and not self._framer.is_inside_event:
             self.end_of_service()
+        self.is_finished |= ends
         return ends
 
     @_only(*_STARTED)
@@ -405,7 +386,6 @@ class DumpSession:
             self._end(encode_err(error.err))
 
     def _receive_judged(self, group: EventGroup) -> Iterator[Buffer]:
-        """As `receive_group`, for a group that has to be judged or may begin a file."""
         try:
             verdict = self._judge(group)
         except IbbMasterError as error:
@@ -446,11 +426,7 @@ class DumpSession:
             return SEND._replace(is_last=self._skipping.is_until_reached)
         is_first = not self._has_begun
         self._has_begun = True
-        if not is_first:
-            self._said.file_name = self._file_name(group.start.file_no)
-            self._said.rotate(FIRST_POSITION, with_checksum=self._said.has_checksums)
-        self._said.has_checksums = has_checksums(event)
-        self._rewriter.begin_stored_file(len(event), has_checksums=self._said.has_checksums)
+        self._said.stored_file(event, None if is_first else self._file_name(group.start.file_no))
         if self._said.has_checksums and not self._request.knows_checksums:
             self._fail_without_checksums()
             return None
@@ -462,12 +438,7 @@ class DumpSession:
         return None
 
     def _fail_without_checksums(self) -> None:
-        self.fail(
-            DumpError(
-                "Slave can not handle replication events with the checksum that master is configured to log",
-                "the client never set @master_binlog_checksum, so it does not know that events have checksums",
-            ).with_place(self._said.where())
-        )
+        self.fail(checksums_unknown().with_place(self._said.where()))
 
     def _begin_file_of(self, group: EventGroup) -> None:
         if self._profile.sends_files or not self._profile.rotates_with_files:
@@ -500,7 +471,6 @@ class DumpSession:
         self._position = group.end
 
     def _finish_group(self, verdict: Verdict) -> None:
-        """Queue what has to be said after a group."""
         if self.is_finished:
             return
         if verdict.ends_skipping:
