@@ -342,10 +342,10 @@ class ServerConnection:
         account, _ = self._find_account(login)
         if account.requires_tls and self._fingerprint is None:
             return self._refuse("TLS is required", used_password=bool(login.auth_data))
-        if account.verifier.plugin_name == NATIVE_PASSWORD and login.plugin_name in (None, NATIVE_PASSWORD):
+        if account.plugin_name == NATIVE_PASSWORD and login.plugin_name in (None, NATIVE_PASSWORD):
             return self._judge(self._seed, login.auth_data)
         if not login.capabilities & Capability.PLUGIN_AUTH:
-            self._fail(OLD_CLIENT, RemoteProtocolError(f"a client that cannot do {account.verifier.plugin_name}"))
+            self._fail(OLD_CLIENT, RemoteProtocolError(f"a client that cannot do {account.plugin_name}"))
         self._switch_plugin(account)
         return None
 
@@ -358,9 +358,8 @@ class ServerConnection:
         return NeedTls()
 
     def _switch_plugin(self, account: Account) -> None:
-        plugin_name = account.verifier.plugin_name
-        data = self._seed + b"\x00" if plugin_name == NATIVE_PASSWORD else self._nonce
-        self._send(encode_auth_switch(plugin_name, data))
+        data = self._seed + b"\x00" if account.plugin_name == NATIVE_PASSWORD else self._nonce
+        self._send(encode_auth_switch(account.plugin_name, data))
         self._reader.next_sequence = self._stream.sequence
         self._enter(State.AUTH_ANSWER)
 
@@ -370,7 +369,7 @@ class ServerConnection:
         if payload is None:
             return None
         account, _ = self._find_account(self._login)
-        nonce = self._seed if account.verifier.plugin_name == NATIVE_PASSWORD else self._nonce
+        nonce = self._seed if account.plugin_name == NATIVE_PASSWORD else self._nonce
         return self._judge(nonce, payload)
 
     def _find_account(self, login: LoginRequest) -> tuple[Account, bool]:
@@ -386,7 +385,7 @@ class ServerConnection:
         assert self._login is not None
         login = self._login
         account, is_known = self._find_account(login)
-        is_proved = account.verifier.verify(nonce, answer)
+        is_proved = account.verify(nonce, answer)
         if not (is_known and is_proved):
             reason = "wrong password" if is_known else "unknown user"
             return self._refuse(reason, used_password=bool(answer))
