@@ -56,11 +56,8 @@ def test_a_replica_that_has_forgotten_its_position_may_connect_again(variables, 
     assert caught.value.code == code
 
 
-def test_a_null_position_counts_as_unset() -> None:
+def test_a_null_position_counts_as_unset_and_an_empty_one_as_set() -> None:
     assert code_of(slave_connect_state=None) == (1236, NO_POSITION)
-
-
-def test_an_empty_position_counts_as_set() -> None:
     assert dump_request(REPLICA, {"slave_connect_state": ""}, ENGINE).position == GtidPosition()
 
 

@@ -337,30 +337,25 @@ def test_a_dummy_has_the_size_of_what_it_replaces(event_type: int, size: int, lo
     assert with_checksum_size(dummy) == bytes.fromhex(expected)
 
 
-def test_the_smallest_query_is_a_dummy_of_40_bytes_in_the_specification() -> None:
-    dummy = dummy_for(header_of(160, 40))
-    assert dummy is not None
-    assert dummy[19:] == bytes(14) + b"# Dummy"
-
-
-def test_a_long_dummy_says_what_it_replaces_and_is_filled_by_the_caller() -> None:
-    dummy = dummy_for(header_of(160, 1000))
-    assert dummy is not None
-    assert dummy[33:] == b"# Dummy event replacing event type 160 that slave cannot handle."
-    assert decode_event_header(dummy).size == 1000
-
-
-@pytest.mark.parametrize("size", range(25, 120))
+@pytest.mark.parametrize("size", range(19, 120))
 def test_every_size_from_25_on_can_be_replaced(size: int) -> None:
     dummy = dummy_for(header_of(161, size))
+    assert (dummy is None) == (size < 25)
+    if dummy is not None:
+        assert len(dummy) <= size
+        assert decode_event_header(dummy).event_type == (EventType.USER_VAR if size < 34 else EventType.QUERY)
+
+
+@pytest.mark.parametrize(
+    ("size", "text"), [(40, b"# Dummy"), (1000, b"# Dummy event replacing event type 160 that slave cannot handle.")]
+)
+def test_a_dummy_says_what_it_replaces_if_it_has_room_and_is_filled_by_the_caller(
+    size: int, text: bytes
+) -> None:
+    dummy = dummy_for(header_of(160, size))
     assert dummy is not None
-    assert len(dummy) <= size
-    assert decode_event_header(dummy).event_type == (EventType.USER_VAR if size < 34 else EventType.QUERY)
-
-
-@pytest.mark.parametrize("size", range(19, 25))
-def test_a_smaller_event_cannot_be_replaced(size: int) -> None:
-    assert dummy_for(header_of(160, size)) is None
+    assert dummy[19:] == bytes(14) + text
+    assert decode_event_header(dummy).size == size
 
 
 def test_the_gtid_of_a_transaction_becomes_begin() -> None:

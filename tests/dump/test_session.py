@@ -191,18 +191,14 @@ def test_compat_lists_the_state_at_the_start_and_again_when_skipping_ends(make, 
     assert gtids(events) == [3]
 
 
-def test_a_server_start_in_the_log_is_left_out(make, converse) -> None:
+def test_a_server_start_is_passed_on_if_the_profile_says_so_but_not_while_groups_are_skipped(make, converse) -> None:
     restart = dataclasses.replace(make.group("0-1-1", pieces=[]), gtid=None, gtid_event=OPENING[5:])
-    for profile in PROFILES:
-        dump = converse(make.request(""), profile=profile)
+    for name in PROFILES:
+        dump = converse(make.request(""), profile=name)
         dump.send()
         dump.payloads()
         dump.send(restart)
         assert dump.payloads() == []
-
-
-def test_a_server_start_is_passed_on_if_the_profile_says_so_but_not_while_groups_are_skipped(make, converse) -> None:
-    restart = dataclasses.replace(make.group("0-1-1", pieces=[]), gtid=None, gtid_event=OPENING[5:])
     profile = dataclasses.replace(PROFILES["engine"], sends_restarts=True)
     dump = converse(make.request("0-1-1"), profile=profile, current_state="0-1-1")
     dump.send(restart, make.group("0-1-1"), restart)
@@ -352,30 +348,21 @@ def test_one_heartbeat_a_period_of_silence_and_none_while_events_flow(make, conv
 
 
 # As mysql-test/suite/binlog_in_engine/binlog_file_pos.test
-def test_a_heartbeat_names_file_and_offset_behind_the_last_group(make, converse) -> None:
-    dump = converse(make.request("", heartbeat_period_s=1.0))
-    dump.send(make.group("0-1-1", file_name="binlog-000003.ibb", end_offset=98765))
+@pytest.mark.parametrize(
+    ("position", "file_no", "offset"),
+    [("", 3, 98765), ("0-1-9", 3, 77777), ("", 0, 4)],
+    ids=["after a group", "after one that was skipped", "before the first one, the smallest valid position"],
+)
+def test_a_heartbeat_names_file_and_offset_behind_the_last_group(make, converse, position, file_no, offset) -> None:
+    dump = converse(make.request(position, heartbeat_period_s=1.0), current_state=position)
+    if file_no:
+        dump.send(make.group("0-1-1", file_name="binlog-000003.ibb", end_offset=offset))
     dump.reach_end(now=0.0)
     dump.advance_clock(now=1.0)
     event = dump.events()[-1]
     header = decode_event_header(event)
-    assert (header.event_type, header.timestamp, header.flags, header.log_pos) == (27, 0, 0, 98765)
-    assert decode_heartbeat(event).file_name == "binlog-000003.ibb"
-
-
-def test_a_heartbeat_before_the_first_group_has_the_smallest_valid_position(make, converse) -> None:
-    dump = converse(make.request("", heartbeat_period_s=1.0))
-    dump.reach_end(now=0.0)
-    dump.advance_clock(now=1.0)
-    assert decode_heartbeat(dump.events()[-1]).position == 4
-
-
-def test_a_skipped_group_moves_the_place_a_heartbeat_names(make, converse) -> None:
-    dump = converse(make.request("0-1-9", heartbeat_period_s=1.0), current_state="0-1-9")
-    dump.send(make.group("0-1-1", end_offset=77777))
-    dump.reach_end(now=0.0)
-    dump.advance_clock(now=1.0)
-    assert decode_heartbeat(dump.events()[-1]).position == 77777
+    assert (header.event_type, header.timestamp, header.flags, header.log_pos) == (27, 0, 0, offset)
+    assert decode_heartbeat(event).file_name == f"binlog-00000{file_no}.ibb"
 
 
 @pytest.mark.parametrize("profile", ["compat", "classic-10.11", "classic-11.8"])
@@ -493,29 +480,24 @@ def test_what_cannot_be_read_ends_the_dump_with_error_1236_in_its_place(make, co
         assert dump.session.error.explanation == str(error)
 
 
-@pytest.mark.parametrize(
-    "pieces",
-    [
-        *([b"\0" * 19], [bytes(18)], [b"\1" * 9 + (18).to_bytes(4, "little") + bytes(6)]),
-        [b"\1" * 9 + (20).to_bytes(4, "little") + bytes(6)],
-        [b"\1" * 9 + (20).to_bytes(4, "little") + bytes(7), b"x"],
-    ],
-)
-def test_bytes_that_do_not_divide_into_events_end_the_dump(make, converse, pieces) -> None:
-    for filler in ([], [make.event(EventType.ANNOTATE_ROWS, bytes(100_000))]):
-        dump = converse(make.request(""))
-        dump.send(make.group("0-1-1", pieces=[*filler, *pieces]))
-        text = "bogus data in log event (group 0-1-1 at binlog-000000.ibb offset 16384)"
-        assert error_of(dump.events()[-1]) == (1236, text)
+UNDIVIDED = {
+    "zeros": [bytes(19)],
+    "a cut header": [bytes(18)],
+    "less than a header": [b"\1" * 9 + (18).to_bytes(4, "little") + bytes(6)],
+    "an event that is cut": [b"\1" * 9 + (20).to_bytes(4, "little") + bytes(6)],
+    "a byte too many": [b"\1" * 9 + (20).to_bytes(4, "little") + bytes(7), b"x"],
+    "more than 1 GiB": [b"\1" * 9 + ((1 << 30) + 1).to_bytes(4, "little") + bytes(6)],
+}
 
 
-def test_an_event_beyond_one_gib_ends_the_dump(make, converse) -> None:
-    header = make.event(EventType.WRITE_ROWS_V1)
-    for filler in ([], [make.event(EventType.ANNOTATE_ROWS, bytes(100_000))]):
-        dump = converse(make.request(""))
-        too_large = header[:9] + ((1 << 30) + 1).to_bytes(4, "little") + header[13:]
-        dump.send(make.group("0-1-1", pieces=[*filler, too_large]))
+@pytest.mark.parametrize("what", UNDIVIDED)
+def test_bytes_that_do_not_divide_into_events_and_too_large_ones_end_the_dump(make, converse, what) -> None:
+    text = "bogus data in log event (group 0-1-1 at binlog-000000.ibb offset 16384)"
+    if what == "more than 1 GiB":
         text = "log event entry exceeded max_allowed_packet; Increase max_allowed_packet on master"
+    for filler in ([], [make.event(EventType.ANNOTATE_ROWS, bytes(100_000))]):
+        dump = converse(make.request(""))
+        dump.send(make.group("0-1-1", pieces=[*filler, *UNDIVIDED[what]]))
         assert error_of(dump.events()[-1]) == (1236, text)
 
 

@@ -66,22 +66,23 @@ def test_ignore_duplicates_lets_a_gtid_ahead_pass_but_none_that_diverged() -> No
         assert refusal(diverged, ignores_duplicates=True).text == DIVERGED.format(diverged)
 
 
-def test_a_start_behind_its_until_is_fine_and_its_domain_done() -> None:
-    assert check("0-1-99,3-1-1", until="0-1-8,3-1-2").until == GtidPosition.parse("3-1-2")
-
-
-def test_a_start_in_a_domain_without_until_is_fine() -> None:
-    assert check("0-1-99", until="3-1-2").until == GtidPosition.parse("3-1-2")
+@pytest.mark.parametrize(
+    ("position", "until", "left"),
+    [
+        ("0-1-99,3-1-1", "0-1-8,3-1-2", "3-1-2"),
+        ("0-1-99", "3-1-2", "3-1-2"),
+        ("0-1-1", "0-1-4", "0-1-4"),
+        ("0-1-1", "", ""),
+    ],
+    ids=["a start behind it: its domain is done", "a start in another domain", "kept", "empty"],
+)
+def test_what_is_left_of_an_until(position: str, until: str, left: str) -> None:
+    assert check(position, until=until).until == GtidPosition.parse(left)
+    assert check("0-1-1").until is None
 
 
 def test_a_start_that_is_not_there_with_an_until_that_is_not_there_is_refused() -> None:
     assert refusal("0-1-99", until="0-1-100").text == NOT_IN_BINLOG.format("0-1-99")
-
-
-def test_an_until_is_kept_and_none_is_none() -> None:
-    assert check("0-1-1", until="0-1-4").until == GtidPosition.parse("0-1-4")
-    assert check("0-1-1", until="").until == GtidPosition()
-    assert check("0-1-1").until is None
 
 
 def test_our_log_learns_domain_what_the_log_has_and_what_to_do() -> None:
@@ -155,12 +156,9 @@ def test_a_name_that_this_log_never_had_is_not_repeated(held: str) -> None:
     assert opening_name(held) == "binlog-000005.ibb"
 
 
-def test_a_primary_that_begins_each_file_with_a_rotate_names_the_file_of_the_group() -> None:
+def test_tools_and_replicas_of_a_primary_that_begins_each_file_with_a_rotate_hear_the_file_of_the_group() -> None:
     for profile in ("classic-10.11", "classic-11.8"):
         assert opening_name("binlog-000001.ibb", profile=profile) == "binlog-000005.ibb"
-
-
-def test_a_tool_hears_the_file_in_which_reading_begins() -> None:
     assert opening_name("binlog-000001.ibb", is_registered=False) == "binlog-000005.ibb"
 
 

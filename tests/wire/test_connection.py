@@ -161,15 +161,12 @@ def in_a_dump() -> Client:
 # Greeting and login
 
 
-def test_a_connection_begins_with_a_greeting() -> None:
+def test_a_connection_begins_with_a_greeting_which_offers_tls_when_asked_to() -> None:
     client = connect()
     greeting = decode_greeting(client.answers[0])
     assert (greeting.server_version, greeting.connection_id) == ("12.3.2-MariaDB-log", 7)
     assert (greeting.seed, greeting.capabilities) == (SEED, SERVER_DEFAULT)
     assert client.connection.data_to_send() == b""
-
-
-def test_tls_is_offered_when_asked_for() -> None:
     assert decode_greeting(connect(offers_tls=True).answers[0]).capabilities == SERVER_DEFAULT | Capability.TLS
 
 
@@ -300,15 +297,12 @@ def test_an_unknown_user_is_asked_for_the_same_plugin_as_a_known_one() -> None:
     assert unknown.refusal.text == DENIED.format("nobody", "YES")
 
 
-def test_a_client_without_plugins_cannot_be_asked_again() -> None:
-    client = after(login(capabilities=CLIENT & ~Capability.PLUGIN_AUTH, plugin_name=None), SIGNING)
+def test_a_client_without_plugins_can_use_the_native_password_and_cannot_be_asked_again() -> None:
+    payload = login(capabilities=CLIENT & ~Capability.PLUGIN_AUTH, plugin_name=None)
+    assert isinstance(after(payload).events[0], LoggedIn)
+    client = after(payload, SIGNING)
     assert client.refusal.code == 1251
     assert isinstance(client.error, RemoteProtocolError)
-
-
-def test_a_client_without_plugins_can_use_the_native_password() -> None:
-    client = after(login(capabilities=CLIENT & ~Capability.PLUGIN_AUTH, plugin_name=None))
-    assert isinstance(client.events[0], LoggedIn)
 
 
 # TLS
@@ -375,25 +369,21 @@ def test_bytes_in_clear_while_tls_begins_are_refused() -> None:
     assert client.refusal.code == 1043
 
 
-@pytest.mark.parametrize("offers_tls", [False, True], ids=["not offered", "asked for twice"])
-def test_a_request_for_tls_out_of_place_is_refused(offers_tls: bool) -> None:
-    client = after(TLS_REQUEST, offers_tls=offers_tls)
-    if offers_tls:
-        client.connection.tls_started(CERTIFICATE)
-        client.send(TLS_REQUEST)
+def test_a_request_for_tls_that_is_not_offered_or_comes_twice_is_refused() -> None:
+    assert after(TLS_REQUEST).refusal.code == 1043
+    client = in_tls()
+    client.send(TLS_REQUEST)
     assert client.refusal.code == 1043
 
 
-def test_an_account_that_requires_tls_is_denied_in_clear() -> None:
-    client = after(login(), make_account("repl", "replpw", requires_tls=True), offers_tls=True)
-    assert client.events == [LoginFailed(user="repl", reason="TLS is required")]
-    assert client.refusal == Err(code=1045, sqlstate="28000", text=DENIED.format("repl", "YES"))
-
-
-def test_an_account_that_requires_tls_logs_in_with_it() -> None:
-    client = in_tls(make_account("repl", "replpw", requires_tls=True))
+def test_an_account_that_requires_tls_logs_in_with_it_alone() -> None:
+    account = make_account("repl", "replpw", requires_tls=True)
+    client = in_tls(account)
     client.send(login())
     assert isinstance(client.events[-1], LoggedIn)
+    client = after(login(), account, offers_tls=True)
+    assert client.events == [LoginFailed(user="repl", reason="TLS is required")]
+    assert client.refusal == Err(code=1045, sqlstate="28000", text=DENIED.format("repl", "YES"))
 
 
 # Limits and garbage
