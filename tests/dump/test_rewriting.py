@@ -349,9 +349,7 @@ def test_every_size_from_25_on_can_be_replaced(size: int) -> None:
 @pytest.mark.parametrize(
     ("size", "text"), [(40, b"# Dummy"), (1000, b"# Dummy event replacing event type 160 that slave cannot handle.")]
 )
-def test_a_dummy_says_what_it_replaces_if_it_has_room_and_is_filled_by_the_caller(
-    size: int, text: bytes
-) -> None:
+def test_a_dummy_says_what_it_replaces_if_it_has_room_and_is_filled_by_the_caller(size: int, text: bytes) -> None:
     dummy = dummy_for(header_of(160, size))
     assert dummy is not None
     assert dummy[19:] == bytes(14) + text

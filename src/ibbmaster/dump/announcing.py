@@ -36,23 +36,12 @@ from ibbmaster.gtid import GtidState
 
 @functools.lru_cache(64)  # each dump begins with one
 def opening_format_description(
-    server_version: str,
-    *,
-    server_id: int,
-    type_count: int,
-    algorithm: ChecksumAlgorithm,
-    timestamp: int = 0,
-    log_pos: int = 0,
-    flags: int = 0,
+    server_version: str, *, type_count: int, algorithm: ChecksumAlgorithm, **header: int
 ) -> bytes:
     """The event that opens a stream or a file. `created` is 0, so a replica keeps its temporary tables.
     Source: MariaDB 12.3, sql_repl.cc, fake_format_description_event() and send_format_descriptor_event()."""
     return encode_format_description(
-        describe_format(server_version, type_count=type_count, algorithm=algorithm),
-        server_id=server_id,
-        timestamp=timestamp,
-        log_pos=log_pos,
-        flags=flags,
+        describe_format(server_version, type_count=type_count, algorithm=algorithm), **header
     )
 
 
@@ -75,21 +64,14 @@ def reopening_format_description(event: bytes, *, is_inside_file: bool) -> bytes
 
 def artificial_rotate(file_name: str, position: int, *, server_id: int, with_checksum: bool) -> bytes:
     """The file that a replica reads. Source: MariaDB 12.3, sql_repl.cc, fake_rotate_event()."""
-    return encode_rotate(
-        Rotate(file_name=file_name, position=position),
-        server_id=server_id,
-        flags=EventFlag.ARTIFICIAL,
-        with_checksum=with_checksum,
-    )
+    value, flags = Rotate(file_name=file_name, position=position), EventFlag.ARTIFICIAL
+    return encode_rotate(value, server_id=server_id, flags=flags, with_checksum=with_checksum)
 
 
 def heartbeat(file_name: str, position: int, *, server_id: int, with_checksum: bool) -> bytes:
     """The news that nothing has happened. Source: MariaDB 12.3, sql_repl.cc, send_heartbeat_event()."""
-    return encode_heartbeat(
-        Heartbeat(file_name=file_name, position=max(position, POSITION_MIN)),
-        server_id=server_id,
-        with_checksum=with_checksum,
-    )
+    value = Heartbeat(file_name=file_name, position=max(position, POSITION_MIN))
+    return encode_heartbeat(value, server_id=server_id, with_checksum=with_checksum)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -198,15 +180,14 @@ class Announcements:
             f"{rewriter.last_position}, the last byte read from '{name}' at {rewriter.position}."
         )
 
-    def _format_description(self, *, timestamp: int = 0, log_pos: int = 0, flags: int = 0) -> bytes:
+    def _format_description(self, **header: int) -> bytes:
+        profile = self.profile
         return opening_format_description(
             self.server_version,
+            type_count=profile.type_count,
+            algorithm=profile.event_checksum,
             server_id=self.server_id,
-            type_count=self.profile.type_count,
-            algorithm=self.profile.event_checksum,
-            timestamp=timestamp,
-            log_pos=log_pos,
-            flags=flags,
+            **header,
         )
 
     def _rewritten(self, event: bytes) -> None:

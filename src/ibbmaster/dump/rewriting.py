@@ -238,12 +238,9 @@ class Rewriter:
     def _replacement(self, action: _Action, header: EventHeader, event: bytes) -> bytes | None:
         room = header._replace(size=header.size - self._stored_size)
         found = None
-        if action is _Action.BEGIN:
-            if not gtid_flags(event) & GtidFlag.STANDALONE:
-                found = begin_for(room)
-            elif not self._tolerates_holes:
-                found = dummy_for(room)
-        elif action is _Action.DUMMY:
+        if action is _Action.BEGIN and not gtid_flags(event) & GtidFlag.STANDALONE:
+            found = begin_for(room)
+        elif action is _Action.DUMMY or (action is _Action.BEGIN and not self._tolerates_holes):
             found = dummy_for(room)
         if found is None:
             return None

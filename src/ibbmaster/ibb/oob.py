@@ -79,23 +79,17 @@ class OobForest:
         """The header of the next node; write it, then call `add` with its position."""
         if not self._trees:
             return OobNode(node_index=0, left=None, right=None)
-        *_, youngest = self._trees
-        node_index = youngest.root_index + 1
-        if self._joins():
-            return OobNode(node_index=node_index, left=self._trees[-2].root, right=youngest.root)
-        return OobNode(node_index=node_index, left=None, right=youngest.root)
+        left = self._trees[-2].root if self._joins() else None
+        return OobNode(node_index=self._trees[-1].root_index + 1, left=left, right=self._trees[-1].root)
 
     def add(self, ref: LogPosition) -> None:
         """Note that the node `next_node` described was written at `ref`."""
-        if not self._trees:
-            self._first = ref
-            self._trees = (_Tree(1, 0, ref),)
-            return
-        youngest = self._trees[-1]
+        node_index = self._trees[-1].root_index + 1 if self._trees else 0
         if self._joins():
-            self._trees = (*self._trees[:-2], _Tree(youngest.height + 1, youngest.root_index + 1, ref))
+            self._trees = (*self._trees[:-2], _Tree(self._trees[-1].height + 1, node_index, ref))
         else:
-            self._trees = (*self._trees, _Tree(1, youngest.root_index + 1, ref))
+            self._trees = (*self._trees, _Tree(1, node_index, ref))
+            self._first = self._first or ref
 
     def stream(self) -> OobStream | None:
         """The stream of the nodes so far; None without any."""

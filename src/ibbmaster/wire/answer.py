@@ -74,18 +74,20 @@ def _encode_columns(
 ) -> Iterator[bytes]:
     has_metadata_byte = capabilities & Capability.CACHE_METADATA
     yield lenenc.encode_int(len(columns)) + (COLUMNS_FOLLOW if has_metadata_byte else b"")
+    yield from _encode_definitions(columns, Eof(status=status, warning_count=warning_count), capabilities)
+
+
+def _encode_definitions(columns: Sequence[ColumnDefinition], end: Eof, capabilities: Capability) -> Iterator[bytes]:
     for column in columns:
         yield encode_column(column, capabilities)
-    yield encode_eof(Eof(status=status, warning_count=warning_count))
+    yield encode_eof(end)
 
 
 def _encode_prepared(prepared: PreparedOk, capabilities: Capability) -> Iterator[bytes]:
     yield _PREPARED.pack(OK_MARK, prepared.statement_id, len(prepared.columns), len(prepared.parameters), 0, 0)
     for group in (prepared.parameters, prepared.columns):
         if group:
-            for column in group:
-                yield encode_column(column, capabilities)
-            yield encode_eof(Eof(status=prepared.status))
+            yield from _encode_definitions(group, Eof(status=prepared.status), capabilities)
 
 
 def _encode_result_set(result: ResultSet, capabilities: Capability) -> Iterator[bytes]:
