@@ -87,7 +87,7 @@ def fetched_pages(store) -> int:
 @pytest.mark.parametrize("jobs", [1, 2, 3])
 def test_of_an_object_store_each_page_is_fetched_once(object_store, tmp_path, run, monkeypatch, jobs, files):
     """Also of the file that is ready before it is needed; of one in which two threads meet, the first ones twice."""
-    monkeypatch.setattr(object_directory, "BLOCKS", RangeCache(64 * PAGE_SIZE))
+    monkeypatch.setattr(object_directory, "BLOCKS", RangeCache(64))
     with closing(RealDisk(tmp_path)) as disk, BinlogWriter(disk, max_file_bytes=256 * PAGE_SIZE) as writer:
         number = 0
         while writer.end.file_no < files - 1 or not number:

@@ -83,7 +83,7 @@ def test_what_is_cached_is_given_without_a_request(stored):
 
 
 def test_the_cache_forgets_what_was_used_first():
-    cache = RangeCache(300)
+    cache = RangeCache(3)
     for number in range(4):
         cache.put(("u", "n", None, number), bytes(100))
         cache.get(("u", "n", None, 0))

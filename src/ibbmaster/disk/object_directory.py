@@ -23,7 +23,7 @@ AHEAD_BLOCKS_MAX = 512  # of one request
 AHEAD_FACTOR = 3  # as many more blocks as are known in front of them
 EXPECTED_MAX = 2048  # blocks fetched for expected reads
 REQUESTS_AT_ONCE = 16
-CACHE_BYTES = 64 << 20  # of all directories of this process
+CACHE_BYTES = 64 << 20  # at most, of all directories of this process
 LIST_AGE_S = 2.0  # of a listing that is repeated
 ENTRY_AGE_S = 6.0  # of an entry that is asked for again
 POLL_PERIOD_S = 0.1  # between looks for growth
@@ -34,9 +34,8 @@ _Key = tuple[str, str, str | None, int]  # directory, name, version, number of t
 class RangeCache:
     """The blocks of objects that were used last. Thread-safe."""
 
-    def __init__(self, size_max: int) -> None:
-        self._size_max = size_max
-        self._size = 0
+    def __init__(self, count_max: int) -> None:
+        self._count_max = count_max
         self._blocks: OrderedDict[_Key, bytes] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -52,14 +51,13 @@ class RangeCache:
 
     def put(self, key: _Key, block: bytes) -> None:
         with self._lock:
-            old = self._blocks.pop(key, b"")
             self._blocks[key] = block
-            self._size += len(block) - len(old)
-            while self._size > self._size_max and len(self._blocks) > 1:
-                self._size -= len(self._blocks.popitem(last=False)[1])
+            self._blocks.move_to_end(key)
+            if len(self._blocks) > self._count_max:
+                self._blocks.popitem(last=False)
 
 
-BLOCKS = RangeCache(CACHE_BYTES)
+BLOCKS = RangeCache(CACHE_BYTES // BLOCK_SIZE)
 
 
 class ObjectDirectory:

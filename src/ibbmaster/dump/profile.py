@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import enum
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.format_description import SERVER_VERSION_SIZE, ChecksumAlgorithm
-from ibbmaster.event.types import TYPE_COUNT_CLASSIC, TYPE_COUNT_ENGINE
+from ibbmaster.facts import NULL, rows_of
 
 _VERSION = re.compile(r"([0-9]+)\.[0-9]+\.[0-9]+[!-~ ]*", re.ASCII)
 
@@ -90,63 +92,23 @@ class Profile:
         return replace(self, server_version=text, sql_version=text)
 
 
-_LATIN1_SWEDISH_CI = 8
-_UTF8MB4_GENERAL_CI = 45
+_READ: dict[str, Callable[[str], object]] = {  # the cells of a field, by its type
+    "str": str,
+    "int": int,
+    "bool": "yes".__eq__,
+    "str | None": lambda cell: None if cell == NULL else cell,
+    **{kind.__name__: kind.__getitem__ for kind in (ChecksumAlgorithm, LogPosRule, OpeningRotate, OpeningTimestamp)},
+}
 
-_ENGINE = Profile(
-    name="engine",
-    server_version="12.3.2-MariaDB-log",
-    sql_version="10.11.19-MariaDB-log",  # so that every mariadb-binlog since 10.11 talks to us
-    collation_id=_UTF8MB4_GENERAL_CI,
-    storage_engine="InnoDB",
-    requires_gtid=True,
-    type_count=TYPE_COUNT_ENGINE,
-    event_checksum=ChecksumAlgorithm.NONE,
-    log_pos_rule=LogPosRule.STORED,
-    opening_rotate=OpeningRotate.OLD_REPLICAS,
-    opens_with_gtid_list=False,
-    rotates_with_files=False,
-    same_server_id_text="A slave with the same server_id is already connected",
-)
 
-_CLASSIC_11_8 = replace(
-    _ENGINE,
-    name="classic-11.8",
-    server_version="11.8.6-MariaDB-log",
-    sql_version="11.8.6-MariaDB-log",
-    storage_engine=None,
-    requires_gtid=False,
-    type_count=TYPE_COUNT_CLASSIC,
-    event_checksum=ChecksumAlgorithm.CRC32,
-    log_pos_rule=LogPosRule.GROUP_BORDERS,
-    opening_rotate=OpeningRotate.EVERYBODY,
-    opens_with_gtid_list=True,
-    rotates_with_files=True,
-)
+def _profiles() -> Iterator[Profile]:
+    fields, *rows = zip(*rows_of(__package__, "profiles"), strict=True)
+    for row in rows:
+        values: dict[str, Any] = {
+            field: _READ[Profile.__annotations__[field]](cell) for field, cell in zip(fields, row, strict=True)
+        }
+        yield Profile(**values)
 
-_CLASSIC_10_11 = replace(
-    _CLASSIC_11_8,
-    name="classic-10.11",
-    server_version="10.11.19-MariaDB-log",
-    sql_version="10.11.19-MariaDB-log",
-    collation_id=_LATIN1_SWEDISH_CI,
-    log_pos_rule=LogPosRule.EVERY,
-    same_server_id_text="A slave with the same server_uuid/server_id is already connected",
-)
 
 #: The kinds of primary there are, by name.
-PROFILES: dict[str, Profile] = {
-    profile.name: profile
-    for profile in (
-        _ENGINE,
-        replace(
-            _ENGINE,
-            name="compat",
-            opening_rotate=OpeningRotate.EVERYBODY,
-            opening_timestamp=OpeningTimestamp.FIRST_GROUP,
-            opens_with_gtid_list=True,
-        ),
-        _CLASSIC_10_11,
-        _CLASSIC_11_8,
-    )
-}
+PROFILES: dict[str, Profile] = {profile.name: profile for profile in _profiles()}
