@@ -12,6 +12,8 @@ import struct
 import time
 from pathlib import Path
 
+from ibbmaster.facts import rows_of
+
 log = logging.getLogger(__name__)
 
 POLL_PERIOD_S = 0.002  # how late a write may be noticed where the kernel does not report it
@@ -20,19 +22,7 @@ NOTICES_AT_ONCE = 4  # a writer that was idle makes a group durable with this nu
 EVENTS_SIZE = 1 << 16  # of what is read of a queue at once
 CHANGES = 0x2 | 0x40 | 0x80 | 0x100 | 0x200  # IN_MODIFY, IN_MOVED_FROM, IN_MOVED_TO, IN_CREATE, IN_DELETE
 ONLY_DIRECTORY = 0x01000000  # IN_ONLYDIR
-REMOTE = {  # f_type of statfs(2), where other machines write, or a program does that reports nothing
-    0x6969: "NFS",
-    0x517B: "SMB",
-    0xFF534D42: "CIFS",
-    0xFE534D42: "SMB2",
-    0x01021997: "9P",
-    0x65735546: "FUSE",
-    0x00C36400: "Ceph",
-    0x5346414F: "AFS",
-    0x0BD00BD0: "Lustre",
-    0x47504653: "GPFS",
-    0x19830326: "BeeGFS",
-}
+REMOTE = {int(kind, 16): name for kind, name in rows_of(__package__, "remote_file_systems")}
 
 
 class DirectoryWatch:

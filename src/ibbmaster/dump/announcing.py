@@ -46,13 +46,10 @@ def opening_format_description(
 
 
 def reopening_format_description(event: bytes, *, is_inside_file: bool) -> bytes:
-    """The first event of a file for a replica that has read part of it: `created` is 0, so it keeps temporary
-    tables.
-
+    """The first event of a file for a replica that has read part of it: `created` is 0, so temporary tables stay.
     Where the replica begins inside the file, the event does not count for its position. In a file without checksums
-    the event keeps its old checksum, as at a primary, without readers.
-    Source: MariaDB 10.11, sql_repl.cc, send_format_descriptor_event().
-    """
+    the event keeps its old one, which nothing reads, as at a primary.
+    Source: MariaDB 10.11, sql_repl.cc, send_format_descriptor_event()."""
     changed = bytearray(event)
     changed[CREATED_OFFSET : CREATED_OFFSET + CREATED_SIZE] = bytes(CREATED_SIZE)
     if is_inside_file:

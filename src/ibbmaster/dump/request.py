@@ -41,9 +41,9 @@ _GTID_LIST = re.compile(r"(?:[ \t]*[0-9]{1,20}(?:-[ \t]*[0-9]{1,20}){2}(?:,(?!$)
 class DumpRequest:
     """Everything that steers a dump.
 
-    With `position` None the replica asks by file and offset, and `until` means nothing; otherwise `file_name` and
-    `file_position` mean nothing. `capability` is what the replica says it understands (0 to 5, each including the lower
-    ones).
+    With `position` None the replica asks by file and offset, without `until`; otherwise `file_name` and
+    `file_position` mean nothing. `capability` is what the replica understands: 0 to 5, each including the lower
+    ones.
     """
 
     replica_server_id: int
@@ -93,8 +93,8 @@ def dump_request(
 ) -> DumpRequest:
     """Put a request together.
 
-    `variables` are the session's user variables by lower-case name, without `@`; a missing one was never set.
-    `skip_replication` is the system variable of that name; `is_registered` says that COM_REGISTER_SLAVE came before.
+    `variables` are the session's user variables by lower-case name, without `@`. `skip_replication` is the system
+    variable of that name; `is_registered` says that COM_REGISTER_SLAVE came before.
 
     Raises DumpError: a GTID list cannot be read, or is missing where it is needed.
     Source: MariaDB 12.3, sql_repl.cc, init_binlog_sender() and mysql_binlog_send().
@@ -179,9 +179,8 @@ def _position_required(command: BinlogDump, code: int) -> DumpError:
 
 
 def _has_forgotten(variables: Mapping[str, UserValue]) -> bool:
-    """Whether this replica follows by GTID and had set more variables than we know.
-    Its client library may have connected again in the middle of the dialog; when the replica itself connects again, it
-    sends all of them."""
+    """Whether a replica follows by GTID but its variables are lost: its client library connected again in the
+    dialog. When the replica itself connects again, it sends all of them."""
     return "mariadb_slave_capability" not in variables or "slave_gtid_strict_mode" in variables
 
 

@@ -24,13 +24,9 @@ SEND = Verdict(is_wanted=True, ends_skipping=False, is_last=False)
 
 
 class GroupFilter:
-    """Judges group after group, in the order of the log.
-
-    `start_state` is what was logged before the first of them; `current_state` is called for a domain that was unknown
-    when the dump began.
-
-    Source: MariaDB 12.3, sql_repl.cc, send_event_to_slave(), gtid_find_engine_pos() and found_pos_check_gtid().
-    """
+    """Judges group after group, in the order of the log, from `start_state` on; calls `current_state` for a domain
+    that was unknown when the dump began.
+    Source: MariaDB 12.3, sql_repl.cc, send_event_to_slave(), gtid_find_engine_pos() and found_pos_check_gtid()."""
 
     def __init__(
         self, request: DumpRequest, check: StartCheck, *, start_state: GtidState, current_state: Callable[[], GtidState]

@@ -33,13 +33,9 @@ class StartCheck:
 
 def check_start(request: DumpRequest, state: GtidState) -> StartCheck:
     """Compare a replica's position with what was logged up to now, domain by domain.
-
-    MariaDB also knows positions that a server has only as a replica of another one; here all that is applied is in the
-    log.
-
+    All that is applied here is in the log; MariaDB also knows positions that it has only as a replica.
     Raises DumpError: the position names what the log does not have.
-    Source: MariaDB 12.3, sql_repl.cc, check_slave_start_position().
-    """
+    Source: MariaDB 12.3, sql_repl.cc, check_slave_start_position()."""
     position = _without_ignored(request, state)
     until = None if request.until is None else dict(request.until)
     unknown, awaited = set(), set()
@@ -95,11 +91,11 @@ def opening_file_name(
 ) -> str:
     """The file name in the opening ROTATE of a replica that reads from `start_file_name`.
 
-    A replica that lost its connection inside a group has counted its events, and skips as many when the group comes
-    again, unless the ROTATE names another file than the one it knows: then it takes the primary for crashed and
-    abandons the group. On a primary whose files begin with a ROTATE each, that is the file of the group. Elsewhere the
-    replica knows only the name in an earlier opening; so it hears that again, as long as it is a name of this log. Only
-    then `newest_file_name` is called.
+    A replica that lost its connection inside a group skips as many events as it had when the group comes again,
+    unless the ROTATE names another file than the one it knows: then it takes the primary for crashed and abandons
+    the group. On a primary whose files begin with a ROTATE each, that is the file of the group. Elsewhere the
+    replica knows only an earlier opening, and hears that name again if it is one of this log. Only then
+    `newest_file_name` is called.
 
     Source: MariaDB 10.11 and 12.3, slave.cc, queue_event(), the case of a ROTATE.
     """

@@ -56,9 +56,8 @@ class Appender:
     """Appends records to a log; `file_no`, `page_no`, `page_offset` are the next write position.
 
     A fresh file is at page 0, offset 0: its header and full GTID state come with its first record. To continue a
-    file with data, pass the position after it, the `shape` in its header, and the GTIDs logged before page 1
-    (`base`) and since (`differential`). `next_shape` is called for each new file, `references` for each header and
-    state record.
+    file with data, pass the position after it, the `shape` in its header, and the GTIDs logged since page 1
+    (`differential`). `next_shape` is called for each new file, `references` for each header and state record.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Out-of-band records: the pieces of a large group as a forest of binary trees. Layout: protocol/ibb/oob.md.
 
-A writer can only append, so a node names the two trees it joins, or the tree before it; a reader starts at the last
-node, returns the pieces in the order of writing, and never holds more than a path of the tree.
+A writer only appends, so a node names the two trees it joins, or the tree before it; a reader starts at the last
+node, and holds no more than a path of the tree.
 """
 
 from __future__ import annotations
@@ -118,9 +118,8 @@ class _Visit(NamedTuple):
 def walk_oob(stream: OobStream, read_node: Callable[[LogPosition], OobNode]) -> Iterator[LogPosition]:
     """The records of a stream in the order of their data, node 0 first.
 
-    `read_node` reads the header of one record; it is called once a node, before looking at anything after that node.
-    The walk holds the path to the current node, some `log2(node_count)**2` references, so a hostile forest costs no
-    more than the nodes its commit record claims.
+    `read_node` reads the header of one record, once a node. The walk holds the path to the current node, some
+    `log2(node_count)**2` references, so a hostile forest costs no more than the nodes its commit record claims.
 
     Raises RecordError: the nodes are not 0 … `node_count - 1` in order, or the first is not at its place.
     Source: MariaDB 12.3, innodb_binlog.cc, innodb_binlog_oob_reader.

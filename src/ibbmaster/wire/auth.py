@@ -77,13 +77,9 @@ def ed25519_public_key(password: str) -> bytes:
 
 def certificate_proof(account: Account, seed: bytes, fingerprint: bytes) -> bytes:
     """The message of a login's OK that lets a client trust a self-signed certificate; empty without a password.
-
-    `fingerprint` is the SHA-256 of the certificate, `seed` the greeting's, whichever plugin was used: the client keeps
-    it, and only mysql_native_password replaces it.
-
+    `fingerprint` is the SHA-256 of the certificate, `seed` the greeting's, whichever plugin was used.
     Source: MariaDB 12.3, sql_acl.cc, acl_authenticate(), as the client checks it: MariaDB Connector/C,
-    plugins/auth/my_auth.c, run_plugin_auth(), and ed25519.c, auth_ed25519_hash().
-    """
+    plugins/auth/my_auth.c, run_plugin_auth(), and ed25519.c, auth_ed25519_hash()."""
     if not account.has_password:
         return b""
     digest = hashlib.sha256(account.password_hash + seed + fingerprint).hexdigest()

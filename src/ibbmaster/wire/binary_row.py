@@ -110,12 +110,9 @@ def decode_parameters(
     data: Buffer, types: Sequence[int], count: int, sent_before: Mapping[int, bytes]
 ) -> tuple[list[Parameter], list[int]]:
     """The parameters of COM_STMT_EXECUTE, and their types.
-
     `types` are those of the last time, which a client need not repeat; `sent_before` holds parameters that came in
     pieces, by number.
-
-    Raises RemoteProtocolError: there are fewer bytes than `count` parameters take, or more, or a type is unknown.
-    """
+    Raises RemoteProtocolError: there are fewer bytes than `count` parameters take, or more, or a type is unknown."""
     if count == 0:
         return [], []
     body = bytes(data)

@@ -179,11 +179,8 @@ class ServerConnection:
 
     @property
     def receive_size_max(self) -> int:
-        """The most bytes to take from the socket.
-
-        A client sends the first bytes of TLS right after its request for it; while that may come, the connection takes
-        no byte more, and leaves the rest to the TLS layer.
-        """
+        """The most bytes to take from the socket. Where a request for TLS may come, the first bytes of TLS can
+        follow it, which belong to the TLS layer."""
         if self.state is State.LOGIN and self._offered & Capability.TLS:
             received = LOGIN_SIZE_MAX - self._login_bytes_left
             return max(PACKET_HEADER_SIZE + TLS_REQUEST_SIZE - received, 0) or RECEIVE_SIZE
@@ -211,13 +208,10 @@ class ServerConnection:
         return data
 
     def receive_data(self, data: Buffer) -> None:
-        """Take bytes from the socket, cut anywhere; none mean that the client closed it.
-
-        A dump drops all: one client sends a stray byte after its command, and semi-synchronous replicas send
-        acknowledgements without a request.
-
-        Raises RemoteProtocolError: too much before the login, or bytes in clear after a request for TLS.
-        """
+        """Take bytes from the socket, cut anywhere; none mean that the client closed it. A dump drops all: one
+        client sends a stray byte after its command, and semi-synchronous replicas send acknowledgements without a
+        request.
+        Raises RemoteProtocolError: too much before the login, or bytes in clear after a request for TLS."""
         if not len(data):
             self._is_at_end = True
         elif self.state is State.COMMAND:
