@@ -9,7 +9,7 @@ import stat
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -162,16 +162,7 @@ class RealDisk:
             os.close(os.open(self._path(name), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o640))
 
     def write(self, name: str, offset: int, data: Buffer) -> None:
-        try:  # as with `_errors` and `_writable`, whose contexts took 7 of the 33 us of CPU of a commit
-            descriptor = self._take(name)
-            try:
-                written = os.pwrite(descriptor, data, offset)
-                while written < len(data):
-                    written += os.pwrite(descriptor, memoryview(data)[written:], offset + written)
-            finally:
-                self._keep(name, descriptor)
-        except OSError as error:
-            raise self._error(name, error) from error
+        self._change(name, _write_all, data, offset)
 
     def publish(self, name: str, data: Buffer) -> None:
         try:
@@ -184,28 +175,13 @@ class RealDisk:
             raise self._error(name, error) from error
 
     def allocate(self, name: str, size: int) -> None:
-        with self._errors(name), self._writable(name) as descriptor:
-            try:
-                os.posix_fallocate(descriptor, 0, size)
-            except OSError as error:
-                if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
-                    raise
-                if os.fstat(descriptor).st_size < size:
-                    os.truncate(descriptor, size)  # a sparse file has the same content
+        self._change(name, _allocate, size)
 
     def truncate(self, name: str, size: int) -> None:
-        with self._errors(name), self._writable(name) as descriptor:
-            os.truncate(descriptor, size)
+        self._change(name, os.truncate, size)
 
     def sync(self, name: str) -> None:
-        try:  # as in `write`
-            descriptor = self._take(name)
-            try:
-                os.fdatasync(descriptor)  # the size of a file belongs to its data
-            finally:
-                self._keep(name, descriptor)
-        except OSError as error:
-            raise self._error(name, error) from error
+        self._change(name, os.fdatasync)  # the size of a file belongs to its data
 
     def sync_dir(self) -> None:
         with self._errors(""):
@@ -274,14 +250,16 @@ class RealDisk:
                 if descriptor is not None:
                     os.close(descriptor)
 
-    @contextlib.contextmanager
-    def _writable(self, name: str) -> Iterator[int]:
-        """A descriptor for writing."""
-        descriptor = self._take(name)
-        try:
-            yield descriptor
-        finally:
-            self._keep(name, descriptor)
+    def _change(self, name: str, call: Callable[..., object], *arguments: object) -> None:
+        """Call a function with a descriptor for writing."""
+        try:  # not `_errors`, whose context takes as long as a small write
+            descriptor = self._take(name)
+            try:
+                call(descriptor, *arguments)
+            finally:
+                self._keep(name, descriptor)
+        except OSError as error:
+            raise self._error(name, error) from error
 
     def _take(self, name: str) -> int:
         """A descriptor for writing, which no other thread has or closes; `_keep` it afterwards."""
@@ -319,6 +297,22 @@ def _try_lock(descriptor: int, kind: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def _write_all(descriptor: int, data: Buffer, offset: int) -> None:
+    written = os.pwrite(descriptor, data, offset)
+    while written < len(data):
+        written += os.pwrite(descriptor, memoryview(data)[written:], offset + written)
+
+
+def _allocate(descriptor: int, size: int) -> None:
+    try:
+        os.posix_fallocate(descriptor, 0, size)
+    except OSError as error:
+        if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
+            raise
+        if os.fstat(descriptor).st_size < size:
+            os.truncate(descriptor, size)  # a sparse file has the same content
 
 
 def _open_regular(path: str, mode: int) -> int:

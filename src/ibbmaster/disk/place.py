@@ -94,9 +94,8 @@ def directory_at(url: str) -> ObjectDirectory:
 
 def modified_at(directory: Path, names: Iterable[str]) -> list[int]:
     """When files of a directory were last written, in nanoseconds; 0 where that is unknown."""
-    if isinstance(directory, ObjectPath):
-        return [_modified_at(directory / name) for name in names]
-    return [_modified_at(f"{directory}/{name}") for name in names]  # no `Path` for each of ten thousand
+    is_object = isinstance(directory, ObjectPath)  # else no `Path` for each of ten thousand
+    return [_modified_at(directory / name if is_object else f"{directory}/{name}") for name in names]
 
 
 def _modified_at(path: Path | str) -> int:

@@ -234,15 +234,9 @@ def _number(value: UserValue) -> int:
         case float():
             number = 0 if math.isnan(value) else int(min(max(value, _INT64_MIN), _INT64_MAX))
         case Decimal():
-            number = _rounded(value)
+            limited = Decimal(0) if value.is_nan() else min(max(value, Decimal(_INT64_MIN)), Decimal(_INT64_MAX))
+            number = int(limited.to_integral_value(ROUND_HALF_UP))
         case _:
             found = _LEADING_NUMBER.match(_text(value))
             number = int(found[1]) if found else 0
     return min(max(number, _INT64_MIN), _INT64_MAX)
-
-
-def _rounded(value: Decimal) -> int:
-    if value.is_nan():
-        return 0
-    limited = min(max(value, Decimal(_INT64_MIN)), Decimal(_INT64_MAX))
-    return int(limited.quantize(Decimal(1), ROUND_HALF_UP))
