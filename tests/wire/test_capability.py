@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ibbmaster.wire.capability import LOW_MASK, SERVER_DEFAULT, Capability, StatusFlag
+from ibbmaster.wire.capability import LOW_MASK, SERVER_DEFAULT, Capability
 
 REAL_10_11_WITHOUT_TLS = 0x81FFF7FE  # dump-protocol, measured
 REAL_11_8_WITH_TLS = 0x81FFFFFE
@@ -12,10 +12,6 @@ def test_a_server_offers_what_a_real_one_does_less_what_is_not_implemented() -> 
     missing = Capability.COMPRESS | Capability.SESSION_TRACK | Capability.DEPRECATE_EOF
     assert REAL_10_11_WITHOUT_TLS & ~missing == SERVER_DEFAULT & LOW_MASK
     assert REAL_11_8_WITH_TLS & ~missing == SERVER_DEFAULT & LOW_MASK | Capability.TLS
-
-
-def test_the_bit_that_says_mysql_is_clear() -> None:
-    assert not SERVER_DEFAULT & Capability.MYSQL
 
 
 def test_of_the_extended_bits_the_metadata_of_columns_is_offered() -> None:
@@ -32,8 +28,3 @@ def test_real_servers_offer_only_bits_with_a_name(conversation: Any) -> None:
     for capability in Capability:
         named |= capability
     assert offered & ~named == 0
-
-
-def test_status_flags_have_the_numbers_seen_on_the_wire() -> None:
-    assert StatusFlag.AUTOCOMMIT | StatusFlag.SESSION_STATE_CHANGED == 0x4002
-    assert StatusFlag.AUTOCOMMIT | StatusFlag.NO_INDEX_USED == 0x22

@@ -18,27 +18,22 @@ def read_all(reader: PacketReader) -> list[Packet]:
     return list(iter(reader.next_packet, None))
 
 
-def test_a_payload_goes_out_behind_its_length_and_number() -> None:
-    assert frame_packets(OK, 1) == (FRAMED_OK, 2)
+FRAMED = {  # payload and its number: its packet, and the number after it
+    "behind its length and number": (OK, 1, FRAMED_OK, 2),
+    "alone although it is empty": (b"", 3, b"\x00\x00\x00\x03", 4),
+    "before 0 if its number is 255": (b"a", 255, b"\x01\x00\x00\xffa", 0),
+    "whole if it is below the maximum": (bytes((1 << 24) - 2), 0, b"\xfe\xff\xff\x00" + bytes((1 << 24) - 2), 1),
+}
 
 
-def test_an_empty_payload_is_a_packet_of_its_own() -> None:
-    assert frame_packets(b"", 3) == (b"\x00\x00\x00\x03", 4)
-
-
-def test_the_number_after_255_is_0() -> None:
-    assert frame_packets(b"a", 255) == (b"\x01\x00\x00\xffa", 0)
+@pytest.mark.parametrize("how", FRAMED)
+def test_a_payload_goes_out(how: str) -> None:
+    payload, number, framed, after = FRAMED[how]
+    assert frame_packets(payload, number) == (framed, after)
 
 
 def test_several_payloads_are_numbered_in_a_row() -> None:
     assert frame_payloads([b"a", b"bc"], 255) == (b"\x01\x00\x00\xffa\x02\x00\x00\x00bc", 1)
-
-
-def test_a_payload_below_the_maximum_is_one_packet() -> None:
-    frame, sequence = frame_packets(bytes(PACKET_PAYLOAD_MAX - 1), 0)
-    assert frame[:4] == b"\xfe\xff\xff\x00"
-    assert len(frame) == 4 + PACKET_PAYLOAD_MAX - 1
-    assert sequence == 1
 
 
 @pytest.mark.parametrize("count", [1, 2])
@@ -88,19 +83,14 @@ def test_pieces_give_the_packets_of_the_whole_payload(sizes: tuple[int, ...]) ->
     assert (framed, stream.sequence) == frame_packets(whole, 254)
 
 
-def test_a_payload_cannot_begin_inside_another() -> None:
+def test_neither_a_payload_inside_another_nor_a_piece_longer_than_its_rest_is_taken() -> None:
     stream = PacketStream()
     stream.begin(2)
     assert b"".join(stream.add(b"a")) == b"\x02\x00\x00\x01a"
     with pytest.raises(LocalProtocolError):
         stream.begin(1)
-
-
-def test_a_piece_longer_than_the_rest_of_the_payload_is_refused() -> None:
-    stream = PacketStream()
-    stream.begin(2)
     with pytest.raises(LocalProtocolError):
-        list(stream.add(b"abc"))
+        list(stream.add(b"bc"))
 
 
 @pytest.mark.parametrize("prefix", [b"\x00", b"\x00\xef\x00"], ids=["plain", "semi-sync"])
