@@ -12,6 +12,7 @@ import pytest
 
 from ibbmaster.classic.binlog import ClassicReader
 from ibbmaster.classic.series import find_series
+from ibbmaster.dump.profile import PROFILES
 from ibbmaster.dump.rewriting import begin_for, dummy_for
 from ibbmaster.event.control import decode_gtid_list
 from ibbmaster.event.format_description import decode_format_description
@@ -194,8 +195,7 @@ def test_the_head_of_a_file_is_that_of_a_captured_one(release, make, converse) -
     started_at = decode_event_header(theirs[0]).timestamp
     dump = converse(
         make.request(None),
-        profile="classic-" + release,
-        server_version=decode_format_description(theirs[0]).server_version,
+        profile=PROFILES["classic-" + release].with_version(decode_format_description(theirs[0]).server_version),
         file_name=path.name,
         started_at=started_at,
     )

@@ -29,17 +29,15 @@ class DirectoryWatch:
     """Wakes a waiting thread when files of a directory were changed, made, removed or renamed. `why_polled` says why
     the kernel does not, empty if it does. For one thread at a time."""
 
-    def __init__(self, directory: Path | str, *, polls: bool = False) -> None:
-        """With `polls` it does not ask the kernel."""
-        self.why_polled = "as was asked for" if polls else ""
+    def __init__(self, directory: Path | str) -> None:
+        self.why_polled = ""
         self._descriptor: int | None = None
         self._told_at = float("-inf")
         self._in_a_row = 0  # notices that came so soon one after the other
-        if not polls:
-            try:
-                self._descriptor = _watch(directory)
-            except OSError as error:
-                self.why_polled = error.strerror or str(error)
+        try:
+            self._descriptor = _watch(directory)
+        except OSError as error:
+            self.why_polled = error.strerror or str(error)
         how = f"the kernel does not tell of writes ({self.why_polled}): looked at every {POLL_PERIOD_S * 1000:g} ms"
         log.debug("%s: %s", directory, how if self.why_polled else "the kernel tells of writes")
 

@@ -80,7 +80,6 @@ class Announcements:
     rewriter: Rewriter
     framer: EventFramer
     server_id: int
-    server_version: str
     state: GtidState  # what was logged up to here; its owner keeps it up to date
     file_name: str  # what the last ROTATE said
     started_at: int  # these two as `DumpSession` has them
@@ -180,7 +179,7 @@ class Announcements:
     def _format_description(self, **header: int) -> bytes:
         profile = self.profile
         return opening_format_description(
-            self.server_version,
+            profile.server_version,
             type_count=profile.type_count,
             algorithm=profile.event_checksum,
             server_id=self.server_id,

@@ -56,7 +56,6 @@ class Profile:
     server_version: str
     sql_version: str
     version_comment: str = "ibbmaster"
-    collation_id: int  # the default one, in the greeting
     storage_engine: str | None  # `@@binlog_storage_engine`; None: there is no such variable
     requires_gtid: bool  # a dump without @slave_connect_state is refused
     type_count: int  # event types a FORMAT_DESCRIPTION announces

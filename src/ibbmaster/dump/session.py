@@ -97,7 +97,6 @@ class DumpSession:
         *,
         profile: Profile,
         server_id: int,
-        server_version: str | None = None,
         start_state: GtidState,
         current_state: Callable[[], GtidState],
         position: LogPosition,
@@ -111,7 +110,7 @@ class DumpSession:
         `start_state` holds what was logged before it, `current_state` returns what is logged now, `file_name` the name
         of a file. The opening ROTATE says `announced_file_name` (see `start.opening_file_name`), by default that of the
         file. `started_at`, in seconds since 1970, stamps the head of a traditional file, `opening_timestamp` the
-        artificial FORMAT_DESCRIPTION of any other stream. `server_version` defaults to that of the profile.
+        artificial FORMAT_DESCRIPTION of any other stream.
         """
         self._request = request
         self._profile = profile
@@ -127,7 +126,6 @@ class DumpSession:
             rewriter=self._rewriter,
             framer=self._framer,
             server_id=server_id,
-            server_version=profile.server_version if server_version is None else server_version,
             state=self._state,
             file_name=announced_file_name or file_name(position.file_no),
             started_at=started_at,

@@ -210,10 +210,10 @@ def encode_ok(ok: Ok) -> bytes:
     return b"\x00" + counts + _STATUS_AND_WARNINGS.pack(ok.status, ok.warning_count) + message
 
 
-def encode_err(err: Err, *, with_sqlstate: bool = True) -> bytes:
-    """The payload of an ERR packet; a server that does not know its client yet omits the SQLSTATE."""
+def encode_err(err: Err) -> bytes:
+    """The payload of an ERR packet."""
     assert len(err.sqlstate) == 5, err.sqlstate
-    state = SQLSTATE_MARK + err.sqlstate.encode() if with_sqlstate else b""
+    state = SQLSTATE_MARK + err.sqlstate.encode()
     return b"\xff" + err.code.to_bytes(2, "little") + state + err.text.encode("utf-8", "replace")
 
 
