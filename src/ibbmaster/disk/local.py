@@ -162,7 +162,16 @@ class RealDisk:
             os.close(os.open(self._path(name), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o640))
 
     def write(self, name: str, offset: int, data: Buffer) -> None:
-        self._change(name, _write_all, data, offset)
+        try:  # not `_change`, which takes a fifth longer
+            descriptor = self._take(name)
+            try:
+                written = os.pwrite(descriptor, data, offset)
+                while written < len(data):
+                    written += os.pwrite(descriptor, memoryview(data)[written:], offset + written)
+            finally:
+                self._keep(name, descriptor)
+        except OSError as error:
+            raise self._error(name, error) from error
 
     def publish(self, name: str, data: Buffer) -> None:
         try:
@@ -297,12 +306,6 @@ def _try_lock(descriptor: int, kind: int) -> bool:
     except BlockingIOError:
         return False
     return True
-
-
-def _write_all(descriptor: int, data: Buffer, offset: int) -> None:
-    written = os.pwrite(descriptor, data, offset)
-    while written < len(data):
-        written += os.pwrite(descriptor, memoryview(data)[written:], offset + written)
 
 
 def _allocate(descriptor: int, size: int) -> None:

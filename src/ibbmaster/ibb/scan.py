@@ -38,13 +38,9 @@ class Nesting:
             if is_first or found != self.nested_type:
                 return Misplaced.NESTED_NOT_ENDED
             self.nested_type = NO_RECORD if is_last else found
-        elif self.record_type == NO_RECORD:
-            if not is_first:
-                return Misplaced.NOT_BEGUN
-            self.record_type = NO_RECORD if is_last else found
-        elif found == self.record_type:
-            if is_first:
-                return Misplaced.NOT_ENDED
+        elif self.record_type in (NO_RECORD, found):
+            if is_first != (self.record_type == NO_RECORD):
+                return Misplaced.NOT_ENDED if is_first else Misplaced.NOT_BEGUN
             self.record_type = NO_RECORD if is_last else found
         elif found not in NESTABLE:
             return Misplaced.INSIDE
