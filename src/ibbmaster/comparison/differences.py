@@ -1,8 +1,7 @@
-"""Two streams of transactions beside each other, domain by domain: what is in one alone, and what differs in both.
+"""Compares two streams of transactions, domain by domain: what only one has, and what differs.
 
-A side is a log or a running primary. The order of domains among each other does not count: it is another on every
-server. Of a transaction that waits for its like, a digest of each event is kept, not its bytes.
-"""
+A side is a log or a running primary. The order of domains among each other does not count: each server has its own. A
+waiting transaction keeps a digest of each event, not its bytes."""
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
@@ -32,14 +31,14 @@ class ComparedGroup(Protocol):
     def gtid(self) -> Gtid: ...
 
     def data(self) -> Iterator[bytes]:
-        """Its events; once more each time, if they can be read again, else nothing."""
+        """Its events; again each time, if they can be read again, else nothing."""
 
     def place(self) -> str:
-        """Where it is, for people; empty if it is nowhere."""
+        """Where it is, for people; empty if unknown."""
 
 
 class Summed(NamedTuple):
-    """A transaction as it waits."""
+    """A waiting transaction."""
 
     group: ComparedGroup
     events: Sums
@@ -47,7 +46,7 @@ class Summed(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogDifference:
-    """What is in one log alone, or differs in both."""
+    """What only one log has, or differs in both."""
 
     gtid: Gtid  # of the transaction; where the logs have another server there, that of the first
     kind: str  # "only in first", "only in second", "events" (one has more), or the type of the event that differs
@@ -71,10 +70,7 @@ class Comparison:
     kinds: dict[str, int] = field(default_factory=lambda: defaultdict(int))
 
     def __iter__(self) -> Iterator[LogDifference]:
-        """The differences, in the order in which both logs have come to them.
-
-        Raises EventError: an event is damaged.
-        """
+        """The differences, in the order in which both logs reach them. Raises EventError: an event is damaged."""
         for found in self._found():
             if found is None:
                 self.equal += 1
@@ -98,7 +94,7 @@ class Comparison:
                 yield from (self._alone(one, summed) for summed in queue)
 
     def _matched(self, first: deque[Summed], second: deque[Summed]) -> Iterator[LogDifference | None]:
-        """What can be said of one domain as long as both have a transaction there."""
+        """The results for one domain while both sides have a transaction there."""
         while first and second:
             mine, theirs = first[0].group.gtid, second[0].group.gtid
             if mine.seq_no < theirs.seq_no:
@@ -146,7 +142,7 @@ class Comparison:
             raise EventError(f"group {group.gtid} at {group.place()}: {error}") from None
 
     def _described(self, summed: Summed, number: int) -> tuple[bytes, str]:
-        """What counts of an event, and the event for people; of a transaction that is not read again its type alone."""
+        """The compared bytes of an event, and the event for people; only its type if it cannot be read again."""
         if number >= len(summed.events):
             return b"", ""
         for found, (event, kept) in enumerate(self.essence.of_group(summed.group.data())):
@@ -158,7 +154,6 @@ class Comparison:
 
 
 def _part(mine: bytes, theirs: bytes) -> str:
-    """Which part of two events differs first."""
     names = ("time", "type", "server id", "size", "position", "flags")
     for name, one, other in zip(names, HEADER.unpack_from(mine), HEADER.unpack_from(theirs), strict=True):
         if one != other:
@@ -169,7 +164,7 @@ def _part(mine: bytes, theirs: bytes) -> str:
 
 
 def lines_of(differences: Iterable[LogDifference], names: tuple[str, str], show: Callable[[str], str]) -> Iterator[str]:
-    """The differences for people, a line or three each; `names` are those of the logs, `show` a printable text."""
+    """The differences for people, a line or three each; `names` are those of the logs, `show` makes text printable."""
     for one in differences:
         if one.event_no is None:
             name, place = names[one.kind == ONLY_IN_SECOND], one.first_place or one.second_place

@@ -1,4 +1,4 @@
-"""Counts what is in a log, group by group; the reference of `ibbmaster.info.fast_counting`."""
+"""Counts the content of a log, group by group; the reference of `ibbmaster.info.fast_counting`."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ class TableReading:
         self._plans: dict[bytes, Sizes] = {}
 
     def rows_and_size(self, event: bytes, large: LargeRows) -> tuple[int, int]:
-        """How many rows a row event has, and its bytes without compression. Raises EventError: it ends inside a row."""
+        """The number of rows of a row event, and its bytes without compression. Raises EventError: it ends inside a
+        row."""
         header = decode_rows_header(event)
         assert self.sizes is not None
         if header.column_count != len(self.sizes):
@@ -84,7 +85,7 @@ class TableReading:
 
 
 def sizes_of(schema: TableSchema) -> Sizes | None:
-    """How long values are in each column of a table; None if that is unknown for one."""
+    """How long values are in each column of a table; None if one is unknown."""
     try:
         kinds = [(kind_of(column), column) for column in schema.columns]
         return [(kind.fixed_size(column), kind.length_size(column)) for kind, column in kinds]
@@ -101,8 +102,8 @@ class GroupCounter:
         self._tables: dict[bytes, TableReading] = {}
 
     def take(self, group: EventGroup, file_name: Callable[[int], str]) -> None:
-        """The next group, or the FORMAT_DESCRIPTION that a server logged when it started. Raises EventError: an event
-        is damaged; the text names the group; FormatError, ClassicFormatError: the file is damaged there."""
+        """Count a group, or the FORMAT_DESCRIPTION of a server start. Raises EventError: an event is damaged; the text
+        names the group; FormatError, ClassicFormatError: the file is damaged there."""
         if group.gtid is None:
             take_start(self.statistics, group)
             return
@@ -150,7 +151,7 @@ class GroupCounter:
 
 
 class _EventSums:
-    """The events of one group as they pass: how many of each type, their bytes, and the tables they name."""
+    """The events of one group as they pass: number and bytes of each type, and the tables they name."""
 
     def __init__(self) -> None:
         self.counts: Counter[int] = Counter()
@@ -164,7 +165,7 @@ class _EventSums:
             yield event
 
     def by_map(self, table_of: Callable[[bytes], TableReading]) -> Callable[[bytes, int], TableReading | None]:
-        """What `walk` asks for tables, which are noted."""
+        """A function for `walk` that notes tables."""
 
         def find(event: bytes, number: int) -> TableReading | None:
             table = table_of(event)
@@ -175,25 +176,25 @@ class _EventSums:
 
 
 def shown_tables(names: Iterable[str]) -> tuple[str, ...]:
-    """Those that a group is listed with."""
+    """The tables that a group is listed with."""
     return tuple(sorted(names)[:GROUP_TABLES_MAX])
 
 
 def note_table(statistics: LogStatistics, schema: TableSchema, *, is_counted: bool) -> None:
-    """A table as some TABLE_MAP has it, when that is first seen."""
+    """Note a table when a TABLE_MAP is first seen."""
     found = statistics.table(schema.name)
     found.is_counted = found.is_counted and is_counted
     found.has_names = found.has_names and schema.has_names
 
 
 def take_start(statistics: LogStatistics, group: EventGroup) -> None:
-    """The start of a server, which is logged without GTID."""
+    """Count a server start, which is logged without GTID."""
     with contextlib.suppress(EventError):
         statistics.servers[decode_format_description(group.gtid_event).server_version] += 1
 
 
 def take_statement(statistics: LogStatistics, event: bytes) -> None:
-    """A statement of a group that may hold DDL. Raises EventError: the event is damaged."""
+    """Count a statement of a group that may hold DDL. Raises EventError: the event is damaged."""
     statement = decode_statement(event)
     if not statement.has_effect:
         return
@@ -210,7 +211,7 @@ def take_statement(statistics: LogStatistics, event: bytes) -> None:
 
 
 def tables_of(found: DdlStatement) -> Iterator[TableName]:
-    """The tables, views and sequences that a statement is about."""
+    """The tables, views and sequences of a statement."""
     match found:
         case DropTables():
             yield from found.tables

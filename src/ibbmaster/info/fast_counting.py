@@ -1,4 +1,4 @@
-"""Counts what is in a log by kernels, many groups at once. The reference: `ibbmaster.info.counting`."""
+"""Counts the content of a log by kernels, many groups at once. The reference: `ibbmaster.info.counting`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ IS_QUERY = np.isin(np.arange(TYPES), QUERIES)
 
 
 class BatchCounter:
-    """Counts batches of events into statistics; a group may go on from one to the next."""
+    """Counts batches of events into statistics; a group may continue in the next one."""
 
     def __init__(self, statistics: LogStatistics, kernels: Kernels) -> None:
         self.statistics = statistics
@@ -58,7 +58,7 @@ class BatchCounter:
         self._type_sizes = np.zeros(TYPES, dtype=np.int64)
 
     def take(self, batch: EventBatch) -> int:
-        """The next batch; returns the bytes of its events. Raises EventError: an event is damaged; the text names the
+        """Count a batch; returns the bytes of its events. Raises EventError: an event is damaged; the text names the
         group."""
         if not len(batch.groups):
             return 0
@@ -99,7 +99,7 @@ class BatchCounter:
     # Groups that are whole -------------------------------------------------------------------
 
     def _take_groups(self, run: _Run, batch: EventBatch | None) -> None:
-        """Count groups that are in `batch`, or one of which all is known."""
+        """Count groups that are in `batch`, or one that is known wholly."""
         if not len(run.rows):
             return
         first = self.statistics.groups
@@ -133,7 +133,6 @@ class BatchCounter:
             statistics.last = run.gtid(-1), int(times[-1])
 
     def _take_domain(self, run: _Run) -> None:
-        """Groups of one domain."""
         statistics, first = self.statistics, run.gtid(0)
         statistics.take_gtid(first, int(run.sizes[0]))
         run = run.part(slice(1, None))
@@ -162,7 +161,7 @@ class BatchCounter:
 
 
 class _Run(NamedTuple):
-    """Groups that follow each other, with what their events come to; `tables` is what is known of the first one's."""
+    """Consecutive groups with the sums of their events; `tables` is what is known of the first one's."""
 
     rows: Any  # see GroupColumn
     events: Any
@@ -181,14 +180,13 @@ class _Run(NamedTuple):
         return cls(groups, np.diff(firsts), groups[:, GroupColumn.END] - groups[:, GroupColumn.START], may_hold_ddl)
 
     def joined(self, held: _Run) -> _Run:
-        """With what came before of the first group."""
+        """With the earlier part of the first group."""
         for mine, other in ((self.events, held.events), (self.sizes, held.sizes)):
             mine[0] += other[0]
         self.may_hold_ddl[0] |= held.may_hold_ddl[0]
         return self._replace(tables=held.tables)
 
     def part(self, which: Any) -> _Run:
-        """Some of the groups."""
         return _Run(self.rows[which], self.events[which], self.sizes[which], self.may_hold_ddl[which])
 
     def gtid(self, number: int) -> Gtid:
@@ -200,7 +198,7 @@ class _Run(NamedTuple):
         )
 
     def group(self, number: int, first: int, tables: frozenset[str]) -> GroupSum:
-        """One group; `first` groups were before these."""
+        """One group; `first` groups precede these."""
         row = self.rows[number]
         return GroupSum(
             size=int(self.sizes[number]),
@@ -214,7 +212,7 @@ class _Run(NamedTuple):
 
 
 def _names_in(batch: EventBatch, group: int) -> frozenset[str]:
-    """The tables that a group names which is whole in a batch."""
+    """The tables of a group that is whole in a batch."""
     first, last = np.searchsorted(batch.events[:, EventColumn.GROUP], [group, group + 1])
     types = batch.data[batch.events[first:last, EventColumn.START] + TYPE_OFFSET]
     maps = first + np.flatnonzero(types == EventType.TABLE_MAP)
@@ -222,7 +220,7 @@ def _names_in(batch: EventBatch, group: int) -> frozenset[str]:
 
 
 class _CountedTables(RowReader):
-    """Knows tables as their TABLE_MAP events have them; those whose rows have no known length are left out."""
+    """Knows tables as their TABLE_MAP events have them; leaves out those whose rows have no known length."""
 
     def __init__(self, statistics: LogStatistics) -> None:
         super().__init__(large=large_rows())
@@ -265,7 +263,7 @@ class RowSums(RowColumns):
             self._give_up(self._row_of(event))
 
     def _give_up(self, row: int) -> None:
-        """The rows of a table have no known length: they are left out from here on."""
+        """The rows of a table have no known length: leave them out from here on."""
         self._statistics.table(self._known.names[row]).is_counted = False
         self._tables.maps[row, MapColumn.IS_WANTED] = 0
 

@@ -1,4 +1,4 @@
-"""All that `ibbmaster info` says of a log, as numbers and texts. The fields: docs/info.md."""
+"""The answer of `ibbmaster info` as numbers and texts. The fields: docs/info.md."""
 
 import datetime
 from collections.abc import Callable
@@ -20,7 +20,7 @@ Facts = dict[str, object]
 
 
 def log_info(log: Log, file_no: int | None = None, *, on_bytes: OnBytes = lambda count: None) -> Facts:
-    """What is in a log, or in one of its `.ibb` files. `on_bytes` hears how many more bytes of events were read. Raises
+    """The content of a log, or of one of its `.ibb` files. `on_bytes` receives the bytes of further events. Raises
     EventError, FormatError, ClassicFormatError: the log is damaged; StoreError: there is none, or it cannot be read."""
     if not log.files:
         raise StoreError(f"{log.path}: no binlog files (binlog-000000.ibb and so on)")
@@ -78,7 +78,7 @@ def _count_groups(source: GroupSource, ranges: list[LogRange], statistics: LogSt
 
 
 def statistics_facts(statistics: LogStatistics) -> Facts:
-    """Statistics as numbers and texts; times are of UTC."""
+    """Statistics as numbers and texts; times are UTC."""
     pause = statistics.longest_pause
     return {
         "groups": statistics.groups,

@@ -1,4 +1,4 @@
-"""What the groups of a log come to: sums by domain, table and time, in bounded memory, as they are read in order."""
+"""Sums over the groups of a log by domain, table and time, in bounded memory, as they are read in order."""
 
 import heapq
 from collections import Counter
@@ -31,12 +31,11 @@ class ChangeSum(StrEnum):
 
 @dataclass(slots=True)
 class TableSum:
-    """What was done to one table.
+    """The changes of one table.
 
-    `counts` are rows, of DDL statements; `sizes` are bytes of the row events without compression, of DDL those of
-    statements. `is_counted` is false for a table whose rows have no known length, because a column is of an unknown
-    type, or of an old one whose TABLE_MAP does not say how long its values are: then rows are not counted.
-    """
+    `counts` are rows, of DDL statements; `sizes` are bytes of the uncompressed row events, of DDL those of statements.
+    `is_counted` is false for a table whose rows have no known length, because a column is of an unknown type, or of an
+    old one whose TABLE_MAP does not say how long its values are."""
 
     counts: Counter[ChangeSum] = field(default_factory=Counter)
     sizes: Counter[ChangeSum] = field(default_factory=Counter)
@@ -45,7 +44,7 @@ class TableSum:
 
 
 class SequenceGap(NamedTuple):
-    """Sequence numbers between two groups of a domain that are in no group."""
+    """Missing sequence numbers between two groups of a domain."""
 
     after: Gtid
     before: Gtid
@@ -67,7 +66,7 @@ class PairSum:
 
 @dataclass(slots=True)
 class DomainSum:
-    """What was logged in one domain; `steps_back` counts groups whose number is not above that of the one before."""
+    """What was logged in one domain; `steps_back` counts groups whose number is not above the one before."""
 
     first: Gtid
     last: Gtid
@@ -80,14 +79,13 @@ class DomainSum:
     steps_back: int = 0
 
     def take_gap(self, gap: SequenceGap) -> None:
-        """Numbers that are missing."""
         self.gap_count += 1
         self.missing += gap.missing
         if len(self.gaps) < GAPS_MAX:
             self.gaps.append(gap)
 
     def take_pair(self, server_id: int, more: PairSum) -> None:
-        """Groups of one server, which come after those that are known of it."""
+        """Count later groups of one server."""
         self.groups += more.groups
         self.size += more.size
         known = self.pairs.setdefault(server_id, more)
@@ -110,7 +108,7 @@ class GroupSum(NamedTuple):
 
 
 class TimeGap(NamedTuple):
-    """The time between two groups that follow each other."""
+    """The time between two consecutive groups."""
 
     seconds: int
     after: Gtid
@@ -149,16 +147,9 @@ class Timeline:
 class LogStatistics:
     """Sums over the groups of a log.
 
-    Attributes:
-        groups, events, size: of all; bytes of events, without checksums.
-        types: events by type; type_sizes: their bytes.
-        tables: by name.
-        first, last: GTID and time of the first and the last group in the order of the log.
-        earliest, latest: times, in seconds since 1970: clocks go back.
-        clock_steps_back: how often a group is older than the one before.
-        longest_pause: between two groups that follow each other.
-        servers: versions of those that wrote, each with how often one of them was started here.
-    """
+    `groups`, `events` and `size` (bytes of events without checksums) are of all; `types` and `type_sizes` by event
+    type; `first` and `last` GTID and time in the order of the log; `earliest` and `latest` seconds since 1970;
+    `clock_steps_back` counts groups older than the one before; `servers` their starts by version."""
 
     def __init__(self) -> None:
         self.groups = self.events = self.size = 0
@@ -178,7 +169,6 @@ class LogStatistics:
     # Whole groups, one by one or many at once ------------------------------------------------
 
     def take_group(self, group: GroupSum) -> None:
-        """The next group."""
         self.groups += 1
         self.events += group.events
         self.size += group.size
@@ -217,7 +207,7 @@ class LogStatistics:
         domain.take_pair(gtid.server_id, PairSum(groups=1, size=size, first=gtid.seq_no, last=gtid.seq_no))
 
     def large_size(self) -> int:
-        """What a group must have more than to be among the largest."""
+        """The size that a group must exceed to be among the largest."""
         return self._largest[0].size if len(self._largest) == LARGEST else -1
 
     def take_large(self, group: GroupSum) -> None:
@@ -230,12 +220,10 @@ class LogStatistics:
     # Events and changes ----------------------------------------------------------------------
 
     def take_type(self, event_type: int, count: int, size: int) -> None:
-        """Events of one type."""
         self.types[event_type] += count
         self.type_sizes[event_type] += size
 
     def take_changes(self, table: str, kind: ChangeSum, count: int, size: int) -> None:
-        """Changes of a table."""
         found = self.table(table)
         found.counts[kind] += count
         found.sizes[kind] += size
@@ -256,7 +244,6 @@ class LogStatistics:
         return sorted(self._largest, reverse=True)
 
     def count_of(self, types: Iterable[int]) -> int:
-        """Events of some types."""
         return sum(self.types[one] for one in types)
 
     @property
@@ -265,7 +252,7 @@ class LogStatistics:
 
     @property
     def annotations(self) -> int:
-        """Statements that are logged beside the rows they have changed."""
+        """Statements logged beside the rows they changed."""
         return self.count_of([EventType.ANNOTATE_ROWS])
 
     def types_by_name(self) -> dict[str, tuple[int, int]]:

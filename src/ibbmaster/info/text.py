@@ -1,4 +1,4 @@
-"""What is in a log, as lines for people."""
+"""The content of a log as lines for people."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -142,7 +142,7 @@ def _cut(text: str) -> str:
 
 
 def _table(rows: Sequence[Sequence[object]], *, right: set[int]) -> Iterator[str]:
-    """Columns as wide as their widest cell; those of numbers end at one place."""
+    """Columns as wide as their widest cell; those of numbers are aligned right."""
     cells = [[printable(str(cell)) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row in cells:

@@ -1,4 +1,4 @@
-"""A dump on disk that a log goes on from: what its tables were at a position, and their rows."""
+"""A dump file that a log continues: its tables at a position, and their rows."""
 
 import functools
 from collections.abc import Iterator
@@ -15,8 +15,8 @@ PIECE_SIZE = 1 << 20  # characters of a dump that are read at a time
 
 
 def base_schema(path: Path) -> BaseSchema:
-    """The tables of a dump, and the position that it is of, if it says one.
-    Raises ConfigurationError: the file is no dump; StoreError: it cannot be read."""
+    """The tables of a dump, and its position, if it states one. Raises ConfigurationError: the file is no dump;
+    StoreError: it cannot be read."""
     try:
         status = path.stat()
         return _schema(path, status.st_mtime_ns, status.st_size)
@@ -27,8 +27,8 @@ def base_schema(path: Path) -> BaseSchema:
 
 
 def base_position(path: Path) -> GtidPosition:
-    """The position that a dump is of.
-    Raises ConfigurationError: it says none, or the file is no dump; StoreError: it cannot be read."""
+    """The position of a dump. Raises ConfigurationError: it states none, or the file is no dump; StoreError: it cannot
+    be read."""
     found = base_schema(path).position
     if found is None:
         raise ConfigurationError(f"{path}: says no GTID position: mariadb-dump writes it with --master-data --gtid")
@@ -42,8 +42,8 @@ def base_rows(path: Path) -> Iterator[BaseRows]:
 
 
 def expect_continued(log: LogEngine, position: GtidPosition) -> None:
-    """See that a log has all that came after the position of a dump, which it may have yet to reach.
-    Raises PositionPurgedError: groups between the two are missing."""
+    """Check that a log has all groups since the position of a dump, which it may have yet to reach. Raises
+    PositionPurgedError: groups between the two are missing."""
     try:
         log.seek(position)
     except PositionPurgedError as error:

@@ -1,4 +1,4 @@
-"""Where a writer continues in a directory that holds a log: the place, and the state there."""
+"""Finds where a writer continues a log: the place, and the state there."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ from ibbmaster.position import LogPosition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Continuation:
-    """The end of a log. `position` is where the next chunk goes.
-    `state` holds everything that was logged, `differential` what was logged since page 1 of the file."""
+    """The end of a log. `position` is where the next chunk goes. `state` holds everything that was logged,
+    `differential` what was logged since page 1 of the file."""
 
     header: FileHeader
     size_pages: int  # of the file as it is on disk
@@ -31,7 +31,8 @@ class Continuation:
     def appender(
         self, disk: Disk, *, next_shape: Callable[[int], FileShape], references: Callable[[], References]
     ) -> Appender:
-        """What continues there; a file that was cut by a flush whose next file was lost has its size again."""
+        """The appender that continues there. It restores the size of a file that a flush cut before its next file was
+        lost."""
         header = self.header
         size_pages = max(self.size_pages, header.size_pages)
         if self.size_pages < size_pages:
@@ -53,13 +54,10 @@ class Continuation:
 def find_continuation(disk: ReadDisk) -> Continuation | None:
     """The end of the log in a directory; None if nothing was ever logged there.
 
-    Reads what lies after the last state record, and a few pages to find it.
+    Reads what lies after the last state record, and a few pages to find it. Raises FormatError: a page is damaged, or
+    data follows the end; StoreError: a file is missing, the newest files have no data, or the log ends inside a record.
 
-    Raises FormatError: a page that must be read is damaged, or there is data after the end; StoreError: a file is
-    missing, the newest files have no data, or the log ends inside a record.
-
-    Source: MariaDB 12.3, innodb_binlog.cc, innodb_binlog_discover().
-    """
+    Source: MariaDB 12.3, innodb_binlog.cc, innodb_binlog_discover()."""
     if not any(parse_file_name(name) is not None for name in disk.list()):
         return None
     directory = BinlogDirectory(disk)

@@ -14,16 +14,16 @@ from ibbmaster.position import LogPosition
 
 
 def check_filler(page: memoryview, end: Location) -> None:
-    """Judge what follows the last chunk of a page that is full.
-    Raises ChunkError: there is room for a chunk, and other bytes than filler."""
+    """Judge what follows the last chunk of a full page. Raises ChunkError: there is room for a chunk, and bytes other
+    than filler."""
     rest = bytes(page[end.page_offset : DATA_SIZE])
     if len(rest) >= CHUNK_SIZE_MIN and rest.strip(bytes((FILLER,))):
         raise ChunkError(end, f"{len(rest)} bytes that should be filler are not all ff: a chunk may have begun here")
 
 
 class ChunkCursor:
-    """Walks the chunks of a log in order; at the visible end it waits in its place.
-    `file_no`, `page_no` and `page_offset` say where the next chunk is looked for."""
+    """Walks the chunks of a log in order; waits in its place at the visible end. `file_no`, `page_no` and `page_offset`
+    say where it looks for the next chunk."""
 
     def __init__(self, pages: PageReader, *, file_no: int, page_no: int, page_offset: int = 0) -> None:
         self.pages = pages
@@ -41,13 +41,11 @@ class ChunkCursor:
         return other
 
     def go_to(self, other: ChunkCursor) -> None:
-        """Go where another cursor is."""
         self.file_no, self.page_no, self.page_offset = other.file_no, other.page_no, other.page_offset
         self._page = None
 
     @classmethod
     def at(cls, pages: PageReader, position: LogPosition) -> ChunkCursor:
-        """A cursor at a position."""
         return cls(pages, file_no=position.file_no, page_no=position.page_no, page_offset=position.page_offset)
 
     @property
@@ -59,16 +57,15 @@ class ChunkCursor:
         return Location(file_no=self.file_no, page_no=self.page_no, page_offset=self.page_offset)
 
     def ref_of(self, chunk: Chunk) -> LogPosition:
-        """The reference to a record that begins with `chunk`, which this cursor has just given."""
+        """The reference to a record that begins with `chunk`, which this cursor has just returned."""
         return LogPosition(self.file_no, self.page_no * PAGE_SIZE + chunk.page_offset)
 
     def next_chunk(self) -> Chunk | None:
-        """The next chunk, or None at the end of what is visible; then call again later.
+        """The next chunk, or None at the visible end; then call again later.
 
         Raises ChecksumError, ChunkError, HeaderError: what comes next is damaged, or lost before the end of the file.
 
-        Source: MariaDB 12.3, fsp_binlog.cc, binlog_chunk_reader; the end of a file as §17.2 of the format has it.
-        """
+        Source: MariaDB 12.3, fsp_binlog.cc, binlog_chunk_reader; the end of a file as §17.2 of the format has it."""
         while True:
             page = self._page
             if page is None:
@@ -84,13 +81,13 @@ class ChunkCursor:
             if found is ChunkEnd.PAGE_FULL:
                 if self.checks_filler:
                     check_filler(page, self.location)
-                self._turn_page()
+                self.page_no, self.page_offset, self._page = self.page_no + 1, 0, None
             elif not self._looks_again():
                 return None
 
     def chunks_of(self, first: Chunk) -> Iterator[Chunk]:
-        """The chunks of the record that `first` begins; ends early at the visible end. State and dummy records in
-        between are left out. Raises ChunkError: another record begins before this one has ended."""
+        """The chunks of the record that `first` begins, without the state and dummy records in between; ends early at
+        the visible end. Raises ChunkError: another record begins before this one has ended."""
         nesting = Nesting()
         nesting.take(first)
         yield first
@@ -102,14 +99,9 @@ class ChunkCursor:
                 yield chunk
 
     def skip_record(self, first: Chunk) -> bool:
-        """Go after the record that `first` begins; False if its end cannot be seen yet."""
+        """Skip the record that `first` begins; False if its end is not visible yet."""
         *_, last = self.chunks_of(first)
         return last.is_last
-
-    def _turn_page(self) -> None:
-        self.page_no += 1
-        self.page_offset = 0
-        self._page = None
 
     def _looks_again(self) -> bool:
         """At a zero byte: whether there is more after all, here or in the next file."""
@@ -129,9 +121,6 @@ class ChunkCursor:
         if self.pages.header(self.file_no + 1) is None:
             self._page = None
             return False
-        self.file_no += 1
-        self.page_no = 1
-        self.page_offset = 0
-        self._page = None
+        self.file_no, self.page_no, self.page_offset, self._page = self.file_no + 1, 1, 0, None
         self.on_file(self.file_no)
         return True

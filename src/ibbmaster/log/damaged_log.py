@@ -1,9 +1,8 @@
-"""The groups of a log that is damaged: everything that can be read, and a list of what cannot.
+"""Reads the groups of a damaged log: all that can be read, and a list of what cannot.
 
-After damage reading begins again at the next place that is a record's beginning for sure: on the same page, if its
-checksum is right and the lengths of its chunks lead to the end of its data, else on the next page with data. So a group
-is left out only if a chunk or page of its own is damaged, or what it has out of band.
-"""
+After damage reading resumes at the next place that certainly begins a record: on the same page, if its checksum is
+right and the lengths of its chunks lead to the end of its data, else on the next page with data. So a group is left out
+only if a chunk or page of its own is damaged, or its out-of-band data."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -33,7 +32,7 @@ PAGE_TRIES_MAX = 4  # a page on which more is wrong was not damaged by chance, a
 @dataclass(slots=True, kw_only=True)
 class Loss:
     """Something that cannot be read, or has no place in the log. Pages `first_page` to `last_page` of a file; without a
-    file it is a group, or the whole redo log. `after` and `before` are the groups that were read around it."""
+    file it is a group, or the whole redo log. `after` and `before` are the groups read around it."""
 
     reason: str
     file_name: str | None = None
@@ -59,7 +58,7 @@ class Loss:
 
 
 class DamagedLog:
-    """Reads a log; `lost` hears of each loss when it is found. `numbers` are those of its files."""
+    """Reads a log; reports each loss to `lost` when it is found. `numbers` are those of its files."""
 
     def __init__(self, disk: ReadDisk, lost: Callable[[Loss], None]) -> None:
         self._disk = disk
@@ -72,7 +71,7 @@ class DamagedLog:
 
     @property
     def first(self) -> LogPosition | None:
-        """The page where the log begins; None if there is no file."""
+        """The page where the log begins; None without files."""
         return LogPosition.on_page(self.numbers[0], FULL_STATE_PAGE) if self.numbers else None
 
     def group_at(self, group: EventGroup) -> EventGroup | None:
@@ -82,8 +81,8 @@ class DamagedLog:
         return reader.next_group()
 
     def groups(self, start: LogPosition, *, end: LogPosition | None = None) -> Iterator[EventGroup]:
-        """The groups from a page on, those that end where the page begins left out; each body is read once.
-        With `end`, nothing that begins there or after it is looked at."""
+        """The groups from a page on, without one that ends where the page begins; each body is read once. `end`
+        excludes what begins there or after it."""
         for index, file_no in enumerate(self.numbers):
             if file_no < start.file_no or (end is not None and (file_no, PAGE_SIZE) >= end):
                 continue
@@ -143,7 +142,7 @@ class DamagedLog:
         return True
 
     def _check_start(self, file_no: int) -> None:
-        """Whether the groups before a file are those that it says were logged."""
+        """Compare the groups before a file with those it says were logged."""
         location = Location(file_no=file_no, page_no=FULL_STATE_PAGE)
         found: GtidState | None = None
         try:
@@ -158,7 +157,7 @@ class DamagedLog:
         self._state, self._base = found, GtidState() if found is None else found.copy()
 
     def _skip_record(self, reader: EventGroupReader, error: RecordError) -> bool:
-        """Go after a record that is whole and makes no sense; whether that is possible."""
+        """Continue after a whole record that makes no sense; returns whether that is possible."""
         location = error.location
         cursor = ChunkCursor.at(PageReader(self._disk), LogPosition.of(location))
         try:
@@ -177,7 +176,7 @@ class DamagedLog:
     def _resume(
         self, began: LogPosition, reader: EventGroupReader, problem: IbbMasterError | None, end: LogPosition
     ) -> LogPosition | None:
-        """Where reading of this file begins again, None if nothing follows; what is between is lost."""
+        """Where reading of this file resumes, None if nothing follows; what is between is lost."""
         file_no, at = began.file_no, reader.position
         if at.file_no != file_no:
             return None
@@ -202,7 +201,7 @@ class DamagedLog:
         return following
 
     def _behind_the_end(self, at: LogPosition, stopped_at: Location | None, end: LogPosition) -> LogPosition | None:
-        """Where there is data after zeros, if there is; `at` is before a record that has no end, or the zeros."""
+        """The next data after zeros, if any; `at` is before a record without an end, or the zeros."""
         if at >= end or stopped_at is None:
             return None
         following: LogPosition | None = None
@@ -223,8 +222,8 @@ class DamagedLog:
         return following
 
     def _next_record(self, damaged: Location, behind: LogPosition) -> LogPosition | None:
-        """Where a record begins on the page of a chunk that is damaged or does not belong there, after a place.
-        Only where all that the page says of its chunks, that one included, comes out at the end of its data."""
+        """Where a record begins on the page of a damaged or misplaced chunk, after a place. Only where all sizes of
+        chunks on the page, including that one, lead to the end of its data."""
         file_no, page_no, tries = self._tries
         tries = tries + 1 if (file_no, page_no) == (damaged.file_no, damaged.page_no) else 1
         self._tries = (damaged.file_no, damaged.page_no, tries)
@@ -258,7 +257,7 @@ class DamagedLog:
         return self._disk.read(format_file_name(at.file_no), at.offset, 1) not in (b"", b"\0", b"\xff")
 
     def _has_rest(self, at: Location) -> bool:
-        """Whether there are other bytes than zeros from a place to the end of its page."""
+        """Whether bytes other than zeros follow a place on its page."""
         page = self._disk.read(format_file_name(at.file_no), at.page_no * PAGE_SIZE, PAGE_SIZE)
         return not is_zero(page[at.page_offset : DATA_SIZE])
 
@@ -279,7 +278,7 @@ class DamagedLog:
             return LogPosition.on_page(file_no, page_no) if page_no * PAGE_SIZE < self._disk.size(name) else None
 
     def _note(self, location: Location, last_page: int, reason: str) -> None:
-        """A loss from a page to another, once."""
+        """Report a loss of pages, once."""
         self._state = None
         key = location.file_no, location.page_no, reason
         if key not in self._noted:
@@ -289,7 +288,7 @@ class DamagedLog:
 
 
 def _last_lost(first: Location, following: LogPosition | None) -> int:
-    """The last page of which something is lost, from a place on up to where reading begins again."""
+    """The last page with a loss, from a place up to where reading resumes."""
     if following is None:
         return first.page_no
     return following.page_no if following.page_offset else following.page_no - 1

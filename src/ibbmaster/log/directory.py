@@ -34,15 +34,11 @@ STEP_PAGES = 64  # of a file that is still written, between one look for a page 
 
 
 class BinlogDirectory(LogEngine):
-    """The read side of a directory. Thread-safe.
-
-    Raises on first use, not when made:
-        StoreError: there are no binlog files, one in the middle is missing, or only empty ones are left.
-        FormatError: a header or state that must be read is damaged.
-    """
+    """The read side of a directory. Thread-safe. Raises on first use, not when made: StoreError: there are no binlog
+    files, one in the middle is missing, or only empty ones are left; FormatError: a header or state is damaged."""
 
     def __init__(self, disk: ReadDisk, *, known_end: Callable[[], LogPosition | None] | None = None) -> None:
-        """`known_end` is given by who knows where the log ends, and shows nothing after that."""
+        """`known_end` comes from the owner of the log, who shows nothing after it."""
         self.disk = disk
         self._records = StateRecords()
         self._listed: tuple[Sequence[str], range] | None = None  # names, and the numbers they come to
@@ -64,8 +60,7 @@ class BinlogDirectory(LogEngine):
         self.disk.close()
 
     def file_numbers(self) -> Sequence[int]:
-        """The numbers of the files, without a gap.
-        Raises StoreError: there is none, or one in the middle is missing."""
+        """The numbers of the files, without a gap. Raises StoreError: there is none, or one is missing."""
         names, listed = self.disk.list(), self._listed
         if listed is not None and names is listed[0]:
             return listed[1]
@@ -89,11 +84,11 @@ class BinlogDirectory(LogEngine):
         ]
 
     def header(self, file_no: int) -> FileHeader | None:
-        """The header of a file, None if it is pre-allocated and not used yet."""
+        """The header of a file, None if it is pre-allocated and unused."""
         return PageReader(self.disk, readahead_pages_max=1).header(file_no)
 
     def active_file_no(self, pages: PageReader | None = None) -> int:
-        """The newest file with a header; 0 for a log that has only begun to exist."""
+        """The newest file with a header; 0 for a log without any."""
         return self._find_active(pages or PageReader(self.disk), self.file_numbers())
 
     def file_name(self, file_no: int) -> str:
@@ -110,9 +105,8 @@ class BinlogDirectory(LogEngine):
             return state.copy()
 
     def check_end(self, *, patience_s: float = 0.0, pages_max: int | None = None) -> None:
-        """Look after the end, in all that follows or in `pages_max` pages.
-        Where another process may be writing, what was found must stay there for a while. Raises FormatError: there is
-        data after it, or the file was cut there, so it is not the end."""
+        """Look for data after the end, everywhere or in `pages_max` pages; where another process may be writing, it
+        must stay there for `patience_s`. Raises FormatError: there is data, or the file was cut there."""
         deadline = time.monotonic() + patience_s
         while True:
             with self._at_end() as (_, tail):
@@ -159,7 +153,7 @@ class BinlogDirectory(LogEngine):
         return self.plan_of_file(file_no, self.state)
 
     def plan_of_file(self, file_no: int | None, current_state: Callable[[], GtidState]) -> SeekPlan:
-        """As `start_of_file`, for who knows the log's state by another way."""
+        """As `start_of_file`, with the log's state from elsewhere."""
         numbers = self.file_numbers()
         if file_no is None:
             file_no = numbers[0]
@@ -194,7 +188,7 @@ class BinlogDirectory(LogEngine):
         return ranges
 
     def _check_without_pages(self, file_no: int) -> None:
-        """Raise ChunkError for a file of which nothing is left but its header: no range of it would show that."""
+        """Raise ChunkError for a file cut to its header, which no range would show."""
         check_not_cut(self.disk, file_no)
 
     def groups_in(self, log_range: LogRange, *, on_fault: OnFault | None = None) -> Iterator[EventGroup]:
@@ -207,7 +201,7 @@ class BinlogDirectory(LogEngine):
         return has_grown
 
     def _has_grown(self) -> bool:
-        """Whether the end has moved since the last call, False at first; readers after damage are woken, too."""
+        """Whether the end has moved since the last call, False at first; damage wakes readers, too."""
         with self._at_end() as (_, tail):
             end, stopped_at = tail.position, tail.stopped_at
             has_grown = self._seen_end is not None and end != self._seen_end
@@ -215,7 +209,7 @@ class BinlogDirectory(LogEngine):
         return self._is_behind(stopped_at) or has_grown
 
     def meets_damage(self) -> bool:
-        """Whether there is something after the end, so that it is none: a reader that continues gets an error."""
+        """Whether data follows the end, so that a reader that continues gets an error."""
         with self._at_end() as (_, tail):
             stopped_at = tail.stopped_at
         return self._is_behind(stopped_at)
@@ -242,8 +236,8 @@ class BinlogDirectory(LogEngine):
         raise StoreError(f"{self.disk}: only empty files are left, so the GTID state is unknown")
 
     def _seen_last(self) -> tuple[GtidState, LogPosition]:
-        """What was logged when the end was seen last, which is not to be changed, and where that was.
-        Raises BlockingIOError: it was not seen yet, or another thread is looking."""
+        """The state (not to be changed) and position when the end was last seen. Raises BlockingIOError: it was not
+        seen yet, or another thread is looking."""
         seen = self._last_look
         if seen is None:
             if not self._lock.acquire(blocking=False):
@@ -258,8 +252,8 @@ class BinlogDirectory(LogEngine):
 
     @contextlib.contextmanager
     def _at_end(self, *, only_cached: bool = False) -> Iterator[tuple[GtidState, EventGroupReader]]:
-        """State and tail, at the end of what can be seen; exclusive to the caller.
-        Raises BlockingIOError: with `only_cached`, another thread has them, or something has to be read."""
+        """State and tail at the visible end, exclusive to the caller. Raises BlockingIOError: with `only_cached`,
+        another thread has them, or something has to be read."""
         if not self._lock.acquire(blocking=not only_cached):
             raise BlockingIOError(f"{self}: somebody else is looking where the log ends")
         try:
@@ -275,7 +269,7 @@ class BinlogDirectory(LogEngine):
             self._lock.release()
 
     def _stands_still(self, tail: EventGroupReader, *, only_cached: bool) -> bool:
-        """Whether nothing was written where the tail is; costs a read of one byte, two where a file is ready."""
+        """Whether the log has not grown; costs a read of one byte, two where a next file is ready."""
         file_no, offset = tail.position
         if offset % PAGE_SIZE > DATA_SIZE - CHUNK_SIZE_MIN:
             offset += PAGE_SIZE - offset % PAGE_SIZE
@@ -291,7 +285,7 @@ class BinlogDirectory(LogEngine):
             return False
 
     def _catch_up(self) -> None:
-        """Bring state and tail to the end of what can be seen: first, and after a purge, from the last state record."""
+        """Bring state and tail to the visible end: first, and after a purge, from the last state record."""
         self._last_look = None
         if self._tail is None or self._state is None or self._tail.position.file_no < self.file_numbers()[0]:
             self._state, self._tail = self._open_tail()
@@ -329,14 +323,14 @@ class BinlogDirectory(LogEngine):
 
 @contextlib.contextmanager
 def kernel_source(log: LogEngine) -> Iterator[LogEngine]:
-    """What kernels read a log from: its files, where they can."""
+    """The log as kernels read it: its files, where they can."""
     with contextlib.closing(log.groups(log.start_of_file())) as groups:
         yield BinlogDirectory(groups.disk) if isinstance(groups, PagedEventGroups) else log
 
 
 class MisplacementCheck:
-    """Verifies a file when numbers go back in it, and remembers what it found. Thread-safe.
-    Logs of a primary without gtid_strict_mode go back rightly; each file of theirs is verified once."""
+    """Verifies a file when its numbers go back, and caches the result. Thread-safe. Logs of a primary without
+    gtid_strict_mode may go back; each of their files is verified once."""
 
     def __init__(self, disk: ReadDisk) -> None:
         self._disk = disk
@@ -344,8 +338,8 @@ class MisplacementCheck:
         self._faults: dict[tuple[int, int], Fault | None] = {}
 
     def check(self, location: Location) -> None:
-        """A number goes back in this file, at or after this place.
-        Raises RecordError: a page is in the wrong place, as a GTID state or its copy proves."""
+        """A number goes back in this file, at or after this place. Raises RecordError: a GTID state or a copy proves
+        that a page is in the wrong place."""
         is_closed = PageReader(self._disk).header(location.file_no + 1) is not None
         key = location.file_no, -1 if is_closed else location.page_no // STEP_PAGES
         with self._lock:

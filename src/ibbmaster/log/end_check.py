@@ -1,8 +1,7 @@
-"""Whether a log really ends where nothing was written: what lies after is damage, not a later part.
+"""Decides whether a log really ends where nothing was written, or data after that place proves damage.
 
-A file that is ready before it is needed is all zeros, and a page that was lost looks the same. So a zero is never taken
-for the end without looking after it, nor before a place that the log is known to reach.
-"""
+A file that is ready before it is needed is all zeros, and so is a lost page. So a zero is never taken for the end
+without looking after it, nor before a place that the log is known to reach."""
 
 import contextlib
 import threading
@@ -30,8 +29,8 @@ FORGOTTEN_S = 60.0  # a place where a reader stopped; it will be noted anew if i
 
 
 def cut_error(disk: ReadDisk, file_no: int) -> ChunkError | None:
-    """What to raise for a file whose end was cut off; None for one that was not, or is not there.
-    Raises ChecksumError, HeaderError: its first or last page is damaged."""
+    """The error for a file that lost its end; None for a sound or missing one. Raises ChecksumError, HeaderError: its
+    first or last page is damaged."""
     pages = PageReader(disk, readahead_pages_max=1)
     header = pages.header(file_no)
     if header is None:
@@ -51,15 +50,14 @@ def cut_error(disk: ReadDisk, file_no: int) -> ChunkError | None:
 
 
 def check_not_cut(disk: ReadDisk, file_no: int) -> None:
-    """Raise ChunkError if the end of a file was cut off; and as `cut_error` does."""
+    """Raise ChunkError if a file lost its end; and as `cut_error` does."""
     if (error := cut_error(disk, file_no)) is not None:
         raise error
 
 
 def is_ended(page: memoryview, *, file_no: int, page_no: int) -> bool:
-    """Whether a page is not full, so that nothing followed it, or FLUSH has filled it up.
-    FLUSH BINARY LOGS cuts a file after its last page, and fills that page up: with a dummy record, or with filler where
-    there is no room for one. After a page that is full otherwise there was more."""
+    """Whether a page is not full, so that nothing followed it, or FLUSH filled it. FLUSH BINARY LOGS cuts a file after
+    its last page, and fills that page with a dummy record, or with filler where there is no room for one."""
     try:
         last, end = last_chunk(page, file_no=file_no, page_no=page_no)
     except FormatError:
@@ -70,9 +68,8 @@ def is_ended(page: memoryview, *, file_no: int, page_no: int) -> bool:
 
 
 def page_behind(disk: ReadDisk, end: Location, *, pages_max: int | None = None) -> Location | None:
-    """The first page after `end`, in its file and in the next, that has data; `end` if that is on its page.
-    The next file is the one that is ready before it is needed. Holes cost nothing, zeros on the disk are read; with
-    `pages_max` only that many, and none of the next file."""
+    """The first page after `end`, in its file and the next (ready) one, that has data; `end` if its own page has. Holes
+    cost nothing, zeros on the disk are read; `pages_max` limits them, and leaves out the next file."""
     found = page_behind_in_file(disk, end, pages_max)
     return found if found is not None or pages_max is not None else _in_next_file(disk, end)
 
@@ -105,7 +102,7 @@ def first_data(disk: ReadDisk, first: Location, *, pages_max: int | None = None)
 
 
 def gap_error(end: Location, found: Location, *, after: Gtid | None = None) -> ChunkError:
-    """What to raise where the log stops, after the group `after`, and continues at `found`."""
+    """The error where the log stops, after the group `after`, and continues at `found`."""
     last = "" if after is None else f"; the last group before it is {after}"
     if found == end:
         return ChunkError(end, f"nothing was written here, but there are bytes behind it on the same page{last}")
@@ -117,8 +114,8 @@ def gap_error(end: Location, found: Location, *, after: Gtid | None = None) -> C
 
 
 def check_reached(disk: ReadDisk, stopped_at: Location | None, end: LogPosition, *, after: Gtid | None = None) -> None:
-    """A reader has found nothing at a place, None if it went on to where it was to stop; the log reaches to `end`.
-    Raises ChunkError: the place is before that; MissingFileError: so it is, as its file is not there."""
+    """A reader found nothing at a place, None if it reached the place to stop at; the log reaches to `end`. Raises
+    ChunkError: the place is before that; MissingFileError: likewise, as its file is missing."""
     if stopped_at is None or LogPosition.of(stopped_at) >= end:
         return
     if (name := format_file_name(stopped_at.file_no)) not in disk.list():
@@ -130,7 +127,7 @@ def check_reached(disk: ReadDisk, stopped_at: Location | None, end: LogPosition,
 
 
 def short_error(stopped_at: Location, end: LogPosition, more: str = "") -> ChunkError:
-    """What to raise where nothing is written, and the log is known to reach to `end`; `more` ends the text."""
+    """The error where nothing is written, and the log is known to reach to `end`; `more` ends the text."""
     return ChunkError(
         stopped_at,
         f"nothing is written here, but the log reaches to {end}: what belongs in between is lost; "
@@ -152,7 +149,7 @@ class _Look:
         self._looked_to = Location(file_no=-1, page_no=0)  # pages of the file before this one have been looked at
 
     def move(self, end: Location, now: float, next_at: float) -> None:
-        """The readers have come to another place."""
+        """The readers came to another place."""
         self.end, self._modified_at, self.cut = end, None, None
         self.next_at = next_at
         if end.file_no != self._looked_to.file_no:
@@ -183,7 +180,7 @@ class _Look:
 
 
 def _in_next_file(disk: ReadDisk, end: Location, pages_max: int | None = None) -> Location | None:
-    """Data in the next file, if its header was lost: readers do not go there without one."""
+    """Data in the next file, if its header was lost: readers do not enter a file without one."""
     first = Location(file_no=end.file_no + 1, page_no=0)
     return first_data(disk, first, pages_max=pages_max) if format_file_name(first.file_no) in disk.list() else None
 
@@ -191,16 +188,15 @@ def _in_next_file(disk: ReadDisk, end: Location, pages_max: int | None = None) -
 class EndWatch:
     """Judges the places where readers of a log find nothing. Thread-safe.
 
-    `known_end` says how far the log is known to reach: who finds nothing before that has met
-    damage. If it `is_certain`, as the log's owner knows it, at once. Else a reader has come to
-    there in files that another process may write, whose pages may come in another order: then at
-    once in a file that was not written for a while, and later in others.
+    `known_end` says how far the log is known to reach: a reader that finds nothing before that has met damage. If it
+    `is_certain`, since the log's owner knows it, at once. Otherwise a reader came that far in files that another
+    process may write, whose pages may arrive in another order: then at once in a file that was not written for a while,
+    and later in others.
 
-    An end that does not move is looked behind, unless it is certain: every page of its file
-    once, some at a time, and the nearest again whenever the file was changed. Data that is found
-    there, and stays there while the end does not move, is damage; at once, if there is no writer.
-    Who waits in a file that has not begun is ahead of that end, and does not move it.
-    """
+    Unless the end is certain, readers look after an end that does not move: at every page of its file once, some at a
+    time, and at the nearest again whenever the file was changed. Data found there that stays while the end does not
+    move is damage; at once, if there is no writer. A reader that waits in a file that has not begun is ahead of that
+    end, and does not move it."""
 
     def __init__(
         self,
@@ -223,9 +219,8 @@ class EndWatch:
         self._short: dict[Location, float] = {}  # where readers stopped before the known end, and since when
 
     def check(self, end: Location, known_end: LogPosition | None = None, *, after: Gtid | None = None) -> None:
-        """A reader has found nothing at `end`, and did so once more after it had asked for the `known_end`.
-        Raises ChunkError: it is not the end; the last group before it is `after`; MissingFileError: its file is not
-        there any more."""
+        """A reader found nothing at `end`, again after it had asked for the `known_end`. Raises ChunkError: it is not
+        the end; the last group before it is `after`; MissingFileError: its file has gone."""
         if known_end is not None and LogPosition.of(end) < known_end:
             if self._is_certain or self._is_over(end):
                 check_reached(self._disk, end, known_end, after=after)
@@ -234,7 +229,7 @@ class EndWatch:
                 self._look_behind(end, after)
 
     def expects_more(self, end: Location) -> bool:
-        """Whether more comes after a place where a reader has found nothing: `check` will say so later."""
+        """Whether more comes after a place where a reader found nothing: `check` will say so later."""
         known_end = self.known_end()
         if known_end is not None and LogPosition.of(end) < known_end:
             return True
@@ -253,7 +248,7 @@ class EndWatch:
             return any(now - since >= PATIENCE_S for since in self._short.values())
 
     def _is_over(self, end: Location) -> bool:
-        """Whether what is missing before the known end will not come any more."""
+        """Whether what is missing before the known end can no longer come."""
         if self._is_quiet(end.file_no):
             return True
         now = self._clock()
@@ -297,9 +292,9 @@ class EndWatch:
 
 
 def check_unbroken(disk: ReadDisk, end: LogPosition) -> None:
-    """Read the pages of a file from the header to the end of the log in it: each is sound, and has data to its end.
-    Takes about half a second for a gigabyte that is in memory. Whether a page is another's is not seen: `verify` does.
-    Raises FormatError: a page is damaged, was lost, or has less data than was written there."""
+    """Read the pages of a file from the header to the end of the log in it: each is sound and full of data. Takes about
+    half a second for a gigabyte in memory. It does not recognise a page of another place: `verify` does. Raises
+    FormatError: a page is damaged, lost, or has less data than was written there."""
     name, file_no = format_file_name(end.file_no), end.file_no
     for first in range(0, end.page_no, BLOCK_PAGES):
         count = min(BLOCK_PAGES, end.page_no - first)

@@ -1,4 +1,4 @@
-"""Whole event groups in commit order; what lies out of band is read on demand."""
+"""Reads whole event groups in commit order, and what lies out of band on demand."""
 
 import functools
 import struct
@@ -35,9 +35,8 @@ HEAD_SIZE = HEADER_SIZE_MAX + GTID_EVENT_SIZE_MAX  # of a record, held to judge 
 
 
 class ChunkChecks(NamedTuple):
-    """What judges all that is skipped, and may raise.
-    `record` is given type, first `HEAD_SIZE` bytes and place of a record that is no commit record, and whether that is
-    all of it; `rest` the data and place of a chunk whose record began before."""
+    """Checks all that is skipped, and may raise. `record` takes type, first `HEAD_SIZE` bytes, place and completeness
+    of a record that is no commit record; `rest` the data and place of a chunk whose record began before."""
 
     record: Callable[[int, bytes, LogPosition, bool], None]
     rest: Callable[[bytes, LogPosition], None]
@@ -45,7 +44,7 @@ class ChunkChecks(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StoredGroup(EventGroup):
-    """A group of which a part is out of band: `payload` comes first, then the streams, and `body` is both."""
+    """A group with out-of-band parts: `payload` comes first, then the streams, and `body` is both."""
 
     payload: bytes
     streams: tuple[OobStream, ...]
@@ -54,13 +53,11 @@ class StoredGroup(EventGroup):
 class EventGroupReader:
     """Reads the groups after a place in the log.
 
-    The page may begin with the rest of a record, which is skipped. `state` is what was logged before the page, if that
-    is known for sure; from the first full state record on it is, and each file must begin with what the groups before
-    it come to: a log with a hole is damaged. With `end`, no record that begins there or after it is looked at.
-    `end_watch` judges the places where nothing is written yet; `at_step_back` is called, and may raise, where groups
-    begin whose numbers are not above the last of their domain and server. With `other_checks`, what is skipped is
-    judged, too, and filler has to be filler. Not thread-safe, one for each reader of the log.
-    """
+    The page may begin with the rest of a record, which is skipped. `state` is what was surely logged before the page;
+    from the first full state record on the reader knows it, and each file must begin with what the groups before it add
+    up to. `end` excludes records that begin there or after it. `end_watch` judges the places where nothing is written
+    yet; `at_step_back`, which may raise, is called where sequence numbers go back. `other_checks` judge what is
+    skipped, and filler has to be filler. Not thread-safe."""
 
     def __init__(
         self,
@@ -95,7 +92,6 @@ class EventGroupReader:
 
     @functools.cached_property
     def _out_of_band(self) -> OutOfBandReader:
-        """Most dumps need none."""
         return OutOfBandReader(self._pages.disk)
 
     @property
@@ -105,12 +101,11 @@ class EventGroupReader:
 
     @property
     def position(self) -> LogPosition:
-        """Where what comes next is looked for."""
+        """The place of the next look."""
         return (self._behind or self._cursor).position
 
     @property
     def may_begin_inside(self) -> bool:
-        """As `PagedEventGroups` has it."""
         return self._may_begin_inside and not self._has_seen_group
 
     @property
@@ -118,7 +113,7 @@ class EventGroupReader:
         return self._pages.disk
 
     def check_log(self) -> None:
-        """Whether this is still the log that the reader began with; a directory of files always is."""
+        """A directory of files always is the log that the reader began with."""
 
     def close(self) -> None:
         """Nothing is held but memory."""
@@ -133,8 +128,8 @@ class EventGroupReader:
         record_type: int = -1,
     ) -> None:
         """Continue at a position in the same file, up to which the caller has read; `gtids` are the last of each pair.
-        `head` is what the log has where the reader was, `GLANCE_SIZE` bytes, if the caller knows them; `record_type` is
-        that of the record that continues at the position, if it is known."""
+        `head` is the first `GLANCE_SIZE` bytes of what was passed, `record_type` that of the record that continues at
+        the position, if they are known."""
         self._inside_type = record_type
         self._behind = None
         begin, gtids = self._cursor.position, tuple(gtids)
@@ -150,16 +145,11 @@ class EventGroupReader:
         self._may_begin_inside = is_inside_record or not self._has_seen_group
 
     def next_group(self, *, only_cached: bool = False) -> EventGroup | None:
-        """The next group, or None at the end of what is visible; then call again later.
+        """The next group, or None at the visible end; then call again later.
 
-        The body of the group before is no longer good after this call. With `only_cached` all of a
-        group is in memory, and in the file where the reader is.
-
-        Raises:
-            BlockingIOError: with `only_cached`, there is no such group; the reader is before what comes next.
-            FormatError: what comes next is damaged; the reader stays where it is.
-            StoreError: a file cannot be read.
-        """
+        It invalidates the body of the group before. With `only_cached` all of the group is in memory, and in the
+        current file. Raises BlockingIOError: with `only_cached`, there is no such group; the reader stays; FormatError:
+        what comes next is damaged; the reader stays; StoreError: a file cannot be read."""
         self._pages.only_cached = only_cached
         try:
             group = self._next_group()
@@ -176,7 +166,6 @@ class EventGroupReader:
             self._pages.only_cached = False
 
     def next_group_at_once(self) -> EventGroup:
-        """As `CachedEventGroups` has it."""
         group = self.next_group(only_cached=True)
         assert group is not None, "only a look shows the end"
         return group
@@ -185,7 +174,7 @@ class EventGroupReader:
 
     @property
     def expects_more(self) -> bool:
-        """Where there was no group: whether what comes next is known to be there, and only not readable yet."""
+        """After no group: whether more is known to be there, and only not readable yet."""
         return (
             self._end_watch is not None
             and self.stopped_at is not None
@@ -193,8 +182,8 @@ class EventGroupReader:
         )
 
     def check_reached(self, end: LogPosition) -> None:
-        """Where there was no group: whether the log, which is known to reach to `end`, was read so far.
-        Raises ChunkError, MissingFileError: it was not."""
+        """After no group: check that the log was read to its known `end`. Raises ChunkError, MissingFileError: it was
+        not."""
         check_reached(self.disk, self.stopped_at, end, after=self._last_gtid)
 
     def _next_group(self) -> EventGroup | None:
@@ -257,7 +246,7 @@ class EventGroupReader:
                 raise
 
     def _judge(self, first: Chunk, checks: ChunkChecks) -> None:
-        """Judge a record that is skipped, unless its end cannot be seen yet."""
+        """Judge a record that is skipped, unless its end is not visible yet."""
         head, is_last = bytearray(), False
         for chunk in self._cursor.fork().chunks_of(first):
             head += chunk.data
@@ -268,7 +257,7 @@ class EventGroupReader:
             checks.record(first.record_type, bytes(head), self._cursor.ref_of(first), is_last)
 
     def _check_inside(self, chunk: Chunk) -> None:
-        """Compare the next chunk with the record that the caller has begun to skip."""
+        """Compare the next chunk with the record that the caller began to skip."""
         location = self._cursor.ref_of(chunk).location
         if chunk.record_type == self._inside_type:
             if chunk.is_first:
@@ -286,18 +275,16 @@ class EventGroupReader:
         self._last_gtid = gtid
 
     def _wait(self, start: ChunkCursor) -> None:
-        """Stay before what is not whole yet, unless it never will be."""
         self._check_may_wait()
         self.stopped_at = self._cursor.location
         self._cursor.go_to(start)
 
     def _check_may_wait(self) -> None:
-        """Whether what comes next may be read from the disk. Raises BlockingIOError: it may not."""
         if self._pages.only_cached:
             raise BlockingIOError(f"{self.disk}: more than a group in memory has to be read at {self._cursor.location}")
 
     def _enter_file(self, file_no: int) -> None:
-        """A file begins; inside a commit record its state counts that group, too, and is compared after it."""
+        """A file begins; inside a commit record its state counts that group, so it is compared later."""
         self._check_may_wait()
         check_not_cut(self.disk, file_no - 1)
         if self._is_inside_other:
@@ -315,7 +302,7 @@ class EventGroupReader:
         self._state, self._base, self._last = found, found.copy(), found.copy()
 
     def _check_full_state(self, first: Chunk) -> bool:
-        """Compare a file's full state with the groups before it; False if its end cannot be seen yet."""
+        """Compare a file's full state with the groups before it; False if it is not whole yet."""
         ref = self._cursor.ref_of(first)
         chunks = list(self._cursor.chunks_of(first))
         if not chunks[-1].is_last:
@@ -325,7 +312,7 @@ class EventGroupReader:
         return True
 
     def _group(self, first: Chunk) -> EventGroup | None:
-        """The group of the commit record that `first` begins, or None if its end cannot be seen yet."""
+        """The group of the commit record that `first` begins, or None if its end is not visible yet."""
         cursor = self._cursor
         ref = cursor.ref_of(first)
         pieces: list[memoryview] = [first.data]
@@ -353,7 +340,7 @@ class EventGroupReader:
         return self._assemble(ref, head, iter(()), end.position)
 
     def _long_group(self, ref: LogPosition, first: Chunk, end: ChunkCursor) -> EventGroup:
-        """As `_group`, for a record too long to hold; its chunks are read again, one by one."""
+        """As `_group`, for a record too long to hold; reads its chunks again, one by one."""
         chunks = self._cursor.chunks_of(first)
         head = bytearray()
         for chunk in chunks:
@@ -381,7 +368,6 @@ class EventGroupReader:
     def _body(
         self, head: bytes, rest: Iterator[Chunk], streams: tuple[OobStream, ...], ref: LogPosition
     ) -> Iterator[Buffer]:
-        """Payload, then the streams: statement before transaction."""
         if head:
             yield head
         for chunk in rest:
@@ -391,7 +377,7 @@ class EventGroupReader:
 
 
 def _first_gtid(head: Buffer) -> tuple[Gtid, ...]:
-    """The GTID of the group whose record begins with these bytes, if it can be read at a glance."""
+    """The GTID of the record that begins with these bytes, if it can be read at a glance."""
     if len(head) < GLANCE_SIZE or CHUNK_HEADER_SIZE + int.from_bytes(head[1:3], "little") < GLANCE_SIZE:
         return ()  # it goes on in another chunk
     if head[0] & ~LAST != RecordType.COMMIT or head[3] or head[8] != EventType.GTID:
@@ -401,8 +387,8 @@ def _first_gtid(head: Buffer) -> tuple[Gtid, ...]:
 
 
 def decode_first_event(head: bytes, start: int, ref: LogPosition) -> tuple[Gtid | None, int]:
-    """The GTID of a commit record's payload, and where its first event ends.
-    Raises RecordError: the payload begins with neither a GTID nor a FORMAT_DESCRIPTION event."""
+    """The GTID of a commit record's payload, and where its first event ends. Raises RecordError: the payload begins
+    with neither a GTID nor a FORMAT_DESCRIPTION event."""
     try:
         header = decode_event_header(head, start)
         end = start + header.size

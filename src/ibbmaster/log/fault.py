@@ -1,28 +1,33 @@
-"""What a verification finds, and how much it has read."""
+"""The results of a verification: faults, and how much was read."""
 
 from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
 
-from ibbmaster.errors import Location
+from ibbmaster.errors import FormatError, Location
 
 
 class Severity(enum.Enum):
-    """How bad something is."""
+    """How bad a fault is."""
 
     DAMAGE = "damage"  # something was lost or changed
     NOTE = "note"  # what a healthy server leaves, too: a known quirk of MariaDB, or a primary without gtid_strict_mode
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that is wrong; `location` is None for what concerns a whole file or the directory."""
+    """One fault; `location` is None if it concerns a whole file or the directory."""
 
     problem: str
     location: Location | None = None
     severity: Severity = Severity.DAMAGE
     is_misplaced: bool = False  # it is about a page in the wrong place
+
+    @classmethod
+    def of(cls, error: FormatError) -> Fault:
+        """The fault that an error reports."""
+        return cls(error.problem, error.location)
 
     @property
     def is_damage(self) -> bool:
@@ -35,7 +40,7 @@ class Fault:
 
 @dataclass(slots=True)
 class Totals:
-    """What was read."""
+    """How much was read."""
 
     files: int = 0
     pages: int = 0
@@ -43,17 +48,15 @@ class Totals:
     oob_records: int = 0
 
     def __str__(self) -> str:
-        of_pages = self.pages > 0  # traditional files have none
-        counts = [
-            f"{self.files} files",
-            *[f"{self.pages} pages"] * of_pages,
-            f"{self.groups} event groups",
-            *[f"{self.oob_records} out-of-band records"] * of_pages,
-        ]
-        return ", ".join(counts)
+        if not self.pages:  # traditional files have none
+            return f"{self.files} files, {self.groups} event groups"
+        return (
+            f"{self.files} files, {self.pages} pages, {self.groups} event groups, "
+            f"{self.oob_records} out-of-band records"
+        )
 
     def add(self, other: Totals) -> None:
-        """Count what was read elsewhere."""
+        """Add what was read elsewhere."""
         self.files += other.files
         self.pages += other.pages
         self.groups += other.groups

@@ -1,4 +1,4 @@
-"""What is in a group: its events, and the changes of rows they make."""
+"""The content of a group: its events, and the changes of rows they make."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from ibbmaster.errors import EventError
 from ibbmaster.event.column_types.registry import value_reader
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag, decode_gtid_event
-from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
+from ibbmaster.event.header import EVENT_HEADER_SIZE
 from ibbmaster.event.query import decode_query
 from ibbmaster.event.rows.changes import RowChange, RowDecoder
 from ibbmaster.event.rows.column import Column, TableSchema
@@ -17,7 +17,6 @@ from ibbmaster.event.rows.table_schema import decode_table_schema
 from ibbmaster.event.rows.value import Reader
 from ibbmaster.event.split import events_of
 from ibbmaster.event.table_map import decode_table_map
-from ibbmaster.event.types import EventType
 from ibbmaster.log.event_groups import EVENT_SIZE_MAX
 from ibbmaster.log.large_rows import large_rows
 from ibbmaster.position import NOWHERE, LogPosition
@@ -34,8 +33,8 @@ UNPLACED = SchemaPlace(NOWHERE, 0)
 
 
 def group_events(group: EventGroup) -> Iterator[bytes]:
-    """Every event of a group, the GTID event first. Holds one event. Raises EventError: the bytes do not divide into
-    events, or one is too long; FormatError: what lies out of band is damaged."""
+    """Every event of a group, the GTID event first; holds one. Raises EventError: the bytes do not divide into events,
+    or one is too long; FormatError: out-of-band data is damaged."""
     yield group.gtid_event
     yield from events_of(group.body, size_max=EVENT_SIZE_MAX)
 
@@ -47,20 +46,20 @@ def table_name(event: bytes) -> TableName:
 
 
 def own_name(event: bytes) -> TableName:
-    """Database and table of a TABLE_MAP event, each name its own."""
+    """Database and table of a TABLE_MAP event, exactly."""
     head = decode_table_map(event)
     return TableName(head.database.decode("utf-8", "surrogateescape"), head.table.decode("utf-8", "surrogateescape"))
 
 
 def query_texts(event: bytes) -> tuple[str, str]:
-    """The beginning of a statement, and the database it ran in. Raises EventError: a part runs over the end."""
+    """The beginning of a statement, and its database. Raises EventError: a part runs over the end."""
     query = decode_query(event)
     return query.text.decode("utf-8", "replace")[:QUERY_TEXT_MAX], query.database.decode("utf-8", "replace")
 
 
 def xid_text(gtid_event: bytes) -> str | None:
-    """The XA transaction that a group prepares or completes, as statements name it.
-    Raises EventError: the flags promise fields that are not there."""
+    """The XA transaction that a group prepares or completes, as statements name it. Raises EventError: the flags
+    promise fields that are missing."""
     if not gtid_event[GTID_FLAGS_OFFSET] & OF_XA:
         return None
     return str(decode_gtid_event(gtid_event).xid)
@@ -68,7 +67,7 @@ def xid_text(gtid_event: bytes) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class TableFilter:
-    """Tables by patterns, as `parse_table_pattern` reads them. Without patterns every table."""
+    """Tables by patterns, as `parse_table_pattern` reads them; without patterns every table."""
 
     patterns: tuple[str, ...] = ()
 
@@ -84,7 +83,7 @@ MakeReaders = Callable[[TableSchema, TableVersion | None], Callable[[Column], Re
 
 
 class TableDecoder(RowDecoder):
-    """Reads the row events of one version of a table; `version` is None where it is not known."""
+    """Reads the row events of one version of a table; `version` is None where it is unknown."""
 
     def __init__(
         self,
@@ -101,12 +100,11 @@ class TableDecoder(RowDecoder):
 
     @property
     def known_version(self) -> TableVersion | None:
-        """The version, if its columns are known, with those that `schema` has."""
+        """The version, if its columns are known, with those of `schema`."""
         return self.version.shown if isinstance(self.version, TableVersion) else None
 
     def expect_names(self) -> None:
-        """See that the columns have names: else they cannot be distinguished.
-        Raises EventError: they have none, and none are declared."""
+        """Raise EventError unless the columns have names: else they cannot be distinguished."""
         if self.schema.has_names:
             return
         if isinstance(self.version, UnknownTable):
@@ -118,14 +116,12 @@ class TableDecoder(RowDecoder):
 
 
 class RowReader:
-    """Reads the changes of groups; remembers the tables, which come again in every group.
+    """Reads the changes of groups; caches the tables, which recur in every group.
 
-    `find_version` gives the version of a table at a place, with `asks_seldom` only where a TABLE_MAP has no names;
-    `declarations` say what the binlog does not say, by table (`db.t`). With `keeps_bytes` a value that cannot be read
-    is given as its bytes. `make_readers` gives, for a table and its version, what the values of its columns are read
-    as. `means` says whether a name at a place is that of the one table that is wanted, whatever `tables` are. `large`
-    is what is done with row events that are larger than the memory.
-    """
+    `find_version` returns the version of a table at a place, with `asks_seldom` only where a TABLE_MAP has no names;
+    `declarations` complete the binlog, by table (`db.t`). `keeps_bytes` returns a value that cannot be read as its
+    bytes. `make_readers` returns the readers of columns for a table and its version. `means` says whether a name at a
+    place is the one wanted table, whatever `tables` are. `large` handles row events larger than memory."""
 
     def __init__(
         self,
@@ -151,15 +147,15 @@ class RowReader:
         self._decoders: dict[tuple[bytes, SchemaPlace | None], TableDecoder] = {}
 
     def changes(self, events: Iterable[bytes], start: LogPosition = NOWHERE) -> Iterator[tuple[TableSchema, RowChange]]:
-        """The changes that the events of one group make, in order, with the table as the binlog has it.
-        `start` is where the group begins: versions of tables are found by that. Raises EventError: an event is damaged,
-        or belongs to no table, or a table contradicts its version; UndecodableError: a value cannot be read."""
+        """The changes of the events of one group, in order, with the table as the binlog has it. `start` is where the
+        group begins, by which versions of tables are found. Raises EventError: an event is damaged, or belongs to no
+        table, or a table contradicts its version; UndecodableError: a value cannot be read."""
         return ((decoder.schema, change) for decoder, change in self.decoded(events, start))
 
     def decoded(
         self, events: Iterable[bytes], start: LogPosition = NOWHERE
     ) -> Iterator[tuple[TableDecoder, RowChange]]:
-        """As `changes`, with what reads the table."""
+        """As `changes`, with the decoder of the table."""
         for event, decoder in self.walked(events, start):
             if decoder is not None:
                 for change in decoder.changes(event):
@@ -168,27 +164,20 @@ class RowReader:
     def walked(
         self, events: Iterable[bytes], start: LogPosition = NOWHERE
     ) -> Iterator[tuple[bytes, TableDecoder | None]]:
-        """Every event of a group but TABLE_MAPs, fragments put together; a row event with what reads it.
-        Raises EventError: as `changes`, but for what is in row events."""
+        """Every event of a group but TABLE_MAPs, fragments joined; a row event with its decoder. Raises EventError: as
+        `changes`, except for the content of row events."""
         table_of = lambda event, number: self.decoder(event, SchemaPlace(start, number))  # noqa: E731 - as a callback
         for _, event, decoder in walk(events, self.large, table_of):
             yield event, decoder
 
-    def decoders(self, events: Iterable[bytes], start: LogPosition = NOWHERE) -> Iterator[TableDecoder]:
-        """What reads the tables that the events of a group name."""
-        for number, event in enumerate(events):
-            if event[TYPE_OFFSET] == EventType.TABLE_MAP:
-                decoder = self.decoder(event, SchemaPlace(start, number))
-                if decoder is not None:
-                    yield decoder
-
     def decoder(self, event: bytes, place: SchemaPlace = UNPLACED) -> TableDecoder | None:
-        """What reads the row events of the table that a TABLE_MAP event names; None if it is not wanted.
-        Raises EventError: the event is damaged, or contradicts what is known of the table at that place;
-        ConfigurationError: the table is declared as it cannot be."""
-        if not self._takes(event, place):
+        """The decoder of the table that a TABLE_MAP event names; None if it is not wanted. Raises EventError: the event
+        is damaged, or contradicts the known table at that place; ConfigurationError: a declaration is impossible."""
+        if not (self._tables.takes(table_name(event)) if self._means is None else self._means(*own_name(event), place)):
             return None
-        version = self._version_at(event, place)
+        version: TableState | None = None
+        if self._find_version is not None and place.position != NOWHERE and not self._is_told_enough(event):
+            version = self._find_version(*own_name(event), place)
         key = event[EVENT_HEADER_SIZE:], None if version is None else version.since
         decoder = self._decoders.get(key)
         if decoder is None:
@@ -203,18 +192,8 @@ class RowReader:
             self._decoders[key] = decoder
         return decoder
 
-    def _takes(self, event: bytes, place: SchemaPlace) -> bool:
-        if self._means is None:
-            return self._tables.takes(table_name(event))
-        return self._means(*own_name(event), place)
-
-    def _version_at(self, event: bytes, place: SchemaPlace) -> TableState | None:
-        if self._find_version is None or place.position == NOWHERE or self._is_told_enough(event):
-            return None
-        return self._find_version(*own_name(event), place)
-
     def _is_told_enough(self, event: bytes) -> bool:
-        """Whether a TABLE_MAP has names, and its version need not be found."""
+        """Whether a TABLE_MAP has names, so that its version need not be found."""
         if not self._asks_seldom:
             return False
         data = event[EVENT_HEADER_SIZE:]
@@ -225,7 +204,7 @@ class RowReader:
         return self._have_names[data]
 
     def _named(self, schema: TableSchema, version: TableState | None) -> tuple[TableSchema, TableState | None]:
-        """A table with what is known beyond its TABLE_MAP; and the version, if it is that of the event."""
+        """A table completed beyond its TABLE_MAP; and the version, if it is that of the event."""
         declaration = self._declarations.get(schema.name)
         is_base = version is not None and version.since is None
         if isinstance(version, TableVersion) and not (is_base and declaration is not None):
@@ -237,8 +216,7 @@ class RowReader:
                 version = None
         if declaration is not None:
             schema = declare(schema, declaration)
-            if isinstance(version, TableVersion) and [one.name for one in version.columns] != [
-                one.name for one in schema.columns
-            ]:
+            names = [one.name for one in schema.columns]
+            if isinstance(version, TableVersion) and [one.name for one in version.columns] != names:
                 version = None
         return schema, version

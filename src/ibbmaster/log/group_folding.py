@@ -1,8 +1,6 @@
-"""Puts the groups of a log into a schema history: their statements, and where rows define tables their TABLE_MAPs.
+"""Folds the groups of a log into a schema history: their statements, and their TABLE_MAPs where rows define tables.
 
-Only groups are read for statements that a server has marked as DDL, and those of a statement by itself: ALTER
-SEQUENCE has no mark.
-"""
+Reads only groups that a server marked as DDL, and those of a single statement: ALTER SEQUENCE has no mark."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -31,15 +29,15 @@ NeedsRows = Callable[[SchemaHistory], bool]
 
 
 def defined_history(fold: Callable[[bool], SchemaHistory], needs_rows: NeedsRows) -> SchemaHistory:
-    """The schema history of a log, in which rows define tables if it needs them: to read all rows takes long.
-    `fold` gives it without rows, which is asked first, and with them."""
+    """The schema history of a log, in which rows define tables if it needs them: to read all rows takes long. `fold`
+    makes it without rows, which is tried first, and with them."""
     history = fold(False)
     return fold(True) if needs_rows(history) else history
 
 
 class UndefinedTables:
-    """Puts the TABLE_MAP events of a log beside its statements, in order: tables that none of them defines.
-    Of several that say the same between two statements one is looked at."""
+    """Folds TABLE_MAP events, in order beside the statements, for tables that no statement defines. Looks at equal ones
+    between two statements once."""
 
     def __init__(self, history: SchemaHistory) -> None:
         self._history = history
@@ -47,7 +45,7 @@ class UndefinedTables:
         self._changes = 0  # up to which all these were seen
 
     def take(self, place: SchemaPlace, gtid: Gtid, event: bytes) -> None:
-        """See an event; a damaged one is ignored here, and reported when its rows are read."""
+        """Fold an event; ignores a damaged one, which is reported when its rows are read."""
         if len(self._seen) >= SEEN_MAX or len(self._history.places) != self._changes:
             self._seen.clear()
             self._changes = len(self._history.places)
@@ -59,7 +57,6 @@ class UndefinedTables:
             self._history.take_rows(place, str(gtid), decode_table_schema(event))
 
     def take_group(self, group: EventGroup) -> None:
-        """See all events of a group."""
         assert group.gtid is not None
         for number, event in enumerate(group_events(group)):
             check_wanted()
@@ -72,8 +69,8 @@ TakeMap = Callable[[SchemaPlace, Gtid, bytes], object]
 
 
 class GroupFolding:
-    """Folds group after group into one history.
-    A group whose folding was broken off may be given once more: what was folded of it is not folded again."""
+    """Folds group after group into one history. It may get a group again whose folding was broken off, and does not
+    fold its first part twice."""
 
     def __init__(self, history: SchemaHistory, *, takes_rows: bool = False) -> None:
         """With `takes_rows` these define the tables that no statement defines."""
@@ -85,12 +82,12 @@ class GroupFolding:
 
     @property
     def take_map(self) -> TakeMap | None:
-        """Takes TABLE_MAPs that were found without reading groups; None where rows define nothing."""
+        """Takes TABLE_MAPs found without reading groups; None where rows define nothing."""
         return None if self._rows is None else self._rows.take
 
     def fold(self, group: EventGroup, version: int | None = None) -> None:
-        """Fold a group; `version` is of the server that wrote it, if that is known.
-        Raises BrokenOffError: it is not wanted any more; EventError: a statement is damaged; it names the group."""
+        """Fold a group; `version` is of the server that wrote it, if known. Raises BrokenOffError: it is not wanted any
+        more; EventError: a statement is damaged; it names the group."""
         if group.start != self.begun:
             self.begun, self._event_no = group.start, 0
         if group.gtid_event[GTID_FLAGS_OFFSET] & MAY_HOLD_DDL:
@@ -112,7 +109,6 @@ class GroupFolding:
 
 
 def _statements_in(group: EventGroup) -> Iterator[tuple[int, LoggedStatement]]:
-    """The statements of a group, each with the number of its event."""
     for number, event in enumerate(group_events(group)):
         check_wanted()  # CREATE TABLE … SELECT has all rows of its table
         if event[TYPE_OFFSET] in QUERIES:

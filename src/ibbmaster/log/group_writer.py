@@ -1,8 +1,7 @@
-"""One event group on its way into a log, in pieces.
+"""Writes one event group into a log, in pieces.
 
-A group that stays small becomes one record. Of a larger one every byte but the GTID event
-goes out of band while it comes, between the records of other groups.
-"""
+A small group becomes one record. Every byte of a larger one but the GTID event goes out of band while it comes, between
+the records of other groups."""
 
 from __future__ import annotations
 
@@ -23,29 +22,28 @@ NO_STREAM = encode_commit_header(CommitHeader())
 
 
 class Ticket(NamedTuple):
-    """A group that is in the log: where its commit record is, and the LSN that must be durable before it is."""
+    """A logged group: where its commit record is, and the LSN that must be durable before it is."""
 
     ref: LogPosition
     lsn: int
 
 
 class GroupSink(Protocol):
-    """What a group is written to; by default it keeps nothing for a group, and waits for nothing."""
+    """The target of a group; by default it keeps nothing for a group, and waits for nothing."""
 
     limits: LogLimits
 
     def append_piece(self, group: GroupWriter, record: Buffer) -> LogPosition:
-        """Append an out-of-band record; from the first one on the group holds on to the file it lies in."""
+        """Append an out-of-band record; from the first one on the group holds on to its file."""
 
     def append_commit(self, group: GroupWriter | None, record: Buffer, gtid: Gtid | None) -> Ticket:
-        """Append a commit record; with a group, it holds on to nothing any more."""
+        """Append a commit record; with a group, it lets go of its files."""
 
     def make_durable(self, ticket: Ticket) -> None:
         """Make a group as durable as the options say."""
         return
 
-    def append_prepare(self, group: GroupWriter, xid: Xid, engine_count: int, stream: OobStream | None) -> None:
-        """Note that a group is prepared."""
+    def append_prepare(self, group: GroupWriter, xid: Xid, engine_count: int, stream: OobStream | None) -> None: ...
 
     def release(self, group: GroupWriter) -> None:
         """The group was given up."""
@@ -73,12 +71,12 @@ class _Stream:
         return self.spilled + len(self.buffer)
 
     def piece_size(self, size_max: int) -> int:
-        """Bytes of the next piece: up to the next savepoint, which is the border of a piece."""
+        """Bytes of the next piece, up to the next savepoint."""
         border = next((point.size for point in self.savepoints if point.size > self.spilled), self.size)
         return min(border - self.spilled, len(self.buffer), size_max)
 
     def note_savepoints(self) -> None:
-        """Keep the forest for the savepoints that are where the next piece begins."""
+        """Keep the forest for the savepoints where the next piece begins."""
         for point in self.savepoints:
             if point.size == self.spilled:
                 point.forest = self.forest.copy()
@@ -94,8 +92,8 @@ class _Stream:
 
 
 class GroupWriter:
-    """One group; holds about two pieces of it. For one thread at a time. A group may have a statement part besides the
-    transaction itself: what a rollback to a savepoint does not take back. It comes first in the log."""
+    """One group; holds about two pieces of it. For one thread at a time. Its statement part, which a rollback to a
+    savepoint does not take back, comes first in the log."""
 
     def __init__(self, sink: GroupSink) -> None:
         self._sink = sink
@@ -114,8 +112,8 @@ class GroupWriter:
         self._take(self._statement, data)
 
     def savepoint(self, name: str) -> None:
-        """Remember this place of the transaction; a savepoint of the same name is forgotten. Source: MariaDB 12.3,
-        log.cc, the savepoints of a transaction cache."""
+        """Remember this place of the transaction; replaces a savepoint of the same name. Source: MariaDB 12.3, log.cc,
+        the savepoints of a transaction cache."""
         self._check_open()
         stream = self._transaction
         stream.savepoints = [point for point in stream.savepoints if point.name != name]
@@ -125,8 +123,8 @@ class GroupWriter:
         stream.savepoints.append(point)
 
     def roll_back_to(self, name: str) -> None:
-        """Forget what was written since a savepoint, and the savepoints after it.
-        Raises StoreError: there is no such savepoint."""
+        """Forget what was written since a savepoint, and later savepoints. Raises StoreError: there is no such
+        savepoint."""
         self._check_open()
         stream = self._transaction
         for index, point in enumerate(stream.savepoints):
@@ -143,7 +141,7 @@ class GroupWriter:
         return ticket.ref
 
     def commit_ordered(self, gtid: Gtid | None, gtid_event: Buffer) -> Ticket:
-        """Log the group, and leave it to the caller to wait until it is durable."""
+        """Log the group; the caller waits until it is durable."""
         self._check_open(allow_prepared=True)
         header = CommitHeader(streams=self._spill_all(len(gtid_event)))
         encoded = encode_commit_header(header)
@@ -157,8 +155,8 @@ class GroupWriter:
         return ticket
 
     def prepare(self, xid: Xid, *, engine_count: int = 1) -> None:
-        """Prepare the group under an XID; it is finished by that XID, even after a restart.
-        The group needs its last event already; everything of it goes out of band."""
+        """Prepare the group under an XID, by which it is finished, even after a restart. It has its last event already;
+        all of it goes out of band."""
         self._check_open()
         stream = self._transaction
         if self._statement.size or not stream.size:
@@ -169,14 +167,14 @@ class GroupWriter:
         self._is_open = False
 
     def prepare_internally(self, xid: Xid) -> None:
-        """Prepare the group as one engine of several; the log decides: `commit` it, or give it up.
-        Nothing but that can be done to it from here on. Not committed before a restart, it is rolled back."""
+        """Prepare the group as one engine of several; then only `commit` it, or give it up. A restart before the commit
+        rolls it back."""
         self._check_open()
         self._sink.append_prepare(self, xid, 0, self._transaction.forest.stream())
         self.xid = xid
 
     def abandon(self) -> None:
-        """Give the group up; pieces that are in the log already stay there as garbage."""
+        """Give the group up; pieces in the log stay there as garbage."""
         if self._is_open:
             self._is_open = False
             self._sink.release(self)
@@ -199,7 +197,6 @@ class GroupWriter:
         return tuple(found for stream in streams if (found := stream.forest.stream()) is not None)
 
     def _spill(self, stream: _Stream, rest_max: int) -> None:
-        """Write pieces until fewer than `rest_max` bytes are left."""
         while len(stream.buffer) >= rest_max:
             size = stream.piece_size(self._sink.limits.piece_size_max)
             record = self._record

@@ -27,14 +27,14 @@ BEHIND = LogPosition(2**32, 0)  # where a record would be that was refused
 
 
 def is_newer(state: GtidState, gtid: Gtid) -> bool:
-    """Whether a GTID is newer than all of its domain, whichever server logged them."""
+    """Whether a GTID is newer than all of its domain, on any server."""
     highest = state.highest_seq_no(gtid.domain_id)
     return highest is None or gtid.seq_no > highest
 
 
 def check_order(state: GtidState, gtid: Gtid) -> None:
-    """Whether a group may be logged. Raises GtidOrderError: its GTID is not newer than all of its domain. Source:
-    MariaDB 12.3, rpl_gtid.cc, rpl_binlog_state::check_strict_sequence()."""
+    """Raise GtidOrderError if a group's GTID is not newer than all of its domain. Source: MariaDB 12.3, rpl_gtid.cc,
+    rpl_binlog_state::check_strict_sequence()."""
     if not is_newer(state, gtid):
         highest = state.highest_seq_no(gtid.domain_id)
         raise GtidOrderError(
@@ -46,8 +46,8 @@ def check_order(state: GtidState, gtid: Gtid) -> None:
 def explain_order(
     error: GtidOrderError, gtid: Gtid, record: Buffer, log: LogEngine, out_of_band: OutOfBandReader
 ) -> GtidOrderError:
-    """The error for a commit record that was refused: whether the log has the same group, or another of that GTID.
-    Everything that is logged must be durable."""
+    """The error for a refused commit record: whether the log has the same group, or another of that GTID. Everything
+    that is logged must be durable."""
     try:
         group = find_group(log, gtid)
         if group is None:
@@ -73,8 +73,8 @@ def place_of(log: LogEngine, position: LogPosition) -> str:
 
 
 def find_group(log: LogEngine, gtid: Gtid) -> EventGroup | None:
-    """The group of a GTID; None if the log does not have it any more, or never had.
-    Raises FormatError, StoreError: the log cannot be read there; PositionPurgedError: its file is gone."""
+    """The group of a GTID; None if the log does not have it. Raises FormatError, StoreError: the log cannot be read
+    there; PositionPurgedError: its file has gone."""
     state = log.state()
     if (state.seq_no(gtid.domain_id, gtid.server_id) or 0) < gtid.seq_no:
         return None
@@ -97,8 +97,8 @@ def _events(record: Buffer, out_of_band: OutOfBandReader) -> Iterator[Buffer]:
 
 
 class Content:
-    """What is compared of a group, as a server or a replica logs it; reading its events is done once this is made.
-    Raises EventError: an event is damaged; of a short group when it is compared with one of other bytes."""
+    """The comparable content of a group, as a server or a replica logs it; read once. Raises EventError: an event is
+    damaged; for a short group only when it is compared with other bytes."""
 
     def __init__(self, pieces: Iterable[Buffer]) -> None:
         """The bytes of all events, the GTID event first, cut anywhere."""
@@ -116,7 +116,6 @@ class Content:
 
     @classmethod
     def of(cls, group: EventGroup) -> Content:
-        """That of a group, whose body is read."""
         return cls(chain((group.gtid_event,), group.body))
 
     @property
@@ -128,7 +127,6 @@ class Content:
 
     @property
     def digest(self) -> bytes:
-        """One of all that is compared."""
         return hashlib.blake2b(b"".join(one for _, one in self.sums), digest_size=DIGEST_SIZE).digest()
 
     def is_same(self, other: Content) -> bool:
@@ -136,7 +134,7 @@ class Content:
         return (self._data is not None and self._data == other._data) or self.sums == other.sums
 
     def difference(self, other: Content) -> str:
-        """In which event the other is not the same, for people."""
+        """The first event that differs, for people."""
         number = first_difference(self.sums, other.sums) or 0
         mine, theirs = (type_name(one.sums[number][0]) if number < len(one.sums) else "" for one in (self, other))
         if mine == theirs:

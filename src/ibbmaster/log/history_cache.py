@@ -1,7 +1,6 @@
-"""Where the schema history of a log is kept: beside it by who writes the log, else among the caches of this user.
+"""Keeps the schema history of a log: its writer beside it, a reader in the cache of its user.
 
-Who only reads a log leaves its directory as it is: it may be that of a running server.
-"""
+A reader leaves the log's directory as it is: it may be that of a running server."""
 
 import hashlib
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ COUNT_MAX = 64  # histories of logs that one user reads
 
 
 class HistoryCache:
-    """What is kept of the log at a path."""
+    """The kept history of the log at a path."""
 
     def __init__(self, log_path: Path, *, is_written: bool) -> None:
         self.directory = log_path if log_path.is_dir() else log_path.parent  # where the files of the log are
@@ -30,7 +29,7 @@ class HistoryCache:
             self._files.remove(beside)
 
     def read(self) -> Iterator[bytes]:
-        """What is there, the best first; it need not be of this log."""
+        """The kept data, the best first; it need not be of this log."""
         for file in self._files:
             data = file.read()
             if data is not None:
@@ -43,7 +42,7 @@ class HistoryCache:
 
 
 class AbsentHistoryCache(HistoryCache):
-    """Keeps nothing: the log is what is left of that at a path, each time of something else."""
+    """Keeps nothing: stages change the log at a path each time."""
 
     def __init__(self, log_path: Path) -> None:
         super().__init__(log_path, is_written=False)
@@ -51,8 +50,7 @@ class AbsentHistoryCache(HistoryCache):
     def read(self) -> Iterator[bytes]:
         return iter(())
 
-    def write(self, data: bytes) -> None:
-        """There is no place for it."""
+    def write(self, data: bytes) -> None: ...
 
 
 def _own_file(log_path: Path) -> CacheFile | None:

@@ -1,4 +1,4 @@
-"""A binlog to read and to write, whatever the format of its files, and in whichever process."""
+"""A binlog to read and to write, whatever the format of its files, and in any process."""
 
 from __future__ import annotations
 
@@ -37,10 +37,9 @@ class LogFile:
 class ReadPlan:
     """Where reading begins, at the head of a file or on a page of it, and what was logged before.
 
-    `resets` counts how often the log was reset before: the position is one of that log only. `is_restart`: a start of
-    the server began the file; in `.ibb` files a group without GTID says so. Unless it `is_begun`, the file is ready and
-    not used yet: `state` is what was logged when that was seen, and more may be before the file begins.
-    """
+    `resets` counts earlier resets: the position belongs to that log only. `is_restart`: a server start began the file;
+    in `.ibb` files a group without GTID says so. Unless it `is_begun`, the file is ready and unused: `state` is what
+    was logged at that look, and more may come before the file begins."""
 
     position: LogPosition
     state: GtidState
@@ -50,7 +49,7 @@ class ReadPlan:
 
 
 class ReadPart(TypedDict, total=False):
-    """What is known of a part of a file by who has read it beside a reader: its first bytes, and where it ends."""
+    """What a parallel reader knows of a part of a file: its first bytes, and where it ends."""
 
     head: Buffer | None
     is_inside_record: bool
@@ -62,7 +61,7 @@ class EventGroups(Protocol):
 
     @property
     def position(self) -> LogPosition:
-        """Where `next_group` continues: where the last one ended, or what was read further."""
+        """Where `next_group` continues."""
 
     def close(self) -> None:
         """Release what is held. A second call does nothing."""
@@ -73,23 +72,23 @@ class EventGroups(Protocol):
 
 @runtime_checkable
 class FramedEventGroups(EventGroups, Protocol):
-    """Groups that lie in files, where a kernel may read them by itself."""
+    """Groups in files, which a kernel may read by itself."""
 
     def check_log(self) -> None:
-        """Whether this is still the log that the reader began with. Raises PositionPurgedError: it is not."""
+        """Raise PositionPurgedError if this is no longer the log that the reader began with."""
 
     def continue_at(self, position: LogPosition, gtids: Iterable[Gtid], **known: Unpack[ReadPart]) -> None:
-        """Continue at a position in the same file that was read up to.
-        `gtids` are the last of each pair on the way, `head` the first bytes of that, if they are known."""
+        """Continue at a position in the same file, up to which the caller has read. `gtids` are the last of each pair
+        on the way, `head` the first bytes of that, if they are known."""
 
 
 @runtime_checkable
 class CachedEventGroups(FramedEventGroups, Protocol):
-    """Groups that can be asked for by those who may not wait."""
+    """Groups for readers that may not wait."""
 
     def next_group_at_once(self) -> EventGroup:
-        """The next group, of which all is in memory, as is its body.
-        Raises BlockingIOError: it is not, is in another file, or this is the end: no group was read."""
+        """The next group, all of it in memory, with its body. Raises BlockingIOError: it is not, is in another file, or
+        this is the end: no group was read."""
 
 
 @runtime_checkable
@@ -101,25 +100,25 @@ class PagedEventGroups(CachedEventGroups, Protocol):
 
     @property
     def log_identity(self) -> Hashable:
-        """What distinguishes the files from others of the same names; None while they are not to be read."""
+        """Distinguishes the files from others of the same names; None while they are not readable."""
 
     @property
     def expects_more(self) -> bool:
-        """Where `next_group` gave None: whether more is known to be there, which another process has still to write.
-        If it does not, `next_group` raises after some seconds."""
+        """After None: whether more is known to be there, which another process has still to write. If it does not,
+        `next_group` raises after some seconds."""
 
     @property
     def may_begin_inside(self) -> bool:
-        """Whether no group was read, so that what comes next may be the rest of a record that began before."""
+        """Whether no group was read, so that the rest of an earlier record may come next."""
 
 
 @runtime_checkable
 class PassedGroups(EventGroups, Protocol):
-    """Groups that pass from a reader of files to a dump, as they are or changed on the way."""
+    """Groups that pass from a reader of files to a dump, unchanged or changed on the way."""
 
     @property
     def files(self) -> FramedEventGroups | None:
-        """Who reads them from files, up to the same position; None where a kernel may take nothing from there."""
+        """The reader of their files, up to the same position; None where a kernel may take nothing from there."""
 
     @property
     def files_end(self) -> LogPosition | None:
@@ -127,7 +126,7 @@ class PassedGroups(EventGroups, Protocol):
 
     @property
     def changes(self) -> tuple[Any, ...]:
-        """The stages that change each group of the files before it comes, in their order."""
+        """The stages that change each group of the files, in order."""
 
 
 @runtime_checkable
@@ -140,37 +139,35 @@ class StagedSource(Protocol):
 
     @property
     def choice(self) -> GroupSelection | None:
-        """Which of its groups are left, each as it is; None if that cannot be said so."""
+        """The groups that are left unchanged; None if a choice cannot describe them."""
 
 
 @runtime_checkable
 class WrittenRanges(Protocol):
-    """A log that another process writes: a range of it may be seen there later than its planner has seen it."""
+    """A log that another process writes: a range may become visible later than its planner saw it."""
 
     def opened_to(self, log_range: LogRange) -> LogEngine:
         """The log as it is seen now, once it has a range."""
 
 
 def files_of(groups: EventGroups) -> FramedEventGroups | None:
-    """Who reads files from which kernels may take groups, up to `files_end_of`."""
+    """The reader of files from which kernels may take groups, up to `files_end_of`."""
     return groups if are_framed(groups) else groups.files if are_passed(groups) else None
 
 
 def files_end_of(groups: EventGroups) -> LogPosition | None:
-    """As `PassedGroups.files_end`, of any groups."""
     return groups.files_end if are_passed(groups) else None
 
 
 def changes_of(groups: EventGroups) -> tuple[Any, ...]:
-    """As `PassedGroups.changes`, of any groups."""
     return groups.changes if are_passed(groups) else ()
 
 
 class TransactionEngine(Protocol):
-    """Another engine that takes part in transactions in two phases."""
+    """Another engine in transactions of two phases."""
 
     def prepared(self) -> Iterable[Xid]:
-        """What it holds prepared, neither committed nor rolled back."""
+        """The transactions that are neither committed nor rolled back."""
 
     def commit_by_xid(self, xid: Xid) -> None: ...
 
@@ -183,77 +180,74 @@ class GroupSource(Protocol):
     def close(self) -> None:
         """Release what is held; a second call does nothing."""
 
-    def file_name(self, file_no: int) -> str:
-        """The name of a file."""
+    def file_name(self, file_no: int) -> str: ...
 
     def groups_in(self, log_range: LogRange, *, on_fault: OnFault | None = None) -> Iterator[EventGroup]:
-        """The groups of a range in order. Each body must be read, or dropped, before the next group.
-        With `on_fault` damage is reported there, and reading continues after it, as far as that is possible. Raises
-        FormatError, ClassicFormatError: a file is damaged, and there is no `on_fault`."""
+        """The groups of a range in order. Each body must be read, or dropped, before the next group. Reports damage to
+        `on_fault`, and continues after it, as far as possible. Raises FormatError, ClassicFormatError: a file is
+        damaged, and there is no `on_fault`."""
 
 
 class LogEngine(GroupSource, Protocol):
-    """A binlog to read. Thread-safe, but for the groups it hands out: each has one reader.
-    With `only_cached` a call takes what is in memory, for those who may not wait. Raises BlockingIOError: with
-    `only_cached`, another thread or the disk would have to be waited for."""
+    """A binlog to read. Thread-safe, except the groups it returns, which have one reader each. With `only_cached` a
+    call uses memory only. Raises BlockingIOError: with `only_cached`, it would wait for another thread or the disk."""
 
     def files(self) -> list[LogFile]:
-        """Every file, the oldest first, one that is ready for later use included."""
+        """Every file, the oldest first, including one that is ready for later use."""
 
     def end(self, *, only_cached: bool = False) -> LogPosition:
         """The first byte after the durable end, in the active file."""
 
     def state(self, *, only_cached: bool = False) -> GtidState:
-        """What is logged up to the durable end, with `only_cached` perhaps only up to where it was last seen.
-        The caller may keep it."""
+        """What is logged up to the durable end, with `only_cached` perhaps only up to its last look. The caller owns
+        it."""
 
     def seek(self, position: GtidPosition, *, only_cached: bool = False) -> ReadPlan:
-        """Where a replica at `position` begins to read; with `only_cached` perhaps earlier than it could.
-        Raises PositionPurgedError: what it needs is no longer there."""
+        """Where a replica at `position` begins to read; with `only_cached` perhaps earlier than it could. Raises
+        PositionPurgedError: what it needs has gone."""
 
     def start_of_file(self, file_no: int | None = None) -> ReadPlan:
-        """To read a file from its head, the oldest one if none is named, whatever a replica has.
-        Raises KeyError: there is no such file."""
+        """A plan to read a file from its head, the oldest by default. Raises KeyError: no such file."""
 
     def groups(self, plan: ReadPlan) -> EventGroups:
         """A reader of the groups from where a plan begins."""
 
     @property
     def reset_count(self) -> int:
-        """How often other files have taken the place of those there were, at the last look."""
+        """How often other files replaced those there were, at the last look."""
         return 0
 
     @property
     def unfinished(self) -> str | None:
-        """What is to be said of a part of an event or a group at the end, where readers wait for the rest; quick."""
+        """A remark on an unfinished event or group at the end, where readers wait for the rest; quick."""
         return None
 
     @property
     def with_past(self) -> LogEngine:
-        """This log with what was logged before it, as far as that is there: tables come from there."""
+        """This log with what was logged before it, as far as available: tables come from there."""
         return self
 
     @property
     def with_left_out(self) -> LogEngine:
-        """This log with the groups that its stages leave out, whole: GTIDs of those have their places, too."""
+        """This log with the groups that its stages leave out: their GTIDs have places, too."""
         return self
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing comes after what there is: this is a part of a log, or a recording, up to its end."""
+        """Whether nothing can follow: this is a part of a log, or a recording, up to its end."""
         return False
 
     def wait_for_growth(self, timeout_s: float) -> bool:
-        """Wait until the durable end has moved since the last call; False if it has not in time, and at first.
-        For one who waits, what is logged and not durable is made durable at once."""
+        """Wait until the durable end has moved since the last call; False if it has not in time, and at first. Makes
+        durable at once what is logged."""
 
     def tell_growth(self, call: Callable[[], object]) -> Callable[[], None] | None:
-        """Call this each time the durable end has moved, in whatever thread moved it, until what is returned is called.
-        None: this log does not know before it looks. What is called must not take long."""
+        """Call this each time the durable end has moved, in the thread that moved it, until the returned function is
+        called. None: this log does not know before it looks. The call must be quick."""
         return None
 
     def ranges(self, start: LogPosition, end: LogPosition, *, size: int) -> list[LogRange]:
-        """Ranges that hold every group between two positions, each of `size` bytes or more where that can be."""
+        """Ranges that hold every group between two positions, each of at least `size` bytes if possible."""
         ranges: list[LogRange] = []
         for file in self.files():
             first = start.offset if file.file_no == start.file_no else 0
@@ -281,16 +275,15 @@ class FileEngine(LogEngine, Protocol):
 
     @property
     def checksum_algorithm(self) -> ChecksumAlgorithm:
-        """What the events of the last file end with."""
+        """The checksum at the end of the events of the last file."""
 
     def stored_groups(self, plan: ReadPlan, offset: int = 4) -> FramedEventGroups:
-        """All there is from the head of a file on, each event as it is stored; groups, and other events without GTID.
-        The first is the FORMAT_DESCRIPTION, what follows begins at `offset`. What is added to the last file, and files
-        that follow it, come when they are there."""
+        """Everything from the head of a file on, each event as it is stored; groups, and other events without GTID. The
+        first is the FORMAT_DESCRIPTION, what follows begins at `offset`. Growth and later files follow."""
 
 
 class _IsOf(Generic[Kind]):
-    """As `isinstance`, which takes 20 us for a protocol: it is asked once for each type."""
+    """`isinstance` for a protocol, which takes 20 us, asked once for each type."""
 
     def __init__(self, protocol: type) -> None:
         self._protocol = protocol
@@ -312,7 +305,7 @@ has_written_ranges: _IsOf[WrittenRanges] = _IsOf(WrittenRanges)
 
 
 def groups_from(log: LogEngine, plan: ReadPlan) -> Iterator[EventGroup]:
-    """The groups from where a plan begins to the end of what there is."""
+    """The groups from where a plan begins to the present end."""
     with closing(log.groups(plan)) as groups:
         while (group := groups.next_group()) is not None:
             yield group
@@ -323,7 +316,7 @@ class WritableLogEngine(LogEngine, Protocol):
     protocol/store/engine.md says which is which."""
 
     def write_direct_ordered(self, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> Ticket:
-        """Append one group after all that were appended before; it need not be durable yet."""
+        """Append one group after all before; it need not be durable yet."""
 
     def write_direct(self, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> LogPosition:
         """Append one group, and return once it is as durable as the options say."""
@@ -341,4 +334,4 @@ class WritableLogEngine(LogEngine, Protocol):
         """Remove every file, and begin again with `state`."""
 
     def purge(self, request: PurgeRequest) -> PurgeResult:
-        """Remove the oldest files, up to what is requested or a file that is still needed."""
+        """Remove the oldest files, up to what is requested or still needed."""

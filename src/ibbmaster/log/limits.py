@@ -1,4 +1,4 @@
-"""Sizes of a log: of its files, between its state records, and of the records in it."""
+"""Sizes of a log: of its files, between state records, and of records."""
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.gtid import GtidState
@@ -14,15 +14,14 @@ PAIR_SIZE_MAX = 5 + 5 + 9  # bytes of a (domain, server, number) in a state reco
 
 
 class LogLimits:
-    """What the options say, made to fit the GTID state: no record spans more than two files.
+    """The sizes of the options, adapted to the GTID state: no record spans more than two files.
 
-    `record_size_max` is the largest record that may be written, `inline_size_max` the largest group in one record,
-    `piece_size_max` the largest piece of a larger one, `state_size_max` the largest state record, `next_file` pages and
-    interval of the next file: as the options say, or more for a large GTID state. All follow the number of pairs in the
-    state, which only grows; they are numbers at hand, as each commit asks for them.
+    `record_size_max` is the largest record, `inline_size_max` the largest group in one record, `piece_size_max` the
+    largest piece of a larger one, `state_size_max` the largest state record, `next_file` pages and interval of the next
+    file: as the options say, or more for a large GTID state. All follow the number of pairs in the state, which only
+    grows; they are stored, as each commit needs them.
 
-    Raises ConfigurationError: a size the format does not allow.
-    """
+    Raises ConfigurationError: a size the format does not allow."""
 
     def __init__(
         self,
@@ -82,7 +81,7 @@ def _file_size_pages(max_file_bytes: int) -> int:
 
 
 def _interval_pages(state_interval_bytes: int) -> int:
-    """A file without states inside can be read, but MariaDB's own search divides by the interval in its header."""
+    """A file without inner states is readable, but MariaDB's own search divides by the interval in its header."""
     interval_pages = state_interval_bytes // PAGE_SIZE
     is_whole = interval_pages > 0 and interval_pages * PAGE_SIZE == state_interval_bytes
     if not is_whole or interval_pages & (interval_pages - 1):

@@ -1,4 +1,4 @@
-"""Where GTIDs are in a log, for readers who need more than the place to begin at."""
+"""Finds GTIDs in a log, for readers who need more than the place to begin at."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -14,27 +14,24 @@ from ibbmaster.position import LOG_START, LogPosition
 def locate(log: LogEngine, position: GtidPosition, *, on_fault: OnFault | None = None) -> dict[int, LogPosition]:
     """For each domain of a position the place after its GTID.
 
-    With `on_fault` damage is reported there, and what can be read is looked through.
-
-    Raises:
-        PositionPurgedError: the position is older than the oldest file.
-        PositionError: a GTID is not in this log.
-        FormatError, ClassicFormatError: a file is damaged, and there is no `on_fault`.
-    """
+    With `on_fault` it reports damage there, and looks through what is readable. Raises PositionPurgedError: the
+    position is older than the oldest file; PositionError: a GTID is not in this log; FormatError, ClassicFormatError: a
+    file is damaged, and there is no `on_fault`."""
     log = log.with_left_out.with_past
     plan = _plan_of(log, position, on_fault)
     return _locate(position, plan, _planned_groups(log, plan, on_fault))
 
 
 def locate_in(log: LogEngine, position: GtidPosition, plan: ReadPlan) -> dict[int, LogPosition]:
-    """As `locate`, by who knows a place in front of what the position names: it need not name every domain."""
+    """As `locate`, given a place before all that the position names: it need not name every domain."""
     return _locate(position, plan, groups_from(log, plan))
 
 
 class ReadStart(NamedTuple):
-    """Where a reader that has everything up to a position goes on.
-    After `begin` there is all that it lacks. Domains interleave otherwise on each server, so a position need not be a
-    prefix of this log: a domain of `starts` is lacking only from its place on."""
+    """Where a reader with everything up to a position continues.
+
+    All that it lacks follows `begin`. Domains interleave differently on each server, so a position need not be a prefix
+    of this log: a domain of `starts` is lacking only from its place on."""
 
     begin: LogPosition
     starts: dict[int, LogPosition]
@@ -46,8 +43,8 @@ class ReadStart(NamedTuple):
 
 
 def resume(log: LogEngine, position: GtidPosition, *, on_fault: OnFault | None = None) -> ReadStart:
-    """Where a reader goes on that has everything up to a position; a domain that it does not name begins at its start.
-    Raises: as `locate`."""
+    """Where a reader with everything up to a position continues; an unnamed domain begins at its start. Raises: as
+    `locate`."""
     plan = _plan_of(log, position, on_fault)
     log = log.with_left_out
     starts = _locate(position, plan, _planned_groups(log, plan, on_fault))
@@ -66,8 +63,7 @@ def readable_groups(log: LogEngine, start: LogPosition, on_fault: OnFault) -> It
 
 
 def expect_logged(gtid: Gtid, state: GtidState) -> None:
-    """Whether a GTID, or a later one of its server, is logged.
-    Raises PositionError: it is not; the text says what is."""
+    """Raise PositionError, which says what is logged, unless a GTID or a later one of its server is."""
     logged = state.seq_no(gtid.domain_id, gtid.server_id)
     if logged is None or logged < gtid.seq_no:
         latest = state.latest(gtid.domain_id)
@@ -76,7 +72,7 @@ def expect_logged(gtid: Gtid, state: GtidState) -> None:
 
 
 def _plan_of(log: LogEngine, position: GtidPosition, on_fault: OnFault | None) -> ReadPlan:
-    """A place in front of which there is nothing but what a reader at a position has."""
+    """A place before which a reader at a position has everything."""
     try:
         return log.seek(position)
     except FormatError:
@@ -90,7 +86,7 @@ def _planned_groups(log: LogEngine, plan: ReadPlan, on_fault: OnFault | None) ->
 
 
 def _locate(position: GtidPosition, plan: ReadPlan, groups: Iterable[EventGroup]) -> dict[int, LogPosition]:
-    """A walk over the groups from where a plan begins: at most one state interval before the position."""
+    """Walk over the groups from where a plan begins: at most one state interval before the position."""
     found: dict[int, LogPosition] = {}
     wanted = dict(position)
     for gtid in position.values():

@@ -18,7 +18,7 @@ class LogRange:
 
     @property
     def length(self) -> int:
-        """About how many bytes there are to read."""
+        """The approximate number of bytes to read."""
         return self.end_offset - self.start_offset
 
     def holds(self, point: LogPosition) -> bool:
@@ -28,12 +28,10 @@ class LogRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSelection:
-    """Which groups of a log are wanted. What is None or empty does not limit anything.
+    """The wanted groups of a log. None and empty values limit nothing.
 
-    `starts` gives for a domain the point where it begins, other domains begin at the start of
-    the log. `ends` gives where a domain ends; with `ends`, domains without an entry have
-    nothing. Times are in seconds since 1970: of the GTID event, so of the commit.
-    """
+    `starts` and `ends` give the points where domains begin and end; other domains begin at the start of the log, and
+    have nothing if there are `ends`. Times are in seconds since 1970: of the GTID event, so of the commit."""
 
     starts: tuple[tuple[int, LogPosition], ...] = ()
     ends: tuple[tuple[int, LogPosition], ...] | None = None

@@ -1,12 +1,12 @@
-"""Which files a log has that another process writes, and whether they are those that were there before.
+"""Observes which files a log has that another process writes, and whether they are those that were there before.
 
-Each look gives one picture. A file keeps its number while it is there, and no other file ever gets that of a
-traditional one: what is kept under it is kept of that file. Writers may do anything in any order:
+Each look takes one picture. A file keeps its number while it exists, and no other file ever gets that of a traditional
+one. Writers may do anything in any order:
 
-- They append, begin the next file, remove the oldest ones: the log goes on.
-- They begin the last file again, or remove it: the log is awaited, up to where it was known. What is there meanwhile
-  is answered; who has read further waits.
-- Anything else: other files have taken the place of those there were, the log was reset.
+- They append, begin the next file, remove the oldest ones: the log continues.
+- They begin the last file again, or remove it: the log is awaited, up to where it was known. Meanwhile readers get what
+  exists, and wait where they are further.
+- Anything else: other files replaced those there were, the log was reset.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ log = logging.getLogger(__name__)
 
 
 class LogPart(Protocol):
-    """One file of a log; `index` is its number in the log, `number` that in its name. What takes the place of a file,
-    and is not known to be the same yet, has another `life`."""
+    """One file of a log; `index` is its number in the log, `number` that in its name. A replacement that may differ has
+    another `life`."""
 
     @property
     def name(self) -> str: ...
@@ -74,10 +74,10 @@ class Picture(Generic[F]):
 
 
 class LogObserver(Generic[F]):
-    """Thread-safe. `picture` is that of the last look; its last file is held open, and so is one that is awaited."""
+    """Thread-safe. `picture` is that of the last look; holds its last file open, and an awaited one."""
 
     def __init__(self, files: Sequence[F]) -> None:
-        """Raises OSError, StoreError: the last file is not there any more."""
+        """Raises OSError, StoreError: the last file has gone."""
         self._lock = threading.RLock()
         self._held = self._hold(files[-1])
         self._awaited: tuple[F, HeldFile] | None = None
@@ -86,7 +86,6 @@ class LogObserver(Generic[F]):
         self.picture = Picture(tuple(files[:-1]), files[-1], 0, 0)
 
     def close(self) -> None:
-        """Let go of the files."""
         self._held.close()
         if self._awaited is not None:
             self._awaited[1].close()
@@ -95,16 +94,15 @@ class LogObserver(Generic[F]):
 
     @abstractmethod
     def _find(self) -> Sequence[F]:
-        """The files that are there and begun, in order. Raises OSError, StoreError: there is none, or they make up no
-        log."""
+        """The begun files, in order. Raises OSError, StoreError: there is none, or they form no log."""
 
     @abstractmethod
     def _after(self, last: F) -> F | None:
-        """The file that comes after the last one, once it is begun."""
+        """The file after the last one, once it is begun."""
 
     @abstractmethod
     def _before(self, first: F) -> F | None:
-        """The file that comes before the first one, once it was brought back."""
+        """The file before the first one, once it was brought back."""
 
     @abstractmethod
     def _is_begun(self, file: F) -> bool:
@@ -122,24 +120,24 @@ class LogObserver(Generic[F]):
 
     @abstractmethod
     def _is_same(self, known: F, found: F) -> bool:
-        """Whether a file that was not the last one still is what it was."""
+        """Whether a file other than the last one is unchanged."""
 
     @abstractmethod
     def _placed(self, files: Sequence[F], index: int) -> Sequence[F]:
         """Files with their numbers in the log, from that one on."""
 
     def _is_replaced(self, file: F) -> bool:  # a format whose readers find that out needs no look
-        """Whether another file has taken the place of one before the last."""
+        """Whether another file replaced one before the last."""
         return False
 
     def _dropped(self, files: Sequence[F]) -> None:  # who keeps something of them can let go of it
-        """These files are not of the log any more, or are awaited."""
+        """These files left the log, or are awaited."""
 
     # Looking --------------------------------------------------------------------------------
 
     @property
     def awaited(self) -> str | None:
-        """What readers wait for, if something that was known is not there."""
+        """What readers wait for, if something known is missing."""
         awaited = self._awaited
         if awaited is None:
             return None
@@ -150,11 +148,11 @@ class LogObserver(Generic[F]):
         )
 
     def is_untouched(self) -> bool:
-        """Whether the picture is that of now, as far as the last file shows; costs one stat."""
+        """Whether the picture is current, as far as the last file shows; costs one stat."""
         return self._awaited is None and self._held.is_untouched()
 
     def look(self, *, only_cached: bool = False) -> Picture[F]:
-        """See what is there now. Raises BlockingIOError: with `only_cached`, another thread is looking."""
+        """See which files exist now. Raises BlockingIOError: with `only_cached`, another thread is looking."""
         if not self._lock.acquire(blocking=not only_cached):
             raise BlockingIOError("another thread is looking which files there are")
         try:
@@ -166,27 +164,26 @@ class LogObserver(Generic[F]):
             self._lock.release()
 
     def check(self, resets: int) -> None:
-        """Whether a reader of the log as it was after this number of resets may go on. Raises LogResetError: other
-        files have taken the place of those it began with."""
+        """Raise LogResetError to a reader that began before the last reset."""
         if self.picture.resets != resets:
             raise LogResetError("the files there were have been replaced by others: the log was reset")
 
     def stands(self, index: int, life: int, resets: int, only_cached: bool) -> bool:
-        """Whether what was just read of a file is of the log; False while that is awaited: as if nothing was there.
-        Raises LogResetError: it is not; BlockingIOError: with `only_cached`, another thread is looking."""
+        """Whether data just read from a file belongs to the log; False while that is awaited: as if nothing was there.
+        Raises LogResetError: it does not; BlockingIOError: with `only_cached`, another thread is looking."""
         if not self.is_untouched():
             self.look(only_cached=only_cached)
         self.check(resets)
         return not self.waits(index, life)
 
     def waits(self, index: int, life: int) -> bool:
-        """Whether a reader in a file, which began in a life of the log, has to wait until that is there again."""
+        """Whether a reader in a file, which began in a life of the log, has to wait until that exists again."""
         awaited = self._awaited
         is_there = awaited is None or index < awaited[0].index or life >= self._awaited_since
         return not (self._is_sure and is_there)
 
     def doubt(self) -> None:
-        """A file that is not the last one was found to be another one: whatever is there now is another log."""
+        """A file before the last one proved to be another one: what exists now is another log."""
         with self._lock:
             self._begin_anew()
 
@@ -236,7 +233,7 @@ class LogObserver(Generic[F]):
             self._show((*self.picture.before, complete), file)
 
     def _look_at_first(self) -> None:
-        """Drop the files that were purged, and take those that were brought back."""
+        """Drop purged files, and take those that were brought back."""
         before = self.picture.before
         gone = 0
         while gone < len(before) and not self._is_there(before[gone]):
@@ -254,7 +251,7 @@ class LogObserver(Generic[F]):
             self._show((file, *self.picture.before), self.picture.last, life=self.picture.life + 1)
 
     def _step_back(self) -> None:
-        """The last file is gone, or begun again; or nothing is there, and perhaps will be."""
+        """The last file has gone, or begun again; or nothing is there, and perhaps will be."""
         with contextlib.suppress(StoreError, OSError):
             self._take_what_is_left(self._find())
 
@@ -284,13 +281,13 @@ class LogObserver(Generic[F]):
         self._show(kept[:-1], kept[-1], life=picture.life + 1)
 
     def _goes_on_with(self, found: Sequence[F]) -> bool:
-        """Whether these are named as those right after the last one: it was complete, and purged with all before it.
-        Who has read it to its end, and does not come from there to what the next file begins with, finds it out."""
+        """Whether these are named as the successors of the last one, which was complete and purged. A reader at its end
+        finds out if they do not continue there."""
         last = self.picture.last
         return self._awaited is None and last.number is not None and found[0].number == last.number + 1
 
     def _begin_anew(self) -> None:
-        """Other files have taken the place of those there were."""
+        """Other files replaced those there were."""
         with contextlib.suppress(StoreError, OSError):  # nothing is there; perhaps it will be
             found = self._find()
             index = self.picture.last.index + 1 if self._awaited is None else self._awaited[0].index + 1

@@ -1,4 +1,4 @@
-"""Records that are no commit records: whether they hold what their type says."""
+"""Checks records other than commit records against their types."""
 
 from ibbmaster.errors import ChunkError, EventError, RecordError
 from ibbmaster.event.header import EVENT_HEADER_SIZE, decode_event_header
@@ -17,8 +17,8 @@ LEAF = encode_oob_node(OobNode(node_index=0, left=None, right=None))
 
 
 def check_other_record(record_type: int, head: bytes, ref: LogPosition, is_whole: bool) -> None:
-    """Judge a record by its first `HEAD_SIZE` bytes, or by all of them: then it `is_whole`.
-    Raises RecordError: it does not hold what its type says, or a commit record has got a wrong type."""
+    """Judge a record by its first `HEAD_SIZE` bytes, or by all of them: then it `is_whole`. Raises RecordError: it
+    contradicts its type, or is a commit record with a wrong type."""
     if (what := _commit_in(head, ref)) is not None:
         raise RecordError(ref.location, f"a record of type {record_type} that holds {what}: its type was changed")
     match record_type:
@@ -41,14 +41,14 @@ def check_other_record(record_type: int, head: bytes, ref: LogPosition, is_whole
 
 
 def check_rest(data: bytes, ref: LogPosition) -> None:
-    """Judge a chunk that continues a record whose beginning was not read.
-    Raises ChunkError: a commit record begins here."""
+    """Judge a chunk that continues a record whose beginning was not read. Raises ChunkError: a commit record begins
+    here."""
     if (what := _commit_in(data, ref)) is not None:
         raise ChunkError(ref.location, f"a record continues with {what}: that it begins here was changed")
 
 
 def _commit_in(head: bytes, ref: LogPosition) -> str | None:
-    """The commit record that these bytes begin, if they do: one byte of its type makes it a record that is skipped."""
+    """The commit record that these bytes begin, if any: one changed byte of its type makes readers skip it."""
     try:
         header, size = decode_commit_header(head, ref.location)
         for stream in header.streams:
@@ -62,9 +62,9 @@ def _commit_in(head: bytes, ref: LogPosition) -> str | None:
 
 
 def _is_leaf_with_events(head: bytes) -> bool:
-    """Whether these bytes are a node without children, and an event begins after its header.
-    Such a part out of band looks like a commit record where the time of that event has the number of GTID in its lowest
-    byte, and its server id could be the size of an event."""
+    """Whether these bytes are a node without children, followed by an event. Such a node looks like a commit record
+    where the lowest byte of that event's time equals the number of GTID, and its server id could be the size of an
+    event."""
     if head[: len(LEAF)] != LEAF or len(head) < len(LEAF) + EVENT_HEADER_SIZE:
         return False
     try:

@@ -1,4 +1,4 @@
-"""The out-of-band part of a group, piece by piece in the order it was written."""
+"""Reads the out-of-band part of a group, piece by piece in the order it was written."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -37,14 +37,13 @@ class OutOfBandReader:
 
     def data(self, stream: OobStream, commit_ref: LogPosition) -> Iterator[Buffer]:
         """The bytes of one stream of the group whose commit record is at `commit_ref`. Raises FormatError: a reference
-        leads to something else, or to a file that is not there, or the nodes do not make up the stream."""
+        leads to something else or to a missing file, or the nodes do not form the stream."""
         check_stream(stream, commit_ref)
         for node in self.nodes(stream):
             yield from self.node_data(node.position)
 
     def nodes(self, stream: OobStream) -> Iterator[FoundNode]:
-        """Where the nodes of one stream are, in the order of their data; only their headers are read.
-        Raises FormatError: as `data`."""
+        """The nodes of one stream, in the order of their data; reads only headers. Raises FormatError: as `data`."""
         sizes: dict[LogPosition, int] = {}  # of the nodes that were looked at and not given yet
 
         def read_node(ref: LogPosition) -> OobNode:
@@ -99,8 +98,7 @@ class OutOfBandReader:
 
 
 def check_stream(stream: OobStream, commit_ref: LogPosition) -> None:
-    """Whether a stream can be that of the group whose commit record is at `commit_ref`.
-    Raises RecordError: it does not lie before that."""
+    """Whether the stream of the group at `commit_ref` can be true. Raises RecordError: it does not precede it."""
     if stream.last >= commit_ref or stream.first > stream.last:
         problem = f"commit record refers to nodes from {stream.first} to {stream.last}, not before itself"
         raise RecordError(commit_ref.location, problem)

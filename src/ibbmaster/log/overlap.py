@@ -29,12 +29,10 @@ class _Waiting(NamedTuple):
 
 
 class Overlap:
-    """Compares what comes with the log, domain by domain. Each group of the log is read once, in its order.
+    """Compares what comes with the log, domain by domain; reads each group of the log once, in order.
 
-    A domain is joined once what has come is what the log has of it: it ends with the same group, and has as much of
-    each server. Groups before that must be in the log already. What was logged before the oldest file of the log cannot
-    be compared.
-    """
+    It joins a domain once what came equals what the log has of it: the same last group, and as much of each server. The
+    log must already have all groups before that. What was logged before its oldest file cannot be compared."""
 
     def __init__(
         self, log: LogEngine, logged: GtidState, before: GtidState, place: Callable[[LogPosition], str] = str
@@ -55,19 +53,14 @@ class Overlap:
         self.is_complete = self.joined == self._domains  # whether that is so of all
 
     def close(self) -> None:
-        """Let go of the log; a second call does nothing."""
         if self._groups is not None:
             self._groups.close()
 
     def has(self, group: EventGroup, *, compares: bool = True) -> bool:
-        """Whether the log has the next group that comes already; then its body is read, if it `compares`.
+        """Whether the log already has the next group that comes; reads its body if it `compares`.
 
-        Raises:
-            EventError: its events are damaged.
-            FormatError: the log is damaged.
-            StoreError: the log has another group of that GTID, or has none and does not end right before it, or has one
-                that did not come.
-        """
+        Raises EventError: its events are damaged; FormatError: the log is damaged; StoreError: the log has another
+        group of that GTID, or none and does not end right before it, or has one that did not come."""
         gtid = group.gtid
         assert gtid is not None
         if self._is_joined(gtid.domain_id):
@@ -83,8 +76,7 @@ class Overlap:
         return True
 
     def finish(self) -> None:
-        """No more groups come.
-        Raises StoreError: the log has one that did not come, though later ones of its server did."""
+        """No more groups come. Raises StoreError: the log has one that did not come, though later ones did."""
         for domain_id in self._first:
             self._expect_none_left(domain_id)
         self.close()
@@ -95,7 +87,7 @@ class Overlap:
         return domain_id in self.joined
 
     def _meets(self, domain_id: int) -> bool:
-        """Whether what has come is what the log has; either may not know which servers logged long ago."""
+        """Whether what came is what the log has; either may not know which servers logged long ago."""
         latest = self._logged.latest(domain_id)
         if latest != self._came.latest(domain_id):
             return False
@@ -125,7 +117,7 @@ class Overlap:
         self._first.setdefault(gtid.domain_id, start)
 
     def _found(self, gtid: Gtid, content: Content) -> tuple[LogPosition, bool]:
-        """Where the log has a group, and whether it is the same as one that has come."""
+        """Where the log has a group, and whether it is the same as one that came."""
         if (waiting := self._ahead.get(gtid)) is not None:
             start, digest = waiting.pop(0)
             if not waiting:
@@ -160,7 +152,7 @@ class Overlap:
         self._ahead.clear()
 
     def _read_to(self, gtid: Gtid) -> EventGroup | None:
-        """The next group of a GTID; those before it wait, but for what was logged before what comes."""
+        """The next group of a GTID; those before it wait, except what was logged before what comes."""
         assert self._groups is not None
         while (group := self._groups.next_group()) is not None:
             found = group.gtid
@@ -173,14 +165,14 @@ class Overlap:
         return None
 
     def _is_before(self, found: Gtid, gtid: Gtid) -> bool:
-        """Whether a group of the log was logged before all that comes, the first of whose domain may have a GTID."""
+        """Whether a group of the log precedes all that comes, the first of whose domain may have a GTID."""
         is_first = found.domain_id == gtid.domain_id and found.domain_id not in self._first
         return _covers(self._before, found) or (is_first and found.seq_no < gtid.seq_no)
 
     # What does not fit ------------------------------------------------------------------------
 
     def _expect_none_left(self, domain_id: int) -> None:
-        """Raise StoreError if a group of the log has not come, and cannot come any more."""
+        """Raise StoreError if a group of the log did not come, and no longer can."""
         first = self._first.get(domain_id)
         if first is None or not self._numbers_rise:
             return
@@ -193,7 +185,7 @@ class Overlap:
                 )
 
     def _parting(self, gtid: Gtid, start: LogPosition) -> StoreError:
-        """What to say of a group that the log does not have, before its domain is joined."""
+        """The error for a group that the log does not have, before its domain is joined."""
         self._open()
         where, next_one = self._place(start), self._next_in(gtid.domain_id)
         if next_one is not None:
@@ -209,7 +201,7 @@ class Overlap:
         )
 
     def _next_in(self, domain_id: int) -> tuple[LogPosition, Gtid] | None:
-        """The next group of a domain that the log has, and that has not come."""
+        """The next group of a domain that the log has, and that did not come."""
         waiting = [
             (one.start, gtid)
             for gtid, (one, *_) in self._ahead.items()

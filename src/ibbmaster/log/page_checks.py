@@ -42,7 +42,7 @@ class FoundRecord(NamedTuple):
     record_type: int
 
     def head(self, block: Buffer) -> bytes:
-        """The data of its first chunk, and where that is short of the second, which begins the next page."""
+        """The data of its first chunk; if that is short, also of the second one, which begins the next page."""
         view = memoryview(block)
         start = self.page * PAGE_SIZE + self.offset + CHUNK_HEADER_SIZE
         head = bytes(view[start : start + self.first_size])
@@ -53,7 +53,7 @@ class FoundRecord(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """What was passed: everything before byte `offset` of page `page`, counted in the block."""
+    """What the kernel passed: everything before byte `offset` of page `page`, counted in the block."""
 
     page: int
     offset: int
@@ -65,19 +65,19 @@ class Checked(NamedTuple):
 
     @property
     def is_after_state(self) -> bool:
-        """Whether it stopped as a state record was passed, before anything after it was looked at."""
+        """Whether it stopped right after a state record."""
         return any(record.record_type == RecordType.GTID_STATE for record in self.found)
 
 
 class SplitState(NamedTuple):
-    """Where bytes that are divided into events have ended."""
+    """Where bytes that are divided into events ended."""
 
     left: int = 0  # bytes of the current event
     head: bytes = b""  # the beginning of the header of the next
 
 
 class PageChecks:
-    """Holds the memory that the kernel needs; not thread-safe."""
+    """Checks pages with a kernel, and holds the memory it needs; not thread-safe."""
 
     def __init__(self, kernels: Kernels) -> None:
         self._kernels = kernels
@@ -91,8 +91,8 @@ class PageChecks:
     def check(
         self, block: Any, page_count: int, page: int, offset: int, *, verified: int = 0, due: int = -1
     ) -> Checked:
-        """Check whole groups and out-of-band records from a place between records on. The checksums of the first
-        `verified` pages are known to be right. It stops at the state record that is due on page `due`."""
+        """Check whole groups and out-of-band records from a place between records on, up to the state record due on
+        page `due`. The checksums of the first `verified` pages are known to be right."""
         state = self._state
         state[:] = NO_STATE
         state[Field.VERIFIED], state[Field.DUE] = verified, due
@@ -111,8 +111,8 @@ class PageChecks:
         )
 
     def split(self, block: Any, found: FoundRecord, header_size: int, before: SplitState) -> SplitState | None:
-        """Divide the data of an out-of-band record into events, from where those before it have ended.
-        None if they are for the reference."""
+        """Divide the data of an out-of-band record into events, from the state after the node before. None: the
+        reference must do it."""
         state, head = self._state, self._head
         state[Field.EVENT_LEFT], state[Field.HEAD_HELD] = before.left, len(before.head)
         head[: len(before.head)] = before.head
@@ -143,14 +143,14 @@ class _Passed(NamedTuple):
 
 
 class PassedNodes:
-    """Out-of-band nodes of groups that are not committed yet, checked as they passed: none of them is read again.
-    The reference: `ibbmaster.log.out_of_band`, which reads each from its file."""
+    """Out-of-band nodes of uncommitted groups, checked as they passed, so that no node is read again. The reference:
+    `ibbmaster.log.out_of_band`, which reads each from its file."""
 
     def __init__(self) -> None:
         self._nodes: dict[LogPosition, _Passed] = {}
 
     def take(self, ref: LogPosition, node: OobNode, split: Split) -> None:
-        """A node has passed in which all is right, but for what its data is worth."""
+        """A sound node passed; `split` checks its data."""
         begin = SplitState()
         if node.right is not None:  # in a forest as its writer makes it, that is the node before
             before = self._nodes.get(node.right)
@@ -164,7 +164,7 @@ class PassedNodes:
             self._nodes[ref] = _Passed(node, end)
 
     def are_whole_events(self, streams: Iterable[OobStream]) -> bool:
-        """Whether all nodes of some streams have passed, and each stream is whole events; forgets these nodes."""
+        """Whether all nodes of some streams passed, and each stream is whole events; forgets them."""
         return all(self._is_whole_events(stream) for stream in streams)
 
     def _is_whole_events(self, stream: OobStream) -> bool:

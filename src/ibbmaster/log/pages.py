@@ -1,4 +1,4 @@
-"""Verified pages of a binlog directory, several a read where they are wanted in order."""
+"""Verified pages of a binlog directory, several per read where they are wanted in order."""
 
 from ibbmaster.codec.buffer import is_zero
 from ibbmaster.disk.interface import ReadDisk
@@ -12,12 +12,11 @@ REREADS = 20  # of a page whose checksum is wrong: a writer may be in the middle
 
 
 class PageReader:
-    """Reads pages, each checked once; holds the block read last.
+    """Reads pages, verifies each once, and holds the last block.
 
-    With `readahead_pages_max` 1 every page is a read of its own, for access at random.
-    While `only_cached` each call raises BlockingIOError where it would have to wait for the disk.
-    `page_reads` counts pages read from the disk. Not thread-safe: one for each reader.
-    """
+    With `readahead_pages_max` 1 every page is a read of its own, for random access. While `only_cached` each call
+    raises BlockingIOError where it would wait for the disk. `page_reads` counts pages read from the disk. Not
+    thread-safe."""
 
     def __init__(
         self, disk: ReadDisk, *, readahead_pages_max: int = READAHEAD_PAGES_MAX, only_cached: bool = False
@@ -33,8 +32,8 @@ class PageReader:
         self._is_verified = bytearray()
 
     def page(self, file_no: int, page_no: int) -> memoryview | None:
-        """One page, or None after the physical end of the file or if there is no such file. The view stays good for as
-        long as it is kept. Raises ChecksumError: the page is damaged; StoreError: the file cannot be read."""
+        """One page, or None after the physical end of the file or without such a file. The view owns its memory. Raises
+        ChecksumError: the page is damaged; StoreError: the file cannot be read."""
         index = page_no - self._first_no
         if file_no != self._file_no or not 0 <= index < len(self._is_verified):
             if not self._read_block(file_no, page_no):
@@ -51,7 +50,7 @@ class PageReader:
         return page
 
     def fresh_page(self, file_no: int, page_no: int) -> memoryview | None:
-        """The page as it is on disk now, for those who read after a writer."""
+        """The page as it is on disk now, for readers after a writer."""
         for attempt in range(REREADS + 1):
             self._file_no = -1
             self._readahead_pages = 1
@@ -69,7 +68,7 @@ class PageReader:
         return self._block[:PAGE_SIZE]
 
     def last_with_data(self, file_no: int, size_pages: int) -> int:
-        """The last page with data, 0 for none: the first byte of a page says whether it is empty, a search finds it."""
+        """The last page with data, 0 for none; a binary search over the first bytes of pages."""
         low, high = 1, size_pages  # the header is none of them
         while low < high:
             middle = (low + high) // 2
@@ -81,8 +80,8 @@ class PageReader:
         return low - 1
 
     def header(self, file_no: int) -> FileHeader | None:
-        """The header of a file; None if the file is not there, or pre-allocated and not used yet.
-        Raises HeaderError, ChecksumError: page 0 is neither blank nor a header that can be read."""
+        """The header of a file; None if the file is missing, or pre-allocated and unused. Raises HeaderError,
+        ChecksumError: page 0 is neither blank nor a readable header."""
         try:
             data = self._read(file_no, 0, 1)
         except MissingFileError:
@@ -119,7 +118,7 @@ class PageReader:
 
 
 def read_cached(disk: ReadDisk, name: str, offset: int, size: int) -> bytes:
-    """As `disk.read`, of what is in memory. Raises BlockingIOError: it is not, or another thread is reading."""
+    """As `disk.read`, from memory. Raises BlockingIOError: it is not there, or another thread is reading."""
     target = bytearray(size)
     found = disk.read_into(name, offset, memoryview(target), only_cached=True)
     if found is None:

@@ -1,4 +1,4 @@
-"""Which files may go. Rules: protocol/store/files.md."""
+"""Chooses the files to purge. Rules: protocol/store/files.md."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from ibbmaster.ibb.file_name import format_file_name
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PurgeRequest:
-    """A file goes if any of these says so. `to_file_no`: it is older than this file. `before`: it was last written
+    """A file may go if any of these says so. `to_file_no`: it is older than this file. `before`: it was last written
     before this moment, in seconds since 1970. `total_bytes`: all files together are larger."""
 
     to_file_no: int | None = None
@@ -19,30 +19,28 @@ class PurgeRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PurgeResult:
-    """`file_nos` were removed; `kept` says which file was to go and is needed, if any."""
+    """`file_nos` were removed; `kept` names a requested file that is still needed, if any."""
 
     file_nos: tuple[int, ...]
     kept: str | None
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the files that were removed."""
+        """The names of the removed files."""
         return tuple(map(format_file_name, self.file_nos))
 
 
 def choose_files(
     files: Sequence[tuple[int, int, float]], request: PurgeRequest, *, needed: int, oob_file_no: Callable[[int], int]
 ) -> PurgeResult:
-    """From the oldest file on, those that are to go and may.
+    """The requested files, from the oldest on, that nothing needs.
 
     `files` are (number, bytes, last written) from the oldest on, `needed` the oldest that a reader needs now, the
-    active one at most. `oob_file_no` gives the oldest file that the groups of a file may need: what is left can be read
-    to the last byte. (MariaDB checks that only for files that are being read.)
+    active one at most. `oob_file_no` returns the oldest file that the groups of a file may need, so that what is left
+    is readable to the last byte. (MariaDB checks that only for files that are being read.) Raises StoreError: the
+    request names a file that never was.
 
-    Raises StoreError: the request names a file that never was.
-
-    Source: MariaDB 12.3, innodb_binlog.cc, innodb_binlog_purge().
-    """
+    Source: MariaDB 12.3, innodb_binlog.cc, innodb_binlog_purge()."""
     oldest, newest = files[0][0], files[-1][0]
     if request.to_file_no is not None and not 0 <= request.to_file_no <= newest:
         raise StoreError(f"unknown target binlog: {format_file_name(request.to_file_no)}")

@@ -1,4 +1,4 @@
-"""Ranges of `.ibb` files: where they are cut, and the groups in one."""
+"""Ranges of `.ibb` files: their borders, and the groups in one."""
 
 from collections.abc import Iterable, Iterator
 
@@ -19,9 +19,8 @@ from ibbmaster.position import LogPosition
 
 
 class FileBoundary:
-    """Compares the groups of a file's last range with the state that the next file begins with.
-    A file that was cut between two pages looks whole by itself. A pair of domain and server that the range does not
-    hold is not compared, unless the range is the whole file."""
+    """Compares the groups of a file's last range with the state that the next file begins with, since a file cut
+    between two pages looks whole by itself. Compares only pairs in the range, unless that is the whole file."""
 
     def __init__(self, disk: ReadDisk, log_range: LogRange, *, checks_header: bool = True) -> None:
         """Raises FormatError: the state of the file is damaged, or its header, if it `checks_header`."""
@@ -39,13 +38,12 @@ class FileBoundary:
         return PageReader(self._disk, readahead_pages_max=1)
 
     def log(self, gtids: Iterable[Gtid]) -> None:
-        """These groups were read, in this order."""
         for gtid in gtids:
             self._state.log(gtid)
 
     def check(self) -> None:
-        """All was read, and the last group does not reach into the next file.
-        Raises FormatError: the next file begins after other groups, or its beginning is damaged."""
+        """All was read, and the last group does not reach into the next file. Raises FormatError: the next file begins
+        after other groups, or its beginning is damaged."""
         next_no = self._range.file_no + 1
         if self._range.end_offset < self._disk.size(format_file_name(self._range.file_no)):
             return
@@ -70,10 +68,15 @@ def ranges_of_file(file_no: int, header: FileHeader | None, first: int, end: int
 
 
 def groups_in_range(disk: ReadDisk, log_range: LogRange, on_fault: OnFault | None) -> Iterator[EventGroup]:
-    """The groups of a range; see `LogEngine.groups_in`. After a page that is damaged the next one is read."""
+    """The groups of a range; see `LogEngine.groups_in`. Continues on the page after a damaged one."""
     page_no = log_range.start_offset // PAGE_SIZE
     end = LogPosition(log_range.file_no, log_range.end_offset)
-    boundary = _boundary(disk, log_range, is_strict=on_fault is None)
+    boundary: FileBoundary | None = None
+    try:
+        boundary = FileBoundary(disk, log_range, checks_header=on_fault is None)
+    except FormatError:
+        if on_fault is None:
+            raise  # else the reader of the page reports it
     while page_no * PAGE_SIZE < log_range.end_offset:
         reader = EventGroupReader(disk, file_no=log_range.file_no, page_no=page_no, end=end)
         try:
@@ -91,7 +94,12 @@ def groups_in_range(disk: ReadDisk, log_range: LogRange, on_fault: OnFault | Non
                 page_no = found.page_no + (found == reader.stopped_at)
                 continue
             if reader.position.file_no == log_range.file_no and boundary is not None:
-                _check(boundary, on_fault)
+                try:
+                    boundary.check()
+                except FormatError as error:
+                    if on_fault is None:
+                        raise
+                    on_fault(LogPosition.on_page(error.location.file_no, error.location.page_no), error.problem)
             return
         except FormatError as error:
             position = reader.position
@@ -109,8 +117,8 @@ def groups_in_range(disk: ReadDisk, log_range: LogRange, on_fault: OnFault | Non
 
 
 def check_range_reached(reader: EventGroupReader, end: LogPosition, *, is_strict: bool) -> None:
-    """Whether a reader that finds nothing any more was to stop there. Without `is_strict` the end of a range is only
-    where its file ends, and the log may end before. Raises ChunkError, MissingFileError: it was not."""
+    """Check that a reader without more groups was to stop there. Unless `is_strict`, the end of a range is only where
+    its file ends, and the log may end before. Raises ChunkError, MissingFileError: it was not."""
     if is_strict:
         reader.check_reached(end)
     elif (found := _behind_gap(reader.disk, reader.stopped_at, end)) is not None:
@@ -119,26 +127,8 @@ def check_range_reached(reader: EventGroupReader, end: LogPosition, *, is_strict
 
 
 def _behind_gap(disk: ReadDisk, stopped_at: Location | None, end: LogPosition) -> Location | None:
-    """Where the log continues after a place where nothing is written, if it does before the end of a range."""
+    """Where the log continues after a place without data, before the end of a range."""
     if stopped_at is None or LogPosition.of(stopped_at) >= end:
         return None
     found = page_behind_in_file(disk, stopped_at)
     return None if found is None or LogPosition.of(found) >= end else found
-
-
-def _boundary(disk: ReadDisk, log_range: LogRange, *, is_strict: bool) -> FileBoundary | None:
-    try:
-        return FileBoundary(disk, log_range, checks_header=is_strict)
-    except FormatError:
-        if is_strict:
-            raise
-        return None  # the reader of the page says what is wrong with it
-
-
-def _check(boundary: FileBoundary, on_fault: OnFault | None) -> None:
-    try:
-        boundary.check()
-    except FormatError as error:
-        if on_fault is None:
-            raise
-        on_fault(LogPosition.on_page(error.location.file_no, error.location.page_no), error.problem)

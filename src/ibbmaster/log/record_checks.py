@@ -1,15 +1,14 @@
-"""Everything that can be wrong in the records of a log, chunk after chunk.
+"""Checks the records of a log, chunk after chunk.
 
 After a clean restart in the middle of a file MariaDB's differential states lack the pairs that were logged before it
-and not since. Its own state is then made from the last of them: after a second restart in the same file it has lost
-those pairs for good, or has them as they were when the file began, and so has the full state of the next file.
-"""
+and not since. Its own state then comes from the last of them: after a second restart in the same file it has lost those
+pairs, or has them as they were when the file began, and so has the full state of the next file."""
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.errors import EventError, FormatError, Location
@@ -50,12 +49,11 @@ class _Back:
 
 
 class OrderChecks:
-    """Sequence numbers that go back or repeat: of a page in the wrong place, or of a primary that lets them.
+    """Sequence numbers that go back or repeat: a misplaced page, or a primary that permits them.
 
     A page does not say where it belongs. So where a number of one domain and server is not above the one before, the
-    states decide, and a page that is there twice. `find_copy` gives another page with the same bytes as one that has
-    been read, if there is one.
-    """
+    states decide, or a page that exists twice. `find_copy` returns another page with the same bytes as one already
+    read, if any."""
 
     def __init__(self, find_copy: Callable[[Location], Location | None]) -> None:
         self._find_copy = find_copy
@@ -89,7 +87,7 @@ class OrderChecks:
         self._last.clear()
 
     def finish_file(self) -> Iterator[Fault]:
-        """Report what was found; every page of the file has been read, and the state that follows it."""
+        """Report what was found; every page of the file was read, and the state that follows it."""
         backs = sorted(self._backs, key=lambda back: (back.location.page_no, back.location.page_offset))
         for back in backs[:NAMED_MAX]:
             seq_no, place = back.earlier
@@ -104,11 +102,11 @@ class OrderChecks:
             else:
                 why = "no GTID state contradicts that; a primary without gtid_strict_mode logs so, too"
             severity = Severity.DAMAGE if copy is not None or back.is_contradicted else Severity.NOTE
-            yield Fault(location=back.location, problem=f"{problem}: {why}", severity=severity, is_misplaced=True)
+            yield Fault(f"{problem}: {why}", back.location, severity, is_misplaced=True)
         if (more := len(backs[NAMED_MAX:]) + self._unheld) > 0:
             severity = Severity.DAMAGE if any(back.is_contradicted for back in backs) else Severity.NOTE
             name = format_file_name(backs[-1].location.file_no)
-            yield Fault(problem=f"{name}: {more} more groups come behind higher numbers", severity=severity)
+            yield Fault(f"{name}: {more} more groups come behind higher numbers", severity=severity)
         self._backs.clear()
         self._unheld = 0
 
@@ -117,21 +115,21 @@ def _page(location: Location) -> str:
     return f"{format_file_name(location.file_no)} page {location.page_no}"
 
 
+@dataclass(slots=True)
 class _Record:
-    """One record while its chunks come in. Its head is held; the events after it are checked as they pass."""
+    """One record while its chunks arrive: holds its head, and checks the events after it as they pass."""
 
-    def __init__(self, record_type: int, ref: LogPosition) -> None:
-        self.record_type = record_type
-        self.ref = ref
-        self.head = bytearray()
-        self.is_open = False  # the head was judged
-        self.events: EventSplitter | None = None
-        self.fragments = FragmentChecks()
-        self.gtid: Gtid | None = None
+    record_type: int
+    ref: LogPosition
+    head: bytearray = field(default_factory=bytearray)
+    is_open: bool = False  # the head was judged
+    events: EventSplitter | None = None
+    fragments: FragmentChecks = field(default_factory=FragmentChecks)
+    gtid: Gtid | None = None
 
 
 class RecordChecks:
-    """What is known of the records while their chunks pass."""
+    """Checks the records while their chunks pass."""
 
     def __init__(self, disk: ReadDisk, totals: Totals, order: OrderChecks) -> None:
         self.header: FileHeader | None = None  # of the current file, None if it cannot be read
@@ -152,7 +150,7 @@ class RecordChecks:
         return self._records[0].ref if self._records else None
 
     def lose_track(self) -> None:
-        """Forget what a fault has made doubtful."""
+        """Forget what a fault made doubtful."""
         self._nesting = Nesting()
         self._records.clear()
         self._waiting_states.clear()
@@ -161,16 +159,19 @@ class RecordChecks:
         self.is_lost = True
 
     def take_chunk(self, chunk: Chunk, ref: LogPosition) -> Iterator[Fault]:
-        """Check the chunk that comes next, which lies at `ref`."""
+        """Check the next chunk, which lies at `ref`."""
         problem = self._nesting.take(chunk)
         if problem is Misplaced.NOT_BEGUN:
             if not self.is_lost:
-                yield Fault(location=ref.location, problem=problem.value)
-            else:
-                yield from self._check_rest(chunk, ref)
+                yield Fault(problem.value, ref.location)
+                return
+            try:
+                check_rest(bytes(chunk.data), ref)
+            except FormatError as error:
+                yield Fault.of(error)
             return
         if problem is not None:
-            yield Fault(location=ref.location, problem=self._misplaced(chunk, problem))
+            yield Fault(self._misplaced(chunk, problem), ref.location)
             self.lose_track()
             return
         if not chunk.is_first:
@@ -184,12 +185,6 @@ class RecordChecks:
         if chunk.is_last:
             self._records.pop()
 
-    def _check_rest(self, chunk: Chunk, ref: LogPosition) -> Iterator[Fault]:
-        try:
-            check_rest(bytes(chunk.data), ref)
-        except FormatError as error:
-            yield Fault(location=error.location, problem=error.problem)
-
     def _misplaced(self, chunk: Chunk, problem: Misplaced) -> str:
         record = self._records[-1]
         if problem in (Misplaced.INSIDE, Misplaced.NESTED_NOT_BEGUN):
@@ -197,7 +192,7 @@ class RecordChecks:
         return f"a record begins before the one at {record.ref} has ended"
 
     def _add(self, record: _Record, chunk: Chunk, ref: LogPosition) -> Iterator[Fault]:
-        """Take the data of one chunk; judge the record's head once it is there."""
+        """Take the data of one chunk; judge the record's head once it is complete."""
         if record.record_type == RecordType.GTID_STATE:
             self._state_end = ref.file_no, ref.page_no, chunk.end_offset
         try:
@@ -213,10 +208,10 @@ class RecordChecks:
                 record.events.finish()
                 record.fragments.finish()
         except FormatError as error:
-            yield Fault(location=error.location, problem=error.problem)
+            yield Fault.of(error)
         except EventError as error:
             of_group = "" if record.gtid is None else f" of group {record.gtid}"
-            yield Fault(location=record.ref.location, problem=f"commit record{of_group}: {error}")
+            yield Fault(f"commit record{of_group}: {error}", record.ref.location)
             record.events = None
 
     def _pass_events(self, record: _Record, data: memoryview) -> None:
@@ -230,28 +225,23 @@ class RecordChecks:
             case RecordType.COMMIT:
                 yield from self._open_commit(record)
             case RecordType.GTID_STATE:
-                if self._is_inside_unknown_commit(record):
+                outer = self._records[0]
+                if outer is not record and outer.record_type == RecordType.COMMIT and not outer.is_open:
+                    # It counts the GTID of the commit record that it interrupts, which is not known yet.
                     self._waiting_states.append((record.ref, bytes(head)))
                 else:
                     yield from self._check_state(record.ref, head)
-            case RecordType.OOB_DATA:
-                self._totals.oob_records += 1
-                check_other_record(record.record_type, bytes(head), record.ref, is_whole)
             case _:
+                self._totals.oob_records += record.record_type == RecordType.OOB_DATA
                 check_other_record(record.record_type, bytes(head), record.ref, is_whole)
 
     def take_state(self, data: bytes, ref: LogPosition) -> Iterator[Fault]:
-        """Check a state record of one chunk, after the groups before it and the one that it interrupts."""
+        """Check a state record of one chunk, after the groups before it and the one it interrupts."""
         self._state_end = ref.file_no, ref.page_no, ref.page_offset + CHUNK_HEADER_SIZE + len(data)
         try:
             yield from self._check_state(ref, data)
         except FormatError as error:
-            yield Fault(location=error.location, problem=error.problem)
-
-    def _is_inside_unknown_commit(self, record: _Record) -> bool:
-        """Whether a state record interrupts a commit record whose GTID it counts, but we do not know yet."""
-        outer = self._records[0]
-        return outer is not record and outer.record_type == RecordType.COMMIT and not outer.is_open
+            yield Fault.of(error)
 
     def _open_commit(self, record: _Record) -> Iterator[Fault]:
         ref, head = record.ref, bytes(record.head)
@@ -276,11 +266,11 @@ class RecordChecks:
                     for part in events.feed(piece):
                         record.fragments.take(part)
             except FormatError as error:
-                yield Fault(location=ref.location, problem=f"the out-of-band data of group {gtid}: {error}")
+                yield Fault(f"the out-of-band data of group {gtid}: {error}", ref.location)
                 return
         events.finish()
         if header.streams and event_end != len(head):
-            yield Fault(location=ref.location, problem="events both in the commit record and out of band")
+            yield Fault("events both in the commit record and out of band", ref.location)
         record.events = EventSplitter()
         self._pass_events(record, memoryview(head)[event_end:])
 
@@ -302,9 +292,9 @@ class RecordChecks:
         is_due = interval > 0 and page.page_no % interval == 0
         if found.record_type == RecordType.GTID_STATE:
             if found.is_first and not is_due:
-                yield Fault(location=page, problem="a GTID state record on a page where none is due")
+                yield Fault("a GTID state record on a page where none is due", page)
         elif is_due and self._has_room_for_state(page):
-            yield Fault(location=page, problem="the GTID state record that is due on this page is missing")
+            yield Fault("the GTID state record that is due on this page is missing", page)
 
     def _has_room_for_state(self, page: Location) -> bool:
         """Whether a state record must be here: it never reaches the last page of a file."""
@@ -316,21 +306,18 @@ class RecordChecks:
         return page.page_no + -(-size // DATA_SIZE) < self.header.size_pages
 
     def _check_state(self, ref: LogPosition, data: bytes | bytearray) -> Iterator[Fault]:
-        """Compare a state record with what the groups before it come to."""
         found = GtidState(decode_gtid_state(data, ref.location).gtids)
         if ref.page_offset:
-            yield Fault(location=ref.location, problem="a GTID state record that does not begin a page")
+            yield Fault("a GTID state record that does not begin a page", ref.location)
         if ref.page_no == FULL_STATE_PAGE:
             yield from self._check_full_state(ref, found)
         elif self._groups is not None:
             fit = self._groups.fit_of_differential(found)
             self._order.decide(is_contradicted=fit is Fit.WRONG)
             if fit is not Fit.EQUAL:
-                computed = self._groups.differential
-                problem = (
-                    f"differential GTID state is [{_text(found)}], the groups of this file come to [{_text(computed)}]"
-                )
-                yield _misfit(ref, fit, problem)
+                computed = _text(self._groups.differential)
+                says = f"differential GTID state is [{_text(found)}], the groups of this file come to [{computed}]"
+                yield _misfit(ref, fit, says)
 
     def _check_full_state(self, ref: LogPosition, found: GtidState) -> Iterator[Fault]:
         state = None if self._groups is None else self._groups.state
@@ -339,9 +326,8 @@ class RecordChecks:
             fit = self._groups.fit_of_next_file(found)
             self._order.decide(is_contradicted=fit is Fit.WRONG)
             if fit is not Fit.EQUAL:
-                yield _misfit(
-                    ref, fit, f"GTID state is [{_text(found)}], the groups come to [{_text(self._groups.state)}]"
-                )
+                says = f"GTID state is [{_text(found)}], the groups come to [{_text(self._groups.state)}]"
+                yield _misfit(ref, fit, says)
         yield from self._order.finish_file()
         begins_with = state if state is not None and is_very_first else found
         self._groups = GroupsOfFile(begins_with)
@@ -353,25 +339,25 @@ def _too_old(ref: LogPosition, first: LogPosition, header: FileHeader) -> Fault:
     oldest = format_file_name(header.oob_file_no)
     problem = f"refers to {first}, but the file header says nothing older than {oldest} is needed"
     if header.xa_file_no is None or first.file_no < header.xa_file_no:
-        return Fault(location=ref.location, problem=problem)
+        return Fault(problem, ref.location)
     why = "after a restart MariaDB counts prepared XA transactions in the XA reference alone"
-    return Fault(location=ref.location, problem=f"{problem}: {why}", severity=Severity.NOTE)
+    return Fault(f"{problem}: {why}", ref.location, Severity.NOTE)
 
 
 def _text(state: GtidState) -> str:
-    """A state in the order of its domains, however it came about."""
+    """A state in the order of its domains."""
     return ",".join(map(str, sorted(state, key=lambda gtid: gtid.domain_id)))
 
 
 def _misfit(ref: LogPosition, fit: Fit, problem: str) -> Fault:
     if fit is Fit.WRONG:
-        return Fault(location=ref.location, problem=problem)
+        return Fault(problem, ref.location)
     why = "MariaDB forgets pairs that it logged before a restart in the middle of a file"
-    return Fault(location=ref.location, problem=f"{problem}: {why}", severity=Severity.NOTE)
+    return Fault(f"{problem}: {why}", ref.location, Severity.NOTE)
 
 
 class Fit(enum.Enum):
-    """What comparing a state record with the groups has given."""
+    """The outcome of comparing a state record with the groups."""
 
     EQUAL = "the state is what the groups come to"
     FORGOTTEN = "it lacks what MariaDB forgets when it restarts"
@@ -379,7 +365,7 @@ class Fit(enum.Enum):
 
 
 class GroupsOfFile:
-    """What was logged since a file began: the state then and now, and in which order the pairs came."""
+    """What was logged since a file began: the state then and now, and the order of the pairs."""
 
     def __init__(self, base: GtidState) -> None:
         self.base = base.copy()
@@ -387,7 +373,6 @@ class GroupsOfFile:
         self._logged: dict[Pair, Gtid] = {}  # the pair that was logged last comes last
 
     def log(self, gtid: Gtid) -> None:
-        """A group was logged."""
         self.state.log(gtid)
         pair = gtid.domain_id, gtid.server_id
         self._logged.pop(pair, None)
@@ -398,11 +383,10 @@ class GroupsOfFile:
         return GtidState(self._logged.values())
 
     def fit_of_differential(self, found: GtidState) -> Fit:
-        """Compare a differential state."""
         return _fit(found, GtidState(), list(self._logged.values()))
 
     def fit_of_next_file(self, found: GtidState) -> Fit:
-        """Compare the full state of the next file, which may lack whole domains of which nothing was logged here."""
+        """Compare the full state of the next file, which may lack whole domains without groups here."""
         base = self.base.copy()
         logged_domains = {domain_id for domain_id, _ in self._logged}
         for domain_id in base.domain_ids:
@@ -412,7 +396,7 @@ class GroupsOfFile:
 
 
 def _fit(found: GtidState, base: GtidState, logged: list[Gtid]) -> Fit:
-    """Compare with what groups come to, all of them or the latest ones."""
+    """Compare with the state after groups, all of them or the latest ones."""
     if found == _state_of(base, logged):
         return Fit.EQUAL
     forgotten = 0

@@ -1,7 +1,6 @@
-"""Folds the DDL of a log into its schema history, and keeps that as a cache.
+"""Folds the DDL of a log into its schema history, and caches that.
 
-The cache may be deleted at any time; one that is not of this log, or not as it was written, is not used.
-"""
+The cache may be deleted at any time; one of another log, or a changed one, is not used."""
 
 import contextlib
 import functools
@@ -22,7 +21,7 @@ from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.log.group_content import group_events, own_name
 from ibbmaster.log.group_folding import GroupFolding, NeedsRows, TakeMap, defined_history
 from ibbmaster.log.history_cache import HistoryCache
-from ibbmaster.log.interface import EventGroups, FramedEventGroups, LogEngine, PagedEventGroups, ReadPlan
+from ibbmaster.log.interface import EventGroups, FramedEventGroups, LogEngine, PagedEventGroups
 from ibbmaster.position import LogPosition
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.folding import TABLE
@@ -61,26 +60,24 @@ TakeStatement = Callable[[SchemaPlace, Gtid, int, bytes], object]
 
 
 class StatementScan(Protocol):
-    """Hands over all of a log at once, faster than group by group; None if that cannot be done now."""
+    """Hands over all of a log at once, faster than group by group; None if that is impossible now."""
 
     def __call__(self, log: LogEngine, take: TakeStatement, take_map: TakeMap | None = None) -> LastScanned | None: ...
 
 
 class _NeedsRestartsError(Exception):
-    """There are temporary tables, which end with their server: a scan does not see where one was started."""
+    """There are temporary tables, which end with their server: a scan does not see server starts."""
 
 
 class LoggedSchema:
     """The schema history of a log, which grows with it. Thread-safe.
 
-    `base` is the schema before the log, `behind` the position up to which it holds already: what
-    was logged up to there is skipped. The history is taken from `cache`, and kept there. `scan` is
-    a faster way to begin. `case` says how the server of the log compares names; without it that is found
-    out, as far as the log says it. With `is_once` nothing is noted by which a history could be continued, which
-    costs a reader of groups that cannot begin anywhere: the next one begins anew.
+    `base` is the schema before the log, `behind` the position up to which it holds already, which is skipped. The
+    history comes from `cache`, and is kept there. `scan` is a faster way to begin. `case` says how the server compares
+    names; without it the log is asked. With `is_once` nothing is noted to continue a history, which is costly for a
+    reader of groups that cannot begin anywhere.
 
-    With `takes_rows` these define the tables that no statement defines; such a history is not kept in a cache.
-    """
+    With `takes_rows` these define the tables that no statement defines; such a history is not cached."""
 
     def __init__(
         self,
@@ -112,15 +109,11 @@ class LoggedSchema:
         self._versions: dict[int, int | None] = {}  # of servers, by file
 
     def history(self, needs_rows: NeedsRows = lambda _: False, up_to: LogPosition | None = None) -> SchemaHistory:
-        """All that is durable now, folded; where that `needs_rows` these define tables, also in what follows.
+        """All that is durable now, folded; where it `needs_rows` these define tables, from now on.
 
-        With `up_to` a fault behind that place is not raised: the history then ends in front of the fault.
-
-        Raises:
-            BrokenOffError: it is not wanted any more; the next caller continues after what was folded.
-            EventError: a statement is damaged; it names the group.
-            FormatError, ClassicFormatError: a file is damaged.
-        """
+        With `up_to` the history ends before a fault after that place, instead of an error. Raises BrokenOffError: it is
+        not wanted any more; the next call continues after what was folded; EventError: a statement is damaged; it names
+        the group; FormatError, ClassicFormatError: a file is damaged."""
         with self._lock:
             return defined_history(
                 lambda takes_rows: self._folded_to(up_to, takes_rows),
@@ -143,19 +136,14 @@ class LoggedSchema:
         except BaseException as error:
             folding = self._folding
             self._folding = self._last = None  # a part of a group may be folded
-            if (
-                not isinstance(error, IbbMasterError)
-                or up_to is None
-                or folding is None
-                or folding.history.end <= up_to
-            ):
-                raise
-            return folding.history
+            if isinstance(error, IbbMasterError) and up_to and folding and folding.history.end > up_to:
+                return folding.history
+            raise
         assert self._folding is not None
         return self._folding.history
 
     def _find_case(self) -> None:
-        """Find out how names are compared, and fold once more if that is not as they are written."""
+        """Find out how names are compared, and fold again if not as they are written."""
         history = None if self._folding is None else self._folding.history
         if history is None or history.fold.finder is None:
             return
@@ -178,16 +166,15 @@ class LoggedSchema:
         if self._scan is not None and self._scanned(self._scan):
             return
         folding = self._folding = self._new_folding()
-        self._last, self._state = None, GtidState()
+        self._last = None
         plan = self._log.start_of_file()
-        for gtid in plan.state:
-            self._state.log(gtid)
+        self._state = plan.state.copy()
         with closing(self._log.groups(plan)) as groups:
             self._fold(folding, groups)
         self._save(folding.history)
 
     def _scanned(self, scan: StatementScan) -> bool:
-        """Begin with a scan of all that there is; False if that cannot be done."""
+        """Begin with a scan of everything; False if that is impossible."""
         folding = self._new_folding()
         history = folding.history
 
@@ -219,7 +206,7 @@ class LoggedSchema:
         return self._continue(folding)
 
     def _continue(self, folding: GroupFolding) -> bool:
-        """Fold what is new; False if this is no longer the log of before."""
+        """Fold what is new; False if this is another log than before."""
         last = self._last
         if last is None:
             return False
@@ -239,8 +226,8 @@ class LoggedSchema:
         return True
 
     def _finds(self, last: LastFolded, groups: EventGroups) -> bool:
-        """Read up to the last group that was folded, and it; False if the log at this path is another one.
-        Of another one the place may be anywhere, also inside an event; reading from the start reports damage."""
+        """Read up to the last folded group; False if the log at this path is another one. There the place may be
+        anywhere, also inside an event; reading from the start reports damage."""
         try:
             group = groups.next_group()
             while group is not None and group.start < last.start:
@@ -267,14 +254,14 @@ class LoggedSchema:
         return groups
 
     def _identified(self, last: LastFolded) -> LastFolded:
-        """With the digest of the last group, which is read once more: only now it is known to be the last."""
+        """With the digest of the last group, which is read again: only now it is known to be the last."""
         with closing(self._groups_from(last)) as groups:
             while (group := groups.next_group()) is not None and group.start < last.start:
                 pass
             return last if group is None else last._replace(digest=_digest(group))
 
     def _fold(self, folding: GroupFolding, groups: EventGroups) -> None:
-        """Fold what comes. It is broken off between two statements: `_last` is the last whole group."""
+        """Fold what comes. It may break off between two statements: `_last` is the last whole group."""
         last: EventGroup | None = None
         try:
             for group in self._folded(folding, groups):
@@ -307,12 +294,11 @@ class LoggedSchema:
             yield group
 
     def _end_with(self, last: EventGroup | None) -> None:
-        """Note which group was folded last, None if there was no new one."""
         if last is not None and last.gtid is not None and not self._is_once:
             self._last = self._identified(LastFolded(last.start, str(last.gtid), "", str(self._state), self._rules))
 
     def _version_of(self, place: SchemaPlace) -> int | None:
-        """Of the server that wrote a statement, as far as the log says it: files of the engine do not."""
+        """The server that wrote a statement, as far as the log says it: `.ibb` files do not."""
         if not isinstance(self._log, LogOfServers):
             return None
         file_no = place.position.file_no
@@ -327,7 +313,7 @@ class LoggedSchema:
     # The cache --------------------------------------------------------------------------------
 
     def _kept(self) -> Iterator[GroupFolding]:
-        """Take each history that was kept in turn, until one of them is of this log."""
+        """Take each cached history in turn, until one of them is of this log."""
         for data in () if self._cache is None else self._cache.read():
             try:
                 history, last = decode_history(data)
@@ -341,7 +327,6 @@ class LoggedSchema:
                 yield self._folding
 
     def _save(self, history: SchemaHistory) -> None:
-        """Keep a history; where that cannot be done nothing is kept."""
         self._saved_at = history.end
         if self._cache is not None and self._last is not None and (self._cache.is_written or self._is_long(history)):
             self._cache.write(encode_history(history, self._last))
@@ -353,9 +338,9 @@ class LoggedSchema:
 
 
 class NamesInRows:
-    """Looks at the names in the TABLE_MAP events of a log, which is by how its server finds tables.
-    Only if there is a table whose name has capitals, and no further than LOOKED_BYTES after its statement: a server
-    that tells them apart has written the first name with a capital there, another one none."""
+    """Looks at the names in the TABLE_MAP events of a log, by which its server finds tables. Only if a table name has
+    capitals, and up to LOOKED_BYTES after its statement: a server that distinguishes them has written a name with a
+    capital there, another one none."""
 
     def __init__(self) -> None:
         self._at: LogPosition | None = None  # up to where it has looked
@@ -374,8 +359,8 @@ class NamesInRows:
             return None
         start = min(places) if self._at is None else self._at
         with contextlib.suppress(PositionPurgedError, KeyError):
-            plan = self._log_plan(log, start)
-            with closing(log.groups(plan)) as groups:
+            first = max(start.file_no, log.start_of_file().position.file_no)
+            with closing(log.groups(log.start_of_file(first))) as groups:
                 while self._bytes <= LOOKED_BYTES and (group := groups.next_group()) is not None:
                     check_wanted()
                     if group.start < start:
@@ -385,10 +370,6 @@ class NamesInRows:
                         return found
                     self._at = group.end
         return None
-
-    @staticmethod
-    def _log_plan(log: LogEngine, start: LogPosition) -> ReadPlan:
-        return log.start_of_file(max(start.file_no, log.start_of_file().position.file_no))
 
     def _named_in(
         self, group: EventGroup, wanted: dict[TableName, set[TableName]], history: SchemaHistory
@@ -411,7 +392,6 @@ class NamesInRows:
 
 
 def _digest(group: EventGroup) -> str:
-    """Of the beginning of a group."""
     found = hashlib.sha256(group.gtid_event)
     left = DIGESTED_BYTES
     for piece in group.body:
@@ -424,7 +404,7 @@ def _digest(group: EventGroup) -> str:
 
 @functools.cache
 def _code() -> str:
-    """The code that folds, as a number: another one may fold otherwise."""
+    """A digest of the folding code: another one may fold differently."""
     package = Path(__file__).parents[1]
     found = hashlib.sha256()
     for pattern in _SOURCES:

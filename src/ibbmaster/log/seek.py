@@ -1,12 +1,11 @@
-"""From a GTID position to the page where reading must begin, by binary search over state records.
+"""Finds the page where reading must begin for a GTID position, by binary search over state records.
 
-The log is a line of states: page 1 of every file, then the pages at that file's interval.
-The place wanted is the newest one whose state the replica has wholly. What follows it and
-the replica has already is skipped by the reader; that is at most one interval.
+The log is a line of states: page 1 of every file, then the pages at that file's interval. The wanted place is the
+newest one whose state the replica has wholly. The reader skips what follows it and the replica has, at most one
+interval.
 
-States grow from file to file, so halving finds it, but for FLUSH with DELETE_DOMAIN_ID:
-files before it may hold what the replica lacks, and those after it nothing of that domain.
-"""
+States grow from file to file, so halving finds it, except for FLUSH with DELETE_DOMAIN_ID: files before it may hold
+what the replica lacks, and those after it nothing of that domain."""
 
 from bisect import bisect_right
 from collections.abc import Mapping
@@ -30,7 +29,7 @@ WALKED_STATES_MAX = 16  # in one file: so few are read one by one
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeekStep:
-    """One state that was looked at; `state` is None after the end of the log."""
+    """One examined state; `state` is None after the end of the log."""
 
     file_no: int
     page_no: int
@@ -47,9 +46,9 @@ class SeekStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeekPlan(ReadPlan):
-    """Where to begin reading for a replica at `wanted`, and how that was found.
-    The place is a page. `page_reads` counts pages asked of the disk. `forgotten` are domains that the file begins
-    without, and the newest file before it that was seen to begin with them."""
+    """Where to begin reading for a replica at `wanted`, and how that was found. The place is a page. `page_reads`
+    counts pages asked of the disk. `forgotten` are domains that the file begins without, and the newest file before it
+    that was seen to begin with them."""
 
     wanted: GtidPosition
     steps: tuple[SeekStep, ...]
@@ -76,7 +75,7 @@ class SeekPlan(ReadPlan):
 
 @dataclass
 class _Search:
-    """What one search looks at, and what it has seen."""
+    """One search: its input, and what it has seen."""
 
     pages: PageReader
     records: StateRecords
@@ -87,7 +86,6 @@ class _Search:
     _judged: dict[int, bool] = field(default_factory=dict)  # files that are among the steps
 
     def record(self, file_no: int, page_no: int) -> GtidStateRecord | None:
-        """The state record of a page, if it has one."""
         return self.records.read(self.pages, file_no, page_no)
 
     def is_behind_the_end(self, file_no: int, page_no: int) -> bool:
@@ -116,7 +114,7 @@ class _Search:
         return self._judged[file_no]
 
     def _was_left_behind(self, state: GtidState) -> bool:
-        """Whether a domain was deleted after the position and logged anew: the replica lacks what was logged since."""
+        """Whether a domain was deleted after the position and logged anew, which the replica lacks."""
         first = self.full_state(self.oldest) or GtidState()
         return any(
             state.servers(gtid.domain_id)
@@ -155,14 +153,11 @@ def seek(
 ) -> SeekPlan:
     """Where a replica at `position` begins to read.
 
-    The files from `oldest_file_no` on, up to the one that has the `end`, all have a header. `current_state`
-    is what is logged up to there, if that is known; `records` are those that are known already.
+    The files from `oldest_file_no` on, up to the one that has the `end`, all have a header. `current_state` is what is
+    logged up to there, if known; `records` are cached. Raises PositionPurgedError: even the oldest file begins after
+    something the replica lacks; FormatError: a state is damaged.
 
-    Raises PositionPurgedError: even the oldest file begins after something the replica lacks; FormatError: a state on
-    the way is damaged.
-
-    Source: MariaDB 12.3, innodb_binlog.cc, ha_innodb_binlog_reader::init_gtid_pos() and gtid_search.
-    """
+    Source: MariaDB 12.3, innodb_binlog.cc, ha_innodb_binlog_reader::init_gtid_pos() and gtid_search."""
     records = StateRecords() if records is None else records
     header = records.header(pages, end.file_no)
     interval = 0 if header is None else header.state_interval_pages
@@ -205,7 +200,7 @@ class _Near(NamedTuple):
 
 
 def _found_near(records: StateRecords, position: GtidPosition, there: tuple[int, ...]) -> SeekPlan | None:
-    """The plan of another position of one GTID for which all that was looked at was judged alike."""
+    """The plan of another position of one GTID for which the search judged everything alike."""
     if len(position) != 1:
         return None
     (gtid,) = position.values()
@@ -220,9 +215,9 @@ def _found_near(records: StateRecords, position: GtidPosition, there: tuple[int,
 def _keep_for_near(
     records: StateRecords, plan: SeekPlan, current: GtidState, first: GtidState | None, there: tuple[int, ...]
 ) -> None:
-    """Keep a plan for the positions from the last border at or before its own to before the next.
-    At these borders, and nowhere else, one of the states that were looked at is judged otherwise. What comes after what
-    was logged is another border: later states may be before such a position."""
+    """Keep a plan for the positions from the last border at or before its own to before the next. Only at these borders
+    an examined state is judged otherwise. The end of what was logged is another one: later states may be before such a
+    position."""
     (gtid,) = plan.wanted.values()
     pair = gtid.domain_id, gtid.server_id
     borders = {0, (current.seq_no(*pair) or 0) + 1}
@@ -244,8 +239,8 @@ def _keep_for_near(
 
 
 def _find_file(search: _Search, active: int) -> tuple[int, GtidState]:
-    """The newest file whose full state is before the position: MariaDB walks back from the newest.
-    Raises PositionPurgedError: there is none."""
+    """The newest file whose full state is before the position: MariaDB walks back from the newest. Raises
+    PositionPurgedError: there is none."""
     oldest = search.oldest
     while not search.judge(active) and search.full_state(active) is None and active > oldest:
         active -= 1  # its first state is not there yet
@@ -265,8 +260,8 @@ def _find_file(search: _Search, active: int) -> tuple[int, GtidState]:
 
 
 def _newest_before(search: _Search, low: int, high: int) -> int | None:
-    """The newest file from `low` to before `high` whose full state is before the position, by halving.
-    Both were judged, and `high` is not before it."""
+    """The newest file from `low` to before `high` whose full state is before the position, by halving. Both were
+    judged, and `high` is not before it."""
     if not search.judge(low) and _stays_so(search, low, high):
         return None
     if high - low <= 1:
@@ -278,12 +273,9 @@ def _newest_before(search: _Search, low: int, high: int) -> int | None:
 
 
 def _stays_so(search: _Search, low: int, high: int) -> bool:
-    """Whether a state that has more than the replica is followed by such states only, up to file `high`.
-
-    It is, if a domain of which it has more is still there, without a step back, and cannot have
-    been deleted and begun anew in between: a domain can be deleted only while no file holds
-    groups of it, so not once it has changed since the oldest file.
-    """
+    """Whether only states that have more than the replica follow one that does, up to file `high`: if a domain of which
+    it has more still exists, without a step back, and cannot have been deleted and begun anew. A domain can be deleted
+    only while no file holds groups of it, so not once it has changed since the oldest file."""
     before, after, first = (search.full_state(file_no) or GtidState() for file_no in (low, high, search.oldest))
     return any(
         all((after.seq_no(domain_id, server_id) or 0) >= seq_no for server_id, seq_no in pairs.items())
@@ -296,8 +288,8 @@ def _stays_so(search: _Search, low: int, high: int) -> bool:
 def _find_page(
     search: _Search, file_no: int, base: GtidState, end_page_no: int | None, current_state: GtidState | None
 ) -> tuple[int, GtidState]:
-    """The last page of the file whose state is before the position. Where a file has few states all are looked at. Else
-    it is halved, and what was found counts if it has all that was logged up to the end of the file."""
+    """The last page of the file whose state is before the position. Looks at all of few states; otherwise halves, and
+    trusts the result if it has all that was logged up to the end of the file."""
     header = search.records.header(search.pages, file_no)
     interval = 0 if header is None else header.state_interval_pages
     if header is None or not 0 < interval < header.size_pages:
@@ -316,8 +308,8 @@ def _find_page(
 
 
 def _halve_pages(search: _Search, file_no: int, base: GtidState, count: int, interval: int) -> tuple[int, GtidState]:
-    """The last of `count` pages whose state is before the position.
-    A page where a record is due may have none: then the one before it counts."""
+    """The last of `count` pages whose state is before the position. A page may lack a due record: then the one before
+    it counts."""
     page_no, state = FULL_STATE_PAGE, base
     low, high = 0, count  # both count intervals
     while high - low > 1:
@@ -342,9 +334,8 @@ def _halve_pages(search: _Search, file_no: int, base: GtidState, count: int, int
 
 
 def _tells_all(search: _Search, file_no: int, page_no: int, base: GtidState, end: GtidState) -> bool:
-    """Whether a differential state names every pair that was logged in its file before the next one began.
-    After a restart in the middle of a file MariaDB leaves out pairs that were logged before it and not since. Then such
-    a state looks as if less had been logged."""
+    """Whether a differential state names every pair that was logged in its file before the next one began. After a
+    restart in the middle of a file MariaDB leaves out pairs not logged since, as if less had been logged."""
     record = search.record(file_no, page_no)
     told = set() if record is None else {(gtid.domain_id, gtid.server_id) for gtid in record.gtids}
     return all(

@@ -1,4 +1,4 @@
-"""GTID state records where they are kept: page 1 of each file, and pages at the interval."""
+"""Reads and compares GTID state records: on page 1 of each file, and on pages at the interval."""
 
 from collections.abc import Hashable, Iterable
 from typing import Any
@@ -20,8 +20,8 @@ KNOWN_MAX = (
 
 
 def read_state_record(pages: PageReader, file_no: int, page_no: int) -> GtidStateRecord | None:
-    """The state record that begins page `page_no`, or None if that page has none, or is not there yet.
-    Raises FormatError: the page or the record is damaged."""
+    """The state record that begins page `page_no`, or None if that page has none, or is not there yet. Raises
+    FormatError: the page or the record is damaged."""
     page = pages.page(file_no, page_no)
     if page is None:
         return None
@@ -38,8 +38,8 @@ def read_state_record(pages: PageReader, file_no: int, page_no: int) -> GtidStat
 
 
 class StateRecords:
-    """State records and headers of one log that were read lately: they are not read again, as neither ever changes.
-    So what a search has found by them stays good: `found` and `found_near` are where it keeps that."""
+    """A cache of state records and headers of one log, which never change. So the results of searches by them stay
+    valid: `found` and `found_near` hold those."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], GtidStateRecord] = {}
@@ -76,15 +76,12 @@ class StateRecords:
 def check_continuation(
     found: Iterable[Gtid], state: GtidState, location: Location, *, base: GtidState, is_complete: bool = True
 ) -> None:
-    """Compare what a file begins with and what the groups before it come to.
+    """Compare the state a file begins with and the state after the groups before it.
 
-    A domain may be missing in the file: FLUSH has deleted it. After two restarts in one file
-    MariaDB has forgotten what was logged there before: a pair may be missing, or be as in `base`,
-    with which that file begins. In the first file, a state of one pair of domain and server with
-    sequence number 1 may be written as empty; unless `is_complete`, pairs may be missing in the state.
-
-    Raises RecordError: the file begins after other groups.
-    """
+    The file may lack a domain: FLUSH deleted it. After two restarts in one file MariaDB has forgotten what was logged
+    there before: a pair may be missing, or be as in `base`, with which that file begins. The first file may write a
+    state of one pair with sequence number 1 as empty; unless `is_complete`, the state may lack pairs. Raises
+    RecordError: the file begins after other groups."""
     for gtid in found:
         seq_no = state.seq_no(gtid.domain_id, gtid.server_id)
         if gtid.seq_no in (seq_no, base.seq_no(gtid.domain_id, gtid.server_id)):
@@ -96,7 +93,7 @@ def check_continuation(
 
 
 def state_at(base: GtidState, record: GtidStateRecord) -> GtidState:
-    """The full state at a differential record: that of page 1 with this one record on top."""
+    """The full state at a differential record: that of page 1 with this record on top."""
     state = base.copy()
     for gtid in record.gtids:
         state.log(gtid)

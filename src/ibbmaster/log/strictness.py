@@ -1,4 +1,4 @@
-"""A directory to read as a whole: what a hole in its log means."""
+"""A directory to read as a whole, with or without tolerance for holes in its log."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from ibbmaster.position import LOG_START, LogPosition
 
 
 class StrictDirectory(BinlogDirectory):
-    """Refuses a log with a hole, also one after which data was written."""
+    """Refuses a log with a hole, also one with data after its end."""
 
     def end(self, *, only_cached: bool = False) -> LogPosition:
         end = super().end(only_cached=only_cached)
@@ -24,17 +24,17 @@ class StrictDirectory(BinlogDirectory):
 
 
 class LenientDirectory(BinlogDirectory):
-    """Takes what is there: files may be missing, and what is damaged is left out."""
+    """Takes what is there: files may be missing, and damaged groups are left out."""
 
     def file_numbers(self) -> list[int]:
-        """The numbers of the files that are there. Raises StoreError: there is none."""
+        """The numbers of the files. Raises StoreError: there are none."""
         numbers = sorted(number for name in self.disk.list() if (number := parse_file_name(name)) is not None)
         if not numbers:
             raise StoreError(f"{self}: no binlog files (binlog-000000.ibb and so on)")
         return numbers
 
     def _check_without_pages(self, file_no: int) -> None:
-        """There is nothing to read in it, and nothing to report a place of."""
+        """Nothing to read in it, and no place to report."""
 
     def header(self, file_no: int) -> FileHeader | None:
         try:
@@ -63,9 +63,9 @@ def open_directory(path: Path | str, *, is_strict: bool) -> BinlogDirectory:
 
 
 def damage_handler(*, is_strict: bool) -> OnFault | None:
-    """What a reader of groups reports damage to; None makes it an error."""
+    """The function that a reader of groups reports damage to; None makes it an error."""
     return None if is_strict else _leave_out
 
 
 def _leave_out(position: LogPosition, problem: str) -> None:
-    """What is damaged is reported by `granularity=faults`."""
+    """`granularity=faults` reports what is damaged."""

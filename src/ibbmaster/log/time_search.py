@@ -1,14 +1,13 @@
-"""Where a log passes a time: halving files, then the ranges of one, then group by group.
+"""Finds where a log passes a time: halves files, then the ranges of one, then reads group by group.
 
-The time of a group is the one in its GTID event: when its statement began, or its COMMIT where it has several. So
-groups of one log need not be in the order of their times: a long statement is older than what was committed while it
-ran, domains interleave, a session may SET TIMESTAMP, and a clock may be set back. A log therefore passes a time at
-the first group that is not older than it, after a place whose groups are older. Of a place the middle of some times
-counts, so a few groups that are out of order lead no search astray. Where a clock was set back by more than a place
-holds, a log passes the same time more than once: one of these places is found, and what was seen of it is noted.
+The time of a group is that of its GTID event: when its statement began, or its COMMIT where it has several. So groups
+need not be in the order of their times: a long statement is older than what was committed meanwhile, domains
+interleave, a session may SET TIMESTAMP, and a clock may be set back. A log passes a time at the first group that is not
+older, after a place whose groups are older. The median of some times counts for a place, so a few unordered groups
+mislead no search. Where a clock was set back by more than a place holds, a log passes the same time more than once: the
+search finds one of these places, and notes what it saw.
 
-Times are given as ISO 8601 with a zone, or as the local time of this machine, which the answer says.
-"""
+Times are ISO 8601 with a zone, or local times, which the answer says."""
 
 import datetime
 import itertools
@@ -33,7 +32,7 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 
 class GivenTime(NamedTuple):
-    """A moment that someone has given."""
+    """A moment that a user gave."""
 
     seconds: float  # since 1970
     moment: datetime.datetime  # with its zone
@@ -44,7 +43,7 @@ class GivenTime(NamedTuple):
 
 
 def parse_time(where: str, text: str) -> GivenTime:
-    """Read a time; `where` is for the error. Raises ConfigurationError: the text is none, or a date alone."""
+    """Read a time; `where` is for the error. Raises ConfigurationError: it is none, or a date alone."""
     try:
         moment = datetime.datetime.fromisoformat(text.strip())
         is_local = moment.tzinfo is None
@@ -55,7 +54,7 @@ def parse_time(where: str, text: str) -> GivenTime:
 
 
 def is_time(text: str) -> bool:
-    """Whether a text that is a GTID position or a time is one: times have colons."""
+    """Whether a GTID position or time is a time: times have colons."""
     return ":" in text
 
 
@@ -65,7 +64,7 @@ def is_date(text: str) -> bool:
 
 
 def shown_time(seconds: float, like: GivenTime) -> str:
-    """A moment in the zone of one that was given."""
+    """A moment in the zone of a given one."""
     try:
         return datetime.datetime.fromtimestamp(seconds, like.moment.tzinfo).isoformat(" ")
     except (OverflowError, OSError, ValueError):
@@ -74,8 +73,7 @@ def shown_time(seconds: float, like: GivenTime) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeStep:
-    """A place that was looked at: its first group, that one's time, and the middle of the times there.
-    Times are in seconds since 1970."""
+    """An examined place: its first group, that one's time, and the median of the times there, in seconds since 1970."""
 
     gtid: Gtid
     position: LogPosition
@@ -135,14 +133,13 @@ class _Search:
         return self._answer(first, None, None, self.log.end(), last_time)
 
     def _first_of_files(self, files: Sequence[LogFile]) -> TimeStep | None:
-        """The first group there is: a log may begin with files that have none."""
+        """The first group: a log may begin with files without any."""
         for file in files:
             if (step := self._look(file)) is not None:
                 return step
         return None
 
     def _end_of(self, files: Sequence[LogFile], number: int) -> LogPosition:
-        """Where the file ends in which the search continues."""
         end = self.log.end()
         if number + 1 < len(files):  # which may be ready and not used yet
             return min(end, self.log.start_of_file(files[number + 1].file_no).position._replace(offset=0))
@@ -185,7 +182,6 @@ class _Search:
         return itertools.takewhile(lambda group: group.start.file_no == file.file_no, groups)
 
     def _groups_from(self, place: LogPosition) -> Iterator[EventGroup]:
-        """All groups from a place on, range after range."""
         for one in self.log.ranges(place, self.log.end(), size=1):
             yield from _named(self.log.groups_in(one))
 
@@ -254,13 +250,8 @@ class TimeStart:
 
 
 def time_start(log: LogEngine, given: GivenTime, *, passes: bool = False) -> TimeStart:
-    """Where a log passes a time; with `passes` the first group that is newer.
-
-    Raises:
-        ConfigurationError: the log begins later.
-        StoreError: there is nothing in it, or it cannot be read.
-        FormatError, ClassicFormatError: a file is damaged.
-    """
+    """Where a log passes a time; with `passes` the first group that is newer. Raises ConfigurationError: the log begins
+    later; StoreError: it is empty or unreadable; FormatError, ClassicFormatError: a file is damaged."""
     second = math.floor(given.seconds) + 1 if passes else math.ceil(given.seconds)
     found = find_time(log, second)
     if found is None:
@@ -279,7 +270,7 @@ def time_start(log: LogEngine, given: GivenTime, *, passes: bool = False) -> Tim
 
 
 def step_notes(found: TimeFound, given: GivenTime) -> list[str]:
-    """What a search has seen of a clock that was set back."""
+    """Notes on a clock that was set back."""
     return [
         f"note: the times of the log step back by {before.time - after.time} s between {before.gtid} "
         f"({shown_time(before.time, given)}) and {after.gtid}, so this time may come more than once"

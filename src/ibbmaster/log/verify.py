@@ -1,12 +1,11 @@
-"""Everything that can be wrong in a directory of binlog files, each fault with its place.
+"""Reports every fault in a directory of binlog files, with its place.
 
-Reads every page once, in order, and continues after damage at the next page. What a fault
-has made unknown is not compared: the GTID state is known again at the next file.
-"""
+Reads each page once, in order, and continues after damage at the next page. It does not compare what a fault made
+unknown: the next file names the GTID state again."""
 
 import functools
 import itertools
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Any, NamedTuple
@@ -37,7 +36,7 @@ BLANK_BLOCK = bytes(BLOCK_PAGES * PAGE_SIZE)
 
 
 class FoundPages(NamedTuple):
-    """Pages of a file that follow each other; good until the next are read."""
+    """Consecutive pages of a file; good until the next read."""
 
     data: memoryview
     page_count: int
@@ -45,25 +44,23 @@ class FoundPages(NamedTuple):
 
     @property
     def is_blank(self) -> bool:
-        """Whether it is as long as blocks are, and has nothing but zeros."""
+        """Whether this is a full-size block of zeros."""
         return self.page_count == BLOCK_PAGES and not self.data[0] and bytes(self.data) == BLANK_BLOCK
 
     def checksums(self) -> bytes:
-        """What its pages say of themselves, side by side."""
+        """The checksums that the pages hold, side by side."""
         words = self.data.cast("I")
         step = PAGE_SIZE // words.itemsize
         return words[step - 1 :: step].tobytes()
 
 
 class BlockReader:
-    """The pages of one file in order, many at once; with kernels each is verified while the core has it in its cache.
+    """Reads the pages of one file in order, many at once; kernels verify each while the core has it in its cache.
 
-    A block has `block_pages`, or fewer at the end of the file. No other thread reads ahead: what it had read, this one
-    would have to fetch from the cache of another core. Of a log of 1 GB in memory that took 0.06 to 0.08 s more of CPU
-    beside 0.3 in all, and was done 0.05 s sooner where a core idled.
+    A block has `block_pages`, fewer at the end of the file. No thread reads ahead: fetching pages from the cache of
+    another core took 0.06 to 0.08 s more CPU (of 0.3 s) for 1 GB in memory, and saved 0.05 s where a core idled.
 
-    Raises StoreError: the file cannot be read; also from `read`.
-    """
+    Raises StoreError: the file cannot be read; also from `read`."""
 
     def __init__(self, disk: ReadDisk, name: str, kernels: Kernels | None, *, block_pages: int = BLOCK_PAGES) -> None:
         self._disk = disk
@@ -78,13 +75,13 @@ class BlockReader:
         self._is_verified = True  # all of the block before
 
     def close(self) -> None:
-        """Close the file."""
         self._blocks.close()
         if self._file is not None:
             self._file.close()
 
     def read(self, page_no: int) -> FoundPages:
-        """The pages from one on; none at the end of the file. It may be one of the last that the block before had."""
+        """The pages from `page_no` on, none at the end of the file. `page_no` may be one of the last of the block
+        before."""
         data, kept_bytes, verified = self._blocks.at(page_no * PAGE_SIZE)
         count, kept = len(data) // PAGE_SIZE, kept_bytes // PAGE_SIZE
         known = kept + verified if self._is_verified or not kept else 0
@@ -115,11 +112,9 @@ def verify(
 ) -> Iterator[Fault]:
     """Yield every fault of a directory, in the order of the files.
 
-    `others` are the same directory, once for each further thread that shall check a part of the log at the same time.
-    `totals` counts along; `on_pages` is called with the number of pages that were read.
-
-    Raises StoreError: there are no binlog files, or the directory cannot be read.
-    """
+    `others` are the same directory, one for each further thread that checks a part of the log. `totals` counts along;
+    `on_pages` receives the number of pages read. Raises StoreError: there are no binlog files, or the directory cannot
+    be read."""
     numbers = sorted(number for name in disk.list() if (number := parse_file_name(name)) is not None)
     if not numbers:
         raise StoreError(f"{disk}: no binlog files (binlog-000000.ibb and so on)")
@@ -128,51 +123,30 @@ def verify(
         yield from _Verifier(disk, totals, on_pages).check_files(numbers, is_last=True)
         return
     check = functools.partial(verify_part, on_pages=on_pages)
+    starts = [len(numbers) * part // len(disks) for part in range(len(disks))] + [len(numbers)]
+    parts = [Part(numbers[start : end + 1], end == len(numbers)) for start, end in itertools.pairwise(starts)]
+    reported: set[Fault] = set()
     with ThreadPoolExecutor(len(disks), thread_name_prefix="ibbmaster-verify") as threads:
-        yield from joined_faults(threads.map(check, disks, parts_of(numbers, len(disks))), totals)
+        for faults, part_totals in threads.map(check, disks, parts):
+            yield from (fault for fault in faults if fault not in reported)
+            reported = set(faults)
+            totals.add(part_totals)
 
 
 class Part(NamedTuple):
-    """Files that are checked by themselves; unless they are the last, the last one only where the others end."""
+    """Files to check by themselves; unless they are the last, the final one only where the others end."""
 
     numbers: list[int]
     is_last: bool
 
 
-def parts_of(numbers: list[int], count: int) -> list[Part]:
-    """A log as `count` parts, or as many as it has files."""
-    count = min(count, len(numbers))
-    starts = [len(numbers) * part // count for part in range(count)] + [len(numbers)]
-    return [Part(numbers[start : end + 1], end == len(numbers)) for start, end in itertools.pairwise(starts)]
-
-
 def verify_part(
     disk: ReadDisk, part: Part, *, on_pages: Callable[[int], object] = lambda count: None
 ) -> tuple[list[Fault], Totals]:
-    """Every fault of a part, and what was read; what is wrong where two parts meet may be found by both."""
+    """Every fault of a part, and what was read; both neighbours may report a fault where two parts meet."""
     totals = Totals()
     verifier = _Verifier(disk, totals, on_pages)
     return list(verifier.check_files(part.numbers, is_last=part.is_last)), totals
-
-
-def joined_faults(found: Iterable[tuple[list[Fault], Totals]], totals: Totals) -> Iterator[Fault]:
-    """The faults of parts that follow each other, each once; adds up what was read."""
-    reported: set[Fault] = set()
-    for faults, part_totals in found:
-        yield from (fault for fault in faults if fault not in reported)
-        reported = set(faults)
-        totals.add(part_totals)
-
-
-def _check_lsns(before: FileHeader, header: FileHeader) -> Iterator[Fault]:
-    """Whether a file may have been begun after the one before it, which is all that a header says of its server.
-    Source: MariaDB 12.3, fsp_binlog.cc: a header has the LSN of InnoDB, which goes on over restarts."""
-    if header.start_lsn < before.start_lsn:
-        yield Fault(
-            location=Location(file_no=header.file_no, page_no=0),
-            problem=f"the file was begun at LSN {header.start_lsn}, and the one before it at LSN {before.start_lsn}: "
-            "one of the two is of another server, or of an earlier log",
-        )
 
 
 class _Verifier:
@@ -193,28 +167,28 @@ class _Verifier:
         self._has_complained = False  # of data after that
 
     def check_files(self, numbers: list[int], *, is_last: bool) -> Iterator[Fault]:
-        """Check files in order; unless they are the last, the last one only to where the one before it has ended."""
+        """Check files in order; unless they are the last, the final one only up to where the one before ended."""
         for index, file_no in enumerate(numbers):
             self._is_joint = not is_last and index == len(numbers) - 1
             if index and file_no != numbers[index - 1] + 1:
                 missing = format_file_name(numbers[index - 1] + 1)
-                yield Fault(problem=f"{missing} is missing before {format_file_name(file_no)}")
+                yield Fault(f"{missing} is missing before {format_file_name(file_no)}")
                 self._records.lose_track()
             try:
                 yield from self.check_file(file_no)
             except IbbMasterError as error:
-                yield Fault(problem=str(error))
+                yield Fault(str(error))
                 self._records.lose_track()
         yield from self._order.finish_file()
         if is_last and self._records.open_record is not None:
-            yield Fault(location=self._records.open_record.location, problem="the log ends inside this record")
+            yield Fault("the log ends inside this record", self._records.open_record.location)
 
     def check_file(self, file_no: int) -> Iterator[Fault]:
         name = format_file_name(file_no)
         size = self._disk.size(name)
         self._totals.files += not self._is_joint
         if size % PAGE_SIZE:
-            yield Fault(problem=f"{name}: {size} bytes are no whole number of pages of {PAGE_SIZE} bytes")
+            yield Fault(f"{name}: {size} bytes are no whole number of pages of {PAGE_SIZE} bytes")
         header_page = self._disk.read(name, 0, PAGE_SIZE)
         header = None
         try:
@@ -226,33 +200,34 @@ class _Verifier:
         self._count_pages(1)
         was_blank, self._is_blank_file = self._is_blank_file, header is None and is_blank(header_page)
         if was_blank and not self._is_blank_file:
-            yield Fault(problem=f"{name}: the file before it was never used")
+            yield Fault(f"{name}: the file before it was never used")
         before, self._header = self._header, header
-        if before is not None and header is not None and before.file_no == file_no - 1:
-            yield from _check_lsns(before, header)
+        is_next = before is not None and before.file_no == file_no - 1
+        if is_next and before and header and header.start_lsn < before.start_lsn:
+            # Source: MariaDB 12.3, fsp_binlog.cc: a header has the LSN of InnoDB, which continues over restarts.
+            problem = f"the file was begun at LSN {header.start_lsn}, and the one before it at LSN {before.start_lsn}"
+            why = "one of the two is of another server, or of an earlier log"
+            yield Fault(f"{problem}: {why}", Location(file_no=file_no, page_no=0))
         if header is not None and size > header.size_pages * PAGE_SIZE:
             problem = f"{name}: {size // PAGE_SIZE} pages, but its header says {header.size_pages}"
             is_closed = format_file_name(file_no + 1) in self._disk.list()
             if is_closed and size == (header.size_pages + 1) * PAGE_SIZE:
                 why = "MariaDB's FLUSH leaves an extra page in a file that is full"
-                yield Fault(problem=f"{problem}: {why}", severity=Severity.NOTE)
+                yield Fault(f"{problem}: {why}", severity=Severity.NOTE)
             else:
-                yield Fault(problem=problem)
+                yield Fault(problem)
         if header is not None and size < header.size_pages * PAGE_SIZE:
-            yield from self._check_cut(file_no)
+            try:
+                check_not_cut(self._disk, file_no)
+            except ChunkError as error:
+                yield Fault.of(error)
+            except FormatError:
+                pass  # of the last page: it is checked with the others
         self._checksums = {number: kept for number, kept in self._checksums.items() if number == file_no - 1}
         self._checksums[file_no] = {}
         self._records.header = header
         self._ended_at, self._has_complained = None, False
         yield from self._check_pages(file_no, name)
-
-    def _check_cut(self, file_no: int) -> Iterator[Fault]:
-        try:
-            check_not_cut(self._disk, file_no)
-        except ChunkError as error:
-            yield Fault(location=error.location, problem=error.problem)
-        except FormatError:
-            pass  # of the last page: it is checked with the others
 
     def _check_pages(self, file_no: int, name: str) -> Iterator[Fault]:
         page_no, offset = 1, 0
@@ -279,16 +254,15 @@ class _Verifier:
     def _check_block(
         self, read: FoundPages, first: Location, offset: int
     ) -> Generator[Fault, None, tuple[int | None, int]]:
-        """Check the pages of a block from an offset in the first of them on. Returns how many of them were passed, and
-        the offset in the one after these; None where another verifier continues."""
+        """Check the pages of a block from an offset in the first one on. Returns how many pages it passed and the
+        offset in the next one; None where another verifier continues."""
         block, count = read.data, read.page_count
         if not offset and read.is_blank:
             self._ended_at = self._ended_at or first
             return count, 0
         index = 0
         while index < count:
-            page_no = first.page_no + index
-            if self._is_joint and (page_no > 1 or offset) and self._records.open_record is None:
+            if self._is_joint and (first.page_no + index > 1 or offset) and self._records.open_record is None:
                 return None, offset
             if (many := self._checks_of_many()) is not None:
                 due = self._next_due(first.page_no + index, offset) - first.page_no
@@ -299,9 +273,8 @@ class _Verifier:
                     break  # with the next block, which begins with the current record
                 if checked.is_after_state:
                     continue
-                page_no = first.page_no + index
             page = bytes(block[index * PAGE_SIZE : (index + 1) * PAGE_SIZE])
-            location = Location(file_no=first.file_no, page_no=page_no)
+            location = Location(file_no=first.file_no, page_no=first.page_no + index)
             if offset or (yield from self._begin_page(page, location)):
                 offset = yield from self._check_page(memoryview(page), location, offset)
             index += not offset
@@ -315,13 +288,13 @@ class _Verifier:
         return self._checks if is_expected and self._is_between_records else None
 
     def _next_due(self, page_no: int, offset: int) -> int:
-        """The page, this one if nothing was read on it, at which a state record is due next; far away if none is."""
+        """The next page with a due state record, this one if nothing was read on it; far away if there is none."""
         header = self._records.header
         interval = 0 if header is None else header.state_interval_pages
         return -(-(page_no + bool(offset)) // interval) * interval if interval else 1 << 32
 
     def _copy_of(self, location: Location) -> Location | None:
-        """Another page of the file with the same bytes as one that a group begins on."""
+        """Another page of the file with the same bytes."""
         checksums = {
             page_no: kept[at : at + CHECKSUM.size]
             for first, kept in self._checksums.get(location.file_no, {}).items()
@@ -341,7 +314,7 @@ class _Verifier:
         return self._records.open_record is None and not self._records.is_lost
 
     def _begin_page(self, page: bytes, location: Location) -> Generator[Fault, None, bool]:
-        """Judge a page as a whole; returns whether there is something to read on it."""
+        """Judge a page as a whole; returns whether it has something to read."""
         if is_blank(page):
             self._ended_at = self._ended_at or location
             return False
@@ -353,12 +326,12 @@ class _Verifier:
         if (self._is_blank_file or self._ended_at is not None) and not self._has_complained:
             self._has_complained = True
             place = "the header of an unused file" if self._is_blank_file else f"its end at {self._ended_at}"
-            yield Fault(location=location, problem=f"data behind {place}")
+            yield Fault(f"data behind {place}", location)
             self._records.lose_track()
         return True
 
     def _take_checked(self, checked: Checked, block: memoryview, first: Location) -> Iterator[Fault]:
-        """Note what was checked at once, in a block that begins with page `first`."""
+        """Note what the kernel checked, in a block that begins with page `first`."""
         self._totals.groups += checked.groups
         for gtid, page, offset in checked.ends_of_pairs:
             location = Location(file_no=first.file_no, page_no=first.page_no + page, page_offset=offset)
@@ -378,7 +351,7 @@ class _Verifier:
                     node, size = decode_oob_node(head, ref.location)
                     self._records.passed.take(ref, node, functools.partial(self._checks.split, block, found, size))
             except FormatError as error:
-                yield Fault(location=error.location, problem=error.problem)
+                yield Fault.of(error)
 
     def _count_pages(self, count: int) -> None:
         if self._is_joint:
@@ -387,8 +360,8 @@ class _Verifier:
         self._on_pages(count)
 
     def _check_page(self, page: memoryview, location: Location, offset: int) -> Generator[Fault, None, int]:
-        """Check the chunks of one page from a place on.
-        Returns where to continue, 0 for the next page: after the first record, if others can be checked faster."""
+        """Check the chunks of one page from a place on. Returns where to continue, 0 for the next page: after the first
+        record, where kernels can continue."""
         file_no, page_no = location.file_no, location.page_no
         while True:
             here = Location(file_no=file_no, page_no=page_no, page_offset=offset)
@@ -401,7 +374,7 @@ class _Verifier:
                     return 0
                 if found is ChunkEnd.NO_DATA:
                     if not is_zero(page[offset:DATA_SIZE]):
-                        yield Fault(location=here, problem="bytes that are not zero behind the end of data")
+                        yield Fault("bytes that are not zero behind the end of data", here)
                     self._ended_at = self._ended_at or here
                     return 0
                 assert isinstance(found, Chunk)
@@ -415,14 +388,13 @@ class _Verifier:
                 return 0
 
     def _lost(self, error: FormatError) -> Fault:
-        """The fault of an error, after which what was known is doubtful."""
+        """The fault of an error; forgets what it made doubtful."""
         self._records.lose_track()
-        return Fault(location=error.location, problem=error.problem)
+        return Fault.of(error)
 
     def _check_filler(self, page: memoryview, here: Location) -> Iterator[Fault]:
         rest = bytes(page[here.page_offset : DATA_SIZE])
         if len(rest) >= CHUNK_SIZE_MIN:
-            problem = f"{len(rest)} bytes of filler: at most {CHUNK_SIZE_MIN - 1} can be needed"
-            yield Fault(location=here, problem=problem)
+            yield Fault(f"{len(rest)} bytes of filler: at most {CHUNK_SIZE_MIN - 1} can be needed", here)
         elif rest.strip(bytes((FILLER,))).strip(b"\0"):
-            yield Fault(location=here, problem=f"filler is {rest.hex(' ')}, expected ff")
+            yield Fault(f"filler is {rest.hex(' ')}, expected ff", here)

@@ -1,8 +1,7 @@
-"""A recording that is played is a log that grows: each group is logged when it is due.
+"""Plays a recording as a log that grows: each group is logged when it is due.
 
-So all that follow it see the same moment of the recording, who comes late gets what was logged meanwhile, and the end
-of the log, heartbeats and SHOW MASTER STATUS are as on a primary at that moment.
-"""
+So all readers see the same moment of the recording, late ones get what was logged meanwhile, and the end of the log,
+heartbeats and SHOW MASTER STATUS are as on a primary at that moment."""
 
 from __future__ import annotations
 
@@ -39,7 +38,7 @@ ADVANCE_MAX = 10_000  # groups that are logged at once: no call takes long, howe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """How fast a recording is played: `factor` times as fast as it was, infinitely fast, or step by step (0)."""
+    """How fast a recording is played: `factor` times as fast, infinitely fast, or step by step (0)."""
 
     factor: float
 
@@ -63,14 +62,14 @@ class Pace:
         return math.isinf(self.factor)
 
     def due(self, begun_at: float, first_time: float, time: float) -> float:
-        """When a group of a time is due in a recording whose first group is of another, played from a moment on."""
+        """When a group is due in a recording that began at `begun_at` and has its first group at `first_time`."""
         if self.is_stepped:
             return math.inf
         return begun_at + max(0.0, time - first_time) / self.factor
 
 
 class _Played(LogEngine):
-    """Places of a recording, which has more than is logged so far."""
+    """A recording, which has more than is logged so far."""
 
     _log: LogEngine
 
@@ -92,17 +91,15 @@ class _Played(LogEngine):
 
 
 class PlayedLog(_Played):
-    """A part of a log that is over, played. Thread-safe.
+    """A played part of a log that is over. Thread-safe.
 
-    As fast as can be, all of it is logged at once; of one without end each round once a reader has come to the end of
-    the one before.
-    """
+    At infinite speed all of it is logged at once; each round of an endless one once a reader has reached the end of the
+    one before."""
 
     def __init__(
         self, log: LogEngine, pace: Pace, clock: Callable[[], float], *, starts_when_read: bool = False
     ) -> None:
-        """`clock` gives seconds, as a monotonic clock does; with `starts_when_read` it matters from the first reader of
-        groups on."""
+        """`clock` is monotonic, in seconds; with `starts_when_read` it counts from the first reader of groups on."""
         self._log = log
         self._pace = pace
         self._clock = clock
@@ -147,7 +144,7 @@ class PlayedLog(_Played):
                 self._first_time = time
 
     def advance(self) -> bool:
-        """Log what is due now, or much of it; whether that is anything."""
+        """Log what is due now, or much of it; returns whether that is anything."""
         with self._lock:
             if self._pace.is_unlimited:
                 return self._begun_at is not None and not self._rounds and self._log_round()
@@ -164,7 +161,7 @@ class PlayedLog(_Played):
             return self.count != before
 
     def _log_round(self) -> bool:
-        """Log the next round at once, or all if they have an end; False if there is none."""
+        """Log the next round at once, or all if they have an end; False without one."""
         log = self._log
         if self._is_over:
             return False
@@ -194,7 +191,7 @@ class PlayedLog(_Played):
         return self._pace.due(self._begun_at, float(self._first_time or 0), float(self._next_time))
 
     def start(self) -> None:
-        """Let the clock of the recording run from now on; a second call does nothing."""
+        """Start the clock of the recording; a second call does nothing."""
         with self._lock:
             if self._begun_at is None:
                 self._begun_at = self._clock()
@@ -244,12 +241,12 @@ class PlayedLog(_Played):
 
     @property
     def checksum_algorithm(self) -> ChecksumAlgorithm | None:
-        """What the events of the recording end with, where it says so."""
+        """The checksum of the events of the recording, where it says so."""
         return getattr(self._log, "checksum_algorithm", None)
 
     def has_after(self, position: LogPosition) -> bool:
-        """Whether a group after a place between groups is logged by now.
-        Raises IbbMasterError: the recording cannot be read on."""
+        """Whether a group after a place between groups is logged by now. Raises IbbMasterError: the recording cannot be
+        read on."""
         while position >= self.logged_end:
             if not self.advance():
                 with self._lock:
@@ -279,7 +276,7 @@ class PlayedPast(_Played):
         self._log = log
 
     def close(self) -> None:
-        """It is the recording that is closed."""
+        """The recording closes it."""
 
     def end(self, *, only_cached: bool = False) -> LogPosition:
         return self._played.end()

@@ -1,9 +1,7 @@
-"""A recording again and again, as one log: load without end, each round with newer GTIDs and later times.
+"""Repeats a recording as one log: endless load, each round with newer GTIDs and later times.
 
-Files of later rounds have later numbers, so positions only grow. In each domain a round has the numbers of the
-recording, and for each round before as many more as the highest number there is up to its end: a position says in
-which round a replica is.
-"""
+Files of later rounds have later numbers, so positions only grow. In each domain a round adds the highest number of the
+recording for each round before: a position says in which round a replica is."""
 
 from __future__ import annotations
 
@@ -91,7 +89,7 @@ class RepeatedLog(LogEngine):
     # Numbers of rounds -----------------------------------------------------------------------
 
     def repetition(self, round_no: int) -> Repetition:
-        """What makes a round of the recording."""
+        """The change that makes a round of the recording."""
         steps = {domain_id: step * round_no for domain_id, step in self._steps.items()}
         return Repetition(number=round_no, steps=steps, seconds=self._seconds * round_no)
 
@@ -104,7 +102,7 @@ class RepeatedLog(LogEngine):
         return self._files[-1].file_no
 
     def _shift(self) -> int:
-        """What is added to the numbers of files in each round."""
+        """What each round adds to the numbers of files."""
         return self.last_file_no - self._first_no() + 1
 
     def _round_of(self, file_no: int) -> tuple[int, int]:
@@ -113,7 +111,6 @@ class RepeatedLog(LogEngine):
         return round_no, self._first_no() + index
 
     def end_of_round(self, round_no: int) -> LogPosition:
-        """Where a round ends."""
         return self.place(self._log.end(), round_no)
 
     def state_after_round(self, round_no: int) -> GtidState:
@@ -125,7 +122,7 @@ class RepeatedLog(LogEngine):
         return position._replace(file_no=position.file_no + round_no * self._shift())
 
     def _state_after(self, round_no: int, there: GtidState) -> GtidState:
-        """What is logged where a round has come to a state of the recording."""
+        """What is logged where a round has reached a state of the recording."""
         if not round_no:
             return there.copy()
         before = self.repetition(round_no - 1)
@@ -138,11 +135,11 @@ class RepeatedLog(LogEngine):
         return found
 
     def _repeats(self, gtid: Gtid) -> bool:
-        """Whether the recording has groups of a server in a domain: else both were logged before it."""
+        """Whether the recording has groups of a server in a domain; otherwise both precede it."""
         return (gtid.domain_id, gtid.server_id) in self._pairs
 
     def note_round(self, round_no: int) -> None:
-        """A reader has come to a round: what is logged reaches to its end."""
+        """A reader has reached a round: the log extends to its end."""
         self._known = max(self._known, round_no)
 
     # The log ---------------------------------------------------------------------------------
@@ -180,7 +177,7 @@ class RepeatedLog(LogEngine):
         return self._as_here(self._log.seek(GtidPosition(wanted), only_cached=only_cached), round_no)
 
     def _reached(self, domain_id: int, gtid: Gtid | None) -> int:
-        """The round in which a replica is in a domain."""
+        """The round of a replica in a domain."""
         return 0 if gtid is None else max(0, gtid.seq_no - 1) // self._steps[domain_id]
 
     def start_of_file(self, file_no: int | None = None) -> ReadPlan:
@@ -213,7 +210,7 @@ class RepeatedLog(LogEngine):
             yield self.repeated(group, repetition)
 
     def repeated(self, group: EventGroup, repetition: Repetition) -> EventGroup:
-        """A group of the recording as it comes in a round."""
+        """A group of the recording in a round."""
         there = replace(
             group, start=self.place(group.start, repetition.number), end=self.place(group.end, repetition.number)
         )
@@ -224,7 +221,7 @@ class RepeatedLog(LogEngine):
 
     @property
     def end_error(self) -> StageError | None:
-        """What to tell those who have come to the end of the last round: that there should be more; None if not."""
+        """The error for readers at the end of the last round, where there should be more; None if not."""
         if not self.is_endless:
             return None
         return StageError(f"the loop has ended: {self._limit}; play it without that domain, or anew to new replicas")
@@ -238,7 +235,7 @@ class RepeatedLog(LogEngine):
 
     @property
     def checksum_algorithm(self) -> ChecksumAlgorithm | None:
-        """What the events of the recording end with, where it says so."""
+        """The checksum of the events of the recording, where it says so."""
         return getattr(self._log, "checksum_algorithm", None)
 
 
@@ -272,7 +269,7 @@ class RepeatedGroups(EventGroups):
 
     @property
     def recorded_files(self) -> FramedEventGroups | None:
-        """Who reads the files of the recording in this round, from where all of its groups come."""
+        """The reader of the recording's files in this round, from where all of its groups come."""
         return files_of(self._groups)
 
     def place(self, position: LogPosition) -> LogPosition:
@@ -288,8 +285,8 @@ class RepeatedGroups(EventGroups):
         self._groups.close()
 
     def next_group(self) -> EventGroup | None:
-        """The next group, or None at the end of the last round.
-        Raises StageError: the numbers end, and the rounds do not."""
+        """The next group, or None at the end of the last round. Raises StageError: the numbers end, and the rounds do
+        not."""
         while True:
             group = self._groups.next_group()
             if group is not None:
@@ -306,7 +303,7 @@ class RepeatedGroups(EventGroups):
 
 
 class RepeatedFiles(FramedEventGroups):
-    """The files of a recording in the round in which a reader is: with the places of that round."""
+    """The files of a recording, with the places of a reader's round."""
 
     def __init__(self, groups: RepeatedGroups) -> None:
         self.groups = groups

@@ -1,4 +1,4 @@
-"""What a group does, as every text of it says it: statements that took effect, and changes of rows."""
+"""The content of a group as every text of it says it: statements that took effect, and changes of rows."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ class Printer(Protocol):
     """Makes the text of a log."""
 
     def begin(self) -> bytes:
-        """What comes before the first group."""
+        """The text before the first group."""
 
     def end(self) -> bytes:
-        """What comes after the last group."""
+        """The text after the last group."""
 
     def group(self, group: Group) -> Iterator[bytes]:
         """The text of a group, in pieces; groups come in the order of the log. Raises EventError: an event is damaged,
-        or cannot be said in this format; it names the group."""
+        or this format cannot express it; it names the group."""
 
 
 class ChangeLines(ABC):
-    """A printer of lines, each of one change, with nothing before the first group and after the last."""
+    """Prints a line for each change, and nothing before the first group or after the last."""
 
     def begin(self) -> bytes:
         return b""
@@ -50,7 +50,7 @@ class ChangeLines(ABC):
             yield f"{line}\n".encode()
 
     def __init__(self, *, keeps_bytes: bool = False) -> None:
-        """With `keeps_bytes` values that cannot be read are printed as their bytes, and are no error."""
+        """With `keeps_bytes` values that cannot be read are printed as their bytes, instead of an error."""
         self.keeps_bytes = keeps_bytes
 
     @abstractmethod
@@ -73,7 +73,7 @@ class StatementItem(NamedTuple):
 
 
 class GroupContent:
-    """A group to be printed; `head` is its GTID event. Raises EventError: the GTID event is damaged."""
+    """A group to print; `head` is its GTID event. Raises EventError: the GTID event is damaged."""
 
     def __init__(self, group: Group, *, keeps_bytes: bool = False) -> None:
         """With `keeps_bytes` a value that cannot be read is an `UndecodableValue`, not an error."""
@@ -89,8 +89,8 @@ class GroupContent:
             raise self._here(error) from None
 
     def items(self) -> Iterator[RowItem | StatementItem]:
-        """What it does, in order; may be read once. Raises EventError: an event is damaged; UndecodableError: a value
-        cannot be read."""
+        """Its changes and statements, in order; may be read once. Raises EventError: an event is damaged;
+        UndecodableError: a value cannot be read."""
         for item in self._contents:
             if isinstance(item, Event):
                 statement = self._statement(item)
@@ -103,7 +103,6 @@ class GroupContent:
             yield RowItem(table, change)
 
     def _statement(self, event: Event) -> LoggedStatement | None:
-        """The statement of an event, if it has one that took effect."""
         try:
             return statement_of(event.data, self.head)
         except EventError as error:
@@ -114,8 +113,8 @@ class GroupContent:
 
 
 def statement_of(event: bytes, head: GtidEvent) -> LoggedStatement | None:
-    """The statement of an event of a group, if it has one that took effect and says more than that the group ends.
-    Raises EventError: the event is damaged."""
+    """The effective statement of an event of a group, unless it only ends the group. Raises EventError: the event is
+    damaged."""
     event_type = event[TYPE_OFFSET]
     if event_type == EventType.XA_PREPARE:
         return _made(f"XA PREPARE {head.xid}")
@@ -127,7 +126,6 @@ def statement_of(event: bytes, head: GtidEvent) -> LoggedStatement | None:
 
 
 def _made(text: str) -> LoggedStatement:
-    """A statement of which the log has an event of its own."""
     return LoggedStatement(text=text, database="", thread_id=0, sql_mode=0, has_effect=True)
 
 
@@ -140,7 +138,7 @@ def _expect_readable(change: Change) -> None:
 
 @contextlib.contextmanager
 def placed(group: Group) -> Iterator[None]:
-    """Let an error about what is in a group, which names it, also say where it is."""
+    """Add the place of a group to an error about it, which names it."""
     try:
         yield
     except EventError as error:

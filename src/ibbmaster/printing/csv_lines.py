@@ -39,7 +39,7 @@ class CsvLines:
         return b""
 
     def group(self, group: Group) -> Iterator[bytes]:
-        """A line for each image of a row, with its line feed, in UTF-8; the first time the names of the columns. Raises
+        """A line for each image of a row, with its line feed, in UTF-8; first the names of the columns. Raises
         EventError: an event is damaged, or a value cannot be read."""
         content = GroupContent(group, keeps_bytes=self._keeps_bytes)
         gtid, time = str(content.head.gtid), time_text(content.timestamp)
@@ -57,7 +57,7 @@ class CsvLines:
                     number += 1
 
     def _names(self, table: TableSchema) -> bytes:
-        """The first line, the first time. Raises EventError: the columns have no names, or others than before."""
+        """The first line, once. Raises EventError: the columns have no names, or others than before."""
         columns = [column.name for column in table.columns]
         if columns == self._columns:
             return b""

@@ -1,7 +1,5 @@
-"""Changes in the envelope of Debezium's MariaDB connector, as JSON without schemas, a row a line: docs/printing.md.
-
-Values are in the forms that are the defaults of the connector.
-"""
+"""Prints changes in the envelope of Debezium's MariaDB connector, as JSON without schemas, a row a line:
+docs/printing.md. Values have the connector's default forms."""
 
 import base64
 import datetime
@@ -34,7 +32,7 @@ class DebeziumLines(ChangeLines):
     """Prints changes of rows; statements have no line."""
 
     def __init__(self, file_name: Callable[[int], str], *, keeps_bytes: bool = False) -> None:
-        """`file_name` gives the name of a file of the log by its number."""
+        """`file_name` returns the name of a file of the log by its number."""
         super().__init__(keeps_bytes=keeps_bytes)
         self._file_name = file_name
 
@@ -82,12 +80,12 @@ def envelope(before: object, after: object, operation: str, origin: Mapping[str,
 
 
 def _row(table: TableSchema, row: Row | None) -> dict[str, object] | None:
-    """All columns of the table; those that the image leaves out are null."""
+    """All columns of the table; those that the image lacks are null."""
     return None if row is None else {one.name: connect_value(one, row.get(one.name)) for one in table.columns}
 
 
 def connect_value(column: Column, value: object) -> object:
-    """A value as the connector gives it."""
+    """A value as the connector writes it."""
     if value is None:
         return None
     convert = None if isinstance(value, UndecodableValue) else _OF_KIND.get(column.kind)
@@ -95,8 +93,8 @@ def connect_value(column: Column, value: object) -> object:
 
 
 def form_of(column: Column) -> str:
-    """What kernels have to know of a form: "number" of a date that may be NULL, "zoned" text, "bytes", "raw" if only
-    the reference knows it, "unscaled" and "bits"; others are as in other formats."""
+    """How kernels write a column: "number" of a date that may be NULL, "zoned" text, "bytes", "raw" if only the
+    reference can, "unscaled" and "bits"; others as in other formats."""
     if column.kind in _OF_KIND and column.has_old_format:
         return "raw"
     match column.kind:
@@ -114,7 +112,6 @@ def form_of(column: Column) -> str:
 
 
 def has_clock(column: Column) -> bool:
-    """Whether it is a DATETIME, and not a DATE."""
     return column.kind is ValueKind.DATETIME
 
 
@@ -174,7 +171,7 @@ def _geometry(column: Column, value: object) -> dict[str, object]:
 
 
 def _moment(text: str) -> datetime.datetime | None:
-    """A date, perhaps with a clock; None for what is none, as 0000-00-00 and 2026-02-31."""
+    """A date, perhaps with a clock; None for impossible ones, as 0000-00-00 and 2026-02-31."""
     try:
         return datetime.datetime.fromisoformat(text)
     except ValueError:

@@ -17,8 +17,7 @@ from ibbmaster.stages.span import LogSpan
 
 
 class FastLines:
-    """The lines of a log, or of a span of it, in runs of whole groups. `position` is where the run begins that was
-    given last."""
+    """The lines of a log, or of a span of it, in runs of whole groups. `position` is where the last run begins."""
 
     def __init__(self, log: Log, kernels: Kernels, form: LineFormat, span: LogSpan | None = None) -> None:
         self._span = span
@@ -29,13 +28,8 @@ class FastLines:
         self._pending: EventBatch | None = None
 
     def runs(self) -> Iterator[Iterator[Any]]:
-        """Each run is what can be written as bytes, in pieces; to be read whole before the next.
-
-        Pieces are good until the next run.
-
-        Raises:
-            IbbMasterError: something is damaged; a run that has begun then is not whole. The reference says what it is.
-        """
+        """Each run is a sequence of writable buffers, valid until the next run; read it whole before that. Raises
+        IbbMasterError: something is damaged; the current run is incomplete. The reference says what it is."""
         freeze()
         self._log.bring_to_files()
         self._log.stored.expect_whole()
@@ -57,7 +51,7 @@ class FastLines:
                 pass
 
     def _is_wanted(self, task: ReadTask) -> bool:
-        """Whether something of the span may be in the range of a task."""
+        """Whether the range of a task may have something of the span."""
         span, found = self._span, task.log_range
         if span is None:
             return True

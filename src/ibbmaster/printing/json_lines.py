@@ -1,4 +1,4 @@
-"""A log as JSON, one change a line. What the lines have: docs/printing.md."""
+"""Prints a log as JSON, one change a line. The fields: docs/printing.md."""
 
 import base64
 import json
@@ -25,7 +25,7 @@ def json_text(value: object) -> str:
 
 
 def json_value(value: object) -> object:
-    """A value of a row as what JSON has: numbers with all digits, decimals and dates as text, bytes as base64."""
+    """A value of a row for JSON: numbers with all digits, decimals and dates as text, bytes as base64."""
     if isinstance(value, bytes):
         return {"base64": base64.b64encode(value).decode()}
     if isinstance(value, UndecodableValue):
@@ -36,7 +36,6 @@ def json_value(value: object) -> object:
 
 
 def json_row(row: Row | None) -> dict[str, object] | None:
-    """The columns that an image has."""
     return None if row is None else {name: json_value(value) for name, value in row.items()}
 
 
@@ -55,7 +54,7 @@ class JsonLines(ChangeLines):
 
 
 def head_text(head: GtidEvent, timestamp: int) -> str:
-    """How the lines of a group begin."""
+    """The beginning of each line of a group."""
     gtid = head.gtid
     text = f'{{"gtid":"{gtid}","time":"{time_text(timestamp)}","domain":{gtid.domain_id},"server_id":{gtid.server_id}'
     if head.commit_id is not None:
@@ -64,13 +63,13 @@ def head_text(head: GtidEvent, timestamp: int) -> str:
 
 
 def statement_text(statement: LoggedStatement, *, is_ddl: bool) -> str:
-    """What a line says of a statement."""
+    """The part of a line about a statement."""
     kind = "ddl" if is_ddl else "statement"
     return json_text({"kind": kind, "database": statement.database, "statement": statement.text})[1:]
 
 
 def change_begin(table: TableSchema, kind: str) -> str:
-    """What a line says in front of the images of a row."""
+    """The part of a line before the images of a row."""
     fields = {
         "kind": kind,
         "database": table.database,

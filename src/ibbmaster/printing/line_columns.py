@@ -1,4 +1,4 @@
-"""Changes of rows as lines of text, read and written by kernels; what is unusual is left to the reference."""
+"""Changes of rows as lines of text, read and written by kernels; leaves unusual values to the reference."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
@@ -53,20 +53,20 @@ BODY_OFFSET = 19 + 4 + 4  # of a QUERY event, after what says who ran it and for
 
 
 class LineBuffers:
-    """What lines are written into: to touch memory for the first time takes as long as to write it."""
+    """Reusable output buffers: to touch memory for the first time takes as long as to write it."""
 
     def __init__(self) -> None:
         self._free: list[Any] = []
         self._used: list[Any] = []
 
     def take(self) -> Any:
-        """A buffer that is not read any more."""
+        """A free buffer."""
         buffer = self._free.pop() if self._free else np.empty(OUT_BYTES, dtype=np.uint8)
         self._used.append(buffer)
         return buffer
 
     def reuse(self) -> None:
-        """All that were taken have been read."""
+        """All taken buffers have been read."""
         self._free += self._used
         self._used.clear()
 
@@ -80,7 +80,7 @@ class _Group(NamedTuple):
 
 
 class LineColumns(RowColumns):
-    """Makes lines of changes and statements; what it gives are buffers of lines, in place of record batches."""
+    """Makes lines of changes and statements; yields buffers of lines in place of record batches."""
 
     READS_EVERY_COLUMN = True
     _programs: Any  # the first step and how many, for each kind of row event
@@ -126,7 +126,7 @@ class LineColumns(RowColumns):
     # Groups and statements --------------------------------------------------------------------
 
     def _begin_groups(self, batch: EventBatch) -> None:
-        """Write what the lines of each group of a batch have in common."""
+        """Write the common part of the lines of each group of a batch."""
         self._notes = self._notes_of(batch)
         count = len(batch.groups)
         note_offsets = np.zeros(count + 1, dtype=np.int64)
@@ -150,7 +150,7 @@ class LineColumns(RowColumns):
             )
 
     def _notes_of(self, batch: EventBatch) -> dict[int, str]:
-        """What is noted of the groups of a batch; the last one is kept for the next batch."""
+        """The notes on the groups of a batch; keeps the last one for the next batch."""
         notes: dict[int, str] = {}
         if self._last is not None and self._last.identity == batch.identity(0):
             notes[0] = self._last.note
@@ -173,14 +173,14 @@ class LineColumns(RowColumns):
             return decode_gtid_event(batch.event(number))
 
     def _head_of(self, batch: EventBatch, group: int) -> GtidEvent:
-        """The GTID event of a group, which may be in a batch before."""
+        """The GTID event of a group, which may be in an earlier batch."""
         if self._last is not None and batch.identity(group) == self._last.identity:
             return self._last.head
         place = int(np.searchsorted(self._whole.events[self._firsts, EventColumn.GROUP], group))
         return self._head(self._whole, int(self._firsts[place]))
 
     def _in_order(self, batch: EventBatch, start: int, end: int) -> Iterator[Any]:
-        """Rows and statements of some events, as they follow each other."""
+        """Rows and statements of some events, in their order."""
         types = batch.data[batch.events[start:end, EventColumn.START] + TYPE_OFFSET]
         for statement in (start + np.flatnonzero(np.isin(types, STATEMENTS))).tolist():
             event = batch.event(statement)
@@ -198,14 +198,13 @@ class LineColumns(RowColumns):
         yield from self._of_part(replace(batch, events=batch.events[start:end]))
 
     def _statement_line(self, batch: EventBatch, number: int, event: bytes) -> tuple[int, str] | None:
-        """The head of the line of a statement, and what it has after its number; None: it has no line."""
+        """The head of the line of a statement, and the text after its number; None: it has no line."""
         head = self._head_of(batch, int(batch.events[number, EventColumn.GROUP]))
         with batch.naming_group(number):
             statement = statement_of(event, head)
         return None if statement is None else self._form.statement(statement, is_ddl=bool(head.flags & GtidFlag.DDL))
 
     def _numbered(self, batch: EventBatch, number: int, head: int, text: str) -> bytes:
-        """A line with its number."""
         group = int(batch.events[number, EventColumn.GROUP])
         identity = batch.identity(group)
         first, count = self._last_rows
@@ -217,7 +216,7 @@ class LineColumns(RowColumns):
     # Rows -------------------------------------------------------------------------------------
 
     def _portions(self, batch: EventBatch, count: int) -> Iterator[tuple[int, int]]:
-        """All rows at once; of large ones a few, for what the reference makes of their values."""
+        """All rows at once; large ones a few at a time, as the reference may have to write their values."""
         if len(batch.data) <= LARGE_BATCH:
             yield 0, count
             return
@@ -240,7 +239,7 @@ class LineColumns(RowColumns):
         self._state[RowField.ROWS] = 0
 
     def _add_programs(self) -> None:
-        """Know what the lines of each kind of row event have."""
+        """Know the lines of each kind of row event."""
         for variant in range(self._program_count, self._tables.variant_count):
             if variant == len(self._programs):
                 self._programs = np.concatenate([self._programs, np.zeros_like(self._programs)])
@@ -248,7 +247,7 @@ class LineColumns(RowColumns):
         self._program_count = self._tables.variant_count
 
     def pieces(self, variant: int, forced: Collection[int] = ()) -> list[Piece]:
-        """What the lines of a kind of row event have; columns in `forced` are written by the reference."""
+        """The pieces of the lines of a kind of row event; the reference writes columns in `forced`."""
         decoder = self._tables.decoders[self._tables.variants[variant, VariantColumn.MAP]]
         assert decoder is not None
         table = decoder.schema
@@ -271,7 +270,7 @@ class LineColumns(RowColumns):
         return sorted(set((steps[steps[:, LineColumn.OP] == LineOp.SIDE, LineColumn.SLOT] // 2).tolist()))
 
     def program(self, variant: int, forced: frozenset[int]) -> tuple[int, int]:
-        """The steps of the lines of a kind of row event, with columns that are written by the reference."""
+        """The steps of the lines of a kind of row event, with columns that the reference writes."""
         if (variant, forced) not in self._forced:
             self._forced[variant, forced] = self._steps.add(self.pieces(variant, forced))
         return self._forced[variant, forced]
@@ -302,7 +301,6 @@ class LineColumns(RowColumns):
         return found[encoded.indices.fill_null(len(found) - 1).to_numpy()]
 
     def _lines(self, batch: EventBatch, start: int, end: int) -> Iterator[Any]:
-        """The lines of some rows."""
         state = self._line_state
         rows = Decoded(self._values, self._valid, self._row_groups, self._row_kinds, self._event_sizes)
         first, count = self._last_rows
@@ -342,18 +340,16 @@ class LineColumns(RowColumns):
 
 
 def _numbers_of(bits: int) -> list[int]:
-    """The places of the bits that are set."""
     return [number for number in range(bits.bit_length()) if bits >> number & 1]
 
 
 def _bytes_of(pieces: Sequence[Piece]) -> int:
-    """Of a head at most, without notes."""
     return sum(len(piece.text.encode()) + HEAD_VALUE_MAX for piece in pieces)
 
 
 def _unusual(batch: EventBatch, firsts: Any) -> Iterator[tuple[int, int, int | None]]:
-    """Number and group of GTID events that say more than the GTID: the commit id, None for those that say other things.
-    Those, too, that the reference has to find to be damaged."""
+    """Number and group of GTID events that say more than the GTID: the commit id, None for other things, and for those
+    that the reference must find damaged."""
     events, data = batch.events[firsts], batch.data
     starts, sizes = events[:, EventColumn.START], events[:, EventColumn.SIZE]
     is_odd = (sizes < GTID_EVENT_SIZE_MIN) | (data[starts + TYPE_OFFSET] != EventType.GTID)

@@ -31,7 +31,7 @@ SECONDS = int(GroupColumn.TIMESTAMP)
 
 
 def labels_of(column: Column) -> list[str] | None:
-    """The texts of the labels of an ENUM, by number; None if they are not known."""
+    """The texts of the labels of an ENUM, by number; None if unknown."""
     return None if column.labels is None else [json_text(label) for label in ("", *column.labels)]
 
 
@@ -43,7 +43,7 @@ def unquoted(text: str) -> str:
 def image(
     form: LineFormat, table: TableSchema, numbers: Sequence[int], present: Sequence[int], *, is_after: bool
 ) -> list[Piece]:
-    """An image as an object with these columns; those that it does not have are null."""
+    """An image as an object with these columns; missing ones are null."""
     pieces = [Piece("{")]
     for number in numbers:
         column = table.columns[number]

@@ -1,4 +1,4 @@
-"""What the lines of a format are made of, as steps for kernels: texts, values, and what the reference writes."""
+"""The lines of a format as steps for kernels: texts, values, and texts of the reference."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
@@ -42,13 +42,13 @@ class LineFormat(Protocol):
     """What kernels have to know of a format."""
 
     def reading(self, column: Column) -> Reading:
-        """How the values of a column are read. Raises ValueError: values of this type cannot be read at all."""
+        """How to read the values of a column. Raises ValueError: values of this type are unreadable."""
 
     def heads(self, file_name: str) -> Sequence[Sequence[Piece]]:
-        """What is the same in all lines of a group of a file, without values."""
+        """The parts that all lines of a group of a file share, without values."""
 
     def note(self, commit_id: int | None, xid: GtidXid | None) -> str:
-        """What NOTE is in the heads of a group."""
+        """The NOTE in the heads of a group."""
 
     def line(self, table: TableSchema, kind: int, before: Sequence[int], after: Sequence[int]) -> Sequence[Piece]:
         """The line of a change; its images have these columns, none where there is no image."""
@@ -57,16 +57,16 @@ class LineFormat(Protocol):
         """How the kernel writes the values of a column."""
 
     def text(self, column: Column, value: object) -> str:
-        """A value, as the reference has it."""
+        """A value, as the reference writes it."""
 
     def statement(self, statement: LoggedStatement, *, is_ddl: bool) -> tuple[int, str] | None:
-        """The line of a statement: the head that goes before its number, and what is after; None: it has no line."""
+        """The line of a statement: the head before its number, and the text after it; None: it has no line."""
 
 
 def written_value(
     column: Column, *, quote: str, base64: tuple[str, str], labels: Sequence[str | None] | None, letters: Any
 ) -> PieceValue:
-    """How the kernel writes what most formats write alike: numbers as they are, and texts between quotes. `letters`
+    """How the kernel writes values that most formats write alike: plain numbers, and texts between quotes. `letters`
     escapes a letter of a text; `labels` are the texts of an ENUM."""
     op, first, second = line_op(column)
     match op:
@@ -127,7 +127,6 @@ class Steps:
         return self._texts[text]
 
     def _choices_at(self, choices: Sequence[str | None]) -> int:
-        """Where some texts begin among the choices."""
         key = tuple(choices)
         if key not in self._chosen:
             first = self._chosen[key] = self._choice_count
@@ -140,7 +139,7 @@ class Steps:
 
 
 def _merged(pieces: Sequence[Piece]) -> list[Piece]:
-    """The same pieces, with texts that follow each other in one."""
+    """The same pieces, with consecutive texts joined."""
     found: list[Piece] = []
     for piece in pieces:
         if found and found[-1].written.op == LineOp.TEXT:
@@ -150,22 +149,19 @@ def _merged(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 class SideMaker(Protocol):
-    """Who knows the lines of each kind of row event, and their values."""
+    """Knows the lines of each kind of row event, and their values."""
 
     side_numbers: dict[int, int]  # of columns that the reference writes, by their numbers in their tables
 
-    def sides_of(self, variant: int) -> list[int]:
-        """The columns that the reference writes for a kind of row event."""
+    def sides_of(self, variant: int) -> list[int]: ...
 
-    def program(self, variant: int, forced: frozenset[int]) -> tuple[int, int]:
-        """The steps of its lines, with columns that are left to the reference, too."""
+    def program(self, variant: int, forced: frozenset[int]) -> tuple[int, int]: ...
 
-    def texts(self, batch: EventBatch, variant: int, number: int, rows: Any) -> Any:
-        """The values of a column in some rows of it, in UTF-8."""
+    def texts(self, batch: EventBatch, variant: int, number: int, rows: Any) -> Any: ...
 
 
 class SideTexts:
-    """Those of some rows, `start` the first; `variants` has their kinds of row events."""
+    """The texts of the reference in some rows, `start` the first; `variants` has their kinds of row events."""
 
     def __init__(self, maker: SideMaker, batch: EventBatch, programs: Any, variants: Any, start: int) -> None:
         self._maker = maker

@@ -1,4 +1,4 @@
-"""Where the text of a log goes: a group at a time, whole or not at all."""
+"""The output of the text of a log: a group at a time, whole or not at all."""
 
 import contextlib
 import os
@@ -19,14 +19,14 @@ OBEYED = re.compile(f"[\0-\x08\x0b-\x1f]|{UNSEEN.pattern}")  # all but tab and l
 
 
 class GroupOutput:
-    """Takes the text of one group after the other; what a terminal would obey is shown there, and not obeyed."""
+    """Takes the text of one group after the other; shows what a terminal would obey."""
 
     def __init__(self, target: BinaryIO) -> None:
         self._target = target
         self._is_seen = target.isatty()
 
     def write(self, pieces: Iterable[Buffer]) -> None:
-        """Write a group; nothing of it where making its text fails. Pieces must stay as they are until then. Raises
+        """Write a group; nothing of it where making its text fails. Pieces must stay unchanged until then. Raises
         BrokenPipeError: its reader has closed it; OSError: it cannot be written."""
         with contextlib.ExitStack() as stack:
             held: list[Buffer] = []
@@ -50,7 +50,6 @@ class GroupOutput:
 
 
 def _read(spool: IO[bytes]) -> Iterator[bytes]:
-    """All that a file has, from its begin on."""
     spool.seek(0)
     while piece := spool.read(PIECE_SIZE):
         yield piece
@@ -64,12 +63,8 @@ def shown(data: bytes) -> bytes:
 
 @contextlib.contextmanager
 def opened_output(path: Path | None, *, grows: bool = False) -> Iterator[BinaryIO]:
-    """Standard output, or a file that has its name once it is whole; a pipe or one that `grows` is written as it is.
-
-    What has that name before is replaced then, and stays where something fails.
-
-    Raises StoreError: the file cannot be written.
-    """
+    """Standard output, or a file that gets its name once it is whole; a pipe or one that `grows` is written directly.
+    Replaces what had that name, unless something fails. Raises StoreError: the file cannot be written."""
     if path is None:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()

@@ -1,7 +1,6 @@
-"""A log as a script that a server runs: statements as they were logged, rows as BINLOG statements.
+"""Prints a log as a script that a server runs: statements as they were logged, rows as BINLOG statements.
 
-What the `mariadb` client needs: `--binary-mode`, and a `--max-allowed-packet` as large as the largest statement.
-"""
+The `mariadb` client needs `--binary-mode`, and a `--max-allowed-packet` as large as the largest statement."""
 
 import base64
 import dataclasses
@@ -71,25 +70,22 @@ REPLACE = 2  # duplicates: the new row stays
 
 
 class SessionSettings:
-    """Remembers what was set, as the session that runs the statements does."""
+    """Remembers the settings of the session that runs the statements."""
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {}
         self.client_charset = ""  # in which the texts of statements are
 
     def changed(self, **values: object) -> str | None:
-        """`SET` of the variables that are not as they shall be; None if all are."""
+        """`SET` of the variables with other values; None if there are none."""
         news = {name: str(value) for name, value in values.items() if self._known.get(name) != str(value)}
         self._known |= news
         return "SET " + ", ".join(f"@@session.{name}={value}" for name, value in news.items()) if news else None
 
     def for_query(self, query: Query, timestamp: int) -> Iterator[str]:
-        """What a statement needs beside its database, a statement each.
-
-        Raises EventError: its status variables run over their end.
-
-        Source: MariaDB 12.3, log_event_client.cc, Query_log_event::print_query_header(), and what 10.11 and 11.8 print.
-        """
+        """What a statement needs beside its database, a statement each. Raises EventError: its status variables run
+        over their end. Source: MariaDB 12.3, log_event_client.cc, Query_log_event::print_query_header(), and what 10.11
+        and 11.8 print."""
         given = dict(status_variables(query.status))
         microseconds = int.from_bytes(given.get(STATUS_MICROSECONDS, b""), "little")
         yield f"SET TIMESTAMP={timestamp}" + (f".{microseconds:06d}" if microseconds else "")
@@ -121,7 +117,7 @@ class SessionSettings:
         yield from self._default_collations(given.get(STATUS_COLLATIONS, b"\0"))
 
     def _default_collations(self, value: bytes) -> Iterator[str]:
-        """Which collation a character set's own default stands for; a server of before 11.2 does not know it."""
+        """The default collations of character sets; a server before 11.2 does not know them."""
         pairs = [(charset_of(first), collation_name(second)) for first, second in struct.iter_unpack("<HH", value[1:])]
         text = ",".join(f"{charset}={collation}" for charset, collation in pairs)
         if self._known.get("character_set_collations", "") != text:
@@ -130,7 +126,7 @@ class SessionSettings:
 
 
 def user_variable(variable: LoggedVariable) -> str:
-    """`SET` of a user variable, with the type and character set that it had."""
+    """`SET` of a user variable, with its type and character set."""
     value = variable.value
     if value is None:
         text = "NULL"
@@ -154,8 +150,8 @@ class ServerScript:
     def __init__(
         self, server_version: str | None = None, row_event_max: int | None = None, load_files: Path | None = None
     ) -> None:
-        """`server_version` is of who wrote the rows; `row_event_max` bounds one row event, put together. `load_files`
-        is a directory for the data of LOAD DATA in statement format, which is refused without it."""
+        """`server_version` is of the writer of the rows; `row_event_max` bounds one row event, joined. `load_files` is
+        a directory for the data of LOAD DATA in statement format, which is refused without it."""
         self._loads = LoadFiles(load_files)
         self._version = server_version or SERVER_VERSION
         self._row_event_max = row_event_max
@@ -174,11 +170,9 @@ class ServerScript:
         return b"DELIMITER " + other + b"\n" + data + b"\n" + other + b"\nDELIMITER " + self.delimiter + b"\n"
 
     def begin(self) -> bytes:
-        """What comes before the first group."""
         return BEGIN_LINES + b"DELIMITER " + self.delimiter + b"\n"
 
     def end(self) -> bytes:
-        """What comes after the last group."""
         return END_LINES
 
     def group(self, group: Group) -> Iterator[bytes]:
@@ -209,7 +203,7 @@ class ServerScript:
             yield self.statement("START TRANSACTION")
 
     def _items(self, group: Group) -> Iterator[Event | tuple[TableSchema, Change]]:
-        """What a group does, in order: here events, rows included."""
+        """The content of a group, in order: here events, rows included."""
         return group.events()
 
     def _row(self, table: TableSchema, change: Change) -> bytes:
@@ -246,7 +240,7 @@ class ServerScript:
         yield from self._rows(rows.finish())
 
     def _other(self, event_type: int, event: bytes) -> Iterator[bytes]:
-        """Events that give something to the statement that follows; others say nothing to a server."""
+        """Events that prepare the statement that follows; others mean nothing to a server."""
         match event_type:
             case EventType.INTVAR:
                 name, value = decode_intvar(event)
@@ -280,7 +274,7 @@ class ServerScript:
         yield self.statement(_failing(query.text, query.error_code) if query.error_code else query.text)
 
     def _client_charset(self) -> bytes:
-        """Has the client read what follows in the character set of the session."""
+        """The client reads what follows in the character set of the session."""
         return f"/*!\\C {self.settings.client_charset} */".encode() + self.delimiter + b"\n"
 
     def _rows(self, statements: Iterator[list[bytes]]) -> Iterator[bytes]:
@@ -299,7 +293,7 @@ class ServerScript:
 
 
 class _RowStatements:
-    """Puts row events into statements that each have their TABLE_MAPs, and not much more than `BINLOG_BYTES`."""
+    """Puts row events into statements with their TABLE_MAPs, of not much more than `BINLOG_BYTES`."""
 
     def __init__(self) -> None:
         self.maps: list[bytes] = []
@@ -307,7 +301,7 @@ class _RowStatements:
         self._size = 0
 
     def take(self, event: bytes) -> Iterator[list[bytes]]:
-        """One more row event; gives a statement when it is due."""
+        """Take a row event; yields a due statement."""
         flags = int.from_bytes(event[ROWS_FLAGS : ROWS_FLAGS + 2], "little")
         if self._size + len(event) > BINLOG_BYTES:
             yield from self._statement()
@@ -318,7 +312,6 @@ class _RowStatements:
             self.maps.clear()
 
     def finish(self) -> Iterator[list[bytes]]:
-        """The statement that was begun, if one was."""
         yield from self._statement()
         self.maps.clear()
 
@@ -334,12 +327,12 @@ class _RowStatements:
 
 
 def _failing(text: bytes, error_code: int) -> bytes:
-    """A statement that failed with an error after it had changed something, and shall not end the script."""
+    """A statement that failed after it had changed something, and must not end the script."""
     return b"BEGIN NOT ATOMIC DECLARE CONTINUE HANDLER FOR %d BEGIN END;\n%s;\nEND" % (error_code, text)
 
 
 def _binlog(events: bytes) -> Iterator[bytes]:
-    """A BINLOG statement; of what is too much for one packet, in two parts."""
+    """A BINLOG statement; in two parts if it is too large for one packet."""
     if len(events) <= FRAGMENT_BYTES:
         yield b"BINLOG '\n" + base64.encodebytes(events) + b"'" + DELIMITER + b"\n"
         return
@@ -350,7 +343,7 @@ def _binlog(events: bytes) -> Iterator[bytes]:
 
 
 class LoadFiles:
-    """Puts data into files of a directory, and gives the statements that load them."""
+    """Puts data into files of a directory, and writes the statements that load them."""
 
     def __init__(self, directory: Path | None) -> None:
         self._directory = directory
@@ -358,7 +351,7 @@ class LoadFiles:
         self._paths: dict[int, Path] = {}
 
     def begin(self, gtid: str) -> None:
-        """A group begins; files of others are nothing to it."""
+        """A group begins, without files of others."""
         self._gtid = gtid
         self._paths.clear()
 
@@ -386,12 +379,8 @@ class LoadFiles:
             raise StoreError(f"{path}: cannot be written: {error.strerror}") from None
 
     def statement(self, event: bytes) -> Query:
-        """An EXECUTE_LOAD_QUERY as the statement that loads its file.
-
-        Raises EventError: it is damaged, or its file did not begin.
-
-        Source: MariaDB 12.3, log_event_client.cc, Execute_load_query_log_event::print().
-        """
+        """An EXECUTE_LOAD_QUERY as the statement that loads its file. Raises EventError: it is damaged, or its file did
+        not begin. Source: MariaDB 12.3, log_event_client.cc, Execute_load_query_log_event::print()."""
         load = decode_load_data(event)
         kept = b" REPLACE" if load.duplicates == REPLACE else b""
         name = f" LOCAL INFILE {quoted(str(self._path(load.number)))}".encode()

@@ -1,8 +1,7 @@
-"""A log as SQL to be read: rows as INSERT, UPDATE and DELETE by key, statements as they were logged.
+"""Prints a log as readable SQL: rows as INSERT, UPDATE and DELETE by key, statements as they were logged.
 
-A server takes it, too, with the reservations of docs/printing.md: triggers run again, and a table without a primary
-key is found by all its values.
-"""
+A server accepts it, too, with the reservations of docs/printing.md: triggers run again, and a table without a primary
+key is found by all its values."""
 
 from __future__ import annotations
 
@@ -83,7 +82,7 @@ def _row_statement(table: TableSchema, change: Change) -> str:
 
 
 def _condition(table: TableSchema, row: Row) -> str:
-    """What finds a row: its primary key, or else all values of it that are known, and one row of these."""
+    """The condition for a row: its primary key, or else all known values, and one row of these."""
     names = [table.columns[number].name for number in table.primary_key]
     if names and all(name in row for name in names):
         columns = [table.columns[number] for number in table.primary_key]
