@@ -7,9 +7,9 @@ from ibbmaster.arrow import ddl_scan
 from ibbmaster.arrow.ddl_scan import scan_ddl
 from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.gtid import GtidPosition, GtidState
+from ibbmaster.log.directory import open_directory
 from ibbmaster.log.group_folding import GroupFolding
 from ibbmaster.log.schema_history import LoggedSchema
-from ibbmaster.log.strictness import open_directory
 
 CAPTURES = ("10.11/ddl-trx-xa", "11.8/alter-two-phase", "11.8/types-noblob-compressed", "10.11/domains", "11.8/crashed")
 

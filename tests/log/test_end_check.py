@@ -5,12 +5,11 @@ import pytest
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import ChunkError, FormatError, Location
 from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.log import strictness
-from ibbmaster.log.directory import BinlogDirectory
+from ibbmaster.log import directory as reading
+from ibbmaster.log.directory import BinlogDirectory, StrictDirectory
 from ibbmaster.log.end_check import PATIENCE_S, STILL_S, EndWatch, check_unbroken, cut_error, page_behind
 from ibbmaster.log.event_groups import EventGroupReader
 from ibbmaster.log.fault import Totals
-from ibbmaster.log.strictness import StrictDirectory
 from ibbmaster.log.verify import verify
 from ibbmaster.position import LOG_START
 from ibbmaster.store.writer import BinlogWriter
@@ -237,7 +236,7 @@ def test_a_sound_end_is_an_end(long_log):
 
 
 def test_a_batch_does_not_end_before_data_that_was_lost(torn_log, tmp_path, monkeypatch):
-    monkeypatch.setattr(strictness, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(reading, "PATIENCE_S", 0.0)
     for name, data in torn_log.disk.files.items():
         (tmp_path / name).write_bytes(data)
     with pytest.raises(ChunkError, match="nothing was written here, but"):

@@ -7,8 +7,8 @@ import pytest
 
 from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.disk.local import RealDisk
+from ibbmaster.log.directory import open_directory
 from ibbmaster.log.log_range import WHOLE_FILE
-from ibbmaster.log.strictness import open_directory
 from ibbmaster.position import LOG_START
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.followed import FollowedDirectory

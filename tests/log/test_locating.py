@@ -11,8 +11,8 @@ from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.errors import FormatError, PositionError
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.log.directory import LenientDirectory, StrictDirectory, open_directory
 from ibbmaster.log.locating import locate, resume
-from ibbmaster.log.strictness import LenientDirectory, StrictDirectory, open_directory
 
 CAPTURE = "11.8/domains"
 ALL = 99  # files of the capture

@@ -17,8 +17,7 @@ from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.ibb.chunk import RecordType
 from ibbmaster.ibb.commit import CommitHeader, encode_commit_header
 from ibbmaster.log import time_search
-from ibbmaster.log.directory import BinlogDirectory
-from ibbmaster.log.strictness import open_directory
+from ibbmaster.log.directory import BinlogDirectory, open_directory
 from ibbmaster.log.time_search import SAMPLE, find_time, parse_time, shown_time, step_notes, time_start
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"

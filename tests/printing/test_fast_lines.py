@@ -18,7 +18,7 @@ from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.rows.changes import ChangeKind
 from ibbmaster.event.rows.encoding import encode_rows, encode_table_map, written_table
 from ibbmaster.kernel import loading
-from ibbmaster.printing import line_columns
+from ibbmaster.printing import fast_lines, line_plan
 from ibbmaster.printing.debezium_lines import DebeziumLines
 from ibbmaster.printing.fast_lines import FastLines
 from ibbmaster.printing.json_lines import JsonLines
@@ -80,7 +80,7 @@ def test_chars_of_old_servers_are_printed_as_those_of_new_ones(tmp_path, printed
 @pytest.mark.parametrize("name", ["domains", "large-groups", "types", "xa-and-ddl"])
 def test_directories_are_printed_alike(name, expect_same, monkeypatch):
     expect_same(IBB / name)
-    monkeypatch.setattr(line_columns, "OUT_BYTES", 300)  # a few lines in each piece
+    monkeypatch.setattr(line_plan, "OUT_BYTES", 300)  # a few lines in each piece
     expect_same(IBB / name)
 
 
@@ -213,9 +213,9 @@ def some(rng, table, rows):
 
 def test_values_of_every_type_are_printed_alike(every_type, expect_same, monkeypatch):
     expect_same(every_type)
-    monkeypatch.setattr(line_columns, "OUT_BYTES", 1000)
-    monkeypatch.setattr(line_columns, "LARGE_BATCH", 0)
-    monkeypatch.setattr(line_columns, "FEW_ROWS", 3)
+    monkeypatch.setattr(line_plan, "OUT_BYTES", 1000)
+    monkeypatch.setattr(fast_lines, "LARGE_BATCH", 0)
+    monkeypatch.setattr(fast_lines, "FEW_ROWS", 3)
     expect_same(every_type)
 
 

@@ -6,8 +6,8 @@ from contextlib import closing
 import pytest
 
 from ibbmaster.disk.local import RealDisk
+from ibbmaster.log.directory import open_directory
 from ibbmaster.log.log_range import WHOLE_FILE
-from ibbmaster.log.strictness import open_directory
 from ibbmaster.position import LOG_START
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.redo_names import has_redo_log

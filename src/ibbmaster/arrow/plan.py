@@ -23,6 +23,7 @@ from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.loading import load
 from ibbmaster.log.base_file import base_position
+from ibbmaster.log.directory import damage_handler, open_directory
 from ibbmaster.log.group_content import MakeReaders, RowReader, TableDecoder, TableFilter
 from ibbmaster.log.group_folding import defined_history
 from ibbmaster.log.interface import GroupSource, LogEngine, OnFault, is_staged
@@ -30,7 +31,6 @@ from ibbmaster.log.large_rows import large_rows
 from ibbmaster.log.locating import ReadStart, locate, resume
 from ibbmaster.log.log_range import WHOLE_FILE, GroupSelection, LogRange
 from ibbmaster.log.schema_history import LoggedSchema
-from ibbmaster.log.strictness import damage_handler, open_directory
 from ibbmaster.position import LOG_START, LogPosition
 from ibbmaster.rows.shape import SchemaMode, TableShape, united, version_shape
 from ibbmaster.schema.history import SchemaHistory

@@ -19,9 +19,8 @@ from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import PAIR_COLUMNS, Conversion, noted_gtids
 from ibbmaster.kernel.loading import kernels
 from ibbmaster.kernel.plain_memory import RowTable, numbers, scratch
-from ibbmaster.log.gtid_order import is_newer
+from ibbmaster.log.gtid_order import Overlap, is_newer
 from ibbmaster.log.limits import MAX_FILE_BYTES, STATE_INTERVAL_BYTES
-from ibbmaster.log.overlap import Overlap
 from ibbmaster.store.appending import AppendedLog, open_log
 from ibbmaster.store.redo_names import holds_log
 from ibbmaster.store.writer import BinlogWriter

@@ -5,32 +5,43 @@ import functools
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 
 from ibbmaster.disk.interface import ExpectingDisk, ReadDisk
-from ibbmaster.errors import FormatError, Location, MissingFileError, RecordError, StoreError
+from ibbmaster.disk.place import open_disk
+from ibbmaster.errors import FormatError, IbbMasterError, Location, MissingFileError, RecordError, StoreError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.ibb.chunk import CHUNK_SIZE_MIN
 from ibbmaster.ibb.file_header import FileHeader
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
-from ibbmaster.log.end_check import EndWatch, check_not_cut, cut_error, gap_error, page_behind
+from ibbmaster.log.end_check import (
+    PATIENCE_S,
+    STEP_PAGES,
+    EndWatch,
+    check_not_cut,
+    cut_error,
+    gap_error,
+    page_behind,
+)
 from ibbmaster.log.event_groups import EventGroupReader
 from ibbmaster.log.fault import Fault
 from ibbmaster.log.interface import LogEngine, LogFile, OnFault, PagedEventGroups, ReadPlan
+from ibbmaster.log.locating import readable_groups
 from ibbmaster.log.log_range import WHOLE_FILE, LogRange
 from ibbmaster.log.pages import PageReader, read_cached
 from ibbmaster.log.range_reading import groups_in_range, ranges_of_file
 from ibbmaster.log.seek import SeekPlan, seek
 from ibbmaster.log.states import FULL_STATE_PAGE, StateRecords, read_state_record, state_at
-from ibbmaster.position import LogPosition
+from ibbmaster.position import LOG_START, LogPosition
 
 POLL_PERIOD_S = 0.002  # how late growth may be noticed
 END_POLL_PERIOD_S = 0.1
 NOTHING = (b"", b"\0")  # what is read where nothing was written yet
 EMPTY_FILES_MAX = 2  # pre-allocated ones at the end of a sound directory
-STEP_PAGES = 64  # of a file that is still written, between one look for a page in the wrong place and the next
+CHECKED_PAGES = 64  # of a file that is still written, between one look for a page in the wrong place and the next
 
 
 class BinlogDirectory(LogEngine):
@@ -64,9 +75,7 @@ class BinlogDirectory(LogEngine):
         names, listed = self.disk.list(), self._listed
         if listed is not None and names is listed[0]:
             return listed[1]
-        numbers = sorted(number for name in names if (number := parse_file_name(name)) is not None)
-        if not numbers:
-            raise StoreError(f"{self.disk}: no binlog files (binlog-000000.ibb and so on)")
+        numbers = self._numbers_in(names)
         for before, after in itertools.pairwise(numbers):
             if after != before + 1:
                 raise MissingFileError(
@@ -76,6 +85,12 @@ class BinlogDirectory(LogEngine):
         found = range(numbers[0], numbers[-1] + 1)
         self._listed = names, found
         return found
+
+    def _numbers_in(self, names: Iterable[str]) -> list[int]:
+        numbers = sorted(number for name in names if (number := parse_file_name(name)) is not None)
+        if not numbers:
+            raise StoreError(f"{self}: no binlog files (binlog-000000.ibb and so on)")
+        return numbers
 
     def files(self) -> list[LogFile]:
         return [
@@ -321,6 +336,60 @@ class BinlogDirectory(LogEngine):
         return state, EventGroupReader(self.disk, file_no=file_no, page_no=page_no, end_watch=watch)
 
 
+class StrictDirectory(BinlogDirectory):
+    """Refuses a log with a hole, also one with data after its end."""
+
+    def end(self, *, only_cached: bool = False) -> LogPosition:
+        end = super().end(only_cached=only_cached)
+        self.check_end(patience_s=PATIENCE_S, pages_max=STEP_PAGES)
+        return end
+
+
+class LenientDirectory(BinlogDirectory):
+    """Takes what is there: files may be missing, and damaged groups are left out."""
+
+    def file_numbers(self) -> list[int]:
+        """The numbers of the files. Raises StoreError: there are none."""
+        return self._numbers_in(self.disk.list())
+
+    def _check_without_pages(self, file_no: int) -> None:
+        """Nothing to read in it, and no place to report."""
+
+    def header(self, file_no: int) -> FileHeader | None:
+        try:
+            return super().header(file_no)
+        except FormatError:
+            return None
+
+    def end(self, *, only_cached: bool = False) -> LogPosition:
+        try:
+            return super().end(only_cached=only_cached)
+        except IbbMasterError:
+            last = self.file_numbers()[-1]
+            return LogPosition(last, self.disk.size(format_file_name(last)))
+
+    def state(self, *, only_cached: bool = False) -> GtidState:
+        try:
+            return super().state(only_cached=only_cached)
+        except IbbMasterError:
+            groups = readable_groups(self, LOG_START, _leave_out)
+            return GtidState(group.gtid for group in groups if group.gtid is not None)
+
+
+def open_directory(path: Path | str, *, is_strict: bool) -> BinlogDirectory:
+    """The directory at a path, to read as a whole. Files are read on demand."""
+    return (StrictDirectory if is_strict else LenientDirectory)(open_disk(path))
+
+
+def damage_handler(*, is_strict: bool) -> OnFault | None:
+    """The function that a reader of groups reports damage to; None makes it an error."""
+    return None if is_strict else _leave_out
+
+
+def _leave_out(position: LogPosition, problem: str) -> None:
+    """`granularity=faults` reports what is damaged."""
+
+
 @contextlib.contextmanager
 def kernel_source(log: LogEngine) -> Iterator[LogEngine]:
     """The log as kernels read it: its files, where they can."""
@@ -341,7 +410,7 @@ class MisplacementCheck:
         """A number goes back in this file, at or after this place. Raises RecordError: a GTID state or a copy proves
         that a page is in the wrong place."""
         is_closed = PageReader(self._disk).header(location.file_no + 1) is not None
-        key = location.file_no, -1 if is_closed else location.page_no // STEP_PAGES
+        key = location.file_no, -1 if is_closed else location.page_no // CHECKED_PAGES
         with self._lock:
             if key not in self._faults:
                 self._faults[key] = self._find(location.file_no, is_closed=is_closed)

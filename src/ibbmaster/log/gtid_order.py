@@ -1,10 +1,15 @@
-"""Whether a GTID may follow what is logged, and what a group is whose GTID may not."""
+"""Decides whether groups may be added to a log, and compares those that it has already with those that come.
+
+A group that the log has is skipped if it is the same transaction, also where another server has logged it as a
+replica; the log keeps the copy that it has.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
+from typing import NamedTuple
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import DuplicateGtidError, EventError, FormatError, GtidOrderError, PositionError, StoreError
@@ -15,7 +20,7 @@ from ibbmaster.event.types import type_name
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.ibb.commit import decode_commit_header
 from ibbmaster.log.event_groups import EVENT_SIZE_MAX
-from ibbmaster.log.interface import LogEngine, groups_from
+from ibbmaster.log.interface import EventGroups, LogEngine, ReadPlan, groups_from
 from ibbmaster.log.large_rows import large_rows
 from ibbmaster.log.out_of_band import OutOfBandReader
 from ibbmaster.position import LogPosition
@@ -24,6 +29,11 @@ KEPT_BYTES_MAX = 1 << 20  # of a group's events; those of a longer one are summe
 DIGEST_SIZE = 16
 ESSENCE = Essence(OF_REPLICA, large_rows())
 BEHIND = LogPosition(2**32, 0)  # where a record would be that was refused
+AHEAD_MAX = 1_000_000  # groups of the log that were read before they come, in another order of the domains
+ADVICE = (
+    "they do not continue it, and nothing was written. `ibbmaster diff --ignore replica` compares both; what is of "
+    "another history goes into a directory of its own"
+)
 
 
 def is_newer(state: GtidState, gtid: Gtid) -> bool:
@@ -140,3 +150,206 @@ class Content:
         if mine == theirs:
             return f"event {number}, {mine}, differs"
         return f"event {number} is {theirs or 'not there'}, {mine or 'nothing'} was expected"
+
+
+class _Waiting(NamedTuple):
+    """A group of the log that has not come."""
+
+    start: LogPosition
+    digest: bytes
+
+
+class Overlap:
+    """Compares what comes with the log, domain by domain; reads each group of the log once, in order.
+
+    It joins a domain once what came equals what the log has of it: the same last group, and as much of each server. The
+    log must already have all groups before that. What was logged before its oldest file cannot be compared."""
+
+    def __init__(
+        self, log: LogEngine, logged: GtidState, before: GtidState, place: Callable[[LogPosition], str] = str
+    ) -> None:
+        """`logged` is what the log has, `before` what was logged before the first group that comes."""
+        self.joined: set[int] = set()  # the domains whose groups only have to be written
+        self._log, self._logged = log, logged.copy()
+        self._before, self._came = before.copy(), before.copy()
+        self._place = place
+        self._groups: EventGroups | None = None
+        self._unknown = GtidState()  # what was logged before the oldest file of the log
+        self._numbers_rise = True  # in each domain of the log, as far as is known
+        self._ahead: dict[Gtid, list[_Waiting]] = {}
+        self._first: dict[int, LogPosition] = {}  # of each domain the first group of the log that has come
+        self._domains = {*logged.domain_ids, *before.domain_ids}
+        for domain_id in self._domains:
+            self._is_joined(domain_id)
+        self.is_complete = self.joined == self._domains  # whether that is so of all
+
+    def close(self) -> None:
+        if self._groups is not None:
+            self._groups.close()
+
+    def has(self, group: EventGroup, *, compares: bool = True) -> bool:
+        """Whether the log already has the next group that comes; reads its body if it `compares`.
+
+        Raises EventError: its events are damaged; FormatError: the log is damaged; StoreError: the log has another
+        group of that GTID, or none and does not end right before it, or has one that did not come."""
+        gtid = group.gtid
+        assert gtid is not None
+        if self._is_joined(gtid.domain_id):
+            return False
+        if not _covers(self._logged, gtid):
+            raise self._parting(gtid, group.start)
+        if compares:
+            self._compare(gtid, group)
+        self._came.log(gtid)
+        if self._is_joined(gtid.domain_id):
+            self._expect_none_left(gtid.domain_id)
+            self.is_complete = self.joined >= self._domains
+        return True
+
+    def finish(self) -> None:
+        """No more groups come. Raises StoreError: the log has one that did not come, though later ones did."""
+        for domain_id in self._first:
+            self._expect_none_left(domain_id)
+        self.close()
+
+    def _is_joined(self, domain_id: int) -> bool:
+        if domain_id not in self.joined and self._meets(domain_id):
+            self.joined.add(domain_id)
+        return domain_id in self.joined
+
+    def _meets(self, domain_id: int) -> bool:
+        """Whether what came is what the log has; either may not know which servers logged long ago."""
+        latest = self._logged.latest(domain_id)
+        if latest != self._came.latest(domain_id):
+            return False
+        logged, came = self._logged.servers(domain_id), self._came.servers(domain_id)
+        return latest is None or all(
+            logged[server] == came[server] if server in logged and server in came else seq_no < latest.seq_no
+            for server, seq_no in {**logged, **came}.items()
+        )
+
+    def _compare(self, gtid: Gtid, group: EventGroup) -> None:
+        """Raise StoreError unless the log has the same group."""
+        self._open()
+        if _covers(self._unknown, gtid):
+            return
+        try:
+            content = Content.of(group)
+            start, is_same = self._found(gtid, content)
+        except EventError as error:
+            raise EventError(f"group {gtid} at {self._place(group.start)}: {error}") from None
+        if not is_same:
+            here = find_group(self._log, gtid)
+            what = f": {Content.of(here).difference(content)}" if here is not None and here.start == start else ""
+            raise StoreError(
+                f"the log has another group {gtid}, at {place_of(self._log, start)}, than what is added, at "
+                f"{self._place(group.start)}{what}; {ADVICE}"
+            )
+        self._first.setdefault(gtid.domain_id, start)
+
+    def _found(self, gtid: Gtid, content: Content) -> tuple[LogPosition, bool]:
+        """Where the log has a group, and whether it is the same as one that came."""
+        if (waiting := self._ahead.get(gtid)) is not None:
+            start, digest = waiting.pop(0)
+            if not waiting:
+                del self._ahead[gtid]
+            return start, digest == content.digest
+        if (found := self._read_to(gtid)) is not None:
+            return found.start, Content.of(found).is_same(content)
+        if not self._numbers_rise:
+            raise StoreError(f"what is added has {gtid}, which the log does not have; {ADVICE}")
+        self._numbers_rise = False  # what was skipped for its number is looked at, too
+        self._read_from(self._log.start_of_file())
+        return self._found(gtid, content)
+
+    # Reading the log --------------------------------------------------------------------------
+
+    def _open(self) -> None:
+        if self._groups is None:
+            self._unknown = self._log.start_of_file().state
+            self._read_from(self._start())
+
+    def _start(self) -> ReadPlan:
+        """The last file before which the log has only what was logged before what comes."""
+        for file in reversed(self._log.files()):
+            plan = self._log.start_of_file(file.file_no)
+            if plan.is_begun and all(_covers(self._before, gtid) for gtid in plan.state):
+                return plan
+        return self._log.start_of_file()
+
+    def _read_from(self, plan: ReadPlan) -> None:
+        self.close()
+        self._groups = self._log.groups(plan)
+        self._ahead.clear()
+
+    def _read_to(self, gtid: Gtid) -> EventGroup | None:
+        """The next group of a GTID; those before it wait, except what was logged before what comes."""
+        assert self._groups is not None
+        while (group := self._groups.next_group()) is not None:
+            found = group.gtid
+            if found == gtid:
+                return group
+            if found is not None and not (self._numbers_rise and self._is_before(found, gtid)):
+                self._ahead.setdefault(found, []).append(_Waiting(group.start, Content.of(group).digest))
+                if len(self._ahead) > AHEAD_MAX:
+                    raise StoreError(f"group {gtid} was not found among {AHEAD_MAX} groups of the log; {ADVICE}")
+        return None
+
+    def _is_before(self, found: Gtid, gtid: Gtid) -> bool:
+        """Whether a group of the log precedes all that comes, the first of whose domain may have a GTID."""
+        is_first = found.domain_id == gtid.domain_id and found.domain_id not in self._first
+        return _covers(self._before, found) or (is_first and found.seq_no < gtid.seq_no)
+
+    # What does not fit ------------------------------------------------------------------------
+
+    def _expect_none_left(self, domain_id: int) -> None:
+        """Raise StoreError if a group of the log did not come, and no longer can."""
+        first = self._first.get(domain_id)
+        if first is None or not self._numbers_rise:
+            return
+        for gtid, (waiting, *_) in self._ahead.items():
+            is_over = domain_id in self.joined or _covers(self._came, gtid)
+            if gtid.domain_id == domain_id and waiting.start > first and is_over:
+                raise StoreError(
+                    f"the log has {gtid}, at {place_of(self._log, waiting.start)}, which is missing in what is added, "
+                    f"though that goes up to {self._came.latest(domain_id)}; {ADVICE}"
+                )
+
+    def _parting(self, gtid: Gtid, start: LogPosition) -> StoreError:
+        """The error for a group that the log does not have, before its domain is joined."""
+        self._open()
+        where, next_one = self._place(start), self._next_in(gtid.domain_id)
+        if next_one is not None:
+            here, there = next_one
+            return StoreError(
+                f"what is added goes on with {gtid}, at {where}, and the log with {there}, at "
+                f"{place_of(self._log, here)}: two histories part here; {ADVICE}"
+            )
+        logged, came = (_domain(state, gtid.domain_id) for state in (self._logged, self._came))
+        return StoreError(
+            f"the log ends at GTID state [{logged}] in domain {gtid.domain_id}, but before {gtid}, at {where}, what is "
+            f"added is at [{came}]: what is between is missing; {ADVICE}"
+        )
+
+    def _next_in(self, domain_id: int) -> tuple[LogPosition, Gtid] | None:
+        """The next group of a domain that the log has, and that did not come."""
+        waiting = [
+            (one.start, gtid)
+            for gtid, (one, *_) in self._ahead.items()
+            if gtid.domain_id == domain_id and not _covers(self._came, gtid)
+        ]
+        if waiting:
+            return min(waiting, key=lambda one: one[0])
+        assert self._groups is not None
+        while (group := self._groups.next_group()) is not None:
+            if (gtid := group.gtid) is not None and gtid.domain_id == domain_id and not _covers(self._came, gtid):
+                return group.start, gtid
+        return None
+
+
+def _covers(state: GtidState, gtid: Gtid) -> bool:
+    return (state.seq_no(gtid.domain_id, gtid.server_id) or -1) >= gtid.seq_no
+
+
+def _domain(state: GtidState, domain_id: int) -> GtidState:
+    return GtidState(gtid for gtid in state if gtid.domain_id == domain_id)

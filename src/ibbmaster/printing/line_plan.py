@@ -1,17 +1,27 @@
 """The lines of a format as steps for kernels: texts, values, and texts of the reference."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from ibbmaster.arrow.column_reading import Reading, line_op
 from ibbmaster.arrow.event_batch import EventBatch
-from ibbmaster.event.gtid_event import GtidXid
+from ibbmaster.event.gtid_event import (
+    GTID_EVENT_SIZE_MIN,
+    GTID_FLAGS_OFFSET,
+    GtidExtraFlag,
+    GtidFlag,
+    GtidXid,
+)
+from ibbmaster.event.header import TYPE_OFFSET
 from ibbmaster.event.rows.charset import NO_LETTER, letters_of
 from ibbmaster.event.rows.column import Column, TableSchema
 from ibbmaster.event.statement.logged import LoggedStatement
-from ibbmaster.kernel.fields import LineColumn, LineOp
+from ibbmaster.event.types import EventType
+from ibbmaster.kernel.fields import EventColumn, LineColumn, LineOp
+
+OUT_BYTES = 4 << 20  # in one piece
 
 
 class PieceValue(NamedTuple):
@@ -148,62 +158,44 @@ def _merged(pieces: Sequence[Piece]) -> list[Piece]:
     return found
 
 
-class SideMaker(Protocol):
-    """Knows the lines of each kind of row event, and their values."""
+class LineBuffers:
+    """Reusable output buffers: to touch memory for the first time takes as long as to write it."""
 
-    side_numbers: dict[int, int]  # of columns that the reference writes, by their numbers in their tables
+    def __init__(self) -> None:
+        self._free: list[Any] = []
+        self._used: list[Any] = []
 
-    def sides_of(self, variant: int) -> list[int]: ...
+    def take(self) -> Any:
+        """A free buffer."""
+        buffer = self._free.pop() if self._free else np.empty(OUT_BYTES, dtype=np.uint8)
+        self._used.append(buffer)
+        return buffer
 
-    def program(self, variant: int, forced: frozenset[int]) -> tuple[int, int]: ...
+    def reuse(self) -> None:
+        """All taken buffers have been read."""
+        self._free += self._used
+        self._used.clear()
 
-    def texts(self, batch: EventBatch, variant: int, number: int, rows: Any) -> Any: ...
 
-
-class SideTexts:
-    """The texts of the reference in some rows, `start` the first; `variants` has their kinds of row events."""
-
-    def __init__(self, maker: SideMaker, batch: EventBatch, programs: Any, variants: Any, start: int) -> None:
-        self._maker = maker
-        self._batch = batch
-        self._variants = variants
-        self._start = start
-        self.programs = programs  # of the lines of each kind of row event
-        self._forced: dict[int, frozenset[int]] = {}
-        self._columns: dict[int, Any] = {}  # of texts, by the number of the column
-        self.offsets: Any = np.zeros((1, 1), dtype=np.int64)  # a row for each column of texts: where each begins
-        self.data: Any = np.zeros(1, dtype=np.uint8)  # their bytes
-        present = np.unique(variants).tolist()
-        wanted = [(variant, number) for variant in present for number in maker.sides_of(variant)]
-        for variant, number in wanted:
-            self._write(variant, number)
-        if wanted:
-            self._arrange()
-
-    def add(self, row: int, number: int) -> None:
-        """Let the reference write a column of the kind of row event of some row."""
-        variant = int(self._variants[row - self._start])
-        if not self._forced:
-            self.programs = self.programs.copy()
-        self._forced[variant] = self._forced.get(variant, frozenset()) | {number}
-        self.programs[variant] = self._maker.program(variant, self._forced[variant])
-        self._write(variant, number)
-        self._arrange()
-
-    def _write(self, variant: int, number: int) -> None:
-        rows = np.flatnonzero(self._variants == variant)
-        texts = self._columns.setdefault(number, np.full(len(self._variants), b"", dtype=object))
-        texts[rows] = self._maker.texts(self._batch, variant, number, self._start + rows)
-
-    def _arrange(self) -> None:
-        """Put all texts side by side."""
-        self.offsets = np.zeros((len(self._maker.side_numbers), len(self._variants) + 1), dtype=np.int64)
-        pieces, position = [], 0
-        for number, texts in self._columns.items():
-            sizes = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
-            offsets = self.offsets[self._maker.side_numbers[number]]
-            offsets[0] = position
-            offsets[1:] = position + np.cumsum(sizes)
-            position = int(offsets[-1])
-            pieces.append(b"".join(texts))
-        self.data = np.frombuffer(bytearray(b"".join(pieces)) + bytes(1), dtype=np.uint8)
+def unusual_groups(batch: EventBatch, firsts: Any) -> Iterator[tuple[int, int, int | None]]:
+    """Number and group of GTID events that say more than the GTID: the commit id, None for other things, and for those
+    that the reference must find damaged."""
+    events, data = batch.events[firsts], batch.data
+    starts, sizes = events[:, EventColumn.START], events[:, EventColumn.SIZE]
+    is_odd = (sizes < GTID_EVENT_SIZE_MIN) | (data[starts + TYPE_OFFSET] != EventType.GTID)
+    flags = data[np.where(is_odd, 0, starts + GTID_FLAGS_OFFSET)]
+    is_odd |= flags & (GtidFlag.PREPARED_XA | GtidFlag.COMPLETED_XA) != 0
+    has_commit = flags & GtidFlag.GROUP_COMMIT != 0
+    used = GTID_FLAGS_OFFSET + 1 + 8 * has_commit
+    is_odd |= used > sizes
+    extra = np.where(is_odd | (used >= sizes), 0, data[np.where(used < sizes, starts + used, 0)])
+    is_odd |= extra & (GtidExtraFlag.COMMIT_ALTER | GtidExtraFlag.ROLLBACK_ALTER) != 0
+    used += (extra != 0) + (extra & GtidExtraFlag.MULTI_ENGINE != 0) + 4 * (extra & GtidExtraFlag.THREAD_ID != 0)
+    is_odd |= used > sizes
+    groups = events[:, EventColumn.GROUP]
+    for place in np.flatnonzero(is_odd | has_commit).tolist():
+        commit_id = None
+        if not is_odd[place]:
+            at = int(starts[place]) + GTID_FLAGS_OFFSET + 1
+            commit_id = int.from_bytes(data[at : at + 8].tobytes(), "little")
+        yield int(firsts[place]), int(groups[place]), commit_id

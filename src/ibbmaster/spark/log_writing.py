@@ -28,9 +28,8 @@ from ibbmaster.event.rows.encoding import WrittenTable, encode_rows, encode_tabl
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.ibb.file_name import parse_file_name
-from ibbmaster.log.gtid_order import is_newer
+from ibbmaster.log.gtid_order import Overlap, is_newer
 from ibbmaster.log.history_cache import CACHE_FILE
-from ibbmaster.log.overlap import Overlap
 from ibbmaster.position import NOWHERE
 from ibbmaster.spark.write_options import WriteOptions
 from ibbmaster.store.appending import AppendedLog, open_log

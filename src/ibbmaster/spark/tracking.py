@@ -27,9 +27,9 @@ from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.ibb.file_name import parse_file_name
+from ibbmaster.log.directory import damage_handler
 from ibbmaster.log.locating import ReadStart, resume
 from ibbmaster.log.log_range import WHOLE_FILE, LogRange
-from ibbmaster.log.strictness import damage_handler
 from ibbmaster.position import LOG_START, LogPosition
 from ibbmaster.rows.shape import SchemaMode
 from ibbmaster.schema.model import SchemaPlace, TableVersion

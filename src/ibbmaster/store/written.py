@@ -5,10 +5,9 @@ from collections.abc import Iterator
 
 from ibbmaster.disk.interface import SharedDisk
 from ibbmaster.event.group import EventGroup
-from ibbmaster.log.directory import BinlogDirectory
+from ibbmaster.log.directory import BinlogDirectory, StrictDirectory
 from ibbmaster.log.interface import OnFault
 from ibbmaster.log.log_range import LogRange
-from ibbmaster.log.strictness import StrictDirectory
 from ibbmaster.position import LogPosition
 from ibbmaster.store.followed import FollowedDirectory
 
