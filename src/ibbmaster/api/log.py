@@ -28,7 +28,7 @@ from ibbmaster.extras import needed_for
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.log.directory import END_POLL_PERIOD_S
 from ibbmaster.log.group_content import RowReader
-from ibbmaster.log.history_cache import AbsentHistoryCache, HistoryCache
+from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.log.interface import LogEngine, LogFile, ReadPlan, are_paged
 from ibbmaster.log.large_rows import large_rows
 from ibbmaster.log.locating import expect_logged, locate
@@ -656,7 +656,7 @@ class LogView(Log):
 
     @property
     def history_cache(self) -> HistoryCache:
-        return AbsentHistoryCache(self.path)
+        return HistoryCache(self.path, is_written=False, keeps=False)
 
     def bring_to_files(self) -> None:
         self._whole.bring_to_files()

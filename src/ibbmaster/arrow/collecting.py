@@ -33,7 +33,7 @@ from ibbmaster.kernel.fields import (
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.event_groups import EventGroupReader
 from ibbmaster.log.group_content import group_events
-from ibbmaster.log.interface import GroupSource, has_written_ranges, is_staged
+from ibbmaster.log.interface import GroupSource, is_staged
 from ibbmaster.log.log_range import GroupSelection, LogRange
 from ibbmaster.log.range_reading import FileBoundary, check_range_reached
 from ibbmaster.position import NOWHERE, LogPosition
@@ -66,8 +66,7 @@ def event_batches(
     if is_staged(source) and (choice := source.choice) is not None:
         batches = event_batches(source.inner, log_range, kernels, is_strict=is_strict, on_start=on_start)
         return _chosen(batches, choice)
-    if has_written_ranges(source):
-        source = source.opened_to(log_range)
+    source = source.opened_to(log_range)
     if isinstance(source, BinlogDirectory):
         return IbbBatches(source, log_range, kernels, is_strict=is_strict, on_start=on_start)
     if isinstance(source, ClassicBinlog):

@@ -13,7 +13,7 @@ from ibbmaster.arrow.schema_reading import schema_of_log
 from ibbmaster.disk.place import place
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.gtid import GtidState
-from ibbmaster.log.history_cache import AbsentHistoryCache, HistoryCache
+from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.log.interface import LogEngine, is_staged
 from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.schema.history import SchemaHistory
@@ -74,8 +74,7 @@ def with_spans(options: ReadOptions, log: LogEngine) -> ReadOptions:
 
 def history_cache_of(options: ReadOptions) -> HistoryCache:
     """Where the schema history of the log of options is kept: one after stages is of this reader alone."""
-    path = place(options.path)
-    return AbsentHistoryCache(path) if options.stages else HistoryCache(path, is_written=False)
+    return HistoryCache(place(options.path), is_written=False, keeps=not options.stages)
 
 
 def option_names() -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -31,11 +31,8 @@ class ChangeSum(StrEnum):
 
 @dataclass(slots=True)
 class TableSum:
-    """The changes of one table.
-
-    `counts` are rows, of DDL statements; `sizes` are bytes of the uncompressed row events, of DDL those of statements.
-    `is_counted` is false for a table whose rows have no known length, because a column is of an unknown type, or of an
-    old one whose TABLE_MAP does not say how long its values are."""
+    """The changes of one table: `counts` are rows, of DDL statements; `sizes` bytes of the uncompressed row events, of
+    DDL those of statements. Unless it `is_counted`, the length of some column's values is unknown."""
 
     counts: Counter[ChangeSum] = field(default_factory=Counter)
     sizes: Counter[ChangeSum] = field(default_factory=Counter)
@@ -243,17 +240,14 @@ class LogStatistics:
         """The largest groups, the largest first."""
         return sorted(self._largest, reverse=True)
 
-    def count_of(self, types: Iterable[int]) -> int:
-        return sum(self.types[one] for one in types)
-
     @property
     def compressed_events(self) -> int:
-        return self.count_of(COMPRESSED)
+        return sum(self.types[one] for one in COMPRESSED)
 
     @property
     def annotations(self) -> int:
         """Statements logged beside the rows they changed."""
-        return self.count_of([EventType.ANNOTATE_ROWS])
+        return self.types[EventType.ANNOTATE_ROWS]
 
     def types_by_name(self) -> dict[str, tuple[int, int]]:
         """Events and their bytes, by name of the type; the most bytes first."""

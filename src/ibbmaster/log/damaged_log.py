@@ -1,8 +1,7 @@
 """Reads the groups of a damaged log: all that can be read, and a list of what cannot.
 
-After damage reading resumes at the next place that certainly begins a record: on the same page, if its checksum is
-right and the lengths of its chunks lead to the end of its data, else on the next page with data. So a group is left out
-only if a chunk or page of its own is damaged, or its out-of-band data."""
+Reading resumes at the next place that certainly begins a record: on the same page, if its checksum is right and the
+lengths of its chunks lead to the end of its data, else on the next page with data."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

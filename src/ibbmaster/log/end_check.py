@@ -1,7 +1,4 @@
-"""Decides whether a log really ends where nothing was written, or data after that place proves damage.
-
-A file that is ready before it is needed is all zeros, and so is a lost page. So a zero is never taken for the end
-without looking after it, nor before a place that the log is known to reach."""
+"""Decides whether a log really ends where nothing was written: protocol/ibb/record.md."""
 
 import contextlib
 import threading
@@ -56,8 +53,7 @@ def check_not_cut(disk: ReadDisk, file_no: int) -> None:
 
 
 def is_ended(page: memoryview, *, file_no: int, page_no: int) -> bool:
-    """Whether a page is not full, so that nothing followed it, or FLUSH filled it. FLUSH BINARY LOGS cuts a file after
-    its last page, and fills that page with a dummy record, or with filler where there is no room for one."""
+    """Whether a page is not full, so that nothing followed it, or FLUSH filled it with a dummy record or filler."""
     try:
         last, end = last_chunk(page, file_no=file_no, page_no=page_no)
     except FormatError:
@@ -68,8 +64,8 @@ def is_ended(page: memoryview, *, file_no: int, page_no: int) -> bool:
 
 
 def page_behind(disk: ReadDisk, end: Location, *, pages_max: int | None = None) -> Location | None:
-    """The first page after `end`, in its file and the next (ready) one, that has data; `end` if its own page has. Holes
-    cost nothing, zeros on the disk are read; `pages_max` limits them, and leaves out the next file."""
+    """The first page after `end`, in its file and the next one, that has data; `end` if its own page has. Holes cost
+    nothing; `pages_max` limits the pages, and leaves out the next file."""
     found = page_behind_in_file(disk, end, pages_max)
     return found if found is not None or pages_max is not None else _in_next_file(disk, end)
 
@@ -188,15 +184,11 @@ def _in_next_file(disk: ReadDisk, end: Location, pages_max: int | None = None) -
 class EndWatch:
     """Judges the places where readers of a log find nothing. Thread-safe.
 
-    `known_end` says how far the log is known to reach: a reader that finds nothing before that has met damage. If it
-    `is_certain`, since the log's owner knows it, at once. Otherwise a reader came that far in files that another
-    process may write, whose pages may arrive in another order: then at once in a file that was not written for a while,
-    and later in others.
-
-    Unless the end is certain, readers look after an end that does not move: at every page of its file once, some at a
-    time, and at the nearest again whenever the file was changed. Data found there that stays while the end does not
-    move is damage; at once, if there is no writer. A reader that waits in a file that has not begun is ahead of that
-    end, and does not move it."""
+    A reader that finds nothing before the `known_end` has met damage: at once if the end `is_certain`, known to the
+    log's owner, or the file was not written for a while; otherwise later, since pages of another process may arrive in
+    another order. Unless the end is certain, readers look after an end that does not move: at every page of its file
+    once, some at a time, and at the nearest again whenever the file was changed. A reader in a file that has not begun
+    does not move that end."""
 
     def __init__(
         self,
@@ -292,9 +284,8 @@ class EndWatch:
 
 
 def check_unbroken(disk: ReadDisk, end: LogPosition) -> None:
-    """Read the pages of a file from the header to the end of the log in it: each is sound and full of data. Takes about
-    half a second for a gigabyte in memory. It does not recognise a page of another place: `verify` does. Raises
-    FormatError: a page is damaged, lost, or has less data than was written there."""
+    """Check that the pages of a file up to the end of the log are sound and full. Takes about 0.5 s per gigabyte in
+    memory. Only `verify` recognises a page of another place. Raises FormatError: a page is damaged, lost, or older."""
     name, file_no = format_file_name(end.file_no), end.file_no
     for first in range(0, end.page_no, BLOCK_PAGES):
         count = min(BLOCK_PAGES, end.page_no - first)

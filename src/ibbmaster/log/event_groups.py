@@ -51,13 +51,12 @@ class StoredGroup(EventGroup):
 
 
 class EventGroupReader:
-    """Reads the groups after a place in the log.
+    """Reads the groups after a place in the log. Not thread-safe.
 
-    The page may begin with the rest of a record, which is skipped. `state` is what was surely logged before the page;
-    from the first full state record on the reader knows it, and each file must begin with what the groups before it add
-    up to. `end` excludes records that begin there or after it. `end_watch` judges the places where nothing is written
-    yet; `at_step_back`, which may raise, is called where sequence numbers go back. `other_checks` judge what is
-    skipped, and filler has to be filler. Not thread-safe."""
+    It skips the rest of a record at the beginning of the page. `state` is what was surely logged before it; each file
+    must begin with the state after the groups before it. It reads no record that begins at `end` or later. `end_watch`
+    judges the places where nothing is written yet; `at_step_back`, which may raise, hears where sequence numbers go
+    back; `other_checks` judge what is skipped."""
 
     def __init__(
         self,
@@ -145,11 +144,10 @@ class EventGroupReader:
         self._may_begin_inside = is_inside_record or not self._has_seen_group
 
     def next_group(self, *, only_cached: bool = False) -> EventGroup | None:
-        """The next group, or None at the visible end; then call again later.
-
-        It invalidates the body of the group before. With `only_cached` all of the group is in memory, and in the
-        current file. Raises BlockingIOError: with `only_cached`, there is no such group; the reader stays; FormatError:
-        what comes next is damaged; the reader stays; StoreError: a file cannot be read."""
+        """The next group, or None at the visible end; then call again later. It invalidates the body of the group
+        before. With `only_cached` all of the group is in memory, and in the current file. After errors the reader
+        stays. Raises BlockingIOError: with `only_cached`, there is no such group; FormatError: the group is damaged;
+        StoreError: a file cannot be read."""
         self._pages.only_cached = only_cached
         try:
             group = self._next_group()

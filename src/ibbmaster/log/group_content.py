@@ -116,12 +116,12 @@ class TableDecoder(RowDecoder):
 
 
 class RowReader:
-    """Reads the changes of groups; caches the tables, which recur in every group.
+    """Reads the changes of groups, and caches their tables.
 
     `find_version` returns the version of a table at a place, with `asks_seldom` only where a TABLE_MAP has no names;
-    `declarations` complete the binlog, by table (`db.t`). `keeps_bytes` returns a value that cannot be read as its
-    bytes. `make_readers` returns the readers of columns for a table and its version. `means` says whether a name at a
-    place is the one wanted table, whatever `tables` are. `large` handles row events larger than memory."""
+    `declarations` complete the binlog, by table (`db.t`). `keeps_bytes` returns unreadable values as bytes.
+    `make_readers` returns the readers of columns for a table and its version. `means` says whether a name at a place is
+    the one wanted table, whatever `tables` are."""
 
     def __init__(
         self,
@@ -147,9 +147,9 @@ class RowReader:
         self._decoders: dict[tuple[bytes, SchemaPlace | None], TableDecoder] = {}
 
     def changes(self, events: Iterable[bytes], start: LogPosition = NOWHERE) -> Iterator[tuple[TableSchema, RowChange]]:
-        """The changes of the events of one group, in order, with the table as the binlog has it. `start` is where the
-        group begins, by which versions of tables are found. Raises EventError: an event is damaged, or belongs to no
-        table, or a table contradicts its version; UndecodableError: a value cannot be read."""
+        """The changes of the events of the group at `start`, in order, with the table as the binlog has it. Raises
+        EventError: an event is damaged, or belongs to no table, or a table contradicts its version; UndecodableError: a
+        value cannot be read."""
         return ((decoder.schema, change) for decoder, change in self.decoded(events, start))
 
     def decoded(

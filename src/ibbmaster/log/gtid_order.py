@@ -160,10 +160,9 @@ class _Waiting(NamedTuple):
 
 
 class Overlap:
-    """Compares what comes with the log, domain by domain; reads each group of the log once, in order.
-
-    It joins a domain once what came equals what the log has of it: the same last group, and as much of each server. The
-    log must already have all groups before that. What was logged before its oldest file cannot be compared."""
+    """Compares what comes with the log, domain by domain; reads each group of the log once, in order. It joins a domain
+    once both have the same last group and as much of each server. What was logged before the oldest file is not
+    compared."""
 
     def __init__(
         self, log: LogEngine, logged: GtidState, before: GtidState, place: Callable[[LogPosition], str] = str

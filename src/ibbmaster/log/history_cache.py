@@ -18,7 +18,8 @@ COUNT_MAX = 64  # histories of logs that one user reads
 class HistoryCache:
     """The kept history of the log at a path."""
 
-    def __init__(self, log_path: Path, *, is_written: bool) -> None:
+    def __init__(self, log_path: Path, *, is_written: bool, keeps: bool = True) -> None:
+        """Keeps nothing where stages change the log at a path each time."""
         self.directory = log_path if log_path.is_dir() else log_path.parent  # where the files of the log are
         self.is_written = is_written  # whether this process writes the log
         beside = CacheFile(log_path / CACHE_FILE, size_max=SIZE_MAX)
@@ -27,6 +28,8 @@ class HistoryCache:
         self._files = [file for file in (own, beside) if file is not None]
         if isinstance(log_path, ObjectPath):  # what lies there may be anyone's
             self._files.remove(beside)
+        if not keeps:
+            self._kept_in, self._files = None, []
 
     def read(self) -> Iterator[bytes]:
         """The kept data, the best first; it need not be of this log."""
@@ -39,18 +42,6 @@ class HistoryCache:
         """Keep a history, if there is a place for it."""
         if self._kept_in is not None:
             self._kept_in.write(data)
-
-
-class AbsentHistoryCache(HistoryCache):
-    """Keeps nothing: stages change the log at a path each time."""
-
-    def __init__(self, log_path: Path) -> None:
-        super().__init__(log_path, is_written=False)
-
-    def read(self) -> Iterator[bytes]:
-        return iter(())
-
-    def write(self, data: bytes) -> None: ...
 
 
 def _own_file(log_path: Path) -> CacheFile | None:

@@ -37,9 +37,8 @@ class LogFile:
 class ReadPlan:
     """Where reading begins, at the head of a file or on a page of it, and what was logged before.
 
-    `resets` counts earlier resets: the position belongs to that log only. `is_restart`: a server start began the file;
-    in `.ibb` files a group without GTID says so. Unless it `is_begun`, the file is ready and unused: `state` is what
-    was logged at that look, and more may come before the file begins."""
+    `resets` counts earlier resets: the position belongs to that log only. `is_restart`: a server start began a
+    traditional file. Unless it `is_begun`, the file is unused, and more may be logged before it begins."""
 
     position: LogPosition
     state: GtidState
@@ -142,14 +141,6 @@ class StagedSource(Protocol):
         """The groups that are left unchanged; None if a choice cannot describe them."""
 
 
-@runtime_checkable
-class WrittenRanges(Protocol):
-    """A log that another process writes: a range may become visible later than its planner saw it."""
-
-    def opened_to(self, log_range: LogRange) -> LogEngine:
-        """The log as it is seen now, once it has a range."""
-
-
 def files_of(groups: EventGroups) -> FramedEventGroups | None:
     """The reader of files from which kernels may take groups, up to `files_end_of`."""
     return groups if are_framed(groups) else groups.files if are_passed(groups) else None
@@ -181,6 +172,10 @@ class GroupSource(Protocol):
         """Release what is held; a second call does nothing."""
 
     def file_name(self, file_no: int) -> str: ...
+
+    def opened_to(self, log_range: LogRange) -> GroupSource:
+        """This source once it has a range, which another process may still have to make visible."""
+        return self
 
     def groups_in(self, log_range: LogRange, *, on_fault: OnFault | None = None) -> Iterator[EventGroup]:
         """The groups of a range in order. Each body must be read, or dropped, before the next group. Reports damage to
@@ -278,8 +273,8 @@ class FileEngine(LogEngine, Protocol):
         """The checksum at the end of the events of the last file."""
 
     def stored_groups(self, plan: ReadPlan, offset: int = 4) -> FramedEventGroups:
-        """Everything from the head of a file on, each event as it is stored; groups, and other events without GTID. The
-        first is the FORMAT_DESCRIPTION, what follows begins at `offset`. Growth and later files follow."""
+        """Everything from the head of a file on, as it is stored, also what comes later; groups, and other events
+        without GTID. The first is the FORMAT_DESCRIPTION, what follows begins at `offset`."""
 
 
 class _IsOf(Generic[Kind]):
@@ -301,7 +296,6 @@ are_cached: _IsOf[CachedEventGroups] = _IsOf(CachedEventGroups)
 are_passed: _IsOf[PassedGroups] = _IsOf(PassedGroups)
 is_staged: _IsOf[StagedSource] = _IsOf(StagedSource)
 has_files: _IsOf[FileEngine] = _IsOf(FileEngine)
-has_written_ranges: _IsOf[WrittenRanges] = _IsOf(WrittenRanges)
 
 
 def groups_from(log: LogEngine, plan: ReadPlan) -> Iterator[EventGroup]:

@@ -16,11 +16,8 @@ PAIR_SIZE_MAX = 5 + 5 + 9  # bytes of a (domain, server, number) in a state reco
 class LogLimits:
     """The sizes of the options, adapted to the GTID state: no record spans more than two files.
 
-    `record_size_max` is the largest record, `inline_size_max` the largest group in one record, `piece_size_max` the
-    largest piece of a larger one, `state_size_max` the largest state record, `next_file` pages and interval of the next
-    file: as the options say, or more for a large GTID state. All follow the number of pairs in the state, which only
-    grows; they are stored, as each commit needs them.
-
+    Bytes of the largest record, of a group in one record, of a piece of a larger one, of a state record; `next_file`
+    has pages and interval. They follow the number of pairs in the state, and are stored, as each commit needs them.
     Raises ConfigurationError: a size the format does not allow."""
 
     def __init__(

@@ -12,11 +12,9 @@ from ibbmaster.position import LOG_START, LogPosition
 
 
 def locate(log: LogEngine, position: GtidPosition, *, on_fault: OnFault | None = None) -> dict[int, LogPosition]:
-    """For each domain of a position the place after its GTID.
-
-    With `on_fault` it reports damage there, and looks through what is readable. Raises PositionPurgedError: the
-    position is older than the oldest file; PositionError: a GTID is not in this log; FormatError, ClassicFormatError: a
-    file is damaged, and there is no `on_fault`."""
+    """For each domain of a position the place after its GTID; reports damage to `on_fault`, and continues. Raises
+    PositionPurgedError: the position is older than the oldest file; PositionError: a GTID is not in this log;
+    FormatError, ClassicFormatError: a file is damaged, and there is no `on_fault`."""
     log = log.with_left_out.with_past
     plan = _plan_of(log, position, on_fault)
     return _locate(position, plan, _planned_groups(log, plan, on_fault))
@@ -28,10 +26,8 @@ def locate_in(log: LogEngine, position: GtidPosition, plan: ReadPlan) -> dict[in
 
 
 class ReadStart(NamedTuple):
-    """Where a reader with everything up to a position continues.
-
-    All that it lacks follows `begin`. Domains interleave differently on each server, so a position need not be a prefix
-    of this log: a domain of `starts` is lacking only from its place on."""
+    """Where a reader with everything up to a position continues: all that it lacks follows `begin`, of a domain of
+    `starts` its place, as domains interleave differently on each server."""
 
     begin: LogPosition
     starts: dict[int, LogPosition]

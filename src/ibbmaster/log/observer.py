@@ -1,13 +1,8 @@
-"""Observes which files a log has that another process writes, and whether they are those that were there before.
+"""Observes the files of a log that another process writes: whether they grow, are awaited, or are other ones.
 
-Each look takes one picture. A file keeps its number while it exists, and no other file ever gets that of a traditional
-one. Writers may do anything in any order:
-
-- They append, begin the next file, remove the oldest ones: the log continues.
-- They begin the last file again, or remove it: the log is awaited, up to where it was known. Meanwhile readers get what
-  exists, and wait where they are further.
-- Anything else: other files replaced those there were, the log was reset.
-"""
+Writers may do anything in any order. They append, begin the next file, and remove the oldest ones: the log continues.
+They begin the last file again, or remove it: readers wait until it is as long as it was. Anything else is another log:
+a reset. A file keeps its number while it exists, and no other file ever gets that of a traditional one."""
 
 from __future__ import annotations
 
@@ -169,8 +164,8 @@ class LogObserver(Generic[F]):
             raise LogResetError("the files there were have been replaced by others: the log was reset")
 
     def stands(self, index: int, life: int, resets: int, only_cached: bool) -> bool:
-        """Whether data just read from a file belongs to the log; False while that is awaited: as if nothing was there.
-        Raises LogResetError: it does not; BlockingIOError: with `only_cached`, another thread is looking."""
+        """Whether data just read from a file belongs to the log; False while that is awaited. Raises LogResetError: it
+        does not; BlockingIOError: with `only_cached`, another thread is looking."""
         if not self.is_untouched():
             self.look(only_cached=only_cached)
         self.check(resets)
@@ -281,8 +276,6 @@ class LogObserver(Generic[F]):
         self._show(kept[:-1], kept[-1], life=picture.life + 1)
 
     def _goes_on_with(self, found: Sequence[F]) -> bool:
-        """Whether these are named as the successors of the last one, which was complete and purged. A reader at its end
-        finds out if they do not continue there."""
         last = self.picture.last
         return self._awaited is None and last.number is not None and found[0].number == last.number + 1
 

@@ -62,9 +62,8 @@ def _commit_in(head: bytes, ref: LogPosition) -> str | None:
 
 
 def _is_leaf_with_events(head: bytes) -> bool:
-    """Whether these bytes are a node without children, followed by an event. Such a node looks like a commit record
-    where the lowest byte of that event's time equals the number of GTID, and its server id could be the size of an
-    event."""
+    """Whether these bytes are a node without children, followed by an event, which may look like a commit record by
+    that event's time and server id."""
     if head[: len(LEAF)] != LEAF or len(head) < len(LEAF) + EVENT_HEADER_SIZE:
         return False
     try:

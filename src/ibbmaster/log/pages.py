@@ -12,11 +12,10 @@ REREADS = 20  # of a page whose checksum is wrong: a writer may be in the middle
 
 
 class PageReader:
-    """Reads pages, verifies each once, and holds the last block.
+    """Reads pages, verifies each once, and holds the last block. Not thread-safe.
 
-    With `readahead_pages_max` 1 every page is a read of its own, for random access. While `only_cached` each call
-    raises BlockingIOError where it would wait for the disk. `page_reads` counts pages read from the disk. Not
-    thread-safe."""
+    `readahead_pages_max` 1 is for random access. While `only_cached` each call raises BlockingIOError where it would
+    wait for the disk."""
 
     def __init__(
         self, disk: ReadDisk, *, readahead_pages_max: int = READAHEAD_PAGES_MAX, only_cached: bool = False

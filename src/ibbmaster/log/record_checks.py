@@ -1,8 +1,5 @@
-"""Checks the records of a log, chunk after chunk.
-
-After a clean restart in the middle of a file MariaDB's differential states lack the pairs that were logged before it
-and not since. Its own state then comes from the last of them: after a second restart in the same file it has lost those
-pairs, or has them as they were when the file began, and so has the full state of the next file."""
+"""Checks the records of a log, chunk after chunk. protocol/ibb/gtid-state.md says which states restarts of MariaDB
+leave."""
 
 from __future__ import annotations
 
@@ -49,11 +46,8 @@ class _Back:
 
 
 class OrderChecks:
-    """Sequence numbers that go back or repeat: a misplaced page, or a primary that permits them.
-
-    A page does not say where it belongs. So where a number of one domain and server is not above the one before, the
-    states decide, or a page that exists twice. `find_copy` returns another page with the same bytes as one already
-    read, if any."""
+    """Sequence numbers that go back or repeat: a misplaced page, or a primary that permits them. The states decide, or
+    a page that exists twice: `find_copy` returns another page with the same bytes as one already read, if any."""
 
     def __init__(self, find_copy: Callable[[Location], Location | None]) -> None:
         self._find_copy = find_copy
@@ -83,7 +77,6 @@ class OrderChecks:
                 back.is_decided, back.is_contradicted = True, is_contradicted
 
     def lose_track(self) -> None:
-        """What comes next does not follow what was seen."""
         self._last.clear()
 
     def finish_file(self) -> Iterator[Fault]:

@@ -72,12 +72,10 @@ class _NeedsRestartsError(Exception):
 class LoggedSchema:
     """The schema history of a log, which grows with it. Thread-safe.
 
-    `base` is the schema before the log, `behind` the position up to which it holds already, which is skipped. The
-    history comes from `cache`, and is kept there. `scan` is a faster way to begin. `case` says how the server compares
-    names; without it the log is asked. With `is_once` nothing is noted to continue a history, which is costly for a
-    reader of groups that cannot begin anywhere.
-
-    With `takes_rows` these define the tables that no statement defines; such a history is not cached."""
+    `base` is the schema before the log, `behind` the position up to which it holds. `cache` keeps the history, unless
+    it `takes_rows` that define tables. `scan` is a faster way to begin. `case` says how the server compares names;
+    without it the log is asked. With `is_once` it notes nothing to continue by, which is costly for a reader that
+    cannot begin anywhere."""
 
     def __init__(
         self,
@@ -109,11 +107,9 @@ class LoggedSchema:
         self._versions: dict[int, int | None] = {}  # of servers, by file
 
     def history(self, needs_rows: NeedsRows = lambda _: False, up_to: LogPosition | None = None) -> SchemaHistory:
-        """All that is durable now, folded; where it `needs_rows` these define tables, from now on.
-
-        With `up_to` the history ends before a fault after that place, instead of an error. Raises BrokenOffError: it is
-        not wanted any more; the next call continues after what was folded; EventError: a statement is damaged; it names
-        the group; FormatError, ClassicFormatError: a file is damaged."""
+        """All that is durable now, folded; where it `needs_rows` these define tables, from now on. With `up_to` it ends
+        before a fault after that place. Raises BrokenOffError: it is not wanted any more; the next call continues;
+        EventError: a statement is damaged; it names the group; FormatError, ClassicFormatError: a file is damaged."""
         with self._lock:
             return defined_history(
                 lambda takes_rows: self._folded_to(up_to, takes_rows),
@@ -338,9 +334,8 @@ class LoggedSchema:
 
 
 class NamesInRows:
-    """Looks at the names in the TABLE_MAP events of a log, by which its server finds tables. Only if a table name has
-    capitals, and up to LOOKED_BYTES after its statement: a server that distinguishes them has written a name with a
-    capital there, another one none."""
+    """Looks at the names in the TABLE_MAP events, by which a server finds tables, up to LOOKED_BYTES after the
+    statement of a table with capitals: only a server that distinguishes them has written a capital there."""
 
     def __init__(self) -> None:
         self._at: LogPosition | None = None  # up to where it has looked

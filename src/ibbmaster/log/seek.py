@@ -1,11 +1,5 @@
-"""Finds the page where reading must begin for a GTID position, by binary search over state records.
-
-The log is a line of states: page 1 of every file, then the pages at that file's interval. The wanted place is the
-newest one whose state the replica has wholly. The reader skips what follows it and the replica has, at most one
-interval.
-
-States grow from file to file, so halving finds it, except for FLUSH with DELETE_DOMAIN_ID: files before it may hold
-what the replica lacks, and those after it nothing of that domain."""
+"""Finds the page where reading must begin for a GTID position, by binary search over state records:
+protocol/ibb/gtid-state.md."""
 
 from bisect import bisect_right
 from collections.abc import Mapping
@@ -47,8 +41,8 @@ class SeekStep:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeekPlan(ReadPlan):
     """Where to begin reading for a replica at `wanted`, and how that was found. The place is a page. `page_reads`
-    counts pages asked of the disk. `forgotten` are domains that the file begins without, and the newest file before it
-    that was seen to begin with them."""
+    counts pages asked of the disk. `forgotten` are deleted domains, with the newest older file that begins with them.
+    """
 
     wanted: GtidPosition
     steps: tuple[SeekStep, ...]
@@ -124,7 +118,6 @@ class _Search:
         )
 
     def forgotten(self, file_no: int) -> dict[int, int]:
-        """Domains that a file begins without, and the newest file before it that was seen to begin with them."""
         self.full_state(self.oldest)
         kept = (self.full_state(file_no) or GtidState()).domain_ids
         return {
@@ -215,9 +208,8 @@ def _found_near(records: StateRecords, position: GtidPosition, there: tuple[int,
 def _keep_for_near(
     records: StateRecords, plan: SeekPlan, current: GtidState, first: GtidState | None, there: tuple[int, ...]
 ) -> None:
-    """Keep a plan for the positions from the last border at or before its own to before the next. Only at these borders
-    an examined state is judged otherwise. The end of what was logged is another one: later states may be before such a
-    position."""
+    """Keep a plan for the positions between its borders, where an examined state is judged differently. The end of what
+    was logged is another one: later states may be before such a position."""
     (gtid,) = plan.wanted.values()
     pair = gtid.domain_id, gtid.server_id
     borders = {0, (current.seq_no(*pair) or 0) + 1}
@@ -239,8 +231,7 @@ def _keep_for_near(
 
 
 def _find_file(search: _Search, active: int) -> tuple[int, GtidState]:
-    """The newest file whose full state is before the position: MariaDB walks back from the newest. Raises
-    PositionPurgedError: there is none."""
+    """The newest file whose full state is before the position. Raises PositionPurgedError: there is none."""
     oldest = search.oldest
     while not search.judge(active) and search.full_state(active) is None and active > oldest:
         active -= 1  # its first state is not there yet
@@ -273,9 +264,8 @@ def _newest_before(search: _Search, low: int, high: int) -> int | None:
 
 
 def _stays_so(search: _Search, low: int, high: int) -> bool:
-    """Whether only states that have more than the replica follow one that does, up to file `high`: if a domain of which
-    it has more still exists, without a step back, and cannot have been deleted and begun anew. A domain can be deleted
-    only while no file holds groups of it, so not once it has changed since the oldest file."""
+    """Whether only states that have more than the replica follow one that does, up to file `high`: a domain of which it
+    has more still exists, without a step back, and cannot have been deleted since it changed."""
     before, after, first = (search.full_state(file_no) or GtidState() for file_no in (low, high, search.oldest))
     return any(
         all((after.seq_no(domain_id, server_id) or 0) >= seq_no for server_id, seq_no in pairs.items())
@@ -288,8 +278,8 @@ def _stays_so(search: _Search, low: int, high: int) -> bool:
 def _find_page(
     search: _Search, file_no: int, base: GtidState, end_page_no: int | None, current_state: GtidState | None
 ) -> tuple[int, GtidState]:
-    """The last page of the file whose state is before the position. Looks at all of few states; otherwise halves, and
-    trusts the result if it has all that was logged up to the end of the file."""
+    """The last page of the file whose state is before the position: of few states by looking at all, otherwise by
+    halving, if the result has all that was logged up to the end of the file."""
     header = search.records.header(search.pages, file_no)
     interval = 0 if header is None else header.state_interval_pages
     if header is None or not 0 < interval < header.size_pages:
@@ -334,8 +324,7 @@ def _halve_pages(search: _Search, file_no: int, base: GtidState, count: int, int
 
 
 def _tells_all(search: _Search, file_no: int, page_no: int, base: GtidState, end: GtidState) -> bool:
-    """Whether a differential state names every pair that was logged in its file before the next one began. After a
-    restart in the middle of a file MariaDB leaves out pairs not logged since, as if less had been logged."""
+    """Whether a differential state names every pair logged in its file, which MariaDB's do not after a restart."""
     record = search.record(file_no, page_no)
     told = set() if record is None else {(gtid.domain_id, gtid.server_id) for gtid in record.gtids}
     return all(

@@ -1,7 +1,7 @@
 """Reads and compares GTID state records: on page 1 of each file, and on pages at the interval."""
 
-from collections.abc import Hashable, Iterable
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, TypeVar
 
 from ibbmaster.errors import Location, RecordError
 from ibbmaster.gtid import Gtid, GtidState
@@ -14,9 +14,9 @@ from ibbmaster.log.pages import PageReader
 from ibbmaster.position import LogPosition
 
 FULL_STATE_PAGE = 1
-KNOWN_MAX = (
-    1024  # records that are kept, and headers: those of a file of 1 GB, and more than a search of many files meets
-)
+KNOWN_MAX = 1024  # records and headers that are kept: those of a file of 1 GB, and more than a search meets
+Key = TypeVar("Key")
+Found = TypeVar("Found")
 
 
 def read_state_record(pages: PageReader, file_no: int, page_no: int) -> GtidStateRecord | None:
@@ -49,39 +49,31 @@ class StateRecords:
 
     def read(self, pages: PageReader, file_no: int, page_no: int) -> GtidStateRecord | None:
         """As `read_state_record`."""
-        record = self._known.get((file_no, page_no))
-        if record is None:
-            record = read_state_record(pages, file_no, page_no)
-            if record is not None:
-                if len(self._known) >= KNOWN_MAX:
-                    self._known.clear()
-                self._known[file_no, page_no] = record
-        return record
+        return _kept(self._known, (file_no, page_no), lambda: read_state_record(pages, file_no, page_no))
 
     def header(self, pages: PageReader, file_no: int) -> FileHeader | None:
         """As `PageReader.header`."""
-        header = self._headers.get(file_no)
-        if header is None:
-            header = pages.header(file_no)
-            if header is not None:
-                if len(self._headers) >= KNOWN_MAX:
-                    self._headers.clear()
-                self._headers[file_no] = header
-        return header
+        return _kept(self._headers, file_no, lambda: pages.header(file_no))
 
     def __contains__(self, page: tuple[int, int]) -> bool:
         return page in self._known
 
 
+def _kept(known: dict[Key, Found], key: Key, find: Callable[[], Found | None]) -> Found | None:
+    found = known.get(key)
+    if found is None and (found := find()) is not None:
+        if len(known) >= KNOWN_MAX:
+            known.clear()
+        known[key] = found
+    return found
+
+
 def check_continuation(
     found: Iterable[Gtid], state: GtidState, location: Location, *, base: GtidState, is_complete: bool = True
 ) -> None:
-    """Compare the state a file begins with and the state after the groups before it.
-
-    The file may lack a domain: FLUSH deleted it. After two restarts in one file MariaDB has forgotten what was logged
-    there before: a pair may be missing, or be as in `base`, with which that file begins. The first file may write a
-    state of one pair with sequence number 1 as empty; unless `is_complete`, the state may lack pairs. Raises
-    RecordError: the file begins after other groups."""
+    """Compare the state a file begins with and the state after the groups before it; `base` is what the file before
+    begins with. protocol/ibb/gtid-state.md says what may be missing; unless `is_complete`, pairs may be missing in the
+    state. Raises RecordError: the file begins after other groups."""
     for gtid in found:
         seq_no = state.seq_no(gtid.domain_id, gtid.server_id)
         if gtid.seq_no in (seq_no, base.seq_no(gtid.domain_id, gtid.server_id)):

@@ -1,13 +1,5 @@
-"""Finds where a log passes a time: halves files, then the ranges of one, then reads group by group.
-
-The time of a group is that of its GTID event: when its statement began, or its COMMIT where it has several. So groups
-need not be in the order of their times: a long statement is older than what was committed meanwhile, domains
-interleave, a session may SET TIMESTAMP, and a clock may be set back. A log passes a time at the first group that is not
-older, after a place whose groups are older. The median of some times counts for a place, so a few unordered groups
-mislead no search. Where a clock was set back by more than a place holds, a log passes the same time more than once: the
-search finds one of these places, and notes what it saw.
-
-Times are ISO 8601 with a zone, or local times, which the answer says."""
+"""Finds where a log passes a time: halves files, then the ranges of one, then reads group by group. docs/playing.md
+says what that means where groups are not in the order of their times."""
 
 import datetime
 import itertools
@@ -83,12 +75,9 @@ class TimeStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeFound:
-    """Where a log passes a time.
-
-    `group` is the first that is not older, None where all are: then `position` is the end of the log. `state` is what
-    is logged before it. `first` and `last` are the times of the first group of the log and of the last that was seen.
-    `sets_back` has steps after which older groups came.
-    """
+    """Where a log passes a time. `group` is the first that is not older, None without one: then `position` is the end
+    of the log. `state` is what is logged before it. `first` and `last` are the times of the first group and of the last
+    examined one. `sets_back` has steps followed by older groups."""
 
     time: int
     group: Gtid | None
@@ -102,9 +91,9 @@ class TimeFound:
 
 
 def find_time(log: LogEngine, time: int) -> TimeFound | None:
-    """Where the log passes a time in seconds since 1970; None if it is empty.
-    Reads some groups of about as many places as halving takes, and all headers of one range of `.ibb` files, or of one
-    traditional file. Raises FormatError, ClassicFormatError, StoreError: the log cannot be read."""
+    """Where the log passes a time in seconds since 1970; None if it is empty. Reads some groups of each place of a
+    binary search, and all headers of one range. Raises FormatError, ClassicFormatError, StoreError: the log cannot be
+    read."""
     return _Search(log, time).found()
 
 
@@ -227,8 +216,8 @@ def _time_of(group: EventGroup) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeStart:
-    """The first group of a log that is not older than a time, and where a replica is that has all before it.
-    `group` and `group_time` are None where every group is older; `notes` say what is not as it seems."""
+    """The first group that is not older than a time, and the position before it. `group` and `group_time` are None
+    without one; `notes` report a clock that was set back."""
 
     given: GivenTime
     position: GtidPosition

@@ -1,7 +1,6 @@
 """Repeats a recording as one log: endless load, each round with newer GTIDs and later times.
 
-Files of later rounds have later numbers, so positions only grow. In each domain a round adds the highest number of the
-recording for each round before: a position says in which round a replica is."""
+Files of later rounds have later numbers, and so have GTIDs: a position says in which round a replica is."""
 
 from __future__ import annotations
 

@@ -3,8 +3,11 @@ docs/printing.md. Values have the connector's default forms."""
 
 import base64
 import datetime
+import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
+from pathlib import Path
 
 from ibbmaster import __version__
 from ibbmaster.api.group import Row, UndecodableValue
@@ -19,13 +22,10 @@ MICROSECOND = datetime.timedelta(microseconds=1)
 DAY_US = 86_400_000_000
 MILLISECONDS_MAX = 3  # digits of a second in a DATETIME that is given in milliseconds
 NEAR_ZERO = "0000"  # how dates begin that are none
-
-
-#: What the envelope says of where a change comes from; `milliseconds` and so on are of its commit, since 1970.
-ORIGIN = (
-    *("database", "table", "milliseconds", "microseconds", "nanoseconds"),
-    *("server_id", "gtid", "file", "position", "row"),
-)
+TEMPLATE = Path(__file__).with_name("envelope.json").read_text().replace("$version", __version__)
+#: The connector's envelope as JSON in pieces: each second one is the name of a value.
+ENVELOPE = re.split(r'"\$(\w+)"', json_text(json.loads(TEMPLATE)))
+LINE = "".join(f"%({piece})s" if place % 2 else piece for place, piece in enumerate(ENVELOPE))  # has no %
 
 
 class DebeziumLines(ChangeLines):
@@ -38,50 +38,29 @@ class DebeziumLines(ChangeLines):
 
     def lines(self, content: GroupContent, start: LogPosition) -> Iterator[str]:
         head, second = content.head, content.timestamp
+        known = {
+            "milliseconds": second * 10**3,
+            "microseconds": second * 10**6,
+            "nanoseconds": second * 10**9,
+            "server_id": head.gtid.server_id,
+            "gtid": str(head.gtid),
+            "file": self._file_name(start.file_no),
+            "position": start.offset,
+        }
+        texts = {name: json_text(value) for name, value in known.items()}
         rows = (item for item in content.items() if isinstance(item, RowItem))
         for number, (table, change) in enumerate(rows):
-            times = (second * 10**3, second * 10**6, second * 10**9)
-            place = (head.gtid.server_id, str(head.gtid), self._file_name(start.file_no), start.offset, number)
-            origin = dict(zip(ORIGIN, (table.database, table.table, *times, *place), strict=True))
-            before, after = (_row(table, image) for image in (change.before, change.after))
-            yield json_text(envelope(before, after, OPERATIONS[change.kind], origin))
+            texts |= {"database": json_text(table.database), "table": json_text(table.table), "row": str(number)}
+            texts |= {"before": _row(table, change.before), "after": _row(table, change.after)}
+            texts["operation"] = f'"{OPERATIONS[change.kind]}"'
+            yield LINE % texts
 
 
-def envelope(before: object, after: object, operation: str, origin: Mapping[str, object]) -> dict[str, object]:
-    """A change in the connector's envelope, with its fields in their order; `origin` has those of `ORIGIN`."""
-    return {
-        "before": before,
-        "after": after,
-        "source": {
-            "version": __version__,
-            "connector": "mariadb",
-            "name": "ibbmaster",
-            "ts_ms": origin["milliseconds"],
-            "snapshot": "false",
-            "db": origin["database"],
-            "sequence": None,
-            "ts_us": origin["microseconds"],
-            "ts_ns": origin["nanoseconds"],
-            "table": origin["table"],
-            "server_id": origin["server_id"],
-            "gtid": origin["gtid"],
-            "file": origin["file"],
-            "pos": origin["position"],
-            "row": origin["row"],
-            "thread": None,
-            "query": None,
-        },
-        "transaction": None,
-        "op": operation,
-        "ts_ms": origin["milliseconds"],
-        "ts_us": origin["microseconds"],
-        "ts_ns": origin["nanoseconds"],
-    }
-
-
-def _row(table: TableSchema, row: Row | None) -> dict[str, object] | None:
+def _row(table: TableSchema, row: Row | None) -> str:
     """All columns of the table; those that the image lacks are null."""
-    return None if row is None else {one.name: connect_value(one, row.get(one.name)) for one in table.columns}
+    return json_text(
+        None if row is None else {one.name: connect_value(one, row.get(one.name)) for one in table.columns}
+    )
 
 
 def connect_value(column: Column, value: object) -> object:

@@ -1,6 +1,5 @@
 """Lines of JSON for kernels, plain or in Debezium's envelope. The references: `json_lines` and `debezium_lines`."""
 
-import re
 from collections.abc import Sequence
 
 from ibbmaster.arrow.column_reading import Reading, line_reading_of, raw_reading_of, reading_of
@@ -11,11 +10,10 @@ from ibbmaster.event.rows.column import Column, TableSchema
 from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.kernel.fields import DELETE, INSERT, UPDATE_BEFORE, GroupColumn, LineOp
 from ibbmaster.printing.debezium_lines import (
+    ENVELOPE,
     MILLISECONDS_MAX,
     OPERATIONS,
-    ORIGIN,
     connect_value,
-    envelope,
     form_of,
     has_clock,
 )
@@ -24,8 +22,6 @@ from ibbmaster.printing.line_plan import SIDE, LineFormat, Piece, PieceValue, wr
 
 KINDS = {INSERT: "insert", UPDATE_BEFORE: "update", DELETE: "delete"}
 BASE64 = '{"base64":"', '"}'
-MARK = "\ue000"  # around the names of what differs from line to line
-MARKED = re.compile(f'"{MARK}([a-z_]+){MARK}"')
 HEADS = ("milliseconds", "microseconds", "nanoseconds", "server_id", "gtid", "file", "position")
 SECONDS = int(GroupColumn.TIMESTAMP)
 
@@ -124,15 +120,13 @@ class DebeziumFormat:
         return ""
 
     def line(self, table: TableSchema, kind: int, before: Sequence[int], after: Sequence[int]) -> Sequence[Piece]:
-        origin = {name: f"{MARK}{name}{MARK}" for name in ORIGIN}
-        text = json_text(envelope(f"{MARK}before{MARK}", f"{MARK}after{MARK}", OPERATIONS[KINDS[kind]], origin))
+        same = {"database": table.database, "table": table.table, "operation": OPERATIONS[KINDS[kind]]}
+        texts = {name: json_text(value) for name, value in same.items()}
         pieces: list[Piece] = []
         numbers = range(len(table.columns))
-        for place, part in enumerate(MARKED.split(text)):
-            if place % 2 == 0:
-                pieces.append(Piece(part))
-            elif part in ("database", "table"):
-                pieces.append(Piece(json_text(getattr(table, part))))
+        for place, part in enumerate(ENVELOPE):
+            if place % 2 == 0 or part in texts:
+                pieces.append(Piece(texts[part] if place % 2 else part))
             elif part == "row":
                 pieces.append(Piece("", PieceValue(LineOp.NUMBER)))
             elif part == "before":
