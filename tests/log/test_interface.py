@@ -8,6 +8,7 @@ import pytest
 from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.log.directory import open_directory
+from ibbmaster.log.interface import groups_from
 from ibbmaster.log.log_range import WHOLE_FILE
 from ibbmaster.position import LOG_START
 from ibbmaster.store.binlog_store import BinlogStore
@@ -36,16 +37,10 @@ def all_of(groups):
     return [(group.gtid, group.start, b"".join(map(bytes, [group.gtid_event, *group.body]))) for group in groups]
 
 
-def read_on(reader):
-    with contextlib.closing(reader):
-        while (group := reader.next_group()) is not None:
-            yield group
-
-
 @pytest.mark.parametrize("size", [1, 100_000, WHOLE_FILE])
 def test_ranges_hold_every_group_once(log, size):
     with contextlib.closing(log):
-        expected = all_of(read_on(log.groups(log.start_of_file())))
+        expected = all_of(groups_from(log, log.start_of_file()))
         assert len(expected) > 10
         ranges = log.ranges(LOG_START, log.end(), size=size)
         assert all_of(group for one in ranges for group in log.groups_in(one)) == expected
@@ -65,7 +60,7 @@ def test_each_file_is_read_from_its_head_with_what_was_logged_before(log):
                 continue  # it is ready for later use
             plan = log.start_of_file(file.file_no)
             assert plan.state == state, file
-            for group in read_on(log.groups(plan)):
+            for group in groups_from(log, plan):
                 if group.start.file_no == file.file_no and group.gtid is not None:
                     state.log(group.gtid)
         assert log.state() == state

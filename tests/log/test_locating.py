@@ -1,6 +1,5 @@
 """Where GTIDs are: found by seek and groups alone, so alike in each kind of log, and around damage."""
 
-import contextlib
 import random
 from collections import Counter
 from dataclasses import replace
@@ -12,6 +11,7 @@ from ibbmaster.errors import FormatError, PositionError
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.log.directory import LenientDirectory, StrictDirectory, open_directory
+from ibbmaster.log.interface import groups_from
 from ibbmaster.log.locating import locate, resume
 
 CAPTURE = "11.8/domains"
@@ -19,8 +19,7 @@ ALL = 99  # files of the capture
 
 
 def groups_of(log):
-    with contextlib.closing(log.groups(log.start_of_file())) as reader:
-        return [(group.gtid, group.start) for group in iter(reader.next_group, None) if group.gtid is not None]
+    return [(group.gtid, group.start) for group in groups_from(log, log.start_of_file()) if group.gtid is not None]
 
 
 @pytest.mark.parametrize("is_classic", [True, False])
@@ -77,13 +76,9 @@ def test_who_resumes_lacks_what_a_walk_over_the_whole_log_says(new_log, event, s
             if gtid.seq_no > 1 and rng.random() < 0.8
         )
         found = resume(directory, position)
-        reader, lacking = directory.groups(directory.start_of_file()), []
-        while (group := reader.next_group()) is not None:
-            if found.lacks(group):
-                assert group.start >= found.begin
-                lacking.append(group.gtid)
-        reader.close()
-        assert lacking == lacked(groups, position), position
+        lacking = [group for group in groups_from(directory, directory.start_of_file()) if found.lacks(group)]
+        assert all(group.start >= found.begin for group in lacking)
+        assert [group.gtid for group in lacking] == lacked(groups, position), position
 
 
 def lacked(groups, position):

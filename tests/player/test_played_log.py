@@ -83,19 +83,6 @@ def test_each_group_comes_when_it_is_due(name, pace, dumped):
     assert got + read_all(early) == [gtid for _, gtid in recorded]
 
 
-def test_a_pace_is_kept_within_a_step_of_the_clock():
-    """60 seconds of a recording, played by a clock of 20 ms."""
-    clock, recorded = Clock(), times_of("ibb/domains")
-    log = played("ibb/domains", 10, clock)
-    groups, came = log.groups(log.start_of_file()), {}
-    while not log.is_over:
-        came |= dict.fromkeys(read_all(groups), clock.now - 5000)
-        clock.now += 0.02
-    for moment, gtid in recorded[:-1]:
-        if gtid in came:
-            assert abs(came[gtid] - (moment - recorded[0][0]) / 10) <= 0.021
-
-
 def test_the_clock_of_a_recording_may_begin_with_its_first_reader():
     clock = Clock()
     log = played("ibb/domains", 1, clock, starts_when_read=True)
@@ -237,11 +224,3 @@ def test_a_pace_is_a_word_or_a_factor(text, factor):
 def test_what_is_no_pace_is_refused(text):
     with pytest.raises(ConfigurationError, match="expected original, max, step, or a factor as x10"):
         Pace.parse(text)
-
-
-def test_a_group_is_due_as_long_after_the_first_as_it_was_logged():
-    assert Pace(factor=1).due(100.0, 1000.0, 1060.0) == 160.0
-    assert Pace(factor=10).due(100.0, 1000.0, 1060.0) == 106.0
-    assert Pace(factor=math.inf).due(100.0, 1000.0, 1060.0) == 100.0
-    assert Pace(factor=1).due(100.0, 1000.0, 900.0) == 100.0, "before the first one: at once"
-    assert Pace(factor=0).due(100.0, 1000.0, 1000.0) == math.inf

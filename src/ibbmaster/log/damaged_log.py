@@ -208,7 +208,11 @@ class DamagedLog:
             following = self._next_record(stopped_at, at) or self._next_page(at.file_no, stopped_at.page_no)
         if following is not None and following >= end:
             following = None
-        is_inside, is_cut = self._has_record(at), self._has_rest(stopped_at)
+        is_inside = at.page_offset <= DATA_SIZE - CHUNK_SIZE_MIN and (  # a chunk begins there
+            self._disk.read(format_file_name(at.file_no), at.offset, 1) not in (b"", b"\0", b"\xff")
+        )
+        page = self._disk.read(format_file_name(stopped_at.file_no), stopped_at.page_no * PAGE_SIZE, PAGE_SIZE)
+        is_cut = not is_zero(page[stopped_at.page_offset : DATA_SIZE])
         if following is not None or is_inside or is_cut:
             reason = "zeros, and the log goes on behind them"
             if is_inside:
@@ -248,17 +252,6 @@ class DamagedLog:
         start = damaged.page_no * PAGE_SIZE
         places = (LogPosition(damaged.file_no, start + chunk.page_offset) for chunk in chunks if chunk.is_first)
         return next((place for place in places if place > behind), None)
-
-    def _has_record(self, at: LogPosition) -> bool:
-        """Whether a chunk begins at a position."""
-        if at.page_offset > DATA_SIZE - CHUNK_SIZE_MIN:
-            return False
-        return self._disk.read(format_file_name(at.file_no), at.offset, 1) not in (b"", b"\0", b"\xff")
-
-    def _has_rest(self, at: Location) -> bool:
-        """Whether bytes other than zeros follow a place on its page."""
-        page = self._disk.read(format_file_name(at.file_no), at.page_no * PAGE_SIZE, PAGE_SIZE)
-        return not is_zero(page[at.page_offset : DATA_SIZE])
 
     def _next_page(self, file_no: int, behind: int) -> LogPosition | None:
         """The next page of a file with data, after a page."""

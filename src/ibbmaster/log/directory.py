@@ -104,7 +104,18 @@ class BinlogDirectory(LogEngine):
 
     def active_file_no(self, pages: PageReader | None = None) -> int:
         """The newest file with a header; 0 for a log without any."""
-        return self._find_active(pages or PageReader(self.disk), self.file_numbers())
+        pages, numbers = pages or PageReader(self.disk), self.file_numbers()
+        for empty, number in enumerate(reversed(numbers), start=1):
+            if pages.header(number) is not None:
+                return number
+            if empty > EMPTY_FILES_MAX:
+                raise StoreError(
+                    f"{self.disk}: {format_file_name(number)} and those after it are empty: at most "
+                    f"{EMPTY_FILES_MAX} empty files can be ready for later use"
+                )
+        if numbers[0] == 0:
+            return 0
+        raise StoreError(f"{self.disk}: only empty files are left, so the GTID state is unknown")
 
     def file_name(self, file_no: int) -> str:
         return format_file_name(file_no)
@@ -236,19 +247,6 @@ class BinlogDirectory(LogEngine):
             except FormatError:
                 return True  # waiting readers are notified
         return self._end_watch.is_due()
-
-    def _find_active(self, pages: PageReader, numbers: Sequence[int]) -> int:
-        for empty, number in enumerate(reversed(numbers), start=1):
-            if pages.header(number) is not None:
-                return number
-            if empty > EMPTY_FILES_MAX:
-                raise StoreError(
-                    f"{self.disk}: {format_file_name(number)} and those after it are empty: at most "
-                    f"{EMPTY_FILES_MAX} empty files can be ready for later use"
-                )
-        if numbers[0] == 0:
-            return 0
-        raise StoreError(f"{self.disk}: only empty files are left, so the GTID state is unknown")
 
     def _seen_last(self) -> tuple[GtidState, LogPosition]:
         """The state (not to be changed) and position when the end was last seen. Raises BlockingIOError: it was not

@@ -298,16 +298,13 @@ def check_unbroken(disk: ReadDisk, end: LogPosition) -> None:
             verify_page(page, location)
             if location.page_no == 0:
                 decode_file_header(page, file_no=file_no)
-            elif not page[DATA_SIZE - 1] and (stop := _data_end(page, location)) is not None:
-                raise _lost(stop, end)
-
-
-def _data_end(page: bytes, location: Location) -> Location | None:
-    """Where nothing was written on a page; None if it is full."""
-    last, end = last_chunk(memoryview(page), file_no=location.file_no, page_no=location.page_no)
-    if end is ChunkEnd.PAGE_FULL:
-        return None
-    return Location(file_no=location.file_no, page_no=location.page_no, page_offset=last.end_offset if last else 0)
+            elif not page[DATA_SIZE - 1]:
+                last, end_of_page = last_chunk(memoryview(page), file_no=file_no, page_no=location.page_no)
+                if end_of_page is not ChunkEnd.PAGE_FULL:
+                    stop = Location(
+                        file_no=file_no, page_no=location.page_no, page_offset=last.end_offset if last else 0
+                    )
+                    raise _lost(stop, end)
 
 
 def _lost(location: Location, end: LogPosition) -> ChunkError:

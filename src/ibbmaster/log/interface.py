@@ -111,21 +111,33 @@ class PagedEventGroups(CachedEventGroups, Protocol):
         """Whether no group was read, so that the rest of an earlier record may come next."""
 
 
-@runtime_checkable
-class PassedGroups(EventGroups, Protocol):
+class PassedGroups(EventGroups):
     """Groups that pass from a reader of files to a dump, unchanged or changed on the way."""
+
+    def __init__(self, groups: EventGroups) -> None:
+        self._groups = groups
+
+    @property
+    def position(self) -> LogPosition:
+        return self._groups.position
 
     @property
     def files(self) -> FramedEventGroups | None:
         """The reader of their files, up to the same position; None where a kernel may take nothing from there."""
+        return files_of(self._groups)
 
     @property
     def files_end(self) -> LogPosition | None:
         """Each group of the files that begins before this place comes; None: all do."""
+        return files_end_of(self._groups)
 
     @property
     def changes(self) -> tuple[Any, ...]:
         """The stages that change each group of the files, in order."""
+        return changes_of(self._groups)
+
+    def close(self) -> None:
+        self._groups.close()
 
 
 @runtime_checkable

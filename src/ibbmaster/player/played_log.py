@@ -10,24 +10,13 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from ibbmaster.errors import ConfigurationError, IbbMasterError
 from ibbmaster.event.format_description import ChecksumAlgorithm
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
-from ibbmaster.log.interface import (
-    EventGroups,
-    FramedEventGroups,
-    LogEngine,
-    LogFile,
-    OnFault,
-    ReadPlan,
-    changes_of,
-    files_end_of,
-    files_of,
-)
+from ibbmaster.log.interface import EventGroups, LogEngine, LogFile, OnFault, PassedGroups, ReadPlan
 from ibbmaster.log.log_range import LogRange
 from ibbmaster.player.repeated_log import RepeatedLog
 from ibbmaster.position import LogPosition
@@ -297,32 +286,17 @@ class PlayedPast(_Played):
         return self._played.wait_for_growth(timeout_s)
 
 
-class PlayedGroups(EventGroups):
+class PlayedGroups(PassedGroups):
     """The groups of a recording, each once it is logged."""
 
     def __init__(self, log: PlayedLog, groups: EventGroups) -> None:
+        super().__init__(groups)
         self._log = log
-        self._groups = groups
-
-    @property
-    def files(self) -> FramedEventGroups | None:
-        return files_of(self._groups)
-
-    @property
-    def changes(self) -> tuple[Any, ...]:
-        return changes_of(self._groups)
 
     @property
     def files_end(self) -> LogPosition | None:
-        end = files_end_of(self._groups)
+        end = super().files_end
         return self._log.logged_end if end is None else min(end, self._log.logged_end)
 
-    @property
-    def position(self) -> LogPosition:
-        return self._groups.position
-
-    def close(self) -> None:
-        self._groups.close()
-
     def next_group(self) -> EventGroup | None:
-        return self._groups.next_group() if self._log.has_after(self._groups.position) else None
+        return self._groups.next_group() if self._log.has_after(self.position) else None

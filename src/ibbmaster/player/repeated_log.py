@@ -16,16 +16,13 @@ from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.gtid import SEQ_NO_MAX, Gtid, GtidPosition, GtidState
 from ibbmaster.log.interface import (
-    EventGroups,
     FramedEventGroups,
     LogEngine,
     LogFile,
     OnFault,
+    PassedGroups,
     ReadPart,
     ReadPlan,
-    changes_of,
-    files_end_of,
-    files_of,
 )
 from ibbmaster.log.log_range import LogRange
 from ibbmaster.position import LogPosition
@@ -238,15 +235,15 @@ class RepeatedLog(LogEngine):
         return getattr(self._log, "checksum_algorithm", None)
 
 
-class RepeatedGroups(EventGroups):
+class RepeatedGroups(PassedGroups):
     """The groups of round after round, for one reader."""
 
     def __init__(self, log: RepeatedLog, recording: LogEngine, plan: RoundPlan) -> None:
+        super().__init__(recording.groups(plan.there))
         self._log = log
         self._recording = recording
         self.round_no = plan.round_no
         self._repetition = log.repetition(plan.round_no)
-        self._groups = recording.groups(plan.there)
         log.note_round(plan.round_no)
 
     @property
@@ -259,17 +256,17 @@ class RepeatedGroups(EventGroups):
 
     @property
     def files_end(self) -> LogPosition | None:
-        end = files_end_of(self._groups)
+        end = super().files_end
         return None if end is None else self.place(end)
 
     @property
     def changes(self) -> tuple[Any, ...]:
-        return (*changes_of(self._groups), self._repetition)
+        return (*super().changes, self._repetition)
 
     @property
     def recorded_files(self) -> FramedEventGroups | None:
         """The reader of the recording's files in this round, from where all of its groups come."""
-        return files_of(self._groups)
+        return super().files
 
     def place(self, position: LogPosition) -> LogPosition:
         """A place of the recording in this round."""
@@ -279,9 +276,6 @@ class RepeatedGroups(EventGroups):
         """A place of this round in the recording; None if it is of a later one."""
         found = self._log.place(position, -self.round_no)
         return found if found.file_no <= self._log.last_file_no else None
-
-    def close(self) -> None:
-        self._groups.close()
 
     def next_group(self) -> EventGroup | None:
         """The next group, or None at the end of the last round. Raises StageError: the numbers end, and the rounds do

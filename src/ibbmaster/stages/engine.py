@@ -15,10 +15,8 @@ from ibbmaster.log.interface import (
     LogEngine,
     LogFile,
     OnFault,
+    PassedGroups,
     ReadPlan,
-    changes_of,
-    files_end_of,
-    files_of,
 )
 from ibbmaster.log.log_range import GroupSelection, LogRange
 from ibbmaster.log.schema_history import LogOfServers
@@ -36,11 +34,11 @@ class StagedPlan(ReadPlan):
     has_begin: bool = False  # who begins here has what a span leaves out at its begin, and skips it
 
 
-class StagedGroups(EventGroups):
+class StagedGroups(PassedGroups):
     """The groups of a log that are left, for one reader."""
 
     def __init__(self, groups: EventGroups, stages: Sequence[GroupTransform], span: LogSpan | None) -> None:
-        self._groups = groups
+        super().__init__(groups)
         self._stages = stages
         self._span = span
 
@@ -48,23 +46,16 @@ class StagedGroups(EventGroups):
     def files(self) -> FramedEventGroups | None:
         starts = () if self._span is None else self._span.groups.starts
         has_begun = all(self.position >= start for _, start in starts)  # else some of the groups are left out
-        return files_of(self._groups) if has_begun else None
+        return super().files if has_begun else None
 
     @property
     def changes(self) -> tuple[Any, ...]:
-        return (*changes_of(self._groups), *self._stages)
-
-    @property
-    def position(self) -> LogPosition:
-        return self._groups.position
+        return (*super().changes, *self._stages)
 
     @property
     def files_end(self) -> LogPosition | None:
-        ends = (files_end_of(self._groups), None if self._span is None else self._span.whole_until)
+        ends = (super().files_end, None if self._span is None else self._span.whole_until)
         return min((end for end in ends if end is not None), default=None)
-
-    def close(self) -> None:
-        self._groups.close()
 
     def next_group(self) -> EventGroup | None:
         """The next group that is left, or None at the end. Raises StageError: a stage refuses it."""
