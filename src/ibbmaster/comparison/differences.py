@@ -94,7 +94,6 @@ class Comparison:
                 yield from (self._alone(one, summed) for summed in queue)
 
     def _matched(self, first: deque[Summed], second: deque[Summed]) -> Iterator[LogDifference | None]:
-        """The results for one domain while both sides have a transaction there."""
         while first and second:
             mine, theirs = first[0].group.gtid, second[0].group.gtid
             if mine.seq_no < theirs.seq_no:
@@ -209,11 +208,9 @@ class SentGroup:
 
 
 def logged_groups(log: Log) -> Iterator[ReadGroup]:
-    """The transactions of a log, in its order."""
     return map(ReadGroup, log.groups())
 
 
 def sent_groups(primary: PrimaryAddress, after: GtidPosition) -> Iterator[SentGroup]:
-    """What a primary has logged by now, after a position. Raises SourceError: it cannot be reached, refuses, or breaks
-    off."""
+    """What a primary has logged by now, after a position. Raises SourceError: it refuses, or breaks off."""
     return map(SentGroup, groups_between(primary, after, logged_position(primary)))

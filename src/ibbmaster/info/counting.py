@@ -48,15 +48,13 @@ class TableReading:
     """A table as a TABLE_MAP event has it; `sizes` is None if a column is of an unknown type."""
 
     def __init__(self, event: bytes) -> None:
-        """Raises EventError: the event is damaged."""
         self.schema = decode_table_schema(event)
         self.name = self.schema.name
         self.sizes = sizes_of(self.schema)
         self._plans: dict[bytes, Sizes] = {}
 
     def rows_and_size(self, event: bytes, large: LargeRows) -> tuple[int, int]:
-        """The number of rows of a row event, and its bytes without compression. Raises EventError: it ends inside a
-        row."""
+        """The rows of a row event, and its bytes without compression. Raises EventError."""
         header = decode_rows_header(event)
         assert self.sizes is not None
         if header.column_count != len(self.sizes):
@@ -102,8 +100,7 @@ class GroupCounter:
         self._tables: dict[bytes, TableReading] = {}
 
     def take(self, group: EventGroup, file_name: Callable[[int], str]) -> None:
-        """Count a group, or the FORMAT_DESCRIPTION of a server start. Raises EventError: an event is damaged; the text
-        names the group; FormatError, ClassicFormatError: the file is damaged there."""
+        """Count a group, or a server start. Raises EventError, which names the group, and errors of the file."""
         if group.gtid is None:
             take_start(self.statistics, group)
             return
@@ -165,8 +162,6 @@ class _EventSums:
             yield event
 
     def by_map(self, table_of: Callable[[bytes], TableReading]) -> Callable[[bytes, int], TableReading | None]:
-        """A function for `walk` that notes tables."""
-
         def find(event: bytes, number: int) -> TableReading | None:
             table = table_of(event)
             self.tables.add(table.name)
@@ -176,19 +171,16 @@ class _EventSums:
 
 
 def shown_tables(names: Iterable[str]) -> tuple[str, ...]:
-    """The tables that a group is listed with."""
     return tuple(sorted(names)[:GROUP_TABLES_MAX])
 
 
 def note_table(statistics: LogStatistics, schema: TableSchema, *, is_counted: bool) -> None:
-    """Note a table when a TABLE_MAP is first seen."""
     found = statistics.table(schema.name)
     found.is_counted = found.is_counted and is_counted
     found.has_names = found.has_names and schema.has_names
 
 
 def take_start(statistics: LogStatistics, group: EventGroup) -> None:
-    """Count a server start, which is logged without GTID."""
     with contextlib.suppress(EventError):
         statistics.servers[decode_format_description(group.gtid_event).server_version] += 1
 
@@ -211,7 +203,6 @@ def take_statement(statistics: LogStatistics, event: bytes) -> None:
 
 
 def tables_of(found: DdlStatement) -> Iterator[TableName]:
-    """The tables, views and sequences of a statement."""
     match found:
         case DropTables():
             yield from found.tables

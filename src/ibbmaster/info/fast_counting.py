@@ -58,8 +58,7 @@ class BatchCounter:
         self._type_sizes = np.zeros(TYPES, dtype=np.int64)
 
     def take(self, batch: EventBatch) -> int:
-        """Count a batch; returns the bytes of its events. Raises EventError: an event is damaged; the text names the
-        group."""
+        """Count a batch; returns the bytes of its events. Raises EventError, which names the group."""
         if not len(batch.groups):
             return 0
         sizes = np.ascontiguousarray(batch.events[:, EventColumn.SIZE])
@@ -180,7 +179,6 @@ class _Run(NamedTuple):
         return cls(groups, np.diff(firsts), groups[:, GroupColumn.END] - groups[:, GroupColumn.START], may_hold_ddl)
 
     def joined(self, held: _Run) -> _Run:
-        """With the earlier part of the first group."""
         for mine, other in ((self.events, held.events), (self.sizes, held.sizes)):
             mine[0] += other[0]
         self.may_hold_ddl[0] |= held.may_hold_ddl[0]
@@ -198,7 +196,6 @@ class _Run(NamedTuple):
         )
 
     def group(self, number: int, first: int, tables: frozenset[str]) -> GroupSum:
-        """One group; `first` groups precede these."""
         row = self.rows[number]
         return GroupSum(
             size=int(self.sizes[number]),
@@ -212,7 +209,6 @@ class _Run(NamedTuple):
 
 
 def _names_in(batch: EventBatch, group: int) -> frozenset[str]:
-    """The tables of a group that is whole in a batch."""
     first, last = np.searchsorted(batch.events[:, EventColumn.GROUP], [group, group + 1])
     types = batch.data[batch.events[first:last, EventColumn.START] + TYPE_OFFSET]
     maps = first + np.flatnonzero(types == EventType.TABLE_MAP)
@@ -244,7 +240,6 @@ class RowSums(RowColumns):
         super().__init__((), self._known, ZeroDates.NULL, kernels)
 
     def open_names(self) -> frozenset[str]:
-        """The tables that the last group has named."""
         entries = self._open[self._open[:, OpenColumn.TURN] == self._state[RowField.TURN]]
         return frozenset(self._known.names[row] for row in entries[:, OpenColumn.MAP].tolist())
 

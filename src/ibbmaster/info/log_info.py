@@ -117,7 +117,6 @@ def statistics_facts(statistics: LogStatistics) -> Facts:
 
 
 def shown_time(timestamp: int) -> str:
-    """Seconds since 1970 as a date and time of UTC."""
     return (EPOCH + datetime.timedelta(seconds=timestamp)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

@@ -192,7 +192,6 @@ def _types(types: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 
 def _table(names: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: range = range(0)) -> str:
-    """Rows of cells that are markup already."""
     kind = [' class="n"' if number in numbers else "" for number in range(len(names))]
     head = "".join(f"<th{kind[number]}>{_text(name)}</th>" for number, name in enumerate(names))
     body = "\n".join(

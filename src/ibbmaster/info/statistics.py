@@ -82,7 +82,6 @@ class DomainSum:
             self.gaps.append(gap)
 
     def take_pair(self, server_id: int, more: PairSum) -> None:
-        """Count later groups of one server."""
         self.groups += more.groups
         self.size += more.size
         known = self.pairs.setdefault(server_id, more)
@@ -121,7 +120,6 @@ class Timeline:
         self.spans: dict[int, tuple[int, int]] = {}  # by number: groups, and their bytes
 
     def add(self, timestamp: int, groups: int, size: int) -> None:
-        """Count groups of one second."""
         number = timestamp // self.span_s
         known = self.spans.get(number, (0, 0))
         self.spans[number] = known[0] + groups, known[1] + size
@@ -175,7 +173,6 @@ class LogStatistics:
         self.take_large(group)
 
     def take_time(self, gtid: Gtid, timestamp: int) -> None:
-        """The time of the next group."""
         if self.last is None:
             self.first = gtid, timestamp
             self.earliest = self.latest = timestamp
@@ -208,7 +205,6 @@ class LogStatistics:
         return self._largest[0].size if len(self._largest) == LARGEST else -1
 
     def take_large(self, group: GroupSum) -> None:
-        """A group that may be among the largest."""
         if len(self._largest) < LARGEST:
             heapq.heappush(self._largest, group)
         else:
@@ -237,7 +233,6 @@ class LogStatistics:
     # Answers ---------------------------------------------------------------------------------
 
     def largest(self) -> list[GroupSum]:
-        """The largest groups, the largest first."""
         return sorted(self._largest, reverse=True)
 
     @property
@@ -246,7 +241,6 @@ class LogStatistics:
 
     @property
     def annotations(self) -> int:
-        """Statements logged beside the rows they changed."""
         return self.types[EventType.ANNOTATE_ROWS]
 
     def types_by_name(self) -> dict[str, tuple[int, int]]:

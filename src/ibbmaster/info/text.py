@@ -116,7 +116,6 @@ def _tables(facts: dict[str, Any]) -> Iterator[str]:
 
 
 def table_bytes(table: dict[str, Any]) -> int:
-    """Bytes of all changes of a table."""
     return sum(table[kind.value]["bytes"] for kind in ChangeSum if table[kind.value])
 
 

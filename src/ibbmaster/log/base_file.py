@@ -27,8 +27,7 @@ def base_schema(path: Path) -> BaseSchema:
 
 
 def base_position(path: Path) -> GtidPosition:
-    """The position of a dump. Raises ConfigurationError: it states none, or the file is no dump; StoreError: it cannot
-    be read."""
+    """The position of a dump. Raises as `base_schema`; also ConfigurationError: it states none."""
     found = base_schema(path).position
     if found is None:
         raise ConfigurationError(f"{path}: says no GTID position: mariadb-dump writes it with --master-data --gtid")

@@ -31,8 +31,7 @@ class Continuation:
     def appender(
         self, disk: Disk, *, next_shape: Callable[[int], FileShape], references: Callable[[], References]
     ) -> Appender:
-        """The appender that continues there. It restores the size of a file that a flush cut before its next file was
-        lost."""
+        """The appender that continues there, in a file of its full size, which a flush may have cut."""
         header = self.header
         size_pages = max(self.size_pages, header.size_pages)
         if self.size_pages < size_pages:
@@ -84,7 +83,6 @@ def find_continuation(disk: ReadDisk) -> Continuation | None:
 
 
 def _write_position(pages: PageReader, file_no: int, size_pages: int) -> LogPosition:
-    """Where the next chunk of a file goes."""
     last_no = pages.last_with_data(file_no, size_pages)
     cursor = ChunkCursor(pages, file_no=file_no, page_no=last_no)
     position = last_no, 0

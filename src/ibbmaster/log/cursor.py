@@ -14,16 +14,14 @@ from ibbmaster.position import LogPosition
 
 
 def check_filler(page: memoryview, end: Location) -> None:
-    """Judge what follows the last chunk of a full page. Raises ChunkError: there is room for a chunk, and bytes other
-    than filler."""
+    """Raise ChunkError if there is room for a chunk after the last one of a full page, and no filler."""
     rest = bytes(page[end.page_offset : DATA_SIZE])
     if len(rest) >= CHUNK_SIZE_MIN and rest.strip(bytes((FILLER,))):
         raise ChunkError(end, f"{len(rest)} bytes that should be filler are not all ff: a chunk may have begun here")
 
 
 class ChunkCursor:
-    """Walks the chunks of a log in order; waits in its place at the visible end. `file_no`, `page_no` and `page_offset`
-    say where it looks for the next chunk."""
+    """Walks the chunks of a log in order, from file, page and offset on; waits in its place at the visible end."""
 
     def __init__(self, pages: PageReader, *, file_no: int, page_no: int, page_offset: int = 0) -> None:
         self.pages = pages
@@ -35,7 +33,6 @@ class ChunkCursor:
         self._page: memoryview | None = None  # the current page, once it was read
 
     def fork(self) -> ChunkCursor:
-        """Another cursor at the same place, on the same pages."""
         other = ChunkCursor(self.pages, file_no=self.file_no, page_no=self.page_no, page_offset=self.page_offset)
         other.on_file, other.checks_filler, other._page = self.on_file, self.checks_filler, self._page
         return other

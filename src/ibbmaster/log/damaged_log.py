@@ -80,8 +80,7 @@ class DamagedLog:
         return reader.next_group()
 
     def groups(self, start: LogPosition, *, end: LogPosition | None = None) -> Iterator[EventGroup]:
-        """The groups from a page on, without one that ends where the page begins; each body is read once. `end`
-        excludes what begins there or after it."""
+        """The groups that begin after the start of a page and before `end`; each body is read once."""
         for index, file_no in enumerate(self.numbers):
             if file_no < start.file_no or (end is not None and (file_no, PAGE_SIZE) >= end):
                 continue
@@ -141,7 +140,6 @@ class DamagedLog:
         return True
 
     def _check_start(self, file_no: int) -> None:
-        """Compare the groups before a file with those it says were logged."""
         location = Location(file_no=file_no, page_no=FULL_STATE_PAGE)
         found: GtidState | None = None
         try:
@@ -254,7 +252,6 @@ class DamagedLog:
         return next((place for place in places if place > behind), None)
 
     def _next_page(self, file_no: int, behind: int) -> LogPosition | None:
-        """The next page of a file with data, after a page."""
         name, page_no = format_file_name(file_no), behind + 1
         try:
             while True:
@@ -270,7 +267,6 @@ class DamagedLog:
             return LogPosition.on_page(file_no, page_no) if page_no * PAGE_SIZE < self._disk.size(name) else None
 
     def _note(self, location: Location, last_page: int, reason: str) -> None:
-        """Report a loss of pages, once."""
         self._state = None
         key = location.file_no, location.page_no, reason
         if key not in self._noted:
@@ -280,7 +276,6 @@ class DamagedLog:
 
 
 def _last_lost(first: Location, following: LogPosition | None) -> int:
-    """The last page with a loss, from a place up to where reading resumes."""
     if following is None:
         return first.page_no
     return following.page_no if following.page_offset else following.page_no - 1

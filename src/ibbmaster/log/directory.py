@@ -99,7 +99,6 @@ class BinlogDirectory(LogEngine):
         ]
 
     def header(self, file_no: int) -> FileHeader | None:
-        """The header of a file, None if it is pre-allocated and unused."""
         return PageReader(self.disk, readahead_pages_max=1).header(file_no)
 
     def active_file_no(self, pages: PageReader | None = None) -> int:
@@ -249,8 +248,7 @@ class BinlogDirectory(LogEngine):
         return self._end_watch.is_due()
 
     def _seen_last(self) -> tuple[GtidState, LogPosition]:
-        """The state (not to be changed) and position when the end was last seen. Raises BlockingIOError: it was not
-        seen yet, or another thread is looking."""
+        """State (not to be changed) and position when the end was last seen. Raises BlockingIOError."""
         seen = self._last_look
         if seen is None:
             if not self._lock.acquire(blocking=False):
@@ -265,8 +263,7 @@ class BinlogDirectory(LogEngine):
 
     @contextlib.contextmanager
     def _at_end(self, *, only_cached: bool = False) -> Iterator[tuple[GtidState, EventGroupReader]]:
-        """State and tail at the visible end, exclusive to the caller. Raises BlockingIOError: with `only_cached`,
-        another thread has them, or something has to be read."""
+        """State and tail at the visible end, exclusive to the caller. Raises BlockingIOError."""
         if not self._lock.acquire(blocking=not only_cached):
             raise BlockingIOError(f"{self}: somebody else is looking where the log ends")
         try:
@@ -347,7 +344,6 @@ class LenientDirectory(BinlogDirectory):
     """Takes what is there: files may be missing, and damaged groups are left out."""
 
     def file_numbers(self) -> list[int]:
-        """The numbers of the files. Raises StoreError: there are none."""
         return self._numbers_in(self.disk.list())
 
     def _check_without_pages(self, file_no: int) -> None:
@@ -384,8 +380,7 @@ def damage_handler(*, is_strict: bool) -> OnFault | None:
     return None if is_strict else _leave_out
 
 
-def _leave_out(position: LogPosition, problem: str) -> None:
-    """`granularity=faults` reports what is damaged."""
+def _leave_out(position: LogPosition, problem: str) -> None: ...
 
 
 @contextlib.contextmanager
@@ -396,8 +391,7 @@ def kernel_source(log: LogEngine) -> Iterator[LogEngine]:
 
 
 class MisplacementCheck:
-    """Verifies a file when its numbers go back, and caches the result. Thread-safe. Logs of a primary without
-    gtid_strict_mode may go back; each of their files is verified once."""
+    """Verifies a file once when its numbers go back, as without gtid_strict_mode they may. Thread-safe."""
 
     def __init__(self, disk: ReadDisk) -> None:
         self._disk = disk
@@ -405,8 +399,7 @@ class MisplacementCheck:
         self._faults: dict[tuple[int, int], Fault | None] = {}
 
     def check(self, location: Location) -> None:
-        """A number goes back in this file, at or after this place. Raises RecordError: a GTID state or a copy proves
-        that a page is in the wrong place."""
+        """A number goes back at or after this place. Raises RecordError: a page is in the wrong place."""
         is_closed = PageReader(self._disk).header(location.file_no + 1) is not None
         key = location.file_no, -1 if is_closed else location.page_no // CHECKED_PAGES
         with self._lock:

@@ -26,8 +26,7 @@ FORGOTTEN_S = 60.0  # a place where a reader stopped; it will be noted anew if i
 
 
 def cut_error(disk: ReadDisk, file_no: int) -> ChunkError | None:
-    """The error for a file that lost its end; None for a sound or missing one. Raises ChecksumError, HeaderError: its
-    first or last page is damaged."""
+    """The error for a file that lost its end, else None. Raises ChecksumError, HeaderError: a page is damaged."""
     pages = PageReader(disk, readahead_pages_max=1)
     header = pages.header(file_no)
     if header is None:
@@ -47,7 +46,6 @@ def cut_error(disk: ReadDisk, file_no: int) -> ChunkError | None:
 
 
 def check_not_cut(disk: ReadDisk, file_no: int) -> None:
-    """Raise ChunkError if a file lost its end; and as `cut_error` does."""
     if (error := cut_error(disk, file_no)) is not None:
         raise error
 
@@ -110,8 +108,7 @@ def gap_error(end: Location, found: Location, *, after: Gtid | None = None) -> C
 
 
 def check_reached(disk: ReadDisk, stopped_at: Location | None, end: LogPosition, *, after: Gtid | None = None) -> None:
-    """A reader found nothing at a place, None if it reached the place to stop at; the log reaches to `end`. Raises
-    ChunkError: the place is before that; MissingFileError: likewise, as its file is missing."""
+    """Raise ChunkError or MissingFileError if a reader stopped, unless at None, before the log's known `end`."""
     if stopped_at is None or LogPosition.of(stopped_at) >= end:
         return
     if (name := format_file_name(stopped_at.file_no)) not in disk.list():
@@ -145,7 +142,6 @@ class _Look:
         self._looked_to = Location(file_no=-1, page_no=0)  # pages of the file before this one have been looked at
 
     def move(self, end: Location, now: float, next_at: float) -> None:
-        """The readers came to another place."""
         self.end, self._modified_at, self.cut = end, None, None
         self.next_at = next_at
         if end.file_no != self._looked_to.file_no:
@@ -155,7 +151,6 @@ class _Look:
             self.found = None
 
     def look(self, end: Location, now: float) -> None:
-        """Look after the end, some pages at a time."""
         found = self._next_found(end)
         if self.found is None and found is not None:
             self.found, self.found_at = found, now
@@ -211,8 +206,8 @@ class EndWatch:
         self._short: dict[Location, float] = {}  # where readers stopped before the known end, and since when
 
     def check(self, end: Location, known_end: LogPosition | None = None, *, after: Gtid | None = None) -> None:
-        """A reader found nothing at `end`, again after it had asked for the `known_end`. Raises ChunkError: it is not
-        the end; the last group before it is `after`; MissingFileError: its file has gone."""
+        """A reader found nothing at `end`, also after it had asked for the `known_end`. Raises ChunkError,
+        MissingFileError: it is not the end."""
         if known_end is not None and LogPosition.of(end) < known_end:
             if self._is_certain or self._is_over(end):
                 check_reached(self._disk, end, known_end, after=after)
@@ -240,7 +235,6 @@ class EndWatch:
             return any(now - since >= PATIENCE_S for since in self._short.values())
 
     def _is_over(self, end: Location) -> bool:
-        """Whether what is missing before the known end can no longer come."""
         if self._is_quiet(end.file_no):
             return True
         now = self._clock()
@@ -249,7 +243,6 @@ class EndWatch:
             return now - self._short.setdefault(end, now) >= PATIENCE_S
 
     def _is_quiet(self, file_no: int) -> bool:
-        """Whether a file was not written for a while."""
         try:
             return abs(self._now() - self._disk.modified_at(format_file_name(file_no))) >= PATIENCE_S
         except IbbMasterError:
@@ -277,7 +270,6 @@ class EndWatch:
             self._lock.release()
 
     def _is_unbegun(self, file_no: int) -> bool:
-        """Whether a file has no header yet."""
         if self._at_end.end is not None and self._at_end.end.file_no == file_no:
             return False
         return is_blank(self._disk.read(format_file_name(file_no), 0, PAGE_SIZE))

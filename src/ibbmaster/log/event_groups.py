@@ -95,12 +95,10 @@ class EventGroupReader:
 
     @property
     def page_reads(self) -> int:
-        """Pages read from the disk so far."""
         return self._pages.page_reads + self._out_of_band.page_reads
 
     @property
     def position(self) -> LogPosition:
-        """The place of the next look."""
         return (self._behind or self._cursor).position
 
     @property
@@ -111,11 +109,9 @@ class EventGroupReader:
     def disk(self) -> ReadDisk:
         return self._pages.disk
 
-    def check_log(self) -> None:
-        """A directory of files always is the log that the reader began with."""
+    def check_log(self) -> None: ...
 
-    def close(self) -> None:
-        """Nothing is held but memory."""
+    def close(self) -> None: ...
 
     def continue_at(
         self,
@@ -180,8 +176,7 @@ class EventGroupReader:
         )
 
     def check_reached(self, end: LogPosition) -> None:
-        """After no group: check that the log was read to its known `end`. Raises ChunkError, MissingFileError: it was
-        not."""
+        """After no group: raise ChunkError or MissingFileError unless the log was read to `end`."""
         check_reached(self.disk, self.stopped_at, end, after=self._last_gtid)
 
     def _next_group(self) -> EventGroup | None:
@@ -244,7 +239,6 @@ class EventGroupReader:
                 raise
 
     def _judge(self, first: Chunk, checks: ChunkChecks) -> None:
-        """Judge a record that is skipped, unless its end is not visible yet."""
         head, is_last = bytearray(), False
         for chunk in self._cursor.fork().chunks_of(first):
             head += chunk.data
@@ -255,7 +249,6 @@ class EventGroupReader:
             checks.record(first.record_type, bytes(head), self._cursor.ref_of(first), is_last)
 
     def _check_inside(self, chunk: Chunk) -> None:
-        """Compare the next chunk with the record that the caller began to skip."""
         location = self._cursor.ref_of(chunk).location
         if chunk.record_type == self._inside_type:
             if chunk.is_first:
@@ -289,7 +282,6 @@ class EventGroupReader:
             self._check_file_begin(file_no)
 
     def _check_file_begin(self, file_no: int) -> None:
-        """Compare the full state of a file that begins inside a record."""
         record = read_state_record(PageReader(self.disk, readahead_pages_max=1), file_no, FULL_STATE_PAGE)
         if record is not None:
             self._begin_file(GtidState(record.gtids), Location(file_no=file_no, page_no=FULL_STATE_PAGE))
@@ -385,8 +377,7 @@ def _first_gtid(head: Buffer) -> tuple[Gtid, ...]:
 
 
 def decode_first_event(head: bytes, start: int, ref: LogPosition) -> tuple[Gtid | None, int]:
-    """The GTID of a commit record's payload, and where its first event ends. Raises RecordError: the payload begins
-    with neither a GTID nor a FORMAT_DESCRIPTION event."""
+    """The GTID of a commit record, and where its first event ends. Raises RecordError: it is another event."""
     try:
         header = decode_event_header(head, start)
         end = start + header.size

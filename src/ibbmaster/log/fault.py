@@ -26,7 +26,6 @@ class Fault:
 
     @classmethod
     def of(cls, error: FormatError) -> Fault:
-        """The fault that an error reports."""
         return cls(error.problem, error.location)
 
     @property
@@ -56,7 +55,6 @@ class Totals:
         )
 
     def add(self, other: Totals) -> None:
-        """Add what was read elsewhere."""
         self.files += other.files
         self.pages += other.pages
         self.groups += other.groups

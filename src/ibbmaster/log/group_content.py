@@ -33,8 +33,7 @@ UNPLACED = SchemaPlace(NOWHERE, 0)
 
 
 def group_events(group: EventGroup) -> Iterator[bytes]:
-    """Every event of a group, the GTID event first; holds one. Raises EventError: the bytes do not divide into events,
-    or one is too long; FormatError: out-of-band data is damaged."""
+    """Every event of a group, the GTID event first; holds one. Raises EventError, FormatError."""
     yield group.gtid_event
     yield from events_of(group.body, size_max=EVENT_SIZE_MAX)
 
@@ -46,7 +45,6 @@ def table_name(event: bytes) -> TableName:
 
 
 def own_name(event: bytes) -> TableName:
-    """Database and table of a TABLE_MAP event, exactly."""
     head = decode_table_map(event)
     return TableName(head.database.decode("utf-8", "surrogateescape"), head.table.decode("utf-8", "surrogateescape"))
 
@@ -58,8 +56,7 @@ def query_texts(event: bytes) -> tuple[str, str]:
 
 
 def xid_text(gtid_event: bytes) -> str | None:
-    """The XA transaction that a group prepares or completes, as statements name it. Raises EventError: the flags
-    promise fields that are missing."""
+    """The XA transaction that a group prepares or completes, as statements name it. Raises EventError."""
     if not gtid_event[GTID_FLAGS_OFFSET] & OF_XA:
         return None
     return str(decode_gtid_event(gtid_event).xid)
@@ -100,7 +97,6 @@ class TableDecoder(RowDecoder):
 
     @property
     def known_version(self) -> TableVersion | None:
-        """The version, if its columns are known, with those of `schema`."""
         return self.version.shown if isinstance(self.version, TableVersion) else None
 
     def expect_names(self) -> None:
@@ -164,8 +160,7 @@ class RowReader:
     def walked(
         self, events: Iterable[bytes], start: LogPosition = NOWHERE
     ) -> Iterator[tuple[bytes, TableDecoder | None]]:
-        """Every event of a group but TABLE_MAPs, fragments joined; a row event with its decoder. Raises EventError: as
-        `changes`, except for the content of row events."""
+        """Every event of a group but TABLE_MAPs, fragments joined; a row event with its decoder. Raises EventError."""
         table_of = lambda event, number: self.decoder(event, SchemaPlace(start, number))  # noqa: E731 - as a callback
         for _, event, decoder in walk(events, self.large, table_of):
             yield event, decoder

@@ -29,15 +29,13 @@ NeedsRows = Callable[[SchemaHistory], bool]
 
 
 def defined_history(fold: Callable[[bool], SchemaHistory], needs_rows: NeedsRows) -> SchemaHistory:
-    """The schema history of a log, in which rows define tables if it needs them: to read all rows takes long. `fold`
-    makes it without rows, which is tried first, and with them."""
+    """The schema history of a log, made with rows, which takes long, only if the one without needs them."""
     history = fold(False)
     return fold(True) if needs_rows(history) else history
 
 
 class UndefinedTables:
-    """Folds TABLE_MAP events, in order beside the statements, for tables that no statement defines. Looks at equal ones
-    between two statements once."""
+    """Folds TABLE_MAP events beside the statements; looks at equal ones between two statements once."""
 
     def __init__(self, history: SchemaHistory) -> None:
         self._history = history
@@ -69,8 +67,7 @@ TakeMap = Callable[[SchemaPlace, Gtid, bytes], object]
 
 
 class GroupFolding:
-    """Folds group after group into one history. It may get a group again whose folding was broken off, and does not
-    fold its first part twice."""
+    """Folds group after group into one history; also one again whose folding was broken off, without its first part."""
 
     def __init__(self, history: SchemaHistory, *, takes_rows: bool = False) -> None:
         """With `takes_rows` these define the tables that no statement defines."""

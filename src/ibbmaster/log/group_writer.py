@@ -33,20 +33,16 @@ class GroupSink(Protocol):
 
     limits: LogLimits
 
-    def append_piece(self, group: GroupWriter, record: Buffer) -> LogPosition:
-        """Append an out-of-band record; from the first one on the group holds on to its file."""
+    def append_piece(self, group: GroupWriter, record: Buffer) -> LogPosition: ...
 
-    def append_commit(self, group: GroupWriter | None, record: Buffer, gtid: Gtid | None) -> Ticket:
-        """Append a commit record; with a group, it lets go of its files."""
+    def append_commit(self, group: GroupWriter | None, record: Buffer, gtid: Gtid | None) -> Ticket: ...
 
     def make_durable(self, ticket: Ticket) -> None:
-        """Make a group as durable as the options say."""
         return
 
     def append_prepare(self, group: GroupWriter, xid: Xid, engine_count: int, stream: OobStream | None) -> None: ...
 
     def release(self, group: GroupWriter) -> None:
-        """The group was given up."""
         return
 
 
@@ -76,7 +72,6 @@ class _Stream:
         return min(border - self.spilled, len(self.buffer), size_max)
 
     def note_savepoints(self) -> None:
-        """Keep the forest for the savepoints where the next piece begins."""
         for point in self.savepoints:
             if point.size == self.spilled:
                 point.forest = self.forest.copy()
@@ -104,16 +99,13 @@ class GroupWriter:
         self._record = bytearray()  # the next piece: long ones need no new memory each
 
     def write(self, data: Buffer) -> None:
-        """Take the next bytes of the events after the GTID event."""
         self._take(self._transaction, data)
 
     def write_statement(self, data: Buffer) -> None:
-        """Take the next bytes of the statement part."""
         self._take(self._statement, data)
 
     def savepoint(self, name: str) -> None:
-        """Remember this place of the transaction; replaces a savepoint of the same name. Source: MariaDB 12.3, log.cc,
-        the savepoints of a transaction cache."""
+        """Remember this place; replaces a savepoint of the same name. Source: MariaDB 12.3, log.cc."""
         self._check_open()
         stream = self._transaction
         stream.savepoints = [point for point in stream.savepoints if point.name != name]
@@ -123,8 +115,7 @@ class GroupWriter:
         stream.savepoints.append(point)
 
     def roll_back_to(self, name: str) -> None:
-        """Forget what was written since a savepoint, and later savepoints. Raises StoreError: there is no such
-        savepoint."""
+        """Forget what was written since a savepoint. Raises StoreError: there is none."""
         self._check_open()
         stream = self._transaction
         for index, point in enumerate(stream.savepoints):
@@ -155,8 +146,7 @@ class GroupWriter:
         return ticket
 
     def prepare(self, xid: Xid, *, engine_count: int = 1) -> None:
-        """Prepare the group under an XID, by which it is finished, even after a restart. It has its last event already;
-        all of it goes out of band."""
+        """Prepare the group, which is complete, under an XID that finishes it, even after a restart."""
         self._check_open()
         stream = self._transaction
         if self._statement.size or not stream.size:
@@ -167,8 +157,7 @@ class GroupWriter:
         self._is_open = False
 
     def prepare_internally(self, xid: Xid) -> None:
-        """Prepare the group as one engine of several; then only `commit` it, or give it up. A restart before the commit
-        rolls it back."""
+        """Prepare the group as one engine of several; a restart before `commit` rolls it back."""
         self._check_open()
         self._sink.append_prepare(self, xid, 0, self._transaction.forest.stream())
         self.xid = xid

@@ -56,8 +56,7 @@ def check_order(state: GtidState, gtid: Gtid) -> None:
 def explain_order(
     error: GtidOrderError, gtid: Gtid, record: Buffer, log: LogEngine, out_of_band: OutOfBandReader
 ) -> GtidOrderError:
-    """The error for a refused commit record: whether the log has the same group, or another of that GTID. Everything
-    that is logged must be durable."""
+    """The error for a refused commit record: whether the durable log has the same group, or another one."""
     try:
         group = find_group(log, gtid)
         if group is None:
@@ -78,13 +77,11 @@ def explain_order(
 
 
 def place_of(log: LogEngine, position: LogPosition) -> str:
-    """A place in the files of a log, for people."""
     return f"{log.file_name(position.file_no)} offset {position.offset}"
 
 
 def find_group(log: LogEngine, gtid: Gtid) -> EventGroup | None:
-    """The group of a GTID; None if the log does not have it. Raises FormatError, StoreError: the log cannot be read
-    there; PositionPurgedError: its file has gone."""
+    """The group of a GTID; None if the log does not have it. Raises FormatError, StoreError, PositionPurgedError."""
     state = log.state()
     if (state.seq_no(gtid.domain_id, gtid.server_id) or 0) < gtid.seq_no:
         return None
@@ -140,7 +137,6 @@ class Content:
         return hashlib.blake2b(b"".join(one for _, one in self.sums), digest_size=DIGEST_SIZE).digest()
 
     def is_same(self, other: Content) -> bool:
-        """Whether both are one transaction."""
         return (self._data is not None and self._data == other._data) or self.sums == other.sums
 
     def difference(self, other: Content) -> str:
@@ -217,7 +213,6 @@ class Overlap:
         return domain_id in self.joined
 
     def _meets(self, domain_id: int) -> bool:
-        """Whether what came is what the log has; either may not know which servers logged long ago."""
         latest = self._logged.latest(domain_id)
         if latest != self._came.latest(domain_id):
             return False
@@ -228,7 +223,6 @@ class Overlap:
         )
 
     def _compare(self, gtid: Gtid, group: EventGroup) -> None:
-        """Raise StoreError unless the log has the same group."""
         self._open()
         if _covers(self._unknown, gtid):
             return
@@ -295,7 +289,6 @@ class Overlap:
         return None
 
     def _is_before(self, found: Gtid, gtid: Gtid) -> bool:
-        """Whether a group of the log precedes all that comes, the first of whose domain may have a GTID."""
         is_first = found.domain_id == gtid.domain_id and found.domain_id not in self._first
         return _covers(self._before, found) or (is_first and found.seq_no < gtid.seq_no)
 
@@ -331,7 +324,6 @@ class Overlap:
         )
 
     def _next_in(self, domain_id: int) -> tuple[LogPosition, Gtid] | None:
-        """The next group of a domain that the log has, and that did not come."""
         waiting = [
             (one.start, gtid)
             for gtid, (one, *_) in self._ahead.items()

@@ -39,7 +39,6 @@ class HistoryCache:
                 yield data
 
     def write(self, data: bytes) -> None:
-        """Keep a history, if there is a place for it."""
         if self._kept_in is not None:
             self._kept_in.write(data)
 

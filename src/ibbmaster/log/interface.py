@@ -59,8 +59,7 @@ class EventGroups(Protocol):
     """The groups from a place in the log on, for one reader."""
 
     @property
-    def position(self) -> LogPosition:
-        """Where `next_group` continues."""
+    def position(self) -> LogPosition: ...
 
     def close(self) -> None:
         """Release what is held. A second call does nothing."""
@@ -86,8 +85,7 @@ class CachedEventGroups(FramedEventGroups, Protocol):
     """Groups for readers that may not wait."""
 
     def next_group_at_once(self) -> EventGroup:
-        """The next group, all of it in memory, with its body. Raises BlockingIOError: it is not, is in another file, or
-        this is the end: no group was read."""
+        """The next group, all of it in memory. Raises BlockingIOError: no group was read."""
 
 
 @runtime_checkable
@@ -103,8 +101,7 @@ class PagedEventGroups(CachedEventGroups, Protocol):
 
     @property
     def expects_more(self) -> bool:
-        """After None: whether more is known to be there, which another process has still to write. If it does not,
-        `next_group` raises after some seconds."""
+        """After None: whether more is known to come; if it does not, `next_group` raises later."""
 
     @property
     def may_begin_inside(self) -> bool:
@@ -145,8 +142,7 @@ class StagedSource(Protocol):
     """A log after stages."""
 
     @property
-    def inner(self) -> LogEngine:
-        """The log before them."""
+    def inner(self) -> LogEngine: ...
 
     @property
     def choice(self) -> GroupSelection | None:
@@ -169,8 +165,7 @@ def changes_of(groups: EventGroups) -> tuple[Any, ...]:
 class TransactionEngine(Protocol):
     """Another engine in transactions of two phases."""
 
-    def prepared(self) -> Iterable[Xid]:
-        """The transactions that are neither committed nor rolled back."""
+    def prepared(self) -> Iterable[Xid]: ...
 
     def commit_by_xid(self, xid: Xid) -> None: ...
 
@@ -180,8 +175,7 @@ class TransactionEngine(Protocol):
 class GroupSource(Protocol):
     """Groups to read range by range, by many readers at once."""
 
-    def close(self) -> None:
-        """Release what is held; a second call does nothing."""
+    def close(self) -> None: ...
 
     def file_name(self, file_no: int) -> str: ...
 
@@ -206,8 +200,7 @@ class LogEngine(GroupSource, Protocol):
         """The first byte after the durable end, in the active file."""
 
     def state(self, *, only_cached: bool = False) -> GtidState:
-        """What is logged up to the durable end, with `only_cached` perhaps only up to its last look. The caller owns
-        it."""
+        """What is logged up to the durable end, with `only_cached` up to its last look. The caller owns it."""
 
     def seek(self, position: GtidPosition, *, only_cached: bool = False) -> ReadPlan:
         """Where a replica at `position` begins to read; with `only_cached` perhaps earlier than it could. Raises
@@ -216,8 +209,7 @@ class LogEngine(GroupSource, Protocol):
     def start_of_file(self, file_no: int | None = None) -> ReadPlan:
         """A plan to read a file from its head, the oldest by default. Raises KeyError: no such file."""
 
-    def groups(self, plan: ReadPlan) -> EventGroups:
-        """A reader of the groups from where a plan begins."""
+    def groups(self, plan: ReadPlan) -> EventGroups: ...
 
     @property
     def reset_count(self) -> int:
@@ -245,8 +237,8 @@ class LogEngine(GroupSource, Protocol):
         return False
 
     def wait_for_growth(self, timeout_s: float) -> bool:
-        """Wait until the durable end has moved since the last call; False if it has not in time, and at first. Makes
-        durable at once what is logged."""
+        """Wait until the durable end has moved since the last call, which makes durable what is logged. Returns whether
+        it has; False at first."""
 
     def tell_growth(self, call: Callable[[], object]) -> Callable[[], None] | None:
         """Call this each time the durable end has moved, in the thread that moved it, until the returned function is
@@ -330,11 +322,9 @@ class WritableLogEngine(LogEngine, Protocol):
     def group_commit_ordered(self, last: Ticket) -> None:
         """Make a batch of groups as durable as the options say, given the last of them."""
 
-    def open_group(self) -> GroupWriter:
-        """Begin a group that comes in pieces."""
+    def open_group(self) -> GroupWriter: ...
 
-    def flush(self, *, delete_domain_ids: Iterable[int] = ()) -> None:
-        """End the active file, and begin the next."""
+    def flush(self, *, delete_domain_ids: Iterable[int] = ()) -> None: ...
 
     def reset(self, state: GtidState | None = None) -> None:
         """Remove every file, and begin again with `state`."""

@@ -39,8 +39,7 @@ class ReadStart(NamedTuple):
 
 
 def resume(log: LogEngine, position: GtidPosition, *, on_fault: OnFault | None = None) -> ReadStart:
-    """Where a reader with everything up to a position continues; an unnamed domain begins at its start. Raises: as
-    `locate`."""
+    """Where a reader with everything up to a position, in the domains that it names, continues. Raises as `locate`."""
     plan = _plan_of(log, position, on_fault)
     log = log.with_left_out
     starts = _locate(position, plan, _planned_groups(log, plan, on_fault))
@@ -53,7 +52,6 @@ def resume(log: LogEngine, position: GtidPosition, *, on_fault: OnFault | None =
 
 
 def readable_groups(log: LogEngine, start: LogPosition, on_fault: OnFault) -> Iterator[EventGroup]:
-    """The groups from a place on, without what is damaged."""
     for log_range in log.ranges(start, log.end(), size=WHOLE_FILE):
         yield from log.groups_in(log_range, on_fault=on_fault)
 

@@ -21,8 +21,7 @@ log = logging.getLogger(__name__)
 
 
 class LogPart(Protocol):
-    """One file of a log; `index` is its number in the log, `number` that in its name. A replacement that may differ has
-    another `life`."""
+    """One file of a log, with its number there and that in its name. A replacement may have another `life`."""
 
     @property
     def name(self) -> str: ...
@@ -58,11 +57,9 @@ class Picture(Generic[F]):
         return *self.before, self.last
 
     def from_file(self, index: int) -> tuple[F, ...]:
-        """That file and all after it."""
         return (*self.before[max(index - self.first.index, 0) :], self.last) if index <= self.last.index else ()
 
     def file(self, index: int) -> F | None:
-        """A file by its number in the log."""
         if index == self.last.index:
             return self.last
         return self.before[index - self.first.index] if self.first.index <= index < self.last.index else None
@@ -110,8 +107,7 @@ class LogObserver(Generic[F]):
     def _is_there(self, file: F) -> bool: ...
 
     @abstractmethod
-    def _seen(self, file: F, held: HeldFile) -> F:
-        """The file as it is now."""
+    def _seen(self, file: F, held: HeldFile) -> F: ...
 
     @abstractmethod
     def _is_same(self, known: F, found: F) -> bool:
@@ -147,7 +143,6 @@ class LogObserver(Generic[F]):
         return self._awaited is None and self._held.is_untouched()
 
     def look(self, *, only_cached: bool = False) -> Picture[F]:
-        """See which files exist now. Raises BlockingIOError: with `only_cached`, another thread is looking."""
         if not self._lock.acquire(blocking=not only_cached):
             raise BlockingIOError("another thread is looking which files there are")
         try:
@@ -246,7 +241,6 @@ class LogObserver(Generic[F]):
             self._show((file, *self.picture.before), self.picture.last, life=self.picture.life + 1)
 
     def _step_back(self) -> None:
-        """The last file has gone, or begun again; or nothing is there, and perhaps will be."""
         with contextlib.suppress(StoreError, OSError):
             self._take_what_is_left(self._find())
 
@@ -280,7 +274,6 @@ class LogObserver(Generic[F]):
         return self._awaited is None and last.number is not None and found[0].number == last.number + 1
 
     def _begin_anew(self) -> None:
-        """Other files replaced those there were."""
         with contextlib.suppress(StoreError, OSError):  # nothing is there; perhaps it will be
             found = self._find()
             index = self.picture.last.index + 1 if self._awaited is None else self._awaited[0].index + 1

@@ -41,8 +41,7 @@ def check_other_record(record_type: int, head: bytes, ref: LogPosition, is_whole
 
 
 def check_rest(data: bytes, ref: LogPosition) -> None:
-    """Judge a chunk that continues a record whose beginning was not read. Raises ChunkError: a commit record begins
-    here."""
+    """Judge a chunk of an unread record. Raises ChunkError: a commit record begins here."""
     if (what := _commit_in(data, ref)) is not None:
         raise ChunkError(ref.location, f"a record continues with {what}: that it begins here was changed")
 
@@ -62,8 +61,7 @@ def _commit_in(head: bytes, ref: LogPosition) -> str | None:
 
 
 def _is_leaf_with_events(head: bytes) -> bool:
-    """Whether these bytes are a node without children, followed by an event, which may look like a commit record by
-    that event's time and server id."""
+    """Whether these bytes are a leaf and an event, which may look like a commit record by time and server."""
     if head[: len(LEAF)] != LEAF or len(head) < len(LEAF) + EVENT_HEADER_SIZE:
         return False
     try:

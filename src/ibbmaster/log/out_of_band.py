@@ -32,12 +32,10 @@ class OutOfBandReader:
 
     @property
     def page_reads(self) -> int:
-        """Pages read from the disk so far."""
         return self._data_pages.page_reads + self._node_pages.page_reads
 
     def data(self, stream: OobStream, commit_ref: LogPosition) -> Iterator[Buffer]:
-        """The bytes of one stream of the group whose commit record is at `commit_ref`. Raises FormatError: a reference
-        leads to something else or to a missing file, or the nodes do not form the stream."""
+        """The bytes of one stream of the group at `commit_ref`. Raises FormatError: the nodes do not form it."""
         check_stream(stream, commit_ref)
         for node in self.nodes(stream):
             yield from self.node_data(node.position)

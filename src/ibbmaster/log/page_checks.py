@@ -111,8 +111,7 @@ class PageChecks:
         )
 
     def split(self, block: Any, found: FoundRecord, header_size: int, before: SplitState) -> SplitState | None:
-        """Divide the data of an out-of-band record into events, from the state after the node before. None: the
-        reference must do it."""
+        """Divide the data of an out-of-band record into events. None: the reference must do it."""
         state, head = self._state, self._head
         state[Field.EVENT_LEFT], state[Field.HEAD_HELD] = before.left, len(before.head)
         head[: len(before.head)] = before.head
@@ -143,14 +142,12 @@ class _Passed(NamedTuple):
 
 
 class PassedNodes:
-    """Out-of-band nodes of uncommitted groups, checked as they passed, so that no node is read again. The reference:
-    `ibbmaster.log.out_of_band`, which reads each from its file."""
+    """Out-of-band nodes of uncommitted groups, checked as they passed. The reference: `OutOfBandReader`."""
 
     def __init__(self) -> None:
         self._nodes: dict[LogPosition, _Passed] = {}
 
     def take(self, ref: LogPosition, node: OobNode, split: Split) -> None:
-        """A sound node passed; `split` checks its data."""
         begin = SplitState()
         if node.right is not None:  # in a forest as its writer makes it, that is the node before
             before = self._nodes.get(node.right)

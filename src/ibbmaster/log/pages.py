@@ -31,8 +31,7 @@ class PageReader:
         self._is_verified = bytearray()
 
     def page(self, file_no: int, page_no: int) -> memoryview | None:
-        """One page, or None after the physical end of the file or without such a file. The view owns its memory. Raises
-        ChecksumError: the page is damaged; StoreError: the file cannot be read."""
+        """One page, None after the end of the file; the view owns its memory. Raises ChecksumError, StoreError."""
         index = page_no - self._first_no
         if file_no != self._file_no or not 0 <= index < len(self._is_verified):
             if not self._read_block(file_no, page_no):
@@ -79,8 +78,7 @@ class PageReader:
         return low - 1
 
     def header(self, file_no: int) -> FileHeader | None:
-        """The header of a file; None if the file is missing, or pre-allocated and unused. Raises HeaderError,
-        ChecksumError: page 0 is neither blank nor a readable header."""
+        """The header of a file; None if it is missing or unused. Raises HeaderError, ChecksumError."""
         try:
             data = self._read(file_no, 0, 1)
         except MissingFileError:

@@ -26,7 +26,6 @@ class PurgeResult:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the removed files."""
         return tuple(map(format_file_name, self.file_nos))
 
 

@@ -42,8 +42,7 @@ class FileBoundary:
             self._state.log(gtid)
 
     def check(self) -> None:
-        """All was read, and the last group does not reach into the next file. Raises FormatError: the next file begins
-        after other groups, or its beginning is damaged."""
+        """All was read, and the last group ends here. Raises FormatError: the next file does not continue it."""
         next_no = self._range.file_no + 1
         if self._range.end_offset < self._disk.size(format_file_name(self._range.file_no)):
             return
@@ -127,7 +126,6 @@ def check_range_reached(reader: EventGroupReader, end: LogPosition, *, is_strict
 
 
 def _behind_gap(disk: ReadDisk, stopped_at: Location | None, end: LogPosition) -> Location | None:
-    """Where the log continues after a place without data, before the end of a range."""
     if stopped_at is None or LogPosition.of(stopped_at) >= end:
         return None
     found = page_behind_in_file(disk, stopped_at)

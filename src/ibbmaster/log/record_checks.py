@@ -56,11 +56,9 @@ class OrderChecks:
         self._unheld = 0
 
     def begin_file(self, state: GtidState, location: Location) -> None:
-        """A file begins after these groups."""
         self._last = {(gtid.domain_id, gtid.server_id): (gtid.seq_no, location) for gtid in state}
 
     def log(self, gtid: Gtid, location: Location) -> None:
-        """A group begins at a place."""
         pair = gtid.domain_id, gtid.server_id
         earlier = self._last.get(pair)
         if earlier is not None and gtid.seq_no <= earlier[0]:
@@ -71,7 +69,6 @@ class OrderChecks:
         self._last[pair] = gtid.seq_no, location
 
     def decide(self, *, is_contradicted: bool) -> None:
-        """A state record was compared with the groups before it."""
         for back in self._backs:
             if not back.is_decided:
                 back.is_decided, back.is_contradicted = True, is_contradicted
@@ -139,11 +136,9 @@ class RecordChecks:
 
     @property
     def open_record(self) -> LogPosition | None:
-        """The current record, None between records."""
         return self._records[0].ref if self._records else None
 
     def lose_track(self) -> None:
-        """Forget what a fault made doubtful."""
         self._nesting = Nesting()
         self._records.clear()
         self._waiting_states.clear()
@@ -152,7 +147,6 @@ class RecordChecks:
         self.is_lost = True
 
     def take_chunk(self, chunk: Chunk, ref: LogPosition) -> Iterator[Fault]:
-        """Check the next chunk, which lies at `ref`."""
         problem = self._nesting.take(chunk)
         if problem is Misplaced.NOT_BEGUN:
             if not self.is_lost:
@@ -268,7 +262,6 @@ class RecordChecks:
         self._pass_events(record, memoryview(head)[event_end:])
 
     def log(self, gtid: Gtid, location: Location) -> None:
-        """A group was logged, whose record begins at a place."""
         self._order.log(gtid, location)
         self.log_last(gtid)
 
@@ -290,7 +283,6 @@ class RecordChecks:
             yield Fault("the GTID state record that is due on this page is missing", page)
 
     def _has_room_for_state(self, page: Location) -> bool:
-        """Whether a state record must be here: it never reaches the last page of a file."""
         if self.header is None or self._groups is None:
             return False
         if self._state_end == (page.file_no, page.page_no - 1, DATA_SIZE):
@@ -338,7 +330,6 @@ def _too_old(ref: LogPosition, first: LogPosition, header: FileHeader) -> Fault:
 
 
 def _text(state: GtidState) -> str:
-    """A state in the order of its domains."""
     return ",".join(map(str, sorted(state, key=lambda gtid: gtid.domain_id)))
 
 

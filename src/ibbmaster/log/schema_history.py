@@ -139,7 +139,6 @@ class LoggedSchema:
         return self._folding.history
 
     def _find_case(self) -> None:
-        """Find out how names are compared, and fold again if not as they are written."""
         history = None if self._folding is None else self._folding.history
         if history is None or history.fold.finder is None:
             return
@@ -170,7 +169,6 @@ class LoggedSchema:
         self._save(folding.history)
 
     def _scanned(self, scan: StatementScan) -> bool:
-        """Begin with a scan of everything; False if that is impossible."""
         folding = self._new_folding()
         history = folding.history
 
@@ -222,8 +220,7 @@ class LoggedSchema:
         return True
 
     def _finds(self, last: LastFolded, groups: EventGroups) -> bool:
-        """Read up to the last folded group; False if the log at this path is another one. There the place may be
-        anywhere, also inside an event; reading from the start reports damage."""
+        """Read up to the last folded group; False in another log, where the place may be inside an event."""
         try:
             group = groups.next_group()
             while group is not None and group.start < last.start:
@@ -309,7 +306,6 @@ class LoggedSchema:
     # The cache --------------------------------------------------------------------------------
 
     def _kept(self) -> Iterator[GroupFolding]:
-        """Take each cached history in turn, until one of them is of this log."""
         for data in () if self._cache is None else self._cache.read():
             try:
                 history, last = decode_history(data)
@@ -328,7 +324,6 @@ class LoggedSchema:
             self._cache.write(encode_history(history, self._last))
 
     def _is_long(self, history: SchemaHistory) -> bool:
-        """Whether folding it again takes a noticeable time."""
         begin = self._log.start_of_file().position
         return history.end.file_no > begin.file_no or history.end.offset >= SAVED_BYTES_MIN
 

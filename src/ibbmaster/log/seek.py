@@ -50,7 +50,6 @@ class SeekPlan(ReadPlan):
     forgotten: Mapping[int, int] = field(default_factory=dict)
 
     def lines(self) -> list[str]:
-        """The plan in words, one step a line."""
         file_name = format_file_name(self.position.file_no)
         return [
             f"position [{self.wanted}]",
@@ -83,7 +82,6 @@ class _Search:
         return self.records.read(self.pages, file_no, page_no)
 
     def is_behind_the_end(self, file_no: int, page_no: int) -> bool:
-        """Whether nothing was written to a page yet, or the file has been cut before it."""
         if (file_no, page_no) in self.records:
             return False
         page = self.pages.page(file_no, page_no)
@@ -96,7 +94,6 @@ class _Search:
         return self._full[file_no]
 
     def noted(self, file_no: int) -> GtidState:
-        """The full state of a file that was judged to be before the position."""
         state = self.full_state(file_no)
         assert state is not None
         return state
@@ -129,7 +126,6 @@ class _Search:
         }
 
     def is_before(self, file_no: int, page_no: int, state: GtidState | None) -> bool:
-        """Judge a state, and note the step."""
         is_before = state is not None and state.is_before(self.position) and not self._was_left_behind(state)
         self.steps.append(SeekStep(file_no=file_no, page_no=page_no, state=state, is_before=is_before))
         return is_before
@@ -251,8 +247,7 @@ def _find_file(search: _Search, active: int) -> tuple[int, GtidState]:
 
 
 def _newest_before(search: _Search, low: int, high: int) -> int | None:
-    """The newest file from `low` to before `high` whose full state is before the position, by halving. Both were
-    judged, and `high` is not before it."""
+    """The newest file of a range, whose ends were judged, with a full state before the position, by halving."""
     if not search.judge(low) and _stays_so(search, low, high):
         return None
     if high - low <= 1:
@@ -298,8 +293,7 @@ def _find_page(
 
 
 def _halve_pages(search: _Search, file_no: int, base: GtidState, count: int, interval: int) -> tuple[int, GtidState]:
-    """The last of `count` pages whose state is before the position. A page may lack a due record: then the one before
-    it counts."""
+    """The last of `count` pages whose state is before the position; one without a due record counts as its former."""
     page_no, state = FULL_STATE_PAGE, base
     low, high = 0, count  # both count intervals
     while high - low > 1:

@@ -20,8 +20,7 @@ Found = TypeVar("Found")
 
 
 def read_state_record(pages: PageReader, file_no: int, page_no: int) -> GtidStateRecord | None:
-    """The state record that begins page `page_no`, or None if that page has none, or is not there yet. Raises
-    FormatError: the page or the record is damaged."""
+    """The state record that begins page `page_no`, or None if that has none. Raises FormatError."""
     page = pages.page(file_no, page_no)
     if page is None:
         return None
@@ -38,8 +37,7 @@ def read_state_record(pages: PageReader, file_no: int, page_no: int) -> GtidStat
 
 
 class StateRecords:
-    """A cache of state records and headers of one log, which never change. So the results of searches by them stay
-    valid: `found` and `found_near` hold those."""
+    """Caches state records and headers of one log, which never change, and the results of searches by them."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], GtidStateRecord] = {}
@@ -48,11 +46,9 @@ class StateRecords:
         self.found_near: dict[Hashable, Any] = {}
 
     def read(self, pages: PageReader, file_no: int, page_no: int) -> GtidStateRecord | None:
-        """As `read_state_record`."""
         return _kept(self._known, (file_no, page_no), lambda: read_state_record(pages, file_no, page_no))
 
     def header(self, pages: PageReader, file_no: int) -> FileHeader | None:
-        """As `PageReader.header`."""
         return _kept(self._headers, file_no, lambda: pages.header(file_no))
 
     def __contains__(self, page: tuple[int, int]) -> bool:
@@ -85,7 +81,6 @@ def check_continuation(
 
 
 def state_at(base: GtidState, record: GtidStateRecord) -> GtidState:
-    """The full state at a differential record: that of page 1 with this record on top."""
     state = base.copy()
     for gtid in record.gtids:
         state.log(gtid)

@@ -46,7 +46,6 @@ def parse_time(where: str, text: str) -> GivenTime:
 
 
 def is_time(text: str) -> bool:
-    """Whether a GTID position or time is a time: times have colons."""
     return ":" in text
 
 
@@ -56,7 +55,6 @@ def is_date(text: str) -> bool:
 
 
 def shown_time(seconds: float, like: GivenTime) -> str:
-    """A moment in the zone of a given one."""
     try:
         return datetime.datetime.fromtimestamp(seconds, like.moment.tzinfo).isoformat(" ")
     except (OverflowError, OSError, ValueError):
@@ -122,7 +120,6 @@ class _Search:
         return self._answer(first, None, None, self.log.end(), last_time)
 
     def _first_of_files(self, files: Sequence[LogFile]) -> TimeStep | None:
-        """The first group: a log may begin with files without any."""
         for file in files:
             if (step := self._look(file)) is not None:
                 return step
@@ -150,7 +147,6 @@ class _Search:
         return low
 
     def _look(self, place: LogFile | LogRange) -> TimeStep | None:
-        """The groups at the begin of a place; None if none begins in it."""
         if isinstance(place, LogRange):
             groups = self.log.groups_in(place)
         else:
@@ -228,7 +224,6 @@ class TimeStart:
     notes: tuple[str, ...]
 
     def explain(self) -> str:
-        """The search in words, one step a line."""
         given = self.given
         lines = [f"time {given}", *(f"  {step.gtid}: {shown_time(step.time, given)}" for step in self.found.steps)]
         if self.group is None:
@@ -259,7 +254,6 @@ def time_start(log: LogEngine, given: GivenTime, *, passes: bool = False) -> Tim
 
 
 def step_notes(found: TimeFound, given: GivenTime) -> list[str]:
-    """Notes on a clock that was set back."""
     return [
         f"note: the times of the log step back by {before.time - after.time} s between {before.gtid} "
         f"({shown_time(before.time, given)}) and {after.gtid}, so this time may come more than once"

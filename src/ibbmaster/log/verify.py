@@ -44,11 +44,9 @@ class FoundPages(NamedTuple):
 
     @property
     def is_blank(self) -> bool:
-        """Whether this is a full-size block of zeros."""
         return self.page_count == BLOCK_PAGES and not self.data[0] and bytes(self.data) == BLANK_BLOCK
 
     def checksums(self) -> bytes:
-        """The checksums that the pages hold, side by side."""
         words = self.data.cast("I")
         step = PAGE_SIZE // words.itemsize
         return words[step - 1 :: step].tobytes()
@@ -77,8 +75,7 @@ class BlockReader:
             self._file.close()
 
     def read(self, page_no: int) -> FoundPages:
-        """The pages from `page_no` on, none at the end of the file. `page_no` may be one of the last of the block
-        before."""
+        """The pages from `page_no` on, which may be one of the block before; none at the end of the file."""
         data, kept_bytes, verified = self._blocks.at(page_no * PAGE_SIZE)
         count, kept = len(data) // PAGE_SIZE, kept_bytes // PAGE_SIZE
         known = kept + verified if self._is_verified or not kept else 0
@@ -291,7 +288,6 @@ class _Verifier:
         return -(-(page_no + bool(offset)) // interval) * interval if interval else 1 << 32
 
     def _copy_of(self, location: Location) -> Location | None:
-        """Another page of the file with the same bytes."""
         checksums = {
             page_no: kept[at : at + CHECKSUM.size]
             for first, kept in self._checksums.get(location.file_no, {}).items()
@@ -385,7 +381,6 @@ class _Verifier:
                 return 0
 
     def _lost(self, error: FormatError) -> Fault:
-        """The fault of an error; forgets what it made doubtful."""
         self._records.lose_track()
         return Fault.of(error)
 

@@ -117,7 +117,6 @@ class PlayedLog(_Played):
     # The recording ---------------------------------------------------------------------------
 
     def _look_ahead(self) -> None:
-        """Find the group that is due next."""
         try:
             group = self._ahead.next_group()
         except IbbMasterError as error:
@@ -180,7 +179,6 @@ class PlayedLog(_Played):
         return self._pace.due(self._begun_at, float(self._first_time or 0), float(self._next_time))
 
     def start(self) -> None:
-        """Start the clock of the recording; a second call does nothing."""
         with self._lock:
             if self._begun_at is None:
                 self._begun_at = self._clock()
@@ -230,12 +228,10 @@ class PlayedLog(_Played):
 
     @property
     def checksum_algorithm(self) -> ChecksumAlgorithm | None:
-        """The checksum of the events of the recording, where it says so."""
         return getattr(self._log, "checksum_algorithm", None)
 
     def has_after(self, position: LogPosition) -> bool:
-        """Whether a group after a place between groups is logged by now. Raises IbbMasterError: the recording cannot be
-        read on."""
+        """Whether a group after a place is logged by now. Raises IbbMasterError: reading has failed."""
         while position >= self.logged_end:
             if not self.advance():
                 with self._lock:
@@ -264,8 +260,7 @@ class PlayedPast(_Played):
         self._played = played
         self._log = log
 
-    def close(self) -> None:
-        """The recording closes it."""
+    def close(self) -> None: ...
 
     def end(self, *, only_cached: bool = False) -> LogPosition:
         return self._played.end()

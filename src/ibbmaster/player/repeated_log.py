@@ -85,7 +85,6 @@ class RepeatedLog(LogEngine):
     # Numbers of rounds -----------------------------------------------------------------------
 
     def repetition(self, round_no: int) -> Repetition:
-        """The change that makes a round of the recording."""
         steps = {domain_id: step * round_no for domain_id, step in self._steps.items()}
         return Repetition(number=round_no, steps=steps, seconds=self._seconds * round_no)
 
@@ -94,7 +93,6 @@ class RepeatedLog(LogEngine):
 
     @property
     def last_file_no(self) -> int:
-        """Of the recording."""
         return self._files[-1].file_no
 
     def _shift(self) -> int:
@@ -110,11 +108,9 @@ class RepeatedLog(LogEngine):
         return self.place(self._log.end(), round_no)
 
     def state_after_round(self, round_no: int) -> GtidState:
-        """What is logged at the end of a round."""
         return self._state_after(round_no, self._finish)
 
     def place(self, position: LogPosition, round_no: int) -> LogPosition:
-        """A place of the recording in a round."""
         return position._replace(file_no=position.file_no + round_no * self._shift())
 
     def _state_after(self, round_no: int, there: GtidState) -> GtidState:
@@ -135,7 +131,6 @@ class RepeatedLog(LogEngine):
         return (gtid.domain_id, gtid.server_id) in self._pairs
 
     def note_round(self, round_no: int) -> None:
-        """A reader has reached a round: the log extends to its end."""
         self._known = max(self._known, round_no)
 
     # The log ---------------------------------------------------------------------------------
@@ -173,7 +168,6 @@ class RepeatedLog(LogEngine):
         return self._as_here(self._log.seek(GtidPosition(wanted), only_cached=only_cached), round_no)
 
     def _reached(self, domain_id: int, gtid: Gtid | None) -> int:
-        """The round of a replica in a domain."""
         return 0 if gtid is None else max(0, gtid.seq_no - 1) // self._steps[domain_id]
 
     def start_of_file(self, file_no: int | None = None) -> ReadPlan:
@@ -206,7 +200,6 @@ class RepeatedLog(LogEngine):
             yield self.repeated(group, repetition)
 
     def repeated(self, group: EventGroup, repetition: Repetition) -> EventGroup:
-        """A group of the recording in a round."""
         there = replace(
             group, start=self.place(group.start, repetition.number), end=self.place(group.end, repetition.number)
         )
@@ -231,7 +224,6 @@ class RepeatedLog(LogEngine):
 
     @property
     def checksum_algorithm(self) -> ChecksumAlgorithm | None:
-        """The checksum of the events of the recording, where it says so."""
         return getattr(self._log, "checksum_algorithm", None)
 
 
@@ -269,7 +261,6 @@ class RepeatedGroups(PassedGroups):
         return super().files
 
     def place(self, position: LogPosition) -> LogPosition:
-        """A place of the recording in this round."""
         return self._log.place(position, self.round_no)
 
     def there(self, position: LogPosition) -> LogPosition | None:
@@ -278,8 +269,7 @@ class RepeatedGroups(PassedGroups):
         return found if found.file_no <= self._log.last_file_no else None
 
     def next_group(self) -> EventGroup | None:
-        """The next group, or None at the end of the last round. Raises StageError: the numbers end, and the rounds do
-        not."""
+        """The next group, or None after the last round. Raises StageError: numbers end before rounds."""
         while True:
             group = self._groups.next_group()
             if group is not None:

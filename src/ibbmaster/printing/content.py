@@ -23,15 +23,12 @@ FRAME_SIZE = max(map(len, FRAME))
 class Printer(Protocol):
     """Makes the text of a log."""
 
-    def begin(self) -> bytes:
-        """The text before the first group."""
+    def begin(self) -> bytes: ...
 
-    def end(self) -> bytes:
-        """The text after the last group."""
+    def end(self) -> bytes: ...
 
     def group(self, group: Group) -> Iterator[bytes]:
-        """The text of a group, in pieces; groups come in the order of the log. Raises EventError: an event is damaged,
-        or this format cannot express it; it names the group."""
+        """The text of a group, in pieces; groups come in the order of the log. Raises EventError: it has no text."""
 
 
 class ChangeLines(ABC):
@@ -44,8 +41,7 @@ class ChangeLines(ABC):
         return b""
 
     def group(self, group: Group) -> Iterator[bytes]:
-        """A line for each change of a group, with its line feed, in UTF-8. Raises EventError: an event is damaged, or a
-        value cannot be read."""
+        """A line for each change of a group, with its line feed, in UTF-8. Raises EventError."""
         for line in self.lines(GroupContent(group, keeps_bytes=self.keeps_bytes), group.start):
             yield f"{line}\n".encode()
 
@@ -89,8 +85,7 @@ class GroupContent:
             raise self._here(error) from None
 
     def items(self) -> Iterator[RowItem | StatementItem]:
-        """Its changes and statements, in order; may be read once. Raises EventError: an event is damaged;
-        UndecodableError: a value cannot be read."""
+        """Its changes and statements, in order; may be read once. Raises EventError, UndecodableError."""
         for item in self._contents:
             if isinstance(item, Event):
                 statement = self._statement(item)
@@ -113,8 +108,7 @@ class GroupContent:
 
 
 def statement_of(event: bytes, head: GtidEvent) -> LoggedStatement | None:
-    """The effective statement of an event of a group, unless it only ends the group. Raises EventError: the event is
-    damaged."""
+    """The effective statement of an event of a group, unless it only ends the group. Raises EventError."""
     event_type = event[TYPE_OFFSET]
     if event_type == EventType.XA_PREPARE:
         return _made(f"XA PREPARE {head.xid}")

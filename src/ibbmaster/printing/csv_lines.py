@@ -39,8 +39,7 @@ class CsvLines:
         return b""
 
     def group(self, group: Group) -> Iterator[bytes]:
-        """A line for each image of a row, with its line feed, in UTF-8; first the names of the columns. Raises
-        EventError: an event is damaged, or a value cannot be read."""
+        """A line for each image of a row, with its line feed, in UTF-8; first the names. Raises EventError."""
         content = GroupContent(group, keeps_bytes=self._keeps_bytes)
         gtid, time = str(content.head.gtid), time_text(content.timestamp)
         number = 0

@@ -64,7 +64,6 @@ def _row(table: TableSchema, row: Row | None) -> str:
 
 
 def connect_value(column: Column, value: object) -> object:
-    """A value as the connector writes it."""
     if value is None:
         return None
     convert = None if isinstance(value, UndecodableValue) else _OF_KIND.get(column.kind)
@@ -100,7 +99,6 @@ def _bits(column: Column, value: object) -> object:
 
 
 def _decimal(column: Column, value: object) -> str:
-    """The digits without the point, as a number in two's complement."""
     assert isinstance(value, Decimal)
     sign, digits, _ = value.as_tuple()
     number = int("".join(map(str, digits))) * (-1 if sign else 1)

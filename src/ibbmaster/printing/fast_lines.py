@@ -99,8 +99,7 @@ class LineColumns(RowColumns):
         return RowTables(None, None, self._reader, self._zero_dates, reading=self._form.reading)
 
     def record_batches(self, batch: EventBatch) -> Iterator[Any]:
-        """The lines of a batch of events, in buffers of whole lines. Raises EventError: an event is damaged, or a value
-        cannot be read."""
+        """The lines of a batch of events, in buffers of whole lines. Raises EventError."""
         self._begin_groups(batch)
         self._state[RowField.GROUP] = 0 if self._goes_on(batch) else -1
         for plain in self._plain.of(batch):
@@ -110,7 +109,6 @@ class LineColumns(RowColumns):
     # Groups and statements --------------------------------------------------------------------
 
     def _begin_groups(self, batch: EventBatch) -> None:
-        """Write the common part of the lines of each group of a batch."""
         self._notes = self._notes_of(batch)
         count = len(batch.groups)
         note_offsets = np.zeros(count + 1, dtype=np.int64)
@@ -157,14 +155,12 @@ class LineColumns(RowColumns):
             return decode_gtid_event(batch.event(number))
 
     def _head_of(self, batch: EventBatch, group: int) -> GtidEvent:
-        """The GTID event of a group, which may be in an earlier batch."""
         if self._last is not None and batch.identity(group) == self._last.identity:
             return self._last.head
         place = int(np.searchsorted(self._whole.events[self._firsts, EventColumn.GROUP], group))
         return self._head(self._whole, int(self._firsts[place]))
 
     def _in_order(self, batch: EventBatch, start: int, end: int) -> Iterator[Any]:
-        """Rows and statements of some events, in their order."""
         types = batch.data[batch.events[start:end, EventColumn.START] + TYPE_OFFSET]
         for statement in (start + np.flatnonzero(np.isin(types, STATEMENTS))).tolist():
             event = batch.event(statement)
@@ -223,7 +219,6 @@ class LineColumns(RowColumns):
         self._state[RowField.ROWS] = 0
 
     def _add_programs(self) -> None:
-        """Know the lines of each kind of row event."""
         for variant in range(self._program_count, self._tables.variant_count):
             if variant == len(self._programs):
                 self._programs = np.concatenate([self._programs, np.zeros_like(self._programs)])
@@ -260,8 +255,7 @@ class LineColumns(RowColumns):
         return self._forced[variant, forced]
 
     def texts(self, batch: EventBatch, variant: int, number: int, rows: Any) -> Any:
-        """The values of a column in some rows of a kind of row event, as the reference writes them, in UTF-8. Raises
-        EventError: one of them cannot be read."""
+        """The values of a column in some rows, as the reference writes them, in UTF-8. Raises EventError."""
         import pyarrow as pa
 
         decoder = self._tables.decoders[self._tables.variants[variant, VariantColumn.MAP]]
@@ -367,7 +361,6 @@ class SideTexts:
         texts[rows] = self._maker.texts(self._batch, variant, number, self._start + rows)
 
     def _arrange(self) -> None:
-        """Put all texts side by side."""
         self.offsets = np.zeros((len(self._maker.side_numbers), len(self._variants) + 1), dtype=np.int64)
         pieces, position = [], 0
         for number, texts in self._columns.items():
@@ -415,7 +408,6 @@ class FastLines:
                 pass
 
     def _is_wanted(self, task: ReadTask) -> bool:
-        """Whether the range of a task may have something of the span."""
         span, found = self._span, task.log_range
         if span is None:
             return True

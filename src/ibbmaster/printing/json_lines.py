@@ -54,7 +54,6 @@ class JsonLines(ChangeLines):
 
 
 def head_text(head: GtidEvent, timestamp: int) -> str:
-    """The beginning of each line of a group."""
     gtid = head.gtid
     text = f'{{"gtid":"{gtid}","time":"{time_text(timestamp)}","domain":{gtid.domain_id},"server_id":{gtid.server_id}'
     if head.commit_id is not None:
@@ -63,13 +62,11 @@ def head_text(head: GtidEvent, timestamp: int) -> str:
 
 
 def statement_text(statement: LoggedStatement, *, is_ddl: bool) -> str:
-    """The part of a line about a statement."""
     kind = "ddl" if is_ddl else "statement"
     return json_text({"kind": kind, "database": statement.database, "statement": statement.text})[1:]
 
 
 def change_begin(table: TableSchema, kind: str) -> str:
-    """The part of a line before the images of a row."""
     fields = {
         "kind": kind,
         "database": table.database,

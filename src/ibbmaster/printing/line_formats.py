@@ -27,12 +27,10 @@ SECONDS = int(GroupColumn.TIMESTAMP)
 
 
 def labels_of(column: Column) -> list[str] | None:
-    """The texts of the labels of an ENUM, by number; None if unknown."""
     return None if column.labels is None else [json_text(label) for label in ("", *column.labels)]
 
 
 def unquoted(text: str) -> str:
-    """A text as in a string of JSON."""
     return json_text(text)[1:-1]
 
 

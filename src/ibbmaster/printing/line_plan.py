@@ -57,17 +57,14 @@ class LineFormat(Protocol):
     def heads(self, file_name: str) -> Sequence[Sequence[Piece]]:
         """The parts that all lines of a group of a file share, without values."""
 
-    def note(self, commit_id: int | None, xid: GtidXid | None) -> str:
-        """The NOTE in the heads of a group."""
+    def note(self, commit_id: int | None, xid: GtidXid | None) -> str: ...
 
     def line(self, table: TableSchema, kind: int, before: Sequence[int], after: Sequence[int]) -> Sequence[Piece]:
         """The line of a change; its images have these columns, none where there is no image."""
 
-    def written(self, column: Column) -> PieceValue:
-        """How the kernel writes the values of a column."""
+    def written(self, column: Column) -> PieceValue: ...
 
-    def text(self, column: Column, value: object) -> str:
-        """A value, as the reference writes it."""
+    def text(self, column: Column, value: object) -> str: ...
 
     def statement(self, statement: LoggedStatement, *, is_ddl: bool) -> tuple[int, str] | None:
         """The line of a statement: the head before its number, and the text after it; None: it has no line."""
@@ -105,7 +102,6 @@ class Steps:
         self._step_count = self._bytes = self._choice_count = 0
 
     def add(self, pieces: Sequence[Piece]) -> tuple[int, int]:
-        """The steps of a line: the first, and how many."""
         first = self._step_count
         for text, written, column, is_after in _merged(pieces):
             if self._step_count == len(self.steps):
@@ -126,7 +122,6 @@ class Steps:
         return first, self._step_count - first
 
     def text(self, text: str) -> tuple[int, int]:
-        """Where a text begins in the store, and its bytes."""
         if text not in self._texts:
             data = text.encode()
             while self._bytes + len(data) + 32 > len(self.store):
@@ -149,7 +144,6 @@ class Steps:
 
 
 def _merged(pieces: Sequence[Piece]) -> list[Piece]:
-    """The same pieces, with consecutive texts joined."""
     found: list[Piece] = []
     for piece in pieces:
         if found and found[-1].written.op == LineOp.TEXT:
@@ -166,20 +160,17 @@ class LineBuffers:
         self._used: list[Any] = []
 
     def take(self) -> Any:
-        """A free buffer."""
         buffer = self._free.pop() if self._free else np.empty(OUT_BYTES, dtype=np.uint8)
         self._used.append(buffer)
         return buffer
 
     def reuse(self) -> None:
-        """All taken buffers have been read."""
         self._free += self._used
         self._used.clear()
 
 
 def unusual_groups(batch: EventBatch, firsts: Any) -> Iterator[tuple[int, int, int | None]]:
-    """Number and group of GTID events that say more than the GTID: the commit id, None for other things, and for those
-    that the reference must find damaged."""
+    """Number and group of GTID events that say more: the commit id, None for what the reference must read."""
     events, data = batch.events[firsts], batch.data
     starts, sizes = events[:, EventColumn.START], events[:, EventColumn.SIZE]
     is_odd = (sizes < GTID_EVENT_SIZE_MIN) | (data[starts + TYPE_OFFSET] != EventType.GTID)

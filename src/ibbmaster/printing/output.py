@@ -45,7 +45,6 @@ class GroupOutput:
                 self._target.write(shown(bytes(piece)) if self._is_seen else piece)
 
     def flush(self) -> None:
-        """Let readers see all that was written."""
         self._target.flush()
 
 

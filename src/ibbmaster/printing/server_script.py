@@ -126,7 +126,6 @@ class SessionSettings:
 
 
 def user_variable(variable: LoggedVariable) -> str:
-    """`SET` of a user variable, with its type and character set."""
     value = variable.value
     if value is None:
         text = "NULL"
@@ -207,7 +206,6 @@ class ServerScript:
         return group.events()
 
     def _row(self, table: TableSchema, change: Change) -> bytes:
-        """The statement that changes a row, where rows are no events."""
         raise AssertionError("rows are events here")
 
     def _events(self, items: Iterator[Event | tuple[TableSchema, Change]]) -> Iterator[bytes]:
@@ -274,7 +272,6 @@ class ServerScript:
         yield self.statement(_failing(query.text, query.error_code) if query.error_code else query.text)
 
     def _client_charset(self) -> bytes:
-        """The client reads what follows in the character set of the session."""
         return f"/*!\\C {self.settings.client_charset} */".encode() + self.delimiter + b"\n"
 
     def _rows(self, statements: Iterator[list[bytes]]) -> Iterator[bytes]:
@@ -351,13 +348,11 @@ class LoadFiles:
         self._paths: dict[int, Path] = {}
 
     def begin(self, gtid: str) -> None:
-        """A group begins, without files of others."""
         self._gtid = gtid
         self._paths.clear()
 
     def take(self, event: bytes) -> None:
-        """An event that begins a file, continues or removes it. Raises EventError: there is no directory for it, or it
-        is damaged; StoreError: a file cannot be written."""
+        """An event that begins a file, continues or removes it. Raises EventError, StoreError."""
         if self._directory is None:
             raise EventError("LOAD DATA in statement format, whose data no statement holds: name a directory for it")
         body = event[EVENT_HEADER_SIZE:]

@@ -45,8 +45,6 @@ class SqlScript(ServerScript):
 
 
 def _with_bytes(change: Change) -> Change:
-    """A change with the bytes of values that cannot be read."""
-
     def read(row: Row | None) -> Row | None:
         items = () if row is None else row.items()
         found = {name: one.data if isinstance(one, UndecodableValue) else one for name, one in items}
@@ -56,8 +54,7 @@ def _with_bytes(change: Change) -> Change:
 
 
 def _row_statement(table: TableSchema, change: Change) -> str:
-    """The statement that changes a row. Raises EventError: the columns have no names; UndecodableError: a value cannot
-    be read."""
+    """The statement that changes a row. Raises EventError, UndecodableError."""
     if not table.has_names:
         raise EventError(f"{table.name}: its columns have no names here; declare them with --schema, or print JSON")
     name = TableName(table.database, table.table).sql
@@ -82,7 +79,6 @@ def _row_statement(table: TableSchema, change: Change) -> str:
 
 
 def _condition(table: TableSchema, row: Row) -> str:
-    """The condition for a row: its primary key, or else all known values, and one row of these."""
     names = [table.columns[number].name for number in table.primary_key]
     if names and all(name in row for name in names):
         columns = [table.columns[number] for number in table.primary_key]
@@ -93,8 +89,7 @@ def _condition(table: TableSchema, row: Row) -> str:
 
 
 def literal(column: Column, value: object) -> str:
-    """A value as SQL under NO_AUTO_VALUE_ON_ZERO and utf8mb4, without any character that a terminal would obey. Raises
-    UndecodableError: it cannot be read."""
+    """A value as SQL under NO_AUTO_VALUE_ON_ZERO and utf8mb4, safe for a terminal. Raises UndecodableError."""
     if value is None:
         return "NULL"
     if isinstance(value, UndecodableValue):
