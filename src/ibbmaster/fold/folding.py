@@ -37,7 +37,6 @@ from ibbmaster.log.group_content import group_events, own_name, xid_text
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.log.large_rows import large_rows
 from ibbmaster.log.log_range import LogRange
-from ibbmaster.log.schema_history import LogOfServers
 from ibbmaster.position import LogPosition
 from ibbmaster.rows.certainty import (
     MERGED,
@@ -432,7 +431,7 @@ class RowFold:
     def _ends_of(self, event: bytes) -> tuple[bytes, ...]:
         """When rows end that hold now; a server that was upgraded leaves it in rows that are there."""
         engine, file_no = self._engine, self._place.position.file_no
-        version = version_number(engine.server_version_of(file_no)) if isinstance(engine, LogOfServers) else 0
+        version = version_number(engine.server_version_of(file_no))
         if not version or event[TYPE_OFFSET] not in INSERTS:
             return ENDS_2038, ENDS_2106
         return (ENDS_2106,) if Difference.HISTORY_ENDS_IN_2106.holds(version) else (ENDS_2038,)

@@ -95,8 +95,6 @@ class BatchCounter:
             with batch.naming_group(number):
                 take_statement(self.statistics, batch.event(number))
 
-    # Groups that are whole -------------------------------------------------------------------
-
     def _take_groups(self, run: _Run, batch: EventBatch | None) -> None:
         """Count groups that are in `batch`, or one that is known wholly."""
         if not len(run.rows):

@@ -161,8 +161,6 @@ class LogStatistics:
         self.servers: Counter[str] = Counter()
         self._largest: list[GroupSum] = []
 
-    # Whole groups, one by one or many at once ------------------------------------------------
-
     def take_group(self, group: GroupSum) -> None:
         self.groups += 1
         self.events += group.events
@@ -210,8 +208,6 @@ class LogStatistics:
         else:
             heapq.heappushpop(self._largest, group)
 
-    # Events and changes ----------------------------------------------------------------------
-
     def take_type(self, event_type: int, count: int, size: int) -> None:
         self.types[event_type] += count
         self.type_sizes[event_type] += size
@@ -229,8 +225,6 @@ class LogStatistics:
                 name = OTHER_TABLES
             found = self.tables.setdefault(name, TableSum())
         return found
-
-    # Answers ---------------------------------------------------------------------------------
 
     def largest(self) -> list[GroupSum]:
         return sorted(self._largest, reverse=True)

@@ -255,8 +255,6 @@ class Overlap:
         self._read_from(self._log.start_of_file())
         return self._found(gtid, content)
 
-    # Reading the log --------------------------------------------------------------------------
-
     def _open(self) -> None:
         if self._groups is None:
             self._unknown = self._log.start_of_file().state
@@ -291,8 +289,6 @@ class Overlap:
     def _is_before(self, found: Gtid, gtid: Gtid) -> bool:
         is_first = found.domain_id == gtid.domain_id and found.domain_id not in self._first
         return _covers(self._before, found) or (is_first and found.seq_no < gtid.seq_no)
-
-    # What does not fit ------------------------------------------------------------------------
 
     def _expect_none_left(self, domain_id: int) -> None:
         """Raise StoreError if a group of the log did not come, and no longer can."""

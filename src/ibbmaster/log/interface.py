@@ -202,6 +202,10 @@ class LogEngine(GroupSource, Protocol):
     def state(self, *, only_cached: bool = False) -> GtidState:
         """What is logged up to the durable end, with `only_cached` up to its last look. The caller owns it."""
 
+    def server_version_of(self, file_no: int) -> str:
+        """The version of the server that wrote a file; empty where files do not say it."""
+        return ""
+
     def seek(self, position: GtidPosition, *, only_cached: bool = False) -> ReadPlan:
         """Where a replica at `position` begins to read; with `only_cached` perhaps earlier than it could. Raises
         PositionPurgedError: what it needs has gone."""

@@ -82,8 +82,6 @@ class LogObserver(Generic[F]):
         if self._awaited is not None:
             self._awaited[1].close()
 
-    # What each format knows -----------------------------------------------------------------
-
     @abstractmethod
     def _find(self) -> Sequence[F]:
         """The begun files, in order. Raises OSError, StoreError: there is none, or they form no log."""
@@ -123,8 +121,6 @@ class LogObserver(Generic[F]):
 
     def _dropped(self, files: Sequence[F]) -> None:  # who keeps something of them can let go of it
         """These files left the log, or are awaited."""
-
-    # Looking --------------------------------------------------------------------------------
 
     @property
     def awaited(self) -> str | None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol
 
 from ibbmaster.errors import ClassicFormatError, EventError, FormatError, IbbMasterError, PositionPurgedError
 from ibbmaster.event.group import EventGroup
@@ -37,13 +37,6 @@ LOOKED_BYTES = 16 << 20  # of rows, for the names in them
 SAVED_BYTES_MIN = 1 << 20  # of the log, after which a history is saved again; who reads less of it folds it anew
 DIGESTED_BYTES = 1 << 16  # of the last group, by which a log is known again
 _SOURCES = ("schema/*.py", "event/statement/*.py")
-
-
-@runtime_checkable
-class LogOfServers(Protocol):
-    """A log whose files say which server wrote them."""
-
-    def server_version_of(self, file_no: int) -> str: ...
 
 
 class LastScanned(NamedTuple):
@@ -292,8 +285,6 @@ class LoggedSchema:
 
     def _version_of(self, place: SchemaPlace) -> int | None:
         """The server that wrote a statement, as far as the log says it: `.ibb` files do not."""
-        if not isinstance(self._log, LogOfServers):
-            return None
         file_no = place.position.file_no
         if file_no not in self._versions:
             self._versions[file_no] = version_number(self._log.server_version_of(file_no)) or None
@@ -302,8 +293,6 @@ class LoggedSchema:
     def _is_passed_over(self, gtid: Gtid) -> bool:
         reached = None if self._behind is None else self._behind.get(gtid.domain_id)
         return reached is not None and gtid.seq_no <= reached.seq_no
-
-    # The cache --------------------------------------------------------------------------------
 
     def _kept(self) -> Iterator[GroupFolding]:
         for data in () if self._cache is None else self._cache.read():

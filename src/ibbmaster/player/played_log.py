@@ -114,8 +114,6 @@ class PlayedLog(_Played):
         if not pace.is_unlimited:
             self._look_ahead()
 
-    # The recording ---------------------------------------------------------------------------
-
     def _look_ahead(self) -> None:
         try:
             group = self._ahead.next_group()
@@ -194,8 +192,6 @@ class PlayedLog(_Played):
     def is_over(self) -> bool:
         self.advance()
         return self._is_over
-
-    # The log as it is now --------------------------------------------------------------------
 
     def close(self) -> None:
         self._ahead.close()

@@ -82,8 +82,6 @@ class RepeatedLog(LogEngine):
     def close(self) -> None:
         self._log.close()
 
-    # Numbers of rounds -----------------------------------------------------------------------
-
     def repetition(self, round_no: int) -> Repetition:
         steps = {domain_id: step * round_no for domain_id, step in self._steps.items()}
         return Repetition(number=round_no, steps=steps, seconds=self._seconds * round_no)
@@ -132,8 +130,6 @@ class RepeatedLog(LogEngine):
 
     def note_round(self, round_no: int) -> None:
         self._known = max(self._known, round_no)
-
-    # The log ---------------------------------------------------------------------------------
 
     def file_name(self, file_no: int) -> str:
         round_no, there = self._round_of(file_no)

@@ -106,8 +106,6 @@ class LineColumns(RowColumns):
             for start, end in self._parts(plain):
                 yield from self._in_order(plain, start, end)
 
-    # Groups and statements --------------------------------------------------------------------
-
     def _begin_groups(self, batch: EventBatch) -> None:
         self._notes = self._notes_of(batch)
         count = len(batch.groups)
@@ -192,8 +190,6 @@ class LineColumns(RowColumns):
         self._last_rows = identity, count + 1
         start, end = self._head_offsets[(place := head * len(batch.groups) + group) : place + 2].tolist()
         return bytes(self._heads[start:end]) + f"{count}{text}".encode()
-
-    # Rows -------------------------------------------------------------------------------------
 
     def _portions(self, batch: EventBatch, count: int) -> Iterator[tuple[int, int]]:
         """All rows at once; large ones a few at a time, as the reference may have to write their values."""

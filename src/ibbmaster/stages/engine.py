@@ -19,7 +19,6 @@ from ibbmaster.log.interface import (
     ReadPlan,
 )
 from ibbmaster.log.log_range import GroupSelection, LogRange
-from ibbmaster.log.schema_history import LogOfServers
 from ibbmaster.position import LogPosition
 from ibbmaster.stages.filtering import OriginFilter
 from ibbmaster.stages.span import LogSpan
@@ -122,8 +121,7 @@ class StagedLog(LogEngine):
         return self.inner.file_name(file_no)
 
     def server_version_of(self, file_no: int) -> str:
-        """As the log's own, empty if it does not know."""
-        return self.inner.server_version_of(file_no) if isinstance(self.inner, LogOfServers) else ""
+        return self.inner.server_version_of(file_no)
 
     def files(self) -> list[LogFile]:
         return self.inner.files()
