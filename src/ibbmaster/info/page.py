@@ -134,9 +134,6 @@ def _seek(seek: dict[str, Any] | None) -> Iterator[str]:
 
 
 def _domains(domains: Sequence[dict[str, Any]]) -> Iterator[str]:
-    if not domains:
-        return
-    yield "<h2>GTID domains</h2>"
     rows = []
     for one in domains:
         servers = ", ".join(str(server["server"]) for server in one["servers"])
@@ -148,47 +145,41 @@ def _domains(domains: Sequence[dict[str, Any]]) -> Iterator[str]:
         numbers = [f"{one[name]:,}" for name in ("groups", "bytes")]
         texts = [_text(one["first"]), _text(one["last"]), _text(servers), "<br>".join(map(_text, notes))]
         rows.append([str(one["domain"]), *numbers, *texts])
-    yield _table(["domain", "groups", "bytes", "first", "last", "servers", "gaps"], rows, numbers=range(3))
+    names = ["domain", "groups", "bytes", "first", "last", "servers", "gaps"]
+    yield from _section("GTID domains", names, rows, numbers=range(3))
 
 
 def _tables(tables: Sequence[dict[str, Any]]) -> Iterator[str]:
-    if not tables:
-        return
-    yield "<h2>Tables</h2>"
     order = sorted(tables, key=lambda one: (-table_bytes(one), one["table"]))
     rows = []
     for one in order[:SHOWN_MAX]:
         counts = [f"{one[kind]['count']:,}" if one[kind] else "?" for kind in KINDS]
         note = "" if one["column_names"] else "no column names"
         rows.append([_text(one["table"]), *counts, f"{table_bytes(one):,}", note])
-    yield _table(["table", "inserts", "updates", "deletes", "DDL", "bytes", ""], rows, numbers=range(1, 6))
+    names = ["table", "inserts", "updates", "deletes", "DDL", "bytes", ""]
+    yield from _section("Tables", names, rows, numbers=range(1, 6))
     if len(order) > SHOWN_MAX:
         yield f"<p class=note>… and {len(order) - SHOWN_MAX:,} tables more: --json has all</p>"
 
 
 def _largest(groups: Sequence[dict[str, Any]]) -> Iterator[str]:
-    if not groups:
-        return
-    yield "<h2>Largest transactions</h2>"
-    rows = [
-        [
-            _text(one["gtid"]),
-            f"{one['bytes']:,}",
-            f"{one['events']:,}",
-            _text(one["time"]),
-            _text(", ".join(one["tables"])),
-        ]
-        for one in groups
-    ]
-    yield _table(["GTID", "bytes", "events", "time", "tables"], rows, numbers=range(1, 3))
+    rows = []
+    for one in groups:
+        gtid, *texts = map(_text, (one["gtid"], one["time"], ", ".join(one["tables"])))
+        rows.append([gtid, f"{one['bytes']:,}", f"{one['events']:,}", *texts])
+    names = ["GTID", "bytes", "events", "time", "tables"]
+    yield from _section("Largest transactions", names, rows, numbers=range(1, 3))
 
 
 def _types(types: Sequence[dict[str, Any]]) -> Iterator[str]:
-    if not types:
-        return
-    yield "<h2>Event types</h2>"
     rows = [[_text(one["type"]), f"{one['events']:,}", f"{one['bytes']:,}"] for one in types]
-    yield _table(["type", "events", "bytes"], rows, numbers=range(1, 3))
+    yield from _section("Event types", ["type", "events", "bytes"], rows, numbers=range(1, 3))
+
+
+def _section(title: str, names: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: range) -> Iterator[str]:
+    if rows:
+        yield f"<h2>{title}</h2>"
+        yield _table(names, rows, numbers=numbers)
 
 
 def _table(names: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: range = range(0)) -> str:

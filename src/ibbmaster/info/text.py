@@ -67,7 +67,6 @@ def _origin(facts: dict[str, Any]) -> Iterator[str]:
 
 
 def _files(facts: dict[str, Any]) -> Iterator[str]:
-    yield ""
     rows = [("file", "bytes", "state", "begins after")]
     shown = facts["files"][:FILES_SHOWN]
     begins = ["" if one["begins_after"] is None else _cut(f"[{one['begins_after']}]") for one in shown]
@@ -81,7 +80,6 @@ def _files(facts: dict[str, Any]) -> Iterator[str]:
 
 
 def _domains(facts: dict[str, Any]) -> Iterator[str]:
-    yield ""
     rows: list[tuple[Any, ...]] = [("domain", "groups", "bytes", "first", "last", "missing numbers", "servers")]
     for one in facts["domains"]:
         servers = ", ".join(str(server["server"]) for server in one["servers"])
@@ -101,7 +99,6 @@ def _domains(facts: dict[str, Any]) -> Iterator[str]:
 def _tables(facts: dict[str, Any]) -> Iterator[str]:
     if not facts["tables"]:
         return
-    yield ""
     kinds = [kind.value for kind in ChangeSum]
     rows: list[tuple[Any, ...]] = [("table", *[f"{kind}{'s' * (kind != 'ddl')}" for kind in kinds], "bytes", "")]
     order = sorted(facts["tables"], key=lambda one: (-table_bytes(one), one["table"]))
@@ -120,7 +117,6 @@ def table_bytes(table: dict[str, Any]) -> int:
 
 
 def _largest(facts: dict[str, Any]) -> Iterator[str]:
-    yield ""
     rows: list[tuple[Any, ...]] = [("largest group", "bytes", "events", "time", "tables")]
     rows += [
         (one["gtid"], one["bytes"], one["events"], one["time"], _cut(", ".join(one["tables"])))
@@ -130,7 +126,6 @@ def _largest(facts: dict[str, Any]) -> Iterator[str]:
 
 
 def _types(facts: dict[str, Any]) -> Iterator[str]:
-    yield ""
     rows: list[tuple[Any, ...]] = [("event type", "events", "bytes")]
     rows += [(one["type"], one["events"], one["bytes"]) for one in facts["event_types"]]
     yield from _table(rows, right={1, 2})
@@ -143,6 +138,7 @@ def _cut(text: str) -> str:
 def _table(rows: Sequence[Sequence[object]], *, right: set[int]) -> Iterator[str]:
     """Columns as wide as their widest cell; those of numbers are aligned right."""
     cells = [[printable(str(cell)) for cell in row] for row in rows]
+    yield ""
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row in cells:
         aligned = [

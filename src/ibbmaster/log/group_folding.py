@@ -3,14 +3,14 @@
 Reads only groups that a server marked as DDL, and those of a single statement: ALTER SEQUENCE has no mark."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from ibbmaster.errors import EventError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag
 from ibbmaster.event.header import TYPE_OFFSET, decode_event_header
 from ibbmaster.event.rows.table_schema import decode_table_schema
-from ibbmaster.event.statement.logged import LoggedStatement, decode_statement
+from ibbmaster.event.statement.logged import decode_statement
 from ibbmaster.event.table_map import SAYS_OFFSET
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
@@ -96,17 +96,11 @@ class GroupFolding:
         timestamp = decode_event_header(group.gtid_event).timestamp
         gtid = str(group.gtid)
         try:
-            for event_no, statement in _statements_in(group):
-                if event_no > self._event_no:
-                    statement = statement._replace(server_version=version)
+            for event_no, event in enumerate(group_events(group)):
+                check_wanted()  # CREATE TABLE … SELECT has all rows of its table
+                if event[TYPE_OFFSET] in QUERIES and event_no > self._event_no:
+                    statement = decode_statement(event)._replace(server_version=version)
                     self.history.add(SchemaPlace(group.start, event_no), gtid, timestamp, statement)
                     self._event_no = event_no
         except EventError as error:
             raise EventError(f"group {gtid}: {error}") from error
-
-
-def _statements_in(group: EventGroup) -> Iterator[tuple[int, LoggedStatement]]:
-    for number, event in enumerate(group_events(group)):
-        check_wanted()  # CREATE TABLE … SELECT has all rows of its table
-        if event[TYPE_OFFSET] in QUERIES:
-            yield number, decode_statement(event)

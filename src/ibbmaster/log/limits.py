@@ -47,19 +47,16 @@ class LogLimits:
         self._pair_count += 1
         self._limit_records()
 
-    def _fit_next_file(self) -> tuple[int, int]:
-        interval_pages = self._interval_pages
-        while interval_pages * DATA_SIZE < 4 * self.state_size_max:
-            interval_pages *= 2  # or a file would hold little but states
-        state_pages = -(-self.state_size_max // CHUNK_DATA_MAX)
-        return max(self._size_pages, SIZE_PAGES_MIN * state_pages), interval_pages
-
     def _limit_records(self) -> None:
         """Keep records so short that the rest of one, begun in the active file, fits into the next."""
         self.state_size_max = 2 * 9 + self._pair_count * PAIR_SIZE_MAX
-        size_pages, interval_pages = self.next_file = self._fit_next_file()
-        state_count = 1 + size_pages // interval_pages
+        interval_pages = self._interval_pages
+        while interval_pages * DATA_SIZE < 4 * self.state_size_max:
+            interval_pages *= 2  # or a file would hold little but states
         state_chunks = -(-self.state_size_max // CHUNK_DATA_MAX)
+        size_pages = max(self._size_pages, SIZE_PAGES_MIN * state_chunks)
+        self.next_file = size_pages, interval_pages
+        state_count = 1 + size_pages // interval_pages
         room = (size_pages - 1) * (DATA_SIZE - CHUNK_HEADER_SIZE - CHUNK_SIZE_MIN)
         room -= state_count * (self.state_size_max + state_chunks * CHUNK_HEADER_SIZE)
         self.record_size_max = min(self._wanted_record_size, room)

@@ -103,7 +103,7 @@ class _Search:
 
     def found(self) -> TimeFound | None:
         files = [file for file in self.log.files() if file.size]
-        first = self._first_of_files(files)
+        first = next(filter(None, map(self._look, files)), None)  # a log may begin with files without groups
         if first is None:
             return None
         number = self._last_older(files)
@@ -118,12 +118,6 @@ class _Search:
                 assert group.gtid is not None
                 return self._answer(first, group.gtid, last_time, group.start, last_time)
         return self._answer(first, None, None, self.log.end(), last_time)
-
-    def _first_of_files(self, files: Sequence[LogFile]) -> TimeStep | None:
-        for file in files:
-            if (step := self._look(file)) is not None:
-                return step
-        return None
 
     def _end_of(self, files: Sequence[LogFile], number: int) -> LogPosition:
         end = self.log.end()
@@ -150,7 +144,9 @@ class _Search:
         if isinstance(place, LogRange):
             groups = self.log.groups_in(place)
         else:
-            groups = self._groups_of_file(place)
+            number = place.file_no
+            of_log = groups_from(self.log, self.log.start_of_file(number))
+            groups = itertools.takewhile(lambda group: group.start.file_no == number, of_log)
         found = [(group.gtid, group.start, _time_of(group)) for group in itertools.islice(_named(groups), SAMPLE)]
         if not found:
             return None
@@ -161,10 +157,6 @@ class _Search:
             gtid=gtid, position=position, first_time=first_time, time=times[len(times) // 2]
         )
         return step
-
-    def _groups_of_file(self, file: LogFile) -> Iterator[EventGroup]:
-        groups = groups_from(self.log, self.log.start_of_file(file.file_no))
-        return itertools.takewhile(lambda group: group.start.file_no == file.file_no, groups)
 
     def _groups_from(self, place: LogPosition) -> Iterator[EventGroup]:
         for one in self.log.ranges(place, self.log.end(), size=1):

@@ -154,7 +154,8 @@ class RepeatedLog(LogEngine):
         return self._state_after(self._known, self._finish)
 
     def seek(self, position: GtidPosition, *, only_cached: bool = False) -> ReadPlan:
-        rounds = {domain_id: self._reached(domain_id, position.get(domain_id)) for domain_id in self._steps}
+        reached = {domain_id: max(0, gtid.seq_no - 1) for domain_id, gtid in position.items()}
+        rounds = {domain_id: reached.get(domain_id, 0) // step for domain_id, step in self._steps.items()}
         round_no = min(rounds.values(), default=0)
         there = dict(self._finish.position())
         for domain_id, gtid in position.items():
@@ -162,9 +163,6 @@ class RepeatedLog(LogEngine):
                 there[domain_id] = replace(gtid, seq_no=gtid.seq_no - round_no * self._steps.get(domain_id, 0))
         wanted = [gtid for domain_id, gtid in there.items() if domain_id in position]
         return self._as_here(self._log.seek(GtidPosition(wanted), only_cached=only_cached), round_no)
-
-    def _reached(self, domain_id: int, gtid: Gtid | None) -> int:
-        return 0 if gtid is None else max(0, gtid.seq_no - 1) // self._steps[domain_id]
 
     def start_of_file(self, file_no: int | None = None) -> ReadPlan:
         if file_no is None:

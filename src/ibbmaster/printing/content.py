@@ -88,7 +88,10 @@ class GroupContent:
         """Its changes and statements, in order; may be read once. Raises EventError, UndecodableError."""
         for item in self._contents:
             if isinstance(item, Event):
-                statement = self._statement(item)
+                try:
+                    statement = statement_of(item.data, self.head)
+                except EventError as error:
+                    raise self._here(error) from None
                 if statement is not None:
                     yield StatementItem(statement, bool(self.head.flags & GtidFlag.DDL))
                 continue
@@ -96,12 +99,6 @@ class GroupContent:
             if not self._keeps_bytes:
                 _expect_readable(change)
             yield RowItem(table, change)
-
-    def _statement(self, event: Event) -> LoggedStatement | None:
-        try:
-            return statement_of(event.data, self.head)
-        except EventError as error:
-            raise self._here(error) from None
 
     def _here(self, error: EventError) -> EventError:
         return EventError(f"group {self._group.gtid}: {error}")
@@ -111,16 +108,12 @@ def statement_of(event: bytes, head: GtidEvent) -> LoggedStatement | None:
     """The effective statement of an event of a group, unless it only ends the group. Raises EventError."""
     event_type = event[TYPE_OFFSET]
     if event_type == EventType.XA_PREPARE:
-        return _made(f"XA PREPARE {head.xid}")
+        return LoggedStatement(f"XA PREPARE {head.xid}", database="", thread_id=0, sql_mode=0, has_effect=True)
     if event_type not in STATEMENT_TYPES:
         return None
     statement = decode_statement(event)
     is_frame = statement.text[:FRAME_SIZE].upper().startswith(FRAME)
     return None if is_frame or not statement.has_effect else statement
-
-
-def _made(text: str) -> LoggedStatement:
-    return LoggedStatement(text=text, database="", thread_id=0, sql_mode=0, has_effect=True)
 
 
 def _expect_readable(change: Change) -> None:

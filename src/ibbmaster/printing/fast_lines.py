@@ -5,7 +5,7 @@ The references: the printers of the formats.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import closing
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -78,7 +78,7 @@ class LineColumns(RowColumns):
         self._steps = Steps()
         heads = form.heads(file_name)
         self._head_steps = [self._steps.add(pieces) for pieces in heads]
-        self._head_bytes = [_bytes_of(pieces) for pieces in heads]
+        self._head_bytes = [sum(len(piece.text.encode()) + HEAD_VALUE_MAX for piece in pieces) for pieces in heads]
         boundaries = task.versions.boundaries()
         super().__init__(task.fields, row_reader(task), task.options.zero_dates, kernels, boundaries)
         self.side_numbers: dict[int, int] = {}  # of columns, by their numbers in their tables
@@ -315,10 +315,6 @@ class LineColumns(RowColumns):
 
 def _numbers_of(bits: int) -> list[int]:
     return [number for number in range(bits.bit_length()) if bits >> number & 1]
-
-
-def _bytes_of(pieces: Sequence[Piece]) -> int:
-    return sum(len(piece.text.encode()) + HEAD_VALUE_MAX for piece in pieces)
 
 
 class SideTexts:
