@@ -4,7 +4,7 @@ import itertools
 import shutil
 import struct
 import zlib
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -49,22 +49,30 @@ def write(store, text, size=40, fill=1):
     store.write_direct(gtid(text), make_gtid_event(gtid(text)), body_of(size, fill))
 
 
-def in_pieces(store, text, size=40, fill=1):
+@contextmanager
+def open_group(store, size, fill):
     group = store.open_group()
     try:
         for piece in body_of(size, fill):
             group.write(piece)
-        group.commit(gtid(text), make_gtid_event(gtid(text)))
+        yield group
     finally:
         group.abandon()
 
 
+def new_xid():
+    return Xid(format_id=1, gtrid=str(next(XIDS)).encode(), bqual=b"")
+
+
+def in_pieces(store, text, size=40, fill=1):
+    with open_group(store, size, fill) as group:
+        group.commit(gtid(text), make_gtid_event(gtid(text)))
+
+
 def in_two_phases(store, text, size=40, fill=1):
-    xid = Xid(format_id=1, gtrid=str(next(XIDS)).encode(), bqual=b"")
-    group = store.open_group()
-    for piece in body_of(size, fill):
-        group.write(piece)
-    group.prepare(xid)
+    xid = new_xid()
+    with open_group(store, size, fill) as group:
+        group.prepare(xid)
     try:
         store.xa_commit(xid, gtid(text), make_gtid_event(gtid(text)))
     except GtidOrderError:
@@ -74,14 +82,9 @@ def in_two_phases(store, text, size=40, fill=1):
 
 
 def decided_by_the_log(store, text, size=40, fill=1):
-    group = store.open_group()
-    try:
-        for piece in body_of(size, fill):
-            group.write(piece)
-        group.prepare_internally(Xid(format_id=1, gtrid=str(next(XIDS)).encode(), bqual=b""))
+    with open_group(store, size, fill) as group:
+        group.prepare_internally(new_xid())
         group.commit(gtid(text), make_gtid_event(gtid(text)))
-    finally:
-        group.abandon()
 
 
 WAYS = [write, in_pieces, in_two_phases, decided_by_the_log]

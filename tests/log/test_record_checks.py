@@ -6,6 +6,7 @@ import pytest
 
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.log.record_checks import Fit, GroupsOfFile
+from tests.machinery.tables import rows_of
 
 
 def groups(base, *logged):
@@ -15,44 +16,16 @@ def groups(base, *logged):
     return found
 
 
-DIFFERENTIALS = {  # what is found: how it fits 0-1-1, 1-1-1, 0-2-2, 0-1-3 behind [5-1-9]
-    "1-1-1,0-2-2,0-1-3": Fit.EQUAL,
-    "0-2-2,0-1-3,1-1-1": Fit.EQUAL,
-    "0-2-2,0-1-3": Fit.FORGOTTEN,
-    "0-1-3": Fit.FORGOTTEN,
-    "": Fit.FORGOTTEN,
-    "1-1-1,0-1-3": Fit.WRONG,  # 0-2-2 is younger than 1-1-1
-    "1-1-1,0-2-2": Fit.WRONG,
-    "1-1-1,0-1-3,0-2-2": Fit.WRONG,
-    "1-1-1,0-2-2,0-1-2": Fit.WRONG,
-    "1-1-1,0-2-2,0-1-4": Fit.WRONG,
-    "5-1-9,1-1-1,0-2-2,0-1-3": Fit.WRONG,
-}
+FITS = rows_of(__file__, "fits")
 
 
-@pytest.mark.parametrize(("found", "fit"), DIFFERENTIALS.items(), ids=DIFFERENTIALS.keys())
-def test_differential_states(found, fit):
-    assert groups("5-1-9", "0-1-1", "1-1-1", "0-2-2", "0-1-3").fit_of_differential(GtidState.parse(found)) is fit
-
-
-FULL = {  # what is found: how it fits 0-1-6, 1-1-1, 0-1-7 behind [0-1-5,4-1-4,5-1-9]
-    "0-1-7,1-1-1,4-1-4,5-1-9": Fit.EQUAL,
-    "0-1-7,1-1-1,4-1-4": Fit.EQUAL,  # domain 5 was deleted
-    "0-1-7,1-1-1": Fit.EQUAL,  # and domain 4
-    "0-1-7,4-1-4,5-1-9": Fit.FORGOTTEN,
-    "0-1-5,4-1-4,5-1-9": Fit.FORGOTTEN,
-    "0-1-5,1-1-1,4-1-4,5-1-9": Fit.WRONG,  # 0-1-7 is younger than 1-1-1
-    "0-1-6,4-1-4,5-1-9": Fit.WRONG,
-    "1-1-1,4-1-4,5-1-9": Fit.WRONG,  # what was there when the file began is never forgotten
-    "0-1-8,1-1-1,4-1-4,5-1-9": Fit.WRONG,
-    "0-1-7,1-1-1,4-1-3,5-1-9": Fit.WRONG,
-    "0-1-7,1-1-1,4-1-4,5-1-9,6-1-1": Fit.WRONG,
-}
-
-
-@pytest.mark.parametrize(("found", "fit"), FULL.items(), ids=FULL.keys())
-def test_full_states_of_the_next_file(found, fit):
-    assert groups("0-1-5,4-1-4,5-1-9", "0-1-6", "1-1-1", "0-1-7").fit_of_next_file(GtidState.parse(found)) is fit
+@pytest.mark.parametrize(("kind", "found", "fit"), FITS, ids=[f"{kind} {found}" for kind, found, _ in FITS])
+def test_a_state_fits_the_groups_before_it(kind, found, fit):
+    state = GtidState.parse(found.strip("-"))
+    if kind == "differential":
+        assert groups("5-1-9", "0-1-1", "1-1-1", "0-2-2", "0-1-3").fit_of_differential(state) is Fit[fit]
+    else:
+        assert groups("0-1-5,4-1-4,5-1-9", "0-1-6", "1-1-1", "0-1-7").fit_of_next_file(state) is Fit[fit]
 
 
 @pytest.mark.parametrize("seed", range(50))

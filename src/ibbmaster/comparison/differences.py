@@ -6,7 +6,7 @@ waiting transaction keeps a digest of each event, not its bytes."""
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from ibbmaster.api.group import Group
 from ibbmaster.api.log import Log
@@ -24,17 +24,39 @@ DESCRIBED_MAX = 200  # characters of an event
 ONLY_IN_FIRST, ONLY_IN_SECOND, EVENTS = "only in first", "only in second", "events"
 
 
-class ComparedGroup(Protocol):
-    """A transaction of either side."""
+class ReadGroup:
+    """A transaction of a log; its events are read again each time."""
 
-    @property
-    def gtid(self) -> Gtid: ...
+    def __init__(self, group: Group) -> None:
+        self.gtid: Gtid = group.gtid
+        self._group = group
 
     def data(self) -> Iterator[bytes]:
-        """Its events; again each time, if they can be read again, else nothing."""
+        for event in self._group.events():
+            yield event.data
+        self._group.release()
 
     def place(self) -> str:
-        """Where it is, for people; empty if unknown."""
+        return str(self._group.start)
+
+
+class SentGroup:
+    """A transaction that a primary sends, once."""
+
+    def __init__(self, group: EventGroup) -> None:
+        assert group.gtid is not None
+        self.gtid: Gtid = group.gtid
+        self._group: EventGroup | None = group
+
+    def data(self) -> Iterator[bytes]:
+        group, self._group = self._group, None
+        return iter(()) if group is None else group_events(group)
+
+    def place(self) -> str:
+        return ""
+
+
+ComparedGroup = ReadGroup | SentGroup
 
 
 class Summed(NamedTuple):
@@ -173,38 +195,6 @@ def lines_of(differences: Iterable[LogDifference], names: tuple[str, str], show:
         yield f"{one.gtid} event {one.event_no} {what}"
         for name, place, text in ((names[0], one.first_place, one.first), (names[1], one.second_place, one.second)):
             yield show(f"  {name}{f' {place}' if place else ''}: {text or 'no more events'}")
-
-
-class ReadGroup:
-    """A transaction of a log; its events are read again each time."""
-
-    def __init__(self, group: Group) -> None:
-        self.gtid: Gtid = group.gtid
-        self._group = group
-
-    def data(self) -> Iterator[bytes]:
-        for event in self._group.events():
-            yield event.data
-        self._group.release()
-
-    def place(self) -> str:
-        return str(self._group.start)
-
-
-class SentGroup:
-    """A transaction that a primary sends, once."""
-
-    def __init__(self, group: EventGroup) -> None:
-        assert group.gtid is not None
-        self.gtid: Gtid = group.gtid
-        self._group: EventGroup | None = group
-
-    def data(self) -> Iterator[bytes]:
-        group, self._group = self._group, None
-        return iter(()) if group is None else group_events(group)
-
-    def place(self) -> str:
-        return ""
 
 
 def logged_groups(log: Log) -> Iterator[ReadGroup]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from ibbmaster.errors import ClassicFormatError, EventError, FormatError, IbbMasterError, PositionPurgedError
 from ibbmaster.event.group import EventGroup
@@ -52,10 +52,8 @@ class LastScanned(NamedTuple):
 TakeStatement = Callable[[SchemaPlace, Gtid, int, bytes], object]
 
 
-class StatementScan(Protocol):
-    """Hands over all of a log at once, faster than group by group; None if that is impossible now."""
-
-    def __call__(self, log: LogEngine, take: TakeStatement, take_map: TakeMap | None = None) -> LastScanned | None: ...
+#: Hands over all of a log at once, faster than group by group; None if that is impossible now.
+StatementScan = Callable[[LogEngine, TakeStatement, TakeMap | None], LastScanned | None]
 
 
 class _NeedsRestartsError(Exception):

@@ -77,7 +77,6 @@ class TimeFound:
     of the log. `state` is what is logged before it. `first` and `last` are the times of the first group and of the last
     examined one. `sets_back` has steps followed by older groups."""
 
-    time: int
     group: Gtid | None
     group_time: int | None
     position: LogPosition
@@ -167,7 +166,6 @@ class _Search:
     ) -> TimeFound:
         steps = tuple(self.steps[place] for place in sorted(self.steps))
         return TimeFound(
-            time=self.time,
             group=gtid,
             group_time=group_time,
             position=position,

@@ -42,10 +42,6 @@ class FoundPages(NamedTuple):
     page_count: int
     verified: int  # pages, from the first on, whose checksum is known to be right
 
-    @property
-    def is_blank(self) -> bool:
-        return self.page_count == BLOCK_PAGES and not self.data[0] and bytes(self.data) == BLANK_BLOCK
-
     def checksums(self) -> bytes:
         words = self.data.cast("I")
         step = PAGE_SIZE // words.itemsize
@@ -251,7 +247,7 @@ class _Verifier:
         """Check the pages of a block from an offset in the first one on. Returns how many pages it passed and the
         offset in the next one; None where another verifier continues."""
         block, count = read.data, read.page_count
-        if not offset and read.is_blank:
+        if not offset and count == BLOCK_PAGES and not block[0] and bytes(block) == BLANK_BLOCK:
             self._ended_at = self._ended_at or first
             return count, 0
         index = 0

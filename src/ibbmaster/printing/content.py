@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from ibbmaster.api.group import Change, Event, Group, UndecodableValue
 from ibbmaster.errors import EventError
@@ -20,19 +20,8 @@ FRAME = ("BEGIN", "COMMIT", "XA START", "XA END")  # say no more than the GTID e
 FRAME_SIZE = max(map(len, FRAME))
 
 
-class Printer(Protocol):
-    """Makes the text of a log."""
-
-    def begin(self) -> bytes: ...
-
-    def end(self) -> bytes: ...
-
-    def group(self, group: Group) -> Iterator[bytes]:
-        """The text of a group, in pieces; groups come in the order of the log. Raises EventError: it has no text."""
-
-
-class ChangeLines(ABC):
-    """Prints a line for each change, and nothing before the first group or after the last."""
+class Printer(ABC):
+    """Makes the text of a log; by default nothing before the first group and after the last."""
 
     def begin(self) -> bytes:
         return b""
@@ -40,14 +29,21 @@ class ChangeLines(ABC):
     def end(self) -> bytes:
         return b""
 
+    @abstractmethod
     def group(self, group: Group) -> Iterator[bytes]:
-        """A line for each change of a group, with its line feed, in UTF-8. Raises EventError."""
-        for line in self.lines(GroupContent(group, keeps_bytes=self.keeps_bytes), group.start):
-            yield f"{line}\n".encode()
+        """The text of a group, in pieces; groups come in the order of the log. Raises EventError: it has no text."""
+
+
+class ChangeLines(Printer):
+    """Prints a line for each change, in UTF-8."""
 
     def __init__(self, *, keeps_bytes: bool = False) -> None:
         """With `keeps_bytes` values that cannot be read are printed as their bytes, instead of an error."""
         self.keeps_bytes = keeps_bytes
+
+    def group(self, group: Group) -> Iterator[bytes]:
+        for line in self.lines(GroupContent(group, keeps_bytes=self.keeps_bytes), group.start):
+            yield f"{line}\n".encode()
 
     @abstractmethod
     def lines(self, content: GroupContent, start: LogPosition) -> Iterator[str]:

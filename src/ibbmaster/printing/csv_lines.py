@@ -8,7 +8,7 @@ from ibbmaster.arrow.cell import text_of
 from ibbmaster.arrow.shape import field_name
 from ibbmaster.errors import ConfigurationError, EventError
 from ibbmaster.event.rows.column import TableSchema
-from ibbmaster.printing.content import GroupContent, RowItem
+from ibbmaster.printing.content import GroupContent, Printer, RowItem
 from ibbmaster.printing.json_lines import time_text
 
 OWN_COLUMNS = ("_gtid", "_commit_ts", "_change_type", "_change_no", "_absent")
@@ -16,7 +16,7 @@ QUOTED = re.compile(r'[",\r\n]|^\s|\s$|^$')  # what readers would take for somet
 TABLES_SHOWN = 8
 
 
-class CsvLines:
+class CsvLines(Printer):
     """Prints the changes of one table; its groups are read in the table's last shape."""
 
     def __init__(self, table: str, *, keeps_bytes: bool = False) -> None:
@@ -25,9 +25,6 @@ class CsvLines:
         self._keeps_bytes = keeps_bytes
         self._columns: list[str] = []
         self._others: dict[str, None] = {}  # tables that were seen
-
-    def begin(self) -> bytes:
-        return b""
 
     def end(self) -> bytes:
         """Nothing. Raises ConfigurationError: no row of the table has come."""

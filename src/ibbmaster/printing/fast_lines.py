@@ -43,7 +43,8 @@ from ibbmaster.kernel.fields import (
 )
 from ibbmaster.position import LOG_START
 from ibbmaster.printing.content import statement_of
-from ibbmaster.printing.line_plan import LineBuffers, LineFormat, Piece, PieceValue, Steps, unusual_groups
+from ibbmaster.printing.line_formats import LineFormat
+from ibbmaster.printing.line_plan import LineBuffers, Piece, PieceValue, Steps, unusual_groups
 from ibbmaster.stages.span import LogSpan
 
 STATEMENTS = (*STATEMENT_TYPES, EventType.XA_PREPARE)

@@ -1,5 +1,7 @@
 """Lines of JSON for kernels, plain or in Debezium's envelope. The references: `json_lines` and `debezium_lines`."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from ibbmaster.arrow.column_reading import Reading, line_reading_of, raw_reading_of, reading_of
@@ -18,7 +20,7 @@ from ibbmaster.printing.debezium_lines import (
     has_clock,
 )
 from ibbmaster.printing.json_lines import change_begin, json_text, json_value, statement_text
-from ibbmaster.printing.line_plan import SIDE, LineFormat, Piece, PieceValue, written_value
+from ibbmaster.printing.line_plan import SIDE, Piece, PieceValue, written_value
 
 KINDS = {INSERT: "insert", UPDATE_BEFORE: "update", DELETE: "delete"}
 BASE64 = '{"base64":"', '"}'
@@ -35,7 +37,12 @@ def unquoted(text: str) -> str:
 
 
 def image(
-    form: LineFormat, table: TableSchema, numbers: Sequence[int], present: Sequence[int], *, is_after: bool
+    form: JsonFormat | DebeziumFormat,
+    table: TableSchema,
+    numbers: Sequence[int],
+    present: Sequence[int],
+    *,
+    is_after: bool,
 ) -> list[Piece]:
     """An image as an object with these columns; missing ones are null."""
     pieces = [Piece("{")]
@@ -48,12 +55,14 @@ def image(
 
 
 class JsonFormat:
-    """One change a line."""
+    """One change a line; each format says to kernels how it reads and writes."""
 
     def reading(self, column: Column) -> Reading:
+        """How to read the values of a column. Raises ValueError: values of this type are unreadable."""
         return line_reading_of(column)
 
     def heads(self, file_name: str) -> Sequence[Sequence[Piece]]:
+        """The parts that all lines of a group of a file share, without values."""
         return [
             [
                 Piece('{"gtid":"', PieceValue(LineOp.GTID)),
@@ -70,6 +79,7 @@ class JsonFormat:
         return text if xid is None else f'{text},"xid":"{xid}"'
 
     def line(self, table: TableSchema, kind: int, before: Sequence[int], after: Sequence[int]) -> Sequence[Piece]:
+        """The line of a change; its images have these columns, none where there is no image."""
         old = [] if kind == INSERT else before
         new = before if kind == INSERT else after
         return [
@@ -89,6 +99,7 @@ class JsonFormat:
         return json_text(json_value(value))
 
     def statement(self, statement: LoggedStatement, *, is_ddl: bool) -> tuple[int, str] | None:
+        """The line of a statement: the head before its number, and the text after it; None: it has no line."""
         return 0, f",{statement_text(statement, is_ddl=is_ddl)}\n"
 
 
@@ -156,3 +167,6 @@ class DebeziumFormat:
 
     def statement(self, statement: LoggedStatement, *, is_ddl: bool) -> tuple[int, str] | None:
         return None
+
+
+LineFormat = JsonFormat | DebeziumFormat

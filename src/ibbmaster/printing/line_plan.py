@@ -1,23 +1,21 @@
 """The lines of a format as steps for kernels: texts, values, and texts of the reference."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ibbmaster.arrow.column_reading import Reading, line_op
+from ibbmaster.arrow.column_reading import line_op
 from ibbmaster.arrow.event_batch import EventBatch
 from ibbmaster.event.gtid_event import (
     GTID_EVENT_SIZE_MIN,
     GTID_FLAGS_OFFSET,
     GtidExtraFlag,
     GtidFlag,
-    GtidXid,
 )
 from ibbmaster.event.header import TYPE_OFFSET
 from ibbmaster.event.rows.charset import NO_LETTER, letters_of
-from ibbmaster.event.rows.column import Column, TableSchema
-from ibbmaster.event.statement.logged import LoggedStatement
+from ibbmaster.event.rows.column import Column
 from ibbmaster.event.types import EventType
 from ibbmaster.kernel.fields import EventColumn, LineColumn, LineOp
 
@@ -46,28 +44,6 @@ class Piece(NamedTuple):
     written: PieceValue = PieceValue(LineOp.TEXT)
     column: int = -1
     is_after: bool = False
-
-
-class LineFormat(Protocol):
-    """What kernels have to know of a format."""
-
-    def reading(self, column: Column) -> Reading:
-        """How to read the values of a column. Raises ValueError: values of this type are unreadable."""
-
-    def heads(self, file_name: str) -> Sequence[Sequence[Piece]]:
-        """The parts that all lines of a group of a file share, without values."""
-
-    def note(self, commit_id: int | None, xid: GtidXid | None) -> str: ...
-
-    def line(self, table: TableSchema, kind: int, before: Sequence[int], after: Sequence[int]) -> Sequence[Piece]:
-        """The line of a change; its images have these columns, none where there is no image."""
-
-    def written(self, column: Column) -> PieceValue: ...
-
-    def text(self, column: Column, value: object) -> str: ...
-
-    def statement(self, statement: LoggedStatement, *, is_ddl: bool) -> tuple[int, str] | None:
-        """The line of a statement: the head before its number, and the text after it; None: it has no line."""
 
 
 def written_value(

@@ -37,6 +37,7 @@ from ibbmaster.event.statement.logged import (
 from ibbmaster.event.table_map import FLAG_STATEMENT_END, ROW_EVENT_TYPES, TABLE_ID_SIZE
 from ibbmaster.event.types import TYPE_COUNT_CLASSIC, EventFlag, EventType
 from ibbmaster.log.large_rows import large_rows
+from ibbmaster.printing.content import Printer
 from ibbmaster.printing.json_lines import time_text
 from ibbmaster.schema.collations import collation_name
 from ibbmaster.sqltext.quoting import quoted, quoted_name
@@ -141,7 +142,7 @@ def user_variable(variable: LoggedVariable) -> str:
     return f"SET @{quoted_name(variable.name)}:={text}"
 
 
-class ServerScript:
+class ServerScript(Printer):
     """Prints groups for a server to run; knows what was set, so groups come in the order of the log."""
 
     delimiter = DELIMITER
