@@ -5,6 +5,7 @@ import struct
 import tracemalloc
 import zlib
 from contextlib import closing
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +15,7 @@ import pytest
 from ibbmaster.classic import groups as classic_file
 from ibbmaster.classic.groups import ClassicFileReader
 from ibbmaster.classic.series import find_series
+from ibbmaster.classic.window import EventWindow
 from ibbmaster.errors import ClassicFormatError
 from ibbmaster.gtid import GtidState
 from tests.built_logs import ClassicFileBuilder
@@ -90,8 +92,9 @@ def test_events_are_unchanged_but_for_checksum_size_and_log_pos(name):
 
 @pytest.mark.parametrize("block_size", [1, 18, 19, 20, 23, 100, 4096])
 @pytest.mark.parametrize("name", SMALL.values(), ids=SMALL)
-def test_it_makes_no_difference_how_much_is_read_at_once(name, block_size):
-    with closing(ClassicFileReader(find_series([CLASSIC / name])[0], block_size=block_size)) as reader:
+def test_it_makes_no_difference_how_much_is_read_at_once(monkeypatch, name, block_size):
+    monkeypatch.setattr(classic_file, "EventWindow", partial(EventWindow, block_size=block_size))
+    with closing(ClassicFileReader(find_series([CLASSIC / name])[0])) as reader:
         groups = [b"".join(map(bytes, (group.gtid_event, *group.body))) for group in reader.groups()]
         assert reader.bytes_read == (CLASSIC / name).stat().st_size
     assert groups == groups_by_hand((CLASSIC / name).read_bytes())

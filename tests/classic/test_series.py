@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ibbmaster.classic.head import head_of
+from ibbmaster.classic.head import head_of, without_unbegun
 from ibbmaster.classic.packing import packing_of
 from ibbmaster.classic.series import ClassicSource, classic_file, find_series, read_whole
 from ibbmaster.errors import ClassicFormatError, MissingFileError, StoreError
@@ -38,7 +38,7 @@ def make(directory, *names):
 
 
 def names(*paths):
-    return [file.name for file in find_series(paths)]
+    return [file.name for file in without_unbegun(find_series(paths))]
 
 
 def test_files_are_sorted_by_the_number_in_their_name(tmp_path):

@@ -1,13 +1,10 @@
-"""A client of MariaDB's replication protocol: the groups of a primary between two GTID positions.
-
-Any primary will do: ours, or a MariaDB server. Nothing is said of files: groups have no place there.
-"""
+"""A client of MariaDB's replication protocol: the groups of a primary, ours or a MariaDB server, between two GTID
+positions. Groups have no place in files here."""
 
 from __future__ import annotations
 
 import contextlib
 import struct
-import zlib
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -16,10 +13,17 @@ from ibbmaster.codec.buffer import Buffer
 from ibbmaster.codec.printable import address
 from ibbmaster.errors import EventError, SourceError
 from ibbmaster.event.control import decode_gtid_list, decode_rotate
-from ibbmaster.event.format_description import FIXED
+from ibbmaster.event.format_description import FIXED, ChecksumAlgorithm
 from ibbmaster.event.group import EventGroup, GroupBoundary
 from ibbmaster.event.gtid_event import decode_gtid
-from ibbmaster.event.header import CHECKSUM_SIZE, EVENT_HEADER_SIZE, EventHeader, decode_event_header
+from ibbmaster.event.header import (
+    CHECKSUM_SIZE,
+    EVENT_HEADER_SIZE,
+    EventHeader,
+    decode_event_header,
+    has_valid_checksum,
+    without_checksum,
+)
 from ibbmaster.event.types import EventFlag, EventType
 from ibbmaster.extras import needed_for
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
@@ -30,7 +34,7 @@ if TYPE_CHECKING:
 
 COM_BINLOG_DUMP = 0x12
 DUMP_HEAD = struct.Struct("<IHI")  # position, flags, server id
-NON_BLOCK = 1  # end where the log does: what is sent to a client that has left would keep files from being purged
+NON_BLOCK = 1  # end where the log does: a dump to a lost client would keep files from being purged
 SEND_ANNOTATE_ROWS = 2
 FATAL_ERROR_READING_BINLOG = 1236
 HEARTBEAT_NS = 5_000_000_000
@@ -67,7 +71,7 @@ class PrimaryAddress:
 
 
 def logged_position(primary: PrimaryAddress) -> GtidPosition:
-    """What a primary has logged. Raises SourceError: it cannot be reached, or refuses."""
+    """The GTID position of a primary. Raises SourceError: it cannot be reached, or refuses."""
     with connected(primary) as connection:
         return _logged(connection)
 
@@ -80,14 +84,10 @@ def _logged(connection: pymysql.Connection[Any]) -> GtidPosition:
 
 
 def oldest_position(primary: PrimaryAddress) -> GtidPosition:
-    """What a primary had logged before the oldest file that it has; empty if it has purged nothing.
-
-    The head of that file says it, for whose dump the right to replicate is enough. A primary with an engine binlog
-    sends no files: it is asked for its first group.
-
-    Raises EventError: what the primary sends are no events; SourceError: it cannot be reached, refuses, or has purged
-    its first groups and sends no file.
-    """
+    """The GTID position before the oldest file of a primary; empty if it has purged nothing.
+    The head of that file has it; a dump of that needs only the right to replicate. A primary with an engine binlog
+    sends no files: it is asked for its first group. Raises EventError: the primary sends something else than events;
+    SourceError: it cannot be reached, refuses, or has purged its first groups and sends no file."""
     try:
         with connected(primary) as connection:
             _announce(connection)
@@ -114,12 +114,12 @@ def oldest_position(primary: PrimaryAddress) -> GtidPosition:
 
 
 def _is_refused_dump(error: SourceError) -> bool:
-    """Whether the primary has an answer, and it is that it cannot send this."""
+    """Whether the primary answers that it cannot send this."""
     return isinstance(error.__cause__, Exception) and error.__cause__.args[:1] == (FATAL_ERROR_READING_BINLOG,)
 
 
 def _from_first(connection: pymysql.Connection[Any], primary: PrimaryAddress) -> Generator[tuple[EventHeader, bytes]]:
-    """What a primary sends to a replica that has nothing, up to what there is now."""
+    """A dump for a replica that has nothing, up to the present end."""
     _announce(connection)
     with connection.cursor() as cursor:
         cursor.execute("SET @slave_connect_state='', @slave_gtid_strict_mode=1, @slave_gtid_ignore_duplicates=0")
@@ -128,14 +128,14 @@ def _from_first(connection: pymysql.Connection[Any], primary: PrimaryAddress) ->
 
 def groups_between(primary: PrimaryAddress, start: GtidPosition, end: GtidPosition) -> Iterator[EventGroup]:
     """The groups after one position, up to another; the body of each is read with it.
-    Raises EventError: what the primary sends are no events; SourceError: it cannot be reached, refuses, has purged what
-    comes next, or breaks off."""
+    Raises EventError: the primary sends something else than events; SourceError: it cannot be reached, refuses, has
+    purged what comes next, or breaks off."""
     if str(start) == str(end) or not len(end):
         return
     reached = {gtid.domain_id: gtid for gtid in start.values()}
     try:
         with connected(primary) as connection:
-            # Another primary may have taken the place of the one that had logged `end`: what it lacks never comes.
+            # A primary that took the place of the one that had logged `end` may lack a part of it for ever.
             lost = "the primary has logged {has}, and not {wanted}, which it had before"
             expect_reached(primary, _logged(connection), end, lost)
             for group in _groups(_events(connection, start, end, primary.server_id)):
@@ -146,13 +146,13 @@ def groups_between(primary: PrimaryAddress, start: GtidPosition, end: GtidPositi
         if _is_refused_dump(refusal) and "purged" in str(refusal):
             raise SourceError(f"{refusal} {AFTER_PURGE}") from refusal.__cause__
         raise
-    # A primary, or a proxy before it, may end a dump early: what came would pass for all there is.
+    # A primary, or a proxy before it, may end a dump early.
     ended = "the primary ended the stream at {has}, before {wanted}: try again"
     expect_reached(primary, GtidPosition(reached.values()), end, ended)
 
 
 def expect_reached(primary: PrimaryAddress, found: GtidPosition, end: GtidPosition, problem: str) -> None:
-    """See that a position has all of `end`. Raises SourceError: it lacks a GTID; the first one is `wanted`."""
+    """Raises SourceError: a position lacks a GTID of `end`; the first one is `wanted`."""
     for wanted in end.values():
         last = found.get(wanted.domain_id)
         if last is None or last.seq_no < wanted.seq_no:
@@ -162,7 +162,6 @@ def expect_reached(primary: PrimaryAddress, found: GtidPosition, end: GtidPositi
 
 @contextlib.contextmanager
 def connected(primary: PrimaryAddress) -> Iterator[pymysql.Connection[Any]]:
-    """A connection to a primary."""
     with needed_for("reading a primary"):
         import pymysql
 
@@ -188,7 +187,7 @@ def connected(primary: PrimaryAddress) -> Iterator[pymysql.Connection[Any]]:
 def _events(
     connection: pymysql.Connection[Any], start: GtidPosition, end: GtidPosition, server_id: int
 ) -> Iterator[tuple[EventHeader, bytes]]:
-    """The events of a dump, without checksums; ends where `end` is reached."""
+    """The events of a dump, without checksums, up to `end`."""
     _announce(connection)
     with connection.cursor() as cursor:
         cursor.execute("SET @slave_connect_state=%s, @slave_until_gtid=%s", (str(start), str(end)))
@@ -197,46 +196,37 @@ def _events(
 
 
 def _announce(connection: pymysql.Connection[Any]) -> None:
-    """Say what a dump may have."""
     with connection.cursor() as cursor:
         cursor.execute("SET @mariadb_slave_capability=4, @master_binlog_checksum='NONE'")
         cursor.execute("SET @master_heartbeat_period=%s", (HEARTBEAT_NS,))
 
 
 def _dumped(connection: pymysql.Connection[Any], command: bytes) -> Generator[tuple[EventHeader, bytes]]:
-    """What a primary sends for a command, without checksums."""
+    """The answer of a primary to a dump command, without checksums."""
     connection._execute_command(COM_BINLOG_DUMP, command)  # type: ignore[attr-defined]
-    checksum_size = 0
+    has_checksums = False
     while True:
         data = connection._read_packet().get_all_data()  # type: ignore[no-untyped-call]
         if not data or data[0] != 0:
             return  # EOF; errors were raised
         header = decode_event_header(data, 1)
         event = data[1:]
-        if header.size != len(event):  # nothing of it is taken: another event may be hidden after this one
+        if header.size != len(event):  # it may hide another event after this one
             raise EventError(f"an event of {len(event)} bytes says it has {header.size}")
         if header.event_type == EventType.FORMAT_DESCRIPTION:
             if len(event) < FORMAT_SIZE_MIN:
                 raise EventError(f"FORMAT_DESCRIPTION of {len(event)} bytes is too short")
-            checksum_size = (
-                4 if event[-5] == 1 and zlib.crc32(event[:-4]) == int.from_bytes(event[-4:], "little") else 0
-            )
-        elif checksum_size:
-            event = _without_checksum(event)
+            has_checksums = event[-5] == ChecksumAlgorithm.CRC32 and has_valid_checksum(event)
+        elif has_checksums:
+            if not has_valid_checksum(event):
+                raise EventError("the checksum of an event is wrong")
+            event = without_checksum(event)
         if header.event_type == EventType.ROTATE:
             decode_rotate(event)
         yield header, event
 
 
-def _without_checksum(event: bytes) -> bytes:
-    size = len(event) - 4
-    if zlib.crc32(event[:size]) != int.from_bytes(event[size:], "little"):
-        raise EventError("the checksum of an event is wrong")
-    return event[:9] + size.to_bytes(4, "little") + event[13:size]
-
-
 def _groups(events: Iterator[tuple[EventHeader, bytes]]) -> Iterator[EventGroup]:
-    """Groups of a stream; the body of each is read with it."""
     for header, event in events:
         if header.flags & EventFlag.ARTIFICIAL or header.event_type in BETWEEN_GROUPS:
             continue
@@ -253,7 +243,7 @@ def _body(events: Iterator[tuple[EventHeader, bytes]], gtid: Gtid, boundary: Gro
     for header, event in events:
         if header.event_type == EventType.HEARTBEAT or header.flags & EventFlag.ARTIFICIAL:
             continue
-        if header.event_type == EventType.GTID:  # the rows of both would pass for those of one
+        if header.event_type == EventType.GTID:  # else the rows of both look like those of one
             other, _ = decode_gtid(header, event)
             raise EventError(f"the primary begins group {other} before {gtid} has ended: try again")
         yield event

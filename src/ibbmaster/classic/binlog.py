@@ -1,8 +1,7 @@
-"""A traditional binlog, many files long, as one stream of event groups.
+"""A traditional binlog of many files as one stream of event groups.
 
-The files must continue each other: what a file's GTID_LIST says was logged before it must be what the files before it
-hold. So nothing is missing in the middle, and the state before the first group is known.
-"""
+The files must continue each other: the GTID_LIST of each must name what the files before it hold. So nothing is
+missing in the middle, and the state before the first group is known."""
 
 from __future__ import annotations
 
@@ -23,25 +22,18 @@ from ibbmaster.position import LogPosition
 
 class ClassicReader:
     """Reads the event groups of traditional binlog files in the order in which they were logged.
-
-    The head of each file is read at once, so that a file that cannot be read at all is found before any work is done.
-
-    Attributes:
-        files: the files in order.
-        initial_state: what was logged before the first group.
-        state: what was logged up to the last group that was yielded.
-        notices: what a user should know, one sentence each; grows while groups are read.
-        restart_count: how often a server start began a file, the first file not counted.
-
-    Raises ClassicFormatError: a file does not begin as a traditional binlog of MariaDB, or it is encrypted.
-    """
+    It reads the head of each file at once, to find a file that it cannot read before any work is done.
+    `initial_state` is the GTID state before the first group, `state` that after the last group that was yielded.
+    `notices` are sentences for the user, and grow while groups are read; `restart_count` counts the files that a
+    server start began, the first one not. Raises ClassicFormatError: a file does not begin as a traditional binlog
+    of MariaDB, or is encrypted."""
 
     def __init__(self, files: tuple[ClassicFile, ...], initial_state: GtidState | None = None) -> None:
         """Read these files; with `initial_state` their heads were read before."""
         self.files = files
         self.notices: list[str] = []
         self.restart_count = 0
-        self._bytes_read = 0  # of the files that are behind us
+        self._bytes_read = 0  # of the files before the current one
         self.current: ClassicFileReader | None = None  # of the last group that was yielded
         if initial_state is None:
             states = [head_of(file).state for file in self.files]
@@ -51,7 +43,6 @@ class ClassicReader:
 
     @property
     def file_names(self) -> list[str]:
-        """As the server named them, in order."""
         return [file.name for file in self.files]
 
     def place(self, position: LogPosition) -> str:
@@ -59,7 +50,7 @@ class ClassicReader:
         return f"{self.files[position.file_no].name} offset {position.offset}"
 
     def from_file(self, file_no: int) -> ClassicReader:
-        """A reader from this file on; of all, if its head does not say what was logged before."""
+        """A reader from this file on; of all files, if its head does not have the state."""
         state = head_of(self.files[file_no]).state
         return ClassicReader(self.files if state is None else self.files[file_no:], state)
 
@@ -70,18 +61,13 @@ class ClassicReader:
 
     @property
     def bytes_read(self) -> int:
-        """How much of them was read so far."""
         return self._bytes_read + (self.current.bytes_read if self.current else 0)
 
     def groups(self, take: Callable[[EventWindow], tuple[Gtid, ...]] | None = None) -> Generator[EventGroup]:
-        """Every event group, to be called once; each body must be read, or dropped, before the next group.
-
-        `take` is called first, between groups: it may read whole ones itself, by moving the
-        window, and returns the last GTID of each (domain, server) pair.
-
-        Raises ClassicFormatError: a file is damaged, ends inside a group although the server had closed it, or does not
-        continue the one before.
-        """
+        """Yield every event group; call this once. Each body must be read, or dropped, before the next group.
+        Between groups it calls `take` first, which may read whole groups itself by moving the window, and returns
+        the last GTID of each (domain, server) pair. Raises ClassicFormatError: a file is damaged, ends inside a
+        group although the server had closed it, or does not continue the one before."""
 
         def take_and_log(window: EventWindow) -> bool:
             taken = take(window) if take is not None else ()
@@ -119,22 +105,19 @@ class ClassicGroups:
         self.position = position
 
     def close(self) -> None:
-        """Close the file."""
         self._groups.close()
 
     @property
     def state(self) -> GtidState:
-        """What is logged up to the last group that was read."""
         return self._reader.state
 
     def next_group(self) -> EventGroup | None:
-        """The next group, or None at the end of the last file."""
         group = next(self._groups, None)
         if group is not None:
             self.position = group.end
         return group
 
-    # For callers that read groups themselves, from the file of the last group.
+    # For kernels, which read groups from the file of the last group.
 
     @property
     def is_in_file(self) -> bool:
@@ -142,46 +125,42 @@ class ClassicGroups:
         file = self._open_file
         return file is not None and file.is_at_group_end and file.window.offset == self.position.offset
 
-    is_stored = False  # each event as a file has it, and also those that are in no group
+    is_stored = False  # whether events come as a file has them, those outside of groups, too
 
     @property
     def log_identity(self) -> Hashable:
-        """What distinguishes the files from others of the same names."""
+        """As in `PagedEventGroups`."""
         return "traditional"
 
     @property
     def is_cut(self) -> bool:
-        """Whether the last group was not read as a whole."""
+        """Whether the last group was not read to its end."""
         return not self._file.is_at_group_end
 
     @property
     def is_in_use(self) -> bool:
-        """Whether its server has not closed the file: what it ends with may be no whole group."""
+        """Whether the server has not closed the file: it may end inside a group."""
         return self._file.is_in_use
 
     @property
     def checksum_size(self) -> int:
-        """Bytes of the checksum at the end of each event."""
         return self._file.window.checksum_size
 
     @property
     def descriptor(self) -> int | None:
-        """Of the open file, if its bytes are those of the binlog."""
+        """As in `ClassicSource`, like `file_size` and `read_into`."""
         return self._file.window.source.descriptor
 
     @property
     def file_size(self) -> int:
-        """In bytes; of a packed file more than any has."""
         return self._file.window.source.size_bytes
 
     def read_into(self, offset: int, target: memoryview) -> int:
-        """Fill `target` from the file, to its end at most; returns how many bytes that were.
-        Raises ClassicFormatError: a packed file is damaged or cut short."""
         return self._file.window.source.read_into(offset, target)
 
     @contextlib.contextmanager
     def reading(self, *, only_cached: bool) -> Iterator[None]:
-        """With `only_cached`, reading the current file raises BlockingIOError where it would have to wait."""
+        """While `only_cached`, reading the current file raises BlockingIOError where it would have to wait."""
         source = self._file.window.source
         source.only_cached = only_cached
         try:
@@ -191,14 +170,13 @@ class ClassicGroups:
 
     @property
     def is_before_other(self) -> bool:
-        """Whether something that is no group is known to come next in the current file."""
+        """Whether the current file is known to go on with something other than a group."""
         return self._file.window.is_known_before_other_than(EventType.GTID)
 
     def check_log(self) -> None:
-        """The files are those that were found at first."""
+        """Nothing replaces the files that were found at first."""
 
     def continue_at(self, position: LogPosition, gtids: Iterable[Gtid], **_: Unpack[ReadPart]) -> None:
-        """Continue between groups of the same file; `gtids` are the last of each pair on the way."""
         self._file.continue_at(position.offset)
         self.log(gtids)
         self.position = position
@@ -210,8 +188,8 @@ class ClassicGroups:
 
     @contextlib.contextmanager
     def group_at(self, position: LogPosition) -> Iterator[EventGroup]:
-        """The group at a position of the same file, by a reader of its own.
-        Raises ClassicFormatError: it is damaged."""
+        """The group at a position of the same file, by a reader of its own. Raises ClassicFormatError: it is
+        damaged."""
         with contextlib.closing(ClassicFileReader(self._file.file)) as reader:
             reader.window.go_to(position.offset)
             group = next(reader.groups(), None)

@@ -1,4 +1,4 @@
-"""Groups of traditional binlog files, or of any log, written into a directory of `.ibb` files."""
+"""Writes groups of traditional binlog files, or of any log, into a directory of `.ibb` files."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ if TYPE_CHECKING:
 
 PAIRS_MAX = 256
 FAILURES_MAX = 6
-RECORD_BYTES_MAX = 1 << 18  # a longer group takes the reference path, where it costs little
-PROGRESS_STEP_BYTES = 1 << 20  # of input between two calls of `progress`
+RECORD_BYTES_MAX = 1 << 18  # the reference takes longer groups at little cost
+PROGRESS_STEP_BYTES = 1 << 20  # between two calls of `progress`
 
 
 class GroupConverter:
-    """Takes groups from a window on a traditional file and appends them to a log, while they are plain."""
+    """Takes plain groups from a window on a traditional file and appends them to a log."""
 
     def __init__(self, writer: BinlogWriter, kernels: Kernels) -> None:
-        self.group_count = 0  # taken so far
-        self.event_bytes = 0  # likewise
+        self.group_count = 0
+        self.event_bytes = 0
         self._writer = writer
         self._kernels = kernels
         self._numbers = numbers(Conversion.SIZE)
         self._pairs = RowTable(PAIRS_MAX, PAIR_COLUMNS)
-        self._failures = 0  # in a row
-        self._to_skip = 0  # groups, where none was plain lately
+        self._failures = 0
+        self._to_skip = 0  # groups, after failures
         self._scratch = scratch(RECORD_BYTES_MAX)
         seal: Any = kernels.seal_pages
         writer.seal_with(seal)
 
     def take(self, window: EventWindow, known: Iterable[Gtid]) -> tuple[Gtid, ...]:
-        """Convert the groups at the beginning of a window, of pairs that are known; returns the last GTID of each.
-        Only groups that are newer than all of their domain are taken. Raises StoreError: the log cannot be written."""
+        """Convert the groups at the beginning of a window, of known pairs; returns the last GTID of each.
+        Takes only groups that are newer than all of their domain. Raises StoreError: the log cannot be written."""
         if self._to_skip:
             self._to_skip -= 1
             return ()
@@ -60,7 +60,7 @@ class GroupConverter:
         count = 0
         for gtid in known:
             if count < PAIRS_MAX:
-                highest = self._writer.highest_seq_no(gtid.domain_id)  # of its whole domain
+                highest = self._writer.current_state.highest_seq_no(gtid.domain_id) or 0
                 row = gtid.domain_id, gtid.server_id, highest - (highest >> 63 << 64), 0
                 for column, number in enumerate(row):
                     pairs[count, column] = number
@@ -81,7 +81,6 @@ class GroupConverter:
         return taken
 
     def _convert(self, window: EventWindow, count: int) -> None:
-        """Place the groups of a window that are of the first `count` pairs."""
         here, pairs = self._numbers, self._pairs.memory
         here[:] = numbers(Conversion.SIZE)
         here[Conversion.READ_AT], here[Conversion.SOURCE_OFFSET] = window.position, window.block_offset
@@ -95,16 +94,16 @@ class GroupConverter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportReport:
-    """What an import did. Sizes are in bytes; `gtid_state` is that of the whole log afterwards."""
+    """Sizes are in bytes; `gtid_state` is that of the whole log afterwards."""
 
     source_files: tuple[str, ...]
-    ibb_files: tuple[str, ...]  # from the one where the import began to the one where it ended
-    read_bytes: int  # of the files as they are on disk
+    ibb_files: tuple[str, ...]  # from the first that the import wrote to the last
+    read_bytes: int  # of the files on disk
     group_count: int
-    skipped_count: int  # groups the log had already
-    event_bytes: int  # of the groups that were written
-    out_of_order_count: int  # groups not newer than what their domain had: of a primary without gtid_strict_mode
-    restart_count: int  # server starts between the files; the log does not show them
+    skipped_count: int  # groups that the log had
+    event_bytes: int  # of written groups
+    out_of_order_count: int  # groups of a primary without gtid_strict_mode
+    restart_count: int  # server starts between files
     gtid_state: GtidState
     notices: tuple[str, ...]
 
@@ -118,23 +117,17 @@ def import_groups(
     append: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> ImportReport:
-    """Write every event group of some files into a directory.
-
-    With `append` the directory may hold a log that these files continue; groups it has already are skipped if they are
-    the same transactions, also as a replica logs them; nothing is written before that is known. A log with a redo log
-    is recovered first, and continued with it: killed at any moment, it has all it had, and some of what was imported.
-    GTIDs are kept as they are, also where they go back or repeat. `progress` is called with (bytes read, bytes in all)
-    from time to time. When a file turns out to be damaged, the groups before the damage are in the log, durable.
-
-    Raises:
-        BusyError: another process has the directory.
-        ClassicFormatError: a file is damaged, encrypted, or does not continue the one before.
-        ConfigurationError: a size the format does not allow.
-        EventError: an event of a group that the log has already is damaged.
-        FormatError: the log in the directory is damaged where it must be read.
-        StoreError: the directory cannot be written, holds a log although `append` is not
-            set, or one that the files do not continue, or that has other groups than they have.
-    """
+    """Write every event group of a source into a directory.
+    With `append` the directory may hold a log that the source continues; groups that it has are skipped if they are the
+    same transactions, also as a replica logs them; nothing is written before that is known. A log with a redo log is
+    recovered first, and continued with it: killed at any moment, it has all it had, and some of the import. GTIDs stay
+    as they are, even if they go back or repeat. Calls `progress` with (bytes read, bytes in all) from time to time. If
+    a file is damaged, the groups before the damage are in the log, durable.
+    Raises BusyError: another process has the directory; ClassicFormatError: a file is damaged, encrypted, or does
+    not continue the one before; ConfigurationError: a size the format does not allow; EventError: an event of a
+    group that the log has is damaged; FormatError: the log is damaged where it must be read; StoreError: the
+    directory cannot be written, holds a log although `append` is not set, one that the source does not continue, or
+    one with other groups."""
     if not append and holds_log(disk):
         raise StoreError(f"{disk} holds a binlog already: give an empty directory, or ask to append")
     with open_log(
@@ -148,13 +141,13 @@ def import_groups(
             raise StoreError(f"{disk} holds a binlog already: another process has begun it just now")
         first_file_no = log.end().file_no
         counts = _Counts()
-        converter: GroupConverter | None = None  # once the kernels are ready
+        converter: GroupConverter | None = None
 
         def take(window: EventWindow, overlap: Overlap) -> tuple[Gtid, ...]:
             nonlocal converter
             if converter is None and log.in_bulk is not None and (ready := kernels()) is not None:
                 converter = GroupConverter(log.in_bulk, ready)
-            written = (gtid for gtid in log.state if gtid.domain_id in overlap.joined)  # pairs with nothing to compare
+            written = (gtid for gtid in log.state if gtid.domain_id in overlap.joined)
             return () if converter is None else converter.take(window, written)
 
         for group in _left(source, log, take, counts):
@@ -194,10 +187,11 @@ def _left(
     take: Callable[[EventWindow, Overlap], tuple[Gtid, ...]],
     counts: _Counts,
 ) -> Iterator[EventGroup]:
-    """The groups that the log does not have. None comes before it is known that they continue it. They are read once.
-    Only where another domain was still compared when the first of them came, the files from there on are read again."""
+    """The groups that the log lacks; none comes before it is known that they continue it. Reads the source once,
+    unless another domain was still compared when the first of them came: then the files from there on are read
+    again."""
     overlap = Overlap(log.logged, log.state, source.initial_state, source.place)
-    early: int | None = None  # the file of a group that came before all domains were compared
+    early: int | None = None  # the file of the first that came before all domains were compared
 
     def take_all(window: EventWindow) -> tuple[Gtid, ...]:
         return take(window, overlap) if overlap.is_complete and early is None else ()
@@ -222,7 +216,7 @@ def _left(
 
 @dataclass(slots=True)
 class _Counts:
-    """What was written so far, apart from what a converter has taken."""
+    """What was written, apart from what a converter has taken."""
 
     groups: int = 0
     skipped: int = 0
@@ -232,7 +226,7 @@ class _Counts:
     reported_bytes: int = 0
 
     def counted(self, group: EventGroup) -> Iterator[Buffer]:
-        """The body of a group that is written, and counted on the way."""
+        """The body of a group that is written, counted on the way."""
         self.groups += 1
         self.event_bytes += len(group.gtid_event)
         for piece in group.body:

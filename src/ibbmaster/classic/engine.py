@@ -1,4 +1,4 @@
-"""Traditional binlog files as a binlog to read: served as they are, without being imported."""
+"""Traditional binlog files as a log to read: served as they are, without an import."""
 
 from __future__ import annotations
 
@@ -34,25 +34,17 @@ from ibbmaster.log.observer import Picture
 from ibbmaster.log.seek import explain_purged
 from ibbmaster.position import LogPosition
 
-LOOKS_MAX = 5  # at files that change again and again while their end is read
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClassicHead(ReadPlan):
-    """What the head of a file says."""
-
-    server_version: str
-    has_checksums: bool
+LOOKS_MAX = 5  # while files change under the reader of their end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassicRange(LogRange):
-    """A range of a traditional file for another process, which finds it by its name: its number is the planner's."""
+    """A range of a traditional file for another process, which finds the file by its name."""
 
-    file_name: str  # of the file; a reader of the range numbers all files so that this one is `file_no`
-    path: str  # where the file is, as the planner sees it
-    size_bytes: int  # of the file on disk, when it was planned
-    group_offset: int = 0  # where a group begins, from which the range can be read; 0: only from the head of the file
+    file_name: str  # a reader of the range numbers the files so that this one is `file_no`
+    path: str  # as the planner sees it
+    size_bytes: int  # on disk, when it was planned
+    group_offset: int = 0  # of a group from which the range can be read; 0: only from the head
 
     @property
     def length(self) -> int:
@@ -60,7 +52,7 @@ class ClassicRange(LogRange):
 
 
 class _Tail(NamedTuple):
-    """The end of the log: what was there, the byte after the last whole group, and the state."""
+    """The end of the log: the picture of its files, the byte after the last whole group, and the state there."""
 
     picture: Picture[ClassicFile]
     position: LogPosition
@@ -68,22 +60,18 @@ class _Tail(NamedTuple):
 
 
 class ClassicBinlog(FileEngine):
-    """The read side of traditional files, which a server or a copier may add to. Thread-safe.
-
-    A GTID position is found by what the GTID_LIST at the head of each file says; inside the
-    file the reader skips what the replica has.
-
-    Raises ClassicFormatError: when heads are needed: a file does not begin as a traditional binlog, or is encrypted;
-    StoreError: the files do not belong together, or one is missing.
-    """
+    """The read side of traditional files, which a server or a copier may extend. Thread-safe.
+    It finds a GTID position by the GTID_LISTs at the heads of files; inside the file the reader skips what the
+    replica has. Raises ClassicFormatError, when heads are needed: a file does not begin as a traditional binlog, or
+    is encrypted; StoreError: the files do not belong together, or one is missing."""
 
     def __init__(self, paths: Iterable[Path], *, reads_heads_at_once: bool = True) -> None:
         """As `FollowedFiles`."""
         self._series = FollowedFiles(paths, reads_heads_at_once=reads_heads_at_once)
-        self._lock = threading.Lock()  # for what follows
-        self._tail: _Tail | None = None  # once it was asked for
-        self._watch: DirectoryWatch | None = None  # once a thread waits
-        self._seen: Picture[ClassicFile] | None = None  # by those who wait
+        self._lock = threading.Lock()  # for `_tail`
+        self._tail: _Tail | None = None
+        self._watch: DirectoryWatch | None = None
+        self._seen: Picture[ClassicFile] | None = None
 
     def close(self) -> None:
         self._series.close()
@@ -112,7 +100,7 @@ class ClassicBinlog(FileEngine):
         return self._series.name(file_no)
 
     def end(self, *, only_cached: bool = False) -> LogPosition:
-        """After the last whole group, where the state was asked for; else the end of the last file."""
+        """After the last whole group once the state was asked for; before that the end of the last file."""
         if self._tail is None:
             last = self._series.look().last
             return LogPosition(last.index, last.size_bytes)
@@ -122,8 +110,8 @@ class ClassicBinlog(FileEngine):
         return self._read_tail(only_cached=only_cached).state.copy()
 
     def _read_tail(self, *, only_cached: bool) -> _Tail:
-        """The end of what is there now.
-        Raises BlockingIOError: with `only_cached`, something is to be read, or another thread is reading."""
+        """Read to the end of the log as it is now.
+        Raises BlockingIOError: with `only_cached`, it must read, or another thread reads."""
         if not self._lock.acquire(blocking=not only_cached):
             raise BlockingIOError("the end of the log is being read")
         try:
@@ -138,7 +126,7 @@ class ClassicBinlog(FileEngine):
                         _read_all(groups)
                         self._tail = _Tail(picture, groups.position, groups.state)
                     return self._tail
-                except PositionPurgedError:  # while it was read: what is there now?
+                except PositionPurgedError:  # while it was read
                     self._tail = None
                     if not tries_left:
                         raise
@@ -147,7 +135,7 @@ class ClassicBinlog(FileEngine):
             self._lock.release()
 
     def _behind_tail(self, picture: Picture[ClassicFile]) -> StoredGroups:
-        """What has come since the end was looked for, or all there is in the last file."""
+        """The groups behind the known end, or all of the last file."""
         series, tail = self._series, self._tail
         if tail is None or tail.picture.life != picture.life or picture.file(tail.position.file_no) is None:
             plan = self._head(picture.last)
@@ -165,21 +153,21 @@ class ClassicBinlog(FileEngine):
             try:
                 return is_before(file)
             except IbbMasterError:
-                return True  # it is an error only for who has to begin there, or in front of it
+                return True  # an error only for a replica that begins there, or in front of it
 
         series.look(only_cached=only_cached)
         growing = series.growing()
         while True:
             count = bisect_left(growing, True, key=lambda file: not may_be_before(file))
             known, growing = growing, series.growing()
-            if len(growing) >= len(known):  # so do the states that were read for this, too
+            if len(growing) >= len(known):  # so do the states that this search has read
                 break
         if count:
             return self._head(known[count - 1])
         for file in reversed(series.from_file(0)):
             if is_before(file):
                 return self._head(file)
-        first = self._series.first
+        first = series.first
         raise PositionPurgedError(explain_purged(position, first.name, self._head(first).state))
 
     def start_of_file(self, file_no: int | None = None) -> ReadPlan:
@@ -217,7 +205,7 @@ class ClassicBinlog(FileEngine):
             self._watch.wait(left)
 
     def check_numbers(self) -> None:
-        """See that no file is missing between the first and the last. Raises GapError: one is."""
+        """Raises GapError: a file is missing between the first and the last."""
         for before, file in itertools.pairwise(self._series.from_file(0)):
             if is_gap(before, file):
                 gap = missing_between(before, file)
@@ -225,7 +213,7 @@ class ClassicBinlog(FileEngine):
 
     def ranges(self, start: LogPosition, end: LogPosition, *, size: int) -> list[LogRange]:
         if end >= self.end():
-            end = LogPosition(self._series.last.index + 1, 0)  # the size of a packed file is no offset in it
+            end = LogPosition(self._series.last.index + 1, 0)
         ranges: list[LogRange] = []
         for file in self._series.from_file(start.file_no):
             first = start.offset if file.index == start.file_no else 0
@@ -245,8 +233,8 @@ class ClassicBinlog(FileEngine):
 
     @classmethod
     def of_range(cls, log_range: ClassicRange) -> ClassicBinlog:
-        """A log of the one file that a range is in; its directory, which may have ten thousand, is not listed.
-        Raises PositionPurgedError: it is not there any more."""
+        """A log of the one file of a range; does not list its directory, which may be long.
+        Raises PositionPurgedError: the file is gone."""
         path = place(log_range.path)
         try:
             return cls([path])
@@ -258,12 +246,10 @@ class ClassicBinlog(FileEngine):
     def groups_in(
         self, log_range: LogRange, *, on_fault: OnFault | None = None, take: Callable[[EventWindow], bool] | None = None
     ) -> Iterator[EventGroup]:
-        """As `LogEngine` has it; `take` is that of `ClassicFileReader.groups`."""
+        """As in `LogEngine`; `take` is that of `ClassicFileReader.groups`."""
         reader = None
         try:
-            if isinstance(log_range, ClassicRange):
-                self._series.number_as(log_range.file_name, log_range.file_no)
-            file = self._series.file(log_range.file_no)
+            file = self._file_of(log_range)
             with told_if_purged(file):
                 reader = ClassicFileReader(file, reads_on=log_range.start_offset <= FIRST_EVENT_OFFSET)
             if isinstance(log_range, ClassicRange) and log_range.group_offset:
@@ -282,48 +268,48 @@ class ClassicBinlog(FileEngine):
                 reader.close()
 
     def whole_window(self, log_range: LogRange, memory: memoryview) -> BlockWindow | None:
-        """A window on the file of a range, read into memory; None if the range is not all of it, or it is not small.
+        """A window on the file of a range, read into memory; None unless the range is all of it, and it is small.
         Raises StoreError: the file cannot be read."""
-        if isinstance(log_range, ClassicRange):
-            self._series.number_as(log_range.file_name, log_range.file_no)
-        file = self._series.file(log_range.file_no)
+        file = self._file_of(log_range)
         if log_range.start_offset > FIRST_EVENT_OFFSET or log_range.end_offset < file.size_bytes:
             return None
         size = read_whole(file, memory)
         return None if size is None else BlockWindow(file, memory[:size])
 
+    def _file_of(self, log_range: LogRange) -> ClassicFile:
+        if isinstance(log_range, ClassicRange):
+            self._series.number_as(log_range.file_name, log_range.file_no)
+        return self._series.file(log_range.file_no)
+
     def paths(self) -> list[Path]:
-        """Where the files are."""
         self._series.look()
         return [file.path for file in self._series.from_file(0)]
 
     def file_states(self) -> list[StoredFileState]:
-        """The files as their heads and ends have them. Raises ClassicFormatError: a head cannot be read."""
+        """Look at head and end of each file. Raises ClassicFormatError: a head cannot be read."""
         self._series.look()
         return [file_state(file) for file in self._series.from_file(0)]
 
     def verify(self, totals: Totals, on_bytes: Callable[[int], object], *, jobs: int = 1) -> Iterator[Fault]:
-        """What is wrong with the files, and with their order; see `verify_files`."""
+        """The faults of the files and of their order; see `verify_files`."""
         self._series.look()
-        from ibbmaster.classic.verifying import verify_files  # here: who plans a query starts soon
+        from ibbmaster.classic.verifying import verify_files  # here: planning a query starts quickly
 
         return verify_files(self._series, totals, on_bytes, jobs=jobs)
 
-    def _head(self, file: ClassicFile) -> ClassicHead:
+    def _head(self, file: ClassicFile) -> ReadPlan:
         head = self._series.head(file)
-        return ClassicHead(
+        return ReadPlan(
             position=LogPosition(file.index, FIRST_EVENT_OFFSET),
             state=head.state or GtidState(),
             resets=self._series.picture.resets,
-            server_version=head.server_version,
             is_restart=head.is_restart,
-            has_checksums=head.has_checksums,
         )
 
 
 def _read_all(groups: StoredGroups) -> None:
     while (group := groups.next_group()) is not None:
-        ready = kernels()  # which may be loaded meanwhile
+        ready = kernels()  # perhaps loaded meanwhile
         if ready is not None and group.gtid is not None:
             from ibbmaster.classic.framing import skip_groups
 

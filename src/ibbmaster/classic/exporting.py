@@ -1,4 +1,4 @@
-"""The groups of a log written as traditional binlog files, or read to be imported."""
+"""Writes the groups of a log as traditional binlog files, or reads them for an import."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from ibbmaster.position import LogPosition
 if TYPE_CHECKING:
     from ibbmaster.kernel.calls import Kernels
 
-PROGRESS_STEP_BYTES = 1 << 20  # of the log between two calls of `progress`
+PROGRESS_STEP_BYTES = 1 << 20  # between two calls of `progress`
 FILE_BYTES_MIN = 4096  # as max_binlog_size of a server
 OnProgress = Callable[[int, int], object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversionReport:
-    """What was written. Sizes are in bytes; `gtid_state` is that at the end, `restart_count` counts server starts."""
+    """Sizes are in bytes; `gtid_state` is that at the end, `restart_count` counts server starts."""
 
     files: tuple[str, ...]
     group_count: int
-    event_bytes: int  # as the log has them
+    event_bytes: int
     restart_count: int
     gtid_state: GtidState
 
@@ -52,18 +52,12 @@ def export_traditional(
     progress: OnProgress | None = None,
 ) -> ConversionReport:
     """Write every group of a log into an empty directory, as files of the server that `profile` names.
-
-    A file ends after the group with which it has `max_file_bytes` or more, where a server was started, and where a
-    domain was forgotten, which only the head of the next one can say. Heads and ends have time and server of the
-    group next to them, so the same log gives the same files. They are durable in the end, with an index, and
-    with the state that a server reads when it is started on them.
-
-    Raises:
-        ConfigurationError: such a server has no traditional files.
-        EventError: an event is damaged, or that server does not know it; the text names the group.
-        FormatError, ClassicFormatError: the log is damaged.
-        StoreError: the directory cannot be written.
-    """
+    A file ends after the group with which it has `max_file_bytes` or more, at a start of a server, and where a
+    domain was forgotten, which only the head of the next file can say. Heads and ends have time and server of the
+    group next to them, so the same log gives the same files. In the end they are durable, with an index and the
+    state that a server reads when it starts on them. Raises ConfigurationError: such a server has no traditional
+    files; EventError: an event is damaged, or that server does not know it; FormatError, ClassicFormatError: the log
+    is damaged; StoreError: the directory cannot be written."""
     plan = log.start_of_file()
     series = _Series(log, ClassicWriter(disk, profile, state=plan.state.copy(), stem=stem), max_file_bytes)
     for found in passed(log, plan, progress, kernels()):
@@ -88,7 +82,7 @@ def export_traditional(
 
 
 class _Series:
-    """What goes on from group to group: when a file begins, and what its head says."""
+    """When a file begins, and with which head."""
 
     def __init__(self, log: LogEngine, writer: ClassicWriter, max_file_bytes: int) -> None:
         self._log = log
@@ -96,16 +90,15 @@ class _Series:
         self.file_no = -1  # of the log
         self.group_count = self.event_bytes = self.restart_count = 0
         self._max_file_bytes = max_file_bytes
-        self._is_start = not len(writer.state)  # the next file begins with a start of the server
+        self._is_start = not len(writer.state)  # a start of the server begins the next file
         self._last = {"server_id": 0, "timestamp": 0}
 
     def note_start(self) -> None:
-        """A server was started before the next group."""
         self.restart_count += bool(self.group_count)
         self._is_start = self._is_start or bool(self.group_count)
 
     def enter(self, file_no: int) -> None:
-        """The next group is in this file of the log: where that is another one, a domain may be forgotten in it."""
+        """The next group is in this file of the log; at its head a domain may be forgotten."""
         if file_no == self.file_no:
             return
         plan = self._log.start_of_file(file_no) if self.file_no >= 0 else None
@@ -121,7 +114,6 @@ class _Series:
                 self.writer.state.drop_domain(domain_id)
 
     def write(self, group: EventGroup) -> None:
-        """The next group, in a new file where that is due."""
         writer, gtid = self.writer, group.gtid
         assert gtid is not None
         header = decode_event_header(group.gtid_event)
@@ -133,7 +125,7 @@ class _Series:
         self._last = near
 
     def place(self, kernels: Kernels, data: Any, groups: Any, first: int) -> int:
-        """Collected groups from a row on, as many as a kernel writes; returns the first that is left."""
+        """Write collected groups from a row on; returns the first row that the kernel leaves."""
         self._make_ready(_near(groups[first]))
         row = self.writer.place(kernels, data, groups, first, self._max_file_bytes)
         for gtid in last_gtids(groups[first:row]):
@@ -145,7 +137,7 @@ class _Series:
         return row
 
     def _make_ready(self, near: dict[str, int]) -> None:
-        """Begin a file where that is due; `near` is time and server of the next group."""
+        """Begin a file if that is due; `near` is time and server of the next group."""
         writer = self.writer
         if writer.is_open and (self._is_start or writer.offset >= self._max_file_bytes):
             self._end()
@@ -154,7 +146,6 @@ class _Series:
             self._is_start = False
 
     def finish(self) -> None:
-        """No more groups come."""
         if not self.writer.is_open:
             self.writer.begin_file(is_start=self._is_start, **self._last)
         self.writer.end_file(is_last=True, **self._last)
@@ -174,7 +165,7 @@ class _Collected(NamedTuple):
     groups: Any
 
     def left(self, series: _Series) -> Iterator[EventGroup]:
-        """Write them, and give those that the kernel leaves, each before the ones after it are written."""
+        """Write them, and yield those that the kernel leaves, each before the ones after it are written."""
         if not len(self.groups):
             return
         series.enter(int(self.groups[0, GroupColumn.FILE_NO]))
@@ -200,14 +191,13 @@ class _Collected(NamedTuple):
 
 
 def _near(row: Any) -> dict[str, int]:
-    """Server and time of a collected group."""
     return {"server_id": int(row[GroupColumn.SERVER]), "timestamp": int(row[GroupColumn.TIMESTAMP])}
 
 
 def passed(
     log: LogEngine, plan: ReadPlan, progress: OnProgress | None, ready: Kernels | None = None
 ) -> Iterator[EventGroup | _Collected]:
-    """Every group of the log as it is now, those without GTID, too; many at once with kernels that are `ready`."""
+    """Every group of the log as it is now, and every event without GTID; many at once with kernels that are `ready`."""
     heard = _Progress(log, plan.position.file_no, progress)
     end = log.end()
     with closing(log.groups(plan)) as groups:
@@ -222,7 +212,7 @@ def passed(
             elif (group := groups.next_group()) is not None:
                 yield group
             elif are_paged(groups) and groups.expects_more:
-                time.sleep(END_POLL_PERIOD_S)  # another process writes there
+                time.sleep(END_POLL_PERIOD_S)  # for another process
                 continue
             else:
                 break
@@ -238,10 +228,9 @@ class _Progress:
         self._total = sum(self._sizes.values())
         self._progress = progress
         self._file_no = file_no
-        self._before = self._heard = 0  # of the files that are done; and what was said last
+        self._before = self._heard = 0  # of complete files; as said last
 
     def reach(self, position: LogPosition) -> None:
-        """All before a position was read."""
         while self._file_no < position.file_no:
             self._before += self._sizes.get(self._file_no, 0)
             self._file_no += 1
@@ -251,13 +240,12 @@ class _Progress:
             self._progress(min(done, self._total), self._total)
 
     def finish(self) -> None:
-        """All was read."""
         if self._progress is not None:
             self._progress(self._total, self._total)
 
 
 class LogRead:
-    """The groups of a log, or of a part of one, to be imported as those that a `ClassicReader` reads."""
+    """The groups of a log, or of a part of one, to import like those of a `ClassicReader`."""
 
     restart_count = bytes_read = 0
     notices = ()

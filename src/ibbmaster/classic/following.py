@@ -1,4 +1,4 @@
-"""The files of a traditional binlog, which a server or a copier may add to, and purge or reset, while they are read."""
+"""The files of a traditional binlog, which others may extend, purge or reset while they are read."""
 
 import contextlib
 import functools
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ibbmaster.classic.head import FileHead, begun_head, head_of
+from ibbmaster.classic.head import FileHead, begun_head, head_of, is_begun, without_unbegun
 from ibbmaster.classic.series import (
     FIRST_EVENT_OFFSET,
     INDEX_SUFFIX,
@@ -29,25 +29,19 @@ FLAGS_AT = FIRST_EVENT_OFFSET + FLAGS_OFFSET  # in a file: there its server note
 
 
 class FollowedFiles(LogObserver[ClassicFile]):
-    """The files there are, and their heads. Thread-safe.
-
-    A file that follows the last one is taken once its head is whole.
-
-    Attributes:
-        takes_more: whether a directory or an index is asked what is there; files that were named are all.
-
-    Raises ClassicFormatError: when heads are needed: a file does not begin as a traditional binlog, or is encrypted;
-    StoreError: the files do not belong together, or one is missing.
-    """
+    """The files there are, and their heads. Thread-safe. A new last file counts once its head is whole.
+    With `takes_more` a directory or an index says which files there are; files that were named are all. Raises
+    ClassicFormatError, when heads are needed: a file does not begin as a traditional binlog, or is encrypted;
+    StoreError: the files do not belong together, or one is missing."""
 
     def __init__(self, paths: Iterable[Path], *, reads_heads_at_once: bool = True) -> None:
-        """Unless it `reads_heads_at_once`, each head is read when it is asked for: what is no binlog is found later."""
+        """Unless it `reads_heads_at_once`, it reads each head on demand, and finds out later what is no binlog."""
         self._paths = tuple(paths)
         self._reads_heads_at_once = reads_heads_at_once
         self._heads: dict[tuple[int, int], FileHead] = {}  # by number and life
-        self._names: dict[int, str] = {}  # of files that were dropped: some dump may be in one
-        self._growing: tuple[int, int, int] | None = None  # see `growing`: resets, and numbers of the first and last
-        self._listed: tuple[Picture[ClassicFile], list[LogFile]] | None = None  # last, and of which files
+        self._names: dict[int, str] = {}  # of dropped files: a dump may be in one
+        self._growing: tuple[int, int, int] | None = None  # see `growing`: resets, numbers of the first and last
+        self._listed: tuple[Picture[ClassicFile], list[LogFile]] | None = None
         self._unfinished: tuple[Picture[ClassicFile], str] | None = None
         self._lives = itertools.count(1)
         self.takes_more = any(path.is_dir() or path.name.endswith(INDEX_SUFFIX) for path in self._paths)
@@ -59,21 +53,20 @@ class FollowedFiles(LogObserver[ClassicFile]):
 
     @property
     def last(self) -> ClassicFile:
-        """The last file there was at the last look."""
         return self.picture.last
 
     @property
     def unfinished(self) -> str | None:
-        """What is to be said of what is not whole at the end, while it is as it was."""
+        """What to say of an unfinished end, while it is as it was."""
         found = self._unfinished
         return self.awaited or (found[1] if found is not None and found[0] is self.picture else None)
 
     def note_unfinished(self, text: str | None) -> None:
-        """Keep what a reader says at the end of what is there."""
+        """Keep what a reader says at the end of the log."""
         self._unfinished = None if text is None else (self.picture, text)
 
     def file(self, file_no: int) -> ClassicFile:
-        """A file by its number. Raises KeyError: there is none; PositionPurgedError: there is none any more."""
+        """A file by its number. Raises KeyError: there was none; PositionPurgedError: it was purged."""
         found = self.picture.file(file_no)
         if found is None:
             name = self._names.get(file_no)
@@ -81,12 +74,12 @@ class FollowedFiles(LogObserver[ClassicFile]):
         return found
 
     def name(self, file_no: int) -> str:
-        """The name of a file by its number, also of one that is there no longer. Raises KeyError: there was none."""
+        """The name of a file by its number, even if it was purged. Raises KeyError: there was none."""
         found = self.picture.file(file_no)
         return self._names[file_no] if found is None else found.name
 
     def number_as(self, name: str, file_no: int) -> None:
-        """Number the files so that the one of this name has that number, as it has for another process.
+        """Number the files so that the one of this name gets this number, as in another process.
         Raises PositionPurgedError: there is none of that name."""
         at = self.picture.file(file_no)
         if at is not None and at.name == name:
@@ -103,16 +96,15 @@ class FollowedFiles(LogObserver[ClassicFile]):
             self._show(before, last)
 
     def from_file(self, file_no: int) -> tuple[ClassicFile, ...]:
-        """That file and all after it."""
         return self.picture.from_file(file_no)
 
     def growing(self) -> tuple[ClassicFile, ...]:
-        """The newest files, as many as have states each of which grows to the next: see `GtidState.grows_to`.
-        Where not all heads were read at once, this holds for those that were read, and is assumed of the others: who
-        reads more of them asks again."""
+        """The longest run of newest files whose states grow from each to the next: see `GtidState.grows_to`.
+        With heads read on demand this holds for those that were read, and is assumed of the others: after reading
+        more of them, ask again."""
         with self._lock:
             picture = self.picture
-            self.head(picture.last)  # then there are those of all files, unless each is read when it is asked for
+            self.head(picture.last)  # reads those of all files, unless each is read on demand
             oldest, last = picture.first.index, picture.last.index
             if not self._reads_heads_at_once:
                 known = sorted(number for number, _ in list(self._heads) if oldest <= number <= last)
@@ -134,7 +126,7 @@ class FollowedFiles(LogObserver[ClassicFile]):
     def _grows(self, file_no: int, later_no: int) -> bool:
         """Whether the state of a file grows to that of a later one."""
         head, later = self._known_head(file_no), self._known_head(later_no)
-        if head is None or later is None:  # it was purged before it was looked at
+        if head is None or later is None:  # purged before its head was read
             return False
         return head.state is not None and later.state is not None and head.state.grows_to(later.state)
 
@@ -143,10 +135,10 @@ class FollowedFiles(LogObserver[ClassicFile]):
         return None if file is None else self._heads.get((file.index, file.life))
 
     def head(self, file: ClassicFile) -> FileHead:
-        """What the head of a file says, read once."""
+        """The head of a file, read once."""
         key = file.index, file.life
         try:
-            if key not in self._heads and self._reads_heads_at_once:  # what is no binlog shall be found at once
+            if key not in self._heads and self._reads_heads_at_once:  # finds at once what is no binlog
                 for each in self.picture.files:
                     if (each.index, each.life) not in self._heads and (head := _head_of(each, is_asked=each is file)):
                         self._heads[each.index, each.life] = head
@@ -154,13 +146,13 @@ class FollowedFiles(LogObserver[ClassicFile]):
                 with told_if_purged(file):
                     self._heads[key] = head_of(file)
         except PositionPurgedError as error:
-            if file.index == self.picture.last.index:  # the last file is never purged: it is about to come again
+            if file.index == self.picture.last.index:  # the last file is never purged: it will come again
                 raise LogResetError(str(error)) from None
             raise
         return self._heads[key]
 
     def listed(self) -> list[LogFile]:
-        """The files that are there now, without those that were purged."""
+        """The files that are there now."""
         picture = self.look()
         known = self._listed
         if known is None or known[0] is not picture:
@@ -171,12 +163,10 @@ class FollowedFiles(LogObserver[ClassicFile]):
             known = self._listed = picture, files
         return list(known[1])
 
-    # As `LogObserver` has it ----------------------------------------------------------------
-
     def _find(self) -> Sequence[ClassicFile]:
-        files = find_series(self._paths)
-        while self.takes_more and len(files) > 1 and not self._is_begun(files[-1]):
-            files = files[:-1]
+        files = without_unbegun(find_series(self._paths))
+        while self.takes_more and (fewer := without_unbegun(files)) is not files:
+            files = fewer
         return files
 
     def _after(self, last: ClassicFile) -> ClassicFile | None:
@@ -186,17 +176,14 @@ class FollowedFiles(LogObserver[ClassicFile]):
         found = self._beside(first, -1)
         if found is None or found.index >= 0:
             return found
-        self._begin_anew()  # there are no numbers before that of the first file
+        self._begin_anew()
         return None
 
     def _is_begun(self, file: ClassicFile) -> bool:
-        try:
-            return begun_head(file) is not None
-        except ClassicFormatError:
-            return True  # reading it shows what is wrong with it
+        return is_begun(file)
 
     def _beside(self, known: ClassicFile, step: int) -> ClassicFile | None:
-        """The file whose number is that of another one plus `step`, once it is begun."""
+        """The file whose number differs by `step` from that of another one, once it is begun."""
         if known.number is None or not self.takes_more:
             return None
         for path in _paths_of(known.path, known.name, known.number + step):
@@ -206,7 +193,7 @@ class FollowedFiles(LogObserver[ClassicFile]):
                 file = classic_file(path)
                 head = begun_head(file)
             except (ClassicFormatError, StoreError, OSError):
-                continue  # it has just been made; who gets there, and finds it so still, says so
+                continue  # it was just made; if it stays so, its reader says so
             if head is not None and head.state is not None:
                 (placed,) = self._placed([file], known.index + step)
                 self._heads[placed.index, placed.life] = head
@@ -244,13 +231,13 @@ class FollowedFiles(LogObserver[ClassicFile]):
 
 @functools.lru_cache(16)
 def _paths_of(path: Path, name: str, number: int) -> list[Path]:
-    """What the file of a number may be called, beside one of that name; each look asks."""
+    """The paths that the file of a number may have beside one of that name; cached, as each look asks."""
     digits = name.rpartition(".")[2]
     return packed_or_not(path.with_name(f"{name.removesuffix(digits)}{number:0{len(digits)}d}"))
 
 
 def _head_of(file: ClassicFile, *, is_asked: bool) -> FileHead | None:
-    """What the head of a file says; None of one that was purged, unless that is asked for."""
+    """The head of a file; None if the file was purged, unless it was asked for."""
     try:
         return head_of(file)
     except MissingFileError:
@@ -262,8 +249,8 @@ def _head_of(file: ClassicFile, *, is_asked: bool) -> FileHead | None:
 
 @contextlib.contextmanager
 def told_if_purged(file: ClassicFile) -> Iterator[None]:
-    """A file that is missing where others are was purged.
-    Raises PositionPurgedError: it is; StoreError: it cannot be opened, or its directory is gone."""
+    """A file that is missing while its directory is there was purged.
+    Raises PositionPurgedError: it was; StoreError: it cannot be opened, or its directory is gone."""
     try:
         yield
     except MissingFileError:

@@ -1,4 +1,4 @@
-"""Groups of a traditional file framed or skipped by kernels, a window of the file at a time."""
+"""A kernel frames or skips groups of a traditional file, one window at a time."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from ibbmaster.classic.binlog import ClassicGroups
     from ibbmaster.kernel.calls import Kernels
 
-WINDOW_BYTES = 1 << 20  # of a file that one call of a kernel sees at most
-SKIPPED_BYTES = (1 << 14, 1 << 17, WINDOW_BYTES)  # where groups are skipped: first of few, as it may end there
+WINDOW_BYTES = 1 << 20  # bytes of a file in one call of a kernel
+SKIPPED_BYTES = (1 << 14, 1 << 17, WINDOW_BYTES)  # while skipping: at first few, as it may end there
 PAIRS_MAX = 64
-ALL = np.zeros((0, 3), dtype=np.int64)  # GTIDs up to which groups are skipped; none: all are framed, or skipped
-PART_FIELDS = [  # of the kernel's state: what it needs to continue inside a group; `ClassicPart` counts on their order
+ALL = np.zeros((0, 3), dtype=np.int64)  # skip up to no GTID: frame all groups, or skip all
+PART_FIELDS = [  # with which the kernel continues inside a group; `ClassicPart` needs this order
     ClassicField.KIND,
     ClassicField.IS_LARGE,
     Field.IS_DROPPED,
@@ -34,13 +34,9 @@ PART_FIELDS = [  # of the kernel's state: what it needs to continue inside a gro
 
 
 class FileFraming:
-    """Calls of a kernel from an offset of a file on; without room in `out` of `framing` it skips the groups.
-
-    Attributes:
-        offset: of the next group in the file, or the next byte inside a group in parts.
-        framing, state: what the kernel works on, and its state there.
-        file_end: offset where groups are left to others; 0 for none. Inside a group it does not matter.
-    """
+    """Calls of a kernel from an offset of a file on; it skips groups unless `out` of `framing` has room.
+    `offset` is that of the next group, or of the next byte inside a group in parts. Between groups it stops at
+    `file_end`, which leaves the rest to others; 0 for none."""
 
     file_end = 0
 
@@ -73,7 +69,7 @@ class FileFraming:
 
     @property
     def is_in_order(self) -> bool:
-        """Whether the numbers of each of these pairs have grown from group to group."""
+        """Whether the numbers of each pair grow from group to group."""
         return not self.state[Field.STEPS_BACK]
 
     @property
@@ -85,22 +81,22 @@ class FileFraming:
         self.state[ClassicField.IN_PARTS] = 1
 
     def stay(self) -> None:
-        """Give up what was done."""
+        """Undo what was done."""
         self.offset = self._begin[0]
         self.state[PART_FIELDS] = self._begin[1] or 0
 
     @property
     def is_at_window_end(self) -> bool:
-        """Whether the last call went as far as there was something for it."""
+        """Whether the last call used up its window."""
         return self._status == Status.NEED_MORE
 
     @property
     def is_stopped(self) -> bool:
-        """Whether the last call ended before what is not as it should be, or has to be decided."""
+        """Whether the last call ended before something that is wrong, or undecided."""
         return self._status == Status.FALLBACK
 
     def advance(self, size: int, skips: Any = ALL) -> bool:
-        """Frame from `size` bytes, or more if the group that begins here is longer; whether it is too long for that.
+        """Frame from `size` bytes, or more if the next group is longer; returns whether it is too long even then.
         Raises ClassicFormatError: packed data are damaged."""
         before, state = self.place, self.state
         while True:
@@ -119,8 +115,9 @@ class FileFraming:
             size = WINDOW_BYTES
 
     def skip(self, skips: Any = ALL) -> None:
-        """Skip the groups in a window, or one that is longer; stay if they are not whole, or damaged. At first it looks
-        at few: those that are skipped may end here. Raises ClassicFormatError: packed data are damaged."""
+        """Skip the groups in a window, or one longer group; stay if they are cut or damaged.
+        Begins with a small window, as the groups to skip may end there. Raises ClassicFormatError: packed data are
+        damaged."""
         if self.advance(SKIPPED_BYTES[0], skips):
             self.skip_group(skips)
             return
@@ -132,7 +129,7 @@ class FileFraming:
             self.advance(size, skips)
 
     def skip_group(self, skips: Any = ALL) -> None:
-        """Skip the group that begins here, however long it is; stay if it is not all there, or damaged."""
+        """Skip the group that begins here, of any length; stay if it is cut or damaged."""
         self.go_in_parts()
         while True:
             before = self.place
@@ -145,7 +142,7 @@ class FileFraming:
 
 
 def skip_groups(groups: ClassicGroups, kernels: Kernels) -> None:
-    """Skip the groups that follow in the same file, up to the first that a kernel leaves to the reference.
+    """Skip groups in the same file, up to the first that a kernel leaves to the reference.
     Raises ClassicFormatError: packed data are damaged."""
     window, nothing = np.empty(WINDOW_BYTES, dtype=np.uint8), np.zeros(0, dtype=np.uint8)
     pairs, none = np.zeros((PAIRS_MAX, PAIR_COLUMNS), dtype=np.int64), np.zeros((0, 3), dtype=np.int64)

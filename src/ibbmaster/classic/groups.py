@@ -1,40 +1,45 @@
 """One file of a traditional binlog, cut into event groups as an engine binlog stores them.
 
-What is changed in an event: its checksum is taken off (and its size field reduced by as
-much), and its `log_pos` becomes 0. What is left out: the events that describe the file and
-not a group (FORMAT_DESCRIPTION, GTID_LIST, BINLOG_CHECKPOINT, ROTATE, STOP).
+Each event loses its checksum (its size field shrinks by as much), and its `log_pos` becomes 0. The reader leaves out
+the events that describe the file and not a group (FORMAT_DESCRIPTION, GTID_LIST, BINLOG_CHECKPOINT, ROTATE, STOP).
 
 Invariants:
-- An event is delivered only after its checksum, where the file has them, was verified; of
-  an event above `LARGE_EVENT_SIZE` the pieces come first and the verdict last
-  (test_each_flipped_bit_of_a_file_with_checksums_is_found, test_a_damaged_large_event_is_found_when_its_group_is_read).
-- A group of a file that the server has not closed is delivered only if it is complete
+- Where a file has checksums, an event comes only after its checksum was verified; of an event above `LARGE_EVENT_SIZE`
+  the pieces come first and the verdict last (test_each_flipped_bit_of_a_file_with_checksums_is_found,
+  test_a_damaged_large_event_is_found_when_its_group_is_read).
+- Of a file that the server has not closed, only complete groups come
   (test_of_a_file_in_use_an_unfinished_group_is_left_out_with_a_notice,
   test_a_large_group_of_a_file_in_use_is_delivered_only_if_it_is_complete).
-- Memory does not depend on the size of an event or a group (test_memory_does_not_grow_with_an_event).
-"""
+- Memory does not depend on the size of an event or a group (test_memory_does_not_grow_with_an_event)."""
 
 import zlib
 from collections.abc import Callable, Iterator
 
 from ibbmaster.classic.head import read_head
 from ibbmaster.classic.roles import KNOWN_TYPES, MYSQL_GTID_TYPES, STANDALONE_ROLES, TRANSACTION_ROLES
-from ibbmaster.classic.series import ClassicFile
-from ibbmaster.classic.window import BLOCK_SIZE, CHECKSUM_RESIDUE, SIZE_AND_LOG_POS, EventWindow, Truncated
+from ibbmaster.classic.series import ClassicFile, ClassicSource
+from ibbmaster.classic.window import CHECKSUM_RESIDUE, SIZE_AND_LOG_POS, EventWindow, Truncated
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError
 from ibbmaster.event.group import EventGroup, GroupBoundary
 from ibbmaster.event.gtid_event import FIXED, GtidFlag, decode_gtid_event, has_plain_fields
-from ibbmaster.event.header import CHECKSUM_SIZE, EVENT_HEADER_SIZE, HEADER, SIZE_OFFSET, EventHeader
+from ibbmaster.event.header import (
+    CHECKSUM_SIZE,
+    EVENT_HEADER_SIZE,
+    HEADER,
+    SIZE_OFFSET,
+    EventHeader,
+    without_checksum,
+)
 from ibbmaster.event.types import EventType, type_name
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.fields import CONTINUES, ENDS, MAY_END, NOT_INSIDE
 from ibbmaster.position import LogPosition
 
-GROUP_BUFFER_SIZE = 1 << 18  # bytes: a group up to about this size is delivered in one piece
-LARGE_EVENT_SIZE = 1 << 19  # bytes: an event above this size is never held as a whole
+GROUP_BUFFER_SIZE = 1 << 18  # bytes: up to about this size a group comes in one piece
+LARGE_EVENT_SIZE = 1 << 19  # bytes: memory never holds all of a larger event
 
-# Plain integers: comparing with members of an enumeration costs a third of the time a small group takes.
+# Plain integers: comparing with enumeration members takes a third of the time of a small group.
 _GTID = int(EventType.GTID)
 _IS_STANDALONE = int(GtidFlag.STANDALONE)
 
@@ -45,39 +50,28 @@ _CUT_SHORT = "the file ends inside what begins here"
 
 
 class ClassicFileReader:
-    """The event groups of one file, in order. The head of the file is read at once.
-
-    Attributes:
-        head: what the head of the file says.
-        notice: what a user should know about the end of this file, if anything.
-        window: the bytes of the file, for callers that read groups themselves.
-        is_at_group_end: whether the last group was read as a whole.
-
-    Raises ClassicFormatError: the file does not begin as a traditional binlog of MariaDB, or it is encrypted.
-    """
+    """The event groups of one file, in order; reads the head of the file at once.
+    `notice` says what a user should know about the end of the file, `window` has its bytes, for callers that read
+    groups themselves, and `is_at_group_end` says whether the last group was read to its end. Raises
+    ClassicFormatError: the file does not begin as a traditional binlog of MariaDB, or is encrypted."""
 
     def __init__(
         self,
         file: ClassicFile,
         *,
-        block_size: int = BLOCK_SIZE,
+        source: ClassicSource | None = None,
         is_stored: bool = False,
         reads_on: bool = False,
-        only_cached: bool = False,
-        stands: Callable[[bool], bool] = lambda only_cached: True,
     ) -> None:
-        """With `is_stored` events are given as the file has them, checksum and all; `reads_on` as in `EventWindow`.
-        With `only_cached`, and whenever that is set in the source of the window, reading raises BlockingIOError where
-        it would have to wait."""
+        """With `is_stored`, events come as the file has them, checksum and all; `reads_on` as in `EventWindow`.
+        The reader closes `source`, the bytes of the file, which it opens itself unless they are given."""
         self.file = file
         self._is_stored = is_stored
         self.notice: str | None = None
-        self.window = EventWindow(
-            file, block_size=block_size, reads_on=reads_on, only_cached=only_cached, stands=stands
-        )
+        self.window = EventWindow(source or ClassicSource(file), reads_on=reads_on)
         self.is_at_group_end = True
         self._is_passed_over = False  # the rest of the group that was yielded last
-        self._groups_end = 0  # of the groups read so far
+        self._groups_end = 0
         self._complete_end: int | None = None  # of a file in use: where its last whole group ends
         try:
             self.head = read_head(self.window)
@@ -87,12 +81,12 @@ class ClassicFileReader:
 
     @property
     def is_in_use(self) -> bool:
-        """Whether the server has not closed the file: it runs, or it crashed."""
+        """Whether the server has not closed the file: it runs, or crashed."""
         return self.window.is_in_use
 
     @property
     def bytes_read(self) -> int:
-        """How much of the file on disk was read so far."""
+        """The bytes read so far from the file on disk."""
         return self.window.bytes_read
 
     def close(self) -> None:
@@ -100,21 +94,15 @@ class ClassicFileReader:
         self.window.close()
 
     def continue_at(self, offset: int) -> None:
-        """Continue at an offset between groups, after one was yielded: the caller has read what is before it."""
+        """Continue at an offset between groups, after a group was yielded: the caller has read what is before it."""
         self.window.go_to(offset)
         self._is_passed_over = self.is_at_group_end = True
 
     def groups(self, take: Callable[[EventWindow], bool] | None = None) -> Iterator[EventGroup]:
-        """Every event group, to be called once.
-
-        `take` is called first, between groups: it may read whole ones itself, by moving the
-        window, and returns whether it did.
-
-        `end` of a group that is delivered in pieces is how far it was read.
-
-        Raises ClassicFormatError: the file is damaged, or it ends inside a group although the server had closed it.
-        Also from a body, if the group comes in pieces.
-        """
+        """Yield every event group; call this once.
+        Between groups it calls `take` first, which may read whole groups itself by moving the window, and returns
+        whether it did. Raises ClassicFormatError, also from a body that comes in pieces: the file is damaged, or
+        ends inside a group although the server had closed it."""
         window = self.window
         offset = window.offset
         try:
@@ -124,28 +112,11 @@ class ClassicFileReader:
                     continue
                 offset = window.offset
                 event_type, event = window.read_event(LARGE_EVENT_SIZE)
-                if event_type != _GTID:
-                    if self._ends_file(event_type, offset):
-                        return
-                    continue
-                gtid, flags = self._decode_gtid(event, offset)
-                self.is_at_group_end = False
-                body = self._read_body(STANDALONE_ROLES if flags & _IS_STANDALONE else TRANSACTION_ROLES)
-                first = next(body)
-                if not self.is_at_group_end and window.is_in_use and offset >= self._find_complete_end():
-                    raise Truncated
-                yield EventGroup(
-                    gtid=gtid,
-                    gtid_event=event,
-                    body=iter((first,)) if self.is_at_group_end else self._rest_of_body(first, body, offset),
-                    start=LogPosition(self.file.index, offset),
-                    end=LogPosition(self.file.index, window.offset),
-                )
-                if not self._is_passed_over:
-                    for _ in body:  # what the caller did not want
-                        pass
-                self._is_passed_over = False
-                self._groups_end = window.offset
+                if event_type == _GTID:
+                    yield from self._read_out(self._group(offset, event))
+                    self._groups_end = window.offset
+                elif self._ends_file(event_type, offset):
+                    return
         except Truncated:
             if not window.is_in_use:
                 raise window.error(offset, _CUT_SHORT) from None
@@ -153,10 +124,43 @@ class ClassicFileReader:
                 f"{self.file.name} offset {offset}: the server had not finished what begins here, it is left out"
             )
 
-    # What is around groups ---------------------------------------------------------------
+    def _read_out(self, group: EventGroup) -> Iterator[EventGroup]:
+        """Yield a group, then read what its reader has left of it."""
+        yield group
+        if not self._is_passed_over:
+            for _ in group.body:
+                pass
+        self._is_passed_over = False
+
+    def _group(self, offset: int, event: bytes) -> EventGroup:
+        """The group whose GTID event begins at an offset and was just read.
+        Raises Truncated: the file is in use, and does not have all of the group."""
+        window = self.window
+        behind_gtid = window.offset
+        plain = without_checksum(event, window.checksum_size) if self._is_stored else event
+        gtid, flags = self._decode_gtid(plain, offset)
+        roles = STANDALONE_ROLES if flags & _IS_STANDALONE else TRANSACTION_ROLES
+        self.is_at_group_end = False
+        body = self._read_body(roles)
+        first = next(body)
+        is_whole = self.is_at_group_end
+        end = window.offset if is_whole else self._long_group_end(offset, behind_gtid, roles)
+        return EventGroup(
+            gtid=gtid,
+            gtid_event=event,
+            body=iter((first,)) if is_whole else self._rest_of_body(first, body, offset),
+            start=LogPosition(self.file.index, offset),
+            end=LogPosition(self.file.index, end),
+        )
+
+    def _long_group_end(self, group_at: int, behind_gtid: int, roles: bytes) -> int:
+        """How far a long group was read. Raises Truncated: the file is in use, and does not have all of the group."""
+        if self.window.is_in_use and group_at >= self._find_complete_end():
+            raise Truncated
+        return self.window.offset
 
     def _ends_file(self, event_type: int, offset: int) -> bool:
-        """What an event outside of a group means; True after the last one of the file."""
+        """Judge an event outside of a group; True for the last one of the file."""
         window = self.window
         if event_type == EventType.BINLOG_CHECKPOINT:
             return False
@@ -191,12 +195,10 @@ class ClassicFileReader:
             raise window.error(offset, str(error)) from None
         return decoded.gtid, int(decoded.flags)
 
-    # The events of a group ----------------------------------------------------------------
-
     def _read_body(self, roles: bytes) -> Iterator[Buffer]:
-        """The events after the GTID event, in pieces of about `GROUP_BUFFER_SIZE`.
-        `is_at_group_end` is set before the last piece is yielded. A group that fits into one piece was read and
-        verified as a whole when that piece comes."""
+        """Yield the events after the GTID event in pieces of about `GROUP_BUFFER_SIZE`.
+        `is_at_group_end` becomes true before the last piece, so a group that fits into one piece is read and
+        verified then."""
         window = self.window
         unpack, pack_into, crc32 = HEADER.unpack_from, SIZE_AND_LOG_POS.pack_into, zlib.crc32
         checksum_size = window.checksum_size
@@ -263,6 +265,8 @@ class ClassicFileReader:
         try:
             yield from rest
         except Truncated:
+            if self._complete_end == _BEHIND_ANY_FILE:
+                raise  # `groups` ends with the group before
             raise self.window.error(offset, _CUT_SHORT) from None
 
     def _role(self, roles: bytes, event_type: int) -> int:
@@ -274,7 +278,7 @@ class ClassicFileReader:
         return role
 
     def _read_large_event(self, size: int) -> Iterator[Buffer]:
-        """One event in pieces; its checksum is verified after the last one was yielded."""
+        """Yield one event in pieces, then verify its checksum."""
         window = self.window
         header = bytearray(window.view[window.position : window.position + EVENT_HEADER_SIZE])
         window.check_log_pos(HEADER.unpack_from(header)[4], size)
@@ -305,12 +309,12 @@ class ClassicFileReader:
                 yield bytes(stored)
 
     def _find_complete_end(self) -> int:
-        """Where the last whole group of this file ends; costs a second reading, once a file."""
+        """Where the last whole group of this file ends; found by a second reading, once a file."""
         if self._complete_end is None:
             other = ClassicFileReader(self.file)
-            other._complete_end = _BEHIND_ANY_FILE  # it takes every group for complete
+            other._complete_end = _BEHIND_ANY_FILE
             try:
-                for _ in other.groups():  # no body is taken, so each is read inside this loop
+                for _ in other.groups():  # each body is read inside this loop
                     pass
             finally:
                 other.close()

@@ -1,4 +1,4 @@
-"""The head of a traditional file: what it says about itself, and what was logged before it."""
+"""The head of a traditional file: its format, and the GTID state before it."""
 
 import contextlib
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from ibbmaster.classic.roles import MYSQL_GTID_TYPES
 from ibbmaster.classic.series import FORMAT_DESCRIPTION_SIZE_MAX, MAGIC, ClassicFile, ClassicSource
 from ibbmaster.classic.window import BlockWindow, EventWindow, Truncated
 from ibbmaster.codec.printable import printable
-from ibbmaster.errors import EventError, GapError
+from ibbmaster.errors import ClassicFormatError, EventError, GapError
 from ibbmaster.event.control import decode_gtid_list
 from ibbmaster.event.format_description import ChecksumAlgorithm, FormatDescription, decode_format_description
 from ibbmaster.event.header import CHECKSUM_SIZE, FLAGS_OFFSET, HEADER
@@ -16,7 +16,7 @@ from ibbmaster.event.types import EventFlag, EventType, type_name
 from ibbmaster.gtid import GtidState
 from ibbmaster.versions import Difference, version_number
 
-HEAD_BLOCK_SIZE = 1 << 14  # bytes read at once when only the head of a file is wanted
+HEAD_BLOCK_SIZE = 1 << 14  # bytes read at once for the head alone
 GTID_LIST_SIZE_MAX = 1 << 27  # bytes: 8 million pairs
 
 _IN_USE = int(EventFlag.IN_USE)
@@ -27,32 +27,45 @@ _MYSQL_ENCRYPTED_MAGIC = b"\xfdbin"
 class FileHead(NamedTuple):
     """What the head of a file says."""
 
-    server_version: str  # of the server that wrote the file
-    is_restart: bool  # whether a start of the server began it
-    has_checksums: bool  # whether its events end with a CRC-32
-    format_description: bytes  # its first event, without the flag IN_USE: as a primary sends it
-    state: GtidState | None = None  # what its GTID_LIST says was logged before; None if it has none: without GTIDs
-    state_offset: int = 0  # where that event is
+    server_version: str
+    is_restart: bool  # whether a start of the server began the file
+    has_checksums: bool
+    format_description: bytes  # without the flag IN_USE, as a primary sends it
+    state: GtidState | None = None  # of its GTID_LIST; None without that event: the server had no GTIDs
+    state_offset: int = 0  # of that event
 
     @property
     def knows_gtids(self) -> bool:
-        """Whether its server had GTIDs: then each event of a transaction is in a group that one begins."""
+        """Whether its server had GTIDs: then every event of a transaction is in a group."""
         return "MariaDB" in self.server_version and Difference.KNOWS_GTIDS.holds(version_number(self.server_version))
 
 
 def head_of(file: ClassicFile) -> FileHead:
-    """Read the head of a file, and nothing else; raises as `read_head` does."""
-    with contextlib.closing(EventWindow(file, block_size=HEAD_BLOCK_SIZE)) as window:
+    """Read only the head of a file; raises as `read_head`."""
+    with contextlib.closing(EventWindow(ClassicSource(file), block_size=HEAD_BLOCK_SIZE)) as window:
         return read_head(window)
 
 
 def begun_head(file: ClassicFile) -> FileHead | None:
-    """As `head_of`; None while not all of the head is there: a server or a copier has just made the file."""
-    with contextlib.closing(EventWindow(file, block_size=HEAD_BLOCK_SIZE)) as window:
+    """As `head_of`; None while the head is not whole: a server or a copier has just made the file."""
+    with contextlib.closing(EventWindow(ClassicSource(file), block_size=HEAD_BLOCK_SIZE)) as window:
         try:
             return _read_head(window)
         except Truncated:
             return None
+
+
+def is_begun(file: ClassicFile) -> bool:
+    """Whether the head of a file is whole; also True if reading it shows something wrong."""
+    try:
+        return begun_head(file) is not None
+    except ClassicFormatError:
+        return True
+
+
+def without_unbegun(files: tuple[ClassicFile, ...]) -> tuple[ClassicFile, ...]:
+    """Files in order, without the last of several if its server has just begun it, or died while it did."""
+    return files[:-1] if len(files) > 1 and not is_begun(files[-1]) else files
 
 
 def read_head(window: BlockWindow) -> FileHead:
@@ -75,7 +88,7 @@ def _read_head(window: BlockWindow) -> FileHead:
     head = FileHead(description.server_version, description.created != 0, has_checksums, event)
     if not window.has_more():
         if head.knows_gtids:
-            raise Truncated  # its GTID_LIST is to come: what was logged before is not known
+            raise Truncated  # its GTID_LIST is to come
         return head
     event_type, offset = window.peek_type(), window.offset
     if event_type == EventType.START_ENCRYPTION:
@@ -97,7 +110,7 @@ def _read_head(window: BlockWindow) -> FileHead:
 
 
 def _read_format_description(window: BlockWindow) -> tuple[bytes, FormatDescription]:
-    """Read the event, as if the file were closed; set in the window whether it is in use and has checksums."""
+    """Read the event, as if the file were closed; set `is_in_use` and `checksum_size` of the window."""
     offset = window.offset
     size = window.peek_size()
     if window.peek_type() != EventType.FORMAT_DESCRIPTION or size > FORMAT_DESCRIPTION_SIZE_MAX:
@@ -125,7 +138,7 @@ def _read_format_description(window: BlockWindow) -> tuple[bytes, FormatDescript
 
 
 def is_marked_in_use(source: ClassicSource) -> bool:
-    """Whether the server has not closed a file: the flag as it is there now."""
+    """Whether the flag in a file now says that the server has not closed it."""
     flags = source.read(len(MAGIC) + FLAGS_OFFSET, 1)
     return bool(flags and flags[0] & _IN_USE)
 
@@ -143,9 +156,9 @@ def _explain_magic(magic: bytes) -> str:
 
 
 def continued(before: ClassicFile, state: GtidState, file: ClassicFile, head: FileHead) -> tuple[GtidState, str | None]:
-    """Compare what a file says was logged before it with `state`, at which the file before it ended.
-    Returns what was logged before the file, and what a user should know about that. Raises GapError: files between the
-    two are missing, or the two are not of one binlog."""
+    """Compare the GTID state at the head of a file with `state`, at which the file before it ended.
+    Returns the state before the file, and what a user should know about it. Raises GapError: files between the two
+    are missing, or they are not of one binlog."""
     listed = head.state
     if listed is None or listed == state:
         return state, None
@@ -166,12 +179,11 @@ def continued(before: ClassicFile, state: GtidState, file: ClassicFile, head: Fi
 
 
 def is_gap(before: ClassicFile, file: ClassicFile) -> bool:
-    """Whether numbers are missing between those of two files."""
     return before.number is not None and file.number is not None and file.number > before.number + 1
 
 
 def missing_between(before: ClassicFile, file: ClassicFile) -> str:
-    """What is to be said of two files that do not continue each other."""
+    """The problem with two files that do not continue each other."""
     return f"files between {before.name} and {file.name} are missing, or they are not of one binlog"
 
 

@@ -1,4 +1,4 @@
-"""How files of a traditional binlog may be packed: each way by the end of their names, and what unpacks it in steps."""
+"""The packings of traditional binlog files, by the end of their names, with an incremental unpacker for each."""
 
 import importlib
 import lzma
@@ -17,22 +17,18 @@ _GZIP = 16 + zlib.MAX_WBITS  # what zlib calls a gzip file
 
 
 class Unpacker(Protocol):
-    """What unpacks one stream of packed data, as `lzma.LZMADecompressor` does."""
+    """Unpacks one stream, with the methods of `lzma.LZMADecompressor`."""
 
     @property
-    def eof(self) -> bool:
-        """Whether the stream has ended."""
+    def eof(self) -> bool: ...
 
     @property
-    def needs_input(self) -> bool:
-        """Whether nothing more comes without more data."""
+    def needs_input(self) -> bool: ...
 
     @property
-    def unused_data(self) -> bytes:
-        """What came after the end of the stream."""
+    def unused_data(self) -> bytes: ...
 
-    def decompress(self, data: Buffer, max_length: int, /) -> bytes:
-        """At most `max_length` bytes more."""
+    def decompress(self, data: Buffer, max_length: int, /) -> bytes: ...
 
 
 class PackedDataError(Exception):
@@ -41,17 +37,17 @@ class PackedDataError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Packing:
-    """One way to pack a file: its name ends with `suffix`, its first bytes are `magic`."""
+    """A packing of files whose names end in `suffix`; their first bytes are `magic`."""
 
     name: str
     suffix: str
     magic: bytes
     new_unpacker: Callable[[], Unpacker]  # Raises ExtraMissingError
-    errors: Callable[[], tuple[type[Exception], ...]]  # that its unpacker raises for damaged data
+    errors: Callable[[], tuple[type[Exception], ...]]  # raised for damaged data
 
     def unpack(self, unpacker: Unpacker, data: Buffer, size: int) -> bytes:
         """At most `size` bytes more of a stream.
-        Raises PackedDataError: the data is damaged, or asks for more memory than there is."""
+        Raises PackedDataError: the data is damaged, or asks for too much memory."""
         try:
             return unpacker.decompress(data, size)
         except self.errors() as error:
@@ -61,11 +57,11 @@ class Packing:
 
 
 class GzipUnpacker:
-    """zlib's, with the methods of those of `lzma` and `zstd`."""
+    """zlib as an `Unpacker`."""
 
     def __init__(self) -> None:
         self._zlib = zlib.decompressobj(_GZIP)
-        self._may_have_more = False  # unpacked, in zlib
+        self._may_have_more = False
 
     @property
     def eof(self) -> bool:
@@ -119,13 +115,13 @@ _SUFFIXES = tuple(packing.suffix for packing in PACKINGS)
 
 
 def packing_of(name: str) -> Packing | None:
-    """How a file is packed, by its name; None if it is not."""
+    """The packing of a file by its name; None if there is none."""
     if not name.endswith(_SUFFIXES):
         return None
     return next(packing for packing in PACKINGS if name.endswith(packing.suffix))
 
 
 def unpacked_name(name: str) -> str:
-    """The name that a file had before it was packed."""
+    """The name of a file before it was packed."""
     packing = packing_of(name)
     return name if packing is None else name.removesuffix(packing.suffix)

@@ -1,7 +1,5 @@
-"""Groups of `.ibb` files by the thousand, collected by a kernel from where a reader is; it moves the reader on.
-
-The reference, which takes what this does not: the reader's own `next_group`.
-"""
+"""Groups of `.ibb` files, which a kernel collects by the thousand from the place of a reader; it moves the reader on.
+The reference, which takes the other groups: the reader's own `next_group`."""
 
 from typing import Any
 
@@ -29,13 +27,13 @@ GROUPS_MAX = 1 << 15
 
 
 class PageGroups:
-    """Collects groups up to a place in the log; `data` and `groups` (see GroupColumn) are good until the next call."""
+    """Collects groups up to a place in the log; `data` and `groups` (see GroupColumn) last until the next call."""
 
     def __init__(self, reader: PagedEventGroups, end: LogPosition, kernels: Kernels) -> None:
         self._reader = reader
         self._end = end
         self._kernels = kernels
-        self._position, self._inside = NOWHERE, (-1, -1)  # where the kernel stopped, and inside which records
+        self._position, self._inside = NOWHERE, (-1, -1)  # where the kernel stopped, inside which records
         self._state = np.zeros(Field.SIZE, dtype=np.int64)
         self._block: Any = np.frombuffer(page_memory(BLOCK_PAGES * PAGE_SIZE), dtype=np.uint8)
         self._rows = np.zeros((GROUPS_MAX, GroupColumn.COLUMNS), dtype=np.int64)
@@ -45,7 +43,7 @@ class PageGroups:
         self._collecting = Collecting(self._state, table, self._rows, self.data)
 
     def collect(self) -> bool:
-        """Collect what follows the reader's position; False if its next group must come by itself."""
+        """Collect what follows the position of the reader; False if `next_group` must read the next group."""
         position, state = self._reader.position, self._state
         if position.offset <= PAGE_SIZE or position >= self._end:
             return False

@@ -1,4 +1,4 @@
-"""What an event of each type does to the group it is in."""
+"""The role of each event type in the group around it."""
 
 import functools
 
@@ -28,7 +28,6 @@ AROUND_GROUPS = frozenset(
 
 
 def _roles(flags: int) -> bytes:
-    """The role of every event type in a group whose GTID event has these flags; a look-up a million times faster."""
     boundary = GroupBoundary(flags)
     roles = bytearray([NOT_INSIDE]) * 256
     for event_type in KNOWN_TYPES - AROUND_GROUPS:
@@ -45,5 +44,4 @@ TRANSACTION_ROLES = _roles(0)
 
 @functools.cache
 def kernel_roles() -> Roles:
-    """The roles as kernels take them."""
     return Roles(kept(TRANSACTION_ROLES), kept(STANDALONE_ROLES))

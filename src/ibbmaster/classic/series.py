@@ -1,8 +1,7 @@
-"""The files of a traditional binlog: which there are, in which order, and their bytes.
+"""The files of a traditional binlog, their order and their bytes.
 
-A file may be packed, as the end of its name says (`packing`), and offsets everywhere are those of the unpacked file.
-Only this module opens files outside a store's directory, and only for reading.
-"""
+A file may be packed, as the end of its name says (`packing`); offsets are always those of the unpacked file. Only this
+module opens files outside a store's directory, and only for reading."""
 
 import contextlib
 import re
@@ -15,15 +14,12 @@ from ibbmaster.disk.held_file import Stamp
 from ibbmaster.disk.local import fill
 from ibbmaster.disk.place import ObjectPath, open_file, stamp_of
 from ibbmaster.errors import ClassicFormatError, MissingFileError, StoreError
-from ibbmaster.event.header import EVENT_HEADER_SIZE, SIZE, SIZE_OFFSET, TYPE_OFFSET
-from ibbmaster.event.types import EventType
 
 MAGIC = b"\xfebin"  # the first bytes of every traditional binlog file
 FIRST_EVENT_OFFSET = len(MAGIC)
 FORMAT_DESCRIPTION_SIZE_MAX = 1 << 12  # bytes: 256 event types need 337
-HEAD_SIZE_MAX = 1 << 20  # bytes of a file that may have a half head: 65,000 GTIDs
 BEHIND_ANY_FILE = 1 << 62
-HELD_BYTES = 2 << 20  # unpacked last: a reader may step back
+HELD_BYTES = 2 << 20  # a reader may step back
 INDEX_SUFFIX = ".index"
 INDEX_SIZE_MAX = 64 << 20  # bytes: names of a million files
 
@@ -35,11 +31,11 @@ class ClassicFile:
     """One file of a traditional binlog."""
 
     path: Path
-    name: str  # as the server named it: no folder, and as it was before it was packed
+    name: str  # as the server named it, without folder and packing
     number: int | None  # the digits at the end of the name
-    stamp: Stamp  # when it was looked at
+    stamp: Stamp
     index: int = 0  # in its series
-    life: int = 0  # another one for what takes its place and is not known to be the same yet
+    life: int = 0  # as `LogPart` has it
 
     @property
     def size_bytes(self) -> int:
@@ -48,42 +44,40 @@ class ClassicFile:
 
     @property
     def packing(self) -> Packing | None:
-        """How the file is packed, if it is."""
         return packing_of(self.path.name)
 
 
 class ClassicSource:
     """The bytes of one file, unpacked where need be.
-    Memory: what one `read` returns; for a packed file the dictionary of its packing, and what was unpacked last. To
-    read further back there means to unpack the file from its start once more."""
+    Memory: the result of one `read`; for a packed file the dictionary of its packing and the last `HELD_BYTES`.
+    Reading further back there unpacks the file from its start again."""
 
     def __init__(
         self, file: ClassicFile, *, only_cached: bool = False, stands: Callable[[bool], bool] = lambda only_cached: True
     ) -> None:
         """While `only_cached`, reading raises BlockingIOError where it would have to wait for the disk.
-        After each read `stands` is asked whether that was of the file; where it was not, nothing is there. Raises
-        StoreError: the file cannot be opened; ExtraMissingError: what unpacks it is not installed."""
-        self._file = file
+        After each read `stands` says whether those bytes are of the file; if not, the read finds nothing. Raises
+        StoreError: the file cannot be opened; ExtraMissingError: its unpacker is not installed."""
+        self.file = file
         self._packing = file.packing
-        self.is_packed = self._packing is not None  # the bytes of the file are not those of the binlog
+        self.is_packed = self._packing is not None
         self._unpacker = None if self._packing is None else self._packing.new_unpacker()
         with _errors(file.path):
             self._stream = open_file(file.path)
-        self._held = bytearray()  # of a packed file: what was unpacked last
-        self._held_offset = 0  # of its first byte in the unpacked file
-        self._damage: ClassicFormatError | None = None  # after that
-        self.bytes_read = 0  # of the file on disk
+        self._held = bytearray()  # of a packed file: its bytes unpacked last
+        self._held_offset = 0  # in the unpacked file
+        self._damage: ClassicFormatError | None = None  # after those
+        self.bytes_read = 0
         self.only_cached = only_cached
         self._stands = stands
 
     @property
     def descriptor(self) -> int | None:
-        """Of the open file, if it is one of this machine, and its bytes are those of the binlog."""
+        """Of the open file, if it is local and not packed."""
         return self._stream.descriptor if self._packing is None else None
 
     @property
     def stamp(self) -> Stamp:
-        """Of the open file."""
         return self._stream.stamp()
 
     @property
@@ -98,7 +92,7 @@ class ClassicSource:
             target = bytearray(size)
             return bytes(target[: self._fill_at_once(offset, memoryview(target))])
         if self._unpacker is None:
-            with _errors(self._file.path):
+            with _errors(self.file.path):
                 data = self._stream.read_at(offset, size)
             if not self._stands(False):
                 return b""
@@ -109,12 +103,12 @@ class ClassicSource:
         return bytes(self._held[start : start + size])
 
     def read_into(self, offset: int, target: memoryview) -> int:
-        """Fill `target` with the bytes from an offset on, to the end of the file at most; returns how many they are.
-        Raises ClassicFormatError: a packed file is damaged or cut short."""
+        """Fill `target` from an offset on, to the end of the file at most; returns the number of bytes. Raises as
+        `read`."""
         if self.only_cached:
             return self._fill_at_once(offset, target)
         if self._unpacker is None:
-            with _errors(self._file.path):
+            with _errors(self.file.path):
                 size = self._stream.fill(offset, target)
             if not self._stands(False):
                 return 0
@@ -127,17 +121,16 @@ class ClassicSource:
         return size
 
     def close(self) -> None:
-        """Close the file; a second call does nothing."""
         self._stream.close()
 
     def _fill_at_once(self, offset: int, target: memoryview) -> int:
-        """As `read_into`, of what is in memory."""
+        """As `read_into`, from memory alone."""
         size: int | None = None
         if self.descriptor is not None:
-            with _errors(self._file.path):
+            with _errors(self.file.path):
                 size = fill(self.descriptor, offset, target, only_cached=True)
         if size is None:
-            raise BlockingIOError(f"{self._file.name} is not in memory at offset {offset}")
+            raise BlockingIOError(f"{self.file.name} is not in memory at offset {offset}")
         if not self._stands(True):
             return 0
         self.bytes_read = max(self.bytes_read, offset + size)
@@ -182,11 +175,11 @@ class ClassicSource:
             else:
                 packed = self._read_packed(size) if unpacker.needs_input else b""
                 if unpacker.needs_input and not packed:
-                    raise ClassicFormatError(self._file.name, offset, f"the {packing.name} data around it is cut short")
+                    raise ClassicFormatError(self.file.name, offset, f"the {packing.name} data around it is cut short")
             try:
                 data = packing.unpack(unpacker, packed, size)
             except PackedDataError as error:
-                raise ClassicFormatError(self._file.name, offset, str(error)) from None
+                raise ClassicFormatError(self.file.name, offset, str(error)) from None
             if data:
                 return data
 
@@ -204,30 +197,20 @@ class ClassicSource:
 
 
 def read_whole(file: ClassicFile, target: memoryview) -> int | None:
-    """The bytes of a small file, read at once into `target`; returns how many there are.
-    None if they do not fit, or have to be fetched or unpacked. Raises StoreError: the file cannot be read."""
+    """Read a small file into `target` at once; returns the number of bytes.
+    None if they do not fit, or must be fetched or unpacked. Raises StoreError: the file cannot be read."""
     if file.size_bytes >= len(target) or file.packing is not None or isinstance(file.path, ObjectPath):
         return None
-    try:
-        stream = open_file(file.path)
-        try:
-            size = stream.fill(0, target)
-        finally:
-            stream.close()
-    except OSError as error:
-        raise _error(file.path, error) from error
+    with _errors(file.path), contextlib.closing(open_file(file.path)) as stream:
+        size = stream.fill(0, target)
     return size if size < len(target) else None  # one byte is left, so the file ends there
 
 
 def find_series(paths: Iterable[Path]) -> tuple[ClassicFile, ...]:
     """The files that `paths` name, in the order in which the server wrote them.
-
-    A path is a binlog file, an index file (`*.index`, with one file name a line), or a
-    directory that holds the files of one binlog.
-
-    Raises MissingFileError: a path, or a file that an index names, is not there; StoreError: a directory holds no
-    binlog or more than one, a file is named twice, or the order cannot be determined from the names.
-    """
+    A path is a binlog file, an index file (`*.index`, one file name a line), or a directory with the files of one
+    binlog. Raises MissingFileError: a path, or a file that an index names, is missing; StoreError: a directory holds
+    no binlog or several, a file is named twice, or names do not determine the order."""
     files: list[ClassicFile] = []
     for path in paths:
         if path.is_dir():
@@ -248,8 +231,6 @@ def find_series(paths: Iterable[Path]) -> tuple[ClassicFile, ...]:
         if earlier is not file:
             raise StoreError(f"{earlier.path} and {file.path} have the same number: name the files of one binlog, once")
     in_order = [by_number[number] for number in sorted(by_number)]
-    if not has_head(in_order[-1]):
-        in_order.pop()  # its server has just made it, or died while it did
     return tuple(file if file.index == index else replace(file, index=index) for index, file in enumerate(in_order))
 
 
@@ -263,7 +244,7 @@ def _named_file(path: Path, name: str, number: int | None, index: int = 0) -> Cl
     try:
         stamp = stamp_of(path)
     except OSError:
-        if path.is_file():  # it says which errors mean that there is none
+        if path.is_file():
             raise
         raise MissingFileError(f"{path} is not a file") from None
     return ClassicFile(path=path, name=name, number=number, stamp=stamp, index=index)
@@ -279,7 +260,7 @@ def _files_of_directory(directory: Path) -> list[ClassicFile]:
         files = by_base.setdefault(match["base"], [])
         with contextlib.suppress(MissingFileError):
             files.append(_named_file(path, match[0], int(match["number"]), len(files)))
-    binlogs = [  # one file says what all of its name are: there may be ten thousand
+    binlogs = [  # one file of a name stands for all: there may be ten thousand
         base for base, files in by_base.items() if any(starts_like_a_binlog(one.path) for one in reversed(files))
     ]
     if not binlogs:
@@ -288,43 +269,18 @@ def _files_of_directory(directory: Path) -> list[ClassicFile]:
         raise StoreError(
             f"{directory} holds more than one binlog ({', '.join(sorted(binlogs))}): name the index file of one of them"
         )
-    # one that begins as something else is damaged, as the error for its head says, and must not be missing; a shorter
-    # one has just been made
+    # a file that begins as something else is damaged, and must not be missing; a shorter one has just been made
     return [file for file in by_base[binlogs[0]] if file.size_bytes >= len(MAGIC) or starts_like_a_binlog(file.path)]
-
-
-def has_head(file: ClassicFile) -> bool:
-    """Whether a file has its FORMAT_DESCRIPTION and what comes next, its GTID_LIST; as their reader says, also True of
-    one that begins as something else."""
-    if file.packing is not None or file.size_bytes > HEAD_SIZE_MAX:
-        return True
-    with _errors(file.path), contextlib.closing(open_file(file.path)) as stream:
-        data = stream.read_at(0, FORMAT_DESCRIPTION_SIZE_MAX)
-    offset = FIRST_EVENT_OFFSET
-    if not MAGIC.startswith(data[:offset]):
-        return True
-    while len(data) >= offset + EVENT_HEADER_SIZE:
-        is_of_head = data[offset + TYPE_OFFSET] in (EventType.FORMAT_DESCRIPTION, EventType.GTID_LIST)
-        end = offset + SIZE.unpack_from(data, offset + SIZE_OFFSET)[0]
-        if end > file.size_bytes or not is_of_head or offset != FIRST_EVENT_OFFSET:
-            return end <= file.size_bytes or not is_of_head
-        offset = max(end, offset + EVENT_HEADER_SIZE)
-    return False
 
 
 @contextlib.contextmanager
 def _errors(path: Path) -> Iterator[None]:
     try:
         yield
+    except FileNotFoundError as error:
+        raise MissingFileError(f"{path}: no such file or directory") from error
     except OSError as error:
-        raise _error(path, error) from error
-
-
-def _error(path: Path, error: OSError) -> StoreError:
-    """The error to raise for one of the system."""
-    if isinstance(error, FileNotFoundError):
-        return MissingFileError(f"{path}: no such file or directory")
-    return StoreError(f"{path}: {error.strerror}")
+        raise StoreError(f"{path}: {error.strerror}") from error
 
 
 def starts_like_a_binlog(path: Path) -> bool:
@@ -335,17 +291,17 @@ def starts_like_a_binlog(path: Path) -> bool:
 
 
 def packed_or_not(path: Path) -> list[Path]:
-    """What a file may be called, packed or as it is."""
+    """The paths that a file may have, packed or not."""
     return [path, *(path.with_name(path.name + packing.suffix) for packing in PACKINGS)]
 
 
 def index_path(file: ClassicFile) -> Path:
-    """Where the index of a file's binlog is, if there is one."""
+    """Where the index of a file's binlog would be."""
     return file.path.with_name(file.name.rpartition(".")[0] + INDEX_SUFFIX)
 
 
 def index_lines(index: Path) -> list[str]:
-    """The names in an index file, as they are there. Raises StoreError: there is none, or it is too large for one."""
+    """The names in an index file. Raises StoreError: it is missing, or too large for one."""
     if not index.is_file():
         raise MissingFileError(f"{index} is not a file")
     if index.stat().st_size > INDEX_SIZE_MAX:
@@ -355,7 +311,7 @@ def index_lines(index: Path) -> list[str]:
 
 
 def listed_name(line: str) -> str:
-    """The name of a file in a line of an index, which may be copied: it has the folders of its server."""
+    """The file name in a line of an index, without the folders of its server."""
     return PureWindowsPath(line).name
 
 

@@ -1,13 +1,11 @@
-"""Writes event groups as traditional binlog files, as the server does that a profile names.
+"""Writes event groups as traditional binlog files, as the server that a profile names.
 
 Each file begins with FORMAT_DESCRIPTION, GTID_LIST and BINLOG_CHECKPOINT, and ends with a ROTATE, the last one with a
 STOP. Every event gets its place and its checksum. Memory does not grow with an event or a group.
 
 Invariants:
-- Until a file is ended it is marked as in use, so one that is cut there is known to be
-  (test_a_file_is_in_use_until_it_is_ended).
-- A group is in one file (test_files_end_between_groups).
-"""
+- A file is marked as in use until it is ended, so a cut is known as one (test_a_file_is_in_use_until_it_is_ended).
+- A group is in one file (test_files_end_between_groups)."""
 
 from __future__ import annotations
 
@@ -58,12 +56,12 @@ if TYPE_CHECKING:
     from ibbmaster.kernel.calls import Kernels
 
 STEM = "binlog"
-OUT_BYTES = 4 << 20  # that a kernel writes at once
-LOG_POS_MASK = 0xFFFFFFFF  # of positions that an event can hold
+OUT_BYTES = 4 << 20  # in one write of a kernel
+LOG_POS_MASK = 0xFFFFFFFF
 HELD_BYTES = 1 << 18  # of output before it is written
-SMALL_BYTES = 64 * 1024  # of a group that is put together
-QUERY_SIZE_MAX = 64 * 1024  # of one that may end its group: COMMIT and ROLLBACK are short
-EVENT_SIZE_MAX = 1 << 30  # bytes: no server reads an event that is larger
+SMALL_BYTES = 64 * 1024  # of a group that is joined
+QUERY_SIZE_MAX = 64 * 1024  # COMMIT and ROLLBACK, which end groups, are short
+EVENT_SIZE_MAX = 1 << 30  # bytes: no server reads a larger event
 STATE_SUFFIX = ".state"
 
 
@@ -78,10 +76,10 @@ class ClassicWriter:
             raise ConfigurationError(
                 f"a primary as {profile.name!r} has no traditional files: take a classic-… profile"
             )
-        self.names: list[str] = []  # of the files so far
-        self.state = state or GtidState()  # what is logged; the caller may set it between files
-        self.offset = 0  # where the next event begins in the current file
-        self.is_open = False  # whether a file was begun and is not ended
+        self.names: list[str] = []
+        self.state = state or GtidState()  # the caller may set it between files
+        self.offset = 0  # of the next event in the current file
+        self.is_open = False
         self._disk = disk
         self._profile = profile
         self._stem = stem
@@ -89,19 +87,18 @@ class ClassicWriter:
         self._first_number = first_number
         self._has_checksums = profile.event_checksum is ChecksumAlgorithm.CRC32
         self._type_max = profile.type_count
-        self._out: Any = None  # once a kernel writes
+        self._out: Any = None
         self._numbers: Any = None
         self._says_all = profile.log_pos_rule is LogPosRule.EVERY
         self._fragments = PartialRows(large_rows())
         self._held = bytearray()
-        self._written = 0  # of the current file
+        self._written = 0
         self._index = b""
 
-    # Files --------------------------------------------------------------------------------------
-
     def begin_file(self, *, is_start: bool = False, **header: int) -> None:
-        """Begin the next file; `header` has `server_id` and `timestamp` of what is in its head. `is_start`: a start of
-        the server begins it, at which replicas drop temporary tables. Raises StoreError: it cannot be written."""
+        """Begin the next file; `header` has `server_id` and `timestamp` of the events in its head. `is_start`: a
+        start of the server begins it, at which replicas drop temporary tables. Raises StoreError: it cannot be
+        written."""
         assert not self.is_open
         name = self._name(len(self.names))
         described = describe_format(
@@ -136,17 +133,16 @@ class ClassicWriter:
             rotate = Rotate(position=len(MAGIC), file_name=self._name(len(self.names)))
             self._put_own(encode_rotate(rotate, **fields))
         self.flush()
-        self._disk.write(self.names[-1], len(MAGIC) + FLAGS_OFFSET, bytes(2))  # it is not in use any more
+        self._disk.write(self.names[-1], len(MAGIC) + FLAGS_OFFSET, bytes(2))  # not in use
         self.is_open = False
 
     def write_state(self) -> None:
-        """Write what a server keeps of its state when it is stopped in order."""
+        """Write the state as a server does when it is stopped in order."""
         text = "".join(f"{gtid}\n" for gtid in self.state).encode()
         self._disk.create(self.state_name)
         self._disk.write(self.state_name, 0, text)
 
     def sync(self) -> None:
-        """Make all files durable."""
         for name in (*self.names, self.index_name, self.state_name):
             self._disk.sync(name)
         self._disk.sync_dir()
@@ -154,16 +150,11 @@ class ClassicWriter:
     def _name(self, number: int) -> str:
         return f"{self._stem}.{self._first_number + number:06}"
 
-    # Groups -------------------------------------------------------------------------------------
-
     def write_group(self, gtid_event: bytes, body: Iterable[Buffer]) -> int:
         """Write one group; returns the bytes of its events. The caller logs its GTID in `state`.
-
-        Fragments of row events that a server of this profile does not know are put together.
-
-        Raises EventError: the bytes do not divide into events, or a server of this profile does not know one;
-        StoreError: it cannot be written.
-        """
+        Joins fragments of row events that a server of this profile does not know. Raises EventError: the bytes do
+        not divide into events, or a server of this profile does not know one; StoreError: the file cannot be
+        written."""
         self._group = _GroupEnd(GroupBoundary(gtid_event[GTID_FLAGS_OFFSET]))
         pieces: list[Buffer] = [gtid_event]
         size = len(gtid_event)
@@ -183,8 +174,8 @@ class ClassicWriter:
         return size
 
     def place(self, kernels: Kernels, data: Any, groups: Any, first: int, file_max: int) -> int:
-        """Write collected groups from row `first` on; returns the first that is left, to be written by itself.
-        None is written after the one with which the file has `file_max` bytes."""
+        """Write collected groups from row `first` on; returns the first row that is left for `write_group`.
+        Stops after the group with which the file has `file_max` bytes."""
         if self._out is None:
             import numpy as np
 
@@ -201,7 +192,6 @@ class ClassicWriter:
         return int(row)
 
     def _write_small(self, data: bytes) -> None:
-        """All events of a group, or of what is left of it."""
         offset = 0
         while offset < len(data):
             header = decode_event_header(data, offset)
@@ -219,11 +209,10 @@ class ClassicWriter:
             self.flush()
 
     def _says_end(self, header: EventHeader, event: bytes) -> bool:
-        """Whether the next event of a group has its end position."""
+        """Whether the next event of a group states its end position."""
         return self._group.take(header, event) or self._says_all or header.event_type == EventType.GTID
 
     def _write_event(self, parts: Iterator[EventPart]) -> int:
-        """One event of a group; returns its bytes."""
         first = next(parts)
         header = first.header
         assert header is not None
@@ -261,32 +250,30 @@ class ClassicWriter:
             raise EventError(f"event of {header.size} bytes, at most {EVENT_SIZE_MAX} are read from traditional files")
 
     def _put_own(self, event: bytes) -> None:
-        """An event of the file itself."""
         self._put(decode_event_header(event), event, says_end=True)
 
     def _put(self, header: EventHeader, event: bytes, *, says_end: bool) -> None:
-        """The next event, whole."""
         data = self._placed(header, says_end=says_end) + event[EVENT_HEADER_SIZE:]
         self._held += data
         if self._has_checksums:
             self._held += CHECKSUM.pack(zlib.crc32(data))
 
     def _placed(self, header: EventHeader, *, says_end: bool) -> bytes:
-        """The header of the next event, with its size and where it ends."""
+        """The header of the next event, with its size and end."""
         timestamp, event_type, server_id, size, _, flags = header
         size += CHECKSUM_SIZE * self._has_checksums
         self.offset += size
         return HEADER.pack(timestamp, event_type, server_id, size, self.offset & LOG_POS_MASK if says_end else 0, flags)
 
     def flush(self) -> None:
-        """Have in the current file what was written. Raises StoreError: it cannot be written."""
+        """Write what is held. Raises StoreError: it cannot be written."""
         self._disk.write(self.names[-1], self._written, self._held)
         self._written += len(self._held)
         self._held.clear()
 
 
 def _events(pieces: Iterable[Buffer]) -> Iterator[Iterator[EventPart]]:
-    """Event by event, each in parts, which must be taken before the next one."""
+    """Event by event, each in parts, to be taken before the next one."""
     splitter = EventSplitter()
     parts = (part for piece in pieces for part in splitter.feed(piece))
     for first in parts:
@@ -295,14 +282,14 @@ def _events(pieces: Iterable[Buffer]) -> Iterator[Iterator[EventPart]]:
 
 
 class _GroupEnd:
-    """Sees that a group ends with the event that readers of traditional files take for its end, and not before."""
+    """Checks that a group ends with the event that readers of traditional files take for its end."""
 
     def __init__(self, boundary: GroupBoundary) -> None:
         self._boundary = boundary
         self._is_begun = self._has_ended = False
 
     def take(self, header: EventHeader, event: bytes) -> bool:
-        """The next event; whether it ends the group. Raises EventError: it comes after the end."""
+        """Take the next event; returns whether it ends the group. Raises EventError: it comes after the end."""
         if self._has_ended:
             raise EventError(f"{type_name(header.event_type)} event after the end of its group")
         if self._is_begun:
@@ -311,13 +298,12 @@ class _GroupEnd:
         return self._has_ended
 
     def expect_ended(self) -> None:
-        """No more events come. Raises EventError: the group has not ended."""
+        """Raises EventError: the group has not ended."""
         if not self._has_ended:
             raise EventError("it has no event that ends it, as XID or COMMIT: traditional files cannot hold it")
 
 
 def _in_parts(event: Buffer) -> Iterator[EventPart]:
-    """A whole event, a part at a time."""
     view, header = memoryview(event), decode_event_header(event)
     for start in range(0, header.size, HELD_BYTES):
         is_last = start + HELD_BYTES >= header.size
@@ -330,6 +316,6 @@ def _of_event(first: EventPart, parts: Iterator[EventPart]) -> Iterator[EventPar
     while not part.is_last:
         following = next(parts, None)
         if following is None:
-            return  # `finish` of the splitter says that it is not whole
+            return  # `finish` of the splitter raises
         part = following
         yield part

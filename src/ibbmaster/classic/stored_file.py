@@ -1,36 +1,32 @@
 """One file of a traditional binlog from an event on, every event as the file has it: what a primary sends of it.
 
-Nothing is taken off and nothing is left out. What is not a group is given event by event, as an `EventGroup` without
-GTID: the head of the file, what stands between groups and after them, and from a place inside a group all that is left
-of that. The first is always the FORMAT_DESCRIPTION, and it ends where the reader begins to read.
+The reader takes nothing off and leaves nothing out. What is no group comes event by event, as an `EventGroup` without
+GTID: the head of the file, the events between groups and after them, and from a place inside a group the rest of that
+group. The FORMAT_DESCRIPTION always comes first, and ends where the reader begins to read.
 
 Invariants:
-- An event is given only if all of it is there and, where the file has checksums, is right; of
-  one above `LARGE_EVENT_SIZE` the verdict comes last
-  (test_what_a_copier_appends_and_the_files_that_follow_come_when_they_are_there).
-- A group of a file that may grow is given only if all of it is there
-  (test_a_long_group_comes_once_all_of_it_is_there).
-"""
+- An event comes only if it is whole and, where the file has checksums, right; of an event above `LARGE_EVENT_SIZE` the
+  verdict comes last (test_what_a_copier_appends_and_the_files_that_follow_come_when_they_are_there).
+- Of a file that may grow, only whole groups come (test_a_long_group_comes_once_all_of_it_is_there)."""
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ibbmaster.classic.groups import ENDING_TYPES, LARGE_EVENT_SIZE, TRANSACTION, ClassicFileReader
 from ibbmaster.classic.head import GTID_LIST_SIZE_MAX, FileHead, is_marked_in_use
-from ibbmaster.classic.roles import KNOWN_TYPES, STANDALONE_ROLES, TRANSACTION_ROLES
-from ibbmaster.classic.series import FIRST_EVENT_OFFSET, ClassicFile
+from ibbmaster.classic.roles import KNOWN_TYPES, TRANSACTION_ROLES
+from ibbmaster.classic.series import FIRST_EVENT_OFFSET, ClassicFile, ClassicSource
 from ibbmaster.classic.window import Truncated
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import ClassicFormatError, MissingEventError
 from ibbmaster.event.group import EventGroup
-from ibbmaster.event.gtid_event import GtidFlag
-from ibbmaster.event.header import EVENT_HEADER_SIZE, HEADER, EventHeader, without_checksum
+from ibbmaster.event.header import EVENT_HEADER_SIZE, HEADER, EventHeader
 from ibbmaster.event.types import EventType, type_name
 from ibbmaster.kernel.fields import ENDS, MAY_END, NOT_INSIDE
 from ibbmaster.position import LogPosition
 
-EVENT_SIZE_MAX = 1 << 30  # bytes: no primary sends an event that is larger
+EVENT_SIZE_MAX = 1 << 30  # bytes: no primary sends a larger event
 QUERY_SIZE_MAX = 1 << 16  # bytes of a QUERY that can end a group
 _CUT = "the file ends inside what begins here"
 #: A replica stops at the last one.
@@ -39,34 +35,28 @@ AROUND_TYPES = ENDING_TYPES | {EventType.GTID_LIST, EventType.BINLOG_CHECKPOINT,
 
 class StoredFileReader(ClassicFileReader):
     """All there is in a file, from an offset on.
-
-    Attributes:
-        may_grow: whether more of the file may come; who looks at the directory keeps it right.
-        has_ended: its last event was given.
-
-    Raises ClassicFormatError: the file does not begin as a traditional binlog of MariaDB, or it is encrypted.
-    """
+    More of the file may come while it `may_grow`, which the watcher of the directory keeps right; `has_ended` means
+    that its last event was given. Raises ClassicFormatError: the file does not begin as a traditional binlog of
+    MariaDB, or is encrypted."""
 
     def __init__(
         self,
         file: ClassicFile,
         offset: int = FIRST_EVENT_OFFSET,
         *,
+        source: ClassicSource | None = None,
         may_grow: bool = False,
         is_between_groups: bool = False,
-        only_cached: bool = False,
-        stands: Callable[[bool], bool] = lambda only_cached: True,
     ) -> None:
-        """Begin at an offset; where it is not known to be `is_between_groups`, an event may begin there or not.
-        `only_cached` is as `ClassicFileReader` has it, `stands` as `ClassicSource`."""
-        super().__init__(file, is_stored=True, only_cached=only_cached, stands=stands)
+        """Begin at an offset; unless it is known to be `is_between_groups`, an event may begin there or not."""
+        super().__init__(file, source=source, is_stored=True)
         self._first_offset = FIRST_EVENT_OFFSET + len(self.head.format_description)
         self._offset = offset if offset > FIRST_EVENT_OFFSET else self._first_offset
         self._is_lead_in = not is_between_groups and self._offset != self._first_offset
-        self._walk = (0, 0)  # of the group that was not all there: where it begins, and how much of it is there
+        self._walk = (0, 0)  # of a group that has not all come: its begin, and how much is there
         self.has_ended = False
         try:
-            # its server may have ended the file; one that is still written is not packed
+            # its server may have ended the file, and packs none that it still writes
             self.may_grow = may_grow and not self.window.source.is_packed and self.end_type() is None
         except BlockingIOError:
             self.close()
@@ -82,7 +72,7 @@ class StoredFileReader(ClassicFileReader):
 
     @property
     def is_between_groups(self) -> bool:
-        """Whether what comes next is known to be no event inside of a group."""
+        """Whether the next event is known to be outside of a group."""
         return not self._is_lead_in
 
     def items_from(self, offset: int) -> Iterator[EventGroup | None]:
@@ -94,7 +84,7 @@ class StoredFileReader(ClassicFileReader):
         return items
 
     def items(self) -> Iterator[EventGroup | None]:
-        """Every group and every other event; None whenever nothing more is there: then go on, or not.
+        """Yield every group and every other event; None whenever nothing more is there, and the caller may ask again.
         Raises ClassicFormatError: the file is damaged; MissingEventError: no event begins at the first offset."""
         window = self.window
         window.go_to(self._offset)
@@ -108,48 +98,27 @@ class StoredFileReader(ClassicFileReader):
                 if is_lead_in and offset == self._offset:
                     self._expect_event()
                 event_type = window.peek_type()
-                is_group = event_type == EventType.GTID
-                item = self._group(offset) if is_group else self._event(event_type, offset, is_lead_in=is_lead_in)
+                if is_group := event_type == EventType.GTID:
+                    item = self._group(offset, window.read_event(LARGE_EVENT_SIZE, is_stored=True)[1])
+                else:
+                    item = self._event(event_type, offset, is_lead_in=is_lead_in)
             except Truncated:
                 window.go_to(offset)
                 yield None
                 continue
             self._is_lead_in = is_lead_in = is_lead_in and not is_group
-            yield item
-            if not self._is_passed_over:
-                for _ in item.body:  # what the caller did not want
-                    pass
-            self._is_passed_over = False
+            yield from self._read_out(item)
             self.has_ended = event_type in ENDING_TYPES
 
-    # What is given -----------------------------------------------------------------------
-
-    def _group(self, offset: int) -> EventGroup:
-        window = self.window
-        _, event = window.read_event(LARGE_EVENT_SIZE, is_stored=True)
-        gtid, flags = self._decode_gtid(without_checksum(event, window.checksum_size), offset)
-        roles = STANDALONE_ROLES if flags & GtidFlag.STANDALONE else TRANSACTION_ROLES
-        self.is_at_group_end = False
-        body = self._read_body(roles)
-        first = next(body)
-        is_whole = self.is_at_group_end
-        end = window.offset if is_whole else self._group_end(offset, offset + len(event), roles)
-        return EventGroup(
-            gtid=gtid,
-            gtid_event=event,
-            body=iter((first,)) if is_whole else self._rest_of_body(first, body, offset),
-            start=LogPosition(self.file.index, offset),
-            end=LogPosition(self.file.index, end),
-        )
-
     def _event(self, event_type: int, offset: int, *, is_lead_in: bool) -> EventGroup:
-        """An event that is in no group, or is of one that began before the first offset."""
+        """An event outside of groups, or of a group that began before the first offset."""
         window = self.window
         if self.has_ended:
             raise window.error(offset, "bytes after the event that ends the file")
         size = window.peek_size()
-        if not is_lead_in:
-            self._expect_around(event_type, offset)
+        may_be_free = not self.head.knows_gtids and TRANSACTION_ROLES[event_type] != NOT_INSIDE
+        if not (is_lead_in or event_type in AROUND_TYPES or may_be_free):
+            self._ends_file(event_type, offset)  # says what is wrong
         if size <= LARGE_EVENT_SIZE or event_type == EventType.GTID_LIST:
             _, event = window.read_event(GTID_LIST_SIZE_MAX, is_stored=True)
             return self._item(event, offset)
@@ -159,18 +128,11 @@ class StoredFileReader(ClassicFileReader):
         header = bytes(next(pieces))
         return self._item(header, offset, pieces, offset + size)
 
-    def _expect_around(self, event_type: int, offset: int) -> None:
-        is_free = not self.head.knows_gtids and TRANSACTION_ROLES[event_type] != NOT_INSIDE
-        if event_type not in AROUND_TYPES and not is_free:
-            self._ends_file(event_type, offset)  # says what is wrong
-
     def _item(self, event: bytes, offset: int, body: Iterable[Buffer] = (), end: int | None = None) -> EventGroup:
-        """What is no group; without `end` all of it was read."""
-        file_no, end = self.file.index, self.window.offset if end is None else end
-        start = LogPosition(file_no, offset)
-        return EventGroup(gtid=None, gtid_event=event, body=iter(body), start=start, end=LogPosition(file_no, end))
-
-    # What is there -----------------------------------------------------------------------
+        """A single event; without `end` all of it was read."""
+        file_no = self.file.index
+        start, behind = LogPosition(file_no, offset), LogPosition(file_no, self.window.offset if end is None else end)
+        return EventGroup(gtid=None, gtid_event=event, body=iter(body), start=start, end=behind)
 
     def end_type(self) -> EventType | None:
         """The type of the last event, if it is a STOP, or a ROTATE to a name as long; None of a packed file."""
@@ -188,7 +150,7 @@ class StoredFileReader(ClassicFileReader):
         return None
 
     def _expect_event(self) -> None:
-        """Whether an event begins at the first offset, which a client has named.
+        """Check that an event begins at the first offset, which a client has named.
         Raises MissingEventError: none does; Truncated: it has not come whole yet."""
         window, offset = self.window, self._offset
         name = self.file.name
@@ -197,9 +159,8 @@ class StoredFileReader(ClassicFileReader):
         except Truncated:
             if self.may_grow and self._is_border(offset):
                 raise
-            raise MissingEventError(
-                name, offset, "the file ends here, inside the header of an event", None, True
-            ) from None
+            problem = "the file ends here, inside the header of an event"
+            raise MissingEventError(name, offset, problem, None, True) from None
         _, event_type, _, size, log_pos, _ = HEADER.unpack_from(window.block, window.position)
         end = offset + size
         is_cut = end > window.source.size_bytes
@@ -217,7 +178,7 @@ class StoredFileReader(ClassicFileReader):
         raise MissingEventError(name, offset, problem, size, is_cut)
 
     def _is_border(self, offset: int) -> bool:
-        """Whether an event begins at an offset, as the sizes of those before it say."""
+        """Whether the sizes of the events before an offset say that one begins there."""
         at, source = self._first_offset, self.window.source
         data, data_at = b"", at
         while at < offset:
@@ -229,20 +190,17 @@ class StoredFileReader(ClassicFileReader):
             at += max(size, EVENT_HEADER_SIZE)
         return at == offset
 
-    def _group_end(self, group_at: int, behind_gtid: int, roles: bytes) -> int:
-        """Where a group ends that is long, and not read yet; of a packed file how far it was read. Continues where it
-        found the end of the file before. Raises Truncated: not all of it is there, and the file is in use."""
+    def _long_group_end(self, group_at: int, behind_gtid: int, roles: bytes) -> int:
+        """Where a long group ends; of a packed file how far it was read. Continues where the file ended before."""
         window, source = self.window, self.window.source
         if source.is_packed:
-            if window.is_in_use and group_at >= self._find_complete_end():
-                raise Truncated
-            return window.offset
+            return super()._long_group_end(group_at, behind_gtid, roles)
         at = self._walk[1] if self._walk[0] == group_at else behind_gtid
         size_bytes = source.size_bytes
         while at + EVENT_HEADER_SIZE <= size_bytes:
             header = EventHeader._make(HEADER.unpack(source.read(at, EVENT_HEADER_SIZE)))
             if header.size < EVENT_HEADER_SIZE:
-                return at  # damage: who reads it says so
+                return at  # damage: reading it says so
             if at + header.size > size_bytes:
                 break
             role = roles[header.event_type]
@@ -258,14 +216,14 @@ class StoredFileReader(ClassicFileReader):
         return at
 
     def cut_error(self) -> ClassicFormatError | None:
-        """What to raise where the file ends inside something and no more of it comes; None if it is as it should be."""
+        """The error for a file that ends inside something and does not grow; None if it ends well."""
         window = self.window
         if not window.has_more() or self.is_marked_in_use:
             return None
         return window.error(window.offset, _CUT)
 
     def unfinished(self) -> str | None:
-        """What a user should know of the end of a file that is the last; None if nothing is cut."""
+        """What a user should know of the cut end of the last file; None if nothing is cut."""
         window = self.window
         if not window.has_more():
             return None
@@ -282,12 +240,12 @@ class StoredFileReader(ClassicFileReader):
 
 
 class StoredFileState(NamedTuple):
-    """A file as its head and its end have it."""
+    """What the head and the end of a file say."""
 
     file: ClassicFile
     head: FileHead
-    is_marked_in_use: bool  # its server has not closed it, as far as it says
-    end: EventType | None  # the type of its last event if that is a STOP or ROTATE; not looked at in a packed file
+    is_marked_in_use: bool
+    end: EventType | None  # as `StoredFileReader.end_type`
 
 
 def file_state(file: ClassicFile) -> StoredFileState:

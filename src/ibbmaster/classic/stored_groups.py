@@ -1,4 +1,4 @@
-"""All there is in the files of a traditional binlog from a place on, as a primary sends it, and as it comes."""
+"""All events of a traditional binlog from a place on, as a primary sends them, and as they come."""
 
 import contextlib
 from collections.abc import Hashable, Iterator
@@ -8,7 +8,7 @@ from functools import partial
 from ibbmaster.classic.binlog import ClassicGroups
 from ibbmaster.classic.following import FollowedFiles, told_if_purged
 from ibbmaster.classic.head import continued, is_gap, missing_between
-from ibbmaster.classic.series import FIRST_EVENT_OFFSET, ClassicFile
+from ibbmaster.classic.series import FIRST_EVENT_OFFSET, ClassicFile, ClassicSource
 from ibbmaster.classic.stored_file import StoredFileReader
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import GapError, IbbMasterError, LogResetError, PositionPurgedError, StoreError
@@ -19,8 +19,8 @@ from ibbmaster.position import LogPosition
 
 class StoredGroups(ClassicGroups):
     """Every group with its events as they are stored, and every other event as one without GTID.
-    At the end of what is there it gives nothing, and more once more is there: in the last file, or in one that follows.
-    `offset` is that of the first event after the first FORMAT_DESCRIPTION."""
+    At the end of the log `next_group` gives None, and more once the last file grows or another follows. `offset` is
+    that of the first event after the first FORMAT_DESCRIPTION."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class StoredGroups(ClassicGroups):
         self._state = state.copy()
         self._knows_state = knows_state or offset <= FIRST_EVENT_OFFSET
         self._is_between = False
-        self._was_gone = False  # what was to be read, since the last call began
+        self._was_gone = False  # a file, since the last call began
         self._current: StoredFileReader | None = None
         self._items: Iterator[EventGroup | None] = iter(())
         self.position = position
@@ -52,22 +52,14 @@ class StoredGroups(ClassicGroups):
     def state(self) -> GtidState:
         return self._state
 
-    def is_of(self, resets: int) -> bool:
-        """Whether these are groups of the log after this number of resets."""
-        return self._resets == resets
-
     def check_log(self) -> None:
         self._series.check(self._resets)
 
     def next_group(self) -> EventGroup | None:
-        """The next group or other event, or None at the end of what is there.
-
-        Raises:
-            ClassicFormatError: a file is damaged, or ends inside of something and will not be continued.
-            GapError: a file does not continue the one before.
-            MissingEventError: no event begins at the offset to begin at.
-            PositionPurgedError: the log was reset.
-        """
+        """The next group or other event; None at the end of the log, for now.
+        Raises ClassicFormatError: a file is damaged, or ends inside something and will not grow; GapError: a file
+        does not continue the one before; MissingEventError: no event begins at the first offset;
+        PositionPurgedError: the log was reset."""
         self.check_log()
         self._was_gone = False
         try:
@@ -92,8 +84,8 @@ class StoredGroups(ClassicGroups):
             return None
 
     def _has_to_wait(self) -> bool:
-        """Whether what went wrong is no damage: another process begins the file again, or it was gone for a moment.
-        Raises LogResetError: the files are others."""
+        """Whether an error means no damage: another process begins the file again, or it was gone for a moment.
+        Raises LogResetError: the log was reset."""
         self._series.look()
         self.check_log()
         return self._was_gone or self._series.waits(self.position.file_no, self._life)
@@ -109,12 +101,12 @@ class StoredGroups(ClassicGroups):
         try:
             yield from body
         except IbbMasterError as error:
-            if self._has_to_wait():  # in the middle of a group: its replica comes back
+            if self._has_to_wait():  # inside a group its replica must come back
                 raise LogResetError(str(error)) from None
             raise
 
     def next_group_at_once(self) -> EventGroup:
-        """As `CachedEventGroups` has it, from the head of a file on, or a place between groups."""
+        """As in `CachedEventGroups`, from the head of a file or a place between groups on."""
         self._series.stands(self.position.file_no, self._life, self._resets, True)
         if not self._knows_state:
             raise BlockingIOError("what comes first may be no group, and long")
@@ -132,21 +124,21 @@ class StoredGroups(ClassicGroups):
         except IbbMasterError as error:
             self.check_log()
             self._leave()
-            raise BlockingIOError(str(error)) from None  # `next_group` says so, or waits
+            raise BlockingIOError(str(error)) from None  # `next_group` raises it, or waits
         if item.gtid is not None:
             self._state.log(item.gtid)
         self.position = item.end
         return item
 
     def _go_on(self) -> bool:
-        """Whether to read on where nothing more was there."""
+        """Whether more may follow where nothing was left to read."""
         if self._has_moved():
             return True
         if self._current is None or (behind := self._file_behind()) is None:
             return False
         reader = self._file
         if reader.may_grow:
-            reader.complete()  # what has come before the next file was made is still to be read
+            reader.complete()  # it may have grown before the next file was made
             return True
         if (cut := reader.cut_error()) is not None:
             raise cut
@@ -160,7 +152,7 @@ class StoredGroups(ClassicGroups):
             try:
                 self._state, _ = continued(before, state, behind, head)
             except GapError as error:
-                if self._series.picture.file(before.index) is None:  # it was removed before the one behind it was seen
+                if self._series.picture.file(before.index) is None:  # it was removed before the next one was seen
                     raise LogResetError(str(error)) from None
                 raise
         elif is_gap(before, behind):
@@ -175,7 +167,7 @@ class StoredGroups(ClassicGroups):
         return self._series.file(number) if number <= picture.last.index else None
 
     def _has_moved(self) -> bool:
-        """Go on in what has the name of the file that is read now; False if that is this file."""
+        """Continue in the file that took the name of the current one; False if none did."""
         if (now := self._moved_to()) is None:
             return False
         self._leave()
@@ -185,19 +177,18 @@ class StoredGroups(ClassicGroups):
         return True
 
     def _moved_to(self) -> ClassicFile | None:
-        """Another file that has taken the name of the current one, if one has. Objects have only their names."""
+        """The file that took the name of the current one, if one did. Objects have only their names."""
         source, now = self._file.window.source, self._series.picture.file(self._file.file.index)
         return None if now is None or source.descriptor is None or now.stamp.file == source.stamp.file else now
 
     def _leave(self) -> None:
-        """Read no longer in what was opened."""
         if self._current is not None:
             self._is_between = self._current.is_between_groups
             self._current.close()
             self._current, self._items = None, iter(())
 
     def _begin_here(self, *, only_cached: bool = False) -> None:
-        """Open the file that is to be read next, or again."""
+        """Open the file of the position, perhaps again."""
         file, has_head = self._series.file(self.position.file_no), self.position.offset > FIRST_EVENT_OFFSET
         self._begin(file, self.position.offset if has_head else self._first_offset, only_cached=only_cached)
         if has_head:
@@ -210,10 +201,9 @@ class StoredGroups(ClassicGroups):
                 self._current = StoredFileReader(
                     file,
                     offset,
+                    source=ClassicSource(file, only_cached=only_cached, stands=partial(self._stands, file.index)),
                     may_grow=is_last,
                     is_between_groups=self._is_between or self._knows_state,
-                    only_cached=only_cached,
-                    stands=partial(self._stands, file.index),
                 )
         except PositionPurgedError:  # the last file is never purged
             self._was_gone |= self._series.look(only_cached=only_cached).last.index == file.index
@@ -224,8 +214,6 @@ class StoredGroups(ClassicGroups):
             self._series.doubt()
             self.check_log()
         self._items = self._current.items()
-
-    # For callers that read groups themselves
 
     is_stored = True
 

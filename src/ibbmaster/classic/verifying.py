@@ -1,15 +1,16 @@
-"""What is wrong with traditional files: each by itself, and whether each continues the one before."""
+"""The faults of traditional files: of each by itself, and of their order."""
 
 import contextlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
+from functools import partial
 from typing import Any, NamedTuple
 
 from ibbmaster.classic.following import FollowedFiles
 from ibbmaster.classic.groups import ClassicFileReader
-from ibbmaster.classic.head import FileHead, continued, is_gap, missing_between
+from ibbmaster.classic.head import FileHead, continued, is_begun, is_gap, missing_between
 from ibbmaster.classic.roles import kernel_roles
-from ibbmaster.classic.series import ClassicFile, classic_file, has_head, index_lines, index_path, listed_name
+from ibbmaster.classic.series import ClassicFile, classic_file, index_lines, index_path, listed_name
 from ibbmaster.classic.stored_file import file_state
 from ibbmaster.classic.window import EventWindow
 from ibbmaster.codec.printable import printable
@@ -30,12 +31,12 @@ from ibbmaster.position import NamedPosition
 PAIRS_MAX = 256
 FAILURES_MAX = 6
 BLOCK_BYTES = 2 << 20  # read at once
-LONG_BYTES = BLOCK_BYTES // 8  # of a group that continues after a block: what is not read and checked a second time
-UNLISTED_MAX = 20  # files that an index names and that are not there, each a note
+LONG_BYTES = BLOCK_BYTES // 8  # of the begin of a group to read and check only once
+UNLISTED_MAX = 20  # notes on files that an index names and that are missing
 
 
 class CheckedGroups(NamedTuple):
-    """What was checked: the last GTID of each domain and server, how many groups, and bytes of their events."""
+    """The last GTID of each domain and server, and the number of groups and event bytes that were checked."""
 
     gtids: tuple[Gtid, ...]
     groups: int
@@ -43,8 +44,8 @@ class CheckedGroups(NamedTuple):
 
 
 class GroupChecks:
-    """Takes groups of one traditional file in which all is right. `ClassicFileReader` reads the others.
-    `helper` reads ahead. Close it."""
+    """Takes sound groups of one traditional file, and leaves the others to `ClassicFileReader`. `helper` reads
+    ahead."""
 
     def __init__(self, kernels: Kernels, helper: Executor | None) -> None:
         self._kernels = kernels
@@ -53,17 +54,16 @@ class GroupChecks:
         self._head = scratch(GROUP_BEGIN)
         self._pairs = RowTable(PAIRS_MAX, PAIR_COLUMNS)
         self._blocks: PieceReader | None = None
-        self._block, self._block_offset = memoryview(b""), 0  # what was read last, and where that is in the file
-        self._failures = 0  # in a row
-        self._to_skip = 0  # groups, where none was plain lately
+        self._block, self._block_offset = memoryview(b""), 0  # read last, and its offset in the file
+        self._failures = 0
+        self._to_skip = 0  # groups, after failures
 
     def close(self) -> None:
-        """Read nothing any more."""
         if self._blocks is not None:
             self._blocks.close()
 
     def take(self, window: EventWindow) -> Iterator[CheckedGroups]:
-        """Check the groups at the beginning of a window, and move it after them; nothing if there is no plain one."""
+        """Check the groups at the beginning of a window, and move it after them; nothing unless the first is plain."""
         if self._to_skip:
             self._to_skip -= 1
             return
@@ -75,7 +75,7 @@ class GroupChecks:
         self._to_skip = 2**self._failures - 1 if self._failures > 2 else 0
 
     def _take_here(self, window: EventWindow) -> Iterator[CheckedGroups]:
-        """Those in the block that the window has: of a packed file, which only the window may read."""
+        """The groups in the block of the window: only the window may read a packed file."""
         end, checked, _ = self._check(
             memoryview(window.block), window.position, window.block_offset, window.checksum_size
         )
@@ -84,7 +84,7 @@ class GroupChecks:
             yield checked
 
     def _take_far(self, window: EventWindow) -> Iterator[CheckedGroups]:
-        """Those that follow, as far as they are plain, in blocks of our own: the window's are made anew each time."""
+        """The plain groups that follow, in blocks of our own: the window makes a new block each time."""
         offset = window.offset
         if self._blocks is None or not self._block_offset <= offset <= self._block_offset + len(self._block):
             self._read(window, offset)
@@ -108,8 +108,8 @@ class GroupChecks:
                 return
 
     def _check_long(self, window: EventWindow, offset: int) -> tuple[int, CheckedGroups] | None:
-        """Where the group that begins in the block ends, read block by block, and what it is.
-        None if it is for the reference, or the file has no more of it."""
+        """The end of the group that begins in the block, read block by block, and what it is.
+        None if it is for the reference, or the file ends in it."""
         here, state, group = self._numbers, numbers(Field.SIZE), numbers(LongGroup.SIZE)
         pairs, head = self._pairs, self._head
         while True:
@@ -120,12 +120,12 @@ class GroupChecks:
             if status == Status.DONE:
                 gtids = noted_gtids(pairs.rows(state[Field.PAIRS]))
                 return offset, CheckedGroups(gtids, 1, state[Field.OUT])
-            wants_all = len(block) - here[Conversion.READ_AT] > BLOCK_BYTES  # of an event that no block can have
+            wants_all = len(block) - here[Conversion.READ_AT] > BLOCK_BYTES  # for an event that no block can hold
             if status != Status.NEED_MORE or wants_all or not self._read(window, offset):
                 return None
 
     def _read(self, window: EventWindow, offset: int) -> bool:
-        """Have a block that begins at an offset, and whether it has more than the one before."""
+        """Read a block from an offset on; returns whether it has more than the one before."""
         if self._blocks is None:
             source = window.source
             self._blocks = PieceReader(
@@ -141,7 +141,7 @@ class GroupChecks:
     def _check(
         self, block: Any, start: int, block_offset: int, checksum_bytes: int
     ) -> tuple[int, CheckedGroups | None, bool]:
-        """Where the plain groups end that follow a place in a block, what they are, and whether one is cut there."""
+        """The end of the plain groups from a place in a block on, what they are, and whether one is cut there."""
         state, here = numbers(Field.SIZE), self._numbers
         here[Conversion.READ_AT], here[Conversion.SOURCE_OFFSET] = start, block_offset
         here[Conversion.CHECKSUM_BYTES] = checksum_bytes
@@ -156,9 +156,9 @@ class GroupChecks:
 def verify_files(
     series: FollowedFiles, totals: Totals, on_bytes: Callable[[int], object], *, jobs: int = 1
 ) -> Iterator[Fault]:
-    """The faults of all files, in order; `on_bytes` is called with the size of what was read.
-    With more than one job another thread reads ahead. What was logged before a file is compared with what the files
-    before it hold. After a fault it is known again at the next file, where only the number of the file shows a gap."""
+    """The faults of all files, in order; calls `on_bytes` with the size of what was read.
+    With several jobs another thread reads ahead. Compares the state at the head of a file with the end of the files
+    before it; after a fault only the number of the next file can show a gap."""
     with contextlib.ExitStack() as stack:
         helper = None
         if jobs > 1:
@@ -170,14 +170,15 @@ def _faults(
     series: FollowedFiles, totals: Totals, on_bytes: Callable[[int], object], helper: Executor | None
 ) -> Iterator[Fault]:
     before: ClassicFile | None = None
-    version = ""  # of the server that wrote the file before
-    state: GtidState | None = None  # at the end of the file before; None if that is not known
+    version = ""  # of the file before
+    state: GtidState | None = None  # at the end of the file before, if known
     for file in series.from_file(0):
         try:
-            with (
-                contextlib.closing(_Quickly(totals, on_bytes, helper)) as quickly,
-                contextlib.closing(ClassicFileReader(file)) as reader,
-            ):
+            with contextlib.ExitStack() as stack:
+                checks = None if (ready := kernels()) is None else GroupChecks(ready, helper)
+                if checks is not None:
+                    stack.callback(checks.close)
+                reader = stack.enter_context(contextlib.closing(ClassicFileReader(file)))
                 try:
                     if before is not None and state is not None:
                         state, notice = continued(before, state, file, reader.head)
@@ -191,7 +192,8 @@ def _faults(
                     yield Fault(problem=str(error))
                 state = (reader.head.state or GtidState()).copy()
                 version = reader.head.server_version
-                for group in reader.groups(quickly.into(state)):
+                take = None if checks is None else partial(_take, checks, state, totals, on_bytes)
+                for group in reader.groups(take):
                     assert group.gtid is not None
                     state.log(group.gtid)
                     totals.groups += 1
@@ -209,48 +211,29 @@ def _faults(
     yield from _files_elsewhere(series)
 
 
-class _Quickly:
-    """Checks and counts plain groups of a file, if the kernels are ready."""
-
-    def __init__(self, totals: Totals, on_bytes: Callable[[int], object], helper: Executor | None) -> None:
-        self._totals = totals
-        self._on_bytes = on_bytes
-        self._checks: GroupChecks | None = None
-        if (ready := kernels()) is not None:
-            self._checks = GroupChecks(ready, helper)
-
-    def close(self) -> None:
-        if self._checks is not None:
-            self._checks.close()
-
-    def into(self, state: GtidState) -> Callable[[EventWindow], bool] | None:
-        """What takes groups from a window and logs them; returns whether there were any."""
-        if self._checks is None:
-            return None
-        checks = self._checks
-
-        def take(window: EventWindow) -> bool:
-            has_any = False
-            for checked in checks.take(window):
-                has_any = True
-                for gtid in checked.gtids:
-                    state.log(gtid)
-                self._totals.groups += checked.groups
-                self._on_bytes(checked.event_bytes)
-            return has_any
-
-        return take
+def _take(
+    checks: GroupChecks, state: GtidState, totals: Totals, on_bytes: Callable[[int], object], window: EventWindow
+) -> bool:
+    """Take, log and count plain groups from a window; returns whether there were any."""
+    has_any = False
+    for checked in checks.take(window):
+        has_any = True
+        for gtid in checked.gtids:
+            state.log(gtid)
+        totals.groups += checked.groups
+        on_bytes(checked.event_bytes)
+    return has_any
 
 
 def _empty_files(before: ClassicFile, file: ClassicFile) -> Iterator[Fault]:
-    """Files whose numbers are missing, although no group is."""
+    """Missing numbers of files without a missing group."""
     if is_gap(before, file):
         problem = f"files between {before.name} and {file.name} are not here; no event group is missing"
         yield Fault(problem=f"{file.name}: {problem}", severity=Severity.NOTE)
 
 
 def _other_server(before: ClassicFile, version: str, file: ClassicFile, head: FileHead) -> Iterator[Fault]:
-    """A file of another version, which only a server that was started writes."""
+    """A file of another version: only a restarted server writes one."""
     if version and head.server_version != version and not head.is_restart:
         yield Fault(
             problem=f"{file.name}: MariaDB {printable(head.server_version)} wrote it, and {printable(version)} "
@@ -259,7 +242,7 @@ def _other_server(before: ClassicFile, version: str, file: ClassicFile, head: Fi
 
 
 def _files_elsewhere(series: FollowedFiles) -> Iterator[Fault]:
-    """Files that an index beside these names, or that must come after the last one."""
+    """Files that an index beside these names, or that must follow the last one."""
     files, last = series.from_file(0), series.last
     yield from _not_begun(last)
     if not series.takes_more:
@@ -275,19 +258,19 @@ def _files_elsewhere(series: FollowedFiles) -> Iterator[Fault]:
 
 
 def _not_begun(last: ClassicFile) -> Iterator[Fault]:
-    """The file after the last one, where it has not even a whole head."""
+    """The file after the last one, if its head is not whole."""
     if last.number is None:
         return
     base, _, digits = last.name.rpartition(".")
     with contextlib.suppress(StoreError):
         after = classic_file(last.path.with_name(f"{base}.{last.number + 1:0{len(digits)}}"))
-        if not has_head(after):
+        if not is_begun(after):
             problem = f"{after.name}: {after.size_bytes} bytes, not even a whole head: left out"
             yield Fault(problem=problem, severity=Severity.NOTE)
 
 
 def _named_in_index(last: ClassicFile) -> set[str]:
-    """The names in the index beside a file; none if there is no index that can be read."""
+    """The names in the index beside a file; none without a readable index."""
     try:
         return {listed_name(line) for line in index_lines(index_path(last))}
     except StoreError:
@@ -295,7 +278,7 @@ def _named_in_index(last: ClassicFile) -> set[str]:
 
 
 def _wrong_fragments(group: EventGroup, on_bytes: Callable[[int], object]) -> str | None:
-    """Read a group to its end; what is wrong with row events in fragments there."""
+    """Read a group to its end; the problem with row events in fragments there."""
     events, fragments, problem = EventSplitter(), FragmentChecks(), None
     for piece in group.body:
         on_bytes(len(piece))

@@ -1,12 +1,10 @@
 """A window on the bytes of one traditional binlog file, which moves from event to event.
 
-It checks what every event must keep: a size that is possible, an end where `log_pos` says
-it is, and the checksum if the file has them.
-"""
+It checks what every event must keep: a possible size, an end where `log_pos` says it is, and the checksum if the file
+has them."""
 
 import struct
 import zlib
-from collections.abc import Callable
 from mmap import PAGESIZE
 
 from ibbmaster.classic.series import ClassicFile, ClassicSource
@@ -17,7 +15,7 @@ from ibbmaster.event.header import CHECKSUM_SIZE, EVENT_HEADER_SIZE, HEADER, SIZ
 from ibbmaster.event.types import type_name
 
 BLOCK_SIZE = 1 << 20  # bytes read at once at most
-FIRST_BLOCK_SIZE = 1 << 14  # at first, as at each new place: perhaps only an event or two are wanted there
+FIRST_BLOCK_SIZE = 1 << 14  # at first and at each new place: perhaps for an event or two
 EVENT_SIZE_MAX = (1 << 30) + (1 << 16)  # bytes: max_allowed_packet ends at 1 GiB
 SIZE_AND_LOG_POS = struct.Struct("<II")  # side by side, at `SIZE_OFFSET`
 CHECKSUM_RESIDUE = 0x2144DF1C  # CRC-32 of any bytes with their own CRC-32 after them
@@ -28,12 +26,12 @@ class Truncated(Exception):  # noqa: N818  # the reader of the file decides whet
 
 
 class BlockWindow:
-    """What is around the next event of a file: `view` of `block`, and `position` in it.
-    By itself it is of all of a small file, which was read before: a log may have ten thousand of them. `block_offset`
-    is where the block begins in the file. `checksum_size` and `is_in_use` are set when the head of the file is read."""
+    """The bytes around the next event of a file: `view` of `block`, and `position` in it.
+    This class itself holds all of a small file: a log may have ten thousand of them. `block_offset` is the offset of
+    the block in the file. Reading the head sets `checksum_size` and `is_in_use`."""
 
     def __init__(self, file: ClassicFile, data: Buffer) -> None:
-        """`data` is what is in the file; it is not changed while the window is used."""
+        """`data` is the content of the file; it must not change while the window is used."""
         self.block = data
         self.view = memoryview(data)
         self.position = 0
@@ -48,11 +46,10 @@ class BlockWindow:
         return self.block_offset + self.position
 
     def has_more(self) -> bool:
-        """Whether anything follows."""
         return self.position < len(self.block) or self.extend()
 
     def extend(self) -> bool:
-        """Read one more block after what is left of this one; False at the end of the file."""
+        """Append one more block to the rest of this one; False at the end of the file."""
         return False
 
     def require(self, size: int) -> None:
@@ -62,18 +59,17 @@ class BlockWindow:
                 raise Truncated
 
     def is_known_before_other_than(self, event_type: int) -> bool:
-        """Whether an event of another type comes next, as far as that is at hand."""
+        """Whether the bytes at hand show that an event of another type comes next."""
         at = self.position + TYPE_OFFSET
         return at < len(self.block) and self.block[at] != event_type
 
     def peek_type(self) -> int:
-        """The type of the next event."""
         self.require(EVENT_HEADER_SIZE)
         return self.block[self.position + 4]
 
     def peek_size(self) -> int:
-        """The size of the next event as its header states it. Raises ClassicFormatError: no event can have that size;
-        Truncated: there is nothing but zeros in a file that was not closed."""
+        """The size of the next event as its header states it. Raises ClassicFormatError: no event can have that
+        size; Truncated: only zeros follow in a file that was not closed."""
         self.require(EVENT_HEADER_SIZE)
         _, event_type, _, size, _, _ = HEADER.unpack_from(self.block, self.position)
         if EVENT_HEADER_SIZE + self.checksum_size <= size <= EVENT_SIZE_MAX:
@@ -113,28 +109,28 @@ class BlockWindow:
         return event_type, bytes(event)
 
     def check_log_pos(self, log_pos: int, size: int) -> None:
-        """Compare where the next event ends with where it says it does; 0 says nothing.
+        """Compare the end of the next event with the one it states; 0 states nothing.
         Raises ClassicFormatError: they differ."""
         end = self.offset + size & 0xFFFFFFFF  # the field has 32 bits, a file may be longer
         if log_pos and log_pos != end:
             raise self.error(self.offset, f"this event ends at offset {end}, but says {log_pos}")
 
     def checksum_error(self, event: memoryview) -> ClassicFormatError:
-        """What to raise for the next event, whose checksum is wrong."""
+        """The error for the next event, whose checksum is wrong."""
         computed = zlib.crc32(event[:-CHECKSUM_SIZE])
         return self.wrong_checksum(self.offset, event[-CHECKSUM_SIZE:], computed)
 
     def wrong_checksum(self, offset: int, stored: Buffer, computed: int) -> ClassicFormatError:
-        """What to raise for an event at `offset`."""
+        """The same for an event at `offset`."""
         found = int.from_bytes(stored, "little")
         return self.error(offset, f"event checksum is {found:08x}, its bytes give {computed:08x}")
 
     def error(self, offset: int, problem: str) -> ClassicFormatError:
-        """What to raise for a place in this file."""
+        """The error for a place in this file."""
         return ClassicFormatError(self._file_name, offset, problem)
 
     def _rest_is_zero(self) -> bool:
-        """Whether nothing but zeros follows; moves to where that was decided."""
+        """Whether only zeros follow; moves to the place that decides it."""
         while is_zero(self.block[self.position :]):
             self.position = len(self.block)
             if not self.extend():
@@ -143,39 +139,29 @@ class BlockWindow:
 
 
 class EventWindow(BlockWindow):
-    """The same, of a file that is read block by block.
-    A block is not changed while there are views of it, so these stay good."""
+    """The same for a file that is read block by block; a block does not change while there are views of it."""
 
-    def __init__(
-        self,
-        file: ClassicFile,
-        *,
-        block_size: int = BLOCK_SIZE,
-        reads_on: bool = False,
-        only_cached: bool = False,
-        stands: Callable[[bool], bool] = lambda only_cached: True,
-    ) -> None:
-        """With `reads_on` all of the file is wanted: what is read at first is not only its head."""
+    def __init__(self, source: ClassicSource, *, block_size: int = BLOCK_SIZE, reads_on: bool = False) -> None:
+        """Read a source, and close it; with `reads_on` the first block may be all of the file, not only its head."""
+        file = source.file
         super().__init__(file, b"")
-        self._buffer, self._spare = page_map(PAGESIZE), page_map(PAGESIZE)  # what `block` is of, and what it was before
-        self.source = ClassicSource(file, only_cached=only_cached, stands=stands)
+        self._buffer, self._spare = page_map(PAGESIZE), page_map(PAGESIZE)  # of `block`, and of the one before
+        self.source = source
         self._block_size = block_size
-        # A packed file is unpacked in order anyway, and where it is damaged shall not depend on where one began.
+        # Where a packed file is damaged must not depend on where reading began; it is unpacked in order anyway.
         first_size = max(FIRST_BLOCK_SIZE, file.size_bytes) if reads_on else FIRST_BLOCK_SIZE
         self._first_size = block_size if file.packing else min(first_size, block_size)
         self._next_size = self._first_size
 
     @property
     def bytes_read(self) -> int:
-        """How much of the file on disk was read so far."""
+        """The bytes read so far from the file on disk."""
         return self.source.bytes_read
 
     def close(self) -> None:
-        """Close the file; a second call does nothing."""
         self.source.close()
 
     def go_to(self, offset: int) -> None:
-        """Continue at another place of the file."""
         if self.block_offset <= offset <= self.block_offset + len(self.block):
             self.position = offset - self.block_offset
         else:
@@ -185,10 +171,10 @@ class EventWindow(BlockWindow):
 
     def extend(self) -> bool:
         left, size = len(self.block) - self.position, self._next_size
-        begin = self.offset % PAGESIZE  # each byte where it is in a page of the file: see there
+        begin = self.offset % PAGESIZE  # each byte where it is in a page of the file, see `page_map`
         buffer = self._spare
         if len(buffer) < begin + left + size or not is_free(buffer):
-            buffer = page_map(begin + (left + size) * 5 // 4 + PAGESIZE)  # perhaps enough for what is left another time
+            buffer = page_map(begin + (left + size) * 5 // 4 + PAGESIZE)  # perhaps enough next time, too
         target = memoryview(buffer)[begin:]
         found = self._read(self.block_offset + len(self.block), target[left : left + size])
         if not found:

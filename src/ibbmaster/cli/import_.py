@@ -59,6 +59,7 @@ def import_files(paths: list[Path], directory: Path, args: argparse.Namespace) -
 def _source(paths: list[Path], stack: ExitStack) -> ClassicReader | LogRead:
     """What is imported: traditional files, or a directory of `.ibb` files. Raises IbbMasterError: it cannot be read."""
     from ibbmaster.classic.binlog import ClassicReader
+    from ibbmaster.classic.head import without_unbegun
     from ibbmaster.classic.series import find_series
     from ibbmaster.ibb.file_name import parse_file_name
 
@@ -68,7 +69,7 @@ def _source(paths: list[Path], stack: ExitStack) -> ClassicReader | LogRead:
         from ibbmaster.classic.exporting import LogRead
 
         return LogRead(stack.enter_context(ibbmaster.open(path)).engine)
-    files = find_series(paths)
+    files = without_unbegun(find_series(paths))
     expect_readable(file.path for file in files)
     return ClassicReader(files)
 

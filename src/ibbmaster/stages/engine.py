@@ -27,14 +27,14 @@ from ibbmaster.stages.stage import GroupTransform, GtidTransform
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StagedPlan(ReadPlan):
-    """Where reading begins; `state` is that of the log after the stages."""
+    """A place to begin reading; `state` is that of the log after the stages."""
 
-    there: ReadPlan  # the same place of the log itself
-    has_begin: bool = False  # who begins here has what a span leaves out at its begin, and skips it
+    there: ReadPlan  # the same place in the log itself
+    has_begin: bool = False  # a reader that begins here has, and skips, what a span leaves out at its begin
 
 
 class StagedGroups(PassedGroups):
-    """The groups of a log that are left, for one reader."""
+    """The remaining groups of a log, for one reader."""
 
     def __init__(self, groups: EventGroups, stages: Sequence[GroupTransform], span: LogSpan | None) -> None:
         super().__init__(groups)
@@ -57,7 +57,7 @@ class StagedGroups(PassedGroups):
         return min((end for end in ends if end is not None), default=None)
 
     def next_group(self) -> EventGroup | None:
-        """The next group that is left, or None at the end. Raises StageError: a stage refuses it."""
+        """The next remaining group, or None at the end. Raises StageError: a stage refuses it."""
         span = self._span
         while span is None or span.until is None or self._groups.position < span.end:
             group = self._groups.next_group()
@@ -70,7 +70,7 @@ class StagedGroups(PassedGroups):
 
 
 def passed_on(group: EventGroup, stages: Sequence[GroupTransform], span: LogSpan | None = None) -> EventGroup | None:
-    """A group of a log as it leaves the last stage; None where it is left out."""
+    """A group of a log as it leaves the last stage; None if it is left out."""
     if group.gtid is None:
         return group
     if span is not None and not span.has(group.gtid, group.start):
@@ -84,8 +84,8 @@ def passed_on(group: EventGroup, stages: Sequence[GroupTransform], span: LogSpan
 
 
 class StagedLog(LogEngine):
-    """A part of a log, and what its groups go through. Thread-safe as that is.
-    `checksum_algorithm` is what the events of the log end with, where it has files that say so."""
+    """A part of a log, and the stages of its groups. Thread-safe as the log is.
+    `checksum_algorithm` is that of the events of a log whose files state one."""
 
     def __init__(
         self,
@@ -95,17 +95,17 @@ class StagedLog(LogEngine):
         *,
         notes: Sequence[str] = (),
     ) -> None:
-        """`notes` are for who asked for it."""
+        """`notes` are for the user who asked for it."""
         self.notes = tuple(notes)
-        self.inner = log  # in front of the stages
+        self.inner = log
         self.stages = tuple(stages)
-        self.span = span  # the part of the log that is there; None: all of it
+        self.span = span  # None: all of the log
         self._renaming: list[GtidTransform] = [stage for stage in stages if isinstance(stage, GtidTransform)]
         self.checksum_algorithm: ChecksumAlgorithm | None = getattr(log, "checksum_algorithm", None)
 
     @property
     def choice(self) -> GroupSelection | None:
-        """Which groups of the log in front are left, if each of them is left as it is; else None."""
+        """The selection of groups of the log in front, if each of them is left as it is; else None."""
         limits = GroupSelection() if self.span is None else self.span.groups
         match self.stages:
             case []:
@@ -196,7 +196,7 @@ class StagedLog(LogEngine):
         return self.inner.tell_growth(call)
 
     def _with_left_out(self, position: GtidPosition, *, only_cached: bool) -> GtidPosition:
-        """A position that has all of the domains of which no replica gets anything."""
+        """The position with every domain of which no replica gets anything."""
         chosen = [stage.domain_ids for stage in self.stages if isinstance(stage, OriginFilter) and stage.drops_empty]
         left_out = {
             gtid.domain_id: gtid
@@ -204,8 +204,6 @@ class StagedLog(LogEngine):
             if gtid.domain_id not in position and any(ids and gtid.domain_id not in ids for ids in chosen)
         }
         return GtidPosition([*position.values(), *left_out.values()]) if left_out else position
-
-    # Other GTIDs ----------------------------------------------------------------------------
 
     def _as_here(self, plan: ReadPlan, *, has_begin: bool = False) -> StagedPlan:
         state = plan.state if self.span is None or has_begin else self.span.state_from(plan)

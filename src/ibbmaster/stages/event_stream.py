@@ -1,4 +1,4 @@
-"""The events of a group one after the other, of which a reader looks at the first bytes and then decides."""
+"""The events of a group one after the other; a reader looks at the first bytes of each and then decides."""
 
 import functools
 from collections.abc import Iterable, Iterator
@@ -14,13 +14,13 @@ HEAD_SIZE = 80  # bytes: header, table and flags of a row event, also of one in 
 
 
 class EventStream:
-    """Takes a body cut anywhere; an event is held as a whole only where a caller asks for it.
-    After `next_event` there are `head`, its first bytes, and one of: `whole`, `pieces`, or nothing, which skips it."""
+    """Takes a body cut anywhere; holds an event as a whole only on demand.
+    After `next_event` there are `head`, its first bytes, and one of `whole`, `pieces`, or nothing, which skips it."""
 
     def __init__(self, body: Iterable[Buffer]) -> None:
         self._source = iter(body)
-        self._data = memoryview(b"")  # of the body, from where the reader is
-        self._left = 0  # bytes of the current event, from there on
+        self._data = memoryview(b"")  # of the body, not read yet
+        self._left = 0  # bytes of the current event in it and after it
         self.head = b""
 
     def next_event(self) -> EventHeader | None:
@@ -46,7 +46,7 @@ class EventStream:
         return header
 
     def pieces(self) -> Iterator[memoryview]:
-        """What is left of the event, in views that are good until the next one."""
+        """The rest of the event, in views that last until the next one."""
         while self._left:
             if not len(self._data):
                 self._hold(1)
@@ -58,7 +58,6 @@ class EventStream:
             yield piece
 
     def whole(self) -> bytes:
-        """All of the event."""
         left, data = self._left, self._data
         if len(data) < left:
             return b"".join(self.pieces())
@@ -66,7 +65,7 @@ class EventStream:
         return bytes(data[:left])
 
     def _hold(self, size: int) -> None:
-        """Have this number of bytes at hand, if there are as many."""
+        """Have this number of bytes at hand, unless the body ends."""
         while len(self._data) < size:
             piece = next(self._source, None)
             if piece is None:
@@ -78,7 +77,7 @@ class EventStream:
 
 
 def mapped_table(event: bytes) -> TableName:
-    """The table of a TABLE_MAP event, of which nothing else is read. Raises EventError: it ends inside its names."""
+    """The table of a TABLE_MAP event; reads nothing else. Raises EventError: it ends inside its names."""
     at = NAMES_OFFSET
     if len(event) > at:
         database = event[at + 1 : at + 1 + event[at]]

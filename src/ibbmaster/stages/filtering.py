@@ -1,18 +1,17 @@
 """Leaves out what is about other tables, of another kind, or of other domains and servers.
 
-A group of which nothing is left keeps its GTID: a transaction its end, too, and any other a COMMIT. That is what a
-replica's own filters make of it for the replica's position. What a filter cannot judge it refuses.
+An emptied group keeps its GTID: a transaction its end, too, and any other a COMMIT. A replica's own filters have the
+same effect on its position. A filter refuses what it cannot judge.
 
 Invariants:
-- What a group has is left out as a whole statement, row events with their TABLE_MAP and ANNOTATE_ROWS, and the last
-  row event of a statement that is left says so (test_the_last_row_event_that_is_left_ends_the_statement).
-- Memory does not depend on the size of a group; of a statement that changes tables on both sides of the filter one
-  row event is held (test_a_large_group_goes_through_in_pieces).
-"""
+- It leaves out whole statements, row events with their TABLE_MAP and ANNOTATE_ROWS, and the last remaining row event of
+  a statement says so (test_the_last_row_event_that_is_left_ends_the_statement).
+- Memory does not depend on the size of a group; of a statement that changes tables on both sides of the filter it
+  holds one row event (test_a_large_group_goes_through_in_pieces)."""
 
 import itertools
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 from ibbmaster.codec.buffer import Buffer
@@ -38,8 +37,8 @@ from ibbmaster.stages.table_pattern import TableChoice
 
 Kind = Literal["rows", "statements", "ddl"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-_CONTEXT = (EventType.INTVAR, EventType.RAND, EventType.USER_VAR)  # of the statement that follows
-_NAMELESS = (EventType.LOAD, EventType.NEW_LOAD, EventType.CREATE_FILE, EventType.EXEC_LOAD)  # of MariaDB 5 and older
+_CONTEXT = (EventType.INTVAR, EventType.RAND, EventType.USER_VAR)
+_NAMELESS = (EventType.LOAD, EventType.NEW_LOAD, EventType.CREATE_FILE, EventType.EXEC_LOAD)
 _XA = GtidFlag.PREPARED_XA | GtidFlag.COMPLETED_XA
 
 
@@ -61,7 +60,7 @@ class OriginFilter(GroupTransform):
 
 
 class ContentFilter(GroupTransform):
-    """Leaves out events about tables that are not chosen, or of other kinds."""
+    """Leaves out events about other tables, or of other kinds."""
 
     def __init__(
         self,
@@ -71,14 +70,14 @@ class ContentFilter(GroupTransform):
         drops_empty: bool = False,
         find_history: Callable[[], SchemaHistory] = SchemaHistory,
     ) -> None:
-        """`tables` None chooses all; `find_history` gives what the statements of the log have made up to now."""
+        """`tables` None chooses all; `find_history` gives the effect of the statements of the log up to now."""
         self.tables = tables
         self.find_history = find_history
         self._kinds = frozenset(kinds)
         self.drops_empty = drops_empty
 
     def has_rows_of(self, table: TableName) -> bool:
-        """Whether row events of a table are left."""
+        """Whether the row events of a table remain."""
         return "rows" in self._kinds and (self.tables is None or self.tables.has_table(table))
 
     def pass_on(self, group: EventGroup) -> EventGroup | None:
@@ -94,11 +93,11 @@ class ContentFilter(GroupTransform):
             if content.is_empty:
                 return None
             body = itertools.chain(head, body)
-        return EventGroup(gtid=group.gtid, gtid_event=group.gtid_event, body=body, start=group.start, end=group.end)
+        return replace(group, body=body)
 
 
 def _until(body: Iterator[Buffer], is_enough: Callable[[], bool]) -> list[Buffer]:
-    """The first pieces of a body: as many as are needed to know something."""
+    """The first pieces of a body, as many as it takes to know something."""
     found: list[Buffer] = []
     while not is_enough():
         piece = next(body, None)
@@ -112,12 +111,12 @@ def _until(body: Iterator[Buffer], is_enough: Callable[[], bool]) -> list[Buffer
 class _RowStatement:
     """The row events of one statement, as far as they have come."""
 
-    annotation: bytes | None = None  # that waits for a table that is left
+    annotation: bytes | None = None  # waits for a remaining table
     has_dropped: bool = False  # a table
-    held: list[bytearray] = field(default_factory=list)  # the last row event that is left, or its fragments
+    held: list[bytearray] = field(default_factory=list)  # the last remaining row event, or its fragments
 
     def released(self, *, ends: bool) -> Iterator[bytes]:
-        """What was held; `ends`: nothing of the statement comes after it that is left."""
+        """What was held; `ends`: nothing after it remains of the statement."""
         held, self.held = self.held, []
         if held and ends:
             head = held[0]
@@ -127,30 +126,28 @@ class _RowStatement:
 
 
 class _Content:
-    """What is left of one group."""
+    """The remaining part of one group."""
 
     def __init__(self, chosen: ContentFilter, kinds: frozenset[Kind], gtid: str, place: SchemaPlace) -> None:
         self._place = place
-        self._find_history = chosen.find_history
-        self._has_rows_of = chosen.has_rows_of
+        self._filter = chosen
         self._choice = chosen.tables
         self._kinds = kinds
         self._gtid = gtid
-        self._tables: dict[bytes, bool] = {}  # by table id: whether its rows are left
+        self._tables: dict[bytes, bool] = {}  # by table id: whether its rows remain
         self._rows = _RowStatement()
         self._context: list[bytes] = []
-        self._fragment: tuple[bool, bool] | None = None  # of the row event whose fragments come: left, and ends
-        self.has_kept = False  # something that has an effect
+        self._fragment: tuple[bool, bool] | None = None  # whether the row event whose fragments come remains, and ends
+        self.has_kept = False  # something with an effect
         self._has_dropped = False
 
     @property
     def is_empty(self) -> bool:
-        """Whether all that the group had was left out. One that had nothing is not empty by the filter."""
+        """Whether all of the group was left out. A group without content is not empty by the filter."""
         return self._has_dropped and not self.has_kept
 
     def filtered(self, events: EventStream) -> Iterator[Buffer]:
-        """The events that are left.
-        Raises EventError: the group is damaged; StageError: what comes cannot be judged."""
+        """The remaining events. Raises EventError: the group is damaged; StageError: an event cannot be judged."""
         while (header := events.next_event()) is not None:
             event_type = header.event_type
             if event_type in ROW_EVENT_TYPES or event_type == EventType.PARTIAL_ROW_DATA:
@@ -168,10 +165,8 @@ class _Content:
             else:
                 yield from events.pieces()
 
-    # Rows -----------------------------------------------------------------------------------
-
     def _table_map(self, event: bytes) -> Iterator[bytes]:
-        is_left = self._has_rows_of(mapped_table(event))
+        is_left = self._filter.has_rows_of(mapped_table(event))
         self._tables[_table_id(event)] = is_left
         if not is_left:
             self._rows.has_dropped = self._has_dropped = True
@@ -199,7 +194,7 @@ class _Content:
             self._rows = _RowStatement()
 
     def _judge(self, head: bytes, start: int) -> tuple[bool, bool]:
-        """Whether a row event is left, and whether it ends its statement; it begins at an offset."""
+        """Whether the row event at an offset remains, and whether it ends its statement."""
         if len(head) < start + EVENT_HEADER_SIZE + TABLE_ID_SIZE + 2:
             raise EventError("row event that ends inside its table id and flags")
         table_id = _table_id(head, start)
@@ -209,7 +204,7 @@ class _Content:
         return self._tables[table_id], bool(flags & FLAG_STATEMENT_END)
 
     def _fragment_of(self, head: bytes) -> tuple[bool, bool, bool]:
-        """As `_judge`, of the row event that fragments make, and whether this is the last of them."""
+        """As `_judge`, of the row event in fragments, and whether this is the last of them."""
         if len(head) < EVENT_HEADER_SIZE + FRAGMENT.size:
             raise EventError("PARTIAL_ROW_DATA that ends inside its numbers")
         count, number, _ = FRAGMENT.unpack_from(head, EVENT_HEADER_SIZE)
@@ -221,8 +216,6 @@ class _Content:
         if number == count:
             self._fragment = None
         return is_left, ends, number == count
-
-    # Statements -----------------------------------------------------------------------------
 
     def _statement(self, header: EventHeader, event: bytes) -> Iterator[bytes]:
         context, self._context = self._context, []
@@ -242,7 +235,7 @@ class _Content:
             yield from (*context, event)
             return
         self._has_dropped = True
-        if header.event_type == EventType.EXECUTE_LOAD_QUERY:  # its file has gone out already
+        if header.event_type == EventType.EXECUTE_LOAD_QUERY:  # its file has gone out
             yield encode_event(
                 event_type=EventType.DELETE_FILE,
                 body=FILE_NUMBER.pack(decode_load_data(event).number),
@@ -261,7 +254,7 @@ class _Content:
         if touched.trigger is not None:
             found |= {choice.has_all_of(database) for database in touched.databases}
             if len(found) > 1:
-                table = self._find_history().table_of_trigger(touched.trigger, self._place)
+                table = self._filter.find_history().table_of_trigger(touched.trigger, self._place)
                 found = found if table is None else {choice.has_table(table)}
         if len(found) > 1 and not touched.is_tolerant:
             tables = ", ".join(map(str, touched.tables)) or "one table of its database"
@@ -279,7 +272,7 @@ def _table_id(event: Buffer, start: int = 0) -> bytes:
 
 
 def _row_event_offset(head: Buffer) -> int:
-    """Where in its first fragment a row event begins."""
+    """Of a row event in its first fragment."""
     flags = FRAGMENT.unpack_from(head, EVENT_HEADER_SIZE)[2]
     return EVENT_HEADER_SIZE + FRAGMENT.size + (WHOLE_SIZE.size if flags & FLAG_WHOLE_SIZE else 0)
 

@@ -1,7 +1,6 @@
-"""What a log may go through on its way to a reader: each option said once, and made into stages.
+"""The stages of a log on its way to a reader: each option said once, and made into stages.
 
-`Log.through` takes these options, `ibbmaster.serve` has them among its own, and commands have a flag for each.
-"""
+`Log.through` takes these options, `ibbmaster.serve` has them among its own, and commands have a flag for each."""
 
 from __future__ import annotations
 
@@ -37,18 +36,17 @@ if TYPE_CHECKING:
 
 PART = "which part of the log"
 TABLES_SHOWN = 8
-Many = str | Sequence[str] | None  # several in a text are divided by commas
+Many = str | Sequence[str] | None  # a text may have several, divided by commas
 _HELP = rows_of(__package__, "options")
 
 
 def _told(name: str, default: object = None) -> Option:
-    """An option with what its help says."""
     heading, metavar, text = next(cells for option, *cells in _HELP if option == name)
     return Option(default, text, None if metavar == NULL else metavar, heading)
 
 
 class StageOptions(TypedDict, total=False):
-    """A part of a log, and what is left out or changed in it. Without any the log is as it is."""
+    """The part of a log, and what to leave out or change in it. Without options the log is as it is."""
 
     after: Annotated[str | None, _told("after")]
     until: Annotated[str | None, _told("until")]
@@ -64,18 +62,17 @@ class StageOptions(TypedDict, total=False):
 
 
 def stage_options() -> Iterator[NamedOption]:
-    """All of them, in the order of this file."""
     return named_options(StageOptions)
 
 
 def given_stages(options: Any) -> dict[str, Any]:
-    """Those among some options that are given: an empty dictionary means the log as it is."""
+    """The given ones among some options; an empty dictionary means the log as it is."""
     defaults = {name: option.default for name, option, *_ in stage_options()}
     return {name: options[name] for name in defaults if options.get(name, defaults[name]) != defaults[name]}
 
 
 def check_stages(options: StageOptions) -> None:
-    """Refuse what cannot be used with any log.
+    """Refuse what no log allows.
     Raises ConfigurationError: a value cannot be read; TypeError: there is no option of that name."""
     unknown = sorted(options.keys() - {name for name, *_ in stage_options()})
     if unknown:
@@ -100,8 +97,7 @@ def staged_with(
     find_history: Callable[[], SchemaHistory],
     span: LogSpan | None,
 ) -> StagedLog:
-    """As `staged`, of which the part of the log is known.
-    Raises ConfigurationError: an option cannot be used with this log."""
+    """As `staged`, with a known part of the log. Raises ConfigurationError: an option cannot be used with this log."""
     from ibbmaster.stages.engine import StagedLog
 
     check_stages(options)
@@ -112,15 +108,9 @@ def staged(
     log: LogEngine, options: StageOptions, case: NameCase | None, find_history: Callable[[], SchemaHistory]
 ) -> StagedLog:
     """A log as it is after these options.
-
-    `case` says how its server compares names; without it that is asked of the history of its schema, as far as it goes
-    when it is asked for.
-
-    Raises:
-        ConfigurationError: an option cannot be used with this log.
-        GtidError: a text is no position.
-        PositionError, FormatError, ClassicFormatError, StoreError: as `Log.groups`.
-    """
+    `case` says how its server compares names; without it the history of its schema says so, as far as it goes then.
+    Raises ConfigurationError: an option cannot be used with this log; GtidError: a text is no position;
+    PositionError, FormatError, ClassicFormatError, StoreError: as `Log.groups`."""
     from ibbmaster.stages.engine import StagedLog
     from ibbmaster.stages.span import span_of
 
@@ -142,8 +132,7 @@ def staged(
 
 
 def renamed_table(name: TableName, options: StageOptions, find_case: Callable[[], NameCase]) -> TableName:
-    """What a table is called after these options.
-    Raises ConfigurationError: it is called as another one is to be called."""
+    """The name of a table after these options. Raises ConfigurationError: another table is to get its name."""
     names = _names(options, find_case)
     try:
         return name if names is None else names.table(name)
@@ -152,7 +141,7 @@ def renamed_table(name: TableName, options: StageOptions, find_case: Callable[[]
 
 
 def _judged(until: GtidPosition, ends: GtidPosition) -> Iterator[str]:
-    """What is worth knowing of GTIDs at which a part ends by their numbers, because the log does not have them.
+    """Notes on GTIDs at which a part ends by their numbers, because the log lacks them.
     Raises ConfigurationError: another server has logged that number."""
     for domain_id, gtid in until.items():
         last = ends.get(domain_id)
@@ -167,7 +156,7 @@ def _judged(until: GtidPosition, ends: GtidPosition) -> Iterator[str]:
 
 
 def _place(log: LogEngine, options: StageOptions, name: str, notes: list[str]) -> GtidPosition | None:
-    """The GTID position that an option means; what is worth knowing of a time is noted."""
+    """The GTID position of an option; notes what is worth knowing of a time."""
     text: Any = options.get(name)
     given = None if text is None else _parsed(name, str(text))
     if given is None or isinstance(given, GtidPosition):
@@ -197,7 +186,7 @@ def _parsed(name: str, text: str) -> GtidPosition | GivenTime:
 def stages_of(
     state: GtidState, options: StageOptions, case: NameCase | None, find_history: Callable[[], SchemaHistory]
 ) -> Iterator[GroupTransform]:
-    """What each group goes through, of a log that has `state`; of one whose state is unknown no number is checked.
+    """The stages of each group, for a log with `state`; if that is unknown no number is checked.
     `case` and `find_history` as in `staged`. Raises ConfigurationError: an option cannot be used with this log."""
     from ibbmaster.stages.filtering import KINDS, ContentFilter, OriginFilter
     from ibbmaster.stages.renaming import NameChange
@@ -229,7 +218,7 @@ def stages_of(
 
 
 def _expect_apart(name: str, numbers: dict[int, int], known: set[int]) -> None:
-    """Whether a map is about what there is, and each number has its own afterwards."""
+    """Check that a map names present numbers, and that each number has its own afterwards."""
     _expect_some(name, frozenset(numbers), known)
     new = [numbers.get(number, number) for number in known | set(numbers)]
     twice = sorted({number for number in new if new.count(number) > 1})
@@ -238,28 +227,24 @@ def _expect_apart(name: str, numbers: dict[int, int], known: set[int]) -> None:
 
 
 def expect_tables(log: StagedLog, *, only: bool = False) -> None:
-    """See that patterns for tables are about some, all or those of `only`; reads the log up to where that is known.
-
-    Where it cannot be read, or filtered, the check ends: the error is raised to those who read up to there.
-
-    Raises ConfigurationError: a pattern is about none; the text says which tables there are; StoreError: the log cannot
-    be read.
-    """
+    """Check that patterns for tables, all or those of `only`, match some; reads the log up to where that is known.
+    If the log cannot be read, or filtered, the check ends: readers up to there get the error. Raises
+    ConfigurationError: a pattern matches none; the text says which tables there are; StoreError: the log cannot be
+    read."""
     for choice in [tables for stage in log.stages if (tables := getattr(stage, "tables", None)) is not None]:
         with suppress(ClassicFormatError, EventError, FormatError, StageError):
             _expect_matched(log, choice, choice.only if only else (*choice.only, *choice.leaves_out))
 
 
 def expect_only(log: StagedLog, options: StageOptions) -> None:
-    """See that the patterns of `only` are about tables, where the same options may be used again on a longer log.
-    With `after` or `until` nothing is checked: such a part may lack a table. Raises ConfigurationError, StoreError: as
+    """Check the patterns of `only`, where the same options may be used again on a longer log.
+    Checks nothing with `after` or `until`: such a part may lack a table. Raises ConfigurationError, StoreError: as
     `expect_tables`."""
     if options.get("only") and not (options.get("after") or options.get("until")) and log.state():
         expect_tables(log, only=True)
 
 
 def _expect_matched(log: StagedLog, choice: TableChoice, patterns: Collection[TablePattern]) -> None:
-    """See that these patterns are about tables."""
     from ibbmaster.stages.table_pattern import unmatched_error
 
     def unmatched() -> list[TablePattern]:
@@ -314,7 +299,6 @@ def _names(options: StageOptions, find_case: Callable[[], NameCase]) -> NameMap 
 
 
 def _numbers(options: StageOptions, name: str) -> dict[int, int]:
-    """Old numbers and new ones."""
     found: dict[int, int] = {}
     for value in _values(options, name):
         old, _, new = value.partition("=")

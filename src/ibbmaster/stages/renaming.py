@@ -1,8 +1,7 @@
 """Other names for databases and tables: in TABLE_MAP events, and where statements use them.
 
-A word of a statement is taken for a name only where it can be nothing else; where it may be a column or an alias of
-the same name, the statement is not understood.
-"""
+A word of a statement counts as a name only if it can be nothing else; where it may be a column or an alias, the
+statement is not understood."""
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
@@ -37,16 +36,16 @@ from ibbmaster.stages.event_stream import NAMES_OFFSET, EventStream, mapped_tabl
 from ibbmaster.stages.stage import GroupTransform
 from ibbmaster.stages.statement_tables import touched_by
 
-#: Words after which the name of a table comes.
+#: Words before the name of a table.
 _BEFORE_TABLE = frozenset(
     (
         *("FROM", "JOIN", "INTO", "UPDATE", "TABLE", "TABLES", "EXISTS", "LIKE", "REFERENCES", "IGNORE", "TO", "VIEW"),
         *("LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "INSERT", "REPLACE", "QUICK", "TRUNCATE", "SEQUENCE", "USING"),
     )
 )
-_LISTS = ("DROP", "RENAME", "TRUNCATE")  # statements whose commas divide tables
+_LISTS = ("DROP", "RENAME", "TRUNCATE")  # whose commas divide tables
 _ON_TABLE = ("CREATE", "DROP")  # … INDEX … ON, TRIGGER … ON
-_AROUND = Token(TokenKind.SIGN, "")  # before the first token, and after the last
+_AROUND = Token(TokenKind.SIGN, "")  # around all tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +69,7 @@ class NameMap:
 
     def __init__(self, pairs: Sequence[tuple[str, str]], find_case: Callable[[], NameCase]) -> None:
         """`pairs` are old and new names: of databases, or of tables as `database.table`.
-        Raises ConfigurationError: one is a table and the other is not, or two become one."""
+        Raises ConfigurationError: a pair mixes table and database, or two names become one."""
         self._find_case = functools.cache(find_case)
         self.databases: dict[str, str] = {}
         self.tables: dict[TableName, TableName] = {}
@@ -88,14 +87,14 @@ class NameMap:
             raise ConfigurationError(f"--rename: two would be called {twice}")
 
     def database(self, name: str) -> str:
-        """What a database is called now. Raises NotUnderstoodError: it is called what another one is called now."""
+        """The new name of a database. Raises NotUnderstoodError: another one is to get its name."""
         found = next((new for old, new in self.databases.items() if self._same(old, name)), None)
         if found is None and any(self._same(one, name) for one in self.databases.values()):
             raise NotUnderstoodError(f"database {printed_name(name)} is in the log, and another one is to be called so")
         return name if found is None else found
 
     def table(self, name: TableName) -> TableName:
-        """What a table is called now. Raises NotUnderstoodError: it is called what another one is called now."""
+        """The new name of a table. Raises NotUnderstoodError: another one is to get its name."""
         for old, new in self.tables.items():
             if self._same(old.database, name.database) and self._same(old.name, name.name):
                 return new
@@ -110,11 +109,8 @@ class NameMap:
             return True
         return lower_name(one) == lower_name(other) and self._find_case().folds
 
-    # In statements ---------------------------------------------------------------------------
-
     def text(self, statement: LoggedStatement) -> str:
-        """The statement with other names.
-        Raises NotUnderstoodError: a name may be one that is changed, or another one."""
+        """The statement with other names. Raises NotUnderstoodError: a name may be a renamed one, or another."""
         words = list(_words(statement))
         self._expect_free(words, statement)
         changes: dict[tuple[int, int], str] = {}
@@ -158,7 +154,7 @@ class NameMap:
                 continue
             if word.before.is_sign("."):
                 if not word.earlier.is_name or not self._same(old.database, word.earlier.text):
-                    continue  # of another database, or a column
+                    continue
                 yield word.earlier.start, word.token.end, written
             elif not is_here:
                 continue
@@ -171,7 +167,7 @@ class NameMap:
                 raise NotUnderstoodError(f"{old.name} may be the table here, or a column or an alias")
 
     def _expect_free(self, words: list[_Word], statement: LoggedStatement) -> None:
-        """Whether a statement is about something that is called what another one is to be called."""
+        """Check that a statement names nothing that another table or database is to be called."""
         for word in words:
             if word.token.is_name and word.is_qualifier:
                 self.database(word.token.text)
@@ -179,7 +175,7 @@ class NameMap:
                     self.table(TableName(word.token.text, word.second.text))
 
     def _expect_no_hidden_names(self, words: list[_Word], statement: LoggedStatement) -> None:
-        """Whether a program runs text that may name what is renamed."""
+        """Check that a program runs no text that may name what is renamed."""
         hidden = [word.token.text for word in words if word.token.kind is TokenKind.TEXT]
         names = [*self.databases, *(table.name for table in self.tables)]
         if any(lower_name(name) in lower_name(text) for text in hidden for name in names) and _is_program(statement):
@@ -206,7 +202,7 @@ def _words(statement: LoggedStatement) -> Iterator[_Word]:
 
 
 def _names_table(word: _Word, words: list[_Word]) -> bool:
-    """Whether a name without database stands where only a table can."""
+    """Whether only a table can stand at a name without database."""
     first = words[0].token
     if word.before.is_sign(","):
         return first.is_word(*_LISTS)
@@ -224,7 +220,7 @@ def _is_about_database(statement: LoggedStatement, names: NameMap, old: str) -> 
 
 
 def _defines_tables(statement: LoggedStatement, name: str) -> bool:
-    """Whether a statement is a definition without a query, and none of its tables is called so."""
+    """Whether a statement is a definition without a query, and none of its tables has this name."""
     try:
         found = _ddl(statement)
         touched = touched_by(statement)
@@ -236,7 +232,7 @@ def _defines_tables(statement: LoggedStatement, name: str) -> bool:
 
 
 def _is_program(statement: LoggedStatement) -> bool:
-    """Whether a statement runs, or makes something that runs, what it has as text."""
+    """Whether a statement runs its texts, or makes something that runs them."""
     cursor = statement_cursor(statement.text, statement.sql_mode, statement.server_version)
     if cursor.takes_words("BEGIN", "NOT"):
         return True
@@ -251,27 +247,21 @@ def _ddl(statement: LoggedStatement) -> DdlStatement | None:
 
 
 class NameChange(GroupTransform):
-    """Gives databases and tables other names. ANNOTATE_ROWS, which no server runs, keeps the text of its statement."""
+    """Gives databases and tables other names. ANNOTATE_ROWS, which no server runs, keeps its text."""
 
     def __init__(self, names: NameMap) -> None:
         self._names = names
-        self._known: dict[TableName, TableName] = {}  # as many as a log has tables
+        self._known: dict[TableName, TableName] = {}
 
     def renamed(self, table: TableName) -> TableName:
-        """The name that a table gets. Raises NotUnderstoodError: it cannot have one."""
+        """The new name of a table. Raises NotUnderstoodError: it cannot have one."""
         new = self._known.get(table)
         if new is None:
             new = self._known[table] = self._names.table(table)
         return new
 
     def pass_on(self, group: EventGroup) -> EventGroup | None:
-        return EventGroup(
-            gtid=group.gtid,
-            gtid_event=group.gtid_event,
-            body=self._body(EventStream(group.body), group),
-            start=group.start,
-            end=group.end,
-        )
+        return replace(group, body=self._body(EventStream(group.body), group))
 
     def _body(self, events: EventStream, group: EventGroup) -> Iterator[Buffer]:
         while (header := events.next_event()) is not None:
@@ -301,7 +291,7 @@ class NameChange(GroupTransform):
 
     def _query(self, header: EventHeader, event: bytes) -> bytes:
         if is_ending_query(event):
-            return event  # whatever database its session was in, it names nothing
+            return event
         query = decode_query(event)
         changed = self._changed(query, decode_statement(event))
         return event if changed == query else encode_query(changed, **_head(header))

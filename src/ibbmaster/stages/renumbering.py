@@ -14,7 +14,7 @@ from ibbmaster.stages.stage import GtidTransform, replace_head
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OriginMap(GtidTransform):
-    """Other numbers for servers and domains; each number that is not named stays. No two may become one."""
+    """Other numbers for servers and domains; all others stay. No two may become one."""
 
     server_ids: Mapping[int, int] = field(default_factory=dict)
     domain_ids: Mapping[int, int] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class OriginMap(GtidTransform):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repetition(GtidTransform):
     """The groups of a recording once more: newer numbers in each domain, and later times.
-    `steps` has what is added to the numbers of each domain, `seconds` what is added to times."""
+    `steps` adds to the numbers of each domain, `seconds` to times."""
 
     number: int
     steps: Mapping[int, int]
@@ -45,19 +45,17 @@ class Repetition(GtidTransform):
 
     @property
     def commit_bits(self) -> int:
-        """What the highest two bytes of commit ids are changed with."""
+        """The change of the highest two bytes of commit ids."""
         return self.number & 0xFFFF
 
     def renamed(self, gtid: Gtid) -> Gtid:
-        """The GTID that a GTID of the recording becomes."""
         return replace(gtid, seq_no=gtid.seq_no + self.steps.get(gtid.domain_id, 0))
 
     def original(self, gtid: Gtid) -> Gtid:
-        """What becomes that GTID; of an earlier time the number 0, which no group has."""
+        """The GTID that becomes this one; for an earlier time the number 0, which no group has."""
         return replace(gtid, seq_no=max(0, gtid.seq_no - self.steps.get(gtid.domain_id, 0)))
 
     def pass_on(self, group: EventGroup) -> EventGroup:
-        """The group as it comes this time, wherever it lies."""
         header, value = self._header(decode_event_header(group.gtid_event)), decode_gtid_event(group.gtid_event)
         renamed = replace_head(group, self._head(value), header)
         return replace_body(renamed, self._header)
@@ -75,20 +73,14 @@ class Repetition(GtidTransform):
 
 def replace_body(group: EventGroup, change: Callable[[EventHeader], EventHeader]) -> EventGroup:
     """The group with other headers of the events after its GTID event; sizes stay."""
-    return EventGroup(
-        gtid=group.gtid,
-        gtid_event=group.gtid_event,
-        body=_with_headers(group.body, change),
-        start=group.start,
-        end=group.end,
-    )
+    return replace(group, body=_with_headers(group.body, change))
 
 
 def _with_headers(body: Iterable[Buffer], change: Callable[[EventHeader], EventHeader]) -> Iterator[Buffer]:
     events = EventStream(body)
     while (header := events.next_event()) is not None:
         pieces = events.pieces()
-        yield HEADER.pack(*change(header)) + next(pieces)[EVENT_HEADER_SIZE:]  # the first one has all of the header
+        yield HEADER.pack(*change(header)) + next(pieces)[EVENT_HEADER_SIZE:]  # which has all of the header
         yield from pieces
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from ibbmaster.errors import ConfigurationError, PositionPurgedError
@@ -15,41 +15,37 @@ from ibbmaster.position import LOG_START, LogPosition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSpan:
-    """Which groups of a log there are: after `after`, up to `until`, which is included.
+    """The groups of a log after `after`, up to and with `until`.
+    A domain that `after` does not name begins at its start; one that `until` does not name has nothing. `begin` is
+    the GTID state at the begin, of domains that have one, `state` that at the end, `end` the place after the last
+    group. All groups before `whole_until`, but those before its begin, belong to the span. Where the log goes on,
+    `until`, `state` and `whole_until` are None, and `end` means nothing."""
 
-    A domain that `after` does not name begins at its start; one that `until` does not name has nothing.
-    `begin` is what is logged at the begin, of domains that have one. `state` is what is logged at the end, `end` the
-    place after the last group. All groups before `whole_until` are in it, but for those before its begin. `until`,
-    `state` and `whole_until` are None where the log goes on, and `end` then means nothing.
-    """
-
-    after: GtidPosition
-    begin: GtidState
-    until: GtidPosition | None
-    state: GtidState | None
+    after: GtidPosition = field(default_factory=GtidPosition)
+    begin: GtidState = field(default_factory=GtidState)
+    until: GtidPosition | None = None
+    state: GtidState | None = None
     end: LogPosition
     groups: GroupSelection
-    whole_until: LogPosition | None
+    whole_until: LogPosition | None = None
 
     def has(self, gtid: Gtid, start: LogPosition) -> bool:
-        """Whether a group that begins at a place is in it."""
+        """Whether a group that begins at a place belongs to it."""
         return self.groups.takes(gtid, start, 0)
 
     def first_of(self, state: GtidState) -> LogPosition:
-        """A place in front of all its groups; `state` is what the log has."""
+        """A place in front of all its groups; `state` is that of the log."""
         starts, ends = dict(self.groups.starts), self.groups.ends
         domain_ids = state.domain_ids if ends is None else dict(ends)
         return min((starts.get(domain_id, LOG_START) for domain_id in domain_ids), default=LOG_START)
 
     @property
     def without_begin(self) -> LogSpan:
-        """All groups from the begin of the log on."""
-        return replace(
-            self, after=GtidPosition(), begin=GtidState(), groups=GroupSelection(starts=(), ends=self.groups.ends)
-        )
+        """The same from the begin of the log on."""
+        return replace(self, after=GtidPosition(), begin=GtidState(), groups=GroupSelection(ends=self.groups.ends))
 
     def state_from(self, plan: ReadPlan) -> GtidState:
-        """What is logged in front of the first group that a reader gets which begins there."""
+        """The GTID state in front of the first group for a reader that begins at a plan."""
         found = plan.state.copy()
         for domain_id, start in self.groups.starts:
             if plan.position < start:
@@ -60,7 +56,7 @@ class LogSpan:
         return found
 
     def check_start(self, position: GtidPosition) -> None:
-        """Whether a replica at a position misses nothing of what is before the span.
+        """Check that a replica at a position misses nothing of what is before the span.
         Raises PositionPurgedError: it does."""
         if not self.begin.is_before(position):
             raise PositionPurgedError(
@@ -70,13 +66,9 @@ class LogSpan:
 
 
 def span_of(log: LogEngine, after: GtidPosition | None, until: GtidPosition | None) -> LogSpan:
-    """Find the part of a log between two positions; None has no limit there.
-
-    Raises:
-        ConfigurationError: it ends before it begins.
-        PositionError: a GTID is not in this log, or in no file any more.
-        FormatError, ClassicFormatError: a file is damaged.
-    """
+    """Find the part of a log between two positions; None is no limit.
+    Raises ConfigurationError: it ends before it begins; PositionError: a GTID is not in this log, or in no file any
+    more; FormatError, ClassicFormatError: a file is damaged."""
     begin = after or GtidPosition()
     state = log.state()
     for gtid in (*begin.values(), *(until or GtidPosition()).values()):
@@ -84,10 +76,7 @@ def span_of(log: LogEngine, after: GtidPosition | None, until: GtidPosition | No
     starts = _places(log, begin, state)
     begun = GtidState(gtid for gtid in _end_at(log, begin, starts, state).state if gtid.domain_id in begin)
     if until is None:
-        selection = GroupSelection(starts=tuple(starts.items()))
-        return LogSpan(
-            after=begin, begin=begun, until=None, state=None, end=log.end(), groups=selection, whole_until=None
-        )
+        return LogSpan(after=begin, begin=begun, end=log.end(), groups=GroupSelection(starts=tuple(starts.items())))
     ends = _places(log, until, state)
     if all(domain_id in starts and place <= starts[domain_id] for domain_id, place in ends.items()):
         raise ConfigurationError(f"nothing is in this range: it ends at [{until}], and begins after [{begin}]")
@@ -109,19 +98,11 @@ def span_so_far(log: LogEngine) -> LogSpan:
     while (later := log.end()) != end:  # it has grown meanwhile
         end, state = later, log.state()
     ends = tuple((domain_id, end) for domain_id in state.domain_ids)
-    return LogSpan(
-        after=GtidPosition(),
-        begin=GtidState(),
-        until=state.position(),
-        state=state,
-        end=end,
-        groups=GroupSelection(ends=ends),
-        whole_until=end,
-    )
+    return LogSpan(until=state.position(), state=state, end=end, groups=GroupSelection(ends=ends), whole_until=end)
 
 
 def span_of_file(log: LogEngine, file_no: int) -> LogSpan:
-    """What one file of a log has: the groups that begin in it.
+    """The groups that begin in one file of a log.
     Raises KeyError: there is no such file; FormatError, ClassicFormatError: a file is damaged."""
     begin = log.start_of_file(file_no)
     so_far = span_so_far(log)
@@ -129,7 +110,7 @@ def span_of_file(log: LogEngine, file_no: int) -> LogSpan:
     later = [file.file_no for file in log.files() if file.file_no > file_no]
     following = log.start_of_file(min(later)) if later else None
     end, state = so_far.end, so_far.state
-    if following is not None and following.position < end:  # else it is ready and not used yet
+    if following is not None and following.position < end:
         end, state = following.position, following.state
     domain_ids = so_far.state.domain_ids
     return LogSpan(
@@ -147,7 +128,7 @@ def span_of_file(log: LogEngine, file_no: int) -> LogSpan:
 
 
 def _plan(log: LogEngine, position: GtidPosition, state: GtidState) -> ReadPlan:
-    """In front of what a position names, whatever the domains are that it does not."""
+    """In front of what a position names, whatever other domains the log has."""
     return log.seek(GtidPosition({**state.position(), **position}.values()))
 
 
@@ -158,13 +139,13 @@ def _places(log: LogEngine, position: GtidPosition, state: GtidState) -> dict[in
 class _End(NamedTuple):
     """The end of a span."""
 
-    state: GtidState  # what is logged there
-    last: LogPosition  # after the last group that is in it
-    whole: LogPosition  # before this there is nothing that comes after the end of its domain
+    state: GtidState
+    last: LogPosition  # after its last group
+    whole: LogPosition  # no earlier group comes after the end of its domain
 
 
 def _end_at(log: LogEngine, until: GtidPosition, ends: dict[int, LogPosition], state: GtidState) -> _End:
-    """The end of each domain, and where that is; domains without one have what was before the log."""
+    """The end of each domain, and its place; domains without one keep what was before the log."""
     begin = log.start_of_file()
     if not until:
         return _End(begin.state, begin.position, begin.position)

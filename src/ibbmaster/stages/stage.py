@@ -9,37 +9,34 @@ from ibbmaster.event.header import EventHeader, decode_event_header
 from ibbmaster.event.query import Query, encode_query
 from ibbmaster.gtid import Gtid
 
-#: What a group without anything in it cannot be: of DDL and of an XA transaction nothing is left.
+#: Flags that an empty group cannot have.
 _OF_CONTENT = GtidFlag.STANDALONE | GtidFlag.DDL | GtidFlag.WAITED | GtidFlag.PREPARED_XA | GtidFlag.COMPLETED_XA
 
 
 class GroupTransform(Protocol):
-    """What every group of a log goes through. It has no memory: threads share it, and a reader may begin anywhere."""
+    """What every group of a log goes through. It has no memory: threads share it, and readers begin anywhere."""
 
     def pass_on(self, group: EventGroup) -> EventGroup | None:
-        """The group as it continues, valid and of the same GTID; None where it is left out.
-
+        """The group as it continues, valid and with the same GTID; None to leave it out.
         Its body is read on demand, in order, and before the next group. Groups without GTID do not come here.
-
-        Raises EventError: the group is damaged. Also from a body; StageError: a statement that is not understood may be
-        one that the stage is about. Also from a body.
-        """
+        Raises, also from a body, EventError: the group is damaged; StageError: a statement that is not understood
+        may concern the stage."""
 
 
 @runtime_checkable
 class GtidTransform(GroupTransform, Protocol):
-    """A stage that gives groups other GTIDs; the order of those of a domain stays as it is."""
+    """A stage that gives groups other GTIDs, and keeps the order of those of a domain."""
 
     def renamed(self, gtid: Gtid) -> Gtid:
-        """The GTID that a GTID of the log becomes."""
+        """The new GTID for a GTID of the log."""
 
     def original(self, gtid: Gtid) -> Gtid:
         """The GTID of the log that becomes this one, or would."""
 
 
 def emptied(group: EventGroup) -> EventGroup:
-    """The group with nothing in it: its GTID event, and a COMMIT.
-    Its commit id, and whether it may run beside others, stay: of an empty transaction both are true."""
+    """The group with nothing in it but a GTID event and a COMMIT.
+    It keeps its commit id, and whether it may run beside others: both are true of an empty transaction."""
     header, value = decode_event_header(group.gtid_event), decode_gtid_event(group.gtid_event)
     plain = replace(
         value,
@@ -59,13 +56,7 @@ def replace_head(
 ) -> EventGroup:
     """The group with another GTID event, and with another body if one is given."""
     event = encode_gtid_event(value, timestamp=header.timestamp, log_pos=header.log_pos, flags=header.flags)
-    return EventGroup(
-        gtid=value.gtid,
-        gtid_event=event,
-        body=group.body if body is None else iter(body),
-        start=group.start,
-        end=group.end,
-    )
+    return replace(group, gtid=value.gtid, gtid_event=event, body=group.body if body is None else iter(body))
 
 
 def _commit(header: EventHeader, value: GtidEvent) -> bytes:

@@ -1,4 +1,4 @@
-"""What a statement in the log is about, for those who may pass on only what they understand."""
+"""The tables that a logged statement concerns, for those who may pass on only what they understand."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -27,17 +27,17 @@ from ibbmaster.schema.reading import expect_table
 from ibbmaster.sqltext.cursor import Cursor
 from ibbmaster.sqltext.table_name import TableName
 
-#: What ends or divides a transaction.
+#: Statements that end or divide a transaction.
 _CONTROL = ("BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "XA", "START")
 _DDL = ("CREATE", "DROP", "TRUNCATE", "RENAME", "ALTER")
 _MAINTENANCE = ("OPTIMIZE", "REPAIR", "CHECK", "CHECKSUM", "ANALYZE")  # of tables: no value changes
 _OF_SERVER = ("FLUSH", "RESET", "PURGE", "CHANGE", "KILL", "BACKUP", "SHOW", "USE", "LOCK", "UNLOCK", "COMMENT")
 _ACCOUNTS = ("GRANT", "REVOKE", "SET", "INSTALL", "UNINSTALL")  # SET PASSWORD, SET DEFAULT ROLE
-ACCOUNTS = TableName("mysql", "global_priv")  # what statements about accounts change
+ACCOUNTS = TableName("mysql", "global_priv")  # changed by statements about accounts
 
 
 class StatementKind(StrEnum):
-    """What a statement is, as far as filters ask."""
+    """The kind of a statement for filters."""
 
     CONTROL = "control"  # of transactions
     DDL = "ddl"  # definitions, accounts, maintenance
@@ -46,9 +46,9 @@ class StatementKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Touched:
-    """The tables that a statement changes, makes or removes, and whole databases, which are not among them.
-    `is_tolerant`: it works as well where some of its tables are missing. `trigger`: what it drops, of a table of its
-    database that it does not name."""
+    """The tables that a statement changes, makes or removes, and whole databases apart from those.
+    `is_tolerant`: it also works where some of its tables are missing. `trigger`: it drops this trigger of an unnamed
+    table of its database."""
 
     kind: StatementKind
     tables: tuple[TableName, ...] = ()
@@ -58,8 +58,7 @@ class Touched:
 
 
 def touched_by(statement: LoggedStatement) -> Touched:
-    """What a statement is about. Tables that it only reads are left out.
-    Raises NotUnderstoodError: that is not known."""
+    """What a statement concerns, without tables that it only reads. Raises NotUnderstoodError: that is not known."""
     cursor = statement_cursor(statement.text, statement.sql_mode, statement.server_version)
     first = cursor.peek()
     if first.is_word("BEGIN") and cursor.peek(1).is_word("NOT"):
@@ -111,7 +110,7 @@ def _of_ddl(found: DdlStatement, statement: LoggedStatement) -> Touched:
 
 
 def _drops_if_there(statement: LoggedStatement) -> bool:
-    """Whether a DROP is content where a table is missing."""
+    """Whether a DROP tolerates a missing table."""
     cursor = statement_cursor(statement.text, statement.sql_mode, statement.server_version)
     cursor.take()
     cursor.takes_words("TEMPORARY")

@@ -1,4 +1,4 @@
-"""Which tables are meant by patterns as `shop.*`, compared as the log's server compares names."""
+"""Choices of tables by patterns as `shop.*`, compared as the log's server compares names."""
 
 import functools
 from collections.abc import Callable, Iterable
@@ -11,8 +11,8 @@ TABLES_SHOWN = 8  # in an error
 
 
 class TableChoice:
-    """The tables that some patterns name, but for those that others name. Threads share it.
-    `find_case` says how the log's server compares names; it is asked once, where that makes a difference."""
+    """The tables that some patterns name, without those that others name. Threads share it.
+    It asks `find_case`, how the log's server compares names, once, where that makes a difference."""
 
     def __init__(
         self, only: Iterable[TablePattern], leaves_out: Iterable[TablePattern], find_case: Callable[[], NameCase]
@@ -20,10 +20,9 @@ class TableChoice:
         self.only = tuple(only)
         self.leaves_out = tuple(leaves_out)
         self._find_case = functools.cache(find_case)
-        self.known: dict[TableName, bool] = {}  # each table that was asked for: whether it is chosen
+        self.known: dict[TableName, bool] = {}  # for each table that was asked for
 
     def has_table(self, table: TableName) -> bool:
-        """Whether a table is chosen."""
         found = self.known.get(table)
         if found is None:
             found = self.known[table] = self._judge(lambda key: self._has(key(table.database), key(table.name), key))
@@ -39,7 +38,7 @@ class TableChoice:
         return alone.has_table
 
     def may_have_of(self, database: str) -> bool:
-        """Whether there may be a table in this database that is chosen."""
+        """Whether a table in this database may be chosen."""
         return self._judge(lambda key: self._may_have_of(key(database), key))
 
     def has_all_of(self, database: str) -> bool:
@@ -68,7 +67,7 @@ class TableChoice:
 
 
 def unmatched_error(log: object, pattern: object, names: Iterable[str]) -> ConfigurationError:
-    """That a pattern matches no table of a log, which has those of these names."""
+    """A pattern matches no table of a log, which has tables of these names."""
     known = sorted(names)
     more = f" and {len(known) - TABLES_SHOWN} more" if len(known) > TABLES_SHOWN else ""
     there = f"it has {', '.join(known[:TABLES_SHOWN])}{more}" if known else "nothing in it names a table"

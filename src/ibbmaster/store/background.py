@@ -12,18 +12,16 @@ from ibbmaster.store.binlog_store import BinlogStore
 
 log = logging.getLogger(__name__)
 
-PERIOD_S = 1.0  # how late what was not synced at commit becomes durable, and what is durable reaches its file
-CLEANING_SHARE = 0.2  # of the time, at most
+PERIOD_S = 1.0  # within which unsynced commits become durable, and durable ones reach their files
+CLEANING_SHARE = 0.2
 COMPLAINT_PERIOD_S = 60.0
 
 
 class Background:
     """Runs the background work of a store while it is entered as a context; close the store afterwards.
-
-    Full pages are written as they come; everything else once a period: what is appended is made durable, an idle log is
-    brought to its files, the next file is made, and files are purged. What recovery left to forget is forgotten in a
-    small share of the time, as `clock` measures it in seconds.
-    """
+    It writes full pages as they come, and once a period syncs, brings an idle log to its files, makes the next file
+    and purges. It spends a small share of the time, which `clock` measures in seconds, on forgetting what recovery
+    left."""
 
     def __init__(
         self, store: BinlogStore, *, period_s: float = PERIOD_S, clock: Callable[[], float] = time.monotonic
@@ -72,7 +70,7 @@ class Background:
                 self._store.wake.clear()
 
     def _clean(self, now: float) -> float:
-        """Forget a little if it is time; returns after how many seconds to come again."""
+        """Forget a little if it is time; returns the seconds until the next time."""
         if now >= self._clean_at:
             start = self._clock()
             has_more = self._store.clean_step()

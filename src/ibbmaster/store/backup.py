@@ -1,10 +1,9 @@
 """A copy of a store, taken while it is written.
 
-Files only grow, and the redo log holds every change that a file may lack. So: the redo log is looked at first, then the
-files are copied, in whatever state they are, and then the redo log. If that still reaches back to where it was looked
-at first, opening the copy brings its files to one moment, that of the redo log's end; if not, what may have changed is
-copied again. Source of the idea: InnoDB's physical backup.
-"""
+Files only grow, and the redo log holds every change that a file may lack. So the copy notes the place of the redo log,
+takes the files in whatever state they are, and then the redo log. If that still reaches back to the noted place,
+opening the copy brings its files to one moment, that of the redo log's end; if not, what may have changed is copied
+again. Source of the idea: InnoDB's physical backup."""
 
 import contextlib
 from collections.abc import Callable
@@ -25,12 +24,12 @@ from ibbmaster.store.store_options import StoreOptions
 
 BLOCK_SIZE = 1 << 20
 ATTEMPTS = 20
-CHANGING_FILES = 3  # one that is ready, the active one, and the one before it
+CHANGING_FILES = 3  # the ready one, the active one, and the one before
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackupReport:
-    """`lsn` is how far the copy reaches, 0 if there was no redo log."""
+    """The copy reaches to `lsn`, 0 without a redo log."""
 
     files: tuple[str, ...]
     copied_bytes: int
@@ -55,7 +54,7 @@ def back_up(source: ReadDisk, target: Disk, *, progress: Callable[[int], object]
     target.sync_dir()
     with BinlogStore(target, copier.options, replay_from=replay_from or None) as store:
         if store.files()[-1].size < PAGE_SIZE:
-            store.prepare_next_file()  # it was copied while it was made
+            store.prepare_next_file()  # it was copied amid its making
         report = BackupReport(
             files=tuple(file.name for file in store.files()),
             copied_bytes=copier.copied_bytes,
@@ -67,7 +66,7 @@ def back_up(source: ReadDisk, target: Disk, *, progress: Callable[[int], object]
 
 
 def _check_sound(target: Disk) -> None:
-    """Read the copy from its first page to its last: a backup is not the place where damage is found."""
+    """Read the whole copy: a backup is no place to find damage."""
     try:
         for fault in verify(target, Totals()):
             if fault.is_damage:
@@ -81,27 +80,27 @@ class _Copier:
         self._source = source
         self._target = target
         self._progress = progress
-        self._final: dict[str, tuple[int, int]] = {}  # name -> start LSN, and bytes in the copy that are final
-        self._complete: dict[str, int] = {}  # files that are final as a whole -> start LSN
-        self.options = StoreOptions(is_sparse=True)  # the next file is as large as those of the source
+        self._final: dict[str, tuple[int, int]] = {}  # start LSN, and bytes in the copy that are final, by name
+        self._complete: dict[str, int] = {}  # start LSN of files that are final as a whole
+        self.options = StoreOptions(is_sparse=True)  # the next file gets the size of those of the source
         self.copied_bytes = 0
         self.lsn = 0
 
     def copy(self) -> int | None:
-        """Copy what is not there yet. Returns the LSN from which the redo log is to be applied to the copy, 0 without
-        one; None if the copy is not sound and the same must be done again."""
+        """Copy what the target lacks. Returns the LSN from which the redo log applies to the copy, 0 without one;
+        None if the copy is not sound, and must be repeated."""
         try:
             before = self._scan()
             numbers = sorted(number for name in self._source.list() if (number := parse_file_name(name)) is not None)
             if not numbers and before is not None:
-                return None  # in the middle of a reset
+                return None  # amid a reset
             if not numbers:
                 raise StoreError(f"{self._source}: no binlog files (binlog-000000.ibb and so on)")
             names = set(self._target.list())
             for number in numbers:
                 self._copy_log_file(number, names, is_complete=number < numbers[-1] - CHANGING_FILES)
             self._copy_redo(names)
-        except MissingFileError:  # purged, or reset, while it was copied
+        except MissingFileError:  # purged, or reset, meanwhile
             self._forget_missing()
             return None
         self._forget_missing()
@@ -109,7 +108,7 @@ class _Copier:
             return None if scan_redo(self._target) is not None else 0
         try:
             after = scan_redo(self._target, replay_from=before.checkpoint.lsn)
-        except DamageError:  # it has come round, or was copied in the middle of a change
+        except DamageError:  # it has come round, or was copied amid a change
             return None
         if after is None:
             return None
@@ -117,14 +116,14 @@ class _Copier:
         return before.checkpoint.lsn
 
     def _scan(self) -> RedoScan | None:
-        """The redo log, which may be in the middle of a change when it is read."""
+        """The redo log, which may be amid a change."""
         for _ in range(ATTEMPTS):
             with contextlib.suppress(DamageError):
                 return scan_redo(self._source)
         return scan_redo(self._source)
 
     def _copy_log_file(self, file_no: int, names: set[str], *, is_complete: bool) -> None:
-        """Copy a file from where the copy ends; pages are written once, but for the last."""
+        """Copy a file from the end of the copy on; pages are written once, but for the last."""
         name = format_file_name(file_no)
         header = decode_file_header(self._source.read(name, 0, PAGE_SIZE).ljust(512, b"\0"), file_no=file_no)
         start_lsn = 0 if header is None else header.start_lsn
@@ -147,7 +146,7 @@ class _Copier:
                 self._copy_from(name, 0, names)
 
     def _copy_from(self, name: str, offset: int, names: set[str]) -> int:
-        """Copy a file from an offset on; returns where its last page that is not blank begins."""
+        """Copy a file from an offset on; returns the begin of its last page that is not blank."""
         if name not in names:
             self._target.create(name)
         self._target.truncate(name, offset)

@@ -1,4 +1,4 @@
-"""The `.ibb` engine: a log that does not lose an acknowledged group, without a sync of its files at commit."""
+"""The `.ibb` engine: a log that keeps every acknowledged group, without a sync of its files at commit."""
 
 from __future__ import annotations
 
@@ -36,17 +36,11 @@ from ibbmaster.store.store_reader import StoreReader
 
 
 class BinlogStore(WritableLogEngine):
-    """A directory of `.ibb` files that is written and read. Thread-safe.
-
-    Opening it recovers it. `initial_state` is what was logged before the first group of a new log; `engines` are those
-    that take part in transactions in two phases. `replay_from` is for a copy whose files are older than its redo log.
-
-    Raises:
-        BusyError: another process has the directory.
-        ConfigurationError: a size the format does not allow.
-        DamageError, FormatError: what is in the directory is not what a crash leaves behind.
-        StoreError: the directory cannot be read or written.
-    """
+    """A directory of `.ibb` files to read and write. Thread-safe. Opening it recovers it.
+    `initial_state` is the GTID state before the first group of a new log, `engines` take part in transactions in two
+    phases, `replay_from` is for a copy whose files are older than its redo log. Raises BusyError: another process
+    has the directory; ConfigurationError: a size the format does not allow; DamageError, FormatError: no crash
+    leaves the directory as it is; StoreError: it cannot be read or written."""
 
     def __init__(
         self,
@@ -63,14 +57,14 @@ class BinlogStore(WritableLogEngine):
         self._reset_count = 0
         self._records = StateRecords()
         self._readers: weakref.WeakSet[StoreReader] = weakref.WeakSet()
-        self._readers_lock = threading.Lock()  # taken before the writer's
-        self._purged_to = 0  # files before this one are removed, or are about to be
+        self._readers_lock = threading.Lock()
+        self._purged_to = 0  # earlier files are removed, or about to be
         with owning(disk):
             found = recover(disk, replay_from=replay_from)
             self._writer = LogWriter(disk, options, found, initial_state or GtidState())
-            writer = self._writer  # which is asked for these as it is
+            writer = self._writer  # with methods of its own
             self.wake, self.sync, self.stop_waiting = writer.wake, writer.sync, writer.stop_waiting
-            self.write_pages, self.prepare_next_file = writer.write_pages, writer.prepare_next_file
+            self.write_pages, self.prepare_next_file = writer.flusher.write_pages, writer.prepare_next_file
             self.checkpoint, self.needs_checkpoint = writer.checkpoint, writer.needs_checkpoint
             self._visible = VisiblePages(disk, self._writer.fifo, lambda: self._writer.durable.mark)
             self._directory = BinlogDirectory(self._visible, known_end=lambda: self._writer.durable.mark)
@@ -80,39 +74,30 @@ class BinlogStore(WritableLogEngine):
         self.replayed_records = found.replayed_records
         self.rolled_back = len(self._writer.xa.entries(XaState.ROLLED_BACK))
 
-    # Writing --------------------------------------------------------------------------------
-
     def write_direct_ordered(self, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> Ticket:
-        """Append one group, after all groups appended before; it need not be durable yet.
-
-        The pieces of `body` must not change until this returns. Without `gtid`, the event is
-        the FORMAT_DESCRIPTION a server logs when it starts.
-
-        Raises:
-            DiskFullError: there is no room, and it is not waited for; nothing was appended.
-            DuplicateGtidError: the log has this group already, event for event.
-            FailedError: the disk failed before.
-            GtidOrderError: the GTID is not newer than what its domain has.
-            StoreError: the disk fails.
-        """
+        """Append one group after all earlier ones; it need not be durable yet.
+        The pieces of `body` must not change until this returns. Without `gtid`, the event is the FORMAT_DESCRIPTION
+        a server logs when it starts. Raises DiskFullError: there is no room, and no wish to wait; nothing was
+        appended; DuplicateGtidError: the log has this group, event for event; FailedError: the disk failed before;
+        GtidOrderError: the GTID is not newer than those of its domain; StoreError: the disk fails."""
         return write_whole_group(self._writer, gtid, gtid_event, body)
 
     def group_commit_ordered(self, last: Ticket) -> None:
-        """Make a batch of groups as durable as was asked for, given the last of them: one sync serves all."""
+        """Make a batch of groups as durable as the options say, given the last of them: one sync serves all."""
         self._writer.make_durable(last)
 
     def write_direct(self, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> LogPosition:
-        """Append one group and make it as durable as was asked for. Returns where its commit record is."""
+        """Append one group, make it as durable as the options say, and return the place of its commit record."""
         ticket = write_whole_group(self._writer, gtid, gtid_event, body)
         self._writer.make_durable(ticket)
         return ticket.ref
 
     def open_group(self) -> GroupWriter:
-        """Begin a group whose size is not known yet; any number may be open at once."""
+        """Begin a group of unknown size; any number may be open at once."""
         return GroupWriter(self._writer)
 
     def xa_commit(self, xid: Xid, gtid: Gtid, gtid_event: Buffer) -> LogPosition:
-        """Commit a prepared transaction, perhaps one that was prepared before a restart.
+        """Commit a prepared transaction, perhaps from before a restart.
         Raises StoreError: there is no such transaction, or as `write_direct`."""
         entry = self._prepared(xid)
         assert entry.stream is not None
@@ -122,7 +107,7 @@ class BinlogStore(WritableLogEngine):
         return ticket.ref
 
     def xa_rollback(self, xid: Xid) -> None:
-        """Roll a prepared transaction back. Raises StoreError: there is no such transaction, or as `write_direct`."""
+        """Roll a prepared transaction back. Raises StoreError: there is none, or as `write_direct`."""
         entry = self._prepared(xid)
         self._writer.make_durable(self._writer.append_rollback(entry, XaState.FINISHED))
 
@@ -132,15 +117,15 @@ class BinlogStore(WritableLogEngine):
             return [entry.xid for entry in self._writer.xa.entries(XaState.PREPARED) if entry.engine_count]
 
     def xa_forget(self, xid: Xid) -> None:
-        """The other engines have made a committed transaction durable: its file is not held any longer."""
+        """The other engines have made a committed transaction durable: it no longer holds its file."""
         with self._writer.ordered:
             entry = self._writer.xa.get(xid)
         if entry is not None and entry.state is XaState.COMMITTED:
             self._note_finished(entry)
 
     def _explain_order(self, error: GtidOrderError, gtid: Gtid, record: Buffer) -> GtidOrderError:
-        """What became of a group that was refused: fed twice, or in conflict with what is logged."""
-        self.sync()  # so that what was appended last can be read
+        """Whether a refused group was fed twice, or is in conflict with the log."""
+        self.sync()  # makes the last groups readable
         return explain_order(error, gtid, record, self, OutOfBandReader(self._visible))
 
     def _prepared(self, xid: Xid) -> XaEntry:
@@ -149,8 +134,6 @@ class BinlogStore(WritableLogEngine):
         if not entry.engine_count:
             raise StoreError("the transaction is prepared internally: commit its group")
         return entry
-
-    # Reading --------------------------------------------------------------------------------
 
     def files(self) -> list[LogFile]:
         return self._directory.files()
@@ -206,7 +189,7 @@ class BinlogStore(WritableLogEngine):
         durable, latch = self._writer.durable, self._writer.latch
         durable.wait(timeout_s, is_hopeless=lambda: latch.failure is not None)
         if durable.is_behind and latch.failure is None:
-            with contextlib.suppress(StoreError):  # it is noted; who reads goes on with what is durable
+            with contextlib.suppress(StoreError):  # the latch has it; readers go on with what is durable
                 self.sync()
         return durable.has_moved()
 
@@ -214,7 +197,6 @@ class BinlogStore(WritableLogEngine):
         return self._writer.durable.tell(call)
 
     def status(self) -> StoreStatus:
-        """What the store is doing."""
         writer = self._writer
         with writer.ordered:
             end, mark, failure = writer.end, writer.durable.mark, writer.latch.failure
@@ -234,37 +216,42 @@ class BinlogStore(WritableLogEngine):
                 in_cleaning=len(writer.xa.entries(XaState.ROLLED_BACK)),
             )
 
-    # Files' life ----------------------------------------------------------------------------
-
     def flush(self, *, delete_domain_ids: Iterable[int] = ()) -> None:
-        """End the active file where it is, and begin the next; domains no file holds any more can be forgotten.
-        Raises BusyError: a file still holds groups of a domain that is to be forgotten."""
+        """End the active file, and begin the next; may forget domains of which no file has groups.
+        Raises BusyError: a file has groups of a domain to forget."""
         dropped = tuple(delete_domain_ids)
         earliest = self.start_of_file().state if dropped else GtidState()
 
         def check() -> None:
             for domain_id in dropped:
-                _check_unused(domain_id, earliest, self._writer.appender.state)
+                before, now = (
+                    [gtid for gtid in state if gtid.domain_id == domain_id]
+                    for state in (earliest, self._writer.appender.state)
+                )
+                if before != now:
+                    raise BusyError(
+                        f"domain {domain_id} cannot be deleted: binlog files still hold groups of it; purge them first"
+                    )
 
         self._writer.flush(dropped, check)
 
     def reset(self, state: GtidState | None = None) -> None:
-        """Remove every file and begin again with number 0, and with `state` as what was logged before.
+        """Remove every file and begin again with number 0, and `state` as what was logged before.
         Raises BusyError: a group that wrote out of band is open, or a transaction prepared."""
         self._writer.reset(state or GtidState(), self._remove_files)
-        self._reset_count += 1  # who has asked meanwhile may have the state of before, and the files of now
+        self._reset_count += 1  # a search meanwhile may have the old state and the new files
 
     def _remove_files(self) -> None:
-        self._reset_count += 1  # ends every reader
+        self._reset_count += 1
         self._purged_to = 0
         self._records = StateRecords()
         for file_no in self._directory.file_numbers():
             self._disk.unlink(format_file_name(file_no))
-        self._records = StateRecords()  # a search meanwhile has put in some of files that were still there
+        self._records = StateRecords()  # a search meanwhile has read some of the old files
         self._disk.sync_dir()
 
     def purge(self, request: PurgeRequest) -> PurgeResult:
-        """Remove the oldest files, up to what was asked for or what is still needed."""
+        """Remove the oldest files, as far as requested and no longer needed."""
         writer = self._writer
         with writer.flusher.lock:
             self.finish_purge()
@@ -274,7 +261,7 @@ class BinlogStore(WritableLogEngine):
                 (number, self._disk.size(name := format_file_name(number)), self._disk.modified_at(name))
                 for number in self._directory.file_numbers()
             ]
-            with self._readers_lock:  # who begins to read from here on knows what will be gone
+            with self._readers_lock:  # readers that begin from here on know what will be gone
                 result = choose_files(sizes, request, needed=self._needed_file_no(), oob_file_no=self._oob_file_no)
                 purged_before = self._purged_to
                 if result.file_nos:
@@ -282,7 +269,7 @@ class BinlogStore(WritableLogEngine):
             if result.file_nos:
                 try:
                     _, lsn = writer.append([], notes=lambda: (Purge(first_file_no=result.file_nos[-1] + 1),))
-                    writer.sync_to(lsn)  # from here on the next start finishes it
+                    writer.sync_to(lsn)
                 except BaseException:
                     self._purged_to = purged_before
                     raise
@@ -291,8 +278,8 @@ class BinlogStore(WritableLogEngine):
             return result
 
     def finish_purge(self) -> None:
-        """Remove what a purge was to remove, if it could not. Raises StoreError: a file cannot be removed; it is tried
-        again by the next purge, by `close` and by the next start."""
+        """Remove the files that a purge could not. Raises StoreError: a file cannot be removed; the next purge,
+        `close` and the next start try again."""
         writer = self._writer
         with writer.flusher.lock:
             if writer.flusher.unfinished is None:
@@ -312,7 +299,7 @@ class BinlogStore(WritableLogEngine):
             writer.flusher.unfinished = None
 
     def purge_automatically(self, *, now: float) -> PurgeResult | None:
-        """Purge by age and size, if that was asked for; `now` is in seconds since 1970."""
+        """Purge by age and size as the options say; `now` is in seconds since 1970."""
         options = self.options
         if options.expire_s is None and options.max_total_bytes is None:
             return None
@@ -322,7 +309,6 @@ class BinlogStore(WritableLogEngine):
         return self.purge(PurgeRequest(before=before, total_bytes=options.max_total_bytes))
 
     def _needed_file_no(self) -> int:
-        """The oldest file that is needed."""
         with self._writer.ordered:
             needed = [self._writer.appender.file_no, *self._writer.open_groups.values()]
             if self._writer.xa.oldest_file_no is not None:
@@ -338,15 +324,13 @@ class BinlogStore(WritableLogEngine):
             return file_no
         return header.oob_file_no if header.xa_file_no is None else min(header.oob_file_no, header.xa_file_no)
 
-    # In the background ----------------------------------------------------------------------
-
     def check_unbroken(self) -> None:
-        """Read the active file up to where the log ends, before anything is appended after it.
+        """Read the active file up to the end of the log, before anything follows it.
         Raises FormatError: a page of it is damaged, or was lost."""
         check_unbroken(self._visible, self._writer.durable.mark)
 
     def clean_step(self) -> bool:
-        """Forget a little of what recovery rolled back; whether there is more."""
+        """Forget a little of what recovery rolled back; returns whether more is left."""
         return self._cleaning.step()
 
     def _next_to_clean(self) -> XaEntry | None:
@@ -357,7 +341,7 @@ class BinlogStore(WritableLogEngine):
         self._writer.append([], notes=lambda: (replace(entry, state=XaState.FINISHED),))
 
     def close(self) -> None:
-        """Make everything durable in the files; a second call does nothing. Open groups are given up."""
+        """Make everything durable in the files; a second call does nothing. Gives up open groups."""
         if self._writer.is_closed:
             return
         self.stop_waiting()
@@ -377,10 +361,3 @@ class BinlogStore(WritableLogEngine):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _check_unused(domain_id: int, earliest: GtidState, current: GtidState) -> None:
-    before = [gtid for gtid in earliest if gtid.domain_id == domain_id]
-    now = [gtid for gtid in current if gtid.domain_id == domain_id]
-    if before != now:
-        raise BusyError(f"domain {domain_id} cannot be deleted: binlog files still hold groups of it; purge them first")

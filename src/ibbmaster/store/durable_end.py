@@ -1,4 +1,4 @@
-"""The durable end of a log: what of it a reader may see, and what waits to be seen."""
+"""The durable end of a log: the part of it that readers may see, and the steps that wait for durability."""
 
 import threading
 from collections import deque
@@ -8,11 +8,11 @@ from typing import NamedTuple
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.position import LogPosition
 
-PENDING_MAX = 20_000  # steps that are not durable yet
+PENDING_MAX = 20_000
 
 
 class LogStep(NamedTuple):
-    """One step of the log: the LSN that makes it durable, the end after it, and what it does to the GTID state."""
+    """One step of the log: the LSN that makes it durable, the end after it, and its effect on the GTID state."""
 
     lsn: int
     end: LogPosition
@@ -31,12 +31,12 @@ class DurableEnd:
         self._pending: deque[LogStep] = deque()
         self._lock = threading.Lock()
         self._growth = threading.Condition(self._lock)
-        self._waiting = 0  # for growth
+        self._waiting = 0
         self._told: tuple[Callable[[], object], ...] = ()
 
     @property
     def is_behind(self) -> bool:
-        """Whether something is in the log that is not durable."""
+        """Whether the log has something that is not durable."""
         return bool(self._pending)
 
     @property
@@ -49,7 +49,7 @@ class DurableEnd:
             return self.mark, self._state.copy()
 
     def add(self, step: LogStep) -> None:
-        """Note a step that is in the log, and durable already if a sync of another thread was that quick."""
+        """Note a step in the log; a quick sync of another thread may have made it durable already."""
         with self._lock:
             self._pending.append(step)
             is_of_interest = step.lsn <= self._durable_lsn or self._waiting
@@ -66,7 +66,7 @@ class DurableEnd:
             _tell(calls)
 
     def tell(self, call: Callable[[], object]) -> Callable[[], None]:
-        """Call this each time the end has moved, without the lock, until what is returned is called."""
+        """Call this each time the end has moved, without the lock, until the returned function is called."""
         with self._lock:
             self._told += (call,)
 
@@ -77,7 +77,7 @@ class DurableEnd:
         return forget
 
     def _advance(self) -> tuple[Callable[[], object], ...]:
-        """Returns whom to notify."""
+        """Returns the calls to make."""
         before = self.mark
         while self._pending and self._pending[0].lsn <= self._durable_lsn:
             step = self._pending.popleft()

@@ -1,4 +1,4 @@
-"""The first error after which memory and disk may differ; from then on nothing is written any more."""
+"""The first error after which memory and disk may differ, and after which nothing is written."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _Guard:
             self.hear(error)
 
     def hear(self, error: BaseException) -> None:
-        """Note an error that was caught, as leaving the context with it does: each commit does without the context."""
+        """Note a caught error, as leaving the context does: each commit does without the context."""
         if self._is_final(error):
             self._latch.note(error)
 
@@ -36,16 +36,15 @@ def _is_final(error: BaseException) -> bool:
 
 
 class FailureLatch:
-    """Where what changes memory and disk runs, as `with latch.step:`.
+    """Contexts for what changes memory and disk, as `with latch.step:`.
 
-    In a `step` every error is final but those that say that nothing was changed: that something is busy, or the disk
-    full. `work` is a step that does not begin after an error. What is `repeatable` is done again after anything but an
-    error of the disk. What is `unrepeatable` fails with a full disk, too.
+    In a `step` every error is final but those that say that nothing was changed: something is busy, or the disk full.
+    `work` is a step that does not begin after an error. A `repeatable` action may be repeated after anything but an
+    error
+    of the disk. An `unrepeatable` one fails with a full disk, too.
 
-    The lock under which something runs is taken before and released after: else another
-    thread goes on between the error and the note of it, and syncs once more what a sync has
-    failed for. The second one succeeds, and nothing of that is on the disk.
-    """
+    Take the lock under which something runs before, and release it after: else another thread may sync again between an
+    error and its note, and that sync succeeds without the data that the first one failed for."""
 
     def __init__(self) -> None:
         self.failure: StoreError | None = None
@@ -62,6 +61,6 @@ class FailureLatch:
             self.failure = error if isinstance(error, StoreError) else StoreError(f"interrupted by {error!r}")
 
     def check(self) -> None:
-        """Whether something may be written. Raises FailedError: there was an error."""
+        """Raises FailedError: there was an error."""
         if self.failure is not None:
             raise FailedError(f"the log is not written any further after an error: {self.failure}")

@@ -1,8 +1,7 @@
 """A directory that another process may write, read and followed without ever writing to it.
 
-It may be empty at first, and its file system read-only. What is durable and not in the files
-yet is read from the redo log, while its writer lives and after it was killed.
-"""
+It may be empty at first, and its file system read-only. What is durable and not in the files yet comes from the redo
+log, while its writer lives and after it was killed."""
 
 from __future__ import annotations
 
@@ -45,51 +44,47 @@ from ibbmaster.store.store_reader import StoreReader
 
 log = logging.getLogger(__name__)
 
-LOOK_PERIOD_S = 0.1  # between two looks at what files there are
-REDO_PERIOD_S = 1.0  # a writer brings its redo log to its files about as often
+LOOK_PERIOD_S = 0.1  # between two looks at the files
+REDO_PERIOD_S = 1.0  # about as often a writer brings its redo log to its files
 
-_BEGIN = LogPosition.on_page(0, FULL_STATE_PAGE)  # of a log that is not there yet
+_BEGIN = LogPosition.on_page(0, FULL_STATE_PAGE)  # of a log that does not exist yet
 
 Answer = TypeVar("Answer")
 Stamp = tuple[tuple[float, int], ...]
 
 
 class FollowedDirectory(LogEngine):
-    """A binlog in a directory, as it is and as it grows, is purged or reset. Thread-safe.
-
-    Raises on first use, not when made:
-        StoreError, FormatError: the directory holds no binlog that can be read; an empty one is no error.
-    """
+    """A binlog in a directory, as it grows, is purged or reset. Thread-safe.
+    Raises StoreError, FormatError, on first use and not when made: the directory holds no binlog that can be read;
+    an empty one is no error."""
 
     def __init__(self, disk: SharedDisk, *, make: Callable[[ReadDisk], BinlogDirectory] = BinlogDirectory) -> None:
-        """`make` makes the reader of a directory without a redo log that adds to its files."""
+        """`make` makes the reader of a directory whose redo log adds nothing to its files."""
         self._disk = disk
         self._make = make
         self._view = _View(disk)
-        self._watch: Watch | None = None  # once a thread waits
+        self._watch: Watch | None = None
         self._lock = threading.RLock()  # for everything below
-        self._log: BinlogDirectory | None = None  # None while there is no file
-        self._files: FollowedIbbFiles | None = None  # likewise
-        self._picture: Picture[IbbFile] | None = None  # of the last look at them
-        self._sizes: dict[int, int] = {}  # of files that are there, or were
+        self._log: BinlogDirectory | None = None
+        self._files: FollowedIbbFiles | None = None
+        self._picture: Picture[IbbFile] | None = None  # of the last look
+        self._sizes: dict[int, int] = {}  # of present and past files
         self._oldest = 0
         self._reset_count = 0
-        self._seen: tuple[LogPosition, int] | None = None  # end, and resets
+        self._seen: tuple[LogPosition, int] | None = None
         self._looked_at = self._redo_looked_at = float("-inf")
-        self._redo_stamp: Stamp | None = None  # of a redo log without a writer that was examined
-        self._durable_lsn: int | None = None  # that the redo log was followed to
+        self._redo_stamp: Stamp | None = None  # of the examined redo log without a writer
+        self._durable_lsn: int | None = None  # that was followed to
 
     def __str__(self) -> str:
         return str(self._disk)
 
     def close(self) -> None:
-        """Give back descriptors; what is asked for later opens files again."""
+        """Give back descriptors; later questions open files again."""
         files, self._files, self._picture = self._files, None, None
         if files is not None:
             files.close()
         self._disk.close()
-
-    # Reading --------------------------------------------------------------------------------
 
     def files(self) -> list[LogFile]:
         found = self._ask(lambda opened: opened.files())
@@ -129,7 +124,7 @@ class FollowedDirectory(LogEngine):
             has_moved = self._has_moved()
             opened = self._log
             if not has_moved and opened is not None:
-                with contextlib.suppress(MissingFileError):  # purged, or reset: the next look shows it
+                with contextlib.suppress(MissingFileError):  # the next look shows what happened
                     has_moved = opened.meets_damage()
             left = deadline - time.monotonic()
             if has_moved or left <= 0:
@@ -138,9 +133,9 @@ class FollowedDirectory(LogEngine):
                 with self._lock:
                     self._follow_redo()
                 if self._log is not None and self._has_moved():
-                    return True  # which files there are can wait: the next call looks at them first
+                    return True  # the next call looks at the files first
             elif time.monotonic() >= deadline:
-                return False  # nothing was written: what there was to see was seen above
+                return False  # nothing was written since the look above
 
     def _has_moved(self) -> bool:
         """Whether the end is another one than the last time."""
@@ -153,7 +148,7 @@ class FollowedDirectory(LogEngine):
     def _ask(
         self, question: Callable[[BinlogDirectory], Answer], *, only_cached: bool = False, looks: bool = True
     ) -> Answer | None:
-        """What the log says; None if there is none yet."""
+        """The answer of the log; None if there is none yet."""
         if only_cached:
             return self._ask_at_once(question)
         if looks:
@@ -162,11 +157,11 @@ class FollowedDirectory(LogEngine):
             opened = self._log
             reached = None if opened is None else opened.reached
             try:
-                if self._seen is None:  # growth is what comes after the first answer
+                if self._seen is None:  # growth counts from the first answer on
                     self._seen = _BEGIN if opened is None else opened.end(), self._reset_count
                 answer = None if opened is None else question(opened)
                 if opened is not None and opened.reached != reached:
-                    self._glance(is_urgent=True)  # what was read is known from now on
+                    self._glance(is_urgent=True)  # to know what was read
                 return answer
             except StoreError:  # purged, or reset, between two steps
                 if attempt:
@@ -175,14 +170,14 @@ class FollowedDirectory(LogEngine):
         return None
 
     def _directory(self) -> BinlogDirectory:
-        """The log as it is seen now; the end of a redo log is known."""
+        """The log as it is now; the end of a redo log is known."""
         view = self._view
         if view.tail is None:
             return self._make(view)
         return BinlogDirectory(view, known_end=lambda: None if view.tail is None else view.tail.mark)
 
     def _ask_at_once(self, question: Callable[[BinlogDirectory], Answer]) -> Answer:
-        """As `_ask`, where nothing has to be looked for first. Raises BlockingIOError: it has."""
+        """As `_ask`, without a search. Raises BlockingIOError: it takes one."""
         self._glance()
         opened = self._log
         if opened is not None and self._seen is not None:
@@ -192,11 +187,9 @@ class FollowedDirectory(LogEngine):
                 pass
         raise BlockingIOError(f"{self}: the log has to be looked for")
 
-    # Following ------------------------------------------------------------------------------
-
     def look(self, *, is_urgent: bool = False) -> None:
-        """See what is durable, and which files there are and whose log they are, if the last look was some time ago.
-        A redo log is read from its last checkpoint on at first, which may take long: for a worker thread."""
+        """See what is durable, which files there are and whose log they are, if the last look was some time ago.
+        At first it reads a redo log from its last checkpoint on, which may take long: for a worker thread."""
         with self._lock:
             now = time.monotonic()
             is_urgent |= self._follow_redo()
@@ -252,11 +245,11 @@ class FollowedDirectory(LogEngine):
 
     @property
     def life(self) -> int:
-        """Another one when something of the log was taken away."""
+        """Changes when something of the log was taken away."""
         return 0 if self._picture is None else self._picture.life
 
     def is_begun(self, file_no: int) -> bool:
-        """Whether a file is one of the log, and not only there: its header may still be written."""
+        """Whether a file belongs to the log: a file after it may lack its header."""
         return self._picture is not None and file_no <= self._picture.last.number
 
     def waits(self, file_no: int, life: int) -> bool:
@@ -264,16 +257,16 @@ class FollowedDirectory(LogEngine):
         return self._files is not None and self._files.waits(file_no, life)
 
     def check(self, position: LogPosition, resets: int) -> None:
-        """Whether a reader of the log as it was after this number of resets may continue at a position.
-        Raises PositionPurgedError: the log was begun anew, or what comes next is gone."""
-        with contextlib.suppress(MissingFileError):  # nothing is there; perhaps it will be
+        """Check that a reader of the log after this number of resets may continue at a position.
+        Raises PositionPurgedError: the log was begun anew, or the next groups are gone."""
+        with contextlib.suppress(MissingFileError):  # perhaps it will come
             self._glance()
         file_no, offset = position
         if resets != self._reset_count:
             raise LogResetError("the log was reset while it was read")
         if file_no < self._oldest:
             size = self._sizes.get(file_no)
-            if size is None:  # it may have been complete when it was removed, or not
+            if size is None:  # perhaps it was not complete when it was removed
                 raise LogResetError(f"{format_file_name(file_no)} was removed before its end was seen")
             is_done = offset + PAGE_SIZE - DATA_SIZE + CHUNK_SIZE_MIN > size
             if not is_done or file_no + 1 < self._oldest:
@@ -283,10 +276,8 @@ class FollowedDirectory(LogEngine):
     def reset_count(self) -> int:
         return self._reset_count
 
-    # The redo log ---------------------------------------------------------------------------
-
     def _follow_redo(self) -> bool:
-        """Take what a writer has made durable; whether the directory is seen in another way than before."""
+        """Take what a writer has made durable; returns whether the view of the directory changed."""
         durable_lsn = read_durable_end(self._disk)
         if durable_lsn is None or durable_lsn == self._durable_lsn:
             return False
@@ -299,18 +290,18 @@ class FollowedDirectory(LogEngine):
             if tail is None or not tail.follow(durable_lsn):
                 scan = scan_redo(self._disk, end_lsn=durable_lsn)
                 if scan is None or scan.end_lsn < durable_lsn:
-                    return False  # segments were begun anew while they were read: the next look reads them again
+                    return False  # segments were begun anew amid the scan: the next look repeats it
                 self._show(RedoTail(self._disk, scan))
             elif tail.reset_count != reset_count:
                 self._files = self._picture = None
                 self._begin_anew()
         except (DamageError, MissingFileError):
-            return False  # it was looked at in the middle of a change: the next look finds the rest
+            return False  # read amid a change: the next look finds the rest
         self._durable_lsn = durable_lsn
         return self._log is None
 
     def _take_over_redo(self) -> bool:
-        """Take everything from a redo log whose writer is gone; whether the directory is seen in another way."""
+        """Take everything from a redo log whose writer is gone; returns whether the view changed."""
         stamp = self._stamp()
         if stamp == self._redo_stamp:
             return False
@@ -327,7 +318,7 @@ class FollowedDirectory(LogEngine):
         scan = None if report is None or report.problem is not None else scan_redo(self._disk)
         tail = None if scan is None else RedoTail(self._disk, scan)
         if self._stamp() != stamp or self._disk.is_locked():
-            return False  # a writer came meanwhile: what it writes is not durable because it is there
+            return False  # a writer came meanwhile, and its records need not be durable
         self._redo_stamp = stamp
         self._show(tail)
         if report is not None and report.problem is not None:
@@ -346,14 +337,13 @@ class FollowedDirectory(LogEngine):
         self._log = None
 
     def _begin_anew(self) -> None:
-        """The log was reset."""
         self._reset_count += 1
         self._sizes.clear()
         self._log = None
         log.info("%s: the log was begun anew", self)
 
     def _stamp(self) -> Stamp:
-        """Something that is another one once a writer has written to the redo log; empty if there is none."""
+        """Changes whenever a writer writes to the redo log; empty without one."""
         names = set(self._disk.list())
         try:
             return tuple(
@@ -364,7 +354,7 @@ class FollowedDirectory(LogEngine):
 
 
 class FollowedReader(StoreReader):
-    """Groups for one reader of a directory that it does not own: files may be removed under it."""
+    """Groups for one reader of a directory with another owner, who may remove files under it."""
 
     def __init__(self, reader: EventGroupReader, directory: FollowedDirectory, began_at: int) -> None:
         super().__init__(reader, resets=lambda: directory.reset_count, began_at=began_at, closed=_let_go)
@@ -387,14 +377,14 @@ class FollowedReader(StoreReader):
         except IbbMasterError as error:
             with contextlib.suppress(MissingFileError):
                 self._directory.look(is_urgent=True)
-            self.check_log()  # what was purged or reset under a reader is no damage
+            self.check_log()  # a purge or reset under a reader is no damage
             is_to_come = isinstance(error, FormatError) and not self._directory.is_begun(error.location.file_no)
             if not (is_to_come or self._has_to_wait()):
                 raise
             if only_cached:
-                raise BlockingIOError(str(error)) from None  # read with time, nothing is there
+                raise BlockingIOError(str(error)) from None  # a reader with time finds nothing
             return None
-        if self.position.file_no != before.file_no:  # was its rest still there when it was read?
+        if self.position.file_no != before.file_no:  # the rest of the file may have been gone
             self._directory.look(is_urgent=True)
             self._directory.check(before, self._began_at)
         return group
@@ -409,9 +399,9 @@ class FollowedReader(StoreReader):
 
 
 class _View(DiskLayer):
-    """The directory as readers see it: as it is, or with what a redo log adds and nothing after that."""
+    """The directory for readers: as it is, or with what a redo log adds and nothing after that."""
 
-    tail: RedoTail | None = None  # shown, too
+    tail: RedoTail | None = None
 
     def _below(self) -> ReadDisk:
         tail = self.tail
@@ -421,7 +411,7 @@ class _View(DiskLayer):
         names, tail = self._disk.list(), self.tail
         if tail is None:
             return names
-        last_file_no = tail.mark.file_no + 1  # others are those of a log that was reset, and about to be removed
+        last_file_no = tail.mark.file_no + 1  # later ones are of a log that was reset
         return [name for name in names if (parse_file_name(name) or 0) <= last_file_no]
 
     def expect_reads(self, name: str, offsets: Sequence[int]) -> None:

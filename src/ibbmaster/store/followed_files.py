@@ -1,4 +1,4 @@
-"""The `.ibb` files of a directory that another process may write, as `LogObserver` sees them."""
+"""The `.ibb` files of a directory that another process may write, for `LogObserver`."""
 
 import contextlib
 import itertools
@@ -15,7 +15,7 @@ from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.log.observer import LogObserver
 from ibbmaster.position import LogPosition
 
-HEAD_BYTES = PAGE_SIZE + (1 << 12)  # compared at the begin of a file: its header, and what comes first
+HEAD_BYTES = PAGE_SIZE + (1 << 12)  # compared at the begin of a file
 BEGIN_BYTES = TAIL_BYTES = 1 << 9
 COMPLETE_FILES = 3  # the newest, which may still be written
 
@@ -26,7 +26,7 @@ class IbbFile:
 
     number: int
     stamp: Stamp
-    begin: bytes = b""  # of what it holds: written over, a file keeps its place on the disk
+    begin: bytes = b""  # of its data: a file that is written over keeps its place on the disk
     life: int = 0
 
     @property
@@ -42,17 +42,17 @@ class FollowedIbbFiles(LogObserver[IbbFile]):
     """The files up to the active one, the newest that is begun."""
 
     def __init__(self, disk: SharedDisk, view: ReadDisk, reached: Callable[[], LogPosition | None]) -> None:
-        """`view` is what is read: `disk`, or that with a redo log; `reached` says up to where the log is known.
+        """`view` is what readers see: `disk`, or that with a redo log; `reached` says how far the log is known.
         Raises StoreError: there is no file."""
         self._disk = disk
         self._view = view
         self._reached = reached
         self._lives = itertools.count(1)
-        self._listed: tuple[Sequence[str], list[int]] = ((), [])  # names, and the numbers of the files among them
+        self._listed: tuple[Sequence[str], list[int]] = ((), [])  # names, and numbers of the files
         super().__init__(self._find())
 
     def numbers(self) -> list[int]:
-        """Those of the files there are, also of files that are ready for later use."""
+        """The numbers of the files, also of those ready for later use."""
         names = self._view.list()
         if names is not self._listed[0]:
             self._listed = names, sorted(number for name in names if (number := parse_file_name(name)) is not None)
@@ -60,7 +60,7 @@ class FollowedIbbFiles(LogObserver[IbbFile]):
 
     def _find(self) -> Sequence[IbbFile]:
         numbers = self.numbers()
-        is_new = numbers[:1] == [0]  # it may have only begun to exist
+        is_new = numbers[:1] == [0]  # its header may be to come
         begun = next((count for count in range(len(numbers), 0, -1) if self._has_head(numbers[count - 1])), int(is_new))
         files = []
         for number in numbers[:begun]:
@@ -71,7 +71,7 @@ class FollowedIbbFiles(LogObserver[IbbFile]):
                 files.append(IbbFile(number, self._disk.stamp(name), begin))
         if not files:
             if numbers:
-                self._view.read(format_file_name(numbers[-1]), 0, SHORT_SIZE)  # says why nothing is begun
+                self._view.read(format_file_name(numbers[-1]), 0, SHORT_SIZE)  # raises why nothing is begun
             raise MissingFileError(f"{self._view}: no binlog files")
         return files
 
@@ -104,7 +104,7 @@ class FollowedIbbFiles(LogObserver[IbbFile]):
             if reached is None or reached.file_no != file.number or not 0 < reached.page_no <= size // PAGE_SIZE:
                 return KnownBytes(0, 0, 0)
             page = reached.page_no * PAGE_SIZE
-            if reached.page_offset:  # of a page that is not full only what comes before its end stays
+            if reached.page_offset:  # the end of a page that is not full may change
                 return KnownBytes(max(reached.offset - TAIL_BYTES, page), reached.offset, page + PAGE_SIZE)
             return KnownBytes(page - PAGE_SIZE, page - PAGE_SIZE + TAIL_BYTES, page)
 

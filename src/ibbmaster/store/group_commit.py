@@ -1,9 +1,8 @@
-"""One thread works for all who wait: the leader syncs, and those who follow are released one after the other.
+"""One thread works for all who wait: the leader syncs, and its followers are released one after the other.
 
-Who comes while a leader works waits for the next work. Its leader begins once all who were
-released have gone on and had time to come again: so batches are as large as they can be, a
-thread is woken once a batch, by the one before it, and no two of them want to run at once.
-"""
+Threads that come while a leader works wait for the next work, whose leader begins once all who were released have gone
+on and had time to come again. So batches are as large as they can be, a thread is woken once a batch, by the one
+before it, and no two of them want to run at once."""
 
 from __future__ import annotations
 
@@ -13,29 +12,29 @@ from collections.abc import Callable
 
 
 class _Waiter:
-    """A thread before a gate of its own; `is_served` once that is open: whether a leader has worked for it."""
+    """A thread before a gate of its own, which opens with `is_served`: whether a leader has worked for it."""
 
     __slots__ = ("batch", "gate", "is_served")
 
     def __init__(self, batch: deque[_Waiter]) -> None:
-        self.batch = batch  # those who wait with it
+        self.batch = batch
         self.gate = threading.Lock()
         self.gate.acquire()
         self.is_served: bool | None = None
 
 
 class GroupCommit:
-    """Threads that need the same work done; `work` is done by one of them at a time."""
+    """Threads that need the same work done; one of them at a time does `work`."""
 
     def __init__(self, work: Callable[[], object]) -> None:
         self._work = work
-        self._lock = threading.Lock()  # held for a few steps only, never while the work is done
-        self._next: deque[_Waiter] = deque()  # those who came since the last work began
+        self._lock = threading.Lock()  # never held while the work is done
+        self._next: deque[_Waiter] = deque()  # who came since the last work began
         self._is_led = False
 
     def wait(self, is_done: Callable[[], bool]) -> None:
         """Return once `is_done`, after a work that this thread or another one has begun since.
-        Raises what the work raises, in the thread that does it; others then try it themselves."""
+        Raises the error of the work in the thread that does it; others then try it themselves."""
         while not is_done():
             with self._lock:
                 waiter = _Waiter(self._next) if self._is_led else None
@@ -50,7 +49,7 @@ class GroupCommit:
         """Wait; False if this thread is the next leader."""
         try:
             waiter.gate.acquire()
-        except BaseException:  # a signal: this thread waits no longer
+        except BaseException:  # a signal
             with self._lock:
                 if waiter.is_served is None:
                     waiter.batch.remove(waiter)
@@ -73,7 +72,7 @@ class GroupCommit:
                 self._open_next(batch)
 
     def _open_next(self, served: deque[_Waiter]) -> None:
-        """Let the next of those through who were served; after the last, one of those who came since leads."""
+        """Release the next thread that was served; after the last, one of those who came since leads."""
         batch = served or self._next
         if batch:
             waiter = batch.popleft()

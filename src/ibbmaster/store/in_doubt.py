@@ -1,11 +1,10 @@
-"""Transactions in doubt after a restart: one small decision each, then what they wrote is forgotten little by little.
+"""Transactions in doubt after a restart: one small decision each; what they wrote is forgotten little by little.
 
-Nothing of what they wrote is read for a decision, which is durable at once. To go through what was rolled back, to find
-how much of each file is garbage, and then to let go of the files takes time in proportion to the transaction, so it is
-not waited for: it is done while the store serves, can be interrupted anywhere and is begun anew by the next start.
+A decision reads nothing of what they wrote, and is durable at once. Going through what was rolled back, to find the
+garbage in each file and to let go of the files, takes time in proportion to the transaction. So it happens while the
+store serves, may stop anywhere and begins anew at the next start.
 
-Source of the rules: MariaDB 12.3, handler.cc, ha_recover_engine_binlog().
-"""
+Source of the rules: MariaDB 12.3, handler.cc, ha_recover_engine_binlog()."""
 
 import logging
 import threading
@@ -23,16 +22,14 @@ from ibbmaster.store.redo_record import XaEntry, XaState
 
 log = logging.getLogger(__name__)
 
-NODES_PER_STEP = 8  # a few milliseconds
+NODES_PER_STEP = 8
 
 
 def decide(writer: LogWriter, engines: Iterable[TransactionEngine], *, was_replayed: bool) -> None:
     """Decide about every transaction in doubt, here and in the other engines.
-
-    What was prepared internally and is not in the log is rolled back; so is what some engine
-    lost before it was prepared there. Decisions are durable before an engine hears of them,
-    all by one sync: the table that this life of the redo log begins with holds them.
-    """
+    Rolls back what was prepared internally and is not in the log, and what some engine lost before it was prepared
+    there. Decisions are durable before an engine hears of them, all by one sync: the table that this life of the
+    redo log begins with holds them."""
     held: dict[Xid, list[TransactionEngine]] = {}
     for engine in engines:
         for xid in engine.prepared():
@@ -60,14 +57,14 @@ def decide(writer: LogWriter, engines: Iterable[TransactionEngine], *, was_repla
         gone = replace(entry, state=XaState.FINISHED)
         writer.append([], notes=lambda gone=gone: (gone,))  # type: ignore[misc]
     if incomplete or committed:
-        writer.checkpoint()  # so that the next start finds nothing to do
+        writer.checkpoint()  # leaves the next start nothing to do
         writer.sync()
 
 
 class Cleaning:
-    """`next_entry` gives a transaction that was rolled back and is not forgotten yet, `finished` forgets it.
-    `garbage` counts the records of each file, by its number, that no group refers to. Any thread may take a step; one
-    that comes during another's waits for it."""
+    """Forgets rolled-back transactions: `next_entry` gives the next one, `finished` forgets it.
+    `garbage` counts the records of each file that no group refers to. Any thread may take a step; it waits for the
+    step of another."""
 
     def __init__(
         self, disk: ReadDisk, next_entry: Callable[[], XaEntry | None], finished: Callable[[XaEntry], None]
@@ -77,11 +74,11 @@ class Cleaning:
         self._finished = finished
         self._entry: XaEntry | None = None
         self._nodes: Iterator[FoundNode] = iter(())
-        self._lock = threading.Lock()  # taken before those of the log
+        self._lock = threading.Lock()
         self.garbage: Counter[int] = Counter()
 
     def step(self) -> bool:
-        """Do a little; whether there is more to do. Raises StoreError: the log cannot be written."""
+        """Do a little; returns whether more is left. Raises StoreError: the log cannot be written."""
         with self._lock:
             return self._step()
 
@@ -100,7 +97,7 @@ class Cleaning:
                 self.garbage[node.position.file_no] += 1
             else:
                 return True
-        except IbbMasterError as error:  # garbage that cannot be read is garbage all the same
+        except IbbMasterError as error:  # unreadable garbage is garbage, too
             log.warning("cannot go through what a transaction left behind: %s", error)
         self._finished(self._entry)
         self._entry = None

@@ -1,8 +1,7 @@
 """The one place where a log grows: redo log first, pages in memory, files when there is time.
 
-How it is durable: protocol/store/redo-log.md. Locks, in the order in which they are taken:
-the flusher's, the writer's (`ordered`), the redo log's, the durable end's.
-"""
+How it is durable: protocol/store/redo-log.md. Order of locks: the flusher's, the writer's (`ordered`), the redo log's,
+the durable end's."""
 
 import contextlib
 import threading
@@ -35,10 +34,10 @@ from ibbmaster.store.xa_table import XaTable
 
 Arguments = TypeVarTuple("Arguments")
 
-WAKE_PAGES = 64  # in memory wake the background up
+WAKE_PAGES = 64  # in memory wake the background
 STEP_ROOM = 1024  # bytes of a redo record besides pages, states and notes
-NOTE_ROOM = 64  # of a purge that is noted again
-PLACE_SIZE_MAX = 40  # bytes of the place of one change
+NOTE_ROOM = 64
+PLACE_SIZE_MAX = 40
 
 
 class LogWriter(StepWriter):
@@ -47,15 +46,15 @@ class LogWriter(StepWriter):
     def __init__(self, disk: Disk, options: StoreOptions, found: Recovered, initial_state: GtidState) -> None:
         super().__init__(options.log_limits(), gtid_strict=options.gtid_strict)
         self.options = options
-        self._syncs = options.durability is Durability.SYNC  # at hand for each commit, as what follows
+        self._syncs = options.durability is Durability.SYNC  # at hand for each commit
         self._writes = options.durability is Durability.WRITE
-        self.wake = threading.Event()  # set when there is work for the background
+        self.wake = threading.Event()  # there is work for the background
         self.xa = XaTable(found.xa)
         self.fifo = PageFifo()
         self.explain_order: Callable[[GtidOrderError, Gtid, Buffer], GtidOrderError] = lambda error, gtid, record: error
         self._disk = disk
         self._space = threading.Event()
-        self._ready: tuple[int, int] | None = None  # the file after the active one, and its pages
+        self._ready: tuple[int, int] | None = None
         end = found.end
         state = initial_state if end is None else end.state
         self.limits.count_pairs(state)
@@ -70,7 +69,7 @@ class LogWriter(StepWriter):
             synced=self.durable.advance,
         )
         self.flusher = Flusher(
-            disk,
+            disk=disk,
             redo=self.redo,
             fifo=self.fifo,
             ordered=self.ordered,
@@ -79,6 +78,7 @@ class LogWriter(StepWriter):
             sync=self.sync_to,
             is_sparse=options.is_sparse,
         )
+        self.checkpoint = self.flusher.checkpoint
         if end is None:
             self.appender = self._new_appender(state)
             self._begin_log()
@@ -88,8 +88,6 @@ class LogWriter(StepWriter):
             file_no, page_no = end.position.file_no, end.position.page_no
             data = disk.read(format_file_name(file_no), page_no * PAGE_SIZE, PAGE_SIZE)
             self.fifo.load_last(file_no, page_no, data, end.position.page_offset)
-
-    # What groups are written to -------------------------------------------------------------
 
     def append_commit(self, group: GroupWriter | None, record: Buffer, gtid: Gtid | None) -> Ticket:
         if gtid is not None and (group is None or group.xid is None):
@@ -135,13 +133,11 @@ class LogWriter(StepWriter):
         if self.durable.is_far_behind:
             self.sync()
 
-    # One step of the log --------------------------------------------------------------------
-
     def append_end(
         self, record: Buffer, gtid: Gtid | None, *, entry: XaEntry | None = None, group: GroupWriter | None = None
     ) -> Ticket:
         """Append a commit record, and before it the completion of `entry` if it ends a prepared transaction.
-        Raises GtidOrderError: the GTID is not newer than what its domain has; nothing was appended; StoreError: as
+        Raises GtidOrderError: the GTID is not newer than those of its domain; nothing was appended; StoreError: as
         `append`."""
         commit = NewRecord(RecordType.COMMIT, record, gtid)
         try:
@@ -155,11 +151,11 @@ class LogWriter(StepWriter):
         return Ticket(refs[-1], lsn)
 
     def _append_inside(self, record: Buffer, gtid: Gtid, group: GroupWriter | None) -> Ticket | None:
-        """As `append_end` of a record that ends inside the page that is being filled; None, with nothing done, if not.
+        """As `append_end` for a record that ends inside the current page; None, with nothing done, for others.
 
         Nearly every commit is such a record. It takes few calls: while one commit waits for the disk, others use the
-        caches of the CPU, and each function that is called for the first time after that costs a microsecond or more.
-        """
+        caches of
+        the CPU, and each first call of a function after that costs a microsecond or more."""
         size = len(record)
         self._wait_until_ready(self._step_size, size)
         try:
@@ -186,7 +182,6 @@ class LogWriter(StepWriter):
             self.ordered.release()
 
     def append_rollback(self, entry: XaEntry, state: XaState) -> Ticket:
-        """Append the completion of a prepared transaction that is rolled back."""
         return self._append_completion(entry, state)
 
     def _append_completion(
@@ -223,7 +218,6 @@ class LogWriter(StepWriter):
         gtid: Gtid | None = None,
         dropped_domain_ids: tuple[int, ...] = (),
     ) -> int:
-        """Put one step into redo log and page FIFO."""
         lsn = self.redo.append([*self.fifo.whole_changes(changes), *notes])
         held = self.fifo.place(changes, lsn)
         if held >= WAKE_PAGES or (self._ready is not None and self._ready[0] <= self.appender.file_no):
@@ -232,12 +226,12 @@ class LogWriter(StepWriter):
         return lsn
 
     def reset(self, state: GtidState, remove_files: Callable[[], None]) -> None:
-        """Begin again with number 0; `remove_files` removes every file once that is decided durably."""
+        """Begin again with number 0; once that is decided durably, `remove_files` removes every file."""
         with self.flusher.lock, self._room(lambda: PAGE_SIZE + STEP_ROOM + 2 * len(state) * PAIR_SIZE_MAX):
             if self.open_groups or len(self.xa):
                 raise BusyError("RESET: the log is in use by a group that is open, or by a prepared transaction")
             with self.latch.unrepeatable:
-                self.retrying(self.flusher.checkpoint)
+                self.retrying(self.checkpoint)
                 self._reset_now(state, remove_files)
         self.retrying(self.checkpoint)
 
@@ -256,7 +250,7 @@ class LogWriter(StepWriter):
         self.durable.restart(self.end, state)
 
     def _begin_log(self) -> None:
-        """Make the first file, with header and state, so that the directory holds a log from now on."""
+        """Make the first file, with header and state, so that the directory holds a log."""
         self.flusher.begin()
         self.flusher.make_file(0, self.appender.shape.size_pages)
         _, changes = self.appender.flush()
@@ -276,11 +270,9 @@ class LogWriter(StepWriter):
             size_pages = self._ready[1]
         return FileShape(size_pages=size_pages, state_interval_pages=interval_pages, start_lsn=self.redo.end_lsn)
 
-    # Room -----------------------------------------------------------------------------------
-
     @contextlib.contextmanager
     def _room(self, size: Callable[[], int]) -> Iterator[None]:
-        """Hold the lock `ordered` while there is room for a step with that many bytes of redo; wait for it before."""
+        """Hold the lock `ordered` with room for a step of that many bytes of redo; wait for it before."""
         self._wait_until_ready(lambda _: size())
         try:
             yield
@@ -309,7 +301,7 @@ class LogWriter(StepWriter):
                 self.retrying(self._gain_room)
 
     def _is_ready(self, size: int) -> bool:
-        """Whether a step with that number of bytes of redo can be made without waiting; under the writer's lock."""
+        """Whether a step with that many bytes of redo need not wait; under the writer's lock."""
         if self.is_closed or self.latch.failure is not None:
             self._check_usable()
         ready, redo = self._ready, self.redo
@@ -328,13 +320,13 @@ class LogWriter(StepWriter):
         self.prepare_next_file()
         if len(self.fifo) >= self.options.fifo_pages_max:
             self.sync()
-            self.write_pages()
+            self.flusher.write_pages()
         else:
             self.checkpoint()
             self.sync()
 
     def _step_size(self, data_size: int) -> int:
-        """Bytes of redo that records of that size can need."""
+        """The bytes of redo that records of that size may need."""
         pages = data_size // DATA_SIZE + 3
         interval = self.appender.shape.state_interval_pages
         states = 2 + (pages // interval if interval else 0)
@@ -345,7 +337,7 @@ class LogWriter(StepWriter):
         return 2 * (self.xa.size_max + 128 + NOTE_ROOM)
 
     def retrying(self, action: Callable[[*Arguments], object], *arguments: *Arguments) -> None:
-        """Do something that may find the disk full; wait for room and do it again if that was asked for."""
+        """Do something that may find the disk full; if the options say so, wait for room and repeat it."""
         while True:
             try:
                 action(*arguments)
@@ -354,7 +346,7 @@ class LogWriter(StepWriter):
                 self._wait_for_room(error)
 
     def _wait_for_room(self, error: DiskFullError) -> None:
-        """Wait a little, or raise the error if there is no wish to wait."""
+        """Wait a little, or raise the error if the options do not wait."""
         if not self.options.full_disk_retry_s or self._space.is_set():
             raise error
         self._space.wait(self.options.full_disk_retry_s)
@@ -362,8 +354,6 @@ class LogWriter(StepWriter):
     def stop_waiting(self) -> None:
         """Threads that wait for room on the disk get a DiskFullError now."""
         self._space.set()
-
-    # To the disk ----------------------------------------------------------------------------
 
     def sync(self) -> None:
         """Make everything durable that was appended."""
@@ -373,22 +363,14 @@ class LogWriter(StepWriter):
         """Make everything durable that was appended before an LSN; one sync serves all who wait for it."""
         self.retrying(self.redo.sync, lsn)
 
-    def write_pages(self) -> None:
-        """Write the full pages whose redo is durable to their files."""
-        self.flusher.write_pages()
-
-    def checkpoint(self) -> None:
-        """Make the files hold everything that is in the log now; recovery then has nothing to do."""
-        self.flusher.checkpoint()
-
     def needs_checkpoint(self) -> bool:
         return self.redo.used_since_checkpoint > self.options.redo_bytes // 4
 
     def prepare_next_file(self) -> bool:
-        """Have the file after the active one ready; whether one was made."""
+        """Have the file after the active one ready; returns whether this made it."""
         if self._next_file() is None:
             return False
-        with self.flusher.lock:  # looked at again: who waited here would make a file anew that was cut, or removed
+        with self.flusher.lock:  # again: after a wait the file may have been cut, or removed
             wanted = self._next_file()
             if wanted is None:
                 return False

@@ -1,27 +1,24 @@
 """Pages between the writer, the flusher and the readers.
 
-The writer adds to the last page, the flusher takes full pages out at the other end once
-their redo is durable, and readers look at copies: no thread waits for another longer than it
-takes to copy a page. Source of the idea: MariaDB 12.3, fsp_binlog.cc, fsp_binlog_page_fifo.
-
-A reader of the log needs no other rule than the format's own: after the durable end there
-are zeros, as in a file that was never written further.
-"""
+The writer adds to the last page, the flusher takes full pages out at the other end once their redo is durable, and
+readers look at copies: no thread waits for another longer than the copy of a page takes. Readers need no rule beyond
+the format's own: zeros follow the durable end, as in a file never written further. Source of the idea: MariaDB 12.3,
+fsp_binlog.cc, fsp_binlog_page_fifo."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from ibbmaster.disk.interface import ReadDisk
+from ibbmaster.disk.interface import DiskLayer, ReadDisk
 from ibbmaster.ibb.appender import PageChange
 from ibbmaster.ibb.file_name import parse_file_name
 from ibbmaster.ibb.page import BLANK, DATA_SIZE, PAGE_SIZE, seal_page
 from ibbmaster.position import LogPosition
 
-RUN_PAGES_MAX = 32  # pages in one write
+RUN_PAGES_MAX = 32
 
 
 class _Page:
@@ -29,9 +26,9 @@ class _Page:
 
     def __init__(self) -> None:
         self.data = bytearray(PAGE_SIZE)
-        self.end = 0  # of what was placed
-        self.lsn = 0  # after the record of its last change
-        self.needs_image = False  # it was written while partly filled
+        self.end = 0
+        self.lsn = 0
+        self.needs_image = False  # written while partly filled
 
 
 class PageRun(NamedTuple):
@@ -52,7 +49,7 @@ class PageFifo:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._pages: OrderedDict[tuple[int, int], _Page] = OrderedDict()
-        self.open_page: _Page | None = None  # the last one, if more can be placed in it as it comes, without an image
+        self.open_page: _Page | None = None  # the last one, if changes need no image of it
 
     def __len__(self) -> int:
         return len(self._pages)
@@ -66,7 +63,7 @@ class PageFifo:
 
     def whole_changes(self, changes: Iterable[PageChange]) -> list[PageChange]:
         """The changes as the redo log needs them: the first one of a page that was written partly filled grows to
-        the whole page, so that no page is ever put together from file and redo log."""
+        the whole page, so no page is ever put together from file and redo log."""
         found = []
         seen: set[tuple[int, int]] = set()
         for change in changes:
@@ -87,7 +84,7 @@ class PageFifo:
                 page = self._pages.get((file_no, page_no))
                 if page is None:
                     page = self._pages[file_no, page_no] = _Page()
-                assert page_no == 0 or page_offset in (0, page.end)  # 0: a whole image of what is there
+                assert page_no == 0 or page_offset in (0, page.end)  # 0: an image of the page
                 page.data[page_offset : page_offset + len(data)] = data
                 page.end = page_offset + len(data)
                 page.lsn = lsn
@@ -98,7 +95,7 @@ class PageFifo:
             return len(self._pages)
 
     def extend(self, data: bytes, lsn: int) -> None:
-        """As `place` of one change that begins where the open page ends, and does not fill it."""
+        """As `place` of one change that begins at the end of the open page, and does not fill it."""
         with self._lock:
             page = self.open_page
             assert page is not None
@@ -108,7 +105,7 @@ class PageFifo:
             page.end, page.lsn = end, lsn
 
     def next_run(self, durable_lsn: int) -> PageRun | None:
-        """The oldest full pages whose changes are durable, as many as go into one write."""
+        """The oldest full pages whose changes are durable, as many as fit into one write."""
         with self._lock:
             first: tuple[int, int] | None = None
             parts: list[bytearray] = []
@@ -129,7 +126,7 @@ class PageFifo:
                 del self._pages[run.file_no, page_no]
 
     def drop_before(self, lsn: int) -> None:
-        """Forget full pages whose last change is before an LSN: a checkpoint says that they are in their files."""
+        """Forget full pages last changed before an LSN: a checkpoint says that they are in their files."""
         with self._lock:
             done = []
             for key, page in self._pages.items():
@@ -140,8 +137,8 @@ class PageFifo:
                 del self._pages[key]
 
     def last_partial(self) -> tuple[tuple[int, int], PageRun] | None:
-        """The last page if it is partly filled and not in its file as it is; its next change brings the whole page.
-        The page's key and a sealed copy."""
+        """Key and sealed copy of the last page, if it is partly filled and its file lacks it; its next change brings
+        the whole page."""
         with self._lock:
             if not self._pages:
                 return None
@@ -164,7 +161,7 @@ class PageFifo:
         return key in self._pages
 
     def unmark(self, key: tuple[int, int]) -> None:
-        """What `last_partial` gave was not written after all."""
+        """The page from `last_partial` was not written after all."""
         with self._lock:
             page = self._pages.get(key)
             if page is not None:
@@ -177,7 +174,7 @@ class PageFifo:
             self.open_page = None
 
     def visible(self, file_no: int, pages: range, mark: LogPosition) -> dict[int, bytes]:
-        """Copies of what is held of these pages, as a reader may see them: sealed, nothing after `mark`."""
+        """Copies of the held pages among these, as readers may see them: sealed, nothing after `mark`."""
         found: dict[int, bytes] = {}
         with self._lock:
             if not self._pages:
@@ -206,30 +203,18 @@ class PageFifo:
         return bytes(data)
 
 
-class VisiblePages:
-    """A directory with the pages that are not in its files yet, as a `ReadDisk`.
-    Everything before `mark()` is durable and visible, nothing else is."""
+class VisiblePages(DiskLayer):
+    """A directory with the pages that its files lack, as a `ReadDisk`.
+    Exactly what is before `mark()` is durable and visible."""
 
     def __init__(self, disk: ReadDisk, fifo: PageFifo, mark: Callable[[], LogPosition]) -> None:
-        self._disk = disk
+        super().__init__(disk)
         self._fifo = fifo
         self._mark = mark
 
-    def __str__(self) -> str:
-        return str(self._disk)
-
-    def list(self) -> Sequence[str]:
-        return self._disk.list()
-
-    def size(self, name: str) -> int:
-        return self._disk.size(name)
-
-    def modified_at(self, name: str) -> float:
-        return self._disk.modified_at(name)
-
     def read(self, name: str, offset: int, size: int) -> bytes:
         view = self._view(name, offset, size)
-        data = self._disk.read(name, offset, size)  # after that: a page that was not held is in its file
+        data = self._disk.read(name, offset, size)  # now: a page that was not held is in its file
         if not view.held and view.end >= len(data):
             return data
         patched = bytearray(data)
@@ -244,13 +229,7 @@ class VisiblePages:
         return size
 
     def next_data(self, name: str, offset: int) -> int:
-        return offset  # a page in memory may be where the file has a hole
-
-    def open(self, name: str) -> int | None:
-        return self._disk.open(name)  # a page comes into its file when it is durable, never before
-
-    def close(self) -> None:
-        """The directory is closed by its store."""
+        return offset  # a page in memory may fill a hole of the file
 
     def _view(self, name: str, offset: int, size: int) -> _View:
         """What a reader may see of this part of a file, whatever is written from now on."""
@@ -267,15 +246,15 @@ class VisiblePages:
 
 
 class _View(NamedTuple):
-    """Of what is read from `offset` on: the pages in memory, and where in it the visible part ends.
-    Pages after the end may be on their way into the file, half of one already."""
+    """Of what is read from `offset` on: the pages in memory, and the end of the visible part.
+    Pages after the end may be on their way into the file."""
 
     held: dict[int, bytes]
     offset: int
     end: int
 
     def apply(self, data: memoryview) -> None:
-        """Make of what the file has what a reader may see."""
+        """Turn what the file has into what a reader may see."""
         for page_no, page in self.held.items():
             start = page_no * PAGE_SIZE - self.offset
             source = page[max(-start, 0) :]

@@ -1,9 +1,7 @@
-"""Bringing a directory to the state of its redo log, and finding where the log continues.
+"""Brings a directory to the state of its redo log, and finds where the log continues.
 
-Applying is idempotent: what is there already is not written again, and a crash in the
-middle leaves nothing that the next start does not do over. Nothing is taken from a file
-that the redo log covers, and nothing is changed in a file that it does not cover.
-"""
+Applying is idempotent: recovery writes only what differs, and the next start does over what a crash interrupts. It
+takes nothing from a file that the redo log covers, and changes nothing in a file that it does not cover."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -25,7 +23,7 @@ SALVAGE_ADVICE = "`ibbmaster recover DIR --salvage NEWDIR` writes everything tha
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recovered:
-    """A directory after recovery. Everything in its files is durable if any record was replayed."""
+    """A directory after recovery. If any record was replayed, everything in its files is durable."""
 
     scan: RedoScan | None
     end: Continuation | None
@@ -35,14 +33,9 @@ class Recovered:
 
 def recover(disk: Disk, *, replay_from: int | None = None) -> Recovered:
     """Apply the redo log to the files, and find the end of the log.
-
-    `replay_from` is the LSN of an earlier checkpoint, if the files are not newer than that.
-
-    Raises:
-        DamageError: files and redo log do not fit together.
-        FormatError: a page that must be read is damaged.
-        StoreError: the directory cannot be read or written, or holds no log that can be continued.
-    """
+    `replay_from` is the LSN of an earlier checkpoint, for files that are no newer. Raises DamageError: files and
+    redo log do not fit together; FormatError: a page that must be read is damaged; StoreError: the directory cannot
+    be read or written, or holds no log that can be continued."""
     scan = scan_redo(disk, replay_from=replay_from)
     if scan is None:
         end = find_continuation(disk)
@@ -65,7 +58,7 @@ def recover(disk: Disk, *, replay_from: int | None = None) -> Recovered:
 
 
 def table_of(scan: RedoScan) -> XaTable:
-    """The transactions in two phases that are not finished where a redo log ends."""
+    """The transactions in two phases that are not finished at the end of a redo log."""
     table = XaTable(scan.checkpoint.xa)
     for record in scan.notes:
         for item in record.items():
@@ -75,13 +68,10 @@ def table_of(scan: RedoScan) -> XaTable:
 
 
 def replay(disk: Disk, scan: RedoScan, *, is_alone: bool = False) -> LogPosition | None:
-    """Apply what a scan has found to the files, and nothing else; returns where the log ends then.
-
-    With `is_alone` the files are not those that the redo log belongs to, or none: files that
-    are missing are made, and pages of which it has no beginning stay as they are.
-
-    Raises DamageError: files and redo log do not fit together; StoreError: the directory cannot be read or written.
-    """
+    """Apply a scan to the files, and nothing else; returns the end of the log after it.
+    With `is_alone` the files are missing, or not those of the redo log: missing files are made, and pages without a
+    beginning in the redo log stay as they are. Raises DamageError: files and redo log do not fit together;
+    StoreError: the directory cannot be read or written."""
     steps = _Replay(disk, is_alone=is_alone)
     steps.apply(scan.records)
     return steps.end or scan.checkpoint.end
@@ -95,7 +85,7 @@ class _Replay:
         self._is_alone = is_alone
         self._names = set(disk.list())
         self._headers: dict[int, FileHeader | None] = {}
-        self._page: tuple[int, int] | None = None  # the current one
+        self._page: tuple[int, int] | None = None
         self._image = bytearray()
         self._touched: set[int] = set()
         self._cuts: dict[int, int] = {}
@@ -120,7 +110,7 @@ class _Replay:
             self._finish_file(file_no)
 
     def _remove_before(self, first_file_no: int | None) -> None:
-        """Finish a purge; or a reset, as every file that belongs to the log since then comes from the redo log."""
+        """Finish a purge; or a reset, as the redo log has every file since then."""
         for name in sorted(self._names):
             file_no = parse_file_name(name)
             if file_no is not None and (first_file_no is None or file_no < first_file_no):
@@ -161,7 +151,7 @@ class _Replay:
         self._write(file_no, 0, page)
 
     def _check_file(self, lsn: int, file_no: int) -> None:
-        """The file must be the one that the change was made to."""
+        """Check that the change was made to this file."""
         if self._is_alone:
             if (name := format_file_name(file_no)) not in self._names:
                 self._disk.create(name)
@@ -213,7 +203,7 @@ class _Replay:
 
 
 def _check_never_begun(disk: Disk) -> None:
-    """The redo log knows of no file: then there must be none with anything in it."""
+    """The redo log knows of no file: then no file may have data."""
     for name in disk.list():
         file_no = parse_file_name(name)
         if file_no is not None:

@@ -1,4 +1,4 @@
-"""What a redo log holds that the files do not, and whether it fits them; nothing is changed."""
+"""What a redo log adds to the files, and whether it fits them; changes nothing."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,15 +19,15 @@ from ibbmaster.store.redo_names import has_redo_log
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedoReport:
-    """What is in a redo log. LSNs count its bytes. `group_count` groups are not in the files as they are. `gtid_state`
-    is that of the whole log with them; None if it is not known, as the redo log does not apply: `problem` says why."""
+    """The content of a redo log. LSNs count its bytes. `group_count` groups are not in the files. `gtid_state` is
+    that of the whole log with them; None if the redo log does not apply: `problem` says why."""
 
-    first_lsn: int = 0  # of what the next start would read
+    first_lsn: int = 0
     end_lsn: int = 0
     group_count: int = 0
     gtid_state: GtidState | None = None
     problem: str | None = None
-    is_in_use: bool = False  # another process has the directory: only the LSNs were looked at
+    is_in_use: bool = False  # another process writes here: only the LSNs were read
 
     def line(self) -> str:
         """All of it in one sentence."""
@@ -44,7 +44,7 @@ class RedoReport:
         )
 
     def as_json(self) -> dict[str, object]:
-        """The same for programs; `applies` is null where that was not looked at."""
+        """The same for programs; `applies` is null if that was not examined."""
         return {
             "first_lsn": self.first_lsn,
             "end_lsn": self.end_lsn,
@@ -57,7 +57,7 @@ class RedoReport:
 
 
 def check_redo(disk: ReadDisk, *, is_in_use: Callable[[], bool] = lambda: False) -> RedoReport | None:
-    """What the redo log of a directory holds; None if there is none, or nothing in it.
+    """The report on the redo log of a directory; None without one, or with an empty one.
     Raises StoreError: the directory cannot be read."""
     if not has_redo_log(disk):
         return None
@@ -65,7 +65,7 @@ def check_redo(disk: ReadDisk, *, is_in_use: Callable[[], bool] = lambda: False)
     try:
         scan = scan_redo(disk)
     except DamageError as error:
-        if in_use:  # it was looked at in the middle of a change
+        if in_use:  # read amid a change
             return RedoReport(is_in_use=True)
         return RedoReport(problem=f"{error}. {SALVAGE_ADVICE}")
     if scan is None:
@@ -86,7 +86,7 @@ def check_redo(disk: ReadDisk, *, is_in_use: Callable[[], bool] = lambda: False)
 
 
 def _end_of_files(disk: ReadDisk) -> LogPosition | None:
-    """Where the files end without the redo log; None if nothing in them can be read."""
+    """The end of the files without the redo log; None if nothing in them can be read."""
     try:
         return BinlogDirectory(disk).end()
     except IbbMasterError:
@@ -94,7 +94,7 @@ def _end_of_files(disk: ReadDisk) -> LogPosition | None:
 
 
 def _count_groups(disk: ReadDisk, start: LogPosition | None, end: LogPosition | None = None) -> int:
-    """How many groups there are from a place on, or in all; each is read to its last byte."""
+    """Count the groups from a place on, or all; reads each to its last byte."""
     if start is None:
         numbers = [number for name in disk.list() if (number := parse_file_name(name)) is not None]
         if not numbers:

@@ -1,18 +1,15 @@
 """The redo log: two segments, written in turn, that make page files safe to write later.
 
 Layout and rules: protocol/store/redo-log.md. Invariants:
-- What is appended is durable after `sync`, in order: never a later record without an earlier one
+- What was appended is durable after `sync`, in order: never a later record without an earlier one
   (test_what_was_synced_survives_and_what_was_not_may_not).
-- A segment is written anew only when a durable checkpoint covers all that was in it, and
-  only when everything in the other one is durable
-  (test_a_segment_is_not_used_again_before_a_checkpoint_covers_it).
-- A life (one opening of the store) begins with a checkpoint that is durable before anything
-  follows, so what an earlier life left after the end is never taken for a continuation
+- A segment is begun anew only when a durable checkpoint covers all that was in it, and everything in the other one is
+  durable (test_a_segment_is_not_used_again_before_a_checkpoint_covers_it).
+- A life (one opening of the store) begins with a checkpoint that is durable before anything follows, so nothing
+  continues what an earlier life left after the end
   (test_another_life_goes_on_where_the_last_ended_and_is_told_from_what_it_left).
-- After an error of the disk nothing is written any more. A full disk is no error: the same
-  bytes are written again, to the same place (test_an_error_of_the_disk_is_final,
-  test_a_full_disk_is_no_error_and_the_same_bytes_are_written_later).
-"""
+- After an error of the disk nothing is written. A full disk is no error: the same bytes are written again, to the
+  same place (test_an_error_of_the_disk_is_final, test_a_full_disk_is_no_error_and_the_same_bytes_are_written_later)."""
 
 import math
 import threading
@@ -49,12 +46,12 @@ SEGMENT_BYTES_MIN = 64 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedoScan:
-    """What the redo log holds when a store is opened. `records` are those after the last checkpoint's LSN, `checkpoint`
-    the last one, and `notes` the records after that checkpoint's own."""
+    """The content of the redo log when a store is opened. `records` are those after the LSN of the last checkpoint,
+    `checkpoint`; `notes` are the records after its own."""
 
-    segment: int  # the one written last
-    segment_bytes: int  # of that segment
-    segment_lsn: int  # of its first record
+    segment: int  # written last
+    segment_bytes: int
+    segment_lsn: int
     end_lsn: int
     life: int
     checkpoint: Checkpoint
@@ -64,13 +61,9 @@ class RedoScan:
 
 def scan_redo(disk: ReadDisk, *, replay_from: int | None = None, end_lsn: float = math.inf) -> RedoScan | None:
     """Read both segments; None if there is no redo log, or one that was never begun.
-
-    `replay_from` is an LSN before the last checkpoint that is to count instead of it, as the
-    files are older than the redo log. Of the records only those before `end_lsn` count.
-
-    Raises DamageError: a segment that is needed is not whole; StoreError: it cannot be read, or a newer version wrote
-    it.
-    """
+    With files older than the redo log, `replay_from` is an LSN before the last checkpoint that counts instead of it.
+    Only records before `end_lsn` count. Raises DamageError: a needed segment is not whole; StoreError: it cannot be
+    read, or a newer version wrote it."""
     names = disk.list()
     segments: list[tuple[int, int, int, list[RedoRecord]]] = []  # LSN, number, size, records
     damaged = []
@@ -118,7 +111,7 @@ def scan_redo(disk: ReadDisk, *, replay_from: int | None = None, end_lsn: float 
 
 
 def read_records(data: Buffer, lsn: int, life: int = 0) -> list[RedoRecord]:
-    """The records from the first byte on, which has this LSN, of this life and later ones."""
+    """The records of this life and later ones from the first byte on, which has this LSN."""
     records = []
     offset = 0
     while (record := decode_record(data, offset, lsn, life)) is not None:
@@ -129,7 +122,7 @@ def read_records(data: Buffer, lsn: int, life: int = 0) -> list[RedoRecord]:
 
 
 def read_durable_end(disk: ReadDisk) -> int | None:
-    """The LSN before which a writer says that everything is durable; None if there is none, or it is just written."""
+    """The LSN before which a writer says that everything is durable; None without one, or while it is written."""
     try:
         return decode_durable_end(disk.read(DURABLE_END_NAME, 0, DURABLE_END.size))
     except MissingFileError:
@@ -138,8 +131,8 @@ def read_durable_end(disk: ReadDisk) -> int | None:
 
 class RedoLog:
     """The write side. `make_room` and the appends are for one thread at a time; `write` and `sync` for any.
-    Nothing is written before `begin`. To continue after what a scan found, give it. `synced` is called with the LSN
-    that is durable after each sync, before those who wait for it continue."""
+    Writes nothing before `begin`. To continue after a scan, give it. After each sync, before those who wait for it
+    continue, calls `synced` with the durable LSN."""
 
     def __init__(
         self,
@@ -157,12 +150,12 @@ class RedoLog:
         self._synced = synced
         self._group_commit = GroupCommit(self._sync)
         self._sync_lock = threading.RLock()
-        self._write_lock = threading.Lock()  # taken after the one above
-        self._buffer_lock = threading.Lock()  # for the buffer and `end_lsn`
-        self._buffer = bytearray()  # appended and not written
+        self._write_lock = threading.Lock()  # taken after `_sync_lock`
+        self._buffer_lock = threading.Lock()
+        self._buffer = bytearray()  # not written yet
         self._is_new = scan is None
-        self._pending: tuple[int, Checkpoint] | None = None  # appended and not durable; the LSN after it
-        self.is_begun = False  # whether this life has written anything
+        self._pending: tuple[int, Checkpoint] | None = None  # not durable yet; the LSN after it
+        self.is_begun = False  # this life has written something
         self._latch = latch or FailureLatch()
         if scan is None:
             self._use_segment(0, segment_bytes, first_lsn)
@@ -173,7 +166,7 @@ class RedoLog:
             self._use_segment(scan.segment, scan.segment_bytes, scan.segment_lsn)
             self._life = scan.life + 1
             self.end_lsn = scan.end_lsn
-            self.checkpoint = scan.checkpoint  # the last durable one
+            self.checkpoint = scan.checkpoint
         self.written_lsn = self.durable_lsn = self.end_lsn
 
     def begin(self, checkpoint: Checkpoint) -> None:
@@ -199,8 +192,8 @@ class RedoLog:
 
     def make_room(self, size: int, *, reserve: int, xa: Callable[[], tuple[XaEntry, ...]]) -> bool:
         """Have room for a record with `size` bytes of items, and for checkpoints of `reserve` bytes after it.
-        False if a checkpoint must become durable first. `xa` gives the table as it is now. Raises DiskFullError: there
-        is no room, try again; StoreError: the disk fails, or has failed before."""
+        False if a checkpoint must become durable first. `xa` gives the present table. Raises DiskFullError: there is
+        no room, try again; StoreError: the disk fails, or failed before."""
         needed = RECORD_HEADER.size + size + reserve
         if self.end_lsn + needed <= self._segment_end_lsn and self._latch.failure is None:
             return True
@@ -245,13 +238,12 @@ class RedoLog:
 
     def write(self) -> None:
         """Hand everything appended to the operating system.
-        Raises DiskFullError: there is no room, try again; StoreError: the disk fails, or has failed before."""
+        Raises DiskFullError: there is no room, try again; StoreError: the disk fails, or failed before."""
         with self._write_lock:
             self._write()
 
     def sync(self, lsn: int) -> None:
-        """Make every record before `lsn` durable; one sync serves all who wait.
-        Raises DiskFullError: there is no room, try again; StoreError: the disk fails, or has failed before."""
+        """Make every record before `lsn` durable; one sync serves all who wait. Raises as `write`."""
         self._group_commit.wait(lambda: lsn <= self.durable_lsn)
 
     @property
@@ -267,7 +259,7 @@ class RedoLog:
                 written, pending = self.written_lsn, self._pending
             if written == self.durable_lsn:
                 return
-            durable_end = encode_durable_end(written)  # before the wait: after it others have the caches of the CPU
+            durable_end = encode_durable_end(written)  # before the wait, after which others have the caches of the CPU
             try:
                 self._disk.sync(name)
             except BaseException as error:
@@ -280,8 +272,8 @@ class RedoLog:
                 self.checkpoint = pending[1]
 
     def _publish(self, durable_end: bytes) -> None:
-        """Publish to other processes what is durable. They go without where that cannot be written."""
-        try:  # noqa: SIM105  # a context takes as long as the write itself
+        """Publish to other processes what is durable, or leave it if that cannot be written."""
+        try:  # noqa: SIM105  # a context takes as long as the write
             self._disk.publish(DURABLE_END_NAME, durable_end)
         except StoreError:
             pass
@@ -302,7 +294,7 @@ class RedoLog:
             self.written_lsn = end_lsn
 
     def _begin_segment(self, number: int, size: int, record: bytes) -> None:
-        """Write the head of a segment whose content is not needed any more, and continue there."""
+        """Write the head of a segment whose content is no longer needed, and continue there."""
         name = SEGMENT_NAMES[number]
         if self._disk.size(name) < size:
             self._disk.allocate(name, size)
@@ -313,7 +305,7 @@ class RedoLog:
         names = self._disk.list()
         for name in SEGMENT_NAMES:
             if name in names:
-                self._disk.truncate(name, 0)  # an earlier attempt got no further
+                self._disk.truncate(name, 0)  # of an earlier attempt
             else:
                 self._disk.create(name)
             self._disk.allocate(name, self._wanted_bytes)

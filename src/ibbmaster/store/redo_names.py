@@ -1,4 +1,4 @@
-"""The names of a redo log's files, for those who only ask whether there is one."""
+"""The names of a redo log's files, in a module that loads quickly."""
 
 from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.errors import MissingFileError
@@ -8,8 +8,8 @@ SEGMENT_NAMES = ("ibbmaster-redo-0", "ibbmaster-redo-1")
 
 
 def has_redo_log(disk: ReadDisk) -> bool:
-    """Whether there are segments of a redo log, whatever is in them.
-    Asked by their names, as a list of the directory may be long: each reader of a range asks."""
+    """Whether there are segments of a redo log, whatever they hold.
+    Looks them up by name: each reader of a range asks, and a list of the directory may be long."""
     return any(_is_there(disk, name) for name in SEGMENT_NAMES)
 
 

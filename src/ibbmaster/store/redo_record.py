@@ -1,8 +1,7 @@
 """Redo records: what a crash must not take back, and how it is applied again. Layout: protocol/store/redo-log.md.
 
-Pure: bytes in, values out. A record is applied wholly or not at all; it holds the page
-changes of one step of the log, and notes on prepared transactions.
-"""
+Pure: bytes in, values out. A record is applied wholly or not at all; it holds the page changes of one step of the log,
+and notes on prepared transactions."""
 
 import struct
 from collections.abc import Iterable
@@ -21,7 +20,7 @@ from ibbmaster.ibb.record import decode_ref, encode_ref
 from ibbmaster.ibb.xa import PART_SIZE_MAX, Xid
 from ibbmaster.position import LogPosition
 
-SEGMENT_HEADER = struct.Struct("<IIQQI")  # magic, version, size of the segment, LSN of its first record, checksum
+SEGMENT_HEADER = struct.Struct("<IIQQI")  # magic, version, size, LSN of its first record, checksum
 SEGMENT_MAGIC = 0x52424249  # "IBBR"
 SEGMENT_VERSION = 1
 DURABLE_END = struct.Struct("<IIQI")  # magic, version, durable LSN, checksum
@@ -48,18 +47,18 @@ PAGE_ITEM, HEADER_ITEM = bytes((ItemType.PAGE,)), bytes((ItemType.HEADER,))
 
 
 class XaState(IntEnum):
-    """What became of a transaction in two phases."""
+    """The state of a transaction in two phases."""
 
-    FINISHED = 0  # only in notes, never in a table
+    FINISHED = 0
     PREPARED = 1
-    COMMITTED = 2  # in the log; another engine still has to commit it
-    ROLLED_BACK = 3  # decided; what it wrote out of band is being forgotten
+    COMMITTED = 2  # another engine still has to commit it
+    ROLLED_BACK = 3  # being forgotten
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class XaEntry:
-    """A transaction in two phases. `first_file_no` is the oldest file it needs. `engine_count` is how many engines
-    prepared it with changes, 0 for one that the log alone decides. `stream` is what it wrote out of band, if it did."""
+    """A transaction in two phases. `first_file_no` is the oldest file it needs, `engine_count` the number of engines
+    that prepared it with changes, 0 if the log alone decides, and `stream` its out-of-band bytes, if any."""
 
     xid: Xid
     state: XaState
@@ -91,7 +90,7 @@ class Reset:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
     """Every change before `lsn` is durable in the files.
-    `end` is where the log ended there, None before the first file. `xa` is the table as of this record itself."""
+    `end` is the end of the log there, None before the first file; `xa` is the table as of this record itself."""
 
     lsn: int
     end: LogPosition | None
@@ -106,21 +105,19 @@ class RedoRecord(NamedTuple):
 
     lsn: int
     end_lsn: int
-    life: int  # grows with each start of the store that writes
-    payload: bytes  # its items
+    life: int  # grows with each start that writes
+    payload: bytes
 
     @property
     def is_checkpoint(self) -> bool:
-        """Whether its first item is a checkpoint."""
         return self.payload[:1] == bytes((ItemType.CHECKPOINT,))
 
     @property
     def is_reset(self) -> bool:
-        """Whether its first item is a reset."""
         return self.payload[:1] == bytes((ItemType.RESET,))
 
     def items(self) -> list[Item]:
-        """What it holds. Raises StoreError: it is as it was written, but makes no sense."""
+        """Raises StoreError: it is as it was written, but makes no sense."""
         try:
             return list(_decode_items(self.payload))
         except (ValueError, struct.error, IndexError) as error:
@@ -145,13 +142,13 @@ def decode_segment_header(data: Buffer) -> tuple[int, int] | None:
 
 
 def encode_durable_end(lsn: int) -> bytes:
-    """What the writer publishes to other processes: every record before `lsn` is durable."""
+    """The publication of a writer to other processes: every record before `lsn` is durable."""
     head = CHECKED_DURABLE_END.pack(DURABLE_END_MAGIC, SEGMENT_VERSION, lsn)
     return head + CHECKSUM.pack(crc32c(head))
 
 
 def decode_durable_end(data: Buffer) -> int | None:
-    """The LSN; None if the bytes are not whole, as they are written while they are read."""
+    """The LSN; None if the bytes are not whole, as during a write."""
     if len(data) != DURABLE_END.size:
         return None
     magic, version, lsn, stored = DURABLE_END.unpack(data)
@@ -166,7 +163,7 @@ def encode_record(lsn: int, life: int, items: Iterable[Item]) -> bytes:
 
 
 def encode_change(lsn: int, life: int, file_no: int, page_no: int, page_offset: int, data: bytes) -> bytes:
-    """As `encode_record` of one `PageChange` that is not of page 0: the record of nearly every commit, in one call."""
+    """As `encode_record` of one `PageChange` not of page 0: the record of nearly every commit, in one call."""
     number = compressed_int.encode
     place = b"".join((PAGE_ITEM, number(file_no), number(page_no), number(page_offset), number(len(data))))
     head = CHECKED_HEADER.pack(lsn, len(place) + len(data), life)
@@ -175,7 +172,7 @@ def encode_change(lsn: int, life: int, file_no: int, page_no: int, page_offset: 
 
 def decode_record(data: Buffer, offset: int, lsn: int, life: int) -> RedoRecord | None:
     """The record at `offset`, which must have this LSN and belong to this life or a later one.
-    None if there is no such record: the log ends here. A later life begins with a checkpoint."""
+    None at the end of the log. A later life begins with a checkpoint."""
     start = offset + RECORD_HEADER.size
     if start > len(data):
         return None
@@ -191,9 +188,9 @@ def decode_record(data: Buffer, offset: int, lsn: int, life: int) -> RedoRecord 
 
 def _encode_item(item: Item) -> bytes:
     number = compressed_int.encode
-    if isinstance(item, PageChange):  # nearly all
+    if isinstance(item, PageChange):
         file_no, page_no, page_offset, data = item
-        if page_no == 0:  # the rest of a header page follows from its fields
+        if page_no == 0:  # the rest follows from its fields
             return HEADER_ITEM + number(file_no) + data[: FIELDS.size]
         return b"".join((PAGE_ITEM, number(file_no), number(page_no), number(page_offset), number(len(data)), data))
     match item:

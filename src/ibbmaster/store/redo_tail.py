@@ -1,10 +1,8 @@
 """What a redo log adds to the files, for a process that only reads; it grows with the log.
 
-A writer that is still there says in a file of its own up to where the log is durable, and only records before that
-place count: one may be there and not be durable. The writer may also begin a segment anew while it is read: a record
-counts only with the LSN that comes next and a right checksum. A reader that does not find it makes a new scan, from a
-later checkpoint on, which has brought to the files what was missed.
-"""
+A living writer says in a file of its own how far the log is durable, and only records before that place count. The
+writer may begin a segment anew while it is read: a record counts only with the next LSN and a right checksum. A reader
+that does not find it scans again, from a later checkpoint on, which has brought the missed changes to the files."""
 
 import contextlib
 from collections.abc import Iterable
@@ -34,20 +32,20 @@ class RedoTail:
     def __init__(self, disk: ReadDisk, scan: RedoScan) -> None:
         self._disk = disk
         self._fifo = PageFifo()
-        self.reset_count = 0  # resets that were seen
+        self.reset_count = 0
         self.mark = scan.checkpoint.end or LOG_START
         self.pages = VisiblePages(disk, self._fifo, lambda: self.mark)
         self._segment, self._segment_lsn = scan.segment, scan.segment_lsn
         self.lsn, self._life = scan.end_lsn, scan.life
         if self.mark.page_offset:
             file_no, page_no = self.mark.file_no, self.mark.page_no
-            with contextlib.suppress(MissingFileError):  # removed by a reset that comes after the checkpoint
+            with contextlib.suppress(MissingFileError):  # removed by a reset after the checkpoint
                 page = disk.read(format_file_name(file_no), page_no * PAGE_SIZE, PAGE_SIZE)
-                self._fifo.load_last(file_no, page_no, page, self.mark.page_offset)  # there may be more by now
+                self._fifo.load_last(file_no, page_no, page, self.mark.page_offset)
         self._apply(scan.records)
 
     def follow(self, durable_lsn: int) -> bool:
-        """Take what is durable now; False if a part of it is gone already. Raises StoreError: it cannot be read."""
+        """Take what is durable now; False if a part of it is gone. Raises StoreError: it cannot be read."""
         while self.lsn < durable_lsn:
             start = RECORDS_START + self.lsn - self._segment_lsn
             data = self._disk.read(SEGMENT_NAMES[self._segment], start, durable_lsn - self.lsn)

@@ -1,13 +1,12 @@
-"""Everything that can be read of a directory, written to a new one; what cannot is listed.
+"""Writes everything that can be read of a directory to a new one, and lists the rest.
 
 The directory may be one that no start accepts: with damaged pages, missing files, or files and a redo log that do not
 fit together. It is only read. Its log is read twice: as the redo log makes it, and, from the first page that the redo
-log changes on, as the files alone have it. A group in both is written once.
-"""
+log changes on, as the files alone have it. A group in both is written once."""
 
 import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.disk.interface import Disk
@@ -21,7 +20,7 @@ from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.log.continuation import find_continuation
 from ibbmaster.log.damaged_log import DamagedLog, Loss
 from ibbmaster.log.gtid_order import BEHIND, is_newer
-from ibbmaster.log.limits import MAX_FILE_BYTES, STATE_INTERVAL_BYTES, LogLimits
+from ibbmaster.log.limits import MAX_FILE_BYTES, LogLimits
 from ibbmaster.log.out_of_band import OutOfBandReader
 from ibbmaster.log.pages import PageReader
 from ibbmaster.log.states import FULL_STATE_PAGE, read_state_record
@@ -30,19 +29,19 @@ from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.recovery import replay, table_of
 from ibbmaster.store.redo_log import RedoScan, scan_redo
 from ibbmaster.store.redo_record import XaEntry, XaState
+from ibbmaster.store.step_writer import LogSizes
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.store.xa_table import find_pending_xa, xid_text
 
-PAGES_BEFORE = 1024  # before the first change of the redo log, a record may begin that reaches it
-SEEN_MAX = 200_000  # groups that are known again by their content, before the redo log begins
+PAGES_BEFORE = 1024  # before the first change of the redo log: a record there may reach it
+SEEN_MAX = 200_000  # groups before the redo log that are recognized by content
 
 
 @dataclass(slots=True)
 class SalvageReport:
-    """What was written and what was not.
-    `group_count` groups are in the new log, `duplicates` were in the old one twice or more. `conflict_count` have no
-    place in the new log, as it has other groups of their domain that are as new: they are in a log of their own."""
+    """`group_count` groups are in the new log, `duplicates` were in the old one twice or more. `conflict_count` are
+    in a log of their own, as the new log has other groups of their domain that are as new."""
 
     group_count: int = 0
     duplicates: int = 0
@@ -55,9 +54,9 @@ class SalvageReport:
 def salvage(
     source: Disk, target: Disk, conflicts: Callable[[], Disk], *, progress: Callable[[int], object] = lambda count: None
 ) -> SalvageReport:
-    """Write what can be read of `source` to the empty `target`, and what has no place there to `conflicts`.
-    `progress` hears of groups as they are read. Raises BusyError: another process writes one of them; StoreError: the
-    target is not empty, or cannot be written; the source holds nothing that can be read."""
+    """Write the readable part of `source` to the empty `target`, and what has no place there to `conflicts`.
+    `progress` hears of groups as they are read. Raises BusyError: another process writes one of them; StoreError:
+    the target is not empty, or cannot be written; nothing in the source can be read."""
     if target.list():
         raise StoreError(f"{target} is not empty: give a new directory")
     source.lock()
@@ -73,23 +72,23 @@ class _UnreadableError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Views:
-    """Two ways to see the log: `main` up to `end`, and `extra`, which differs from `shared_from` on."""
+    """Two views of the log: `main` up to `end`, and `extra`, which differs from `shared_from` on."""
 
     main: Disk
     extra: Disk | None = None
-    scan: RedoScan | None = None  # that `main` contains
+    scan: RedoScan | None = None
     end: LogPosition | None = None
     shared_from: LogPosition | None = None  # a page
 
 
 def _first_change(overlay: OverlayDisk, end: LogPosition | None) -> LogPosition | None:
-    """The page from which on an overlay has to be compared: where a record may begin that it changes."""
+    """The page from which on an overlay must be compared: a record that it changes may begin there."""
     changes = [
         LogPosition.on_page(file_no, pages[0])
         for name in overlay.changed_files
         if (file_no := parse_file_name(name)) is not None and (pages := overlay.changed_pages(name))
     ]
-    if end is not None:  # after its end the files may continue
+    if end is not None:  # the files may go on after it
         changes.append(LogPosition.on_page(end.file_no, end.page_no))
     if not changes:
         return None
@@ -107,7 +106,7 @@ def _initial_state(disk: Disk, first: LogPosition) -> GtidState:
     try:
         record = read_state_record(PageReader(disk), first.file_no, first.page_no)
     except IbbMasterError:
-        record = None  # the page is listed once its groups are read
+        record = None  # reading its groups lists the page
     return GtidState() if record is None else GtidState(record.gtids)
 
 
@@ -116,14 +115,14 @@ class _Salvage:
         self._source = source
         self._progress = progress
         self._report = SalvageReport()
-        self._seen: dict[bytes, None] = {}  # by content; insertion order
-        self._gtids: set[Gtid] = set()  # of the groups that both views may have
+        self._seen: dict[bytes, None] = {}  # by content, in order
+        self._gtids: set[Gtid] = set()  # of groups that both views may have
         self._views_found = _Views(main=source)
-        self._is_extra = False  # the second view is read
+        self._is_extra = False  # reading the second view
         self._conflict_log: BinlogWriter | None = None
-        self._open_losses: list[Loss] = []  # no group was read after them yet
-        self._latest = ""  # group that was read
-        self._sizes = MAX_FILE_BYTES, STATE_INTERVAL_BYTES  # of the files that are written
+        self._open_losses: list[Loss] = []  # no group was read after them
+        self._latest = ""
+        self._sizes: LogSizes = {}
 
     def run(self, target: Disk, conflicts: Callable[[], Disk]) -> SalvageReport:
         report = self._report
@@ -131,15 +130,9 @@ class _Salvage:
         log = DamagedLog(views.main, self._note)
         if log.first is None:
             raise StoreError(f"{self._source}: no binlog files (binlog-000000.ibb and so on), and none in a redo log")
-        self._sizes = max_file_bytes, state_interval_bytes = _sizes_of(views.main, log)
-        with BinlogWriter(
-            target,
-            initial_state=_initial_state(views.main, log.first),
-            max_file_bytes=max_file_bytes,
-            state_interval_bytes=state_interval_bytes,
-            is_sparse=True,
-            gtid_strict=False,
-        ) as writer:
+        self._sizes = _sizes_of(views.main, log)
+        state = _initial_state(views.main, log.first)
+        with BinlogWriter(target, initial_state=state, is_sparse=True, gtid_strict=False, **self._sizes) as writer:
             for group in log.groups(log.first, end=views.end):
                 self._take(group, log, writer)
             if views.extra is not None and views.shared_from is not None:
@@ -155,7 +148,7 @@ class _Salvage:
         return report
 
     def _views(self) -> _Views:
-        """How the log is read: with the redo log, and then without, or first the files and then the redo log."""
+        """The redo log over the files, and then the files alone; or first the files and then the redo log."""
         try:
             scan = scan_redo(self._source)
         except IbbMasterError as error:
@@ -182,10 +175,8 @@ class _Salvage:
         )
         return self._views_found
 
-    # Groups ---------------------------------------------------------------------------------
-
     def _take(self, group: EventGroup, log: DamagedLog, writer: BinlogWriter) -> None:
-        """A group of the log as it is: kept, also where its GTID is not newer, unless it is there twice."""
+        """Keep a group of the log as it is, also with an older GTID, unless it is there twice."""
         self._progress(1)
         again: EventGroup | None = group
         if group.gtid is not None and not is_newer(writer.current_state, group.gtid):
@@ -201,7 +192,7 @@ class _Salvage:
     def _take_extra(
         self, group: EventGroup, log: DamagedLog, writer: BinlogWriter, conflicts: Callable[[], Disk]
     ) -> None:
-        """A group of the files alone: added if it is new, and put aside if it does not fit."""
+        """Add a group of the files alone if it is new, and put it aside if it does not fit."""
         self._progress(1)
         digest = None if group.gtid is None else self._digest(group)
         if digest is None or digest in self._seen:
@@ -213,13 +204,7 @@ class _Salvage:
             self._write(again, writer)
             return
         if self._conflict_log is None:
-            self._conflict_log = BinlogWriter(
-                conflicts(),
-                max_file_bytes=self._sizes[0],
-                state_interval_bytes=self._sizes[1],
-                is_sparse=True,
-                gtid_strict=False,
-            )
+            self._conflict_log = BinlogWriter(conflicts(), is_sparse=True, gtid_strict=False, **self._sizes)
         self._conflict_log.write_group(again.gtid, again.gtid_event, again.body)
         self._remember(digest, again)
         self._report.conflict_count += 1
@@ -227,7 +212,7 @@ class _Salvage:
         self._report.losses.append(_loss_of(again, reason))
 
     def _digest(self, group: EventGroup) -> bytes | None:
-        """A group's content in short, None if a part of it cannot be read; its body is used up."""
+        """A digest of a group, None if a part of it cannot be read; uses its body up."""
         digest = hashlib.blake2b(group.gtid_event, digest_size=16)
         try:
             for piece in _checked(group.body):
@@ -271,7 +256,6 @@ class _Salvage:
             del self._seen[next(iter(self._seen))]
 
     def _note(self, loss: Loss) -> None:
-        """List a loss, once."""
         if self._is_extra and self._is_in_main(loss):
             return
         if loss.file_name is not None and loss.gtid is None:
@@ -280,19 +264,17 @@ class _Salvage:
         self._report.losses.append(loss)
 
     def _is_in_main(self, loss: Loss) -> bool:
-        """Whether what the second view cannot read was in the first."""
+        """Whether the first view has what the second cannot read."""
         if loss.gtid is not None:
             return Gtid.parse(loss.gtid) in self._gtids
         views = self._views_found
         file_no = parse_file_name(loss.file_name or "")
         if views.end is None or file_no is None:
-            return True  # a redo log alone is full of holes
-        return (file_no, (loss.last_page + 1) * PAGE_SIZE) <= views.end  # a page in which it ends has more behind it
-
-    # Prepared transactions ------------------------------------------------------------------
+            return True
+        return (file_no, (loss.last_page + 1) * PAGE_SIZE) <= views.end  # its last page has more behind the end
 
     def _take_prepared(self, scan: RedoScan | None, disk: Disk, target: Disk) -> None:
-        """Prepare in the new log what waits for its end in the old one."""
+        """Prepare in the new log what is prepared in the old one."""
         try:
             entries = _table_of(disk, scan)
         except IbbMasterError as error:
@@ -302,9 +284,7 @@ class _Salvage:
         if not entries:
             return
         out_of_band = OutOfBandReader(disk)
-        options = StoreOptions(
-            max_file_bytes=self._sizes[0], state_interval_bytes=self._sizes[1], is_sparse=True, full_disk_retry_s=0
-        )
+        options = replace(StoreOptions(is_sparse=True, full_disk_retry_s=0), **self._sizes)
         with BinlogStore(target, options) as store:
             for entry in entries:
                 assert entry.stream is not None
@@ -321,7 +301,6 @@ class _Salvage:
 
 
 def _table_of(disk: Disk, scan: RedoScan | None) -> list[XaEntry]:
-    """The transactions in two phases that are not finished."""
     if scan is None:
         end = find_continuation(disk)
         return [] if end is None else list(find_pending_xa(disk, end))
@@ -329,7 +308,7 @@ def _table_of(disk: Disk, scan: RedoScan | None) -> list[XaEntry]:
 
 
 def _checked(body: Iterator[Buffer]) -> Iterator[Buffer]:
-    """A body whose bytes divide into events: pages that are at a wrong place make records of two halves."""
+    """A body whose bytes divide into events: misplaced pages make records of two halves."""
     events = EventSplitter()
     for piece in body:
         for _ in events.feed(piece):
@@ -343,21 +322,20 @@ def _loss_of(group: EventGroup, reason: str) -> Loss:
     return Loss(reason=reason, file_name=name, first_page=page_no, last_page=page_no, gtid=str(group.gtid))
 
 
-def _sizes_of(disk: Disk, log: DamagedLog) -> tuple[int, int]:
-    """File size and state interval of the log, or the usual ones; a header that its file agrees with is believed first.
-    One that speaks of more than any file of a server has is not believed: it would fill the disk."""
-    found: list[tuple[bool, tuple[int, int]]] = []
+def _sizes_of(disk: Disk, log: DamagedLog) -> LogSizes:
+    """File size and state interval of the log, or the usual ones; prefers a header with which its file agrees.
+    Ignores a size beyond all files of servers, which would fill the disk."""
+    found: list[tuple[bool, LogSizes]] = []
     for file_no in log.numbers:
         try:
             header = PageReader(disk).header(file_no)
             if header is not None:
-                sizes = header.size_pages * PAGE_SIZE, header.state_interval_pages * PAGE_SIZE
-                LogLimits(max_file_bytes=sizes[0], state_interval_bytes=sizes[1])
+                file_bytes, interval_bytes = header.size_pages * PAGE_SIZE, header.state_interval_pages * PAGE_SIZE
+                sizes = LogSizes(max_file_bytes=file_bytes, state_interval_bytes=interval_bytes)
+                LogLimits(**sizes)
                 size = disk.size(format_file_name(file_no))
-                if sizes[0] <= max(size, MAX_FILE_BYTES):
-                    found.append((sizes[0] != size, sizes))
+                if file_bytes <= max(size, MAX_FILE_BYTES):
+                    found.append((file_bytes != size, sizes))
         except IbbMasterError:
             continue
-    if not found:
-        return MAX_FILE_BYTES, STATE_INTERVAL_BYTES
-    return min(found, key=lambda one: one[0])[1]
+    return min(found, key=lambda one: one[0])[1] if found else {}

@@ -1,9 +1,9 @@
-"""Steps of a log: what is the same whether each of them is made durable, or all of them at the end."""
+"""The steps of a log, whether each of them becomes durable, or all of them at the end."""
 
 import threading
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import StoreError
@@ -21,8 +21,17 @@ from ibbmaster.store.xa_table import XaTable
 Note = XaEntry | Purge
 
 
+class LogSizes(TypedDict, total=False):
+    """Options of `LogLimits`."""
+
+    max_file_bytes: int
+    state_interval_bytes: int
+    oob_piece_bytes: int
+    spill_bytes: int
+
+
 class NewRecord(NamedTuple):
-    """A record to append; `gtid` is what a commit record logs."""
+    """A record to append; a commit record logs `gtid`."""
 
     type: RecordType
     data: Buffer
@@ -31,18 +40,15 @@ class NewRecord(NamedTuple):
 
 class StepWriter(GroupSink):
     """Appends records to a log, a step at a time: a sink for groups.
-
-    A subclass has the `appender`, and says what a step may have to wait for (`_take_room`) and
-    where what it changes goes (`_log`). With `gtid_strict` a GTID must be newer than every one
-    of its domain. An error that leaves `changing` ends writing.
-    """
+    A subclass has the `appender`, waits for room (`_take_room`) and stores changes (`_log`). With `gtid_strict` a
+    GTID must be newer than every one of its domain. An error that leaves `changing` ends writing."""
 
     appender: Appender
 
     def __init__(self, limits: LogLimits, *, gtid_strict: bool) -> None:
         self.limits = limits
-        self.ordered = threading.RLock()  # who has it appends
-        self.open_groups: dict[GroupWriter, int] = {}  # the file of its first piece
+        self.ordered = threading.RLock()  # for appending
+        self.open_groups: dict[GroupWriter, int] = {}
         self.xa = XaTable()
         self.latch = FailureLatch()
         self.changing = self.latch.step
@@ -53,8 +59,6 @@ class StepWriter(GroupSink):
     def end(self) -> LogPosition:
         """The first byte after the last record, durable or not."""
         return self.appender.end
-
-    # What groups are written to -------------------------------------------------------------
 
     def append_piece(self, group: GroupWriter, record: Buffer) -> LogPosition:
         refs, _ = self.append([NewRecord(RecordType.OOB_DATA, record)], holder=group)
@@ -68,8 +72,6 @@ class StepWriter(GroupSink):
         with self.ordered:
             self.open_groups.pop(group, None)
 
-    # One step of the log --------------------------------------------------------------------
-
     def append(
         self,
         records: list[NewRecord],
@@ -78,17 +80,11 @@ class StepWriter(GroupSink):
         group: GroupWriter | None = None,
         holder: GroupWriter | None = None,
     ) -> tuple[list[LogPosition], int]:
-        """Append records and notes in one step; returns where the records are and the LSN after the step.
-
-        `notes` are asked for once no other thread can append, and may refuse the step. `group` holds
-        on to nothing any more afterwards; `holder` holds on to the file the first record lies in.
-
-        Raises:
-            DiskFullError: there is no room, and it is not waited for; nothing was appended.
-            FailedError: the disk failed before.
-            GtidOrderError: a GTID is not newer than what its domain has; nothing was appended.
-            StoreError: the disk fails, or a record is too large.
-        """
+        """Append records and notes in one step; returns the places of the records and the LSN after the step.
+        Calls `notes` once no other thread can append; it may refuse the step. After it `group` holds no file;
+        `holder` holds the file of the first record. Raises DiskFullError: there is no room, and no wish to wait;
+        nothing was appended; FailedError: the disk failed before; GtidOrderError: a GTID is not newer than those of
+        its domain; nothing was appended; StoreError: the disk fails, or a record is too large."""
         size, size_max = 0, self.limits.record_size_max
         for _, data, _ in records:
             if len(data) > size_max:
@@ -109,7 +105,7 @@ class StepWriter(GroupSink):
     def _append_now(
         self, records: list[NewRecord], notes: tuple[Note, ...], group: GroupWriter | None, holder: GroupWriter | None
     ) -> tuple[list[LogPosition], int]:
-        if holder is not None:  # before the record: if it reaches into the next file, that file's header counts it
+        if holder is not None:  # first: the header of the next file counts a record that reaches into it
             self.open_groups.setdefault(holder, self.appender.next_record_file_no)
         gtid = None
         refs, changes = [], []
@@ -139,7 +135,7 @@ class StepWriter(GroupSink):
 
     @abstractmethod
     def _log(self, changes: list[PageChange], notes: tuple[Note, ...], gtid: Gtid | None) -> int:
-        """Bring one step on its way; returns the LSN after it."""
+        """Store one step; returns the LSN after it."""
 
     def _check_usable(self) -> None:
         if self.is_closed:

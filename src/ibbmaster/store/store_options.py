@@ -1,4 +1,4 @@
-"""What a store can be asked for, and what it says about itself."""
+"""The options of a store, and its status."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -8,11 +8,11 @@ from ibbmaster.log.limits import MAX_FILE_BYTES, OOB_PIECE_BYTES, STATE_INTERVAL
 from ibbmaster.store.redo_log import SEGMENT_BYTES_MIN
 
 REDO_BYTES = 32 << 20
-FIFO_PAGES_MAX = 1024  # 16 MiB of pages that are not in their files
+FIFO_PAGES_MAX = 1024  # 16 MiB
 
 
 class Durability(IntEnum):
-    """When a commit returns, as `innodb_flush_log_at_trx_commit` has it. Readers see durable groups only, always."""
+    """When a commit returns, as in `innodb_flush_log_at_trx_commit`. Readers only ever see durable groups."""
 
     LATER = 0  # at once; durable within a second
     SYNC = 1  # when it is durable
@@ -22,14 +22,11 @@ class Durability(IntEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreOptions:
     """Sizes are in bytes.
-
-    `is_sparse`: new files take no room on the disk until they are filled. With `full_disk_retry_s` 0 a full disk is an
-    error at once; else a writer waits for room. Files are purged automatically when they are older than `expire_s`, or
-    all of them larger than `max_total_bytes`, and at least `replicas_needed_for_purge` replicas are connected. With
-    `gtid_strict` a group is taken only if its GTID is newer than every one of its domain in the log; gaps are allowed.
-
-    Source: MariaDB 12.3, the variable gtid_strict_mode.
-    """
+    With `is_sparse` new files take no room on the disk until they are filled. With `full_disk_retry_s` 0 a full disk
+    is an error at once; else a writer waits for room. Files are purged automatically when they are older than
+    `expire_s`, or all of them larger than `max_total_bytes`, and at least `replicas_needed_for_purge` replicas are
+    connected. With `gtid_strict` a group needs a newer GTID than every one of its domain in the log; gaps are
+    allowed. Source: MariaDB 12.3, the variable gtid_strict_mode."""
 
     durability: Durability = Durability.SYNC
     max_file_bytes: int = MAX_FILE_BYTES
@@ -46,7 +43,7 @@ class StoreOptions:
     gtid_strict: bool = True
 
     def log_limits(self) -> LogLimits:
-        """The sizes of a log with these options. Raises ConfigurationError: a size is out of bounds."""
+        """Raises ConfigurationError: a size is out of bounds."""
         if self.redo_bytes < 2 * SEGMENT_BYTES_MIN:
             raise ConfigurationError(f"a redo log of {self.redo_bytes} bytes: at least {2 * SEGMENT_BYTES_MIN}")
         return LogLimits(

@@ -1,4 +1,4 @@
-"""A reader of a store that is written meanwhile."""
+"""A reader of a store that grows meanwhile."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from ibbmaster.position import LogPosition
 
 
 class StoreReader:
-    """Groups for one reader. The store purges nothing that it needs, until it is closed.
-    `resets` counts how often the log was reset, `began_at` is what it said when the place was found from which this
-    reads. `closed` is called with the reader when it is."""
+    """Groups for one reader, for which the store purges nothing until it is closed.
+    `resets` counts the resets of the log, `began_at` is that count when the plan of the reader was made. Calls
+    `closed` with the reader when it is closed."""
 
     def __init__(
         self,
@@ -34,12 +34,12 @@ class StoreReader:
         self._resets = resets
         self._began_at = began_at
         self._closed = closed
-        self._group_file_no: int | None = None  # where the group begins that was handed over last and may be read still
-        self.is_purged = False  # the file it begins in was about to be removed when it was made
+        self._group_file_no: int | None = None  # where the last group begins, whose body may still be read
+        self.is_purged = False  # its first file was about to be removed when it was made
 
     @property
     def file_no(self) -> int:
-        """The oldest file that it is in."""
+        """The oldest file that it reads."""
         file_no, group_file_no = self._reader.position.file_no, self._group_file_no
         return file_no if group_file_no is None else min(file_no, group_file_no)
 
@@ -67,7 +67,7 @@ class StoreReader:
         self._closed(self)
 
     def check_log(self) -> None:
-        """Whether this is still the log that the reader began with.
+        """Check that this is still the log that the reader began with.
         Raises PositionPurgedError: the log was reset since, or the file to begin with purged."""
         if self.is_purged:
             raise PositionPurgedError(f"{format_file_name(self.file_no)} was purged before it could be read")
@@ -79,21 +79,20 @@ class StoreReader:
         self._group_file_no = None
 
     def next_group(self, *, only_cached: bool = False) -> EventGroup | None:
-        """The next durable group, or None at the durable end; then ask again later.
-        Raises BlockingIOError: with `only_cached`, it would have to be waited for: no group was read;
-        PositionPurgedError: the log was reset since the reader was made; also from a body."""
+        """The next durable group; None at the durable end, for now.
+        Raises BlockingIOError: with `only_cached`, it would have to wait, and read no group; PositionPurgedError,
+        also from a body: the log was reset since the reader was made."""
         before = self._reader.position.file_no
         try:
             group = self._reader.next_group(only_cached=only_cached)
         except IbbMasterError:
             self.check_log()
             raise
-        self.check_log()  # only now: what was read is of the log that the reader began with
+        self.check_log()  # only now it covers what was read
         self._group_file_no = None if group is None else before
         return group if group is None else replace(group, body=self._checked(group.body))
 
     def next_group_at_once(self) -> EventGroup:
-        """As `CachedEventGroups` has it."""
         group = self.next_group(only_cached=True)
         assert group is not None, "only a look shows the end"
         return group
@@ -107,4 +106,4 @@ class StoreReader:
         except IbbMasterError:
             self.check_log()
             raise
-        self.check_log()  # where the body ends was read, too
+        self.check_log()  # the end of the body was read, too

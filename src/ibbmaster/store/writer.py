@@ -1,29 +1,25 @@
-"""Makes a directory of `.ibb` files in bulk: fast, and durable only when it is flushed.
+"""Makes a directory of `.ibb` files in bulk: fast, and durable only after a flush.
 
-For a log that must not lose what it acknowledged there is `BinlogStore`. Invariants:
-- A group is either wholly in its commit record, or all of it but the GTID event is out of band
+`BinlogStore` serves logs that must keep what they acknowledge. Invariants:
+- A group is wholly in its commit record, or all of it but the GTID event is out of band
   (test_a_small_group_is_one_record_as_in_vector_a, test_an_out_of_band_group_is_that_of_the_worked_example).
 - No record reaches over more than two files, whatever the file size and the GTID state
   (test_files_and_intervals_grow_with_the_state_and_records_stay_within_two_files,
   test_pieces_are_at_most_half_a_file_and_as_large_as_was_asked).
-- One file is ready ahead of the active one; the file after it is made only when the file
-  before the active one is complete and synced
-  (test_a_file_is_made_only_when_the_one_before_the_active_is_complete_and_synced).
-- Each full page is written once. The last, partly filled page is written by `flush`, and
-  again as it grows (test_each_page_is_written_once_but_for_the_last_of_a_flush,
-  test_it_makes_no_difference_when_the_pages_are_written).
-- After an error of the disk nothing is written any more
-  (test_after_an_error_of_the_disk_nothing_is_written_any_more).
-- From its making to its end a writer has the lock of the directory. It never continues in one
-  with a redo log, which knows where the files end: `BinlogStore` does
+- One file is ready ahead of the active one; the file after it is made only when the file before the active one is
+  complete and synced (test_a_file_is_made_only_when_the_one_before_the_active_is_complete_and_synced).
+- Each full page is written once; `flush` writes the partly filled last page, and writes it again as it grows
+  (test_each_page_is_written_once_but_for_the_last_of_a_flush, test_it_makes_no_difference_when_the_pages_are_written).
+- After an error of the disk it writes nothing (test_after_an_error_of_the_disk_nothing_is_written_any_more).
+- From its making to its end a writer holds the lock of the directory. It never continues in one with a redo log,
+  which knows where the files end: `BinlogStore` does
   (test_beside_a_bulk_writer_every_other_writer_is_told_that_it_is_busy,
-  test_a_bulk_writer_leaves_a_log_with_a_redo_log_alone).
-"""
+  test_a_bulk_writer_leaves_a_log_with_a_redo_log_alone)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import Unpack
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.codec.crc32c import crc32c
@@ -39,16 +35,16 @@ from ibbmaster.ibb.xa import Xid
 from ibbmaster.log.continuation import find_continuation
 from ibbmaster.log.end_check import check_unbroken
 from ibbmaster.log.group_writer import GroupWriter, write_whole_group
-from ibbmaster.log.limits import MAX_FILE_BYTES, OOB_PIECE_BYTES, STATE_INTERVAL_BYTES, LogLimits
+from ibbmaster.log.limits import LogLimits
 from ibbmaster.position import LogPosition
 from ibbmaster.store.flusher import make_file
 from ibbmaster.store.redo_names import has_redo_log
-from ibbmaster.store.step_writer import Note, StepWriter
+from ibbmaster.store.step_writer import LogSizes, Note, StepWriter
 from ibbmaster.store.xa_table import XaTable, find_pending_xa
 
-BATCH_PAGES = 64  # 1 MiB, held all the time
-ROOM_PAGES = 20  # that a kernel has at least, unless the file ends: what it cannot place the reference places
-Seal = Callable[[memoryview, int], object]  # gives the first pages, and their number: they get checksums
+BATCH_PAGES = 64  # 1 MiB
+ROOM_PAGES = 20  # for a kernel at least, unless the file ends; the reference places the rest
+Seal = Callable[[memoryview, int], object]  # sets the checksums of that number of first pages
 
 
 def seal_pages(pages: memoryview, count: int) -> None:
@@ -59,8 +55,8 @@ def seal_pages(pages: memoryview, count: int) -> None:
 
 class PageWriter:
     """Takes the changes of one file's pages, and writes whole sealed pages.
-    A full page is written once, the last, partly filled one by each `write_out` that finds more in it. To continue in a
-    file that has data, give the place after it."""
+    It writes a full page once, and the partly filled last one by each `write_out` that finds more in it. To continue
+    in a file with data, give the place after it."""
 
     def __init__(
         self, disk: Disk, file_no: int, *, page_no: int = 0, page_offset: int = 0, seal: Seal = seal_pages
@@ -68,17 +64,17 @@ class PageWriter:
         self.file_no = file_no
         self._disk = disk
         self._name = format_file_name(file_no)
-        self._first_no = page_no  # the page at the start of the batch
+        self._first_no = page_no  # at the start of the batch
         self._batch = page_memory(BATCH_PAGES * PAGE_SIZE)
         self.seal = seal
-        self._end = page_offset  # of what was placed in the batch
+        self._end = page_offset
         self._is_written = True
         self._is_synced = True
-        if page_offset:  # the page is there already, partly filled
+        if page_offset:  # the file has the page, partly filled
             self._batch[:page_offset] = disk.read(self._name, page_no * PAGE_SIZE, page_offset)
 
     def place(self, change: PageChange) -> None:
-        """Put bytes where they belong; changes come in the order of the file, without gaps."""
+        """Put bytes in their place; changes come in the order of the file, without gaps."""
         _, page_no, page_offset, data = change
         if page_no - self._first_no >= BATCH_PAGES:
             self.write_out()
@@ -88,15 +84,15 @@ class PageWriter:
         self._is_written = False
 
     def room(self, page_no: int, page_offset: int) -> tuple[memoryview, int]:
-        """Whole pages for a kernel to place bytes in from a position on, and where in them that is.
-        What was placed before may not be changed; `placed` says how far it went."""
+        """Whole pages in which a kernel may place bytes from a position on, and the offset of that in them.
+        It must not change earlier bytes; `placed` takes what it placed."""
         if page_no - self._first_no > BATCH_PAGES - ROOM_PAGES:
             self._write_full_pages(page_no, page_offset)
         return self._batch, (page_no - self._first_no) * PAGE_SIZE + page_offset
 
     def placed(self, end: int) -> tuple[int, int]:
         """Take what was placed up to `end`: after the last byte, or the start of the page after a full one.
-        Returns the position there."""
+        Returns that position."""
         self._end = end if end % PAGE_SIZE else end - (PAGE_SIZE - DATA_SIZE)
         self._is_written = False
         return self._first_no + end // PAGE_SIZE, end % PAGE_SIZE
@@ -110,7 +106,7 @@ class PageWriter:
         batch = self._batch
         unused = last_start + DATA_SIZE - self._end
         if unused > 0:
-            batch[self._end : last_start + DATA_SIZE] = bytes(unused)  # an earlier batch may have left something
+            batch[self._end : last_start + DATA_SIZE] = bytes(unused)  # of an earlier batch
         self._write(page_count)
         self._is_written = True
         if unused > 0:
@@ -122,7 +118,7 @@ class PageWriter:
             self._end = 0
 
     def _write_full_pages(self, page_no: int, page_offset: int) -> None:
-        """Write the pages of the batch before a position; those of its own page stay in it."""
+        """Write the pages of the batch before a position; its own page stays."""
         count = page_no - self._first_no
         self._write(count)
         start = count * PAGE_SIZE
@@ -131,62 +127,34 @@ class PageWriter:
         self._is_written = not page_offset
 
     def _write(self, page_count: int) -> None:
-        """Seal and write the first pages of the batch."""
         self.seal(self._batch, page_count)
         self._is_synced = False
         self._disk.write(self._name, self._first_no * PAGE_SIZE, self._batch[: page_count * PAGE_SIZE])
 
     def sync(self) -> None:
-        """Make what was written durable."""
         if not self._is_synced:
             self._disk.sync(self._name)
             self._is_synced = True
 
 
-class Room(NamedTuple):
-    """Pages to place records in, from byte `start` up to before byte `end`."""
-
-    pages: memoryview
-    start: int
-    end: int
-
-
 class BinlogWriter(StepWriter):
-    """Appends event groups to the log in a directory; begins it, or continues where it ends.
-
-    `initial_state` is what was logged before the first group of a new log. Groups up to `spill_bytes` are written at
-    once, larger ones in pieces of at most `oob_piece_bytes` while they come. With `is_sparse` a new file takes no room
-    on the disk until it is filled. With `gtid_strict` a group is taken only if its GTID is newer than every one of its
-    domain in the log.
-
-    Not thread-safe. What was written is durable after `flush` or `close`.
-
-    Raises:
-        BusyError: another process has the directory.
-        ConfigurationError: a size the format does not allow.
-        FormatError: what is in the directory is damaged where it must be read.
-        StoreError: it cannot be written, the log in it cannot be continued, or has a redo log.
-    """
+    """Appends event groups to the log in a directory; begins it, or continues where it ends. Not thread-safe.
+    `initial_state` is the GTID state before the first group of a new log, `sizes` are those of `LogLimits`, and the
+    other options those of `StoreOptions`. What was written is durable after `flush` or `close`. Raises BusyError:
+    another process has the directory; ConfigurationError: a size the format does not allow; FormatError: the
+    directory is damaged where it must be read; StoreError: it cannot be written, its log cannot be continued, or has
+    a redo log."""
 
     def __init__(
         self,
         disk: Disk,
         *,
         initial_state: GtidState | None = None,
-        max_file_bytes: int = MAX_FILE_BYTES,
-        state_interval_bytes: int = STATE_INTERVAL_BYTES,
-        oob_piece_bytes: int = OOB_PIECE_BYTES,
-        spill_bytes: int = OOB_PIECE_BYTES,
         is_sparse: bool = False,
         gtid_strict: bool = True,
+        **sizes: Unpack[LogSizes],
     ) -> None:
-        limits = LogLimits(
-            max_file_bytes=max_file_bytes,
-            state_interval_bytes=state_interval_bytes,
-            oob_piece_bytes=oob_piece_bytes,
-            spill_bytes=spill_bytes,
-        )
-        super().__init__(limits, gtid_strict=gtid_strict)
+        super().__init__(LogLimits(**sizes), gtid_strict=gtid_strict)
         self.changing = self.latch.unrepeatable
         self._disk = disk
         self._is_sparse = is_sparse
@@ -195,7 +163,6 @@ class BinlogWriter(StepWriter):
             self._open(initial_state)
 
     def _open(self, initial_state: GtidState | None) -> None:
-        """Begin the log, or continue where it ends."""
         disk = self._disk
         if has_redo_log(disk):
             raise StoreError(f"{disk} has a redo log, which knows where its files end: a BinlogStore goes on with both")
@@ -216,7 +183,7 @@ class BinlogWriter(StepWriter):
             )
             self._next_lsn = end.header.start_lsn + self.appender.shape.size_pages * PAGE_SIZE
         if end is None:
-            _, changes = self.appender.flush()  # header and state, so that the directory holds a log from now on
+            _, changes = self.appender.flush()  # so that the directory holds a log
             self._log(changes, (), None)
             self.flush()
         self._make_file(self.appender.file_no + 1)
@@ -231,30 +198,23 @@ class BinlogWriter(StepWriter):
         """As `state`, but not to be kept: it moves on with the log."""
         return self.appender.state
 
-    def highest_seq_no(self, domain_id: int) -> int:
-        """The highest number that is logged in a domain, 0 for one without groups."""
-        return self.appender.state.highest_seq_no(domain_id) or 0
-
     def write_group(self, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> LogPosition:
         """Append one group: its GTID event, and the bytes of all others, cut anywhere.
-
-        The pieces of `body` must not change until this returns. Without `gtid`, the event is the FORMAT_DESCRIPTION a
-        server logs when it starts. An error of `body` itself leaves the log without the group.
-
-        Raises GtidOrderError: the GTID is not newer than what its domain has; the log is as it was; StoreError: the
-        disk fails, or has failed before.
-        """
+        The pieces of `body` must not change until this returns. Without `gtid`, the event is the FORMAT_DESCRIPTION
+        a server logs when it starts. After an error of `body` itself the log lacks the group. Raises GtidOrderError:
+        the GTID is not newer than those of its domain; the log is as it was; StoreError: the disk fails, or failed
+        before."""
         return write_whole_group(self, gtid, gtid_event, body).ref
 
-    def room(self) -> Room:
-        """Where a kernel may place commit records of known pairs, each at most `inline_size_max` long.
-        Raises StoreError: the disk fails, or has failed before."""
+    def room(self) -> tuple[memoryview, int, int]:
+        """Pages in which a kernel may place commit records of known pairs, each at most `inline_size_max` long,
+        and the begin and end of the room in them. Raises StoreError: the disk fails, or failed before."""
         self._check_usable()
         appender = self.appender
         with self.changing:
             pages, start = self._pages.room(appender.page_no, appender.page_offset)
         first_no = appender.page_no - start // PAGE_SIZE
-        return Room(pages, start, min(len(pages), (appender.plain_end - first_no) * PAGE_SIZE))
+        return pages, start, min(len(pages), (appender.plain_end - first_no) * PAGE_SIZE)
 
     def seal_with(self, seal: Seal) -> None:
         """Have a kernel seal pages from now on."""
@@ -265,18 +225,18 @@ class BinlogWriter(StepWriter):
         self.appender.continue_at(*self._pages.placed(end), gtids)
 
     def open_group(self) -> GroupWriter:
-        """Begin a group whose size is not known yet; several may be open at once."""
+        """Begin a group of unknown size; several may be open at once."""
         return GroupWriter(self)
 
     def flush(self) -> None:
-        """Make everything durable that was committed. Raises StoreError: the disk fails, or has failed before."""
+        """Make every committed group durable. Raises StoreError: the disk fails, or failed before."""
         self._check_usable()
         with self.changing:
             self._pages.write_out()
             self._pages.sync()
 
     def close(self) -> None:
-        """Flush, give up what is open, and give the directory back; a second call does nothing."""
+        """Flush, give up open groups, and give the directory back; a second call does nothing."""
         if self.is_closed:
             return
         try:
@@ -295,10 +255,7 @@ class BinlogWriter(StepWriter):
     def append_prepare(self, group: GroupWriter, xid: Xid, engine_count: int, stream: OobStream | None) -> None:
         raise StoreError("a log that is written in bulk takes no prepared groups")
 
-    # Files --------------------------------------------------------------------------------
-
     def _log(self, changes: list[PageChange], notes: tuple[Note, ...], gtid: Gtid | None) -> int:
-        """Gather what is to be written, and write what of a file is full."""
         for change in changes:
             if change.file_no != self._pages.file_no:
                 self._pages.write_out()
@@ -309,15 +266,14 @@ class BinlogWriter(StepWriter):
         return 0
 
     def _next_shape(self, file_no: int) -> FileShape:
-        """What the appender is to know of a file it is about to begin."""
         size_pages, interval_pages = self.limits.next_file
         size_pages = self._make_file(file_no, size_pages)
         shape = FileShape(size_pages=size_pages, state_interval_pages=interval_pages, start_lsn=self._next_lsn)
-        self._next_lsn += size_pages * PAGE_SIZE  # any number that never decreases will do
+        self._next_lsn += size_pages * PAGE_SIZE
         return shape
 
     def _make_file(self, file_no: int, size_pages: int | None = None) -> int:
-        """Have an empty file of at least this size; returns the size it has."""
+        """Have an empty file of at least this size; returns its size."""
         size_pages, is_changed = make_file(
             self._disk, file_no, size_pages or self.limits.next_file[0], is_sparse=self._is_sparse
         )

@@ -1,4 +1,4 @@
-"""Transactions in two phases that are not finished: prepared ones, and what recovery still has to forget."""
+"""The unfinished transactions in two phases: prepared ones, and those that recovery still has to forget."""
 
 from collections.abc import Iterable, Iterator
 
@@ -12,20 +12,20 @@ from ibbmaster.log.pages import PageReader
 from ibbmaster.log.states import FULL_STATE_PAGE
 from ibbmaster.store.redo_record import XaEntry, XaState
 
-ENTRY_SIZE_MAX = 256  # bytes of an entry in the redo log
+ENTRY_SIZE_MAX = 256  # in the redo log
 ENTRIES_MAX = 10_000
 
 
 class XaTable:
-    """XID -> entry. Not thread-safe. `size_max` is how many bytes it takes in the redo log, one more entry included; a
-    number at hand, as each commit asks for it."""
+    """XID -> entry. Not thread-safe. `size_max` is its size in the redo log, with one more entry: a number at hand,
+    as each commit asks for it."""
 
     def __init__(self, entries: Iterable[XaEntry] = ()) -> None:
         self._entries = {entry.xid: entry for entry in entries}
         self._measure()
 
     def apply(self, entry: XaEntry) -> None:
-        """Take an entry, or what became of it; a finished one is forgotten."""
+        """Take an entry, or drop it if it is finished."""
         if entry.state is XaState.FINISHED:
             self._entries.pop(entry.xid, None)
         else:
@@ -36,7 +36,7 @@ class XaTable:
         self.size_max = (len(self._entries) + 1) * ENTRY_SIZE_MAX
 
     def check_room(self, xid: Xid) -> None:
-        """Whether another transaction can be prepared. Raises StoreError: the XID is in use, or there are too many."""
+        """Raises StoreError: the XID is in use, or too many transactions are prepared."""
         if xid in self._entries:
             raise StoreError(f"{xid_text(xid)} is in use")
         if len(self._entries) >= ENTRIES_MAX:
@@ -72,20 +72,15 @@ class XaTable:
 
 def find_pending_xa(disk: ReadDisk, end: Continuation) -> tuple[XaEntry, ...]:
     """The prepared transactions of a log that another program wrote, by the last record of each.
-
-    Reads from the oldest file that the active one's header names to the end.
-
-    Raises FormatError: a record is damaged.
-
-    Source: MariaDB 12.3, innodb_binlog.cc, ibb_xa_recover and its callers.
-    """
+    Reads from the oldest file that the header of the active one names to the end. Raises FormatError: a record is
+    damaged. Source: MariaDB 12.3, innodb_binlog.cc, ibb_xa_recover and its callers."""
     first_no = end.header.file_no if end.header.xa_file_no is None else end.header.xa_file_no
     cursor = ChunkCursor(PageReader(disk), file_no=first_no, page_no=FULL_STATE_PAGE)
     prepared: dict[Xid, XaPrepare] = {}
     while (chunk := cursor.next_chunk()) is not None:
         ref = cursor.ref_of(chunk)
         if not chunk.is_first:
-            continue  # the rest of a record of the file before
+            continue  # of a record of the file before
         if chunk.record_type == RecordType.XA_PREPARE:
             prepare = decode_xa_prepare(b"".join(piece.data for piece in cursor.chunks_of(chunk)), ref.location)
             prepared[prepare.xid] = prepare
