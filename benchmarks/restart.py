@@ -1,8 +1,4 @@
-"""Rows: how long a store takes from its start to the first group for a reader, with transactions in doubt.
-
-Beside it the same with nothing left for the background: what a server would take that forgets
-first and serves then.
-"""
+"""Rows: how long a store takes from its start to the first group for a reader, with a transaction in doubt."""
 
 from __future__ import annotations
 
@@ -12,7 +8,6 @@ import statistics
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.figures import Bench, Figure, rows
@@ -31,15 +26,6 @@ REPEATS = 7
 SIZES_MB = (1, 100, 1000)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RestartTimes:
-    """Medians in seconds."""
-
-    size_mb: int
-    at_once_s: float
-    forgetting_first_s: float
-
-
 def build(directory: Path, size_mb: int) -> None:
     """A store whose process died with a transaction of this size in doubt, other groups before and after it."""
     disk = RealDisk(directory)
@@ -54,51 +40,41 @@ def build(directory: Path, size_mb: int) -> None:
     group = store.open_group()
     for _ in range(size_mb):
         group.write(bytes(MB))
-    group.prepare_internally(Xid(format_id=1, gtrid=b"in doubt", bqual=b""))
+    group.prepare(Xid(format_id=1, gtrid=b"in doubt", bqual=b""))
     store.flush()  # the same distance from the last checkpoint, and from the last state record, whatever the size
     feed(range(EARLIER_GROUPS, EARLIER_GROUPS + LATER_GROUPS), 1000)
     disk.close()
 
 
-def start(disk: RealDisk, *, forget_first: bool) -> None:
+def start(disk: RealDisk) -> None:
     """Open the store and read the first group, as the first reader after a crash."""
     store = BinlogStore(disk, OPTIONS)
-    if forget_first:
-        while store.clean_step():
-            pass
     group = store.groups(store.seek(GtidPosition())).next_group()
     assert group is not None
     for _ in group.body:
         pass
 
 
-def time_to_first_group(directory: Path, *, forget_first: bool) -> float:
+def time_to_first_group(directory: Path) -> float:
     """Seconds from nothing to the first group of a reader."""
     os.sync()
     begun = time.perf_counter()
     disk = RealDisk(directory)
-    start(disk, forget_first=forget_first)
+    start(disk)
     took = time.perf_counter() - begun
     disk.close()
     return took
 
 
-def measure(size_mb: int, *, repeats: int = REPEATS, base: Path | None = None) -> RestartTimes:
-    """Medians for one size; each start is the first one after the crash."""
+def measure(size_mb: int, *, repeats: int = REPEATS, base: Path | None = None) -> float:
+    """The median in seconds for one size; each start is the first one after the crash."""
     with tempfile.TemporaryDirectory(dir=base) as name:
         original = Path(name) / "original"
         original.mkdir()
         build(original, size_mb)
-        times = {
-            forget_first: statistics.median(
-                time_to_first_group(
-                    copy_of(original, Path(name) / f"{forget_first}-{number}"), forget_first=forget_first
-                )
-                for number in range(repeats)
-            )
-            for forget_first in (False, True)
-        }
-    return RestartTimes(size_mb=size_mb, at_once_s=times[False], forgetting_first_s=times[True])
+        return statistics.median(
+            time_to_first_group(copy_of(original, Path(name) / str(number))) for number in range(repeats)
+        )
 
 
 def copy_of(original: Path, copy: Path) -> Path:
@@ -116,16 +92,13 @@ def copy_of(original: Path, copy: Path) -> Path:
 @rows("restart", is_further=True)
 def restarts(bench: Bench) -> Iterator[Figure]:
     """Start to first group; the limit is the same with nothing in doubt to speak of."""
-    results = [measure(size, base=bench.base) for size in (SIZES_MB[:2] if bench.is_quick else SIZES_MB)]
-    for result in results:
-        for name, value_s, first_s in (
-            ("", result.at_once_s, results[0].at_once_s),
-            (", forgetting first", result.forgetting_first_s, results[0].forgetting_first_s),
-        ):
-            yield Figure(
-                name=f"restart to the first group, {result.size_mb:,} MB in doubt{name}",
-                unit="ms",
-                ours=value_s * 1e3,
-                limit=first_s * 1e3,
-                limit_name=f"{SIZES_MB[0]} MB",
-            )
+    sizes = SIZES_MB[:2] if bench.is_quick else SIZES_MB
+    times = [measure(size, base=bench.base) for size in sizes]
+    for size, time_s in zip(sizes, times, strict=True):
+        yield Figure(
+            name=f"restart to the first group, {size:,} MB in doubt",
+            unit="ms",
+            ours=time_s * 1e3,
+            limit=times[0] * 1e3,
+            limit_name=f"{SIZES_MB[0]} MB",
+        )

@@ -111,16 +111,12 @@ def test_every_captured_series_comes_out_event_by_event(memory_path, name, max_f
     assert report.notices == ()
 
 
-@pytest.mark.parametrize("name", ["10.11/encrypted", "11.8/encrypted"])
-def test_an_encrypted_binlog_leaves_nothing_behind(memory_path, name):
-    with pytest.raises(ClassicFormatError, match="encrypted"):
-        run(memory_path, CLASSIC / name)
-    assert not list(memory_path.iterdir())
-
-
-def test_wrong_sizes_leave_nothing_behind(memory_path):
-    with pytest.raises(ConfigurationError):
-        run(memory_path, CLASSIC / "11.8" / "vectors", sizes=(1000, 0))
+@pytest.mark.parametrize("name", ["10.11/encrypted", "11.8/encrypted", "11.8/vectors"])
+def test_an_encrypted_binlog_and_wrong_sizes_leave_nothing_behind(memory_path, name):
+    is_encrypted = name.endswith("encrypted")
+    sizes = SIZES["the smallest files"] if is_encrypted else (1000, 0)
+    with pytest.raises(ClassicFormatError if is_encrypted else ConfigurationError, match=r"encrypted|1000 bytes"):
+        run(memory_path, CLASSIC / name, sizes=sizes)
     assert not list(memory_path.iterdir())
 
 

@@ -1,4 +1,4 @@
-"""Ways to pack a file: each by its name, and unpacked in steps of any size."""
+"""Ways to pack a file: each by its name, and unpacked in steps of any size; and directories known by names."""
 
 import gzip
 import importlib
@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from ibbmaster.classic.packing import PACKINGS, PackedDataError, packing_of, unpacked_name
+from ibbmaster.classic.packing import PACKINGS, PackedDataError, holds_traditional, packing_of, unpacked_name
 from ibbmaster.extras import ExtraMissingError
 
 zstd = importlib.import_module("backports.zstd" if sys.version_info < (3, 14) else "compression.zstd")
@@ -50,3 +50,28 @@ def test_zstd_says_which_extra_it_needs(monkeypatch):
     assert packing is not None
     with pytest.raises(ExtraMissingError, match=r"pip install 'ibbmaster\[zstd\]'"):
         packing.new_unpacker()
+
+
+HELD = {  # files of a directory -> whether they are traditional ones
+    "a server's": (["binlog.000001", "binlog.000002", "binlog.index"], True),
+    "packed": (["mysql-bin.000001.xz"], True),
+    "the engine's": (["binlog-000000.ibb"], False),
+    "both": (["binlog-000000.ibb", "binlog.000001"], False),
+    "something else": (["notes.txt"], False),
+    "nothing": ([], False),
+}
+
+
+@pytest.mark.parametrize(("names", "is_traditional"), HELD.values(), ids=HELD)
+def test_a_directory_is_known_by_the_names_in_it(tmp_path, names, is_traditional):
+    for name in names:
+        (tmp_path / name).touch()
+    assert holds_traditional(tmp_path) is is_traditional
+
+
+def test_a_file_is_traditional_unless_it_is_one_of_the_engine(tmp_path):
+    for name in ("binlog.index", "binlog-000000.ibb"):
+        (tmp_path / name).touch()
+    assert holds_traditional(tmp_path / "binlog.index")
+    assert not holds_traditional(tmp_path / "binlog-000000.ibb")
+    assert not holds_traditional(tmp_path / "nowhere")

@@ -81,13 +81,7 @@ def in_two_phases(store, text, size=40, fill=1):
         raise
 
 
-def decided_by_the_log(store, text, size=40, fill=1):
-    with open_group(store, size, fill) as group:
-        group.prepare_internally(new_xid())
-        group.commit(gtid(text), make_gtid_event(gtid(text)))
-
-
-WAYS = [write, in_pieces, in_two_phases, decided_by_the_log]
+WAYS = [write, in_pieces, in_two_phases]
 
 
 def logged(store):

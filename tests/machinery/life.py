@@ -35,7 +35,7 @@ WRITERS = 3
 STEPS_OF_WRITER = 7
 SIMULATED = (  # what runs under the scheduler
     *("store.redo_log", "store.group_commit", "store.durable_end", "store.step_writer", "store.log_writer"),
-    *("store.page_fifo", "store.flusher", "store.binlog_store", "store.in_doubt", "log.directory"),
+    *("store.page_fifo", "store.flusher", "store.binlog_store", "log.directory"),
     *("store.background", "disk.write_behind", "streaming.block_cache", "streaming.buffers"),
 )
 PREEMPTED = tuple(
@@ -51,7 +51,6 @@ class Life:
         self.schedule = schedule
         self.ledger = schedule.ledger
         self.disk = schedule.disk
-        self.engine = schedule.engine
         self.name = f"{schedule.seed} {number}"
         rng = random.Random(self.name)
         self._rng = rng
@@ -67,7 +66,7 @@ class Life:
         traced = [importlib.import_module(f"ibbmaster.{name}") for name in PREEMPTED]
         with installed(self.scheduler, modules, traced=traced):
             self.disk.pause = self.scheduler.pause
-            self.store = BinlogStore(self.disk, self.schedule.options, engines=[self.engine])
+            self.store = BinlogStore(self.disk, self.schedule.options)
             self.scheduler.at_step = self.judge.at_step
             self.scheduler.start("life", self._live)
             if self.disk_failure is not None:
@@ -166,7 +165,7 @@ class Life:
 
     def _writer(self, number: int) -> Callable[[], None]:
         rng = random.Random(f"{self.name} writer {number}")
-        verbs = (self._feed, self._feed, self._feed_batch, self._feed_pieces, self._feed_prepared, self._feed_two_phase)
+        verbs = (self._feed, self._feed, self._feed_batch, self._feed_pieces, self._feed_prepared)
 
         def work() -> None:
             for _ in range(STEPS_OF_WRITER):
@@ -248,33 +247,16 @@ class Life:
             self._acknowledge([fed])
         self._reach(prepared, GroupStage.FINISHED)
 
-    def _feed_two_phase(self, rng: random.Random, number: int) -> None:
-        gtid, event, body, fed = self._new_group(rng, number, rng.choice((50, 20_000, 40_000)))
-        xid = self._next_xid(number)
-        group = self.store.open_group()
-        group.write(body)
-        group.prepare_internally(xid)
-        self.engine.held.add(xid)
-        self.schedule.two_phase[xid] = fed
-        self.ledger.note_logged(fed, group.commit(gtid, event))
-        self._acknowledge([fed])
-        if self.schedule.options.durability is not Durability.SYNC:
-            self._sync()
-        self.engine.commit_by_xid(xid)
-        self.store.xa_forget(xid)
-
     # The others -----------------------------------------------------------------------------
 
     def _work(self, rng: random.Random) -> None:
-        match rng.randrange(6):
+        match rng.randrange(5):
             case 0:
                 self.store.write_pages()
             case 1 | 2:
                 self.store.checkpoint()
             case 3:
                 self.store.prepare_next_file()
-            case 4:
-                self.store.clean_step()
             case _:
                 self._sync()
 

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ibbmaster.disk.overlay import OverlayDisk
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.ibb.xa import Xid
 from ibbmaster.position import LogPosition
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.recovery import replay
 from ibbmaster.store.redo_log import read_durable_end, scan_redo
 from ibbmaster.store.redo_names import SEGMENT_NAMES
 from ibbmaster.store.redo_tail import RedoTail
-from tests.machinery.log_checker import CheckError, FoundLog, check_log
+from tests.machinery.log_checker import CheckError, check_log
 from tests.machinery.simulated_disk import SimulatedDisk
-from tests.machinery.workload import xid_bytes
 
 if TYPE_CHECKING:
     from tests.machinery.life import Life
@@ -27,24 +24,6 @@ STATES_PER_LIFE = 12  # besides those at acknowledgements
 CRASH_STEPS_MAX = 4000
 FOLLOW_CHANCE = 0.005
 UNJUDGED = 0.5  # of the lives: quick ones, in which no states are recovered but the one that a crash leaves
-
-
-class Engine:
-    """Another engine of transactions in two phases; what it prepares is durable at once."""
-
-    def __init__(self, held: Iterable[Xid] = ()) -> None:
-        self.held = set(held)
-        self.committed: set[Xid] = set()
-
-    def prepared(self) -> Iterable[Xid]:
-        return sorted(self.held, key=xid_bytes)
-
-    def commit_by_xid(self, xid: Xid) -> None:
-        self.held.discard(xid)
-        self.committed.add(xid)
-
-    def rollback_by_xid(self, xid: Xid) -> None:
-        self.held.discard(xid)
 
 
 class LifeJudge:
@@ -127,12 +106,10 @@ class LifeJudge:
         if self._is_unjudged and image is not self.crash_image:
             return
         self._life.schedule.checked += 1
-        engine = Engine(self._life.engine.held)
-        held = set(engine.held)
         disk = SimulatedDisk(image)
         with self._scheduler.quiet():
             try:
-                store = BinlogStore(disk, self._life.schedule.options, engines=[engine])
+                store = BinlogStore(disk, self._life.schedule.options)
                 found = check_log(disk.files())
                 state = {(gtid.domain_id, gtid.server_id): gtid.seq_no for gtid in store.state()}
                 if state != found.state:
@@ -140,19 +117,7 @@ class LifeJudge:
                 self._ledger.check(found, self._ledger.required(is_kill=is_kill), is_kill=is_kill)
                 if end is not None and store.end() < end:
                     raise CheckError(f"the log ends at {store.end()}")
-                self._check_engine(engine, held, found)
             except (CheckError, IbbMasterError, AssertionError) as error:
                 raise CheckError(f"{how}: {type(error).__name__}: {error}") from error
             finally:
                 disk.forget()
-
-    def _check_engine(self, engine: Engine, held: set[Xid], found: FoundLog) -> None:
-        """The other engine has committed exactly what the log holds."""
-        keys = {group.gtid for group in found.groups}
-        for xid in held:
-            fed = self._life.schedule.two_phase[xid]
-            is_there = fed.key in keys or (fed.file_no is not None and fed.file_no < found.first_file_no)
-            if is_there != (xid in engine.committed) and not fed.may_be_gone and not fed.is_gone:
-                raise CheckError(
-                    f"group {fed.key} is in the log: {is_there}; the engine has committed it: {not is_there}"
-                )

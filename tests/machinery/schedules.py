@@ -25,9 +25,8 @@ from tests.machinery.campaign import add_campaign_options, run_from_command_line
 from tests.machinery.crash import WrongStateError
 from tests.machinery.disk_failure import DiskFailure
 from tests.machinery.events import make_event, make_gtid_event
-from tests.machinery.ledger import Fed, GtidKey, Ledger
+from tests.machinery.ledger import GtidKey, Ledger
 from tests.machinery.life import WRITERS, Life
-from tests.machinery.life_judge import Engine
 from tests.machinery.log_checker import CheckError, check_log
 from tests.machinery.scheduler import Scheduler
 from tests.machinery.simulated_disk import SimulatedDisk
@@ -55,10 +54,8 @@ class Schedule:
             self.options = dataclasses.replace(self.options, full_disk_retry_s=rng.choice((0, 0.05)))
         self.ledger = Ledger()
         self.disk = SimulatedDisk()
-        self.engine = Engine()
         self.seq_nos = dict.fromkeys(range(WRITERS + 1), 0)
         self.xid_count = 0
-        self.two_phase: dict[Xid, Fed] = {}
         self.left_over: list[tuple[Xid, bytes]] = []
         self.checked = 0
 
@@ -80,7 +77,7 @@ class Schedule:
     def _recover(self, image: dict[str, bytes]) -> None:
         """Continue with what the crash has left."""
         self.disk = SimulatedDisk(image)
-        BinlogStore(self.disk, self.options, engines=[self.engine]).close()
+        BinlogStore(self.disk, self.options).close()
         self.ledger.restart(check_log(self.disk.files()))
         self.left_over = [(xid, body) for xid, body in self.left_over if xid_bytes(xid) in self.ledger.prepared]
 

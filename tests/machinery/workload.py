@@ -22,7 +22,7 @@ PAYLOADS = (30, 200, 3000, PAGE_SIZE - 120, PAGE_SIZE, 40_000, 70_000)
 VERBS = (  # methods of a workload; the frequent ones more than once
     *(*["feed_small"] * 3, *["feed_sized"] * 2, "open_group", *["add_piece"] * 2),
     *("set_savepoint", "roll_back_to_savepoint", "commit_group", "abandon_group", "prepare_group"),
-    *("prepare_group_internally", "commit_prepared", "roll_back_prepared", "flush_log", "purge_log", "reset_log"),
+    *("commit_prepared", "roll_back_prepared", "flush_log", "purge_log", "reset_log"),
     *("restart", *["work_in_background"] * 2, "read_groups"),
 )
 
@@ -89,7 +89,6 @@ class Workload:
         self._seq_no: dict[int, int] = {}
         self._open: list[tuple[GroupWriter, bytearray, dict[str, int]]] = []
         self._prepared: dict[Xid, bytes] = {}
-        self._internal: set[GroupWriter] = set()
         self._xid_count = 0
         self.store = make_store(disk, options)
         self._reader = self.store.groups(self.store.seek(GtidPosition()))
@@ -156,7 +155,6 @@ class Workload:
         if not self._open:
             return
         group, fed, _ = self._open.pop(self.rng.randrange(len(self._open)))
-        self._internal.discard(group)
         gtid = self._next_gtid()
         event = make_gtid_event(gtid)
         with self._committing(gtid, event + bytes(fed)):
@@ -166,7 +164,6 @@ class Workload:
     def abandon_group(self) -> None:
         if self._open:
             group, _, _ = self._open.pop(self.rng.randrange(len(self._open)))
-            self._internal.discard(group)
             group.abandon()
 
     def prepare_group(self) -> None:
@@ -180,11 +177,6 @@ class Workload:
         with self._making(after):
             group.prepare(xid)
         self._prepared[xid] = bytes(fed)
-
-    def prepare_group_internally(self) -> None:
-        if found := self._some_open():
-            found[0].prepare_internally(self._next_xid())
-            self._internal.add(found[0])
 
     def commit_prepared(self) -> None:
         if not self._prepared:
@@ -229,22 +221,19 @@ class Workload:
 
     def restart(self) -> None:
         self._open.clear()
-        self._internal.clear()
         self.store.close()
         self._acknowledge()
         self.store = self._make_store(self.disk, self.options)
         self._follow()
 
     def work_in_background(self) -> None:
-        match self.rng.randrange(5):
+        match self.rng.randrange(4):
             case 0:
                 self.store.write_pages()
             case 1:
                 self.store.checkpoint()
             case 2:
                 self.store.prepare_next_file()
-            case 3:
-                self.store.clean_step()
             case _:
                 self.store.sync()
                 self._acknowledge()
@@ -298,8 +287,7 @@ class Workload:
         self.oracle.steps.append(after)
 
     def _some_open(self) -> tuple[GroupWriter, bytearray, dict[str, int]] | None:
-        found = [entry for entry in self._open if entry[0] not in self._internal]
-        return self.rng.choice(found) if found else None
+        return self.rng.choice(self._open) if self._open else None
 
     def _next_gtid(self) -> Gtid:
         domain_id = self.rng.choice((0, 0, 0, 1, 7))

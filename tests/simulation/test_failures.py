@@ -76,7 +76,8 @@ def test_an_error_of_the_disk_is_final_and_loses_nothing(seed):
                     assert "planted" in str(status.failure)
                     with pytest.raises(FailedError, match="planted"):
                         store.write_direct(None, make_event(15, 1, bytes(100)), [])
-                    read_all(store)
+                    if workload.log[-1] != "reset_log":  # which may have removed every file
+                        read_all(store)
                 assert (store.status().durable_file, store.status().durable_offset) == acknowledged
         judge.judge(files, f"after call {nth} ({hit[-1:]}) failed")
         for number, image in enumerate(itertools.islice(judge.disk.crash_states(judge._rng), 5)):

@@ -23,7 +23,6 @@ from ibbmaster.store.store_options import Durability, StoreOptions
 from tests.machinery.disk_failure import DiskFailure
 from tests.machinery.events import gtid_of, make_event, make_gtid_event, new_group
 from tests.machinery.life import SIMULATED
-from tests.machinery.life_judge import Engine
 from tests.machinery.log_checker import check_log
 from tests.machinery.scheduler import Scheduler
 from tests.machinery.simulated_disk import SimulatedDisk
@@ -278,82 +277,15 @@ def test_the_next_start_knows_what_is_prepared_wherever_the_redo_log_goes_on_in_
     store.close()
 
 
-# As mysql-test/suite/binlog_in_engine/rocksdb_internal_2pc.test
-def test_what_was_prepared_internally_is_decided_by_what_the_log_holds(disk):
-    store = BinlogStore(disk, SMALL_FILES)
-    xids = [Xid(format_id=1, gtrid=bytes([number]), bqual=b"") for number in range(3)]
-    for number, xid in enumerate(xids[:2]):
-        group, _ = begin(store)
-        group.prepare_internally(xid)
-        if number == 0:
-            group.commit(gtid_of(1), make_gtid_event(gtid_of(1)))
-    engine = Engine(xids)  # the third one never reached the log
-    with BinlogStore(crashed(disk), SMALL_FILES, engines=[engine]) as again:
-        assert (engine.held, engine.committed) == (set(), {xids[0]})
-        assert gtids(again) == ["0-1-1"]
-        assert again.rolled_back == 1
-
-
 # As mysql-test/suite/binlog_in_engine/xa_innodb_crash.test
-def test_a_prepared_transaction_that_an_engine_lost_is_rolled_back(disk):
-    prepare(BinlogStore(disk, SMALL_FILES), 100, engine_count=2)
-    with BinlogStore(crashed(disk), SMALL_FILES, engines=[Engine()]) as again:
-        assert again.xa_recover() == []
-    engine = Engine([XID])
-    with BinlogStore(crashed(disk), SMALL_FILES, engines=[engine]) as again:
-        assert again.xa_recover() == [XID]
-        assert engine.held == {XID}
-
-
-# As mysql-test/suite/binlog_in_engine/xa_innodb_crash.test
-def test_a_committed_transaction_is_committed_in_an_engine_that_had_no_time_to(disk):
-    store = BinlogStore(disk, SMALL_FILES)
-    prepare(store, 100, engine_count=2)
-    store.xa_commit(XID, gtid_of(1), make_gtid_event(gtid_of(1)))
-    engine = Engine([XID])
-    with BinlogStore(crashed(disk), SMALL_FILES, engines=[engine]) as again:
-        assert (engine.held, engine.committed) == (set(), {XID})
-        assert gtids(again) == ["0-1-1"]
-
-
-def test_what_was_rolled_back_is_forgotten_in_the_background_and_then_its_files_can_go(disk):
-    store = BinlogStore(disk, SMALL_FILES)
-    group = store.open_group()
-    for _ in range(20):
-        group.write(make_event(160, 1, bytes(30_000)))
-    group.prepare_internally(XID)
-    store.flush()
-    feed(store, 1)
+def test_a_transaction_that_other_engines_have_prepared_too_is_rolled_back_and_holds_no_file(disk):
+    prepare(BinlogStore(disk, SMALL_FILES), engine_count=2)
     with BinlogStore(crashed(disk), SMALL_FILES) as again:
-        assert gtids(again) == ["0-1-1"]
-        assert again.status().in_cleaning == 1
-        assert again.purge(PurgeRequest(to_file_no=2)).file_nos == ()
-        while again.clean_step():
-            pass
-        assert again.status().in_cleaning == 0
+        assert (again.rolled_back, again.xa_recover(), gtids(again)) == (1, [], [])
         again.flush()
         feed(again, 2)
         again.flush()
-        assert purge_all(again) > 2
-
-
-def test_a_committed_transaction_holds_its_file_until_the_other_engines_have_it(store):
-    prepare(store, 100, engine_count=2)
-    store.xa_commit(XID, gtid_of(1), make_gtid_event(gtid_of(1)))
-    store.flush()
-    assert store.purge(PurgeRequest(to_file_no=1)).file_nos == ()
-    store.xa_forget(XID)
-    store.flush()
-    assert store.purge(PurgeRequest(to_file_no=2)).file_nos == (0, 1)
-
-
-def test_a_group_that_was_prepared_internally_and_given_up_holds_no_file(store):
-    group = store.open_group()
-    group.write(make_event(160, 1, bytes(50_000)))
-    group.prepare_internally(XID)
-    group.abandon()
-    store.flush()
-    assert purge_all(store) > 0
+        assert purge_all(again) == 2
 
 
 # Files' life
@@ -370,7 +302,7 @@ def test_flush_cuts_the_active_file_and_begins_the_next(store):
 
 
 # As mysql-test/suite/binlog_in_engine/binlog_flush_purge.test
-def test_a_domain_is_forgotten_once_no_file_holds_a_group_of_it(store):
+def test_a_domain_is_forgotten_once_no_file_holds_a_group_of_it(store, disk):
     feed(store, 1, domain_id=7)
     feed(store, 1)
     with pytest.raises(BusyError, match="domain 7 cannot be deleted"):
@@ -380,6 +312,8 @@ def test_a_domain_is_forgotten_once_no_file_holds_a_group_of_it(store):
     store.purge(PurgeRequest(to_file_no=1))
     store.flush(delete_domain_ids=[7])
     assert str(store.state()) == "0-1-2"
+    with BinlogStore(crashed(disk), SMALL_FILES) as again:
+        assert str(again.state()) == "0-1-2"
     feed(store, 3)
     assert gtids(store, "0-1-2") == ["0-1-3"]
 
@@ -398,18 +332,6 @@ def test_a_replica_without_a_forgotten_domain_starts_behind_it_though_older_file
     assert (plan.position.file_no, plan.position.page_no) == (store.end().file_no, 1)
     assert gtids(store, "0-1-7") == ["0-1-8", "0-1-9"]
     assert gtids(store, "0-1-3,2-1-1") == [f"0-1-{seq_no}" for seq_no in range(4, 10)]
-
-
-def test_a_forgotten_domain_stays_forgotten_after_a_crash(disk):
-    store = BinlogStore(disk, SMALL_FILES)
-    feed(store, 1, domain_id=7)
-    feed(store, 1)
-    store.flush()
-    feed(store, 2)
-    store.purge(PurgeRequest(to_file_no=1))
-    store.flush(delete_domain_ids=[7])
-    with BinlogStore(crashed(disk), SMALL_FILES) as again:
-        assert str(again.state()) == "0-1-2"
 
 
 def test_reset_begins_again_with_the_state_it_is_given_and_ends_readers(store):
@@ -718,24 +640,6 @@ def test_who_waited_to_make_the_next_file_makes_none_of_a_log_that_was_reset(sto
     writer.flusher.lock = MeanwhileLock(writer.flusher.lock, store.reset)
     store.prepare_next_file()
     assert sorted(name for name in disk.list() if name.endswith(".ibb")) == ["binlog-000000.ibb", "binlog-000001.ibb"]
-
-
-def test_a_group_that_is_prepared_while_the_log_is_reset_holds_a_file_of_the_new_log(store, disk, monkeypatch):
-    for _ in range(3):
-        store.flush()
-    group, _ = begin(store)
-    append = store._writer.append
-
-    def append_later(*arguments, **options):
-        monkeypatch.undo()
-        store.reset()
-        return append(*arguments, **options)
-
-    monkeypatch.setattr(store._writer, "append", append_later)
-    group.prepare_internally(Xid(format_id=1, gtrid=b"x", bqual=b""))
-    store.flush()  # the header of the next file tells which files are held
-    with BinlogStore(crashed(disk), SMALL_FILES) as again:
-        assert gtids(again) == []
 
 
 def test_who_begins_to_read_what_is_just_being_purged_is_told_so(store, disk):

@@ -36,7 +36,8 @@ def test_only_full_pages_whose_redo_is_durable_go_to_their_file():
 
 def test_of_changes_to_a_page_that_was_written_partly_filled_the_first_alone_brings_the_whole_page():
     fifo = PageFifo()
-    fifo.load_last(0, 3, b"begun", 5)
+    fifo.load_last(0, 3, b"begun".ljust(PAGE_SIZE, b"\xff"), 5)
+    assert fifo.last_partial() is None
     one, two, other = PageChange(0, 3, 5, b"+one"), PageChange(0, 3, 9, b"+two"), PageChange(0, 4, 0, b"next")
     assert fifo.whole_changes([one, two, other]) == [PageChange(0, 3, 0, b"begun+one"), two, other]
     fifo.place([one], 100)
@@ -93,13 +94,6 @@ def test_a_partial_page_that_was_not_written_after_all_is_no_reason_for_an_image
     fifo.unmark(key)
     change = PageChange(0, 1, 3, b"two")
     assert fifo.whole_changes([change]) == [change]
-
-
-def test_a_page_that_was_loaded_from_its_file_is_written_whole_by_its_first_change():
-    fifo = PageFifo()
-    fifo.load_last(0, 7, b"from the file".ljust(PAGE_SIZE, b"\xff"), 13)
-    assert fifo.last_partial() is None
-    assert fifo.whole_changes([PageChange(0, 7, 13, b"!")]) == [PageChange(0, 7, 0, b"from the file!")]
 
 
 def test_a_change_that_extends_the_open_page_is_one_of_that_page():

@@ -16,7 +16,6 @@ from ibbmaster.log.purge import PurgeRequest
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.redo_names import SEGMENT_NAMES
 from tests.machinery.events import make_event, new_group
-from tests.machinery.life_judge import Engine
 from tests.machinery.log_checker import check_log
 from tests.machinery.simulated_disk import SimulatedDisk
 from tests.machinery.stores import SMALL_FILES
@@ -52,17 +51,13 @@ class Life:
     def __init__(self, rng):
         self.rng = rng
         self.disk = SimulatedDisk()
-        self.engine = Engine()
-        self.store = BinlogStore(self.disk, OPTIONS, engines=[self.engine])
+        self.store = BinlogStore(self.disk, OPTIONS)
         self.count = 0
         self.groups = []  # (bytes, file of the commit record)
         self.readers = []
         self.oldest = {}  # of each file, the oldest one that anybody needed when it began
         self.open = {}  # GroupWriter -> Transaction
-        self.internal = {}  # XID -> (GroupWriter, Transaction), and it is open
-        self.prepared = {}  # XID -> Transaction; so are those below
-        self.committed = {}
-        self.rolled_back = {}
+        self.prepared = {}  # XID -> Transaction
         usual = {
             self.feed: 16,
             self.begin: 3,
@@ -70,7 +65,6 @@ class Life:
             self.finish: 6,
             self.prepare: 5,
             self.finish_prepared: 5,
-            self.forget: 5,
             self.flush: 5,
             self.read_from_a_file: 3,
             self.read: 10,
@@ -135,19 +129,14 @@ class Life:
         transaction.body += piece
 
     def finish(self):
-        internal = {group: xid for xid, (group, _) in self.internal.items()}
-        groups = [*self.open, *internal]
-        if not groups:
+        if not self.open:
             return
-        group = self.rng.choice(groups)
-        xid = internal.get(group)
-        transaction = self.open.pop(group) if xid is None else self.internal.pop(xid)[1]
+        group = self.rng.choice(list(self.open))
+        transaction = self.open.pop(group)
         if self.rng.random() < 0.4:
             group.abandon()
-            return
-        self.log(group.commit, transaction.body)
-        if xid is not None:
-            self.committed[xid] = transaction
+        else:
+            self.log(group.commit, transaction.body)
 
     def prepare(self):
         if not self.open:
@@ -156,15 +145,8 @@ class Life:
         transaction = self.open.pop(group)
         self.count += 1
         xid = Xid(format_id=1, gtrid=b"%06d" % self.count, bqual=b"")
-        engines = self.rng.randrange(3)
-        if engines:
-            group.prepare(xid, engine_count=engines)
-            self.prepared[xid] = transaction
-            if engines == 2:
-                self.engine.held.add(xid)
-        else:
-            group.prepare_internally(xid)
-            self.internal[xid] = group, transaction
+        group.prepare(xid)
+        self.prepared[xid] = transaction
 
     def finish_prepared(self):
         if not self.prepared:
@@ -173,20 +155,8 @@ class Life:
         transaction = self.prepared.pop(xid)
         if self.rng.random() < 0.4:
             self.store.xa_rollback(xid)
-            self.engine.held.discard(xid)
-            return
-        self.log(lambda gtid, event: self.store.xa_commit(xid, gtid, event), transaction.body)
-        if xid in self.engine.held:
-            self.committed[xid] = transaction
-
-    def forget(self):
-        for xid in list(self.committed):
-            self.engine.held.discard(xid)
-            self.store.xa_forget(xid)
-        self.committed.clear()
-        while self.store.clean_step():
-            pass
-        self.rolled_back.clear()
+        else:
+            self.log(lambda gtid, event: self.store.xa_commit(xid, gtid, event), transaction.body)
 
     def flush(self):
         self.store.flush()
@@ -197,12 +167,8 @@ class Life:
     def restart(self):
         """By a crash, in order, or in order and without the redo log, when the files alone say what is prepared."""
         kind = self.rng.choice(("killed", "crashed", "closed", "closed and alone"))
-        if kind == "closed and alone":
-            self.forget()
         if kind.startswith("closed"):
             self.store.close()
-        if kind != "closed and alone":
-            self.rolled_back |= {xid: transaction for xid, (_, transaction) in self.internal.items()}
         files = self.disk.durable_files() if kind == "crashed" else self.disk.files()
         if kind == "closed and alone":
             files = {name: data for name, data in files.items() if name not in SEGMENT_NAMES}
@@ -211,10 +177,8 @@ class Life:
         self.disk.clock = clock
         self.disk._modified.update(times)
         self.open.clear()
-        self.internal.clear()
-        self.committed.clear()  # the engine hears of them
         self.readers.clear()
-        self.store = BinlogStore(self.disk, OPTIONS, engines=[self.engine])
+        self.store = BinlogStore(self.disk, OPTIONS)
         assert set(self.store.xa_recover()) == self.prepared.keys()
 
     def restart_twice(self):
@@ -320,9 +284,7 @@ class Life:
 
     def held(self):
         """The file that each of those needs who hold one."""
-        internal = (transaction for _, transaction in self.internal.values())
-        transactions = (*self.open.values(), *internal, *self.prepared.values(), *self.committed.values())
-        holders = (*transactions, *self.rolled_back.values(), *self.readers)
+        holders = (*self.open.values(), *self.prepared.values(), *self.readers)
         return [self.active(), *(found.file_no for found in holders)]
 
     def references(self, number):
@@ -337,7 +299,7 @@ class Life:
         for xid in list(self.prepared):
             transaction = self.prepared.pop(xid)
             self.log(lambda gtid, event, xid=xid: self.store.xa_commit(xid, gtid, event), transaction.body)
-        for group, transaction in [*self.open.items(), *self.internal.values()]:
+        for group, transaction in self.open.items():
             self.log(group.commit, transaction.body)
         first = self.store.files()[0].file_no
         self.readers.append(Reader(self.store.groups(self.store.start_of_file(first)), first, first))

@@ -145,19 +145,6 @@ def test_a_missing_file_that_the_redo_log_has_changes_for_is_refused(crashed):
         start(without(crashed, "binlog-000002.ibb", "binlog-000003.ibb"))
 
 
-def test_a_redo_log_that_belongs_to_other_files_is_refused(closed):
-    other = log_of(12, size=200, closed=False)
-    with pytest.raises(IbbMasterError, match=r"redo log|other files"):
-        start({**closed, **{name: other[name] for name in SEGMENT_NAMES}})
-
-
-def test_files_without_their_redo_log_are_a_log_of_another_program(closed):
-    store, _ = start(without(closed, *SEGMENT_NAMES))
-    assert numbers(store) == list(range(1, 31))
-    feed(store, 31, 100)
-    assert numbers(store)[-1] == 31
-
-
 # As mysql-test/suite/binlog_in_engine/recovery_no_prealloc.test
 def test_only_empty_files_are_refused(closed):
     empty = {f"binlog-{number:06d}.ibb": bytes(8 * PAGE_SIZE) for number in (4, 5)}

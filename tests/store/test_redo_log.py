@@ -54,15 +54,6 @@ def test_what_was_synced_survives_and_what_was_not_may_not(disk, log):
     assert found.end_lsn == durable
 
 
-def test_one_sync_serves_all_who_wait(disk, log):
-    first = log.append([change()])
-    last = log.append([change()])
-    before = disk.writes
-    log.sync(last)
-    log.sync(first)
-    assert disk.writes - before == 2  # one write, one sync
-
-
 # As mysql-test/suite/binlog_in_engine/innodb_log_check.test
 def test_a_segment_is_not_used_again_before_a_checkpoint_covers_it(log):
     assert fill(log) > 2 * 50  # both segments

@@ -380,42 +380,26 @@ def test_a_state_that_ends_about_where_its_page_does_is_one_to_begin_behind(tmp_
 # The disk --------------------------------------------------------------------------------------
 
 
+def noted(verb):
+    def call(self, name="", *given):
+        self.trace.append((verb, name, *(len(one) if isinstance(one, memoryview) else one for one in given)))
+        if self.fail_at is not None and len(self.trace) >= self.fail_at:
+            raise StoreError(f"{name}: Input/output error")
+        getattr(RealDisk, verb)(self, *filter(None, (name,)), *given)
+
+    return call
+
+
 class TracedDisk(RealDisk):
     """Notes every change; fails from the `fail_at`-th on."""
 
     def __init__(self, directory, fail_at=None):
         super().__init__(directory)
-        self.trace: list[tuple[str, str, int, int]] = []
+        self.trace: list[tuple] = []
         self.fail_at = fail_at
 
-    def _note(self, verb, name, offset=0, size=0):
-        self.trace.append((verb, name, offset, size))
-        if self.fail_at is not None and len(self.trace) >= self.fail_at:
-            raise StoreError(f"{name}: Input/output error")
-
-    def create(self, name):
-        self._note("create", name)
-        super().create(name)
-
-    def write(self, name, offset, data):
-        self._note("write", name, offset, len(data))
-        super().write(name, offset, data)
-
-    def allocate(self, name, size):
-        self._note("allocate", name, 0, size)
-        super().allocate(name, size)
-
-    def truncate(self, name, size):
-        self._note("truncate", name, 0, size)
-        super().truncate(name, size)
-
-    def sync(self, name):
-        self._note("sync", name)
-        super().sync(name)
-
-    def sync_dir(self):
-        self._note("sync_dir", "")
-        super().sync_dir()
+    create, write, allocate, truncate = map(noted, ("create", "write", "allocate", "truncate"))
+    sync, sync_dir = map(noted, ("sync", "sync_dir"))
 
 
 def test_a_file_is_made_only_when_the_one_before_the_active_is_complete_and_synced(tmp_path):
@@ -427,11 +411,11 @@ def test_a_file_is_made_only_when_the_one_before_the_active_is_complete_and_sync
     names = [f"binlog-{file_no:06d}.ibb" for file_no in range(last_file_no + 2)]
     assert sorted(disk.list()) == names, "one file is ready ahead"
     for before, after in zip(names, names[2:], strict=False):
-        made = disk.trace.index(("create", after, 0, 0))
+        made = disk.trace.index(("create", after))
         last_write = max(index for index, entry in enumerate(disk.trace) if entry[:2] == ("write", before))
         last_sync = max(index for index, entry in enumerate(disk.trace) if entry[:2] == ("sync", before))
         assert last_write < last_sync < made
-        assert disk.trace[made + 1 : made + 3] == [("allocate", after, 0, FILE_BYTES_MIN), ("sync_dir", "", 0, 0)]
+        assert disk.trace[made + 1 : made + 3] == [("allocate", after, FILE_BYTES_MIN), ("sync_dir", "")]
 
 
 def test_each_page_is_written_once_but_for_the_last_of_a_flush(tmp_path):
@@ -443,8 +427,9 @@ def test_each_page_is_written_once_but_for_the_last_of_a_flush(tmp_path):
             writer.flush()
             flushes += 1
     writes: dict[tuple[str, int], int] = {}
-    for verb, name, offset, size in disk.trace:
+    for verb, name, *given in disk.trace:
         if verb == "write":
+            offset, size = given
             assert offset % PAGE_SIZE == size % PAGE_SIZE == 0
             for page_no in range(offset // PAGE_SIZE, (offset + size) // PAGE_SIZE):
                 writes[name, page_no] = writes.get((name, page_no), 0) + 1
@@ -530,12 +515,11 @@ def test_sizes_the_format_does_not_allow_are_refused_before_a_file_is_made(tmp_p
 
 
 class CountingDisk(RealDisk):
-    """Notes first page and number of pages of each write, and each sync."""
+    """Notes first page and number of pages of each write."""
 
     def __init__(self, directory):
         super().__init__(directory)
         self.writes: list[tuple[int, int]] = []
-        self.sync_count = 0
         self.create(NAME)
 
     def write(self, name, offset, data):
@@ -543,10 +527,6 @@ class CountingDisk(RealDisk):
         assert offset % PAGE_SIZE == len(data) % PAGE_SIZE == 0
         self.writes.append((offset // PAGE_SIZE, len(data) // PAGE_SIZE))
         super().write(name, offset, data)
-
-    def sync(self, name):
-        self.sync_count += 1
-        super().sync(name)
 
 
 @pytest.fixture
@@ -568,23 +548,6 @@ def change(page_no, page_offset, data):
     return PageChange(7, page_no, page_offset, data)
 
 
-def test_a_full_page_is_not_written_again(tmp_path, disk, pages):
-    pages.place(change(0, 0, bytes([1]) * DATA_SIZE))
-    pages.write_out()
-    pages.place(change(1, 0, b"next"))
-    pages.write_out()
-    assert disk.writes == [(0, 1), (1, 1)]
-    assert (tmp_path / NAME).read_bytes() == sealed(bytes([1]) * DATA_SIZE) + sealed(b"next")
-
-
-def test_a_sealed_header_page_may_come_as_a_whole(tmp_path, pages):
-    header = sealed(b"header")
-    pages.place(change(0, 0, header))
-    pages.place(change(1, 0, b"state"))
-    pages.write_out()
-    assert (tmp_path / NAME).read_bytes() == header + sealed(b"state")
-
-
 def test_a_batch_is_written_when_a_page_does_not_fit_any_more(tmp_path, disk, pages):
     for page_no in range(2 * BATCH_PAGES + 1):
         pages.place(change(page_no, 0, bytes([page_no]) * DATA_SIZE))
@@ -602,16 +565,6 @@ def test_a_file_with_data_is_continued(tmp_path, disk):
     pages.place(change(1, 5, b" before"))
     pages.write_out()
     assert (tmp_path / NAME).read_bytes() == sealed(b"0") + sealed(b"begun before") + bytes(PAGE_SIZE)
-
-
-def test_only_what_was_written_is_synced(disk, pages):
-    pages.sync()
-    assert disk.sync_count == 0
-    pages.place(change(0, 0, b"x"))
-    pages.write_out()
-    pages.sync()
-    pages.sync()
-    assert disk.sync_count == 1
 
 
 @pytest.mark.parametrize("share", [0, 0.1, 1])

@@ -1,4 +1,4 @@
-"""Transactions in two phases that are not finished."""
+"""Prepared transactions."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -28,29 +28,20 @@ def entry(name, file_no=0):
     return XaEntry(xid=xid, state=XaState.PREPARED, engine_count=1, first_file_no=file_no, stream=None)
 
 
-def test_an_entry_changes_its_state_until_it_is_gone():
+@pytest.mark.parametrize("end", [XaState.FINISHED, XaState.COMMITTED, XaState.ROLLED_BACK])
+def test_an_xid_is_in_use_until_it_is_prepared_no_longer(end):
     a, b = entry(b"a", 5), entry(b"b", 3)
-    table = XaTable([a])
+    table = XaTable([a, replace(entry(b"c"), state=end)])
     table.apply(b)
     assert (len(table), table.oldest_file_no, table.prepared(a.xid)) == (2, 3, a)
-    table.apply(replace(b, state=XaState.ROLLED_BACK))
-    assert (table.entries(XaState.PREPARED), len(table.snapshot())) == ([a], 2)
-    table.apply(replace(b, state=XaState.FINISHED))
+    with pytest.raises(StoreError, match="XID 1,62, is in use"):
+        table.check_room(b.xid)
+    table.apply(replace(b, state=end))
     assert (list(table), table.get(b.xid), table.oldest_file_no) == ([a], None, 5)
+    table.check_room(b.xid)
+    with pytest.raises(StoreError, match="XID 1,62, is not prepared"):
+        table.prepared(b.xid)
     assert XaTable().oldest_file_no is None
-
-
-def test_an_xid_is_in_use_until_it_is_finished():
-    table = XaTable([entry(b"a")])
-    with pytest.raises(StoreError, match="XID 1,61, is in use"):
-        table.check_room(entry(b"a").xid)
-    table.check_room(entry(b"b").xid)
-    for xid in (entry(b"b").xid,):
-        with pytest.raises(StoreError, match="XID 1,62, is not prepared"):
-            table.prepared(xid)
-    table.apply(replace(entry(b"a"), state=XaState.COMMITTED))
-    with pytest.raises(StoreError, match="is not prepared"):
-        table.prepared(entry(b"a").xid)
 
 
 def test_there_are_only_so_many(monkeypatch):

@@ -160,7 +160,7 @@ def _redo_of(disk: SharedDisk) -> RedoReport | None:
 def traditional_files(path: Path) -> ClassicBinlog | None:
     """The traditional files at a path; None where there is something else, or nothing. Raises ClassicFormatError,
     StoreError: one of them is no binlog, or cannot be read."""
-    from ibbmaster.classic.kind import holds_traditional
+    from ibbmaster.classic.packing import holds_traditional
 
     if not holds_traditional(path):
         return None

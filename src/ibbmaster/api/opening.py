@@ -9,7 +9,7 @@ from typing import Literal, Unpack, overload
 from ibbmaster.api.log import FileView, Log
 from ibbmaster.api.log_files import ClassicLogFiles, traditional_files
 from ibbmaster.api.writing import WritableLog, WritingOptions, store_options
-from ibbmaster.classic.kind import holds_classic_files
+from ibbmaster.classic.packing import holds_classic_files
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.disk.place import ObjectPath, local_place, open_disk, place
 from ibbmaster.errors import ConfigurationError, StoreError

@@ -295,11 +295,6 @@ class WritableLog(Log):
         """Records of the redo log that were applied when it was opened, and transactions rolled back."""
         return self._store.replayed_records, self._store.rolled_back
 
-    def clean(self) -> None:
-        """Finish what recovery left to do; the background does so anyway, bit by bit."""
-        while self._store.clean_step():
-            pass
-
     def bring_to_files(self) -> None:
         self._store.checkpoint()
         self._store.sync()

@@ -65,7 +65,7 @@ def open_log(options: ReadOptions) -> LogEngine:
         if options.is_strict:
             classic.check_numbers()
     elif options.is_strict and _has_redo_log(options.path):
-        from ibbmaster.store.written import WrittenDirectory
+        from ibbmaster.store.followed import WrittenDirectory
 
         log = WrittenDirectory(open_disk(options.path))
     else:

@@ -1,7 +1,7 @@
 """A traditional binlog of many files as one stream of event groups.
 
-The files must continue each other: the GTID_LIST of each must name what the files before it hold. So nothing is
-missing in the middle, and the state before the first group is known."""
+The files must continue each other: the GTID_LIST of each must name what the files before it hold. So nothing is missing
+in the middle, and the state before the first group is known."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class ClassicReader:
     """Reads the event groups of traditional binlog files in the order in which they were logged.
     It reads the head of each file at once, to find a file that it cannot read before any work is done.
     `initial_state` is the GTID state before the first group, `state` that after the last group that was yielded.
-    `notices` are sentences for the user, and grow while groups are read; `restart_count` counts the files that a
-    server start began, the first one not. Raises ClassicFormatError: a file does not begin as a traditional binlog
-    of MariaDB, or is encrypted."""
+    `notices` are sentences for the user, and grow while groups are read; `restart_count` counts the files that a server
+    start began, the first one not. Raises ClassicFormatError: a file does not begin as a traditional binlog of MariaDB,
+    or is encrypted."""
 
     def __init__(self, files: tuple[ClassicFile, ...], initial_state: GtidState | None = None) -> None:
         """Read these files; with `initial_state` their heads were read before."""
@@ -65,9 +65,9 @@ class ClassicReader:
 
     def groups(self, take: Callable[[EventWindow], tuple[Gtid, ...]] | None = None) -> Generator[EventGroup]:
         """Yield every event group; call this once. Each body must be read, or dropped, before the next group.
-        Between groups it calls `take` first, which may read whole groups itself by moving the window, and returns
-        the last GTID of each (domain, server) pair. Raises ClassicFormatError: a file is damaged, ends inside a
-        group although the server had closed it, or does not continue the one before."""
+        Between groups it calls `take` first, which may read whole groups itself by moving the window, and returns the
+        last GTID of each (domain, server) pair. Raises ClassicFormatError: a file is damaged, ends inside a group
+        although the server had closed it, or does not continue the one before."""
 
         def take_and_log(window: EventWindow) -> bool:
             taken = take(window) if take is not None else ()

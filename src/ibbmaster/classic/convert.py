@@ -123,11 +123,11 @@ def import_groups(
     recovered first, and continued with it: killed at any moment, it has all it had, and some of the import. GTIDs stay
     as they are, even if they go back or repeat. Calls `progress` with (bytes read, bytes in all) from time to time. If
     a file is damaged, the groups before the damage are in the log, durable.
-    Raises BusyError: another process has the directory; ClassicFormatError: a file is damaged, encrypted, or does
-    not continue the one before; ConfigurationError: a size the format does not allow; EventError: an event of a
-    group that the log has is damaged; FormatError: the log is damaged where it must be read; StoreError: the
-    directory cannot be written, holds a log although `append` is not set, one that the source does not continue, or
-    one with other groups."""
+    Raises BusyError: another process has the directory; ClassicFormatError: a file is damaged, encrypted, or does not
+    continue the one before; ConfigurationError: a size the format does not allow; EventError: an event of a group that
+    the log has is damaged; FormatError: the log is damaged where it must be read; StoreError: the directory cannot be
+    written, holds a log although `append` is not set, one that the source does not continue, or one with other
+    groups."""
     if not append and holds_log(disk):
         raise StoreError(f"{disk} holds a binlog already: give an empty directory, or ask to append")
     with open_log(
@@ -187,9 +187,8 @@ def _left(
     take: Callable[[EventWindow, Overlap], tuple[Gtid, ...]],
     counts: _Counts,
 ) -> Iterator[EventGroup]:
-    """The groups that the log lacks; none comes before it is known that they continue it. Reads the source once,
-    unless another domain was still compared when the first of them came: then the files from there on are read
-    again."""
+    """The groups that the log lacks; none comes before it is known that they continue it. Reads the source once, unless
+    another domain was still compared when the first of them came: then the files from there on are read again."""
     overlap = Overlap(log.logged, log.state, source.initial_state, source.place)
     early: int | None = None  # the file of the first that came before all domains were compared
 

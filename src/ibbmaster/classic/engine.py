@@ -61,9 +61,9 @@ class _Tail(NamedTuple):
 
 class ClassicBinlog(FileEngine):
     """The read side of traditional files, which a server or a copier may extend. Thread-safe.
-    It finds a GTID position by the GTID_LISTs at the heads of files; inside the file the reader skips what the
-    replica has. Raises ClassicFormatError, when heads are needed: a file does not begin as a traditional binlog, or
-    is encrypted; StoreError: the files do not belong together, or one is missing."""
+    It finds a GTID position by the GTID_LISTs at the heads of files; inside the file the reader skips what the replica
+    has. Raises ClassicFormatError, when heads are needed: a file does not begin as a traditional binlog, or is
+    encrypted; StoreError: the files do not belong together, or one is missing."""
 
     def __init__(self, paths: Iterable[Path], *, reads_heads_at_once: bool = True) -> None:
         """As `FollowedFiles`."""

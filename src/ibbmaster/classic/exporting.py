@@ -52,12 +52,12 @@ def export_traditional(
     progress: OnProgress | None = None,
 ) -> ConversionReport:
     """Write every group of a log into an empty directory, as files of the server that `profile` names.
-    A file ends after the group with which it has `max_file_bytes` or more, at a start of a server, and where a
-    domain was forgotten, which only the head of the next file can say. Heads and ends have time and server of the
-    group next to them, so the same log gives the same files. In the end they are durable, with an index and the
-    state that a server reads when it starts on them. Raises ConfigurationError: such a server has no traditional
-    files; EventError: an event is damaged, or that server does not know it; FormatError, ClassicFormatError: the log
-    is damaged; StoreError: the directory cannot be written."""
+    A file ends after the group with which it has `max_file_bytes` or more, at a start of a server, and where a domain
+    was forgotten, which only the head of the next file can say. Heads and ends have time and server of the group next
+    to them, so the same log gives the same files. In the end they are durable, with an index and the state that a
+    server reads when it starts on them. Raises ConfigurationError: such a server has no traditional files; EventError:
+    an event is damaged, or that server does not know it; FormatError, ClassicFormatError: the log is damaged;
+    StoreError: the directory cannot be written."""
     plan = log.start_of_file()
     series = _Series(log, ClassicWriter(disk, profile, state=plan.state.copy(), stem=stem), max_file_bytes)
     for found in passed(log, plan, progress, kernels()):

@@ -100,8 +100,8 @@ class FollowedFiles(LogObserver[ClassicFile]):
 
     def growing(self) -> tuple[ClassicFile, ...]:
         """The longest run of newest files whose states grow from each to the next: see `GtidState.grows_to`.
-        With heads read on demand this holds for those that were read, and is assumed of the others: after reading
-        more of them, ask again."""
+        With heads read on demand this holds for those that were read, and is assumed of the others: after reading more
+        of them, ask again."""
         with self._lock:
             picture = self.picture
             self.head(picture.last)  # reads those of all files, unless each is read on demand

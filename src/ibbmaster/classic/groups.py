@@ -23,14 +23,7 @@ from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError
 from ibbmaster.event.group import EventGroup, GroupBoundary
 from ibbmaster.event.gtid_event import FIXED, GtidFlag, decode_gtid_event, has_plain_fields
-from ibbmaster.event.header import (
-    CHECKSUM_SIZE,
-    EVENT_HEADER_SIZE,
-    HEADER,
-    SIZE_OFFSET,
-    EventHeader,
-    without_checksum,
-)
+from ibbmaster.event.header import CHECKSUM_SIZE, EVENT_HEADER_SIZE, HEADER, SIZE_OFFSET, EventHeader, without_checksum
 from ibbmaster.event.types import EventType, type_name
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.fields import CONTINUES, ENDS, MAY_END, NOT_INSIDE
@@ -52,16 +45,11 @@ _CUT_SHORT = "the file ends inside what begins here"
 class ClassicFileReader:
     """The event groups of one file, in order; reads the head of the file at once.
     `notice` says what a user should know about the end of the file, `window` has its bytes, for callers that read
-    groups themselves, and `is_at_group_end` says whether the last group was read to its end. Raises
-    ClassicFormatError: the file does not begin as a traditional binlog of MariaDB, or is encrypted."""
+    groups themselves, and `is_at_group_end` says whether the last group was read to its end. Raises ClassicFormatError:
+    the file does not begin as a traditional binlog of MariaDB, or is encrypted."""
 
     def __init__(
-        self,
-        file: ClassicFile,
-        *,
-        source: ClassicSource | None = None,
-        is_stored: bool = False,
-        reads_on: bool = False,
+        self, file: ClassicFile, *, source: ClassicSource | None = None, is_stored: bool = False, reads_on: bool = False
     ) -> None:
         """With `is_stored`, events come as the file has them, checksum and all; `reads_on` as in `EventWindow`.
         The reader closes `source`, the bytes of the file, which it opens itself unless they are given."""
@@ -101,8 +89,8 @@ class ClassicFileReader:
     def groups(self, take: Callable[[EventWindow], bool] | None = None) -> Iterator[EventGroup]:
         """Yield every event group; call this once.
         Between groups it calls `take` first, which may read whole groups itself by moving the window, and returns
-        whether it did. Raises ClassicFormatError, also from a body that comes in pieces: the file is damaged, or
-        ends inside a group although the server had closed it."""
+        whether it did. Raises ClassicFormatError, also from a body that comes in pieces: the file is damaged, or ends
+        inside a group although the server had closed it."""
         window = self.window
         offset = window.offset
         try:
@@ -197,8 +185,8 @@ class ClassicFileReader:
 
     def _read_body(self, roles: bytes) -> Iterator[Buffer]:
         """Yield the events after the GTID event in pieces of about `GROUP_BUFFER_SIZE`.
-        `is_at_group_end` becomes true before the last piece, so a group that fits into one piece is read and
-        verified then."""
+        `is_at_group_end` becomes true before the last piece, so a group that fits into one piece is read and verified
+        then."""
         window = self.window
         unpack, pack_into, crc32 = HEADER.unpack_from, SIZE_AND_LOG_POS.pack_into, zlib.crc32
         checksum_size = window.checksum_size

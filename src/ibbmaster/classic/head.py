@@ -157,8 +157,8 @@ def _explain_magic(magic: bytes) -> str:
 
 def continued(before: ClassicFile, state: GtidState, file: ClassicFile, head: FileHead) -> tuple[GtidState, str | None]:
     """Compare the GTID state at the head of a file with `state`, at which the file before it ended.
-    Returns the state before the file, and what a user should know about it. Raises GapError: files between the two
-    are missing, or they are not of one binlog."""
+    Returns the state before the file, and what a user should know about it. Raises GapError: files between the two are
+    missing, or they are not of one binlog."""
     listed = head.state
     if listed is None or listed == state:
         return state, None

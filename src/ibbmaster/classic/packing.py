@@ -1,18 +1,23 @@
-"""The packings of traditional binlog files, by the end of their names, with an incremental unpacker for each."""
+"""The packings of traditional binlog files, by the end of their names, with an incremental unpacker for each; and
+whether names are those of such files."""
 
 import importlib
 import lzma
+import re
 import sys
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.extras import needed_for
+from ibbmaster.ibb.file_name import parse_file_name
 
 XZ_MEMORY_MAX = 192 << 20  # bytes: `xz -9` needs 65 MiB to unpack; a file that asks for more is refused
 ZSTD_WINDOW_LOG_MAX = 27  # 128 MiB, as `zstd -d` takes without --long
+_CLASSIC_NAME = re.compile(r".+\.[0-9]{6,}", re.DOTALL)
 _GZIP = 16 + zlib.MAX_WBITS  # what zlib calls a gzip file
 
 
@@ -125,3 +130,19 @@ def unpacked_name(name: str) -> str:
     """The name of a file before it was packed."""
     packing = packing_of(name)
     return name if packing is None else name.removesuffix(packing.suffix)
+
+
+def holds_classic_files(names: Sequence[str]) -> bool:
+    """Whether these are files of a traditional binlog, and none of them the engine's."""
+    has_classic = any(_CLASSIC_NAME.fullmatch(unpacked_name(name)) for name in names)
+    return has_classic and not any(parse_file_name(name) is not None for name in names)
+
+
+def holds_traditional(path: Path) -> bool:
+    """Whether a path is a traditional file, an index of them, or their directory."""
+    try:
+        if path.is_dir():
+            return holds_classic_files([one.name for one in path.iterdir()])
+        return path.is_file() and parse_file_name(path.name) is None
+    except OSError:
+        return False  # its reader says why

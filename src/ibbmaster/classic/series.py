@@ -209,8 +209,8 @@ def read_whole(file: ClassicFile, target: memoryview) -> int | None:
 def find_series(paths: Iterable[Path]) -> tuple[ClassicFile, ...]:
     """The files that `paths` name, in the order in which the server wrote them.
     A path is a binlog file, an index file (`*.index`, one file name a line), or a directory with the files of one
-    binlog. Raises MissingFileError: a path, or a file that an index names, is missing; StoreError: a directory holds
-    no binlog or several, a file is named twice, or names do not determine the order."""
+    binlog. Raises MissingFileError: a path, or a file that an index names, is missing; StoreError: a directory holds no
+    binlog or several, a file is named twice, or names do not determine the order."""
     files: list[ClassicFile] = []
     for path in paths:
         if path.is_dir():

@@ -96,9 +96,8 @@ class ClassicWriter:
         self._index = b""
 
     def begin_file(self, *, is_start: bool = False, **header: int) -> None:
-        """Begin the next file; `header` has `server_id` and `timestamp` of the events in its head. `is_start`: a
-        start of the server begins it, at which replicas drop temporary tables. Raises StoreError: it cannot be
-        written."""
+        """Begin the next file; `header` has `server_id` and `timestamp` of the events in its head. `is_start`: a start
+        of the server begins it, at which replicas drop temporary tables. Raises StoreError: it cannot be written."""
         assert not self.is_open
         name = self._name(len(self.names))
         described = describe_format(
@@ -152,9 +151,8 @@ class ClassicWriter:
 
     def write_group(self, gtid_event: bytes, body: Iterable[Buffer]) -> int:
         """Write one group; returns the bytes of its events. The caller logs its GTID in `state`.
-        Joins fragments of row events that a server of this profile does not know. Raises EventError: the bytes do
-        not divide into events, or a server of this profile does not know one; StoreError: the file cannot be
-        written."""
+        Joins fragments of row events that a server of this profile does not know. Raises EventError: the bytes do not
+        divide into events, or a server of this profile does not know one; StoreError: the file cannot be written."""
         self._group = _GroupEnd(GroupBoundary(gtid_event[GTID_FLAGS_OFFSET]))
         pieces: list[Buffer] = [gtid_event]
         size = len(gtid_event)

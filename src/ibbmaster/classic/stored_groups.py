@@ -57,9 +57,9 @@ class StoredGroups(ClassicGroups):
 
     def next_group(self) -> EventGroup | None:
         """The next group or other event; None at the end of the log, for now.
-        Raises ClassicFormatError: a file is damaged, or ends inside something and will not grow; GapError: a file
-        does not continue the one before; MissingEventError: no event begins at the first offset;
-        PositionPurgedError: the log was reset."""
+        Raises ClassicFormatError: a file is damaged, or ends inside something and will not grow; GapError: a file does
+        not continue the one before; MissingEventError: no event begins at the first offset; PositionPurgedError: the
+        log was reset."""
         self.check_log()
         self._was_gone = False
         try:

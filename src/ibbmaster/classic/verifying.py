@@ -159,10 +159,10 @@ def verify_files(
     """The faults of all files, in order; calls `on_bytes` with the size of what was read.
     With several jobs another thread reads ahead. Compares the state at the head of a file with the end of the files
     before it; after a fault only the number of the next file can show a gap."""
-    with contextlib.ExitStack() as stack:
-        helper = None
-        if jobs > 1:
-            helper = stack.enter_context(ThreadPoolExecutor(1, thread_name_prefix="ibbmaster-verify"))
+    if jobs < 2:
+        yield from _faults(series, totals, on_bytes, None)
+        return
+    with ThreadPoolExecutor(1, thread_name_prefix="ibbmaster-verify") as helper:
         yield from _faults(series, totals, on_bytes, helper)
 
 

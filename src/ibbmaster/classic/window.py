@@ -68,8 +68,8 @@ class BlockWindow:
         return self.block[self.position + 4]
 
     def peek_size(self) -> int:
-        """The size of the next event as its header states it. Raises ClassicFormatError: no event can have that
-        size; Truncated: only zeros follow in a file that was not closed."""
+        """The size of the next event as its header states it. Raises ClassicFormatError: no event can have that size;
+        Truncated: only zeros follow in a file that was not closed."""
         self.require(EVENT_HEADER_SIZE)
         _, event_type, _, size, _, _ = HEADER.unpack_from(self.block, self.position)
         if EVENT_HEADER_SIZE + self.checksum_size <= size <= EVENT_SIZE_MAX:

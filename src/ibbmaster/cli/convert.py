@@ -12,7 +12,7 @@ from typing import Any
 import ibbmaster
 from ibbmaster.classic.convert import import_groups
 from ibbmaster.classic.exporting import FILE_BYTES_MIN, ConversionReport, LogRead, export_traditional
-from ibbmaster.classic.kind import holds_traditional
+from ibbmaster.classic.packing import holds_traditional
 from ibbmaster.cli.arguments import chosen_part, chosen_stages, expect_log, expect_writable, report
 from ibbmaster.cli.import_ import import_files, written
 from ibbmaster.cli.progress import progress

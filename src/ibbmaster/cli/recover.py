@@ -16,7 +16,6 @@ def run(args: argparse.Namespace) -> int:
     if args.salvage is not None:
         return salvage(args)
     with open_to_change(args.directory) as log:
-        log.clean()
         status, state = log.status, str(log.state)
         replayed, rolled_back = log.recovered
         prepared = [f"{xid.format_id},{xid.gtrid.hex()},{xid.bqual.hex()}" for xid in log.prepared]

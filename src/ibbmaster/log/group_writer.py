@@ -95,7 +95,6 @@ class GroupWriter:
         self._transaction = _Stream()
         self._statement = _Stream()
         self._is_open = True
-        self.xid: Xid | None = None  # of `prepare_internally`
         self._record = bytearray()  # the next piece: long ones need no new memory each
 
     def write(self, data: Buffer) -> None:
@@ -132,8 +131,8 @@ class GroupWriter:
         return ticket.ref
 
     def commit_ordered(self, gtid: Gtid | None, gtid_event: Buffer) -> Ticket:
-        """Log the group; the caller waits until it is durable."""
-        self._check_open(allow_prepared=True)
+        """Log the group, and leave it to the caller to wait until it is durable."""
+        self._check_open()
         header = CommitHeader(streams=self._spill_all(len(gtid_event)))
         encoded = encode_commit_header(header)
         if header.streams:
@@ -155,12 +154,6 @@ class GroupWriter:
         self._spill(stream, 1)
         self._sink.append_prepare(self, xid, engine_count, stream.forest.stream())
         self._is_open = False
-
-    def prepare_internally(self, xid: Xid) -> None:
-        """Prepare the group as one engine of several; a restart before `commit` rolls it back."""
-        self._check_open()
-        self._sink.append_prepare(self, xid, 0, self._transaction.forest.stream())
-        self.xid = xid
 
     def abandon(self) -> None:
         """Give the group up; pieces in the log stay there as garbage."""
@@ -198,11 +191,9 @@ class GroupWriter:
             stream.spilled += size
             stream.note_savepoints()
 
-    def _check_open(self, *, allow_prepared: bool = False) -> None:
+    def _check_open(self) -> None:
         if not self._is_open:
             raise StoreError("the group was committed, prepared or given up before")
-        if self.xid is not None and not allow_prepared:
-            raise StoreError("the group is prepared: it can only be committed or given up")
 
 
 def write_whole_group(sink: GroupSink, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> Ticket:

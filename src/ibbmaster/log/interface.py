@@ -13,7 +13,6 @@ from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.format_description import ChecksumAlgorithm
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
-from ibbmaster.ibb.xa import Xid
 from ibbmaster.log.group_writer import GroupWriter, Ticket
 from ibbmaster.log.log_range import WHOLE_FILE, GroupSelection, LogRange
 from ibbmaster.log.purge import PurgeRequest, PurgeResult
@@ -160,16 +159,6 @@ def files_end_of(groups: EventGroups) -> LogPosition | None:
 
 def changes_of(groups: EventGroups) -> tuple[Any, ...]:
     return groups.changes if are_passed(groups) else ()
-
-
-class TransactionEngine(Protocol):
-    """Another engine in transactions of two phases."""
-
-    def prepared(self) -> Iterable[Xid]: ...
-
-    def commit_by_xid(self, xid: Xid) -> None: ...
-
-    def rollback_by_xid(self, xid: Xid) -> None: ...
 
 
 class GroupSource(Protocol):

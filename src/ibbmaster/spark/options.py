@@ -19,7 +19,7 @@ from ibbmaster.arrow.read_options import (
     with_keys,
 )
 from ibbmaster.arrow.staging import named_as_options, option_names
-from ibbmaster.classic.kind import holds_traditional
+from ibbmaster.classic.packing import holds_traditional
 from ibbmaster.disk.place import place, whole_place
 from ibbmaster.errors import ConfigurationError, GtidError
 from ibbmaster.gtid import ID_MAX, GtidPosition

@@ -6,8 +6,8 @@ same effect on its position. A filter refuses what it cannot judge.
 Invariants:
 - It leaves out whole statements, row events with their TABLE_MAP and ANNOTATE_ROWS, and the last remaining row event of
   a statement says so (test_the_last_row_event_that_is_left_ends_the_statement).
-- Memory does not depend on the size of a group; of a statement that changes tables on both sides of the filter it
-  holds one row event (test_a_large_group_goes_through_in_pieces)."""
+- Memory does not depend on the size of a group; of a statement that changes tables on both sides of the filter it holds
+  one row event (test_a_large_group_goes_through_in_pieces)."""
 
 import itertools
 from collections.abc import Callable, Collection, Iterator
@@ -89,22 +89,13 @@ class ContentFilter(GroupTransform):
             if content.is_empty:
                 return None if self.drops_empty else emptied(group)
         elif self.drops_empty and not flags & _XA:
-            head = _until(body, lambda: content.has_kept)
+            head: list[Buffer] = []
+            while not content.has_kept and (piece := next(body, None)) is not None:
+                head.append(bytes(piece))
             if content.is_empty:
                 return None
             body = itertools.chain(head, body)
         return replace(group, body=body)
-
-
-def _until(body: Iterator[Buffer], is_enough: Callable[[], bool]) -> list[Buffer]:
-    """The first pieces of a body, as many as it takes to know something."""
-    found: list[Buffer] = []
-    while not is_enough():
-        piece = next(body, None)
-        if piece is None:
-            break
-        found.append(bytes(piece))
-    return found
 
 
 @dataclass(slots=True)

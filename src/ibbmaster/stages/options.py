@@ -109,8 +109,8 @@ def staged(
 ) -> StagedLog:
     """A log as it is after these options.
     `case` says how its server compares names; without it the history of its schema says so, as far as it goes then.
-    Raises ConfigurationError: an option cannot be used with this log; GtidError: a text is no position;
-    PositionError, FormatError, ClassicFormatError, StoreError: as `Log.groups`."""
+    Raises ConfigurationError: an option cannot be used with this log; GtidError: a text is no position; PositionError,
+    FormatError, ClassicFormatError, StoreError: as `Log.groups`."""
     from ibbmaster.stages.engine import StagedLog
     from ibbmaster.stages.span import span_of
 

@@ -16,10 +16,10 @@ from ibbmaster.position import LOG_START, LogPosition
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSpan:
     """The groups of a log after `after`, up to and with `until`.
-    A domain that `after` does not name begins at its start; one that `until` does not name has nothing. `begin` is
-    the GTID state at the begin, of domains that have one, `state` that at the end, `end` the place after the last
-    group. All groups before `whole_until`, but those before its begin, belong to the span. Where the log goes on,
-    `until`, `state` and `whole_until` are None, and `end` means nothing."""
+    A domain that `after` does not name begins at its start; one that `until` does not name has nothing. `begin` is the
+    GTID state at the begin, of domains that have one, `state` that at the end, `end` the place after the last group.
+    All groups before `whole_until`, but those before its begin, belong to the span. Where the log goes on, `until`,
+    `state` and `whole_until` are None, and `end` means nothing."""
 
     after: GtidPosition = field(default_factory=GtidPosition)
     begin: GtidState = field(default_factory=GtidState)

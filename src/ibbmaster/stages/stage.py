@@ -19,8 +19,8 @@ class GroupTransform(Protocol):
     def pass_on(self, group: EventGroup) -> EventGroup | None:
         """The group as it continues, valid and with the same GTID; None to leave it out.
         Its body is read on demand, in order, and before the next group. Groups without GTID do not come here.
-        Raises, also from a body, EventError: the group is damaged; StageError: a statement that is not understood
-        may concern the stage."""
+        Raises, also from a body, EventError: the group is damaged; StageError: a statement that is not understood may
+        concern the stage."""
 
 
 @runtime_checkable

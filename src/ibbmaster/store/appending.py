@@ -1,7 +1,7 @@
 """A log to add many groups to: in bulk where it has files alone, through the store where it has a redo log.
 
-Appending to the files of a log with a redo log would write over groups that the files lack, and leave files that do
-not fit the redo log."""
+Appending to the files of a log with a redo log would write over groups that the files lack, and leave files that do not
+fit the redo log."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -37,16 +37,12 @@ class AppendedLog:
 
 @contextmanager
 def open_log(
-    disk: Disk,
-    *,
-    initial_state: GtidState | None = None,
-    gtid_strict: bool = True,
-    **sizes: Unpack[LogSizes],
+    disk: Disk, *, initial_state: GtidState | None = None, gtid_strict: bool = True, **sizes: Unpack[LogSizes]
 ) -> Iterator[AppendedLog]:
     """The log in a directory, recovered, or a new one; keeps other processes from writing there.
     `sizes` are those of `LogLimits`. Raises BusyError: another process has the directory; ConfigurationError: a size
-    the format does not allow; DamageError, FormatError: the log is damaged where it must be read; StoreError: it
-    cannot be read or written."""
+    the format does not allow; DamageError, FormatError: the log is damaged where it must be read; StoreError: it cannot
+    be read or written."""
     if has_redo_log(disk):
         options = StoreOptions(
             durability=Durability.LATER, is_sparse=True, full_disk_retry_s=0, gtid_strict=gtid_strict

@@ -13,15 +13,13 @@ from ibbmaster.store.binlog_store import BinlogStore
 log = logging.getLogger(__name__)
 
 PERIOD_S = 1.0  # within which unsynced commits become durable, and durable ones reach their files
-CLEANING_SHARE = 0.2
 COMPLAINT_PERIOD_S = 60.0
 
 
 class Background:
     """Runs the background work of a store while it is entered as a context; close the store afterwards.
-    It writes full pages as they come, and once a period syncs, brings an idle log to its files, makes the next file
-    and purges. It spends a small share of the time, which `clock` measures in seconds, on forgetting what recovery
-    left."""
+    It writes full pages as they come, and once a period, which `clock` measures in seconds, syncs, brings an idle log
+    to its files, makes the next file and purges."""
 
     def __init__(
         self, store: BinlogStore, *, period_s: float = PERIOD_S, clock: Callable[[], float] = time.monotonic
@@ -32,7 +30,6 @@ class Background:
         self._thread = threading.Thread(target=self._run, name="ibbmaster-store", daemon=True)
         self._is_stopping = False
         self._complained_at = -COMPLAINT_PERIOD_S
-        self._clean_at = 0.0
 
     def __enter__(self) -> Background:
         self._thread.start()
@@ -61,22 +58,13 @@ class Background:
                     if lsn == last_lsn:
                         self._store.checkpoint()
                     last_lsn = lsn
-                wait_s = min(self._clean(now), next_round - self._clock())
+                wait_s = next_round - self._clock()
             except IbbMasterError as error:
                 self._complain(error, now)
                 wait_s = self._period_s
             if wait_s > 0 and not self._is_stopping:
                 self._store.wake.wait(wait_s)
                 self._store.wake.clear()
-
-    def _clean(self, now: float) -> float:
-        """Forget a little if it is time; returns the seconds until the next time."""
-        if now >= self._clean_at:
-            start = self._clock()
-            has_more = self._store.clean_step()
-            took = self._clock() - start
-            self._clean_at = start + took / CLEANING_SHARE if has_more else now + self._period_s
-        return self._clean_at - self._clock()
 
     def _complain(self, error: IbbMasterError, now: float) -> None:
         if now - self._complained_at >= COMPLAINT_PERIOD_S:

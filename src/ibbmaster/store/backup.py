@@ -87,8 +87,8 @@ class _Copier:
         self.lsn = 0
 
     def copy(self) -> int | None:
-        """Copy what the target lacks. Returns the LSN from which the redo log applies to the copy, 0 without one;
-        None if the copy is not sound, and must be repeated."""
+        """Copy what the target lacks. Returns the LSN from which the redo log applies to the copy, 0 without one; None
+        if the copy is not sound, and must be repeated."""
         try:
             before = self._scan()
             numbers = sorted(number for name in self._source.list() if (number := parse_file_name(name)) is not None)

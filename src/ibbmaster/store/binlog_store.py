@@ -19,28 +19,27 @@ from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.end_check import check_unbroken
 from ibbmaster.log.group_writer import GroupWriter, Ticket, write_whole_group
 from ibbmaster.log.gtid_order import explain_order
-from ibbmaster.log.interface import LogFile, ReadPlan, TransactionEngine, WritableLogEngine
+from ibbmaster.log.interface import LogFile, ReadPlan, WritableLogEngine
 from ibbmaster.log.out_of_band import OutOfBandReader
 from ibbmaster.log.pages import PageReader
 from ibbmaster.log.purge import PurgeRequest, PurgeResult, choose_files
 from ibbmaster.log.seek import SeekPlan, seek
 from ibbmaster.log.states import StateRecords
 from ibbmaster.position import LogPosition
-from ibbmaster.store.in_doubt import Cleaning, decide
 from ibbmaster.store.log_writer import LogWriter
 from ibbmaster.store.page_fifo import VisiblePages
 from ibbmaster.store.recovery import recover
-from ibbmaster.store.redo_record import Purge, XaEntry, XaState
+from ibbmaster.store.redo_record import Purge, XaEntry
 from ibbmaster.store.store_options import DEFAULT_OPTIONS, StoreOptions, StoreStatus
 from ibbmaster.store.store_reader import StoreReader
 
 
 class BinlogStore(WritableLogEngine):
     """A directory of `.ibb` files to read and write. Thread-safe. Opening it recovers it.
-    `initial_state` is the GTID state before the first group of a new log, `engines` take part in transactions in two
-    phases, `replay_from` is for a copy whose files are older than its redo log. Raises BusyError: another process
-    has the directory; ConfigurationError: a size the format does not allow; DamageError, FormatError: no crash
-    leaves the directory as it is; StoreError: it cannot be read or written."""
+    `initial_state` is the GTID state before the first group of a new log, `replay_from` is for a copy whose files are
+    older than its redo log. Raises BusyError: another process has the directory; ConfigurationError: a size the format
+    does not allow; DamageError, FormatError: no crash leaves the directory as it is; StoreError: it cannot be read or
+    written."""
 
     def __init__(
         self,
@@ -48,7 +47,6 @@ class BinlogStore(WritableLogEngine):
         options: StoreOptions = DEFAULT_OPTIONS,
         *,
         initial_state: GtidState | None = None,
-        engines: Iterable[TransactionEngine] = (),
         replay_from: int | None = None,
     ) -> None:
         self.options = options
@@ -69,16 +67,28 @@ class BinlogStore(WritableLogEngine):
             self._visible = VisiblePages(disk, self._writer.fifo, lambda: self._writer.durable.mark)
             self._directory = BinlogDirectory(self._visible, known_end=lambda: self._writer.durable.mark)
             self._writer.explain_order = self._explain_order
-            self._cleaning = Cleaning(self._visible, self._next_to_clean, self._note_finished)
-            decide(self._writer, engines, was_replayed=found.replayed_records > 0)
-        self.replayed_records = found.replayed_records
-        self.rolled_back = len(self._writer.xa.entries(XaState.ROLLED_BACK))
+            self.replayed_records = found.replayed_records
+            self.rolled_back = self._roll_back_incomplete()
+
+    def _roll_back_incomplete(self) -> int:
+        """Roll back what other engines of a server have prepared, too: they lost it. Returns how many there were.
+        Source: MariaDB 12.3, handler.cc, ha_recover_engine_binlog()."""
+        writer = self._writer
+        incomplete = [entry for entry in writer.xa if entry.engine_count != 1]
+        if self.replayed_records:
+            writer.flusher.begin()
+        for entry in incomplete:
+            writer.append_completion(entry)
+        if incomplete:
+            writer.checkpoint()  # leaves the next start nothing to do
+            writer.sync()
+        return len(incomplete)
 
     def write_direct_ordered(self, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> Ticket:
         """Append one group after all earlier ones; it need not be durable yet.
-        The pieces of `body` must not change until this returns. Without `gtid`, the event is the FORMAT_DESCRIPTION
-        a server logs when it starts. Raises DiskFullError: there is no room, and no wish to wait; nothing was
-        appended; DuplicateGtidError: the log has this group, event for event; FailedError: the disk failed before;
+        The pieces of `body` must not change until this returns. Without `gtid`, the event is the FORMAT_DESCRIPTION a
+        server logs when it starts. Raises DiskFullError: there is no room, and no wish to wait; nothing was appended;
+        DuplicateGtidError: the log has this group, event for event; FailedError: the disk failed before;
         GtidOrderError: the GTID is not newer than those of its domain; StoreError: the disk fails."""
         return write_whole_group(self._writer, gtid, gtid_event, body)
 
@@ -109,19 +119,12 @@ class BinlogStore(WritableLogEngine):
     def xa_rollback(self, xid: Xid) -> None:
         """Roll a prepared transaction back. Raises StoreError: there is none, or as `write_direct`."""
         entry = self._prepared(xid)
-        self._writer.make_durable(self._writer.append_rollback(entry, XaState.FINISHED))
+        self._writer.make_durable(self._writer.append_completion(entry))
 
     def xa_recover(self) -> list[Xid]:
         """The prepared transactions that wait for their end."""
         with self._writer.ordered:
-            return [entry.xid for entry in self._writer.xa.entries(XaState.PREPARED) if entry.engine_count]
-
-    def xa_forget(self, xid: Xid) -> None:
-        """The other engines have made a committed transaction durable: it no longer holds its file."""
-        with self._writer.ordered:
-            entry = self._writer.xa.get(xid)
-        if entry is not None and entry.state is XaState.COMMITTED:
-            self._note_finished(entry)
+            return [entry.xid for entry in self._writer.xa]
 
     def _explain_order(self, error: GtidOrderError, gtid: Gtid, record: Buffer) -> GtidOrderError:
         """Whether a refused group was fed twice, or is in conflict with the log."""
@@ -130,10 +133,7 @@ class BinlogStore(WritableLogEngine):
 
     def _prepared(self, xid: Xid) -> XaEntry:
         with self._writer.ordered:
-            entry = self._writer.xa.prepared(xid)
-        if not entry.engine_count:
-            raise StoreError("the transaction is prepared internally: commit its group")
-        return entry
+            return self._writer.xa.prepared(xid)
 
     def files(self) -> list[LogFile]:
         return self._directory.files()
@@ -212,8 +212,7 @@ class BinlogStore(WritableLogEngine):
                 checkpoint_lsn=writer.redo.checkpoint.lsn,
                 pages_in_memory=len(writer.fifo),
                 open_groups=len(writer.open_groups),
-                prepared=len(writer.xa.entries(XaState.PREPARED)),
-                in_cleaning=len(writer.xa.entries(XaState.ROLLED_BACK)),
+                prepared=len(writer.xa),
             )
 
     def flush(self, *, delete_domain_ids: Iterable[int] = ()) -> None:
@@ -278,8 +277,8 @@ class BinlogStore(WritableLogEngine):
             return result
 
     def finish_purge(self) -> None:
-        """Remove the files that a purge could not. Raises StoreError: a file cannot be removed; the next purge,
-        `close` and the next start try again."""
+        """Remove the files that a purge could not. Raises StoreError: a file cannot be removed; the next purge, `close`
+        and the next start try again."""
         writer = self._writer
         with writer.flusher.lock:
             if writer.flusher.unfinished is None:
@@ -328,17 +327,6 @@ class BinlogStore(WritableLogEngine):
         """Read the active file up to the end of the log, before anything follows it.
         Raises FormatError: a page of it is damaged, or was lost."""
         check_unbroken(self._visible, self._writer.durable.mark)
-
-    def clean_step(self) -> bool:
-        """Forget a little of what recovery rolled back; returns whether more is left."""
-        return self._cleaning.step()
-
-    def _next_to_clean(self) -> XaEntry | None:
-        with self._writer.ordered:
-            return next(iter(self._writer.xa.entries(XaState.ROLLED_BACK)), None)
-
-    def _note_finished(self, entry: XaEntry) -> None:
-        self._writer.append([], notes=lambda: (replace(entry, state=XaState.FINISHED),))
 
     def close(self) -> None:
         """Make everything durable in the files; a second call does nothing. Gives up open groups."""

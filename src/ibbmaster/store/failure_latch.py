@@ -40,8 +40,7 @@ class FailureLatch:
 
     In a `step` every error is final but those that say that nothing was changed: something is busy, or the disk full.
     `work` is a step that does not begin after an error. A `repeatable` action may be repeated after anything but an
-    error
-    of the disk. An `unrepeatable` one fails with a full disk, too.
+    error of the disk. An `unrepeatable` one fails with a full disk, too.
 
     Take the lock under which something runs before, and release it after: else another thread may sync again between an
     error and its note, and that sync succeeds without the data that the first one failed for."""

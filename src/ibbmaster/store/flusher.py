@@ -22,9 +22,9 @@ from ibbmaster.store.redo_record import Checkpoint, Cut, Purge, XaEntry
 @dataclass(eq=False, kw_only=True)
 class Flusher:
     """Writes pages and makes files.
-    `ordered` is the writer's lock, under which `snapshot` gives the end of the log, None if it was never begun, and
-    the table of prepared transactions. `sync` makes the redo log durable up to an LSN. `latch` hears of an error
-    before another thread may work here."""
+    `ordered` is the writer's lock, under which `snapshot` gives the end of the log, None if it was never begun, and the
+    table of prepared transactions. `sync` makes the redo log durable up to an LSN. `latch` hears of an error before
+    another thread may work here."""
 
     disk: Disk
     redo: RedoLog
@@ -67,8 +67,8 @@ class Flusher:
 
     def checkpoint(self) -> None:
         """Make everything that is in the log now durable in its files, and note that in the redo log.
-        The note counts, and frees room in the redo log, once it is durable itself. An unfinished purge is noted
-        again after it: it has left groups that need files that are gone."""
+        The note counts, and frees room in the redo log, once it is durable itself. An unfinished purge is noted again
+        after it: it has left groups that need files that are gone."""
         with self.lock, self.latch.work:
             with self.ordered:
                 lsn = self.redo.end_lsn

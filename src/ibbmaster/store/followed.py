@@ -9,7 +9,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -30,10 +30,12 @@ from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.event_groups import EventGroupReader
-from ibbmaster.log.interface import LogEngine, LogFile, ReadPlan
+from ibbmaster.log.interface import LogEngine, LogFile, OnFault, ReadPlan
+from ibbmaster.log.log_range import LogRange
 from ibbmaster.log.observer import Picture
 from ibbmaster.log.seek import SeekPlan
 from ibbmaster.log.states import FULL_STATE_PAGE
+from ibbmaster.log.strictness import StrictDirectory
 from ibbmaster.position import LogPosition
 from ibbmaster.store.followed_files import COMPLETE_FILES, FollowedIbbFiles, IbbFile
 from ibbmaster.store.redo_check import check_redo
@@ -45,6 +47,8 @@ from ibbmaster.store.store_reader import StoreReader
 log = logging.getLogger(__name__)
 
 LOOK_PERIOD_S = 0.1  # between two looks at the files
+PATIENCE_S = 30.0  # for a range that only another process has seen so far
+PERIOD_S = 0.02
 REDO_PERIOD_S = 1.0  # about as often a writer brings its redo log to its files
 
 _BEGIN = LogPosition.on_page(0, FULL_STATE_PAGE)  # of a log that does not exist yet
@@ -55,8 +59,8 @@ Stamp = tuple[tuple[float, int], ...]
 
 class FollowedDirectory(LogEngine):
     """A binlog in a directory, as it grows, is purged or reset. Thread-safe.
-    Raises StoreError, FormatError, on first use and not when made: the directory holds no binlog that can be read;
-    an empty one is no error."""
+    Raises StoreError, FormatError, on first use and not when made: the directory holds no binlog that can be read; an
+    empty one is no error."""
 
     def __init__(self, disk: SharedDisk, *, make: Callable[[ReadDisk], BinlogDirectory] = BinlogDirectory) -> None:
         """`make` makes the reader of a directory whose redo log adds nothing to its files."""
@@ -196,21 +200,20 @@ class FollowedDirectory(LogEngine):
             if is_urgent or now - self._redo_looked_at >= REDO_PERIOD_S:
                 self._redo_looked_at = now
                 is_urgent |= self._take_over_redo()
-            if is_urgent or now - self._looked_at >= LOOK_PERIOD_S:
-                self._looked_at = now
-                self._look_at_files()
+            self._look_at_files(is_urgent=is_urgent)
 
     def _glance(self, *, is_urgent: bool = False) -> None:
         """As `look`, without the redo log, and not while another thread looks: for the event loop."""
         if self._lock.acquire(blocking=False):
             try:
-                if is_urgent or time.monotonic() - self._looked_at >= LOOK_PERIOD_S:
-                    self._looked_at = time.monotonic()
-                    self._look_at_files()
+                self._look_at_files(is_urgent=is_urgent)
             finally:
                 self._lock.release()
 
-    def _look_at_files(self) -> None:
+    def _look_at_files(self, *, is_urgent: bool) -> None:
+        if not is_urgent and time.monotonic() - self._looked_at < LOOK_PERIOD_S:
+            return
+        self._looked_at = time.monotonic()
         names = self._view.list()
         if self._files is None:
             if not any(parse_file_name(name) is not None for name in names):
@@ -353,11 +356,34 @@ class FollowedDirectory(LogEngine):
             return ()
 
 
+class WrittenDirectory(FollowedDirectory):
+    """As `FollowedDirectory`, with the ranges of pages of `BinlogDirectory`."""
+
+    def __init__(self, disk: SharedDisk) -> None:
+        super().__init__(disk, make=StrictDirectory)
+
+    def ranges(self, start: LogPosition, end: LogPosition, *, size: int) -> list[LogRange]:
+        return self._ask(lambda opened: opened.ranges(start, end, size=size)) or []
+
+    def groups_in(self, log_range: LogRange, *, on_fault: OnFault | None = None) -> Iterator[EventGroup]:
+        return self.opened_to(log_range).groups_in(log_range, on_fault=on_fault)
+
+    def opened_to(self, log_range: LogRange) -> BinlogDirectory:
+        """The log as it is now; waits a while for a range that another process has seen.
+        Raises StoreError: there is no log."""
+        end = LogPosition(log_range.file_no, log_range.end_offset)
+        deadline = time.monotonic() + PATIENCE_S
+        while (self._ask(lambda opened: opened.end()) or end) < end and time.monotonic() < deadline:
+            time.sleep(PERIOD_S)  # a writer was amid a change
+            self.look(is_urgent=True)
+        return self._log or StrictDirectory(self._disk)
+
+
 class FollowedReader(StoreReader):
     """Groups for one reader of a directory with another owner, who may remove files under it."""
 
     def __init__(self, reader: EventGroupReader, directory: FollowedDirectory, began_at: int) -> None:
-        super().__init__(reader, resets=lambda: directory.reset_count, began_at=began_at, closed=_let_go)
+        super().__init__(reader, resets=lambda: directory.reset_count, began_at=began_at, closed=lambda reader: None)
         self._directory = directory
         self._life = directory.life
 
@@ -417,10 +443,6 @@ class _View(DiskLayer):
     def expect_reads(self, name: str, offsets: Sequence[int]) -> None:
         if isinstance(shown := self._below(), ExpectingDisk):
             shown.expect_reads(name, offsets)
-
-
-def _let_go(reader: StoreReader) -> None:
-    """Nothing is kept for a reader of a log with another owner."""
 
 
 def _empty_plan(position: GtidPosition) -> SeekPlan:

@@ -90,39 +90,23 @@ class LogWriter(StepWriter):
             self.fifo.load_last(file_no, page_no, data, end.position.page_offset)
 
     def append_commit(self, group: GroupWriter | None, record: Buffer, gtid: Gtid | None) -> Ticket:
-        if gtid is not None and (group is None or group.xid is None):
-            ticket = self._append_inside(record, gtid, group)
-            if ticket is not None:
-                return ticket
-        entry = None
-        if group is not None and group.xid is not None:
-            with self.ordered:
-                entry = self.xa.get(group.xid)
-        return self.append_end(record, gtid, entry=entry, group=group)
+        ticket = None if gtid is None else self._append_inside(record, gtid, group)
+        return self.append_end(record, gtid, group=group) if ticket is None else ticket
 
     def append_prepare(self, group: GroupWriter, xid: Xid, engine_count: int, stream: OobStream | None) -> None:
         def entry() -> tuple[XaEntry]:
             self.xa.check_room(xid)
-            first_file_no = self.open_groups.get(group, self.appender.file_no)
+            first_file_no = self.open_groups[group]
             state = XaState.PREPARED
             return (
                 XaEntry(xid=xid, state=state, engine_count=engine_count, first_file_no=first_file_no, stream=stream),
             )
 
-        records = []
-        if engine_count:
-            assert stream is not None
-            prepare = XaPrepare(engine_count=engine_count, xid=xid, stream=stream)
-            records = [NewRecord(RecordType.XA_PREPARE, encode_xa_prepare(prepare))]
-        _, lsn = self.append(records, notes=entry, group=group if engine_count else None)
+        assert stream is not None
+        prepare = XaPrepare(engine_count=engine_count, xid=xid, stream=stream)
+        record = NewRecord(RecordType.XA_PREPARE, encode_xa_prepare(prepare))
+        _, lsn = self.append([record], notes=entry, group=group)
         self.make_durable(Ticket(LogPosition(0, 0), lsn))
-
-    def release(self, group: GroupWriter) -> None:
-        super().release(group)
-        with self.ordered:
-            entry = None if group.xid is None else self.xa.get(group.xid)
-        if entry is not None and not self.is_closed:
-            self.append([], notes=lambda: (replace(entry, state=XaState.FINISHED),))
 
     def make_durable(self, ticket: Ticket) -> None:
         if self._syncs:
@@ -142,8 +126,7 @@ class LogWriter(StepWriter):
         commit = NewRecord(RecordType.COMMIT, record, gtid)
         try:
             if entry is not None:
-                state = XaState.FINISHED if entry.engine_count == 1 else XaState.COMMITTED
-                return self._append_completion(entry, state, commit, group=group)
+                return self.append_completion(entry, commit)
             refs, lsn = self.append([commit], group=group)
         except GtidOrderError as error:
             assert gtid is not None
@@ -154,8 +137,7 @@ class LogWriter(StepWriter):
         """As `append_end` for a record that ends inside the current page; None, with nothing done, for others.
 
         Nearly every commit is such a record. It takes few calls: while one commit waits for the disk, others use the
-        caches of
-        the CPU, and each first call of a function after that costs a microsecond or more."""
+        caches of the CPU, and each first call of a function after that costs a microsecond or more."""
         size = len(record)
         self._wait_until_ready(self._step_size, size)
         try:
@@ -181,19 +163,16 @@ class LogWriter(StepWriter):
         finally:
             self.ordered.release()
 
-    def append_rollback(self, entry: XaEntry, state: XaState) -> Ticket:
-        return self._append_completion(entry, state)
+    def append_completion(self, entry: XaEntry, *commit: NewRecord) -> Ticket:
+        """Finish a prepared transaction, by a commit record or, without one, by a rollback."""
 
-    def _append_completion(
-        self, entry: XaEntry, state: XaState, *commit: NewRecord, group: GroupWriter | None = None
-    ) -> Ticket:
         def note() -> tuple[XaEntry]:
             if self.xa.get(entry.xid) is not entry:
                 raise StoreError("the transaction was finished meanwhile, by another thread")
-            return (replace(entry, state=state),)
+            return (replace(entry, state=XaState.FINISHED),)
 
         complete = encode_xa_complete(XaComplete(xid=entry.xid, is_rollback=not commit))
-        refs, lsn = self.append([NewRecord(RecordType.XA_COMPLETE, complete), *commit], notes=note, group=group)
+        refs, lsn = self.append([NewRecord(RecordType.XA_COMPLETE, complete), *commit], notes=note)
         return Ticket(refs[-1], lsn)
 
     def flush(self, dropped_domain_ids: tuple[int, ...], check: Callable[[], None]) -> None:

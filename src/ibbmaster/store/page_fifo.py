@@ -62,8 +62,8 @@ class PageFifo:
         self._pages[file_no, page_no] = page
 
     def whole_changes(self, changes: Iterable[PageChange]) -> list[PageChange]:
-        """The changes as the redo log needs them: the first one of a page that was written partly filled grows to
-        the whole page, so no page is ever put together from file and redo log."""
+        """The changes as the redo log needs them: the first one of a page that was written partly filled grows to the
+        whole page, so no page is ever put together from file and redo log."""
         found = []
         seen: set[tuple[int, int]] = set()
         for change in changes:

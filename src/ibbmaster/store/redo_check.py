@@ -19,8 +19,8 @@ from ibbmaster.store.redo_names import has_redo_log
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedoReport:
-    """The content of a redo log. LSNs count its bytes. `group_count` groups are not in the files. `gtid_state` is
-    that of the whole log with them; None if the redo log does not apply: `problem` says why."""
+    """The content of a redo log. LSNs count its bytes. `group_count` groups are not in the files. `gtid_state` is that
+    of the whole log with them; None if the redo log does not apply: `problem` says why."""
 
     first_lsn: int = 0
     end_lsn: int = 0

@@ -8,8 +8,8 @@ Layout and rules: protocol/store/redo-log.md. Invariants:
 - A life (one opening of the store) begins with a checkpoint that is durable before anything follows, so nothing
   continues what an earlier life left after the end
   (test_another_life_goes_on_where_the_last_ended_and_is_told_from_what_it_left).
-- After an error of the disk nothing is written. A full disk is no error: the same bytes are written again, to the
-  same place (test_an_error_of_the_disk_is_final, test_a_full_disk_is_no_error_and_the_same_bytes_are_written_later)."""
+- After an error of the disk nothing is written. A full disk is no error: the same bytes are written again, to the same
+  place (test_an_error_of_the_disk_is_final, test_a_full_disk_is_no_error_and_the_same_bytes_are_written_later)."""
 
 import math
 import threading
@@ -192,8 +192,8 @@ class RedoLog:
 
     def make_room(self, size: int, *, reserve: int, xa: Callable[[], tuple[XaEntry, ...]]) -> bool:
         """Have room for a record with `size` bytes of items, and for checkpoints of `reserve` bytes after it.
-        False if a checkpoint must become durable first. `xa` gives the present table. Raises DiskFullError: there is
-        no room, try again; StoreError: the disk fails, or failed before."""
+        False if a checkpoint must become durable first. `xa` gives the present table. Raises DiskFullError: there is no
+        room, try again; StoreError: the disk fails, or failed before."""
         needed = RECORD_HEADER.size + size + reserve
         if self.end_lsn + needed <= self._segment_end_lsn and self._latch.failure is None:
             return True

@@ -51,14 +51,14 @@ class XaState(IntEnum):
 
     FINISHED = 0
     PREPARED = 1
-    COMMITTED = 2  # another engine still has to commit it
-    ROLLED_BACK = 3  # being forgotten
+    COMMITTED = 2  # of an earlier version: finished
+    ROLLED_BACK = 3  # likewise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class XaEntry:
-    """A transaction in two phases. `first_file_no` is the oldest file it needs, `engine_count` the number of engines
-    that prepared it with changes, 0 if the log alone decides, and `stream` its out-of-band bytes, if any."""
+    """A prepared transaction, or the end of one. `first_file_no` is the oldest file it needs, `engine_count` the number
+    of engines that prepared it with changes, and `stream` its out-of-band bytes, if any."""
 
     xid: Xid
     state: XaState

@@ -20,7 +20,7 @@ from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.log.continuation import find_continuation
 from ibbmaster.log.damaged_log import DamagedLog, Loss
 from ibbmaster.log.gtid_order import BEHIND, is_newer
-from ibbmaster.log.limits import MAX_FILE_BYTES, LogLimits
+from ibbmaster.log.limits import MAX_FILE_BYTES, STATE_INTERVAL_BYTES, LogLimits
 from ibbmaster.log.out_of_band import OutOfBandReader
 from ibbmaster.log.pages import PageReader
 from ibbmaster.log.states import FULL_STATE_PAGE, read_state_record
@@ -28,7 +28,7 @@ from ibbmaster.position import LogPosition
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.recovery import replay, table_of
 from ibbmaster.store.redo_log import RedoScan, scan_redo
-from ibbmaster.store.redo_record import XaEntry, XaState
+from ibbmaster.store.redo_record import XaEntry
 from ibbmaster.store.step_writer import LogSizes
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.writer import BinlogWriter
@@ -40,8 +40,8 @@ SEEN_MAX = 200_000  # groups before the redo log that are recognized by content
 
 @dataclass(slots=True)
 class SalvageReport:
-    """`group_count` groups are in the new log, `duplicates` were in the old one twice or more. `conflict_count` are
-    in a log of their own, as the new log has other groups of their domain that are as new."""
+    """`group_count` groups are in the new log, `duplicates` were in the old one twice or more. `conflict_count` are in
+    a log of their own, as the new log has other groups of their domain that are as new."""
 
     group_count: int = 0
     duplicates: int = 0
@@ -276,11 +276,10 @@ class _Salvage:
     def _take_prepared(self, scan: RedoScan | None, disk: Disk, target: Disk) -> None:
         """Prepare in the new log what is prepared in the old one."""
         try:
-            entries = _table_of(disk, scan)
+            entries = [entry for entry in _table_of(disk, scan) if entry.engine_count]
         except IbbMasterError as error:
             self._note(Loss(reason=f"whether transactions are prepared is not known: {error}"))
             return
-        entries = [entry for entry in entries if entry.state is XaState.PREPARED and entry.engine_count]
         if not entries:
             return
         out_of_band = OutOfBandReader(disk)
@@ -338,4 +337,5 @@ def _sizes_of(disk: Disk, log: DamagedLog) -> LogSizes:
                     found.append((file_bytes != size, sizes))
         except IbbMasterError:
             continue
-    return min(found, key=lambda one: one[0])[1] if found else {}
+    usual = LogSizes(max_file_bytes=MAX_FILE_BYTES, state_interval_bytes=STATE_INTERVAL_BYTES)
+    return min(found, key=lambda one: one[0])[1] if found else usual

@@ -40,8 +40,8 @@ class NewRecord(NamedTuple):
 
 class StepWriter(GroupSink):
     """Appends records to a log, a step at a time: a sink for groups.
-    A subclass has the `appender`, waits for room (`_take_room`) and stores changes (`_log`). With `gtid_strict` a
-    GTID must be newer than every one of its domain. An error that leaves `changing` ends writing."""
+    A subclass has the `appender`, waits for room (`_take_room`) and stores changes (`_log`). With `gtid_strict` a GTID
+    must be newer than every one of its domain. An error that leaves `changing` ends writing."""
 
     appender: Appender
 
@@ -81,10 +81,10 @@ class StepWriter(GroupSink):
         holder: GroupWriter | None = None,
     ) -> tuple[list[LogPosition], int]:
         """Append records and notes in one step; returns the places of the records and the LSN after the step.
-        Calls `notes` once no other thread can append; it may refuse the step. After it `group` holds no file;
-        `holder` holds the file of the first record. Raises DiskFullError: there is no room, and no wish to wait;
-        nothing was appended; FailedError: the disk failed before; GtidOrderError: a GTID is not newer than those of
-        its domain; nothing was appended; StoreError: the disk fails, or a record is too large."""
+        Calls `notes` once no other thread can append; it may refuse the step. After it `group` holds no file; `holder`
+        holds the file of the first record. Raises DiskFullError: there is no room, and no wish to wait; nothing was
+        appended; FailedError: the disk failed before; GtidOrderError: a GTID is not newer than those of its domain;
+        nothing was appended; StoreError: the disk fails, or a record is too large."""
         size, size_max = 0, self.limits.record_size_max
         for _, data, _ in records:
             if len(data) > size_max:

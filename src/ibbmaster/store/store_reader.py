@@ -19,8 +19,8 @@ from ibbmaster.position import LogPosition
 
 class StoreReader:
     """Groups for one reader, for which the store purges nothing until it is closed.
-    `resets` counts the resets of the log, `began_at` is that count when the plan of the reader was made. Calls
-    `closed` with the reader when it is closed."""
+    `resets` counts the resets of the log, `began_at` is that count when the plan of the reader was made. Calls `closed`
+    with the reader when it is closed."""
 
     def __init__(
         self,
@@ -80,8 +80,8 @@ class StoreReader:
 
     def next_group(self, *, only_cached: bool = False) -> EventGroup | None:
         """The next durable group; None at the durable end, for now.
-        Raises BlockingIOError: with `only_cached`, it would have to wait, and read no group; PositionPurgedError,
-        also from a body: the log was reset since the reader was made."""
+        Raises BlockingIOError: with `only_cached`, it would have to wait, and read no group; PositionPurgedError, also
+        from a body: the log was reset since the reader was made."""
         before = self._reader.position.file_no
         try:
             group = self._reader.next_group(only_cached=only_cached)

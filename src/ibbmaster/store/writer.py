@@ -11,9 +11,8 @@
 - Each full page is written once; `flush` writes the partly filled last page, and writes it again as it grows
   (test_each_page_is_written_once_but_for_the_last_of_a_flush, test_it_makes_no_difference_when_the_pages_are_written).
 - After an error of the disk it writes nothing (test_after_an_error_of_the_disk_nothing_is_written_any_more).
-- From its making to its end a writer holds the lock of the directory. It never continues in one with a redo log,
-  which knows where the files end: `BinlogStore` does
-  (test_beside_a_bulk_writer_every_other_writer_is_told_that_it_is_busy,
+- From its making to its end a writer holds the lock of the directory. It never continues in one with a redo log, which
+  knows where the files end: `BinlogStore` does (test_beside_a_bulk_writer_every_other_writer_is_told_that_it_is_busy,
   test_a_bulk_writer_leaves_a_log_with_a_redo_log_alone)."""
 
 from __future__ import annotations
@@ -55,8 +54,8 @@ def seal_pages(pages: memoryview, count: int) -> None:
 
 class PageWriter:
     """Takes the changes of one file's pages, and writes whole sealed pages.
-    It writes a full page once, and the partly filled last one by each `write_out` that finds more in it. To continue
-    in a file with data, give the place after it."""
+    It writes a full page once, and the partly filled last one by each `write_out` that finds more in it. To continue in
+    a file with data, give the place after it."""
 
     def __init__(
         self, disk: Disk, file_no: int, *, page_no: int = 0, page_offset: int = 0, seal: Seal = seal_pages
@@ -141,9 +140,9 @@ class BinlogWriter(StepWriter):
     """Appends event groups to the log in a directory; begins it, or continues where it ends. Not thread-safe.
     `initial_state` is the GTID state before the first group of a new log, `sizes` are those of `LogLimits`, and the
     other options those of `StoreOptions`. What was written is durable after `flush` or `close`. Raises BusyError:
-    another process has the directory; ConfigurationError: a size the format does not allow; FormatError: the
-    directory is damaged where it must be read; StoreError: it cannot be written, its log cannot be continued, or has
-    a redo log."""
+    another process has the directory; ConfigurationError: a size the format does not allow; FormatError: the directory
+    is damaged where it must be read; StoreError: it cannot be written, its log cannot be continued, or has a redo
+    log."""
 
     def __init__(
         self,
@@ -200,15 +199,15 @@ class BinlogWriter(StepWriter):
 
     def write_group(self, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> LogPosition:
         """Append one group: its GTID event, and the bytes of all others, cut anywhere.
-        The pieces of `body` must not change until this returns. Without `gtid`, the event is the FORMAT_DESCRIPTION
-        a server logs when it starts. After an error of `body` itself the log lacks the group. Raises GtidOrderError:
-        the GTID is not newer than those of its domain; the log is as it was; StoreError: the disk fails, or failed
+        The pieces of `body` must not change until this returns. Without `gtid`, the event is the FORMAT_DESCRIPTION a
+        server logs when it starts. After an error of `body` itself the log lacks the group. Raises GtidOrderError: the
+        GTID is not newer than those of its domain; the log is as it was; StoreError: the disk fails, or failed
         before."""
         return write_whole_group(self, gtid, gtid_event, body).ref
 
     def room(self) -> tuple[memoryview, int, int]:
-        """Pages in which a kernel may place commit records of known pairs, each at most `inline_size_max` long,
-        and the begin and end of the room in them. Raises StoreError: the disk fails, or failed before."""
+        """Pages in which a kernel may place commit records of known pairs, each at most `inline_size_max` long, and the
+        begin and end of the room in them. Raises StoreError: the disk fails, or failed before."""
         self._check_usable()
         appender = self.appender
         with self.changing:

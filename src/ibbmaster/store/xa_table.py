@@ -1,4 +1,4 @@
-"""The unfinished transactions in two phases: prepared ones, and those that recovery still has to forget."""
+"""The prepared transactions of a log."""
 
 from collections.abc import Iterable, Iterator
 
@@ -17,19 +17,21 @@ ENTRIES_MAX = 10_000
 
 
 class XaTable:
-    """XID -> entry. Not thread-safe. `size_max` is its size in the redo log, with one more entry: a number at hand,
-    as each commit asks for it."""
+    """XID -> entry. Not thread-safe. `size_max` is its size in the redo log, with one more entry: a number at hand, as
+    each commit asks for it."""
 
     def __init__(self, entries: Iterable[XaEntry] = ()) -> None:
-        self._entries = {entry.xid: entry for entry in entries}
+        self._entries: dict[Xid, XaEntry] = {}
         self._measure()
+        for entry in entries:
+            self.apply(entry)
 
     def apply(self, entry: XaEntry) -> None:
-        """Take an entry, or drop it if it is finished."""
-        if entry.state is XaState.FINISHED:
-            self._entries.pop(entry.xid, None)
-        else:
+        """Take an entry, or drop it once it is not prepared any more."""
+        if entry.state is XaState.PREPARED:
             self._entries[entry.xid] = entry
+        else:
+            self._entries.pop(entry.xid, None)
         self._measure()
 
     def _measure(self) -> None:
@@ -45,12 +47,9 @@ class XaTable:
     def prepared(self, xid: Xid) -> XaEntry:
         """The entry of a prepared transaction. Raises StoreError: there is none."""
         entry = self._entries.get(xid)
-        if entry is None or entry.state is not XaState.PREPARED:
+        if entry is None:
             raise StoreError(f"{xid_text(xid)} is not prepared")
         return entry
-
-    def entries(self, state: XaState) -> list[XaEntry]:
-        return [entry for entry in self._entries.values() if entry.state is state]
 
     def get(self, xid: Xid) -> XaEntry | None:
         return self._entries.get(xid)
@@ -78,16 +77,16 @@ def find_pending_xa(disk: ReadDisk, end: Continuation) -> tuple[XaEntry, ...]:
     cursor = ChunkCursor(PageReader(disk), file_no=first_no, page_no=FULL_STATE_PAGE)
     prepared: dict[Xid, XaPrepare] = {}
     while (chunk := cursor.next_chunk()) is not None:
-        ref = cursor.ref_of(chunk)
+        location = cursor.ref_of(chunk).location
         if not chunk.is_first:
             continue  # of a record of the file before
-        if chunk.record_type == RecordType.XA_PREPARE:
-            prepare = decode_xa_prepare(b"".join(piece.data for piece in cursor.chunks_of(chunk)), ref.location)
-            prepared[prepare.xid] = prepare
-        elif chunk.record_type == RecordType.XA_COMPLETE:
-            prepared.pop(
-                decode_xa_complete(b"".join(piece.data for piece in cursor.chunks_of(chunk)), ref.location).xid, None
-            )
+        if chunk.record_type in (RecordType.XA_PREPARE, RecordType.XA_COMPLETE):
+            record = b"".join(piece.data for piece in cursor.chunks_of(chunk))
+            if chunk.record_type == RecordType.XA_PREPARE:
+                prepare = decode_xa_prepare(record, location)
+                prepared[prepare.xid] = prepare
+            else:
+                prepared.pop(decode_xa_complete(record, location).xid, None)
         elif not chunk.is_last and not cursor.skip_record(chunk):
             break
     return tuple(
