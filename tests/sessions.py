@@ -3,8 +3,7 @@
 from types import SimpleNamespace
 
 from ibbmaster.dialogue.evaluating import Evaluator, Who
-from ibbmaster.dialogue.settings import Settings
-from ibbmaster.dialogue.user_variables import UserVariables
+from ibbmaster.dialogue.settings import Settings, UserVariables
 from ibbmaster.dump.profile import PROFILES
 from ibbmaster.gtid import GtidState
 

@@ -11,13 +11,9 @@ import pytest
 from ibbmaster.dialogue import privileges
 from ibbmaster.dialogue.dialog import Dialog
 from ibbmaster.dialogue.evaluating import Evaluator, Who
-from ibbmaster.dialogue.log_tables import LogSnapshot, TableQuery
-from ibbmaster.dialogue.querying import Querying
-from ibbmaster.dialogue.relation import Relation
+from ibbmaster.dialogue.log_tables import BinlogEventRow, LogSnapshot, ProcessRow, TableQuery
 from ibbmaster.dialogue.session_schema import SessionSchema, own_databases
-from ibbmaster.dialogue.settings import Settings
-from ibbmaster.dialogue.user_variables import UserVariables
-from ibbmaster.dialogue.variables import BinlogEventRow, ProcessRow, version_number
+from ibbmaster.dialogue.settings import Settings, UserVariables
 from ibbmaster.dump.profile import PROFILES
 from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.gtid import GtidState
@@ -26,9 +22,7 @@ from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace, UnknownTable
 from ibbmaster.select.engine import QueryRun
-from ibbmaster.select.lone_expressions import constant_value, row_condition
-from ibbmaster.sqltext.query_tree import Query
-from ibbmaster.wire.refusal import RefusedError, not_supported, unknown_table
+from ibbmaster.wire.refusal import RefusedError, not_supported
 
 
 class Tables:
@@ -59,9 +53,6 @@ class Tables:
 
     def computed_columns(self, query):
         return QueryRun(query, _no_rows).columns()
-
-    constant_value = staticmethod(constant_value)
-    row_condition = staticmethod(row_condition)
 
 
 def _no_rows(table, column_ids, wanted):
@@ -131,33 +122,15 @@ def new_facts() -> Callable[..., Facts]:
 
 @pytest.fixture
 def new_evaluator(new_facts: Callable[..., Facts]) -> Callable[..., Evaluator]:
-    """Makes a session without a dialog around it, in which queries in brackets have no table."""
+    """Makes a session without a dialog around it."""
 
     def make(profile: str = "classic-10.11", **facts: object) -> Evaluator:
         known = new_facts(profile, **facts)
         evaluator = Evaluator(known, Settings(known), UserVariables(), Who(connection_id=7, user="repl", host="::1"))
-        evaluator.compute = lambda expression: constant_value(expression, evaluator, version_number(known))
-        evaluator.subquery = Querying(evaluator, rows_of(evaluator), version_number(known)).value
         evaluator.begin_statement()
         return evaluator
 
     return make
-
-
-def rows_of(evaluator: Evaluator) -> Callable[[Query], Relation]:
-    """What gives the rows of queries that name no table."""
-
-    def find(table):
-        raise unknown_table(table.database or "", table.name)
-
-    def compute(query):
-        asked = TableQuery(
-            snapshot=None, query=query, sql_mode=0, find=find, evaluator=evaluator, text_charset="utf8mb4",
-            text_collation_id=45, is_binary=False, version=101119,
-        )  # fmt: skip
-        return QueryRun(asked, _no_rows).answer()
-
-    return compute
 
 
 @pytest.fixture

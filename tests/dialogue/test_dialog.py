@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from ibbmaster.dialogue.dialog import Dialog
-from ibbmaster.dialogue.log_tables import LogSnapshot
+from ibbmaster.dialogue.log_tables import LogSnapshot, ProcessRow
 from ibbmaster.dialogue.statement import Kill
-from ibbmaster.dialogue.variables import ProcessRow
 from ibbmaster.dump.error import DumpError
 from ibbmaster.gtid import Gtid
 from ibbmaster.position import LogPosition

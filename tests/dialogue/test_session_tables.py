@@ -9,7 +9,7 @@ import pytest
 
 from ibbmaster.dialogue.dialog import Dialog
 from ibbmaster.dialogue.session_tables import SessionPosition
-from ibbmaster.dialogue.user_variables import UserVariables
+from ibbmaster.dialogue.settings import UserVariables
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.wire.response import Err, ResultSet
 from tests.dialogue.conftest import refused
@@ -30,15 +30,14 @@ def ask(dialog, sql):
 def test_the_settings_of_the_session_go_with_a_query(dialog):
     def asked(sql):
         ask(dialog, f"{sql}; SELECT id + 1 FROM shop.item")
-        return dialog._facts.tables.queries[-1]
+        query = dialog._facts.tables.queries[-1]
+        return query.session.charset, query.session.collation_id, query.snapshot, query.session
 
-    query = asked("SET time_zone = '+02:00', NAMES latin1")
-    assert (query.text_charset, query.text_collation_id, query.is_binary, query.version) == ("latin1", 8, False, 110806)
-    query = asked("SET character_set_results = binary")
-    assert (query.text_charset, query.text_collation_id) == ("binary", 63)
-    query = asked("SET character_set_results = NULL")
-    assert (query.text_charset, query.text_collation_id) == (None, 63)
-    assert str(asked("SET @ibb_position = '0-1-2'").snapshot.position) == "0-1-2"
+    *found, _, session = asked("SET time_zone = '+02:00', NAMES latin1")
+    assert (*found, session.is_binary, session.version, session.time_zone_s) == ("latin1", 8, False, 110806, 7200)
+    assert asked("SET character_set_results = binary")[:2] == ("binary", 63)
+    assert asked("SET character_set_results = NULL")[:2] == (None, 63)
+    assert str(asked("SET @ibb_position = '0-1-2'")[2].position) == "0-1-2"
 
 
 def test_a_session_that_waits_holds_no_place_in_the_log(dialog, monkeypatch):
@@ -63,7 +62,7 @@ def test_a_prepared_query_wants_binary_rows(dialog):
     (prepared,) = dialog.prepared.prepare(b"SELECT id, x.Name AS n, x.* FROM shop.item x WHERE id = 1")
     assert [each.name for each in prepared.columns] == ["id", "n", "id", "name", "price"]
     dialog.prepared.execute(prepared.statement_id, b"")
-    assert dialog._facts.tables.queries[-1].is_binary
+    assert dialog._facts.tables.queries[-1].session.is_binary
 
 
 @pytest.mark.parametrize(("sql", "expected"), DATA["codes"].items())

@@ -5,7 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from ibbmaster.dialogue.settings import SETTING_SIZE_MAX, Settings
+from ibbmaster.dialogue.settings import (
+    COUNT_MAX,
+    SETTING_SIZE_MAX,
+    SIZE_MAX,
+    TOTAL_SIZE_MAX,
+    Settings,
+    UserVariables,
+)
 from ibbmaster.dialogue.sql import parse
 from ibbmaster.dialogue.statement import CharsetAssignment
 from ibbmaster.sqltext.expression import SystemVariable
@@ -130,3 +137,37 @@ def test_every_name_has_a_value(settings):
     assert settings.names() == sorted(settings.names())
     for name in settings.names():
         settings.value(name)
+
+
+def test_a_variable_has_the_value_it_was_set_to_last():
+    variables = UserVariables()
+    variables.assign("a", 1)
+    variables.assign("a", "two")
+
+    assert variables == {"a": "two"}
+
+
+@pytest.mark.parametrize(("name", "value"), [("slave_connect_state", "nonsense"), ("master_heartbeat_period", "-5x")])
+def test_what_would_steer_a_dump_must_make_sense(name, value):
+    assert f"'@{name}'" in refused(UserVariables().assign, name, value)[1]
+
+
+def test_a_session_has_so_many_variables_and_no_more():
+    variables = UserVariables()
+    for number in range(COUNT_MAX):
+        variables.assign(f"v{number}", number)
+    variables.assign("v0", "again")
+
+    assert "'@more'" in refused(variables.assign, "more", 1)[1]
+    assert len(variables) == COUNT_MAX
+
+
+def test_one_value_and_all_together_have_a_largest_size():
+    variables = UserVariables()
+    assert refused(variables.assign, "a", "x" * (SIZE_MAX + 1))[0] == 1041
+    for number in range(TOTAL_SIZE_MAX // SIZE_MAX):
+        variables.assign(f"v{number}", "x" * SIZE_MAX)
+    assert refused(variables.assign, "one more", "x")[0] == 1041
+
+    variables.assign("v0", None)  # makes room
+    variables.assign("one more", "x")

@@ -8,7 +8,6 @@ from ibbmaster.dialogue import privileges
 from ibbmaster.dialogue.information_schema import Catalog
 from ibbmaster.dialogue.show import Shower
 from ibbmaster.dialogue.sql import parse
-from ibbmaster.select.lone_expressions import row_condition
 from ibbmaster.wire.response import Err
 from tests.case_table import cases_beside
 from tests.dialogue.conftest import refused
@@ -33,8 +32,7 @@ def ask(new_evaluator, new_schema):
         schema = lambda: new_schema(facts, held)  # noqa: E731
         catalog = Catalog(facts, evaluator.settings, facts.processes, status, schema)
         end = facts.binlog_end
-        choose = lambda expression, columns: row_condition(expression, columns, evaluator, 101119)  # noqa: E731
-        shower = Shower(facts, evaluator, catalog, schema, held, facts.processes, status, end, choose, last_error)
+        shower = Shower(facts, evaluator, catalog, schema, held, facts.processes, status, end, last_error)
         relation = shower.answer(parse(sql)[0])
         rows = [tuple(row) for row in relation.rows]
         assert all(len(row) == len(relation.columns) for row in rows)

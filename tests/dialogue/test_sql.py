@@ -29,7 +29,7 @@ from ibbmaster.dialogue.statement import (
     Unread,
     Use,
 )
-from ibbmaster.sqltext.expression import ColumnName, Default, Literal, Nested, Star, SystemVariable, UserVariable
+from ibbmaster.sqltext.expression import ColumnName, Default, Literal, Star, SystemVariable, UserVariable
 from ibbmaster.sqltext.query_tree import GivenTable, Item, OrderKey, SelectBlock
 from ibbmaster.sqltext.token import TOKENS_MAX, SqlError, tokenize
 
@@ -128,9 +128,9 @@ STATEMENTS = {
     ),
     "(SELECT 1)": Select(ONE),
     "SELECT 1 FROM (SELECT 1) t": of("SELECT 1 FROM (SELECT 1) AS t"),
-    "SET a = (SELECT b FROM c)": Set((Assignment(system("a"), Nested(one("SELECT b FROM c").query)),)),
     "SELECT a FROM t UNION SELECT b FROM x.u": Select(None, (GivenTable("t"), GivenTable("u", "x"))),
     "SELECT a FROM t1 WINDOW w AS (PARTITION BY b)": Select(None, (GivenTable("t1"),)),
+    "SELECT a FROM t WHERE a IN (SELECT b FROM u)": Select(None, (GivenTable("t"), GivenTable("u"))),
     "WITH x AS (SELECT 1) SELECT 1 FROM t": Select(None, (GivenTable("t"),)),
     "HANDLER t OPEN": Unread("HANDLER", (GivenTable("t"),)),
     "PREPARE s FROM 'x'": Unread("PREPARE", ()),

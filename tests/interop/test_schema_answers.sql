@@ -115,7 +115,6 @@ UPDATE k4 SET d = 7 WHERE c = 'x';;
 SELECT * FROM information_schema.key_column_usage WHERE referenced_table_name IS NOT NULL;;
 SELECT CASE DATA_TYPE WHEN 'int' THEN 4 WHEN 'bigint' THEN -5 END AS t, CASE WHEN 1 THEN NULL ELSE NULL END FROM information_schema.columns WHERE table_name='p';;
 SELECT CAST('a' AS CHAR CHARACTER SET utf8) COLLATE utf8_bin FROM information_schema.tables LIMIT 1;;
-SELECT CHARSET(table_name), COLLATION(table_name) FROM information_schema.tables LIMIT 1;;
 SELECT COALESCE(character_maximum_length, numeric_precision, 0), IFNULL(numeric_scale, -1) FROM information_schema.columns WHERE table_name = 't1';;
 SELECT CONCAT('ALTER TABLE ', table_schema, '.', table_name, ' ENGINE=InnoDB;') FROM information_schema.tables WHERE engine='MyISAM';;
 SELECT COUNT(*) AS c FROM information_schema.tables WHERE table_schema = 'r1' AND table_type = 'BASE TABLE' AND table_name = 'T1';;
@@ -123,7 +122,6 @@ SELECT COUNT(*), MAX(ordinal_position), MIN(column_name), SUM(numeric_precision)
 SELECT DATE(NOW()) = CURDATE() FROM information_schema.tables LIMIT 1;;
 SELECT DEFAULT_CHARACTER_SET_NAME, DEFAULT_COLLATION_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = 'r1';;
 SELECT DISTINCT data_type FROM information_schema.columns WHERE table_schema='r1' ORDER BY data_type;;
-SELECT EXISTS(SELECT 1 FROM information_schema.tables WHERE table_name = 't1') AS found;;
 SELECT IF(character_maximum_length > 10, character_maximum_length, NULL) FROM information_schema.columns WHERE table_name = 't1';;
 SELECT IS_NULLABLE = 'YES' AS nullable, COLUMN_KEY = 'PRI' pk, NOT IS_NULLABLE = 'NO' FROM information_schema.columns WHERE table_name='p';;
 SELECT MAX(table_name), MIN(table_name) FROM information_schema.tables WHERE table_schema='r1';;
@@ -132,7 +130,6 @@ SELECT SCHEMA_NAME AS `Database` FROM INFORMATION_SCHEMA.SCHEMATA ORDER BY SCHEM
 SELECT TABLE_NAME FROM information_schema.TABLES WHERE (TABLE_SCHEMA, TABLE_NAME) IN (('r1','t1'),('r1','p'));;
 SELECT TABLE_NAME, LEAST(character_octet_length, 2147483647) FROM information_schema.columns WHERE table_name='la';;
 SELECT `TABLE_SCHEMA`, `TABLE_NAME`, `TABLE_TYPE` FROM `information_schema`.`TABLES` WHERE `TABLE_SCHEMA` LIKE 'r%' AND `TABLE_TYPE` LIKE '%' ORDER BY TABLE_TYPE, TABLE_SCHEMA;;
-SELECT a.table_name FROM information_schema.tables a RIGHT JOIN information_schema.columns b ON a.table_name = b.table_name AND a.table_schema = b.table_schema WHERE b.table_schema = 'r1' AND a.table_name IS NULL;;
 SELECT character_set_name, default_collate_name FROM information_schema.character_sets WHERE maxlen > 3;;
 SELECT collation_name FROM information_schema.collations WHERE is_default = 'Yes' AND character_set_name = 'utf8mb4';;
 SELECT column_default IS NULL, column_default <=> NULL, column_default FROM information_schema.columns WHERE table_name='p';;
@@ -185,8 +182,6 @@ SELECT SCHEMA_NAME TABLE_CAT FROM INFORMATION_SCHEMA.SCHEMATA WHERE SCHEMA_NAME 
 SELECT DISTINCT t.table_name FROM information_schema.tables t LEFT JOIN information_schema.table_constraints c ON t.table_schema=c.table_schema AND t.table_name=c.table_name AND c.constraint_type='PRIMARY KEY' WHERE t.table_schema='r1' AND c.constraint_name IS NULL ORDER BY t.table_name;;
 SELECT s.TABLE_NAME, s.INDEX_NAME, COUNT(*), MAX(s.SEQ_IN_INDEX) FROM information_schema.STATISTICS s WHERE s.TABLE_SCHEMA='r1' GROUP BY s.TABLE_NAME, s.INDEX_NAME ORDER BY 1, 2;;
 SELECT table_schema, COUNT(*) n FROM information_schema.tables WHERE table_schema IN ('r1','nodb') GROUP BY table_schema HAVING n > 1;;
-SET @n = (SELECT COUNT(*) FROM r1.bits), @t = (SELECT MAX(table_name) FROM information_schema.tables WHERE table_schema = 'r1');;
-SELECT @n + 1, @t;;
 SELECT 1 FROM information_schema.tables WHERE table_schema='R1';;
 SELECT 1 FROM information_schema.columns WHERE table_schema='r1' AND table_name='f' AND column_name='A';;
 SELECT table_name FROM information_schema.tables WHERE table_schema='r1' AND table_name LIKE 'V\_%' OR table_name = 'nothing';;

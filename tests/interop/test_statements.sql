@@ -6,7 +6,7 @@ SELECT CASE WHEN 1 THEN 'a' ELSE 'b' END, IF(1,2,3), IFNULL(NULL,'x'), COALESCE(
 SELECT CONCAT('a',1,'b'), CONCAT('a',NULL), UPPER('a');;
 SELECT SUBSTRING('abcdef',2,3), LEFT('abc',2);;
 SELECT ROUND(2.5), ROUND(-2.567,2), ABS(-3), LEAST('b','a');;
-SELECT CHARSET('a'), CHARSET(_utf8mb4'a'), CHARSET(_latin1'a'), DATABASE(), SCHEMA(), LAST_INSERT_ID();;
+SELECT DATABASE(), SCHEMA(), LAST_INSERT_ID();;
 SELECT TIMEDIFF(NOW(), NOW());;
 SELECT @nothing;;
 SET @a=1.5, @b=1e3, @c=-7, @d=x'00ff', @e=TRUE, @f=_latin1'x', @g='it''s';;

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lanes.answers import FOLDER, VERSION, OurTables, payloads_of, values_of
+from lanes.answers import FOLDER, OurTables, payloads_of, values_of
 
 import ibbmaster
 from ibbmaster.dialogue.log_tables import TableQuery
@@ -68,11 +68,7 @@ def run_of(tmp_path: Path) -> Callable[..., QueryRun]:
             query=query_of(sql),
             sql_mode=0,
             find=find,
-            evaluator=evaluator,
-            text_charset="utf8mb4",
-            text_collation_id=45,
-            is_binary=is_binary,
-            version=VERSION,
+            session=evaluator.query_session(is_binary=is_binary),
         )
         return QueryRun(query, rows_of, **kept)
 

@@ -38,10 +38,7 @@ def ask():
         raise not_supported(table.full_name)
 
     def relation_of(sql):
-        query = TableQuery(
-            snapshot=None, query=query_of(sql), sql_mode=0, find=find, evaluator=evaluator, text_charset="utf8mb4",
-            text_collation_id=45, is_binary=False, version=110806,
-        )  # fmt: skip
+        query = TableQuery(snapshot=None, query=query_of(sql), sql_mode=0, find=find, session=evaluator.query_session())
         return QueryRun(query, no_rows).answer()
 
     def ask(sql):

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from ibbmaster.dialogue.variables import ServerFacts
+from ibbmaster.dialogue.log_tables import ServerFacts
 from ibbmaster.dump.profile import PROFILES
 from ibbmaster.log.interface import LogFile
 from ibbmaster.server.facts import PrimaryFacts

@@ -12,7 +12,6 @@ from ibbmaster.sqltext.expression import (
     Cast,
     ColumnName,
     Literal,
-    Nested,
     Operation,
     Star,
     SystemVariable,
@@ -45,8 +44,6 @@ def told(expression) -> str:
             return f"{name}({', '.join(map(told, arguments))})"
         case Cast(value=value, kind=kind):
             return f"cast({told(value)}, {kind})"
-        case Nested():
-            return "(query)"
     return type(expression).__name__.upper()
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ibbmaster.schema.expression_text import definition_expression
-from ibbmaster.sqltext.expression import Literal, Nested, Operation, Star, SystemVariable, UserVariable
+from ibbmaster.sqltext.expression import Literal, Operation, Star, SystemVariable, UserVariable
 from ibbmaster.sqltext.operators import JOINED, JOINED_ORACLE
 from ibbmaster.sqltext.printing import UnknownTextError, printed
 
@@ -24,7 +24,7 @@ def test_texts_that_bars_join_are_an_argument_of_concat():
 
 @pytest.mark.parametrize(
     "expression",
-    [Star(), UserVariable("a"), SystemVariable("a", "", "a"), Nested(None), Operation("ROW", (Literal(1),) * 2)],
+    [Star(), UserVariable("a"), SystemVariable("a", "", "a"), Operation("ROW", (Literal(1),) * 2)],
 )
 def test_what_is_not_known_as_a_server_prints_it_is_not_printed(expression):
     with pytest.raises(UnknownTextError):

@@ -18,7 +18,7 @@ def test_a_join_has_two_sides_and_a_condition():
     found = read("SELECT * FROM a LEFT JOIN s.b AS x ON a.i = x.i")
     assert isinstance(found, SelectBlock)
     assert isinstance(found.source, Join)
-    assert (found.source.kind, found.source.right) == ("LEFT", GivenTable("b", "s", "x"))
+    assert (found.source.is_left, found.source.right) == (True, GivenTable("b", "s", "x"))
 
 
 def test_what_stands_behind_brackets_is_of_the_query_in_them():
@@ -43,6 +43,8 @@ def test_what_is_no_query_is_an_error(end: str) -> None:
         "SELECT a FROM t EXCEPT ALL SELECT a FROM u",
         "(SELECT a FROM t LIMIT 1) UNION (SELECT b FROM u LIMIT 2)",
         "(SELECT a FROM t LIMIT 1) LIMIT 2",
+        *(f"SELECT a FROM t WHERE {one} (SELECT 1)" for one in ("a IN", "EXISTS", "a >", "f(a) = 1 +")),
+        "SELECT a FROM t RIGHT JOIN u ON t.a = u.a",
     ],
 )
 def test_forms_that_are_not_carried_out_are_named(sql: str) -> None:

@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ibbmaster.dialogue import privileges
 from ibbmaster.dialogue import statement as verbs
 from ibbmaster.dialogue.evaluating import Evaluator, Who
-from ibbmaster.dialogue.immediate import IMMEDIATE_SIZE_MAX, immediate_statements
+from ibbmaster.dialogue.immediate import IMMEDIATE_SIZE_MAX, KnownAnswers, immediate_statements, key_of
 from ibbmaster.dialogue.information_schema import Catalog
-from ibbmaster.dialogue.known_answers import KnownAnswers, key_of
-from ibbmaster.dialogue.log_tables import LogFacts
-from ibbmaster.dialogue.querying import Querying
-from ibbmaster.dialogue.relation import Relation, RowValues
+from ibbmaster.dialogue.log_tables import ProcessRow, ServerFacts
+from ibbmaster.dialogue.querying import value_columns, values_answer
+from ibbmaster.dialogue.relation import Relation
 from ibbmaster.dialogue.session_tables import POSITION_VARIABLE, SessionPosition, SessionTables
-from ibbmaster.dialogue.settings import Settings
+from ibbmaster.dialogue.settings import Settings, UserVariables
 from ibbmaster.dialogue.show import Shower
 from ibbmaster.dialogue.sql import parse_one
 from ibbmaster.dialogue.table_columns import SYSTEM_DATABASES
-from ibbmaster.dialogue.user_variables import UserVariables
-from ibbmaster.dialogue.variables import ProcessRow, SystemValue, version_number
+from ibbmaster.dialogue.variables import SystemValue, version_number
 from ibbmaster.dump.error import DumpError
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.rows.charset import CODECS
 from ibbmaster.expr.session_facts import is_of_session
-from ibbmaster.sqltext.expression import Default, Expression, SystemVariable, UserVariable
+from ibbmaster.sqltext.expression import Default, SystemVariable, UserVariable
 from ibbmaster.sqltext.literals import Value
-from ibbmaster.sqltext.query_tree import Query, SelectBlock
+from ibbmaster.sqltext.query_tree import SelectBlock
 from ibbmaster.sqltext.token import SqlError, SqlTokens, UnreadSqlError, tokenize
 from ibbmaster.wire.capability import StatusFlag
 from ibbmaster.wire.refusal import (
@@ -87,7 +85,7 @@ class Dialog:
 
     def __init__(
         self,
-        facts: LogFacts,
+        facts: ServerFacts,
         *,
         connection_id: int,
         user: str,
@@ -98,18 +96,16 @@ class Dialog:
         """`hold` gets what the session keeps and how many bytes; it raises RefusedError where that is too much. `ready`
         are answers of other sessions with the same facts."""
         self._facts = facts
+        self._version = version_number(facts)
         self._ready = KnownAnswers() if ready is None else ready
         self.hold = hold
         self._who = Who(connection_id, user, host)
         self._held = privileges.READING
         self._tls = ("", "")
-        self._begin_anew()
+        self.reset()
 
     def reset(self) -> None:
         """Begin a new session on the same connection."""
-        self._begin_anew()
-
-    def _begin_anew(self) -> None:
         for what in ("user variables", "prepared statements"):
             self.hold(what, 0)
         self.variables = UserVariables(self.hold)
@@ -124,9 +120,6 @@ class Dialog:
         self._tables = SessionTables(self._facts, self._evaluator, self._position, lambda: self._held)
         self._catalog = Catalog(self._facts, self._settings, self._processes, self._status_values, self._tables.schema)
         self._tables.catalog = self._catalog
-        self._querying = Querying(self._evaluator, self._computed, version_number(self._facts))
-        self._evaluator.subquery = self._querying.value
-        self._evaluator.compute = self._constant
         self._prepared: PreparedStatements | None = None
         self._is_binary = False  # the rows of a prepared statement are wanted
 
@@ -198,7 +191,7 @@ class Dialog:
         """As `query`, if that takes neither the disk nor long; else None, and nothing was done."""
         if len(sql) > IMMEDIATE_SIZE_MAX:
             return None
-        statements = immediate_statements(self._decoded(sql), version_number(self._facts), self._settings.sql_mode)
+        statements = immediate_statements(self._decoded(sql), self._version, self._settings.sql_mode)
         if statements is None:
             return None
         if len(statements) == 1 and not self._settings.values and not self._is_in_transaction:
@@ -224,7 +217,6 @@ class Dialog:
             found = self._ready.keep(key, answer, tuple(answer.rows))
         row_count = len(found.rows)
         self._evaluator.found_rows = lambda: row_count
-        self._evaluator.warning_count = found.warning_count
         return found
 
     def _next_statement(self, text: str, start: int) -> _NextStatement | None:
@@ -250,7 +242,6 @@ class Dialog:
         self._tables.begin_statement()
         if not (isinstance(statement, verbs.Show) and statement.what in ("WARNINGS", "ERRORS", "COUNT")):
             self._last_error = None
-            self._evaluator.warning_count = 0
             self._catalog.refused = ()
 
     def _limit(self) -> None:
@@ -312,8 +303,7 @@ class Dialog:
 
     def _cut(self, text: str, start: int = 0, *, is_one: bool = False) -> SqlTokens:
         """The tokens of a text as the session reads it now."""
-        version, sql_mode = version_number(self._facts), self._settings.sql_mode
-        return tokenize(text, version=version, sql_mode=sql_mode, start=start, is_one=is_one)
+        return tokenize(text, version=self._version, sql_mode=self._settings.sql_mode, start=start, is_one=is_one)
 
     def _decoded(self, sql: bytes) -> str:
         """A text by the character set of the client, where a quote or backslash may be a part of a letter."""
@@ -348,7 +338,7 @@ class Dialog:
                 except RefusedError as refused:
                     if refused.err.code != NOT_SUPPORTED or (items := statement.values) is None:
                         raise
-                return self._told(self._querying.columns(items, [None] * len(items)))  # of values still to come
+                return self._told(value_columns(items, [None] * len(items), self._version))  # of values still to come
             answer = self._answer(statement)
             return answer.columns if isinstance(answer, ResultSet) else ()
         finally:
@@ -411,22 +401,9 @@ class Dialog:
                 raise RefusedError(1290, "HY000", READ_ONLY_TEXT)
         return Ok(status=self.status)
 
-    def _computed(self, query: Query) -> Relation:
-        found = self._tables.answer(verbs.Select(query, sql_mode=self._settings.sql_mode), is_binary=False)
-        assert isinstance(found, Relation)
-        return found
-
-    def _condition(
-        self, expression: Expression, columns: Sequence[ColumnDefinition]
-    ) -> Callable[[RowValues], bool | None]:
-        return self._facts.tables.row_condition(expression, columns, self._evaluator, version_number(self._facts))
-
-    def _constant(self, expression: Expression) -> Value:
-        return self._facts.tables.constant_value(expression, self._evaluator, version_number(self._facts))
-
     def _select(self, select: verbs.Select) -> Response:
         if (block := _of_session(select)) is not None:
-            return self._shown(self._querying.answer(block))
+            return self._shown(values_answer(block, self._evaluator, self._version))
         answer = self._tables.answer(select, is_binary=self._is_binary)
         if isinstance(answer, Relation):
             return self._shown(answer)
@@ -443,7 +420,6 @@ class Dialog:
     def _shown(self, relation: Relation) -> ResultSet:
         if relation.is_open:
             self.hold(OPEN_ANSWER, OPEN_ANSWER_SIZE)
-        self._evaluator.warning_count = len(self._catalog.refused)
         result = relation.result(self.status, is_binary=self._is_binary, codec=self._codec("character_set_results"))
         return replace(
             result,
@@ -485,7 +461,6 @@ class Dialog:
             self._processes,
             self._status_values,
             self._position.end,
-            self._condition,
             self._last_error,
         )
 
@@ -602,7 +577,7 @@ def _of_session(select: verbs.Select) -> SelectBlock | None:
     """A query that asks only what the session, its primary or the clock says."""
     items = select.values
     is_plain = items is not None and all(is_of_session(item.node) for item in items)
-    return select.query if is_plain and isinstance(select.query, SelectBlock) else None
+    return select.query if is_plain else None
 
 
 def _syntax_error(error: SqlError) -> Err:

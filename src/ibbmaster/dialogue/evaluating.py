@@ -1,4 +1,4 @@
-"""What a session, its primary and the clock say as values of expressions; the rest is computed by `query`.
+"""What a session, its primary and the clock say as values of expressions; `lone_expressions` computes others.
 
 NULL is None.
 """
@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ibbmaster.dialogue.conversion import integer_of, text_of
-from ibbmaster.dialogue.settings import Settings
-from ibbmaster.dialogue.user_variables import UserVariables
-from ibbmaster.dialogue.variables import ServerFacts, is_uca_default
-from ibbmaster.expr.session_facts import CLOCKS, DATES, OF_THE_SESSION, USERS, is_of_session
-from ibbmaster.schema.collations import character_sets
+from ibbmaster.dialogue.log_tables import ServerFacts
+from ibbmaster.dialogue.relation import integer_of, text_of
+from ibbmaster.dialogue.settings import Settings, UserVariables
+from ibbmaster.dialogue.variables import LOWER_CASE_TABLE_NAMES, version_number
+from ibbmaster.expr.session_facts import CLOCKS, DATES, OF_THE_SESSION, USERS, QuerySession, is_of_session
 from ibbmaster.sqltext import moment
 from ibbmaster.sqltext.expression import (
     Call,
@@ -21,15 +20,15 @@ from ibbmaster.sqltext.expression import (
     Default,
     Expression,
     Literal,
-    Nested,
     Operation,
     Star,
     SystemVariable,
     UserVariable,
 )
 from ibbmaster.sqltext.literals import Value
-from ibbmaster.sqltext.query_tree import GivenTable, Query
+from ibbmaster.sqltext.query_tree import GivenTable
 from ibbmaster.wire.refusal import RefusedError, no_database, not_supported, out_of_memory
+from ibbmaster.wire.response import COLLATION_DEFAULT
 
 LONG_VALUE = 1 << 10  # letters; shorter values are not counted
 MADE_SIZE_MAX = 16 << 20  # letters of the long values that the calls of one statement make
@@ -37,16 +36,15 @@ MADE_SIZE_MAX = 16 << 20  # letters of the long values that the calls of one sta
 
 @dataclass(slots=True)
 class Who:
-    """Whose session it is."""
+    """The user of a session, and the default database; it is empty where none is chosen."""
 
     connection_id: int
     user: str
     host: str
-    database: str = ""  # the default one; empty: none
+    database: str = ""
 
     def located(self, table: GivenTable) -> tuple[str, str]:
-        """Database and name of a table; without a database it is in the default one. Raises RefusedError: there is
-        none."""
+        """Database and name of a table. Raises RefusedError: it names no database, and there is no default one."""
         database = table.database or self.database
         if not database:
             raise no_database()
@@ -61,11 +59,8 @@ class Evaluator:
         self.settings = settings
         self.variables = variables
         self.who = who
-        self.found_rows: Callable[[], int] = lambda: 0  # in the last answer that had rows
-        self.warning_count = 0  # of the last statement
+        self.found_rows: Callable[[], int] = lambda: 0  # in the last answer with rows
         self.now_us = 0  # of the statement, in microseconds since 1970
-        self.subquery: Callable[[Query], Value] = _no_values
-        self.compute: Callable[[Expression], Value] = _no_values  # of constants
         self._made_size = 0  # of the long values of a statement
 
     def begin_statement(self) -> None:
@@ -74,6 +69,25 @@ class Evaluator:
         fixed = self.settings.values.get("timestamp")
         seconds = fixed if isinstance(fixed, int | float) and fixed > 0 else self._facts.unix_timestamp()
         self.now_us = int(seconds * 10**6)
+
+    def query_session(
+        self, charset: str | None = "utf8mb4", collation_id: int = COLLATION_DEFAULT, *, is_binary: bool = False
+    ) -> QuerySession:
+        """What a query depends on, as the session has set it now; results have texts of this character set."""
+        settings = self.settings
+        digits = settings.value("div_precision_increment")
+        return QuerySession(
+            evaluator=self,
+            database=self.who.database,
+            collation=settings.collation,
+            charset=charset,
+            collation_id=collation_id,
+            time_zone_s=settings.time_zone_s,
+            division_digits=digits if isinstance(digits, int) else 4,
+            version=version_number(self._facts),
+            is_binary=is_binary,
+            folds_names=bool(settings.value(LOWER_CASE_TABLE_NAMES)),
+        )
 
     def evaluate(self, expression: Expression) -> Value:
         """The value of an expression outside of a query. Raises RefusedError: it names what does not exist, or cannot
@@ -90,9 +104,7 @@ class Evaluator:
                 value = self.evaluate(assigned)
                 self.variables.assign(name, value)
                 return value
-            case Nested(query=query):
-                return self.subquery(query)
-            case Call(name=name, arguments=arguments) if is_of_session(expression):
+            case Call(arguments=arguments) if is_of_session(expression):
                 return self._of_session(expression, [self.evaluate(argument) for argument in arguments])
             case ColumnName(parts=(*_, table, _)):
                 raise RefusedError(1109, "42S02", f"Unknown table '{table}' in SELECT")
@@ -100,21 +112,16 @@ class Evaluator:
                 raise not_supported("DEFAULT here")
             case Star():
                 raise RefusedError(1096, "HY000", "No tables used")
-            case _:
-                return self.compute(expression)
+        from ibbmaster.dialogue.lone_expressions import constant_value  # replicas compute nothing
+
+        return constant_value(expression, self.query_session())
 
     def is_switch(self, variable: SystemVariable) -> bool:
         """Whether a system variable is ON or OFF."""
         return isinstance(self.settings.read(variable), bool)
 
-    def collation_of(self, charset: str) -> str:
-        """What texts of a character set are compared by where nothing is said."""
-        found = character_sets().get(charset)
-        return "binary" if found is None else found.default_collation(is_uca=is_uca_default(self._facts))
-
     def counted(self, value: Value) -> Value:
-        """A value that was made; the arguments of one call may be thousands. Raises RefusedError: all of them together
-        are too large."""
+        """The value that a call made. Raises RefusedError: all values of the statement together are too large."""
         if isinstance(value, str | bytes) and len(value) > LONG_VALUE:
             self._made_size += len(value)
             if self._made_size > MADE_SIZE_MAX:
@@ -122,9 +129,8 @@ class Evaluator:
         return value
 
     def _of_session(self, call: Call, arguments: list[Value]) -> Value:
-        """Functions whose value depends on the session, its primary and the time."""
         name = call.name
-        least, most = OF_THE_SESSION.get(name, (0, 1 if name in CLOCKS else 0))
+        least, most = OF_THE_SESSION[name]
         if not least <= len(arguments) <= most:
             text = f"Incorrect parameter count in the call to native function '{call.written}'"
             raise RefusedError(1582, "42000", text)
@@ -151,17 +157,13 @@ class Evaluator:
                 return self.who.database or None
             case "found_rows", _:
                 return self.found_rows()
-            case "warning_count", _:
-                return self.warning_count
             case "last_insert_id", _:
                 return 0
-            case "row_count", _:
+            case (("row_count" | "master_gtid_wait"), _):
                 return -1
             case "binlog_gtid_pos", [file_name, offset]:
                 return self._gtid_position(file_name, offset)
-            case "master_gtid_wait", _:
-                return -1
-        return None  # current_role, and what has no value here
+        return None  # current_role
 
     def _local_us(self, is_utc: bool) -> int:
         return self.now_us + (0 if is_utc else self.settings.time_zone_s * 10**6)
@@ -174,7 +176,3 @@ class Evaluator:
         if file_name is None or place is None or place < 0:
             return None
         return self._facts.gtid_position_at(text_of(file_name), place)
-
-
-def _no_values(_: object) -> Value:
-    raise not_supported("such a value before there are tables")

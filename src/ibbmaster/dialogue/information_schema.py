@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from ibbmaster.dialogue.log_tables import ProcessRow, ServerFacts
 from ibbmaster.dialogue.relation import Relation, RowValues
 from ibbmaster.dialogue.settings import Settings
 from ibbmaster.dialogue.table_columns import INFORMATION_SCHEMA, information_columns, read_columns
-from ibbmaster.dialogue.variables import ProcessRow, ServerFacts, is_uca_default, shown, version_number
+from ibbmaster.dialogue.variables import is_uca_default, shown, version_number
 from ibbmaster.facts import rows_of
 from ibbmaster.schema.collations import character_sets, collations
 
@@ -20,21 +21,21 @@ if TYPE_CHECKING:
 GTID_SLAVE_POS = "gtid_slave_pos"
 WARNINGS_MAX = 64  # as `max_error_count`
 OF_COLUMNS = frozenset(("COLUMNS", "STATISTICS", "KEY_COLUMN_USAGE", "TABLE_CONSTRAINTS", "REFERENTIAL_CONSTRAINTS"))
-LICENSE = "GPL"  # what a server says of its own plugins
+LICENSE = "GPL"  # of a server's own plugins
 ENGINES = tuple(map(tuple, rows_of("ibbmaster.dialogue", "engines")))
 PLUGINS = (  # name, type, version, version of the type, description
     ("binlog", "DAEMON", "1.0", "110806.0", "This is a pseudo storage engine to represent the binlog in a transaction"),
     ("mysql_native_password", "AUTHENTICATION", "1.0", "2.2", "Native MySQL authentication"),
     *((name, "STORAGE ENGINE", "1.0", "110806.0", comment) for name, _, comment, *_ in ENGINES),
 )
-#: Of the position of a server that was never a replica: the table is empty.
+#: The server was never a replica: the table is empty.
 GTID_SLAVE_POS_COLUMNS = read_columns(
     "domain_id i10:5023, sub_id l20:5023, server_id i10:1021, seq_no l20:1021", schema="mysql", table=GTID_SLAVE_POS
 )
 
 
 class Catalog:
-    """What a session may read by name."""
+    """The tables of every server that a session may read by name."""
 
     def __init__(
         self,
@@ -44,17 +45,17 @@ class Catalog:
         status: Callable[[], Mapping[str, object]],
         schema: Callable[[], SessionSchema],
     ) -> None:
-        """`processes` are the connections that the session may see, `status` is what SHOW STATUS has."""
+        """`processes` are the connections that the session may see, `status` the rows of SHOW STATUS."""
         self._facts = facts
         self._settings = settings
         self._processes = processes
         self._status = status
         self._schema = schema
         self._about: AboutTables | None = None
-        self.refused: tuple[UnknownTable, ...] = ()  # whose columns the last statement asked for, and which are unknown
+        self.refused: tuple[UnknownTable, ...] = ()  # whose unknown columns the last statement asked for
 
     def find(self, database: str, table: str) -> Relation | None:
-        """A table by its names in any case; None if there is no such one here."""
+        """A table by its names in any case; None if there is none."""
         if database.lower() == "mysql" and table == GTID_SLAVE_POS:
             return Relation(GTID_SLAVE_POS_COLUMNS)
         if database.lower() != "information_schema" or table.upper() not in INFORMATION_SCHEMA:

@@ -1,30 +1,27 @@
-"""What a session asks of the tables whose changes the log holds, and where in the log it sees them."""
+"""What a session asks of the primary around it, and of the tables whose changes the log holds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from ibbmaster.dialogue.variables import NamedTables, ServerFacts
+from ibbmaster.dump.profile import Profile
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.position import LogPosition
 
 if TYPE_CHECKING:  # a replica's session needs none of these
-    from ibbmaster.dialogue.evaluating import Evaluator
     from ibbmaster.dialogue.relation import Relation
+    from ibbmaster.expr.session_facts import QuerySession
     from ibbmaster.schema.catalog import SchemaCatalog
-    from ibbmaster.sqltext.expression import Expression
-    from ibbmaster.sqltext.literals import Value
     from ibbmaster.sqltext.query_tree import GivenTable, Query
     from ibbmaster.wire.response import BlockResultSet, ColumnDefinition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)
 class LogSnapshot:
-    """One place between the groups of a log: what is before it is seen, and nothing else.
-
-    Who reads tables may keep what belongs to a snapshot for as long as somebody holds it.
+    """One place between the groups of a log: a session sees what is before it, and nothing else. Readers of tables may
+    keep what belongs to a snapshot while somebody holds it.
 
     `end` is the first byte behind the last group, `state` what was logged up to there; nobody changes it.
     """
@@ -35,7 +32,7 @@ class LogSnapshot:
 
     @property
     def position(self) -> GtidPosition:
-        """What a replica that has seen the same would ask from."""
+        """The position from which a replica that has seen the same would ask."""
         return self.state.position()
 
 
@@ -45,18 +42,17 @@ class TableQuery:
 
     snapshot: LogSnapshot
     query: Query
-    sql_mode: int  # what it was read under
+    sql_mode: int  # it was read under
     find: Callable[[GivenTable], object]  # gives a table that it names, as its rows or as one of the log
-    evaluator: Evaluator
-    text_charset: str | None  # what texts are sent in; None and `binary` send them as they are stored
-    text_collation_id: int  # the number columns of texts get; they have their own where `text_charset` is None
-    is_binary: bool  # the rows of a prepared statement are wanted
-    version: int  # of the server that is emulated: 101119, 120302
+    session: QuerySession
 
 
-class LogTables(NamedTables, Protocol):
+class LogTables(Protocol):
     """The tables of a log. Called from worker threads; any call may read the disk. Raises RefusedError: what is asked
     for is not known, with the reason; IbbMasterError: the log cannot be read."""
+
+    def name_case(self) -> int:
+        """`lower_case_table_names`: how the server of the log compares names of tables."""
 
     def newest(self) -> LogSnapshot:
         """Everything that is durable."""
@@ -73,18 +69,73 @@ class LogTables(NamedTables, Protocol):
     def computed_columns(self, query: TableQuery) -> tuple[ColumnDefinition, ...]:
         """The columns that `compute` would give; no row is read."""
 
-    def constant_value(self, expression: Expression, session: Evaluator, version: int) -> Value:
-        """The value of an expression that names no column."""
 
-    def row_condition(
-        self, expression: Expression, columns: Sequence[ColumnDefinition], session: Evaluator, version: int
-    ) -> Callable[[Sequence[Value]], bool | None]:
-        """Whether a row of these columns meets a condition."""
+class ServerFacts(Protocol):
+    """The primary around a session. Its methods may read the disk."""
 
-
-class LogFacts(ServerFacts, Protocol):
-    """What the conversation needs to know of a primary and of the tables of its log."""
+    server_id: int
+    server_version: str
+    profile: Profile
 
     @property
     def tables(self) -> LogTables:
         """The tables of the log."""
+
+    def binlog_state(self) -> GtidState:
+        """What is logged."""
+
+    def binlog_end(self) -> tuple[str, int]:
+        """Name of the active file, and where it ends."""
+
+    def binary_logs(self) -> list[tuple[str, int]]:
+        """Name and size in bytes of every file, the oldest first."""
+
+    def binlog_events(self, file_name: str | None, offset: int) -> Iterator[BinlogEventRow]:
+        """The events of one file, the oldest file without a name, from the first group at or after `offset`. Raises
+        KeyError: there is no such file."""
+
+    def gtid_position_at(self, file_name: str, offset: int) -> str | None:
+        """The GTID position a replica has at any byte of a file; the first file is ''. None: there is no such file, or
+        it ends before."""
+
+    def replica_hosts(self) -> list[tuple[int, str, int]]:
+        """Server id, host and port of every registered replica."""
+
+    def processes(self) -> list[ProcessRow]:
+        """Every connection."""
+
+    def unix_timestamp(self) -> float:
+        """Seconds since 1970."""
+
+    def uptime_s(self) -> int:
+        """Seconds since the primary began to serve."""
+
+    def status(self) -> Mapping[str, int]:
+        """Counts over all connections, by their names in SHOW STATUS."""
+
+    def without_paths(self, text: str) -> str:
+        """The text of an error for clients on other machines, without paths of files."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BinlogEventRow:
+    """One line of SHOW BINLOG EVENTS; an engine binlog has no positions of events: both are 0."""
+
+    file_name: str
+    event_type: str
+    server_id: int
+    info: str
+    position: int = 0
+    end_position: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessRow:
+    """One line of SHOW PROCESSLIST."""
+
+    connection_id: int
+    user: str
+    host: str
+    command: str
+    seconds: int
+    state: str

@@ -1,106 +1,58 @@
-"""Answers to SELECT of what the session, its primary or the clock says, with columns as MariaDB describes them.
-
-The rest is for who computes queries.
-"""
+"""Answers to SELECT of what the session, its primary or the clock says, with columns as MariaDB describes them."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 
-from ibbmaster.dialogue.conversion import bytes_of, text_of
 from ibbmaster.dialogue.evaluating import Evaluator
-from ibbmaster.dialogue.relation import Relation
+from ibbmaster.dialogue.relation import Relation, bytes_of, text_of
 from ibbmaster.dialogue.variables import FIXED, SESSION_DEFAULTS
-from ibbmaster.expr.session_facts import BINARY, CALLS, NOT_NULL, NUMBER, UNSIGNED
-from ibbmaster.sqltext.expression import Call, Expression, Literal, SystemVariable, UserVariable
+from ibbmaster.expr.session_facts import BINARY, CALLS, CLOCKS, NOT_NULL, NUMBER, OF_NOW, UNSIGNED
+from ibbmaster.sqltext.expression import Call, Literal, SystemVariable, UserVariable
 from ibbmaster.sqltext.literals import Value
-from ibbmaster.sqltext.query_tree import Item, Query, SelectBlock
+from ibbmaster.sqltext.query_tree import Item, SelectBlock
 from ibbmaster.versions import Difference
 from ibbmaster.wire.refusal import RefusedError
 from ibbmaster.wire.response import COLLATION_BINARY, COLLATION_DEFAULT, DECIMALS_NOT_FIXED, ColumnDefinition, FieldType
 
-_BINARY = (FieldType.VAR_STRING, FieldType.STRING, FieldType.BLOB, FieldType.BIT)
-ROW_SIZE_MAX = 16 << 20  # bytes of one row that is made up of expressions
+ROW_SIZE_MAX = 16 << 20  # bytes of one row of expressions
+LONG_BLOB_MAX = 16_777_215
 DECIMALS_OF_DOUBLE = 31
 LETTER_SIZE = 4  # bytes of the longest letter of utf8mb4, in which all texts are sent
 _LONG_DIGITS = 9  # more may not fit into 32 bits
-_CLOCK_LENGTHS = {FieldType.DATETIME: 19, FieldType.TIMESTAMP: 19, FieldType.DATE: 10, FieldType.TIME: 10}
-
-_LOCAL_CLOCKS = frozenset(("now", "current_timestamp", "localtime", "localtimestamp", "sysdate"))
+_MOMENTS = (FieldType.DATETIME, FieldType.TIMESTAMP, FieldType.DATE, FieldType.TIME)
 
 
-@dataclass(frozen=True, slots=True)
-class Querying:
-    """Answers SELECT for one session; `compute` gives the rows of any query, or refuses it."""
-
-    evaluator: Evaluator
-    compute: Callable[[Query], Relation]
-    version: int  # of the server, as conditional comments count it
-
-    def answer(self, select: SelectBlock) -> Relation:
-        """The row of a query whose items are all `is_of_session`. Raises RefusedError: it names what does not exist."""
-        values = [self.evaluator.evaluate(item.node) for item in select.items]
-        columns = self.columns(select.items, values)
-        row = tuple(_as_shown(item, value) for item, value in zip(select.items, values, strict=True))
-        if sum(len(bytes_of(value) or b"") for value in row) > ROW_SIZE_MAX:
-            raise RefusedError(1153, "08S01", "Got a packet bigger than 'max_allowed_packet' bytes")
-        return Relation(columns, [row]).limited(select.limit)
-
-    def value(self, query: Query) -> Value:
-        """The value of a query in brackets: of its first column in its only row. Raises RefusedError: it has several
-        columns or rows."""
-        relation = self.compute(query)
-        if len(relation.columns) != 1:
-            raise RefusedError(1241, "21000", "Operand should contain 1 column(s)")
-        rows = list(itertools.islice(relation.rows, 2))
-        if len(rows) > 1:
-            raise RefusedError(1242, "21000", "Subquery returns more than 1 row")
-        return _read(relation.columns[0], rows[0][0]) if rows else None
-
-    def columns(self, items: Sequence[Item], values: Sequence[Value]) -> tuple[ColumnDefinition, ...]:
-        """The columns of values; None also stands for one that is still to come."""
-        return tuple(
-            describe(item.name, item.node, value, version=self.version)
-            for item, value in zip(items, values, strict=True)
-        )
+def values_answer(select: SelectBlock, evaluator: Evaluator, version: int) -> Relation:
+    """The row of a query whose items are all `is_of_session`, as a server of this version describes it. Raises
+    RefusedError: an item names what does not exist, or the row is too long."""
+    values = [evaluator.evaluate(item.node) for item in select.items]
+    row = tuple(
+        f"{value:.6f}" if isinstance(value, float) and isinstance(item.node, SystemVariable) else value
+        for item, value in zip(select.items, values, strict=True)
+    )
+    if sum(len(bytes_of(value) or b"") for value in row) > ROW_SIZE_MAX:
+        raise RefusedError(1153, "08S01", "Got a packet bigger than 'max_allowed_packet' bytes")
+    return Relation(value_columns(select.items, values, version), [row]).limited(select.limit)
 
 
-def _read(column: ColumnDefinition, value: Value) -> Value:
-    """The text of a result as a value of its column's type."""
-    if not isinstance(value, bytes):
-        return value
-    match column.column_type:
-        case FieldType.TINY | FieldType.SHORT | FieldType.INT24 | FieldType.LONG | FieldType.LONGLONG | FieldType.YEAR:
-            return int(value)
-        case FieldType.NEWDECIMAL:
-            return Decimal(value.decode())
-        case FieldType.FLOAT | FieldType.DOUBLE:
-            return float(value)
-    is_data = column.collation_id == COLLATION_BINARY and column.flags & BINARY and column.column_type in _BINARY
-    return value if is_data else value.decode("utf-8", "surrogateescape")
+def value_columns(items: Sequence[Item], values: Sequence[Value], version: int) -> tuple[ColumnDefinition, ...]:
+    """The columns of values; None also stands for a value that is still to come."""
+    return tuple(_described(item, value, version) for item, value in zip(items, values, strict=True))
 
 
-def _as_shown(item: Item, value: Value) -> Value:
-    """System variables with a fraction have six digits of it."""
-    if isinstance(value, float) and isinstance(item.node, SystemVariable):
-        return f"{value:.6f}"
-    return value
-
-
-def describe(name: str, expression: Expression, value: Value, *, version: int) -> ColumnDefinition:
-    """The column of one item of a SELECT with this value, for a server of this version."""
+def _described(item: Item, value: Value, version: int) -> ColumnDefinition:
+    name, expression = item.name, item.node
     match expression:
         case SystemVariable():
             return _of_system_variable(name, expression, value)
         case UserVariable():
             return _of_user_variable(name, value)
         case Call(name=function) if function in CALLS:
-            kind, length, flags = CALLS[function]
-            return _column(name, kind, length, flags, _digits(expression))
-        case Call(name=function) if function in _LOCAL_CLOCKS:
+            return _column(name, *CALLS[function], _digits(expression))
+        case Call(name=function) if function in OF_NOW:
             kind = FieldType.TIMESTAMP if Difference.NOW_IS_TIMESTAMP.holds(version) else FieldType.DATETIME
             return _column(name, kind, 19, NUMBER, _digits(expression))
         case Literal(charset=None, value=bytes() as data):
@@ -121,8 +73,9 @@ def _of_value(name: str, value: Value) -> ColumnDefinition:
             kind = FieldType.LONG if length <= _LONG_DIGITS + (value < 0) else FieldType.LONGLONG
             return _column(name, kind, length, BINARY | (UNSIGNED if value >= 2**63 else 0))
         case Decimal():
-            digits, scale = len(value.as_tuple().digits), _scale(value)
-            length = max(digits, scale + 1) + (1 if scale else 0) + 1
+            _, digits, exponent = value.as_tuple()
+            scale = max(-exponent, 0) if isinstance(exponent, int) else 0
+            length = max(len(digits), scale + 1) + (1 if scale else 0) + 1
             return _column(name, FieldType.NEWDECIMAL, length, BINARY, scale)
         case float():
             return _column(name, FieldType.DOUBLE, len(text_of(value)), BINARY, DECIMALS_OF_DOUBLE)
@@ -152,9 +105,8 @@ def _of_user_variable(name: str, value: Value) -> ColumnDefinition:
         case float():
             return _column(name, FieldType.DOUBLE, 23, BINARY, DECIMALS_OF_DOUBLE)
         case str():
-            return _column(name, FieldType.LONG_BLOB, 16_777_215, 0)
-        case _:
-            return _column(name, FieldType.LONG_BLOB, 16_777_215, BINARY, is_binary=True)
+            return _column(name, FieldType.LONG_BLOB, LONG_BLOB_MAX, 0)
+    return _column(name, FieldType.LONG_BLOB, LONG_BLOB_MAX, BINARY, is_binary=True)
 
 
 def _column(
@@ -162,7 +114,7 @@ def _column(
 ) -> ColumnDefinition:
     is_text = kind in (FieldType.VAR_STRING, FieldType.LONG_BLOB)
     has_letters = is_text and not is_binary
-    if kind in _CLOCK_LENGTHS and decimals:
+    if kind in _MOMENTS and decimals:
         length += 1 + decimals
     if is_text:
         decimals = DECIMALS_NOT_FIXED if has_letters or kind is FieldType.LONG_BLOB else 0
@@ -178,13 +130,7 @@ def _column(
 
 def _digits(call: Call) -> int:
     """Digits of a second's fraction that a clock is asked for."""
-    if call.name in ("now", "current_timestamp", "localtime", "localtimestamp", "sysdate", "utc_timestamp", "curtime"):
-        argument = call.arguments[0] if call.arguments else None
-        if isinstance(argument, Literal) and isinstance(argument.value, int):
-            return argument.value
+    match call.arguments:
+        case (Literal(value=int() as digits),) if call.name in CLOCKS:
+            return digits
     return 0
-
-
-def _scale(value: Decimal) -> int:
-    exponent = value.as_tuple().exponent
-    return max(-exponent, 0) if isinstance(exponent, int) else 0

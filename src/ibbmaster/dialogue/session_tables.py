@@ -1,9 +1,4 @@
-"""Where in the log one session sees the tables, and which of them it can name there.
-
-That is at the end of the log, or where the session has stopped or gone. A lock or a transaction with a consistent
-snapshot stops a session at the end of that moment; `SET @ibb_position = '0-1-100'` takes it to any other place. Rules:
-protocol/wire/sql.md.
-"""
+"""Where in the log one session sees the tables, and which of them it can name there: protocol/wire/sql.md."""
 
 from __future__ import annotations
 
@@ -12,14 +7,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ibbmaster.dialogue import privileges
-from ibbmaster.dialogue.conversion import text_of
 from ibbmaster.dialogue.evaluating import Evaluator
 from ibbmaster.dialogue.information_schema import Catalog
-from ibbmaster.dialogue.relation import Relation
-from ibbmaster.dialogue.settings import Settings
+from ibbmaster.dialogue.relation import Relation, text_of
+from ibbmaster.dialogue.settings import UserVariables
 from ibbmaster.dialogue.statement import Select
-from ibbmaster.dialogue.user_variables import UserVariables
-from ibbmaster.dialogue.variables import version_number
 from ibbmaster.errors import DuplicateDomainError, GtidError
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.sqltext.query_tree import GivenTable
@@ -27,7 +19,7 @@ from ibbmaster.sqltext.token import UnreadSqlError
 from ibbmaster.wire.refusal import NOT_SUPPORTED, RefusedError, not_supported
 
 if TYPE_CHECKING:  # loaded when a statement asks for tables
-    from ibbmaster.dialogue.log_tables import LogFacts, LogSnapshot, TableQuery
+    from ibbmaster.dialogue.log_tables import LogSnapshot, ServerFacts, TableQuery
     from ibbmaster.dialogue.session_schema import SessionSchema
     from ibbmaster.schema.model import TableVersion
     from ibbmaster.wire.response import BlockResultSet, ColumnDefinition
@@ -39,7 +31,7 @@ POSITION_VARIABLE = "ibb_position"
 class SessionPosition:
     """What one session sees of the log. `variables` are its own."""
 
-    def __init__(self, facts: LogFacts, variables: UserVariables) -> None:
+    def __init__(self, facts: ServerFacts, variables: UserVariables) -> None:
         self._facts = facts
         self._tables = facts.tables
         self._variables = variables
@@ -49,8 +41,8 @@ class SessionPosition:
 
     @property
     def stopped(self) -> LogSnapshot | None:
-        """Where the session has stopped; None at the end of the log. Raises RefusedError: `@ibb_position` is none that
-        can be gone to."""
+        """Where the session has stopped; None at the end of the log. Raises RefusedError: the log has no place
+        `@ibb_position`."""
         value = self._variables.get(POSITION_VARIABLE)
         text = "" if value is None else text_of(value).strip()
         if not text:
@@ -65,17 +57,17 @@ class SessionPosition:
         return self.stopped or self._tables.newest()
 
     def state(self) -> GtidState:
-        """What is logged up to where the session is."""
+        """What is logged up to the session's place."""
         stopped = self.stopped
         return self._facts.binlog_state() if stopped is None else stopped.state
 
     def end(self) -> tuple[str, int]:
-        """File and offset where the session is."""
+        """File and offset of the session's place."""
         stopped = self.stopped
         return self._facts.binlog_end() if stopped is None else (stopped.file_name, stopped.end.offset)
 
     def lock(self) -> None:
-        """LOCK TABLES … READ, FLUSH TABLES WITH READ LOCK: stop here until UNLOCK TABLES; a transaction ends."""
+        """LOCK TABLES … READ, FLUSH TABLES WITH READ LOCK: stop until UNLOCK TABLES; a transaction ends."""
         self._of_transaction = None
         self._locked = self._tables.newest()
 
@@ -88,17 +80,17 @@ class SessionPosition:
         self._of_transaction = self._locked or (self._tables.newest() if has_snapshot else None)
 
     def end_transaction(self) -> None:
-        """COMMIT, or ROLLBACK."""
+        """COMMIT or ROLLBACK."""
         self._of_transaction = None
 
 
 class SessionTables:
-    """Finds tables, and answers queries over those that every server has. `catalog` are these."""
+    """Finds tables and has queries over them answered. `catalog` are those that every server has."""
 
     catalog: Catalog
 
     def __init__(
-        self, facts: LogFacts, evaluator: Evaluator, position: SessionPosition, held: Callable[[], frozenset[str]]
+        self, facts: ServerFacts, evaluator: Evaluator, position: SessionPosition, held: Callable[[], frozenset[str]]
     ) -> None:
         """`held` are the session's privileges."""
         self._facts = facts
@@ -110,11 +102,11 @@ class SessionTables:
         self._last_seen: SessionSchema | None = None
 
     def begin_statement(self) -> None:
-        """Look anew where the session is."""
+        """Forget what the last statement saw."""
         self._seen = None
 
     def schema(self) -> SessionSchema:
-        """Databases and tables where the session is: the same throughout a statement."""
+        """Databases and tables at the session's place: the same throughout a statement."""
         if self._seen is None:
             from ibbmaster.dialogue.session_schema import SessionSchema, own_databases
 
@@ -126,8 +118,8 @@ class SessionTables:
         return self._seen
 
     def answer(self, select: Select, *, is_binary: bool) -> Relation | BlockResultSet:
-        """The rows of a query. Raises RefusedError: it names what does not exist, or is not answered as a server would;
-        SqlError: it is none."""
+        """The rows of a query. Raises RefusedError: it names what does not exist, or a server's answer is not known;
+        SqlError: it makes no sense."""
         with self._way_out(select):
             return self._facts.tables.compute(self._query(select, is_binary=is_binary))
 
@@ -138,7 +130,7 @@ class SessionTables:
 
     @contextmanager
     def _way_out(self, select: Select) -> Iterator[None]:
-        """Look from one place, and say where the rows are whose query is not answered."""
+        """Look from one place; the error of a refused query says where its rows are."""
         self._snapshot = self._position.snapshot()
         found: list[Relation | TableVersion] = []
         try:
@@ -160,17 +152,13 @@ class SessionTables:
             assert select.problem is not None
             raise not_supported(select.problem.what) if isinstance(select.problem, UnreadSqlError) else select.problem
         settings = self._evaluator.settings
+        charset = settings.value("character_set_results")
+        session = self._evaluator.query_session(
+            None if charset is None else str(charset), settings.results_collation_number, is_binary=is_binary
+        )
         assert self._snapshot is not None
         return TableQuery(
-            snapshot=self._snapshot,
-            query=select.query,
-            sql_mode=select.sql_mode,
-            find=self.find,
-            evaluator=self._evaluator,
-            text_charset=results_charset(settings),
-            text_collation_id=settings.results_collation_number,
-            is_binary=is_binary,
-            version=version_number(self._facts),
+            snapshot=self._snapshot, query=select.query, sql_mode=select.sql_mode, find=self.find, session=session
         )
 
     def find(self, table: GivenTable) -> Relation | TableVersion:
@@ -184,12 +172,6 @@ class SessionTables:
             text = f"SELECT command denied to user '{who.user}'@'{who.host}' for table `{database}`.`{name}`"
             raise RefusedError(1142, "42000", text)
         return self.schema().table(database, name) if found is None else found
-
-
-def results_charset(settings: Settings) -> str | None:
-    """What texts are sent in; None: as they are stored."""
-    charset = settings.value("character_set_results")
-    return None if charset is None else str(charset)
 
 
 def _parse(text: str) -> GtidPosition:

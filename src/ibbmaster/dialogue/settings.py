@@ -1,11 +1,12 @@
-"""The system variables of one session: what it has set, on top of what the primary has."""
+"""The variables of one session: its user variables, and system variables on top of those of the primary."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 
-from ibbmaster.dialogue.conversion import text_of
+from ibbmaster.dialogue.log_tables import ServerFacts
+from ibbmaster.dialogue.relation import text_of
 from ibbmaster.dialogue.statement import CharsetAssignment
 from ibbmaster.dialogue.variables import (
     CHOICES,
@@ -15,13 +16,13 @@ from ibbmaster.dialogue.variables import (
     SESSION_DEFAULTS,
     SESSION_ONLY,
     SETTABLE_GLOBALS,
-    ServerFacts,
     SystemValue,
     has_variable,
     is_uca_default,
     variable,
     variable_names,
 )
+from ibbmaster.dump.request import check_variable
 from ibbmaster.gtid import GtidState
 from ibbmaster.schema.collations import (
     character_sets,
@@ -34,19 +35,61 @@ from ibbmaster.sqltext.expression import SystemVariable
 from ibbmaster.sqltext.literals import Value
 from ibbmaster.sqltext.moment import parse_time_zone
 from ibbmaster.sqltext.sql_mode import MODES, sql_mode_of, sql_mode_text
-from ibbmaster.wire.refusal import RefusedError, missing_privilege, not_supported, unknown_variable
+from ibbmaster.wire.refusal import RefusedError, missing_privilege, not_supported, out_of_memory, unknown_variable
 from ibbmaster.wire.response import COLLATION_BINARY, COLLATION_DEFAULT
 
-SETTING_SIZE_MAX = 16_384  # characters of the text a variable is set to
+SETTING_SIZE_MAX = 16_384  # characters of a system variable
+COUNT_MAX = 1000  # user variables
+SIZE_MAX = 1 << 20  # characters of one of them
+TOTAL_SIZE_MAX = 4 << 20  # of all of a session
 _SQL_MODE_DEFAULT = sql_mode_of(str(FIXED["sql_mode"]))
 CHARSETS = ("character_set_client", "character_set_connection", "character_set_results")
 _SAME = {"tx_isolation": "transaction_isolation", "storage_engine": "default_storage_engine"}
 _SAME_NAMES = {**_SAME, **{name: alias for alias, name in _SAME.items()}}
 
 
+class UserVariables(dict[str, Value]):
+    """The variables named with @, by lower-case name, within limits."""
+
+    def __init__(self, hold: Callable[[str, int], None] = lambda what, size: None) -> None:
+        """`hold` gets how many bytes they have, and may refuse that."""
+        super().__init__()
+        self._hold = hold
+        self._size = 0
+
+    def assign(self, name: str, value: Value) -> None:
+        """Set a variable. Raises RefusedError: it steers dumps and cannot have this value, or all variables together
+        are too large."""
+        problem = check_variable(name, value)
+        if problem is not None:
+            raise RefusedError(problem.code, problem.sqlstate, f"{problem.text}, in '@{name}'")
+        size = _size_of(value)
+        total = self._size + size - (_size_of(self[name]) if name in self else 0)
+        is_one_more = name not in self
+        if size > SIZE_MAX or total > TOTAL_SIZE_MAX or (is_one_more and len(self) >= COUNT_MAX):
+            raise out_of_memory(f"too much in user variables, at '@{name}'")
+        if total != self._size:
+            self._hold("user variables", total)
+        self[name] = value
+        self._size = total
+
+    def restore(self, kept: dict[str, Value]) -> None:
+        """Have these values again, and no others."""
+        self.clear()
+        self.update(kept)
+        self._size = sum(map(_size_of, kept.values()))
+
+
+def _size_of(value: Value) -> int:
+    """About how many bytes a value takes."""
+    if isinstance(value, str | bytes):
+        return len(value) * (1 if value.isascii() else 4)
+    return 8 if value is None else len(text_of(value))
+
+
 class Settings:
-    """What a session has set. `values` are by lower-case name; a name that is missing has the primary's value. `state`
-    is what the session sees of what is logged: all of it without one."""
+    """What a session has set. `values` are by lower-case name; other variables have the primary's value. `state` is
+    what the session sees of the log: all of it without one."""
 
     def __init__(self, facts: ServerFacts, state: Callable[[], GtidState] | None = None) -> None:
         self._facts = facts
@@ -64,8 +107,8 @@ class Settings:
         return name in SESSION_ONLY
 
     def value(self, name: str, scope: str = "") -> SystemValue:
-        """The value of a variable in this session, or with scope 'global' of the primary. Raises RefusedError: there is
-        no such variable, or not in this scope."""
+        """The value of a variable in this session, or with scope 'global' of the primary. Raises RefusedError: this
+        scope has no such variable."""
         if not has_variable(self._facts, name):
             raise unknown_variable(name)
         if scope == "global" and name in SESSION_ONLY:
@@ -81,14 +124,14 @@ class Settings:
         return variable(self._facts, name)
 
     def read(self, target: SystemVariable) -> SystemValue:
-        """The value of a variable as a statement names it; errors name it so, too."""
+        """The value of a variable by its name in a statement; errors name it so, too."""
         if not has_variable(self._facts, target.name):
             raise unknown_variable(target.written)
         return self.value(target.name, target.scope)
 
     def assign(self, target: SystemVariable, value: Value, *, is_default: bool = False) -> None:
-        """Set a variable for this session. Raises RefusedError: there is no such variable, it may not be set, or not to
-        this value."""
+        """Set a variable for this session. Raises RefusedError: there is no such variable, or it may not have this
+        value."""
         name = target.name
         if not has_variable(self._facts, name):
             raise unknown_variable(target.written)
@@ -153,11 +196,9 @@ class Settings:
 
     @property
     def results_collation_number(self) -> int:
-        """The number that columns of texts have, which is more than the character set that they are sent in.
-
-        Source: MariaDB 11.8, protocol.cc, Protocol_text::store_field_metadata(): SET NAMES and a login leave a
-        collation, SET character_set_results the first one of its character set.
-        """
+        """The number of the collation of columns of texts: that of SET NAMES or the login; after SET
+        character_set_results the first one of its character set. Source: MariaDB 11.8, protocol.cc,
+        Protocol_text::store_field_metadata()."""
         charset = self.value("character_set_results")
         if charset is None or charset == "binary":
             return COLLATION_BINARY
@@ -168,7 +209,6 @@ class Settings:
         return COLLATION_DEFAULT if found is None else found
 
     def _checked(self, name: str, written: str, value: Value) -> SystemValue:
-        """The value as the variable keeps it."""
         is_charset = name.startswith("character_set_") and name != "character_set_collations"
         if name in CHARSETS or (is_charset and isinstance(value, str)):
             if value is None and name == "character_set_results":
@@ -203,7 +243,7 @@ class Settings:
                 raise unknown_variable(name)
 
     def _follow(self, name: str, value: SystemValue) -> None:
-        """Set what hangs together with a variable just set; None: to its default."""
+        """Set what depends on a variable that was set; None: to its default."""
         if name == "character_set_results":
             self._results_collation = None
         elif value is None:

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ibbmaster.dialogue import privileges
 from ibbmaster.dialogue.evaluating import Evaluator
 from ibbmaster.dialogue.information_schema import ENGINES, LICENSE, PLUGINS, Catalog, collation_rows
-from ibbmaster.dialogue.matching import matcher
-from ibbmaster.dialogue.relation import Relation, RowValues
+from ibbmaster.dialogue.log_tables import ProcessRow, ServerFacts
+from ibbmaster.dialogue.relation import Relation, RowValues, matcher
 from ibbmaster.dialogue.statement import Show
 from ibbmaster.dialogue.table_columns import information_columns, shown_columns
-from ibbmaster.dialogue.variables import ProcessRow, ServerFacts, is_uca_default, shown, version_number
+from ibbmaster.dialogue.variables import is_uca_default, shown, version_number
 from ibbmaster.schema.collations import character_sets
-from ibbmaster.sqltext.expression import Expression
 from ibbmaster.sqltext.literals import Value
 from ibbmaster.versions import Difference
 from ibbmaster.wire.refusal import RefusedError, missing_privilege
-from ibbmaster.wire.response import ColumnDefinition, Err
+from ibbmaster.wire.response import Err
 
 if TYPE_CHECKING:
     from ibbmaster.dialogue.session_schema import SessionSchema
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 UNKNOWN_SCHEMA = 1105
 NO_TARGET_LOG = RefusedError(1373, "HY000", "Target log not found in binlog index")
-#: What is asked of an account for what it is shown.
+#: The privileges that an account needs.
 _NEEDED = {
     "BINARY LOGS": privileges.BINLOG_MONITOR,
     "MASTER STATUS": privileges.BINLOG_MONITOR,
@@ -46,7 +45,7 @@ _LIKE_IS_ABOUT = {
 
 @dataclass(frozen=True, slots=True)
 class Shower:
-    """Answers SHOW for one session. `status` is what SHOW STATUS has, `schema` what it sees of databases."""
+    """Answers SHOW for one session. `status` are the rows of SHOW STATUS, `schema` the databases that it sees."""
 
     facts: ServerFacts
     evaluator: Evaluator
@@ -56,12 +55,10 @@ class Shower:
     processes: Callable[[], Iterable[ProcessRow]]
     status: Callable[[], Mapping[str, object]]
     end: Callable[[], tuple[str, int]]  # file and offset where the session is
-    choose: Callable[[Expression, Sequence[ColumnDefinition]], Callable[[RowValues], bool | None]]
     last_error: Err | None
 
     def answer(self, show: Show) -> Relation:
-        """The table that is asked for. Raises RefusedError: it is of something that does not exist, or that the account
-        may not see."""
+        """The table that is asked for. Raises RefusedError: there is no such thing, or the account may not see it."""
         needed = _NEEDED.get(show.what)
         if needed is not None and needed not in self.held:
             raise missing_privilege(needed)
@@ -114,7 +111,6 @@ class Shower:
         return Relation(shown_columns(what), list(self._rows(what)))
 
     def _rows(self, what: str) -> Iterable[RowValues]:
-        """The rows of what is listed whatever follows."""
         facts = self.facts
         match what:
             case "BINARY LOGS":
@@ -140,7 +136,7 @@ class Shower:
         return ()
 
     def _messages(self, *, with_warnings: bool) -> Iterator[RowValues]:
-        """The last statement's error, and a warning for each table it asked for whose columns are not known."""
+        """The last statement's error, and a warning for each of its tables whose columns are unknown."""
         if self.last_error is not None:
             yield "Error", self.last_error.code, self.last_error.text
         for table in self.catalog.refused if with_warnings else ():
@@ -152,15 +148,14 @@ class Shower:
             matches = matcher(show.pattern)
             place = _LIKE_IS_ABOUT.get(show.what, 0)
             return replace(relation, rows=[row for row in relation.rows if matches(str(row[place]))])
-        condition = show.where
-        if condition is None:
+        if show.where is None:
             return relation
+        from ibbmaster.dialogue.lone_expressions import row_condition  # replicas never ask for it
 
-        holds = self.choose(condition, relation.columns)
+        holds = row_condition(show.where, relation.columns, self.evaluator.query_session())
         return replace(relation, rows=[row for row in relation.rows if holds(row)])
 
     def _log_status(self) -> Relation:
-        """Where the log ends, for some versions by GTID, too."""
         columns, row = shown_columns("MASTER STATUS"), (*self.end(), "", "")
         if not Difference.STATUS_HAS_GTID.holds(version_number(self.facts)):
             return Relation(columns[:-1], [row])
@@ -205,7 +200,6 @@ class Shower:
 
 
 def _named(rows: list[tuple[str, str]], kind: str, show: Show) -> Relation:
-    """Names and values, as of variables."""
     table = f"{'GLOBAL' if show.scope == 'global' else 'SESSION'}_{kind}"
     name, value = information_columns(table)
     return Relation((replace(name, name="Variable_name"), replace(value, name="Value")), rows)

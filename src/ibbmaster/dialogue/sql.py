@@ -1,8 +1,4 @@
-"""Reads the SQL statements that replicas, CDC clients and operators send to a primary.
-
-A statement is cut into tokens and parsed; its text is never compared as a whole, so case,
-spaces, comments and a trailing semicolon do not matter.
-"""
+"""Reads the SQL statements that replicas, CDC clients and operators send to a primary, token by token."""
 
 from __future__ import annotations
 
@@ -11,7 +7,7 @@ from collections.abc import Sequence
 from ibbmaster.dialogue import statement as verbs
 from ibbmaster.dialogue.sql_show import ShowParser
 from ibbmaster.sqltext.expression import Default, Expression, Literal, SystemVariable, UserVariable
-from ibbmaster.sqltext.query_tree import GivenTable, SelectBlock
+from ibbmaster.sqltext.query_tree import GivenTable
 from ibbmaster.sqltext.token import SqlError, SqlTokens, Token, TokenKind, UnreadSqlError, tokenize, words
 
 _ENDS_FROM = words("WHERE GROUP HAVING ORDER LIMIT UNION EXCEPT INTERSECT SELECT INTO FOR LOCK PROCEDURE WINDOW")
@@ -64,20 +60,14 @@ def handled_table(tokens: Sequence[Token]) -> GivenTable:
 
 
 def _defined_names(tokens: Sequence[Token]) -> set[str]:
+    """The names that WITH defines: behind it, and behind a bracket and a comma."""
     if not any(token.is_word("WITH") for token in tokens):
         return set()
-    found = set()
-    name = None  # what stands before brackets that have just ended
-    opened: list[Token | None] = []
-    for before, token, after, behind in zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False):
-        if token.is_sign("("):
-            opened.append(before)
-        elif token.is_sign(")"):
-            name = opened.pop() if opened else None
-        elif token.is_word("AS") and after.is_sign("(") and behind.word in _BEGINS_QUERY | {"("}:
-            defined = name if before.is_sign(")") else before
-            found.update([defined.text.lower()] if defined is not None else [])
-    return found
+    return {
+        token.text.lower()
+        for before, last, token in zip((None, *tokens), tokens, tokens[1:], strict=False)
+        if last.is_word("WITH", "RECURSIVE") or (last.is_sign(",") and before is not None and before.is_sign(")"))
+    }
 
 
 def _name(tokens: Sequence[Token], index: int) -> tuple[GivenTable, int]:
@@ -88,7 +78,7 @@ def _name(tokens: Sequence[Token], index: int) -> tuple[GivenTable, int]:
     return GivenTable(first), index
 
 
-#: Statements that are no writes, and are answered with "not supported" for now.
+#: Statements that write nothing, and are answered with "not supported".
 _NOT_SUPPORTED = words(
     "PREPARE EXECUTE DEALLOCATE XA SIGNAL RESIGNAL GET CHECK CHECKSUM VALUES WITH EXPLAIN DESC DESCRIBE"
 )
@@ -107,8 +97,7 @@ _LEVELS = ("READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABL
 
 
 def parse(sql: str, *, version: int = 0, sql_mode: int = 0) -> list[verbs.Statement]:
-    """The statements of a text; `version` decides what conditional comments mean. Raises SqlError: the text is not
-    understood."""
+    """The statements of a text; `version` decides on conditional comments. Raises SqlError: the text makes no sense."""
     parser = _Parser(tokenize(sql, version=version, sql_mode=sql_mode))
     statements: list[verbs.Statement] = []
     while not parser.is_at_end:
@@ -121,8 +110,7 @@ def parse(sql: str, *, version: int = 0, sql_mode: int = 0) -> list[verbs.Statem
 
 
 def parse_one(tokens: SqlTokens) -> verbs.Statement:
-    """The only statement of a text that is cut already. Raises SqlError: the text is not understood, or has more than
-    one statement."""
+    """The only statement of a text. Raises SqlError: the text makes no sense, or has more than one."""
     parser = _Parser(tokens)
     statement = verbs.Nothing() if parser.is_at_end else parser.statement()
     if not parser.is_at_end:
@@ -135,7 +123,7 @@ class _Parser(ShowParser):
     """One statement after the other."""
 
     def statement(self) -> verbs.Statement:
-        """The next one, up to its end. Raises SqlError: it is not understood, and names no table."""
+        """The next one, up to its end. Raises SqlError: it makes no sense, and names no table."""
         start = self._index
         try:
             statement = self._known_statement()
@@ -192,21 +180,19 @@ class _Parser(ShowParser):
         raise self._error()
 
     def _column_pattern(self) -> str:
-        """The column of DESCRIBE: a name, or a pattern in quotes; both are compared as LIKE does it."""
+        """The column of DESCRIBE, a name or a text; both are patterns."""
         token = self._token()
         return self._take_text() if token is not None and token.kind is TokenKind.TEXT else self._take_name()
 
     def _select(self) -> verbs.Select:
         start = self._index
-        self._has_subquery = False
         query = self.query()
         self.skip_locks()
-        has_tables = self._has_subquery or not isinstance(query, SelectBlock) or query.source is not None
-        return verbs.Select(query, named_tables(self._tokens[start : self._index]), has_tables, self._sql_mode)
+        return verbs.Select(query, named_tables(self._tokens[start : self._index]), self._sql_mode)
 
     def _unread(self, failed: int, problem: SqlError) -> verbs.Select | verbs.Unread | None:
-        """A query that is not understood, or another statement by the tables it names; None if it names none. `failed`
-        is the place of the token that was not understood."""
+        """A statement in an unknown form, with the tables it names; None if it is none. `failed` is the place of the
+        first unknown token."""
         token = self._token()
         if token is None or token.word not in _UNREAD_VERBS | _NOT_SUPPORTED:
             return None
@@ -223,7 +209,7 @@ class _Parser(ShowParser):
         tables = (handled_table(tokens),) if verb == "HANDLER" and len(tokens) > 1 else named_tables(tokens)
         if verb in _QUERIES:
             is_cut_off = failed == self._index and not tables and not isinstance(problem, UnreadSqlError)
-            return None if balance or is_cut_off else verbs.Select(None, tables, True, self._sql_mode, problem)
+            return None if balance or is_cut_off else verbs.Select(None, tables, self._sql_mode, problem)
         return verbs.Unread(verb, tables) if not balance and (tables or verb in _NOT_SUPPORTED) else None
 
     def _unread_show(self) -> verbs.Unread | None:
@@ -302,7 +288,7 @@ class _Parser(ShowParser):
         return verbs.Assignment(target, self._assigned_value(target))
 
     def _assigned_value(self, target: UserVariable | SystemVariable) -> Expression:
-        """A value; to system variables keywords such as ON are values as well."""
+        """A value; system variables also take keywords such as ON."""
         token = self._token()
         if isinstance(target, SystemVariable) and token is not None and token.kind is TokenKind.WORD:
             following = self._tokens[self._index + 1] if self._index + 1 < len(self._tokens) else None

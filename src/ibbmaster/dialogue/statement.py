@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from ibbmaster.sqltext.expression import Expression, SystemVariable, UserVariable
-from ibbmaster.sqltext.query_tree import GivenTable, Item, Query, SelectBlock
+from ibbmaster.sqltext.query_tree import GivenTable, Item, Query
 from ibbmaster.wire.response import Ok, Response
 
 if TYPE_CHECKING:
@@ -17,25 +17,23 @@ if TYPE_CHECKING:
 class Select:
     """A query, and every table that is named anywhere in it."""
 
-    query: Query | None  # None where its form is not known; `problem` says what is wrong with it then
+    query: Query | None  # None where its form is unknown; `problem` says why
     tables: tuple[GivenTable, ...] = ()
-    has_tables: bool = field(default=False, compare=False)  # it has FROM, or a query in brackets
-    sql_mode: int = field(default=0, compare=False)  # what it was read under
+    sql_mode: int = field(default=0, compare=False)  # it was read under
     problem: SqlError | None = field(default=None, compare=False)
 
     @property
     def values(self) -> tuple[Item, ...] | None:
-        """Its items, if it is nothing but these."""
+        """Its items, if it consists of nothing else."""
         query = self.query
-        if self.has_tables or not isinstance(query, SelectBlock):
+        if query is None or query.source or query.where or query.group_by or query.having or query.order_by:
             return None
-        is_more = query.where or query.group_by or query.having or query.order_by
-        return None if is_more else query.items
+        return query.items
 
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A statement that names these tables, in a form that the parser does not know; MariaDB may."""
+    """A statement with these tables, in a form that the parser does not know; MariaDB may."""
 
     verb: str
     tables: tuple[GivenTable, ...]
@@ -60,7 +58,7 @@ class CharsetAssignment:
 
 @dataclass(frozen=True, slots=True)
 class IsolationAssignment:
-    """SET TRANSACTION: the level, and whether it is READ ONLY; None is what is not said."""
+    """SET TRANSACTION: the level, and whether it is READ ONLY; None where it does not say."""
 
     level: str | None
     scope: str
@@ -145,7 +143,7 @@ class Savepoint:
 @dataclass(frozen=True, slots=True)
 class LockTables:
     """LOCK TABLES, UNLOCK TABLES (no tables), FLUSH TABLES (with `privilege` RELOAD); `writes`: a WRITE lock. `stops`:
-    what follows is seen as it is now."""
+    later statements see what is there now."""
 
     tables: tuple[GivenTable, ...]
     privilege: str | None
@@ -178,7 +176,7 @@ class Do:
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
-    """A text of nothing but comments, or one that does nothing here."""
+    """A text of comments, or a statement that does nothing here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +188,7 @@ class Administration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kill:
-    """The answer to KILL: the driver shall end another connection, or what it does; the client gets OK."""
+    """The answer to KILL: the driver ends another connection, or its statement; the client gets OK."""
 
     connection_id: int
     query_only: bool

@@ -1,21 +1,19 @@
-"""System variables as this primary has them: what clients ask for, with the values a MariaDB server would have.
+"""System variables of this primary, with the values of a MariaDB server: each is a row in `variables.tsv`.
 
-What is known of each is a row in `variables.tsv`. Nothing here depends on any variable of a session but those named in
-`dump/settings.py`: they are kept, and shown again.
+Sessions keep what they set, and show it again; only the variables that `dump/settings.py` names have an effect.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
 
 from ibbmaster import versions
-from ibbmaster.dialogue.matching import matcher
-from ibbmaster.dump.profile import Profile
+from ibbmaster.dialogue.log_tables import ServerFacts
+from ibbmaster.dialogue.relation import matcher
 from ibbmaster.facts import NULL, rows_of
 from ibbmaster.gtid import GtidPosition, GtidState
+from ibbmaster.sqltext.token import words
 from ibbmaster.versions import Difference
 
 SystemValue = bool | int | float | str | None
@@ -28,96 +26,18 @@ _READERS: Mapping[str, Callable[[str], bool | int | float | str]] = {
 }
 _ROWS = rows_of("ibbmaster.dialogue", "variables")
 
-#: True and False are shown as ON and OFF. The type of the value is the type of the variable.
+#: True and False are shown as ON and OFF. A variable has the type of its value.
 SESSION_DEFAULTS: Mapping[str, SystemValue] = {
     name: _READERS[kind](value) for name, kind, _, _, value, _ in _ROWS if value != NULL
 }
-#: Values of this primary that do not depend on anything.
+#: Values of this primary that depend on nothing.
 FIXED: Mapping[str, SystemValue] = {name: _READERS[kind](value) for name, kind, *_, value in _ROWS if value != NULL}
-#: What a variable may be, where that is one of a few words.
+#: The words that a variable may be, where they are few.
 CHOICES = {name: tuple(words.split()) for name, _, _, words, *_ in _ROWS if words != NULL}
-#: Those that have no global value.
+#: Variables without a global value.
 SESSION_ONLY = frozenset(name for name, _, scope, *_ in _ROWS if scope == "session only")
 #: Variables of the whole primary that a real one lets its administrators set.
 SETTABLE_GLOBALS = frozenset(name for name, _, scope, *_ in _ROWS if scope == "global")
-
-
-class NamedTables(Protocol):
-    """Tables with names that a server compares."""
-
-    def name_case(self) -> int:
-        """`lower_case_table_names`: how the server of the log compares names of tables."""
-
-
-class ServerFacts(Protocol):
-    """What the conversation needs to know of the primary around it. Its methods may read the disk."""
-
-    server_id: int
-    server_version: str
-    profile: Profile
-
-    @property
-    def tables(self) -> NamedTables:
-        """The tables of the log."""
-
-    def binlog_state(self) -> GtidState:
-        """What is logged."""
-
-    def binlog_end(self) -> tuple[str, int]:
-        """Name of the active file, and where it ends."""
-
-    def binary_logs(self) -> list[tuple[str, int]]:
-        """Name and size in bytes of every file, the oldest first."""
-
-    def binlog_events(self, file_name: str | None, offset: int) -> Iterator[BinlogEventRow]:
-        """The events of one file, the oldest file without a name, from the first group at or after `offset`. Raises
-        KeyError: there is no such file."""
-
-    def gtid_position_at(self, file_name: str, offset: int) -> str | None:
-        """The GTID position a replica has at an offset of a file, which may be that of any byte; the first file is ''.
-        None: there is no such file, or it ends before."""
-
-    def replica_hosts(self) -> list[tuple[int, str, int]]:
-        """Server id, host and port of every registered replica."""
-
-    def processes(self) -> list[ProcessRow]:
-        """Every connection."""
-
-    def unix_timestamp(self) -> float:
-        """Seconds since 1970."""
-
-    def uptime_s(self) -> int:
-        """How long the primary has been serving."""
-
-    def status(self) -> Mapping[str, int]:
-        """What was counted of all connections, by the names that SHOW STATUS has."""
-
-    def without_paths(self, text: str) -> str:
-        """The text of an error as it may be shown to clients on other machines: where files lie is left out."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BinlogEventRow:
-    """One line of SHOW BINLOG EVENTS; an engine binlog has no positions of events: both are 0."""
-
-    file_name: str
-    event_type: str
-    server_id: int
-    info: str
-    position: int = 0
-    end_position: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessRow:
-    """One line of SHOW PROCESSLIST."""
-
-    connection_id: int
-    user: str
-    host: str
-    command: str
-    seconds: int
-    state: str
 
 
 LOWER_CASE_TABLE_NAMES = "lower_case_table_names"
@@ -135,30 +55,25 @@ COMPUTED: Mapping[str, Callable[[ServerFacts], SystemValue]] = {
     "version": lambda facts: facts.server_version,
     "version_comment": lambda facts: facts.profile.version_comment,
 }
-#: Values that follow from what is logged, and the server id: to ask for them may read the disk.
+#: Values that follow from what is logged, and the server id; asking for them may read the disk.
 OF_THE_LOG: Mapping[str, Callable[[GtidState, int], SystemValue]] = {
     "gtid_binlog_pos": lambda state, _: str(state.position()),
     "gtid_binlog_state": lambda state, _: str(state),
     "gtid_current_pos": lambda state, server_id: str(own_position(state, server_id)),
 }
-FROM_THE_DISK = frozenset((*OF_THE_LOG, LOWER_CASE_TABLE_NAMES))  # to ask for them may take long
-#: Values that only primaries have that keep their binlog in the engine.
+FROM_THE_DISK = frozenset((*OF_THE_LOG, LOWER_CASE_TABLE_NAMES))  # asking for them may take long
+#: Values of primaries that keep their binlog in the engine.
 OF_THE_ENGINE: Mapping[str, Callable[[ServerFacts], SystemValue]] = {
-    "binlog_directory": lambda _: "",  # where files lie is nothing for clients
+    "binlog_directory": lambda _: "",  # clients need not know it
     "binlog_storage_engine": lambda facts: facts.profile.storage_engine,
     "innodb_binlog_state_interval": lambda _: 2 << 20,  # bytes: the default
 }
 _NAMES = sorted({*FIXED, *COMPUTED, *OF_THE_LOG, *SESSION_DEFAULTS, *OF_THE_ENGINE})
-READ_ONLY = frozenset(
-    (
-        *(LOWER_CASE_TABLE_NAMES, "version", "version_comment", "server_id"),
-        *("gtid_binlog_pos", "gtid_current_pos", "log_bin"),
-    )
-)
+READ_ONLY = words("lower_case_table_names version version_comment server_id gtid_binlog_pos gtid_current_pos log_bin")
 
 
 def version_number(facts: ServerFacts) -> int:
-    """The version the primary claims as conditional comments count it: 120302 is 12.3.2."""
+    """The version that the primary claims: 120302 is 12.3.2."""
     return versions.version_number(facts.server_version)
 
 
@@ -172,7 +87,7 @@ def _default_collation(facts: ServerFacts) -> str:
 
 
 def own_position(state: GtidState, server_id: int) -> GtidPosition:
-    """What a primary that was never a replica holds for its own position: the domains it wrote to last itself."""
+    """The own position of a primary that was never a replica: the domains it wrote to last itself."""
     return GtidPosition(gtid for gtid in state.position().values() if gtid.server_id == server_id)
 
 
@@ -183,7 +98,7 @@ def has_variable(facts: ServerFacts, name: str) -> bool:
 
 
 def variable(facts: ServerFacts, name: str) -> SystemValue:
-    """The value of a variable that `has_variable`, and is not of the log."""
+    """The value of a variable that `has_variable`, but of those of the log."""
     if name in COMPUTED:
         return COMPUTED[name](facts)
     if name in OF_THE_ENGINE:

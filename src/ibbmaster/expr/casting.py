@@ -8,7 +8,7 @@ from decimal import Decimal
 from ibbmaster.expr import functions, kinds, values
 from ibbmaster.expr.kinds import Kind, Type
 from ibbmaster.expr.scalars import Scalar, apply, as_exact, as_integer, as_moment, as_real, as_text, converted
-from ibbmaster.expr.session_functions import QuerySession
+from ibbmaster.expr.session_facts import QuerySession
 from ibbmaster.sqltext.expression import Cast
 from ibbmaster.versions import Difference
 from ibbmaster.wire.refusal import not_supported

@@ -1,36 +1,69 @@
-"""From a resolved expression to a scalar, and from there to SQL that SQLite computes with a function of ours."""
+"""From a resolved expression to a scalar, and from there to SQL: functions of ours that SQLite calls."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Any
+from typing import Any, Protocol
 
 from ibbmaster.expr import arithmetic, functions, kinds, operators, values
 from ibbmaster.expr.casting import binary, cast_as, collated
-from ibbmaster.expr.comparing import as_shown, comparable, sort_key
-from ibbmaster.expr.emitting import PlannedQuery, SqlFunctions, emit_scalar, is_same
+from ibbmaster.expr.comparing import as_shown, sort_key
 from ibbmaster.expr.judged import expect_function, expect_judged
 from ibbmaster.expr.kinds import Kind, Type
-from ibbmaster.expr.scalars import Scalar, Slot, apply, as_truth, cast_to, constant
-from ibbmaster.expr.session_facts import CLOCKS, DATES, SESSION_FUNCTIONS, is_of_session
-from ibbmaster.expr.session_functions import OF_SESSION, QuerySession, clock, type_of
+from ibbmaster.expr.scalars import Row, Scalar, Slot, apply, as_truth, cast_to, constant
+from ibbmaster.expr.session_facts import CALLS, CLOCKS, DATES, SESSION_FUNCTIONS, QuerySession, is_of_session
 from ibbmaster.sqltext.expression import Call, Cast, Literal, Operation, SystemVariable, UserVariable
 from ibbmaster.sqltext.moment import parse_duration
 from ibbmaster.sqltext.operators import JOINED
 from ibbmaster.sqltext.printing import KNOWN_FUNCTIONS
+from ibbmaster.sqltext.token import words
+from ibbmaster.versions import Difference
 from ibbmaster.wire.refusal import RefusedError, not_supported
 from ibbmaster.wire.response import FieldType
 
 COMPARISONS = frozenset(("=", "!=", "<", "<=", ">", ">=", "<=>", "IN", "BETWEEN", "LIKE"))
 NESTING_MAX = 60
 USER_TEXT_MAX = 16_777_215  # bytes of a variable of a user
+OF_SESSION = words(
+    "version database schema user session_user system_user current_user connection_id unix_timestamp found_rows "
+    "last_insert_id row_count"
+)
+
+
+class SqlFunctions(Protocol):
+    """Keeps functions and parameters of a statement for SQLite."""
+
+    def function(self, compute: Callable[..., Any], count: int) -> str:
+        """The name by which SQLite calls a function."""
+
+    def parameter(self, value: Any) -> str:
+        """The name of a value in SQL."""
+
+    def key_column(self, slot: Slot) -> str | None:
+        """A column with the sort key of a column of a table; None for other slots."""
+
+
+class _NoSqlite:
+    """Raises RefusedError: SQLite is not asked."""
+
+    def function(self, compute: Callable[..., Any], count: int) -> str:
+        raise not_supported("a query in this expression")
+
+    def parameter(self, value: Any) -> str:
+        raise not_supported("a query in this expression")
+
+    def key_column(self, slot: Slot) -> str | None:
+        return None
+
+
+NO_SQLITE = _NoSqlite()
 
 
 @dataclass(slots=True)
 class Compiler:
-    """Makes scalars of one expression; `slots` are what it needs of a row."""
+    """Makes scalars of one expression; `slots` are the values that it needs of a row."""
 
     session: QuerySession
     registry: SqlFunctions
@@ -38,7 +71,7 @@ class Compiler:
     depth: int = 0
 
     def scalar(self, node: Any) -> Scalar:
-        """Raises RefusedError: the expression is not computed here as MariaDB does it."""
+        """Raises RefusedError: MariaDB's value of the expression is not computed here."""
         self.depth += 1
         if self.depth > NESTING_MAX:
             raise not_supported("expressions nested so deeply")
@@ -67,8 +100,6 @@ class Compiler:
                 if found.is_constant:
                     self.session.evaluator.counted(found.value)
                 return found
-            case PlannedQuery():
-                return self._slot(self.value_of(node))
         raise not_supported(f"{type(node).__name__.lower()} in an expression")
 
     def _slot(self, slot: Slot) -> Scalar:
@@ -133,11 +164,6 @@ class Compiler:
 
     def _operation(self, operator: str, operands: Sequence[Any]) -> Scalar:
         match operator:
-            case "IN" if isinstance(operands[1], PlannedQuery):
-                return self._slot(self._membership(operands[0], operands[1]))
-            case "EXISTS":
-                (query,) = operands
-                return self._slot(Slot(f"(EXISTS ({query.sql}))", kinds.truth(is_nullable=False)))
             case "INTERVAL":
                 raise not_supported("INTERVAL in a query")
             case "COLLATE":
@@ -200,29 +226,6 @@ class Compiler:
             return constant(kinds.date(is_nullable=False), found, word)
         return constant(kinds.moment(min(len(text.partition(".")[2]), 6), is_nullable=False), found, word)
 
-    def _membership(self, left: Any, query: PlannedQuery) -> Slot:
-        """x IN (SELECT …), and (x, y) IN (SELECT …)"""
-        wanted = left.operands if isinstance(left, Operation) and left.operator == "ROW" else (left,)
-        if len(query.types) != len(wanted):
-            raise RefusedError(1241, "21000", f"Operand should contain {len(wanted)} column(s)")
-        needles, stacks = [], []
-        for no, (node, kind) in enumerate(zip(wanted, query.types, strict=True)):
-            outside = Compiler(self.session, self.registry)
-            inside = Compiler(self.session, self.registry)
-            one, other = comparable("=", outside.scalar(node), inside.scalar(Slot(f"q.o{no}", kind)))
-            needles.append(emit_scalar(one, outside.slots, self.registry))
-            stacks.append(emit_scalar(other, inside.slots, self.registry))
-        needle = needles[0] if len(needles) == 1 else f"({', '.join(needles)})"
-        return Slot(f"({needle} IN (SELECT {', '.join(stacks)} FROM ({query.sql}) AS q))", kinds.truth())
-
-    def value_of(self, query: PlannedQuery) -> Slot:
-        """The only value of a query in brackets."""
-        if len(query.types) != 1:
-            raise RefusedError(1241, "21000", "Operand should contain 1 column(s)")
-        (kind,) = query.types
-        sql = f"({query.sql})" if query.is_single else f"(SELECT only_row(q.o0) FROM ({query.sql}) AS q)"
-        return Slot(sql, kind.computed(is_nullable=True))
-
     # Calls ------------------------------------------------------------------------------------
 
     def _call(self, call: Call) -> Scalar:
@@ -232,9 +235,7 @@ class Compiler:
         if call.database is not None:
             raise not_supported(f"{call.database}.{call.written}(), a function of a database")
         if name in CLOCKS or name in DATES:
-            return clock(call, self.session)
-        if name in ("charset", "collation") and len(call.arguments) == 1:
-            return self._charset_or_collation(name, call.arguments[0])
+            return self._clock(call)
         if functions.is_function(name):
             given = [self.scalar(argument) for argument in call.arguments]
             return functions.call(name, call.written, given, self.session.collation)
@@ -245,22 +246,40 @@ class Compiler:
         if name not in OF_SESSION or not is_of_session(call):
             raise not_supported(f"{call.written}() over columns of a table")
         value = self.session.evaluator.evaluate(call)
-        kind = type_of(name)
+        kind = _type_of_call(name)
         if kind is None:
             kind = self._literal(value).type.computed(strength=3)
             kind = kinds.changed(kind, collation="utf8mb3_general_ci") if kind.kind is Kind.TEXT else kind
         return constant(kind, value)
 
-    def _charset_or_collation(self, name: str, value: Any) -> Scalar:
-        if isinstance(value, Literal) and value.charset is not None:
-            collation: str | None = self.session.evaluator.collation_of(value.charset)
-        else:
-            scalar = self.scalar(value)
-            expect_function(name, [scalar])
-            collation = scalar.type.collation if scalar.type.kind in kinds.TEXTS else None
-        collation = "utf8mb3_general_ci" if collation == kinds.EXACT_NAMES else collation or "binary"
-        found = collation.split("_")[0] if name == "charset" else collation
-        return constant(kinds.text(64, "utf8mb3_general_ci", strength=3), found)
+    def _clock(self, call: Call) -> Scalar:
+        """Now, the date, the time of day, and all of them in UTC."""
+        if not is_of_session(call):
+            raise not_supported(f"{call.written}() of such digits")
+        text = str(self.session.evaluator.evaluate(call))
+        digits = len(text.partition(".")[2])
+        field_, *_ = CALLS.get(call.name, (FieldType.TIMESTAMP,))
+        match field_:
+            case FieldType.DATE:
+                return constant(kinds.date(is_nullable=False), text)
+            case FieldType.TIME:
+                return constant(kinds.duration(digits, is_nullable=False), parse_duration(text))
+        kind = kinds.moment(digits, is_nullable=False)
+        if field_ is FieldType.TIMESTAMP and Difference.NOW_IS_TIMESTAMP.holds(self.session.version):
+            kind = kinds.changed(kind, field=field_)
+        return constant(kind, text)
+
+
+def _type_of_call(name: str) -> Type | None:
+    """The type of a function of the session, where that does not depend on its value."""
+    if name not in CALLS:
+        return None
+    field_, length, flags = CALLS[name]
+    is_nullable = not flags & kinds.NOT_NULL
+    if field_ is FieldType.VAR_STRING:
+        return kinds.text(length, "utf8mb3_general_ci", strength=3, is_nullable=is_nullable)
+    kind = kinds.integer(length, length=length, is_unsigned=bool(flags & kinds.UNSIGNED), is_nullable=is_nullable)
+    return kinds.changed(kind, field=field_)
 
 
 def _kind_of(value: Any, written: str) -> str:
@@ -281,6 +300,44 @@ def _kind_of(value: Any, written: str) -> str:
     return "text"
 
 
+def emit_scalar(scalar: Scalar, slots: Sequence[Slot], registry: SqlFunctions) -> str:
+    """SQL of a scalar's values as SQLite holds them; `slots` are the values of its row."""
+    if scalar.slot is not None and _is_same(scalar.slot.type, scalar.type):
+        return scalar.slot.sql
+    store = values.storing(scalar.type)
+    if scalar.is_constant:
+        value = scalar.value
+        return registry.parameter(value if value is None or store is None else store(value))
+    loads = [values.loading(slot.type) for slot in slots]
+    name = registry.function(_function(scalar.run, loads, store), len(slots))
+    return f"{name}({', '.join(slot.sql for slot in slots)})"
+
+
+def _is_same(one: Type, other: Type) -> bool:
+    """Whether SQLite has values of both types alike."""
+    return (one.kind, one.scale, one.is_wide) == (other.kind, other.scale, other.is_wide)
+
+
+def _function(
+    run: Callable[[Row], Any], loads: Sequence[values.Convert | None], store: values.Convert | None
+) -> Callable[..., Any]:
+    if store is None and not any(loads):
+        return lambda *row: run(row)
+    wanted = [(index, load) for index, load in enumerate(loads) if load is not None]
+
+    def compute(*row: Any) -> Any:
+        if wanted:
+            given = list(row)
+            for index, load in wanted:
+                if given[index] is not None:
+                    given[index] = load(given[index])
+            row = tuple(given)
+        value = run(row)
+        return value if value is None or store is None else store(value)
+
+    return compute
+
+
 @dataclass(slots=True)
 class Emitter:
     """Makes SQL of resolved expressions."""
@@ -298,7 +355,7 @@ class Emitter:
         if kind is not None:
             if scalar.type.kind is Kind.NULL:
                 return "NULL", kind
-            if is_same(scalar.type, kind) and scalar.slot is not None:
+            if _is_same(scalar.type, kind) and scalar.slot is not None:
                 return scalar.slot.sql, kind
             scalar = cast_to(scalar, kind)
         return emit_scalar(scalar, slots, self.registry), scalar.type

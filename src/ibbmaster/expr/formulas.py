@@ -16,11 +16,10 @@ from ibbmaster.event.column_types.registry import kind_of
 from ibbmaster.event.rows.column import Column, ValueKind
 from ibbmaster.event.rows.value import Value
 from ibbmaster.expr import kinds
-from ibbmaster.expr.compiling import Compiler
-from ibbmaster.expr.emitting import NO_SQLITE
+from ibbmaster.expr.compiling import NO_SQLITE, Compiler
 from ibbmaster.expr.kinds import Type
 from ibbmaster.expr.scalars import Scalar, Slot
-from ibbmaster.expr.session_functions import QuerySession
+from ibbmaster.expr.session_facts import QuerySession
 from ibbmaster.expr.walking import children, mapped
 from ibbmaster.schema.expression_text import definition_expression
 from ibbmaster.sqltext.expression import Call, ColumnName, Expression, Literal, Operation
@@ -43,13 +42,10 @@ class NotSimpleError(IbbMasterError):
 
 
 class _NoSession:
-    """What stands here for a session, which says nothing."""
+    """Raises RefusedError: no session is asked."""
 
     def evaluate(self, expression: Any) -> Any:
         raise not_supported("a value of the session")
-
-    def collation_of(self, charset: str) -> str:
-        return str(self.evaluate(charset))
 
     is_switch = evaluate
 

@@ -67,7 +67,6 @@ class Type:
     is_blob: bool = False
     is_truth: bool = False  # whether it is the result of a comparison
     fraction: int = -1  # digits behind the point that are computed with, where these are more than those shown
-    hidden: int = -1  # such digits of a column of a result, which are there no more
     charset: str | None = None  # of a column's texts, where they can hold only its letters
 
     @property

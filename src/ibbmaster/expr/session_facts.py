@@ -1,4 +1,4 @@
-"""What MariaDB has as functions of a session, its primary and the clock: what they take, and the columns they give.
+"""MariaDB's functions of a session, its primary and the clock: their arguments and columns, and what a session says.
 
 Every session loads this, a replica's too.
 """
@@ -6,6 +6,8 @@ Every session loads this, a replica's too.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
 
 from ibbmaster.facts import rows_of
 from ibbmaster.sqltext import moment
@@ -19,13 +21,14 @@ from ibbmaster.sqltext.expression import (
     SystemVariable,
     UserVariable,
 )
+from ibbmaster.sqltext.literals import Value
 from ibbmaster.wire.response import ColumnFlag, FieldType
 
 NOT_NULL, UNSIGNED, BINARY = ColumnFlag.NOT_NULL, ColumnFlag.UNSIGNED, ColumnFlag.BINARY
 NUMBER = NOT_NULL | BINARY
-_OF_NOW = ("now", "current_timestamp", "localtime", "localtimestamp", "sysdate")
-CLOCKS = {  # what is shown of a moment, and whether in UTC
-    **dict.fromkeys(_OF_NOW, (moment.moment_text, False)),
+OF_NOW = ("now", "current_timestamp", "localtime", "localtimestamp", "sysdate")
+CLOCKS = {  # how they show a moment, and whether in UTC
+    **dict.fromkeys(OF_NOW, (moment.moment_text, False)),
     "utc_timestamp": (moment.moment_text, True),
     **dict.fromkeys(("current_time", "curtime"), (moment.time_of_day_text, False)),
     "utc_time": (moment.time_of_day_text, True),
@@ -46,8 +49,34 @@ OF_THE_SESSION: Mapping[str, tuple[int, int]] = {
 SESSION_FUNCTIONS = frozenset(OF_THE_SESSION)
 
 
+class SessionValues(Protocol):
+    """Says the values of one session; `dialogue.evaluating.Evaluator`."""
+
+    def evaluate(self, expression: Expression) -> Value: ...
+
+    def is_switch(self, variable: SystemVariable) -> bool: ...
+
+    def counted(self, value: Value) -> Value: ...
+
+
+@dataclass(frozen=True, slots=True)
+class QuerySession:
+    """The settings of a session that answers depend on."""
+
+    evaluator: SessionValues
+    database: str  # the default one
+    collation: str  # of literals
+    charset: str | None  # that texts are sent in; None and `binary` send them as they are stored
+    collation_id: int  # of columns of texts; with `charset` None they have their own
+    time_zone_s: int
+    division_digits: int
+    version: int  # of the server that is emulated: 101119, 120302
+    is_binary: bool  # the rows of a prepared statement are wanted
+    folds_names: bool = False  # capitals do not matter in names of tables
+
+
 def is_of_session(expression: Expression) -> bool:
-    """Whether a value is what the session, its primary or the clock says, with nothing computed of it."""
+    """Whether the session, its primary or the clock says a value, with nothing computed of it."""
     match expression:
         case Literal(value=int() as value):
             return value >= -(1 << 63)

@@ -9,7 +9,7 @@ from typing import Any
 from ibbmaster.event.rows.charset import encoded
 from ibbmaster.expr import values
 from ibbmaster.expr.kinds import FLOATING, REALS, Kind, Type
-from ibbmaster.expr.session_functions import QuerySession
+from ibbmaster.expr.session_facts import QuerySession
 from ibbmaster.versions import Difference
 from ibbmaster.wire.refusal import not_supported
 

@@ -6,9 +6,8 @@ import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ibbmaster.expr.emitting import PlannedQuery
 from ibbmaster.expr.scalars import Slot
-from ibbmaster.sqltext.expression import Aggregate, Call, Cast, Nested, Operation
+from ibbmaster.sqltext.expression import Aggregate, Call, Cast, Operation
 from ibbmaster.wire.refusal import RefusedError, not_supported
 
 
@@ -24,7 +23,7 @@ def mapped_children(node: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def mapped(node: Any, change: Callable[[Any], Any]) -> Any:
-    """The tree with what `change` gives instead of a part; None goes on into it."""
+    """The tree with parts replaced by what `change` returns; None leaves a part, and looks into it."""
     found = change(node)
     if found is not None:
         return found
@@ -48,7 +47,7 @@ def children(node: Any) -> Sequence[Any]:
 
 
 def rows_compared(node: Any) -> Any:
-    """Comparisons of rows as comparisons of their values."""
+    """A comparison of rows as comparisons of their values; other nodes as they are."""
     match node:
         case Operation(
             operator=("=" | "!=" | "<" | "<=" | ">" | ">=") as operator,
@@ -58,8 +57,6 @@ def rows_compared(node: Any) -> Any:
                 raise RefusedError(1241, "21000", f"Operand should contain {len(left)} column(s)")
             return _compared_rows(operator, left, right)
         case Operation(operator="IN", operands=(Operation(operator="ROW") as left, *others)):
-            if len(others) == 1 and isinstance(others[0], Nested | PlannedQuery):
-                return node
             if not all(isinstance(one, Operation) and one.operator == "ROW" for one in others):
                 raise not_supported("rows IN such a list")
             return Operation("OR", tuple(rows_compared(Operation("=", (left, one))) for one in others))

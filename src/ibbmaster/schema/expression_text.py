@@ -1,7 +1,5 @@
 """Expressions of DDL as trees, and as a server prints them; what is not known stays as it was written."""
 
-from typing import NoReturn
-
 from ibbmaster.sqltext.expression import Call, Expression, Literal
 from ibbmaster.sqltext.expression_parser import ExpressionParser
 from ibbmaster.sqltext.printing import ExpressionText, UnknownTextError, printed
@@ -19,9 +17,6 @@ class _DefinitionParser(ExpressionParser):
         found = self._expression()
         self.expect_end()
         return found
-
-    def query(self) -> NoReturn:
-        raise self._error()
 
     def _called(self, name: str, written: str) -> Expression:
         match name:

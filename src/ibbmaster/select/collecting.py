@@ -1,4 +1,4 @@
-"""What SQLite calls for the rows of a group: sums, extremes, and one value out of several."""
+"""Aggregates for SQLite: sums, extremes, and one value out of several."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from ibbmaster.expr import values
 from ibbmaster.expr.weights import key_of
-from ibbmaster.wire.refusal import RefusedError, not_supported
+from ibbmaster.wire.refusal import not_supported
 
 
 class SumExact:
@@ -96,45 +96,31 @@ def extreme_text(is_greatest: bool) -> type:
 ALIKE = not_supported("choosing one of several texts that compare alike")
 
 
-class _OneValue:
-    """One value out of a group; the aggregates below say which."""
+class FirstRow:
+    """The value of the first row of a group."""
 
     def __init__(self) -> None:
         self._value: Any = None
         self._is_there = False
 
+    def step(self, value: Any) -> None:
+        if not self._is_there:
+            self._value, self._is_there = value, True
+
     def finalize(self) -> Any:
         return self._value
 
 
-class SameRow(_OneValue):
-    """The value of any row of a group, where all of them have the same."""
+class SameRow(FirstRow):
+    """The value of every row of a group; an error where they differ."""
 
     def step(self, value: Any) -> None:
-        if not self._is_there:
-            self._value, self._is_there = value, True
-        elif value != self._value:
+        super().step(value)
+        if value != self._value:
             raise ALIKE
 
 
-class FirstRow(_OneValue):
-    """The value of the first row of a group."""
-
-    def step(self, value: Any) -> None:
-        if not self._is_there:
-            self._value, self._is_there = value, True
-
-
-class OnlyRow(_OneValue):
-    """The value of the only row of a query in brackets."""
-
-    def step(self, value: Any) -> None:
-        if self._is_there:
-            raise RefusedError(1242, "21000", "Subquery returns more than 1 row")
-        self._value, self._is_there = value, True
-
-
-#: What SQLite calls them: how many arguments they have, and what makes one.
+#: By name: how many arguments they have, and what makes one.
 AGGREGATES: dict[str, tuple[int, Callable[[], Any]]] = {
     "sum_real": (1, SumReal),
     "avg_real": (1, AvgReal),
@@ -142,7 +128,6 @@ AGGREGATES: dict[str, tuple[int, Callable[[], Any]]] = {
     "max_text": (3, extreme_text(is_greatest=True)),
     "first_row": (1, FirstRow),
     "same_row": (1, SameRow),
-    "only_row": (1, OnlyRow),
     "sum_exact": (3, SumExact),
     "avg_exact": (3, AvgExact),
 }

@@ -1,4 +1,4 @@
-"""Carries out one query: SQLite with the tables it names, functions of ours, bounds of memory, and a way to stop."""
+"""Carries out one query in SQLite, with its tables, functions of ours, bounds of memory and time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any
 
 from ibbmaster.dialogue.log_tables import TableQuery
 from ibbmaster.dialogue.relation import Relation
-from ibbmaster.dialogue.variables import LOWER_CASE_TABLE_NAMES
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.expr.kinds import Type, definition_of
 from ibbmaster.expr.scalars import Slot
@@ -22,7 +21,6 @@ from ibbmaster.select.definitions import column_definition
 from ibbmaster.select.listed import ServerTable
 from ibbmaster.select.loaded import KeptDatabase, expect_free_space, new_database
 from ibbmaster.select.local_values import local_columns
-from ibbmaster.select.lone_expressions import session_of
 from ibbmaster.select.row_values import ShownColumn
 from ibbmaster.select.scanning import TableScan, is_scanned
 from ibbmaster.select.sources import Plan, SourceColumn, SourceTable
@@ -55,10 +53,10 @@ TOO_COSTLY = RefusedError(
     "The SELECT would examine more than MAX_JOIN_SIZE rows; check your WHERE, or ask elsewhere, of rows as "
     "Log.snapshot gives them",
 )
-#: What of sql_mode changes values of expressions.
+#: Bits of sql_mode that change values of expressions.
 OTHER_VALUES = PAD_CHAR_TO_FULL_LENGTH | NO_UNSIGNED_SUBTRACTION | TIME_ROUND_FRACTIONAL | ORACLE | MSSQL
 
-#: Gives rows of a table at the session's place in the log, with the values of these columns; or refuses.
+#: Finds rows of a table at the session's place in the log, with the values of these columns; or refuses.
 FindRows = Callable[[TableVersion, Sequence[int], RowRange], FoundRows]
 
 
@@ -68,15 +66,12 @@ class QueryRun:
     def __init__(
         self, query: TableQuery, rows_of: FindRows, kept: KeptDatabase | None = None, place: object = None
     ) -> None:
-        """`kept` has the table that a query loaded before; at the same `place` it has the same rows."""
+        """`kept` has the table of an earlier query; at the same `place` it has the same rows."""
         self._kept, self._place = kept, place
         self._key: object = None  # of what is loaded, if it can be kept
         self._query = query.query
         self._sql_mode = query.sql_mode
-        self._session = session_of(
-            query.evaluator, query.version, query.text_charset, query.text_collation_id, is_binary=query.is_binary
-        )
-        self._evaluator = query.evaluator
+        self._session = query.session
         self._find = query.find
         self._rows_of = rows_of
         self._tables: dict[str, LoadedTable] = {}
@@ -89,10 +84,9 @@ class QueryRun:
         self._looks = 0
         self._database: sqlite3.Connection | None = None
 
-    # What the planner asks --------------------------------------------------------------------
+    # For the planner, as `SqlFunctions` and `Tables` say -------------------------------------
 
     def function(self, compute: Callable[..., Any], count: int) -> str:
-        """As `SqlFunctions` has it."""
         if len(self._functions) >= FUNCTIONS_MAX:
             raise not_supported(f"more than {FUNCTIONS_MAX} expressions")
         name = f"f{len(self._functions)}"
@@ -100,18 +94,15 @@ class QueryRun:
         return name
 
     def parameter(self, value: Any) -> str:
-        """As `SqlFunctions` has it."""
         name = f"p{len(self._parameters)}"
         self._parameters[name] = value
         return f":{name}"
 
     def key_column(self, slot: Slot) -> str | None:
-        """As `SqlFunctions` has it."""
         table = self._tables.get(slot.table) or self._listed.get(slot.table)
         return None if table is None else table.key_column(slot)
 
     def source(self, table: GivenTable, sql_alias: str) -> tuple[str, SourceTable]:
-        """As `Tables` has it."""
         found = self._find(table)
         if isinstance(found, Relation):
             return self._listed_source(table, found, sql_alias)
@@ -150,17 +141,13 @@ class QueryRun:
         return loaded.name, source
 
     def restrict(self, slot: Slot, text: str) -> None:
-        """As `Tables` has it; tables of the log are read whole."""
         table = self._listed.get(slot.table)
-        if table is not None:
+        if table is not None:  # those of the log are read whole
             table.restrict(slot, text)
 
     def _listed_source(self, table: GivenTable, relation: Relation, sql_alias: str) -> tuple[str, SourceTable]:
         session = self._session
-        loaded = ServerTable(
-            len(self._listed), sql_alias, relation, session.charset, session.collation_id,
-            folds=bool(self._evaluator.settings.value(LOWER_CASE_TABLE_NAMES)),
-        )  # fmt: skip
+        loaded = ServerTable(len(self._listed), sql_alias, relation, session)
         self._listed[loaded.name] = loaded
         columns = [SourceColumn(name, slot) for name, slot in loaded.slots()]
         database = table.database or session.database
@@ -178,10 +165,7 @@ class QueryRun:
         return tuple(self._definition(column.name, column.type) for column in plan.columns)
 
     def answer(self) -> Relation | BlockResultSet:
-        """
-        Raises:
-            RefusedError: the query is not answered here as MariaDB does it, or its tables are not known.
-        """
+        """Raises RefusedError: MariaDB's answer is not computed here, or its tables are not known."""
         shown, plan = self._planned()
         if plan is not None and not (self._scan is not None and self._scan.counts_rows):
             return self._computed(plan)
@@ -192,7 +176,7 @@ class QueryRun:
         return self._scan.count(definitions, self._rows_of)
 
     def _planned(self) -> tuple[list[ShownColumn], Plan | None]:
-        """The columns of a query whose rows are sent as they are stored; or how it is computed."""
+        """The columns of a query whose rows are sent as they are stored; or the plan of another one."""
         shown = self._shown()
         return ([], self._plan()) if shown is None else (shown, None)
 

@@ -1,4 +1,4 @@
-"""Blocks of rows written by a kernel: what it is given, and how it is called; the reference is `row_writer.Writer`."""
+"""Blocks of rows written by a kernel: what it is given, and how it is called; the reference is `row_values.Writer`."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from ibbmaster.fold.stored import StoredLayout
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import AnswerField, AnswerPlan, AnswerStatus, LayoutColumn, ValueColumn, ValueOp
 from ibbmaster.schema.model import SqlType
-from ibbmaster.select.row_values import Encode, RowValues, ShownColumn
-from ibbmaster.select.row_writer import BLOCK_SIZE, Writer
+from ibbmaster.select.row_values import BLOCK_SIZE, Encode, RowValues, ShownColumn, Writer
 from ibbmaster.wire.packet import frame_packets
 
 if TYPE_CHECKING:

@@ -1,15 +1,14 @@
-"""Expressions over groups: which values a group has, and which of several it shows."""
+"""Expressions over groups: aggregates, keys, and the choice of one value out of several."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ibbmaster.expr import kinds, values
 from ibbmaster.expr.arithmetic import decimals_of
 from ibbmaster.expr.comparing import is_ordered_by_sqlite, sort_key
-from ibbmaster.expr.compiling import Emitter
-from ibbmaster.expr.emitting import PlannedQuery, emit_scalar
+from ibbmaster.expr.compiling import Emitter, emit_scalar
 from ibbmaster.expr.judged import expect_function
 from ibbmaster.expr.kinds import REALS, Kind, Type
 from ibbmaster.expr.scalars import Scalar, Slot, as_exact, as_real, as_text
@@ -20,19 +19,12 @@ from ibbmaster.sqltext.query_tree import GivenTable, Source
 from ibbmaster.wire.refusal import RefusedError, not_supported
 from ibbmaster.wire.response import FieldType
 
-if TYPE_CHECKING:
-    from ibbmaster.expr.compiling import Emitter
-
 COUNT = Type(kind=Kind.INT, length=21, digits=19, field=FieldType.LONGLONG, is_nullable=False)
 
 
 def aggregate_slot(node: Aggregate, emitter: Emitter, *, is_stable: bool = False, is_grouped: bool = False) -> Slot:
-    """An aggregate as SQL; `is_stable`: a server meets the rows of a group in the order in which they are here.
-
-    `is_grouped`: there is GROUP BY, so that a server may keep sums in a table.
-
-    Raises RefusedError: it is not computed here as MariaDB does it.
-    """
+    """An aggregate as SQL. `is_stable`: a server meets the rows of a group in our order; `is_grouped`: with GROUP BY it
+    may keep sums in a table. Raises RefusedError: MariaDB's value is not computed here."""
     name = node.name
     if name == "count":
         return _count(node, emitter)
@@ -74,7 +66,6 @@ def aggregate_slot(node: Aggregate, emitter: Emitter, *, is_stable: bool = False
 
 
 def _stored_real(scalar: Scalar) -> Scalar:
-    """A floating number as SQLite has it."""
     number = as_real(scalar)
     slot = scalar.slot if scalar.type.kind in REALS else None
     return Scalar(kinds.real(), number.run, number.is_constant, slot)
@@ -87,15 +78,13 @@ def _count(node: Aggregate, emitter: Emitter) -> Slot:
         if len(node.arguments) > 1:
             raise RefusedError(1064, "42000", "COUNT takes one argument")
         sql, kind = emitter.value(node.arguments[0])
-        # A server does not look at what is never NULL.
-        return Slot(f"count({sql})" if kind.is_nullable else "count(*)", COUNT)
+        return Slot(f"count({sql})" if kind.is_nullable else "count(*)", COUNT)  # a server does not look at the others
     if len(node.arguments) > 1:
         raise not_supported("COUNT(DISTINCT …) of several expressions")
     return Slot(f"count(DISTINCT {emitter.key(node.arguments[0])})", COUNT)
 
 
 def _extreme(name: str, scalar: Scalar, slots: list[Slot], emitter: Emitter, *, is_stable: bool) -> Slot:
-
     kind = scalar.type
     if kind.kind in (Kind.OPAQUE, Kind.BIT, Kind.NULL) or (kind.kind is Kind.FLOAT and kind.column is None):
         raise not_supported(f"{name.upper()} of such values")
@@ -152,12 +141,12 @@ class GroupPlan:
 
 
 def choosing(is_stable: bool) -> str:
-    """What takes one of several texts that compare alike: the first one, or none."""
+    """The aggregate that takes one of several texts that compare alike: the first one, or none."""
     return "first_row" if is_stable else "same_row"
 
 
 def has_known_order(scope: KnownNames, where: Any, source: Source | None) -> bool:
-    """Whether a server reads the rows in the order in which they are here: of one table, by no index but its key."""
+    """Whether a server reads the rows in our order: of one table, by no index but its key."""
     if not isinstance(source, GivenTable) or len(scope.tables) != 1 or not scope.tables[0].is_clustered:
         return False
     return where is None or not any(slot in scope.tables[0].indexed for slot in slots(where))
@@ -165,6 +154,4 @@ def has_known_order(scope: KnownNames, where: Any, source: Source | None) -> boo
 
 def sorts_groups(node: Any) -> bool:
     """Whether a server sorts the rows for an aggregate before it sees them."""
-    if isinstance(node, Aggregate):
-        return node.is_distinct
-    return isinstance(node, PlannedQuery) or any(map(sorts_groups, children(node)))
+    return node.is_distinct if isinstance(node, Aggregate) else any(map(sorts_groups, children(node)))

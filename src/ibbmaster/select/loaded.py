@@ -7,7 +7,6 @@ import math
 import os
 import sqlite3
 import threading
-from dataclasses import dataclass
 
 from ibbmaster.wire.refusal import out_of_memory
 
@@ -23,14 +22,6 @@ _LIMITS = {
     sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 50,
     sqlite3.SQLITE_LIMIT_COLUMN: 2000,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class LoadedColumns:
-    """What of a table is there: places of columns, and by which collation those of texts have keys beside them."""
-
-    places: frozenset[int]
-    keys: frozenset[tuple[int, str]]
 
 
 def new_database(pages_max: int) -> sqlite3.Connection:

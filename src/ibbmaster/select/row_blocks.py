@@ -10,8 +10,7 @@ from ibbmaster.errors import IbbMasterError
 from ibbmaster.fold.row_file import HEAD
 from ibbmaster.fold.stored import Span, StoredLayout
 from ibbmaster.kernel.calls import Kernels
-from ibbmaster.select.row_values import RowValues
-from ibbmaster.select.row_writer import Writer
+from ibbmaster.select.row_values import RowValues, Writer
 from ibbmaster.wire.refusal import broken_off
 from ibbmaster.wire.response import Err
 from ibbmaster.work import BrokenOffError, check_wanted

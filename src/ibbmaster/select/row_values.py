@@ -1,29 +1,34 @@
-"""Rows of an answer out of images: each column of the answer by what its values become on the wire."""
+"""Rows of an answer out of stored images, as the wire has them. The reference of `fast_rows`."""
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from ibbmaster.codec import lenenc
+from ibbmaster.codec.buffer import Buffer
 from ibbmaster.event.column_types.floating import Floating
 from ibbmaster.event.column_types.kind import TextSettings
 from ibbmaster.event.column_types.registry import kind_of
 from ibbmaster.fold.contents import first_value
+from ibbmaster.fold.row_file import HEAD
 from ibbmaster.fold.stored import StoredColumn, StoredLayout, StoredLayouts
 from ibbmaster.schema.model import TableColumn
 from ibbmaster.select.local_values import Change
 from ibbmaster.wire.binary_row import ROW_BIT, ROW_MARK, encode_binary_value
+from ibbmaster.wire.packet import frame_packets
 from ibbmaster.wire.response import ColumnDefinition
 
+BLOCK_SIZE = 1 << 20  # bytes of one block, about
 NULL = bytes((lenenc.NULL,))
 Encode = Callable[[bytes], bytes]
 
 
 @dataclass(frozen=True, slots=True)
 class ShownColumn:
-    """One column of an answer: of the table, or the same text in every row (None: NULL). With `change` it is computed
-    from what the column of the table is shown as."""
+    """One column of an answer: of the table, or the same text in every row (None: NULL). `change` computes it from the
+    text of a column of the table."""
 
     definition: ColumnDefinition
     column: TableColumn | None = None
@@ -33,8 +38,7 @@ class ShownColumn:
 
 
 class RowValues:
-    """Encodes rows of an answer, as the text protocol or the binary one has them. The reference of the kernel. `used`:
-    the numbers of the layouts that rows may have."""
+    """Encodes rows for the text protocol or the binary one. `used`: the numbers of the layouts that rows may have."""
 
     def __init__(
         self,
@@ -107,3 +111,30 @@ def _binary_row(values: Sequence[bytes | None]) -> bytes:
         if value is None:
             nulls[number // 8] |= 1 << number % 8
     return ROW_MARK + bytes(nulls) + b"".join([value for value in values if value is not None])
+
+
+class Writer:
+    """Writes rows one after the other."""
+
+    def __init__(self, data: Buffer, places: array[int], values: RowValues) -> None:
+        self._data = data
+        self._places = places
+        self._values = values
+        self._next = 0
+
+    def write(self, sequence: int) -> tuple[Buffer, int] | None:
+        """Packets of more rows, and the number behind them; None at the end. Raises ValueError: a value cannot be
+        shown."""
+        out = bytearray()
+        while self._next < len(self._places) and len(out) < BLOCK_SIZE:
+            packets, sequence = frame_packets(self.payload(), sequence)
+            out += packets
+        return (out, sequence) if out else None
+
+    def payload(self) -> bytes:
+        """Of the next row."""
+        place = self._places[self._next]
+        size, layout_no = HEAD.unpack_from(self._data, place)
+        start = place + HEAD.size
+        self._next += 1
+        return self._values.payload(layout_no, bytes(self._data[start : start + size]))

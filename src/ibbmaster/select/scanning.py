@@ -12,12 +12,11 @@ from ibbmaster.event.column_types.decimals import Decimals
 from ibbmaster.event.column_types.kind import TextSettings
 from ibbmaster.event.column_types.registry import kind_of
 from ibbmaster.expr import values
-from ibbmaster.expr.compiling import Compiler
-from ibbmaster.expr.emitting import NO_SQLITE
+from ibbmaster.expr.compiling import NO_SQLITE, Compiler
 from ibbmaster.expr.judged import expect_function
 from ibbmaster.expr.kinds import definition_of
 from ibbmaster.expr.scalars import Slot, as_truth
-from ibbmaster.expr.session_functions import QuerySession
+from ibbmaster.expr.session_facts import QuerySession
 from ibbmaster.expr.showing import shower
 from ibbmaster.expr.stored_values import key_literal
 from ibbmaster.expr.walking import children, contains, slots
@@ -26,7 +25,6 @@ from ibbmaster.kernel.loading import kernels
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.select.key_ranges import KeyPart, ranges_of
 from ibbmaster.select.local_values import local_columns
-from ibbmaster.select.names import Names
 from ibbmaster.select.row_blocks import Condition, StoredRowBlocks
 from ibbmaster.select.row_values import RowValues, ShownColumn
 from ibbmaster.select.sources import KnownNames, SourceTable
@@ -57,12 +55,10 @@ class TableScan:
         self._table = loaded.table
         self._own = {column.id: column for column in own_columns(loaded.table)}
         self._local = local_columns(loaded.table)
-        scope, names = KnownNames([source]), Names(_no_queries)
-        self._items = [found for item in block.items for found in names.item(item, scope)]
-        for item in self._items:
-            scope.aliases.setdefault(item.name.lower(), item.node)
-        self._where = None if block.where is None else names.resolved(block.where, scope, "WHERE")
-        self._order = [(names.order_key(key.node, self._items, scope), key.is_descending) for key in block.order_by]
+        scope = KnownNames([source])
+        self._items = scope.items(block.items)
+        self._where = None if block.where is None else scope.resolved(block.where, "WHERE")
+        self._order = [(scope.order_key(key.node, self._items), key.is_descending) for key in block.order_by]
         self._index = row_key(loaded.table)
         self._by_id = {loaded.column(column.slot).id: column.slot for column in source.columns}
         self.ranges = ranges_of(self._where, self._key_parts())
@@ -321,7 +317,3 @@ def _equal(where: Any) -> Iterator[tuple[Slot, Literal]]:
                 yield from _equal(operand)
         case Operation("=", (Slot() as slot, Literal() as one)) | Operation("=", (Literal() as one, Slot() as slot)):
             yield slot, one
-
-
-def _no_queries(query: Any, scope: KnownNames, is_value: bool) -> Any:
-    raise not_supported("a query in an expression over tables of the log")

@@ -1,9 +1,10 @@
-"""Rows of tables of the log as SQLite gets them: only the columns that a query names, decoded once."""
+"""Tables of the log in SQLite: only the columns that a query names, decoded once."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from ibbmaster.event.column_types.floating import Floating
@@ -18,7 +19,6 @@ from ibbmaster.fold.contents import first_value
 from ibbmaster.fold.row_file import HEAD
 from ibbmaster.fold.stored import StoredColumn, StoredLayout, own_columns
 from ibbmaster.schema.model import TableColumn, TableVersion
-from ibbmaster.select.loaded import LoadedColumns
 from ibbmaster.select.table_reader import FoundRows
 from ibbmaster.sqltext.moment import parse_duration
 from ibbmaster.wire.refusal import not_supported
@@ -60,6 +60,14 @@ def column_type(column: TableColumn, definition: ColumnDefinition) -> Type:
             field = FieldType.STRING if is_fixed else None
             return Type(kind=family, length=digits, field=field, is_blob=kind.is_large, **letters)
     return Type(kind=family, length=definition.length, is_blob=kind.is_large, **base)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedColumns:
+    """The columns of a table that are loaded: their places, and the collations of texts with keys beside them."""
+
+    places: frozenset[int]
+    keys: frozenset[tuple[int, str]]
 
 
 class LoadedTable:

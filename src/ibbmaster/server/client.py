@@ -14,7 +14,7 @@ import trio
 
 from ibbmaster.dialogue import privileges
 from ibbmaster.dialogue.dialog import Dialog
-from ibbmaster.dialogue.known_answers import KnownAnswers
+from ibbmaster.dialogue.immediate import KnownAnswers
 from ibbmaster.errors import RemoteProtocolError
 from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.log.interface import FileEngine, LogEngine

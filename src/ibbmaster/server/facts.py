@@ -8,8 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from ibbmaster.dialogue.log_tables import LogTables
-from ibbmaster.dialogue.variables import BinlogEventRow, ProcessRow
+from ibbmaster.dialogue.log_tables import BinlogEventRow, LogTables, ProcessRow
 from ibbmaster.errors import PositionPurgedError, without_paths
 from ibbmaster.gtid import GtidState
 from ibbmaster.log.history_cache import HistoryCache

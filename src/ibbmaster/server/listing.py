@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from itertools import chain
 
-from ibbmaster.dialogue.variables import BinlogEventRow
+from ibbmaster.dialogue.log_tables import BinlogEventRow
 from ibbmaster.errors import MissingEventError
 from ibbmaster.event.describe import describe_event, event_type_name
 from ibbmaster.event.format_description import has_checksums

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ibbmaster.dialogue.log_tables import LogSnapshot, TableQuery
@@ -20,7 +20,6 @@ from ibbmaster.work import check_wanted, holding
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ibbmaster.dialogue.evaluating import Evaluator
     from ibbmaster.dialogue.relation import Relation
     from ibbmaster.log.group_folding import TakeMap
     from ibbmaster.log.history_cache import HistoryCache
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
     from ibbmaster.select.engine import QueryRun
     from ibbmaster.select.loaded import KeptDatabase
     from ibbmaster.select.table_reader import FoundRows, RowRange, TableReader
-    from ibbmaster.sqltext.expression import Expression
-    from ibbmaster.sqltext.literals import Value
 
 LOOKS_MAX = 100  # for a moment in which the log does not grow
 NOT_IN_LOG = 1945  # ER_GTID_POSITION_NOT_FOUND_IN_BINLOG
@@ -140,18 +137,6 @@ class PrimaryTables:
 
         place = self._engine.reset_count, query.snapshot.end, query.snapshot.state
         return QueryRun(query, rows_of, self._kept, place)
-
-    def constant_value(self, expression: Expression, session: Evaluator, version: int) -> Value:
-        from ibbmaster.select.lone_expressions import constant_value
-
-        return constant_value(expression, session, version)
-
-    def row_condition(
-        self, expression: Expression, columns: Sequence[ColumnDefinition], session: Evaluator, version: int
-    ) -> Callable[[Sequence[Value]], bool | None]:
-        from ibbmaster.select.lone_expressions import row_condition
-
-        return row_condition(expression, columns, session, version)
 
     def _timeline(self, end: LogPosition) -> _Timeline:
         """The versions of tables, up to a position at least."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from ibbmaster.sqltext.literals import Value
 
@@ -93,13 +93,6 @@ class Aggregate:
     is_distinct: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Nested:
-    """A query in brackets as a value; `query_tree` says what it is."""
-
-    query: Any
-
-
 Expression: TypeAlias = (
-    Literal | Default | UserVariable | SystemVariable | ColumnName | Star | Call | Operation | Cast | Aggregate | Nested
+    Literal | Default | UserVariable | SystemVariable | ColumnName | Star | Call | Operation | Cast | Aggregate
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from decimal import Decimal
 
@@ -14,7 +13,6 @@ from ibbmaster.sqltext.expression import (
     Default,
     Expression,
     Literal,
-    Nested,
     Operation,
     Star,
     SystemVariable,
@@ -22,13 +20,12 @@ from ibbmaster.sqltext.expression import (
 )
 from ibbmaster.sqltext.literals import binary_value, number_value
 from ibbmaster.sqltext.operators import JOINED, JOINED_ORACLE, NOT, PREDICATE, UNARY, binary_operators
-from ibbmaster.sqltext.query_tree import Query
 from ibbmaster.sqltext.sql_mode import EMPTY_STRING_IS_NULL, HIGH_NOT_PRECEDENCE, IGNORE_SPACE
 from ibbmaster.sqltext.token import LITERALS, SqlError, SqlTokens, Token, TokenKind, UnreadSqlError, error_at, words
 
 SCOPES = {"global": "global", "session": "session", "local": "session"}
 DEPTH_MAX = 40  # brackets in brackets
-QUERY_DEPTH_MAX = 20  # of the outermost brackets of a query
+QUERY_INSIDE = "a query in an expression"
 STEPS_MAX = 100  # operators of a statement that nest in each other: a reader of the tree recurses so deep
 
 #: Functions that may be called without brackets.
@@ -70,7 +67,7 @@ _OWN_WORDS = words("extract timestampdiff timestampadd weight_string")  # functi
 _FLAT = frozenset(("OR", "AND", "+", JOINED, JOINED_ORACLE))  # many of one kind in a row are one operation
 
 
-class ExpressionParser(ABC):
+class ExpressionParser:
     """Recursive descent over the tokens of one text."""
 
     def __init__(self, tokens: SqlTokens) -> None:
@@ -82,7 +79,6 @@ class ExpressionParser(ABC):
         self._index = 0
         self._depth = 0
         self._steps = 0
-        self._has_subquery = False
 
     @property
     def is_at_end(self) -> bool:
@@ -98,10 +94,6 @@ class ExpressionParser(ABC):
     def expect(self, sign: str) -> None:
         if not self._accept(sign):
             raise self._error()
-
-    @abstractmethod
-    def query(self) -> Query:
-        """A query, in brackets or not, up to where it ends."""
 
     def _charset(self, name: str) -> str | None:
         """The character set that stands before a text as _name; None if there is none."""
@@ -160,11 +152,9 @@ class ExpressionParser(ABC):
         is_negated = self._accept("NOT")
         if self._accept("IN"):
             self.expect("(")
-            if self._begins_query():
-                values: tuple[Expression, ...] = (self._subquery(),)
-            else:
-                values = self._list(self._expression)
-                self.expect(")")
+            self._expect_no_query()
+            values = self._list(self._expression)
+            self.expect(")")
             return self._negated(self._step("IN", left, *values), is_negated)
         if self._accept("BETWEEN"):
             low = self._expression(PREDICATE + 1)
@@ -216,8 +206,7 @@ class ExpressionParser(ABC):
 
     def _after_sign(self, sign: str) -> Expression:
         if self._accept("("):
-            if self._begins_query():
-                return self._subquery()
+            self._expect_no_query()
             values = self._list(self._expression)
             self.expect(")")
             return values[0] if len(values) == 1 else Operation("ROW", values)
@@ -256,8 +245,7 @@ class ExpressionParser(ABC):
             case "CASE":
                 return self._case()
             case "EXISTS" if self._is_call():
-                self._index += 2
-                return Operation("EXISTS", (self._subquery(),))
+                raise UnreadSqlError(QUERY_INSIDE)
             case _ if word in _MOMENTS and following is not None and following.kind is TokenKind.TEXT:
                 self._index += 1
                 return Operation(f"LITERAL {word}", (Literal(self._take_texts()),))
@@ -413,16 +401,10 @@ class ExpressionParser(ABC):
         token, self._index = self._token(), start
         return token is not None and token.word in UNITS
 
-    def _subquery(self) -> Nested:
-        """A query up to the bracket that ends it; the one that begins it is read."""
-        self._depth += 1
-        if self._depth > QUERY_DEPTH_MAX:
-            raise self._error()
-        self._has_subquery = True
-        query = self.query()
-        self.expect(")")
-        self._depth -= 1
-        return Nested(query)
+    def _expect_no_query(self) -> None:
+        """Raises UnreadSqlError: a query begins behind a bracket."""
+        if self._begins_query():
+            raise UnreadSqlError(QUERY_INSIDE)
 
     def _begins_query(self) -> bool:
         return self._peek("SELECT") or self._peek("WITH") or self._peek("VALUES")

@@ -1,14 +1,15 @@
-"""The one reader of queries: SELECT out of its tokens, whole."""
+"""The one reader of queries."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from ibbmaster.sqltext.expression import ColumnName, Expression, Literal, Star
-from ibbmaster.sqltext.expression_parser import QUERY_DEPTH_MAX, RESERVED, ExpressionParser
+from ibbmaster.sqltext.expression_parser import RESERVED, ExpressionParser
 from ibbmaster.sqltext.query_tree import DerivedTable, GivenTable, Item, Join, OrderKey, Query, SelectBlock, Source
 from ibbmaster.sqltext.token import PLACEHOLDER, TokenKind, UnreadSqlError, words
 
+QUERY_DEPTH_MAX = 20  # brackets in brackets
 _OPTIONS = words(
     "ALL HIGH_PRIORITY STRAIGHT_JOIN SQL_SMALL_RESULT SQL_BIG_RESULT SQL_BUFFER_RESULT SQL_CACHE SQL_NO_CACHE "
     "SQL_CALC_FOUND_ROWS"
@@ -20,7 +21,7 @@ class QueryReader(ExpressionParser):
     """Recursive descent over queries."""
 
     def query(self) -> Query:
-        """SELECT, perhaps in brackets with ORDER BY and LIMIT behind them."""
+        """SELECT up to where it ends, perhaps in brackets with ORDER BY and LIMIT behind them."""
         found = self._in_brackets() if self._accept("(") else self._block()
         for word in ("UNION", "EXCEPT", "INTERSECT"):
             if self._peek(word):
@@ -117,41 +118,44 @@ class QueryReader(ExpressionParser):
     # FROM -------------------------------------------------------------------------------------
 
     def _sources(self) -> Source | None:
-        found = self._joined()
-        while self._accept(","):
-            found = Join("INNER", found, self._joined())
+        found = self._comma_joined()
         if isinstance(found, GivenTable) and found.database is None and found.name.upper() == "DUAL":
             return None
         return found
 
     def _joined(self) -> Source:
         left = self._source()
-        while True:
-            if self._peek("NATURAL"):
-                raise UnreadSqlError("NATURAL JOIN")
-            kind = self._join_kind()
-            if kind is None:
-                return left
+        while (is_left := self._join_kind()) is not None:
             right = self._source()
             if self._accept("ON"):
-                left = Join(kind, left, right, on=self._expression())
+                left = Join(left, right, is_left, self._expression())
             elif self._peek("USING"):
                 raise UnreadSqlError("JOIN … USING")
-            elif kind == "INNER":
-                left = Join(kind, left, right)
-            else:
+            elif is_left:
                 raise self._error()
+            else:
+                left = Join(left, right)
+        return left
 
-    def _join_kind(self) -> str | None:
-        for kind in ("LEFT", "RIGHT"):
-            if self._accept(kind):
-                self._accept("OUTER")
-                self.expect("JOIN")
-                return kind
+    def _join_kind(self) -> bool | None:
+        """Read the words of a join: whether it is a LEFT JOIN; None if there are none."""
+        for kind in ("NATURAL", "RIGHT"):
+            if self._peek(kind):
+                raise UnreadSqlError(f"{kind} JOIN")
+        if self._accept("LEFT"):
+            self._accept("OUTER")
+            self.expect("JOIN")
+            return True
         if self._accept("INNER") or self._accept("CROSS"):
             self.expect("JOIN")
-            return "INNER"
-        return "INNER" if self._accept("JOIN") or self._accept("STRAIGHT_JOIN") else None
+            return False
+        return False if self._accept("JOIN") or self._accept("STRAIGHT_JOIN") else None
+
+    def _comma_joined(self) -> Source:
+        found = self._joined()
+        while self._accept(","):
+            found = Join(found, self._joined())
+        return found
 
     def _source(self) -> Source:
         if self._accept("("):
@@ -164,9 +168,7 @@ class QueryReader(ExpressionParser):
                 if self._peek("("):
                     raise UnreadSqlError("names of columns behind a query in FROM")
                 return DerivedTable(query, alias)
-            found = self._joined()
-            while self._accept(","):
-                found = Join("INNER", found, self._joined())
+            found = self._comma_joined()
             self.expect(")")
             return found
         first = self._take_name()

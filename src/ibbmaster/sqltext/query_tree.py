@@ -1,4 +1,4 @@
-"""Queries as a tree: the clauses of a SELECT, and its sources."""
+"""Queries as a tree: the clauses and sources of a SELECT."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class OrderKey:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An expression of the list of SELECT; `alias` is the name behind AS, `name` that of its column."""
+    """An item of SELECT with the name of its column, and its alias."""
 
     node: Expression
     name: str
@@ -27,7 +27,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class GivenTable:
-    """A table as a statement names it; without a database it is one of the session's."""
+    """A table by its name in a statement; without a database it is in the default one."""
 
     name: str
     database: str | None = None
@@ -44,11 +44,11 @@ class DerivedTable:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Two sources; `kind` is INNER, LEFT or RIGHT."""
+    """INNER JOIN or LEFT JOIN of two sources."""
 
-    kind: str
     left: Source
     right: Source
+    is_left: bool = False
     on: Expression | None = None
 
 
@@ -57,7 +57,7 @@ Source: TypeAlias = GivenTable | DerivedTable | Join
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectBlock:
-    """One SELECT. `limit` is rows to leave out and rows to give."""
+    """One SELECT. `limit`: how many rows to leave out, and how many to give."""
 
     items: tuple[Item, ...]
     source: Source | None = None

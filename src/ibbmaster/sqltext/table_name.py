@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ibbmaster.errors import ConfigurationError
@@ -115,9 +116,15 @@ def matches(pattern: str, name: str) -> bool:
 def _expression(pattern: str) -> re.Pattern[str]:
     if pattern.startswith("`"):
         return re.compile(re.escape(unquoted(pattern)))
-    first, *others = ("".join("." if one == "?" else re.escape(one) for one in part) for part in pattern.split("*"))
-    if others:  # what has matched first is not tried further on: many wildcards take no longer than one
-        first += "".join(f"(?>.*?{part})" for part in others[:-1]) + f".*{others[-1]}"
+    return in_pieces(["".join("." if one == "?" else re.escape(one) for one in part) for part in pattern.split("*")])
+
+
+def in_pieces(pieces: Sequence[str]) -> re.Pattern[str]:
+    """Pieces of a pattern with any letters between them. Each piece matches where it is found first, so that many
+    wildcards take no longer than one."""
+    first, *others = pieces
+    if others:
+        first += "".join(f"(?>.*?{piece})" for piece in others[:-1]) + f".*{others[-1]}"
     return re.compile(first, re.DOTALL)
 
 

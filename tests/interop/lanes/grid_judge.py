@@ -15,13 +15,10 @@ from typing import Any
 import ibbmaster
 from ibbmaster.dialogue.sql import parse
 from ibbmaster.expr import judged
-from ibbmaster.expr.compiling import Compiler
-from ibbmaster.expr.emitting import SqlFunctions
+from ibbmaster.expr.compiling import Compiler, SqlFunctions
 from ibbmaster.expr.scalars import Slot, as_truth
 from ibbmaster.expr.values import loading
 from ibbmaster.select.engine import QueryRun
-from ibbmaster.select.lone_expressions import session_of
-from ibbmaster.select.names import Names
 from ibbmaster.select.sources import KnownNames
 from ibbmaster.select.table_reader import RowRange
 from ibbmaster.server.tables import PrimaryTables
@@ -84,7 +81,7 @@ class OurServer:
         block = parse(sql, version=VERSION)[0].query  # type: ignore[union-attr]
         try:
             scope, rows, slots = self._table(block.source.name)
-            node = Names(None).resolved(block.where, scope, "WHERE")  # type: ignore[arg-type]
+            node = scope.resolved(block.where, "WHERE")
             compiler = Compiler(self._session, SqlFunctions)  # type: ignore[arg-type]
             truth = as_truth(compiler.scalar(node))
             places = [slots.index(slot) for slot in compiler.slots]
@@ -95,12 +92,11 @@ class OurServer:
 
     def _table(self, name: str) -> tuple[KnownNames, list[tuple[Any, ...]], list[Slot]]:
         if name not in self._rows:
-            evaluator, position = self.dialog._evaluator, self.dialog._position
+            self._session, position = self.dialog._evaluator.query_session(), self.dialog._position
             query: Any = SimpleNamespace(
                 snapshot=position.snapshot(), query=None, sql_mode=0, find=self.dialog._tables.find,
-                evaluator=evaluator, text_charset="utf8mb4", text_collation_id=45, is_binary=False, version=VERSION,
+                session=self._session,
             )  # fmt: skip
-            self._session = session_of(evaluator, VERSION)
             run = QueryRun(query, lambda *asked: self.tables._reader().rows_of(query.snapshot, *asked))
             alias, source = run.source(GivenTable(name, "grid"), "a1")
             slots = [column.slot for column in source.columns]

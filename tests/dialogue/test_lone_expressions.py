@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from ibbmaster.dialogue.lone_expressions import constant_value, row_condition
 from ibbmaster.dialogue.sql import parse
-from ibbmaster.select.lone_expressions import constant_value, row_condition
 from ibbmaster.wire.refusal import RefusedError
 from ibbmaster.wire.response import ColumnDefinition, FieldType
 from tests.sessions import session_evaluator
@@ -22,12 +22,12 @@ ROWS: list[tuple[Any, ...]] = [("log_bin", "ON", 1), ("Log_Format", "ROW", 20), 
 
 def set_value(sql: str) -> Any:
     (statement,) = parse(f"SET @a = {sql}", version=VERSION)
-    return constant_value(statement.assignments[0].value, session_evaluator(), VERSION)
+    return constant_value(statement.assignments[0].value, session_evaluator().query_session())
 
 
 def chosen(condition: str) -> list[str]:
     (statement,) = parse(f"SHOW VARIABLES WHERE {condition}", version=VERSION)
-    holds = row_condition(statement.where, COLUMNS, session_evaluator(), VERSION)
+    holds = row_condition(statement.where, COLUMNS, session_evaluator().query_session())
     return [row[0] for row in ROWS if holds(row)]
 
 
