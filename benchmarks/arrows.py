@@ -34,9 +34,9 @@ from ibbmaster.event.rows.encoding import (
     WrittenTable,
     encode_rows,
     encode_table_map,
+    written_column,
     written_table,
 )
-from ibbmaster.event.rows.written_column import written_column
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.loading import load

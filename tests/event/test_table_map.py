@@ -14,7 +14,7 @@ UPDATE_V2 = bytes.fromhex("070000000000 0000 0500 616263 09 ff01 fe00") + b"rows
 
 def test_a_table_map_says_what_a_table_id_stands_for():
     assert decode_table_map(event_of(EventType.TABLE_MAP, TABLE + b"metadata")) == TableMap(
-        table_id=7, flags=1, database=b"shop", table=b"t", column_types=b"\x03\x0f"
+        table_id=7, flags=1, database=b"shop", table=b"t", column_types=b"\x03\x0f", types_end=39
     )
 
 

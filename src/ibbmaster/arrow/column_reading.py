@@ -3,11 +3,11 @@
 from typing import NamedTuple
 
 from ibbmaster.event.column_types import kind
+from ibbmaster.event.column_types.decimals import decimal_size
 from ibbmaster.event.column_types.kind import ColumnKind
 from ibbmaster.event.column_types.registry import kind_of
 from ibbmaster.event.column_types.temporal import FRACTION_SIZES
 from ibbmaster.event.rows.column import Column
-from ibbmaster.event.rows.number import decimal_size
 from ibbmaster.kernel.fields import LineOp, RowOp, TextOp
 
 PLAIN_SCALE = 6  # with more digits Arrow writes small decimals as 1E-7

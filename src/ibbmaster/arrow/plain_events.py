@@ -9,7 +9,7 @@ from ibbmaster.arrow.event_batch import EventBatch, read_only
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.event.header import TYPE_OFFSET
 from ibbmaster.event.rows.large import LargeRows
-from ibbmaster.event.rows.plain import NOT_PLAIN, PlainRows
+from ibbmaster.event.rows.partial import NOT_PLAIN, PlainRows
 from ibbmaster.kernel.fields import EventColumn
 
 IS_NOT_PLAIN = np.isin(np.arange(256), NOT_PLAIN)

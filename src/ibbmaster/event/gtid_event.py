@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError
+from ibbmaster.event.fields import Fields
 from ibbmaster.event.header import (
     EVENT_HEADER_SIZE,
     SERVER_ID,
@@ -75,8 +76,8 @@ class GtidXid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GtidEvent:
-    """Everything a GTID event says; what its flags do not announce is None. `extra_flags` is None where the event ends
-    before that byte. `padding` counts the zero bytes after the last field."""
+    """All fields of a GTID event; those that its flags do not announce are None. `extra_flags` is None where the event
+    ends before that byte. `padding` counts the zero bytes after the last field."""
 
     gtid: Gtid
     flags: GtidFlag
@@ -91,32 +92,31 @@ class GtidEvent:
 
 def decode_gtid_event(event: Buffer) -> GtidEvent:
     """Read a whole GTID event without checksum. Raises EventError: another type, or the flags promise fields that are
-    not there. Source: MariaDB 12.3, log_event.cc, Gtid_log_event::Gtid_log_event(const uchar *, …)."""
+    missing. Source: MariaDB 12.3, log_event.cc, Gtid_log_event::Gtid_log_event(const uchar *, …)."""
     header, body = decode_body(event, EventType.GTID)
     if len(event) < GTID_EVENT_SIZE_MIN:
         least = GTID_EVENT_SIZE_MIN - EVENT_HEADER_SIZE
         raise EventError(f"GTID event with a body of {len(body)} bytes, expected at least {least}")
     seq_no, domain_id, flags = FIXED.unpack_from(body)
-    fields = _Fields(body, FIXED.size)
-    gtid = Gtid(domain_id=domain_id, server_id=header.server_id, seq_no=seq_no)
-    commit_id = fields.take(COMMIT_ID)[0] if flags & GtidFlag.GROUP_COMMIT else None
+    fields = Fields(body, "GTID event", FIXED.size, "before a field its flags announce")
+    commit_id = fields.take_int(COMMIT_ID.size) if flags & HAS_COMMIT_ID else None
     xid = None
-    if flags & (GtidFlag.PREPARED_XA | GtidFlag.COMPLETED_XA):
-        format_id, gtrid_size, bqual_size = fields.take(XID)
+    if flags & HAS_XID:
+        format_id, gtrid_size, bqual_size = XID.unpack(fields.take(XID.size))
         if gtrid_size > XID_PART_SIZE_MAX or bqual_size > XID_PART_SIZE_MAX:
             raise EventError(f"GTID event with XID parts of {gtrid_size} and {bqual_size} bytes, at most 64 each")
-        xid = GtidXid(format_id=format_id, gtrid=fields.take_bytes(gtrid_size), bqual=fields.take_bytes(bqual_size))
+        xid = GtidXid(format_id=format_id, gtrid=fields.take(gtrid_size), bqual=fields.take(bqual_size))
     extra_flags = engine_count = alter_seq_no = thread_id = None
     if fields.left and body[fields.offset]:
-        extra_flags = GtidExtraFlag(fields.take_byte())
+        extra_flags = GtidExtraFlag(fields.take_int(1))
         if extra_flags & GtidExtraFlag.MULTI_ENGINE:
-            engine_count = fields.take_byte()
+            engine_count = fields.take_int(1)
         if extra_flags & (GtidExtraFlag.COMMIT_ALTER | GtidExtraFlag.ROLLBACK_ALTER):
-            alter_seq_no = fields.take(ALTER_SEQ_NO)[0]
+            alter_seq_no = fields.take_int(ALTER_SEQ_NO.size)
         if extra_flags & GtidExtraFlag.THREAD_ID:
-            thread_id = fields.take(THREAD_ID)[0]
+            thread_id = fields.take_int(THREAD_ID.size)
     return GtidEvent(
-        gtid=gtid,
+        gtid=Gtid(domain_id=domain_id, server_id=header.server_id, seq_no=seq_no),
         flags=GtidFlag(flags),
         commit_id=commit_id,
         xid=xid,
@@ -129,8 +129,7 @@ def decode_gtid_event(event: Buffer) -> GtidEvent:
 
 
 def decode_gtid(header: EventHeader, event: Buffer) -> tuple[Gtid, int]:
-    """GTID and flags alone, for the paths that look at every group. Raises EventError: the body is too short for a GTID
-    event."""
+    """GTID and flags alone, for paths that look at every group. Raises EventError: the body is too short."""
     if len(event) < GTID_EVENT_SIZE_MIN:
         raise EventError(f"GTID event of {len(event)} bytes, expected at least {GTID_EVENT_SIZE_MIN}")
     seq_no, domain_id, flags = FIXED.unpack_from(event, EVENT_HEADER_SIZE)
@@ -138,7 +137,7 @@ def decode_gtid(header: EventHeader, event: Buffer) -> tuple[Gtid, int]:
 
 
 def has_plain_fields(event: Buffer) -> bool:
-    """Whether a GTID event, if it is one, has no fields but the fixed ones, the commit id and the thread id."""
+    """Whether a GTID event, if it is one, has only the fixed fields, the commit id and the thread id."""
     if len(event) < GTID_EVENT_SIZE_MIN:
         return False
     flags = event[GTID_FLAGS_OFFSET]
@@ -150,7 +149,7 @@ def has_plain_fields(event: Buffer) -> bool:
 
 def is_event_of(event: bytes, gtid: Gtid) -> bool:
     """Whether these bytes, if they are a GTID event, have this GTID and every field that their flags announce. False
-    where it takes `decode_gtid_event` to say so, as with XA transactions and whatever has the second flag byte."""
+    also where only `decode_gtid_event` can tell: XA transactions and events with the second flag byte."""
     if len(event) < GTID_EVENT_SIZE_MIN:
         return False
     seq_no, domain_id, flags = FIXED.unpack_from(event, SEQ_NO_OFFSET)
@@ -192,33 +191,3 @@ def encode_gtid_event(
         log_pos=log_pos,
         flags=flags,
     )
-
-
-class _Fields:
-    """Takes one field after the other from a body, and says so when it ends too early."""
-
-    def __init__(self, body: memoryview, offset: int) -> None:
-        self._body = body
-        self.offset = offset
-
-    @property
-    def left(self) -> int:
-        return len(self._body) - self.offset
-
-    def take(self, layout: struct.Struct) -> tuple[int, ...]:
-        start = self._skip(layout.size)
-        return layout.unpack_from(self._body, start)
-
-    def take_byte(self) -> int:
-        return self._body[self._skip(1)]
-
-    def take_bytes(self, size: int) -> bytes:
-        start = self._skip(size)
-        return bytes(self._body[start : start + size])
-
-    def _skip(self, size: int) -> int:
-        start = self.offset
-        if size > self.left:
-            raise EventError(f"GTID event ends {size - self.left} bytes before a field its flags announce")
-        self.offset += size
-        return start

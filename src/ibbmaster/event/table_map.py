@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ibbmaster.codec import lenenc
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError
+from ibbmaster.event.fields import Fields
 from ibbmaster.event.header import EVENT_HEADER_SIZE, decode_body, decode_event_header
 from ibbmaster.event.types import EventType
 
 NAME_SIZE_MAX = 192  # bytes of 64 characters
 TABLE_ID_SIZE = 6
-SAYS_OFFSET = EVENT_HEADER_SIZE + TABLE_ID_SIZE  # of a TABLE_MAP: behind the number that a table has for a while
+SAYS_OFFSET = EVENT_HEADER_SIZE + TABLE_ID_SIZE  # of a TABLE_MAP: behind the table's passing number
 FLAG_STATEMENT_END = 0x0001
 FLAG_NO_FOREIGN_KEY_CHECKS = 0x0002
 
@@ -21,14 +21,7 @@ _V1_COMPRESSED = frozenset(range(EventType.WRITE_ROWS_COMPRESSED_V1, EventType.D
 _V2 = frozenset(range(EventType.WRITE_ROWS, EventType.DELETE_ROWS + 1))
 _V2_COMPRESSED = frozenset(range(EventType.WRITE_ROWS_COMPRESSED, EventType.DELETE_ROWS_COMPRESSED + 1))
 ROW_EVENT_TYPES = _V1 | _V1_COMPRESSED | _V2 | _V2_COMPRESSED
-_UPDATES = frozenset(
-    (
-        EventType.UPDATE_ROWS_V1,
-        EventType.UPDATE_ROWS,
-        EventType.UPDATE_ROWS_COMPRESSED_V1,
-        EventType.UPDATE_ROWS_COMPRESSED,
-    )
-)
+_UPDATES = frozenset(one for one in ROW_EVENT_TYPES if "UPDATE" in EventType(one).name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +33,7 @@ class TableMap:
     database: bytes
     table: bytes
     column_types: bytes  # one type code a column
+    types_end: int  # the offset in the event behind these
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,14 +58,24 @@ def decode_table_map(event: Buffer) -> TableMap:
     """Read the head of a whole TABLE_MAP event without checksum. Raises EventError: another type, or a part runs over
     the end."""
     _, body = decode_body(event, EventType.TABLE_MAP)
-    fields = _Fields(body, "TABLE_MAP")
-    table_id = fields.take_int(TABLE_ID_SIZE)
-    flags = fields.take_int(2)
-    database = fields.take_name()
-    table = fields.take_name()
+    fields = Fields(body, "TABLE_MAP")
     return TableMap(
-        table_id=table_id, flags=flags, database=database, table=table, column_types=fields.take(fields.take_lenenc())
+        table_id=fields.take_int(TABLE_ID_SIZE),
+        flags=fields.take_int(2),
+        database=_taken_name(fields),
+        table=_taken_name(fields),
+        column_types=fields.take(fields.take_lenenc()),
+        types_end=EVENT_HEADER_SIZE + fields.offset,
     )
+
+
+def _taken_name(fields: Fields) -> bytes:
+    name = fields.take(fields.take_int(1))
+    if len(name) > NAME_SIZE_MAX:
+        raise EventError(f"TABLE_MAP has a name of {len(name)} bytes, at most {NAME_SIZE_MAX}")
+    if fields.take(1) != b"\0":
+        raise EventError("TABLE_MAP has a name without its closing zero")
+    return name
 
 
 def decode_rows_header(event: Buffer) -> RowsHeader:
@@ -81,7 +85,7 @@ def decode_rows_header(event: Buffer) -> RowsHeader:
     if header.event_type not in ROW_EVENT_TYPES:
         raise EventError(f"event type {header.event_type}, expected a row event")
     _, body = decode_body(event, header.event_type)
-    fields = _Fields(body, "row event")
+    fields = Fields(body, "row event")
     table_id = fields.take_int(TABLE_ID_SIZE)
     flags = fields.take_int(2)
     extra = b""
@@ -104,38 +108,3 @@ def decode_rows_header(event: Buffer) -> RowsHeader:
         rows_offset=EVENT_HEADER_SIZE + fields.offset,
         is_compressed=header.event_type in _V1_COMPRESSED | _V2_COMPRESSED,
     )
-
-
-class _Fields:
-    """Takes one field after the other, and says so when the event ends too early."""
-
-    def __init__(self, body: memoryview, what: str) -> None:
-        self._body = body
-        self._what = what
-        self.offset = 0
-
-    def take(self, size: int) -> bytes:
-        end = self.offset + size
-        if end > len(self._body):
-            raise EventError(f"{self._what} ends {end - len(self._body)} bytes early")
-        data = bytes(self._body[self.offset : end])
-        self.offset = end
-        return data
-
-    def take_int(self, size: int) -> int:
-        return int.from_bytes(self.take(size), "little")
-
-    def take_name(self) -> bytes:
-        name = self.take(self.take_int(1))
-        if len(name) > NAME_SIZE_MAX:
-            raise EventError(f"{self._what} has a name of {len(name)} bytes, at most {NAME_SIZE_MAX}")
-        if self.take(1) != b"\0":
-            raise EventError(f"{self._what} has a name without its closing zero")
-        return name
-
-    def take_lenenc(self) -> int:
-        try:
-            value, self.offset = lenenc.decode_int(self._body, self.offset)
-        except ValueError as error:
-            raise EventError(f"{self._what}: {error}") from None
-        return value

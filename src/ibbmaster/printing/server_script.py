@@ -23,7 +23,7 @@ from ibbmaster.event.query import (
 )
 from ibbmaster.event.rows.charset import charset_of
 from ibbmaster.event.rows.column import TableSchema
-from ibbmaster.event.rows.plain import PlainRows
+from ibbmaster.event.rows.partial import PlainRows
 from ibbmaster.event.statement.given import LoggedVariable, decode_intvar, decode_rand, decode_user_var
 from ibbmaster.event.statement.load_data import FILE_NUMBER, decode_load_data
 from ibbmaster.event.statement.logged import (

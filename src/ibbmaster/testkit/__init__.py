@@ -8,8 +8,7 @@ with FixturePrimary(profile="classic-11.8") as primary:
         orders.insert(id=1, total="9.90")
 """
 
-from ibbmaster.event.rows.encoding import RowMetadata
-from ibbmaster.event.rows.row_image import RowImage
+from ibbmaster.event.rows.encoding import RowImage, RowMetadata
 from ibbmaster.testkit.clock import FixtureClock
 from ibbmaster.testkit.fixture_logs import fixture_log
 from ibbmaster.testkit.primary import FixturePrimary

@@ -21,8 +21,7 @@ from ibbmaster.api.writing import WritableLog, as_gtid
 from ibbmaster.codec.printable import address
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.gtid_event import GtidExtraFlag
-from ibbmaster.event.rows.encoding import RowMetadata
-from ibbmaster.event.rows.row_image import RowImage
+from ibbmaster.event.rows.encoding import RowImage, RowMetadata
 from ibbmaster.event.statement.logged import decode_statement
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.xa import Xid

@@ -11,10 +11,9 @@ from ibbmaster.event.column_types.registry import value_reader
 from ibbmaster.event.rows.charset import character_size
 from ibbmaster.event.rows.column import TableSchema
 from ibbmaster.event.rows.declared import declare
-from ibbmaster.event.rows.encoding import Columns, Row, WrittenTable, encode_table_map
+from ibbmaster.event.rows.encoding import Columns, Row, WrittenColumn, WrittenTable, encode_table_map, written_column
 from ibbmaster.event.rows.table_schema import decode_table_schema
 from ibbmaster.event.rows.value import Reader, Value
-from ibbmaster.event.rows.written_column import WrittenColumn, written_column
 from ibbmaster.expr.formulas import Evaluate, NotSimpleError, formula
 from ibbmaster.schema.collations import collation_number
 from ibbmaster.schema.column_text import type_text

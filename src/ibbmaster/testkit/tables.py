@@ -10,9 +10,17 @@ from typing import NamedTuple, Protocol
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.rows.changes import ChangeKind
-from ibbmaster.event.rows.encoding import ROW_EVENT_BYTES, Columns, Row, RowMetadata, encode_rows, encode_table_map
+from ibbmaster.event.rows.encoding import (
+    ROW_EVENT_BYTES,
+    Columns,
+    Row,
+    RowImage,
+    RowMetadata,
+    encode_rows,
+    encode_table_map,
+    image_columns,
+)
 from ibbmaster.event.rows.partial import encode_fragments
-from ibbmaster.event.rows.row_image import RowImage, image_columns
 from ibbmaster.event.rows.value import Value
 from ibbmaster.schema.model import TableColumn, TableVersion
 from ibbmaster.schema.view_text import sequence_options

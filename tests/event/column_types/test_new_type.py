@@ -13,7 +13,7 @@ FILES_MAX = 4  # that a new type may touch
 CHANGES = {  # beside the module: what stands in a file, and what then does
     "event/column_types/registry.py": (
         ("    labels,\n", "    labels,\n    money,\n"),
-        ("uuid, inet, vector)", "uuid, inet, vector, money)"),
+        ("geometry, content, vector)", "geometry, content, vector, money)"),
     ),
     "event/rows/column.py": (("    UUID = ", '    MONEY = "money"  # str\n    UUID = '),),
 }

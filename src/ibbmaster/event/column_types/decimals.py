@@ -10,12 +10,13 @@ from ibbmaster.event.column_types import kind as kinds
 from ibbmaster.event.column_types.kind import ColumnKind, SqlType
 from ibbmaster.event.rows.attributes import is_unsigned
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
-from ibbmaster.event.rows.number import PART_SIZES, decimal_size, digit_groups
 from ibbmaster.event.rows.value import Encode, Value
 from ibbmaster.sqltext import literals
 
 DIGITS_MAX = 65
 SCALE_MAX = 38
+WORD_DIGITS = 9  # four bytes hold nine digits ...
+PART_SIZES = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)  # ... and of fewer digits
 WIDE_DIGITS = 38  # of a number of 128 bits: DataFrames have no larger ones
 DIGITS = Context(prec=2 * DIGITS_MAX, rounding=decimal.ROUND_HALF_UP)
 _EXACT = Context(prec=2 * DIGITS_MAX)  # the usual one rounds to 28 digits
@@ -139,6 +140,19 @@ def rounded(number: Decimal, scale: int) -> Decimal:
     """The same, and without a sign at zero."""
     found = number.quantize(Decimal(1).scaleb(-scale), rounding=decimal.ROUND_HALF_UP, context=_WIDE)
     return found if found else abs(found)  # there is no -0
+
+
+def digit_groups(digits: int, scale: int) -> list[int]:
+    """The number of digits in each group of bytes of a DECIMAL(digits, scale)."""
+    whole = digits - scale
+    counts = [whole % WORD_DIGITS] if whole % WORD_DIGITS else []
+    counts += [WORD_DIGITS] * (whole // WORD_DIGITS + scale // WORD_DIGITS)
+    return counts + ([scale % WORD_DIGITS] if scale % WORD_DIGITS else [])
+
+
+def decimal_size(digits: int, scale: int) -> int:
+    """Bytes of a value."""
+    return sum(PART_SIZES[count] for count in digit_groups(digits, scale))
 
 
 def decimal_reader(digits: int, scale: int) -> Callable[[bytes], Decimal]:

@@ -1,22 +1,21 @@
 """Which kind each type is of. A new type is one module of this folder, and one entry here."""
 
 from ibbmaster.event.column_types import (
+    content,
     decimals,
     floating,
     geometry,
-    inet,
     integer,
     labels,
     strings,
     temporal,
-    uuid,
     vector,
 )
 from ibbmaster.event.column_types.kind import ColumnKind
 from ibbmaster.event.rows.column import Column
 from ibbmaster.event.rows.value import Reader, fixed, prefixed
 
-MODULES = (integer, floating, decimals, temporal, labels, strings, geometry, uuid, inet, vector)
+MODULES = (integer, floating, decimals, temporal, labels, strings, geometry, content, vector)
 KINDS: tuple[ColumnKind, ...] = tuple(kind for module in MODULES for kind in module.KINDS)
 BY_TYPE: dict[int, ColumnKind] = {int(code): kind for kind in reversed(KINDS) for code in kind.values}
 BY_CODE: dict[int, ColumnKind] = {int(code): kind for kind in reversed(KINDS) for code in kind.codes}

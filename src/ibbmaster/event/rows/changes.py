@@ -15,7 +15,7 @@ from ibbmaster.event.query import unpack, unpacked_size
 from ibbmaster.event.rows.column import Column, TableSchema
 from ibbmaster.event.rows.large import ALL_ROWS, LargeRows
 from ibbmaster.event.rows.value import BadValueError, Reader, Value
-from ibbmaster.event.table_map import RowsHeader, decode_rows_header
+from ibbmaster.event.table_map import ROW_EVENT_TYPES, RowsHeader, decode_rows_header
 from ibbmaster.event.types import EventType
 
 
@@ -48,20 +48,8 @@ class RawValue(bytes):
 ABSENT: Final = Absent.ABSENT
 Image = tuple[Value, ...]  # a value a column: None is NULL
 
-KINDS = {
-    EventType.WRITE_ROWS_V1: ChangeKind.INSERT,
-    EventType.WRITE_ROWS: ChangeKind.INSERT,
-    EventType.WRITE_ROWS_COMPRESSED_V1: ChangeKind.INSERT,
-    EventType.WRITE_ROWS_COMPRESSED: ChangeKind.INSERT,
-    EventType.UPDATE_ROWS_V1: ChangeKind.UPDATE,
-    EventType.UPDATE_ROWS: ChangeKind.UPDATE,
-    EventType.UPDATE_ROWS_COMPRESSED_V1: ChangeKind.UPDATE,
-    EventType.UPDATE_ROWS_COMPRESSED: ChangeKind.UPDATE,
-    EventType.DELETE_ROWS_V1: ChangeKind.DELETE,
-    EventType.DELETE_ROWS: ChangeKind.DELETE,
-    EventType.DELETE_ROWS_COMPRESSED_V1: ChangeKind.DELETE,
-    EventType.DELETE_ROWS_COMPRESSED: ChangeKind.DELETE,
-}
+_VERBS = {"WRITE": ChangeKind.INSERT, "UPDATE": ChangeKind.UPDATE, "DELETE": ChangeKind.DELETE}
+KINDS = {EventType(one): _VERBS[EventType(one).name.partition("_")[0]] for one in ROW_EVENT_TYPES}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,12 +73,7 @@ def rows_of(event: Buffer, header: RowsHeader, large: LargeRows = ALL_ROWS) -> t
     packed = memoryview(event)[header.rows_offset :]
     size, _ = unpacked_size(packed)
     large.check(header.rows_offset + size)
-    if large.hold is None or size <= large.kept_max:
-        return b"".join(unpack(packed)), 0
-    sink = large.hold()
-    for piece in unpack(packed):
-        sink.write(piece)
-    return sink.whole(), 0  # type: ignore[return-value]
+    return large.joined(unpack(packed), size), 0
 
 
 class RowDecoder:

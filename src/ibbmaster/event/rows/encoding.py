@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import enum
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ibbmaster.codec import lenenc
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.event.column_types.kind import StoredText, read_declared
+from ibbmaster.event.column_types.registry import BY_WORD
 from ibbmaster.event.header import encode_event
 from ibbmaster.event.query import compress
-from ibbmaster.event.rows.attributes import KEY_MARK, attributes_of, is_nullable, is_primary_key
+from ibbmaster.event.rows.attributes import KEY_MARK, attributes_of, is_nullable, is_primary_key, named_charset
 from ibbmaster.event.rows.changes import ChangeKind
 from ibbmaster.event.rows.column import ColumnType
 from ibbmaster.event.rows.table_schema import CHARACTER, LABEL_FIELDS, MetadataField
-from ibbmaster.event.rows.written_column import WrittenColumn, written_column
+from ibbmaster.event.rows.value import Encode
 from ibbmaster.event.table_map import FLAG_STATEMENT_END, TABLE_ID_SIZE
 from ibbmaster.event.types import EventType
 from ibbmaster.sqltext.quoting import quoted_name
@@ -26,6 +28,8 @@ from ibbmaster.sqltext.table_name import TableName, parse_table_name, printed_ta
 
 ROW_EVENT_BYTES = 8192  # MariaDB's binlog_row_event_max_size
 TABLE_MAP_FLAGS = 1
+BLOBS = (ColumnType.BLOB, ColumnType.BLOB_COMPRESSED)
+UTF8 = "utf8mb4"
 EVENT_TYPES = {
     ChangeKind.INSERT: EventType.WRITE_ROWS_V1,
     ChangeKind.UPDATE: EventType.UPDATE_ROWS_V1,
@@ -47,6 +51,40 @@ class RowMetadata(enum.Enum):
     NO_LOG = "NO_LOG"
     MINIMAL = "MINIMAL"  # signs, and character sets of texts
     FULL = "FULL"  # and names, labels, the primary key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenColumn:
+    """One column. `metadata` are its bytes in the metadata block, `encode` takes a value that is not NULL."""
+
+    name: str
+    declared: str  # the type as CREATE TABLE has it
+    type: ColumnType
+    metadata: bytes
+    encode: Encode
+    is_nullable: bool = True
+    is_unsigned: bool | None = None  # None for what is no number
+    collation: int | None = None  # None for what is no string
+    labels: tuple[bytes, ...] = ()  # of ENUM and SET, as they are stored
+    geometry_type: int | None = None
+
+
+def written_column(
+    name: str, declared: str, *, storage: StoredText | None = None, is_compressed: bool = False
+) -> WrittenColumn:
+    """A column from its type as CREATE TABLE writes it. Without `storage` text is utf8mb4. Raises ConfigurationError:
+    the type is unknown, or cannot be written."""
+    taken = read_declared(f"column {name}", declared)
+    charset = named_charset(declared) if storage is None else None
+    if charset not in (None, UTF8):  # also utf8mb3: a replica's column would have other lengths
+        raise ConfigurationError(f"column {name}: {declared!r} is text in {charset}, only {UTF8} can be written")
+    is_compressed |= "compressed" in attributes_of(declared)
+    taken = taken._replace(storage=storage or StoredText(), is_compressed=is_compressed)
+    kind = BY_WORD.get(taken.word)
+    written = None if kind is None else kind.write(taken)
+    if written is None:
+        raise ConfigurationError(f"column {name}: columns of type {declared!r} cannot be written")
+    return WrittenColumn(name=name, declared=declared.strip(), is_nullable=is_nullable(declared), **written._asdict())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +177,41 @@ def _not_null(column: WrittenColumn) -> WrittenColumn:
     if is_nullable(declared) and NO_NOT_NULL.isdisjoint(attributes):
         declared += " NOT NULL"
     return replace(column, is_nullable=False, declared=declared)
+
+
+class RowImage(enum.Enum):
+    """How much of a row its images have, as binlog_row_image sets it."""
+
+    FULL = "FULL"
+    MINIMAL = "MINIMAL"  # before: the key; after: what the statement gave
+    NOBLOB = "NOBLOB"  # no BLOB or TEXT that did not change
+    FULL_NODUP = "FULL_NODUP"  # after an update only what the statement wrote
+
+
+def image_columns(
+    table: WrittenTable, image: RowImage, kind: ChangeKind, given: Collection[int]
+) -> tuple[Columns, Columns]:
+    """The columns of the image before a change and of the one after it, in order.
+
+    `given` are those that the statement wrote, as they were or not. Where `kind` has only one image the other is
+    of no use. Rows of a table without a key are always whole.
+
+    Source: MariaDB 12.3, sql_class.cc, THD::binlog_prepare_row_images(), and what 11.8 writes.
+    """
+    everything = tuple(range(len(table.columns)))
+    blobs = {number for number in everything if table.columns[number].type in BLOBS}
+    if not table.primary_key:
+        return everything, everything
+    match image:
+        case RowImage.MINIMAL:
+            return tuple(sorted(table.primary_key)), tuple(sorted(given))
+        case RowImage.NOBLOB:
+            kept = tuple(number for number in everything if number not in blobs or number in table.primary_key)
+            return kept, tuple(number for number in everything if number in kept or number in given)
+        case RowImage.FULL_NODUP if kind is ChangeKind.UPDATE:
+            return everything, tuple(sorted(given))
+        case _:
+            return everything, everything
 
 
 def encode_table_map(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import struct
 from collections.abc import Iterator
 
@@ -10,19 +11,26 @@ from ibbmaster.errors import EventError
 from ibbmaster.event.header import (
     EVENT_HEADER_SIZE,
     HEADER,
+    SIZE_OFFSET,
     TYPE_OFFSET,
     decode_body,
     decode_event_header,
     encode_event,
 )
+from ibbmaster.event.query import unpack, unpacked_size
 from ibbmaster.event.rows.large import ALL_ROWS, SIZE_MAX, LargeRows, RowSink
 from ibbmaster.event.split import EventPart
-from ibbmaster.event.table_map import ROW_EVENT_TYPES
+from ibbmaster.event.table_map import ROW_EVENT_TYPES, decode_rows_header
 from ibbmaster.event.types import EventType
 
 FIXED = struct.Struct("<IIB")  # number of fragments, this one from 1, flags
 FLAG_WHOLE_SIZE = 0x01  # the size of the whole row event follows; on the first fragment
 WHOLE_SIZE = struct.Struct("<Q")
+COMPRESSED_V1 = range(EventType.WRITE_ROWS_COMPRESSED_V1, EventType.DELETE_ROWS_COMPRESSED_V1 + 1)
+COMPRESSED_V2 = range(EventType.WRITE_ROWS_COMPRESSED, EventType.DELETE_ROWS_COMPRESSED + 1)
+NOT_PLAIN = (*COMPRESSED_V1, *COMPRESSED_V2, EventType.PARTIAL_ROW_DATA)
+STEP_V1 = EventType.WRITE_ROWS_COMPRESSED_V1 - EventType.WRITE_ROWS_V1
+STEP_V2 = EventType.WRITE_ROWS_COMPRESSED - EventType.WRITE_ROWS
 HEAD_SIZE_MAX = 2 * EVENT_HEADER_SIZE + FIXED.size + WHOLE_SIZE.size  # of a fragment, with a header of what is in it
 
 
@@ -184,6 +192,46 @@ class PartialRows:
         whole: Buffer = bytes(self._kept) if self._held is None else self._held.whole()
         self._kept, self._held = bytearray(), None
         return whole  # type: ignore[return-value]
+
+
+class PlainRows:
+    """Restores row events as they were before a server packed or cut them: takes the events of a group in order, puts
+    fragments together and unpacks compressed rows. `large` holds events that are larger than the memory."""
+
+    def __init__(self, large: LargeRows = ALL_ROWS) -> None:
+        self._large = large
+        self._partial = PartialRows(large)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a row event has begun and not ended."""
+        return self._partial.is_open
+
+    def whole_event(self, event: bytes) -> bytes | None:
+        """The event itself, or the plain row event that it ends; None for a fragment that is not the last. Raises
+        EventError: a fragment is missing or wrong, rows do not unpack, or are more than they may be."""
+        whole = self._partial.whole_event(event)
+        if whole is None:
+            return None
+        event_type = whole[TYPE_OFFSET]
+        if event_type in COMPRESSED_V1:
+            return self._unpacked(whole, event_type - STEP_V1)
+        return self._unpacked(whole, event_type - STEP_V2) if event_type in COMPRESSED_V2 else whole
+
+    def finish(self) -> None:
+        """The group ends here. Raises EventError: that is inside the fragments of a row event."""
+        self._partial.finish()
+
+    def _unpacked(self, event: Buffer, event_type: int) -> bytes:
+        """A row event with its rows unpacked, and thus of another type."""
+        header = decode_rows_header(event)
+        packed = memoryview(event)[header.rows_offset :]
+        size = header.rows_offset + unpacked_size(packed)[0]
+        self._large.check(size)
+        head = bytearray(event[: header.rows_offset])
+        head[TYPE_OFFSET] = event_type
+        head[SIZE_OFFSET : SIZE_OFFSET + 4] = size.to_bytes(4, "little")
+        return self._large.joined(itertools.chain((head,), unpack(packed)), size)
 
 
 def encode_fragments(event: bytes, fragment_bytes: int) -> Iterator[bytes]:

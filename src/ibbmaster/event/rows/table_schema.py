@@ -7,15 +7,14 @@ import enum
 from collections.abc import Iterator
 from typing import Any
 
-from ibbmaster.codec import lenenc
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError
 from ibbmaster.event.column_types.kind import Layout
 from ibbmaster.event.column_types.registry import BY_TYPE, KINDS
-from ibbmaster.event.header import EVENT_HEADER_SIZE
+from ibbmaster.event.fields import Fields
 from ibbmaster.event.rows.charset import BINARY_COLLATION, CODECS, charset_of, decode_label
 from ibbmaster.event.rows.column import LABELLED, Column, ColumnType, TableSchema, ValueKind
-from ibbmaster.event.table_map import TABLE_ID_SIZE, TableMap, decode_table_map
+from ibbmaster.event.table_map import decode_table_map
 
 COLUMN_COUNT_MAX = 4096  # MariaDB's own limit
 
@@ -55,8 +54,8 @@ def decode_table_schema(event: Buffer) -> TableSchema:
     types = head.column_types
     if len(types) > COLUMN_COUNT_MAX:
         raise EventError(f"TABLE_MAP of a table with {len(types)} columns, at most {COLUMN_COUNT_MAX}")
-    fields = _Fields(bytes(memoryview(event)[EVENT_HEADER_SIZE + _head_size(head) :]))
-    metadata = _Fields(fields.take(fields.take_int()))
+    fields = Fields(event, "TABLE_MAP", head.types_end)
+    metadata = Fields(fields.take(fields.take_lenenc()), "TABLE_MAP")
     null_bits = fields.take((len(types) + 7) // 8)
     columns = [
         _column(number, type_code, metadata, is_nullable=bool(null_bits[number // 8] >> number % 8 & 1))
@@ -69,16 +68,11 @@ def decode_table_schema(event: Buffer) -> TableSchema:
     )
     while fields.left:
         field = fields.take(1)[0]
-        schema = _with_field(schema, field, _Fields(fields.take(fields.take_int())))
+        schema = _with_field(schema, field, Fields(fields.take(fields.take_lenenc()), "TABLE_MAP"))
     return schema
 
 
-def _head_size(head: TableMap) -> int:
-    names = len(head.database) + len(head.table) + 4  # each with its length and a zero
-    return TABLE_ID_SIZE + 2 + names + len(lenenc.encode_int(len(head.column_types))) + len(head.column_types)
-
-
-def _column(number: int, type_code: int, fields: _Fields, *, is_nullable: bool) -> Column:
+def _column(number: int, type_code: int, fields: Fields, *, is_nullable: bool) -> Column:
     """A column from its type and its place in the metadata block."""
     kind = BY_TYPE.get(type_code)
     layout, metadata = Layout(type_code), 0
@@ -99,7 +93,7 @@ def _column(number: int, type_code: int, fields: _Fields, *, is_nullable: bool) 
     )
 
 
-def _with_field(schema: TableSchema, field: int, value: _Fields) -> TableSchema:
+def _with_field(schema: TableSchema, field: int, value: Fields) -> TableSchema:
     """The schema with one optional field in it; unknown fields are skipped, as replicas do."""
     columns = schema.columns
     match field:
@@ -110,7 +104,7 @@ def _with_field(schema: TableSchema, field: int, value: _Fields) -> TableSchema:
             read = _default_collations if field == MetadataField.DEFAULT_CHARSET else _collations
             return _replaced(schema, {n: _charset_change(columns[n], c) for n, c in read(numbers, value)})
         case MetadataField.COLUMN_NAME:
-            names = [_name(value.take(value.take_int())) for _ in columns]
+            names = [_name(value.take(value.take_lenenc())) for _ in columns]
             changed = _replaced(schema, {n: {"name": name} for n, name in enumerate(names)})
             value.expect_end("column names")
             return dataclasses.replace(changed, has_names=True).with_internal()
@@ -118,7 +112,7 @@ def _with_field(schema: TableSchema, field: int, value: _Fields) -> TableSchema:
             return _replaced(schema, dict(_labels(columns, LABEL_FIELDS[MetadataField(field)], value)))
         case MetadataField.GEOMETRY_TYPE:
             numbers = [n for n, column in enumerate(columns) if column.type == ColumnType.GEOMETRY]
-            return _replaced(schema, {n: {"geometry_type": value.take_int()} for n in numbers})
+            return _replaced(schema, {n: {"geometry_type": value.take_lenenc()} for n in numbers})
         case MetadataField.SIMPLE_PRIMARY_KEY | MetadataField.PRIMARY_KEY_WITH_PREFIX:
             return dataclasses.replace(schema, primary_key=tuple(_key(field, len(columns), value)))
         case MetadataField.ENUM_AND_SET_DEFAULT_CHARSET | MetadataField.ENUM_AND_SET_COLUMN_CHARSET:
@@ -137,7 +131,7 @@ def _replaced(schema: TableSchema, changes: dict[int, dict[str, Any]]) -> TableS
     return dataclasses.replace(schema, columns=columns)
 
 
-def _signedness(columns: tuple[Column, ...], value: _Fields) -> Iterator[tuple[int, bool]]:
+def _signedness(columns: tuple[Column, ...], value: Fields) -> Iterator[tuple[int, bool]]:
     """Column number and whether it is unsigned: a bit a numeric column, the highest bit first."""
     numbers = [n for n, column in enumerate(columns) if column.type in NUMERIC]
     bits = value.take((len(numbers) + 7) // 8)
@@ -145,22 +139,22 @@ def _signedness(columns: tuple[Column, ...], value: _Fields) -> Iterator[tuple[i
         yield number, bool(bits[index // 8] << index % 8 & 0x80)
 
 
-def _default_collations(numbers: list[int], value: _Fields) -> Iterator[tuple[int, int]]:
+def _default_collations(numbers: list[int], value: Fields) -> Iterator[tuple[int, int]]:
     """Column number and collation: one for all, and pairs of an index and a collation for the others."""
-    default = value.take_int()
+    default = value.take_lenenc()
     others = {}
     while value.left:
-        index = value.take_int()
-        others[index] = value.take_int()
+        index = value.take_lenenc()
+        others[index] = value.take_lenenc()
     if any(index >= len(numbers) for index in others):
         raise EventError(f"TABLE_MAP gives a collation to text column {max(others)}, it has {len(numbers)}")
     for index, number in enumerate(numbers):
         yield number, others.get(index, default)
 
 
-def _collations(numbers: list[int], value: _Fields) -> Iterator[tuple[int, int]]:
+def _collations(numbers: list[int], value: Fields) -> Iterator[tuple[int, int]]:
     for number in numbers:
-        yield number, value.take_int()
+        yield number, value.take_lenenc()
     value.expect_end("collations")
 
 
@@ -171,14 +165,14 @@ def _charset_change(column: Column, collation: int) -> dict[str, Any]:
     return {"charset": charset, "kind": ValueKind.TEXT if column.kind == ValueKind.BINARY else column.kind}
 
 
-def _labels(columns: tuple[Column, ...], wanted: int, value: _Fields) -> Iterator[tuple[int, dict[str, Any]]]:
+def _labels(columns: tuple[Column, ...], wanted: int, value: Fields) -> Iterator[tuple[int, dict[str, Any]]]:
     """The labels of each ENUM or SET column."""
     for number, column in enumerate(columns):
         if column.type == wanted:
-            count = value.take_int()
+            count = value.take_lenenc()
             if count > value.left:
                 raise EventError(f"TABLE_MAP has {count} labels in {value.left} bytes")
-            labels = tuple(value.take(value.take_int()) for _ in range(count))
+            labels = tuple(value.take(value.take_lenenc()) for _ in range(count))
             yield number, {"labels": _label_texts(labels, column.charset)}
     value.expect_end("labels")
 
@@ -201,11 +195,11 @@ def _label_charset(column: Column, collation: int) -> dict[str, Any]:
     }
 
 
-def _key(field: int, column_count: int, value: _Fields) -> Iterator[int]:
+def _key(field: int, column_count: int, value: Fields) -> Iterator[int]:
     while value.left:
-        number = value.take_int()
+        number = value.take_lenenc()
         if field == MetadataField.PRIMARY_KEY_WITH_PREFIX:
-            value.take_int()  # how much of the column is in the key
+            value.take_lenenc()  # how much of the column is in the key
         if number >= column_count:
             raise EventError(f"TABLE_MAP has column {number} in its key, but {column_count} columns")
         yield number
@@ -213,33 +207,3 @@ def _key(field: int, column_count: int, value: _Fields) -> Iterator[int]:
 
 def _name(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
-
-
-class _Fields:
-    """Takes one field after the other, and says so when the event ends too early."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._offset = 0
-
-    @property
-    def left(self) -> int:
-        return len(self._data) - self._offset
-
-    def take(self, size: int) -> bytes:
-        if size > self.left:
-            raise EventError(f"TABLE_MAP ends {size - self.left} bytes early")
-        start = self._offset
-        self._offset += size
-        return self._data[start : start + size]
-
-    def take_int(self) -> int:
-        try:
-            value, self._offset = lenenc.decode_int(self._data, self._offset)
-        except ValueError as error:
-            raise EventError(f"TABLE_MAP: {error}") from None
-        return value
-
-    def expect_end(self, what: str) -> None:
-        if self.left:
-            raise EventError(f"TABLE_MAP has {self.left} bytes behind its {what}")

@@ -8,9 +8,8 @@ from decimal import Decimal
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError
-from ibbmaster.event.column_types.decimals import DIGITS_MAX, SCALE_MAX, decimal_reader
+from ibbmaster.event.column_types.decimals import DIGITS_MAX, SCALE_MAX, decimal_reader, decimal_size
 from ibbmaster.event.header import decode_body
-from ibbmaster.event.rows.number import decimal_size
 from ibbmaster.event.types import EventType
 
 INTVAR = struct.Struct("<BQ")  # which, value
@@ -87,11 +86,8 @@ def _value(name: str, kind: int, data: bytes, *, is_unsigned: bool) -> bytes | f
         return int.from_bytes(data, "little", signed=not is_unsigned)
     if kind == DECIMAL and len(data) > 2:
         digits, scale = data[0], data[1]
-        if (
-            0 < digits <= DIGITS_MAX
-            and scale <= min(digits, SCALE_MAX)
-            and len(data) == 2 + decimal_size(digits, scale)
-        ):
+        is_possible = 0 < digits <= DIGITS_MAX and scale <= min(digits, SCALE_MAX)
+        if is_possible and len(data) == 2 + decimal_size(digits, scale):
             try:
                 return decimal_reader(digits, scale)(data[2:])
             except ValueError as error:

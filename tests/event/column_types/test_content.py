@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ibbmaster.event.column_types.net import inet4_text, inet6_text, uuid_bytes, uuid_text
+from ibbmaster.event.column_types.content import inet4_text, inet6_text, uuid_bytes, uuid_text
 
 CASES = json.loads(Path(__file__).with_suffix(".json").read_text())
 
