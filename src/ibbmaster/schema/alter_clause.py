@@ -19,8 +19,7 @@ from ibbmaster.schema.clause import (
     SetOptions,
     SplitTable,
 )
-from ibbmaster.schema.definition import parse_column, parse_definition
-from ibbmaster.schema.options import parse_options, takes_partitioning
+from ibbmaster.schema.definition import parse_column, parse_definition, parse_options
 from ibbmaster.schema.reading import (
     expect_brackets,
     expect_column,
@@ -62,7 +61,7 @@ def parse_clauses(
             to = expect_table(cursor, database or table.database)
         else:
             found += _clause(cursor, table, sql_mode, database or table.database)
-        if takes_partitioning(cursor) is not None:  # stands after the last clause without a comma
+        if cursor.takes_words("PARTITION", "BY"):  # stands after the last clause without a comma
             found.append(AlterPartitions(verb="PARTITION BY", text=written(cursor.rest()).strip()))
         if not cursor.is_at_end:
             raise fail(cursor, "','")

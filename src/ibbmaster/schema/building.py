@@ -1,4 +1,4 @@
-"""A table out of its definitions: what CREATE TABLE makes, and what ALTER TABLE adds."""
+"""A table built from its definitions: the result of CREATE TABLE, and what ALTER TABLE adds."""
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping
@@ -43,7 +43,7 @@ COLUMN_COUNT_MAX, INDEX_COUNT_MAX = 4096, 256
 SYSTEM_TIME = "SYSTEM_TIME"
 WITH_FOREIGN_KEYS = "InnoDB"
 _OPTION_ORDER = ("ENGINE", "AUTO_INCREMENT", "MIN_ROWS", "MAX_ROWS", "AVG_ROW_LENGTH", "ROW_FORMAT", "COMMENT")
-#: Values that say what is so without them: they are not kept.
+#: Values that equal the default: they are not kept.
 _PLAIN_OPTIONS = {
     **dict.fromkeys(("COMMENT", "CONNECTION"), ""),
     **dict.fromkeys(("CHECKSUM", "DELAY_KEY_WRITE", "MIN_ROWS", "MAX_ROWS", "AVG_ROW_LENGTH", "KEY_BLOCK_SIZE"), "0"),
@@ -58,7 +58,7 @@ _SEQUENCE: tuple[tuple[str, SqlType | None, str], ...] = (  # None: of the seque
     ("maximum_value", None, ""),
     ("start_value", None, "start value when sequences is created or value if RESTART is used"),
     ("increment", _NUMBER, "increment value"),
-    ("cache_size", SqlType(word=BIGINT.word, length=21, is_unsigned=True), ""),
+    ("cache_size", replace(_NUMBER, is_unsigned=True), ""),
     (
         "cycle_option",
         SqlType(word=TINYINT.word, length=1, is_unsigned=True),
@@ -66,22 +66,27 @@ _SEQUENCE: tuple[tuple[str, SqlType | None, str], ...] = (  # None: of the seque
     ),
     ("cycle_count", _NUMBER, "How many cycles have been done"),
 )
+#: What a column has as its definition says it.
+_AS_DEFINED = (
+    *("name", "default", "on_update", "is_auto_increment", "expression", "is_stored", "is_invisible"),
+    *("is_unversioned", "period", "comment", "check"),
+)
 
 NewId = Callable[[], int]
 
 
 @dataclass(slots=True, kw_only=True)
 class TableDraft:
-    """A table that is being made, or altered: indexes by the names of their columns, until all are there. `collation`
-    is what columns get that name none."""
+    """A table under construction or alteration: its indexes name columns, until all exist. `collation` is that of
+    columns that name none."""
 
     name: TableName
     session: SchemaSession
     new_id: NewId
     collation: str
     engine: str
-    converts_to: str | None = None  # CONVERT TO CHARACTER SET: the collation of all texts, whatever they say
-    _bare_timestamps: set[int] = field(default_factory=set)  # ids of those that no statement gives a value
+    converts_to: str | None = None  # CONVERT TO CHARACTER SET: the collation of all texts, whatever they name
+    _bare_timestamps: set[int] = field(default_factory=set)  # ids of columns whose value no statement gives
     columns: list[TableColumn] = field(default_factory=list)
     indexes: list[IndexDefinition] = field(default_factory=list)
     foreign_keys: list[ForeignConstraint] = field(default_factory=list)
@@ -89,23 +94,12 @@ class TableDraft:
     periods: list[tuple[str, str, str]] = field(default_factory=list)
 
     def column_of(self, definition: NewColumn, *, id_: int | None = None) -> TableColumn:
-        """The column, with what it has that is not written. Raises NotUnderstoodError: its character set or length
-        cannot be."""
+        """The column with what it implies. Raises NotUnderstoodError: its character set or length is impossible."""
         column = TableColumn(
             id=self.new_id() if id_ is None else id_,
-            name=definition.name,
             type=self._type_of(definition),
             is_nullable=definition.is_nullable is not False and IndexKind.PRIMARY not in definition.keys,
-            default=definition.default,
-            on_update=definition.on_update,
-            is_auto_increment=definition.is_auto_increment,
-            expression=definition.expression,
-            is_stored=definition.is_stored,
-            is_invisible=definition.is_invisible,
-            is_unversioned=definition.is_unversioned,
-            period=definition.period,
-            comment=definition.comment,
-            check=definition.check,
+            **{name: getattr(definition, name) for name in _AS_DEFINED},
         )
         if definition.default is not None and definition.default.upper() == "NULL":
             column = replace(column, default="NULL")
@@ -124,8 +118,8 @@ class TableDraft:
         return resolve_type(plain, self.converts_to, self.session)
 
     def _implied_timestamp(self, column: TableColumn, *, is_plain: bool) -> TableColumn:
-        """Without `explicit_defaults_for_timestamp`: NULL only where that is written, and a value by its place. With
-        it, zero where ON UPDATE is all that is said. `is_plain`: nothing is said of NULL."""
+        """Without `explicit_defaults_for_timestamp`: NULL only where written, and a value by its place. With it: zero
+        where only ON UPDATE is written. `is_plain`: neither NULL nor NOT NULL is."""
         is_explicit = self.session.has_explicit_timestamps
         if is_plain and not is_explicit:
             column = replace(column, is_nullable=False, default=None if column.default == "NULL" else column.default)
@@ -134,7 +128,7 @@ class TableDraft:
         return column
 
     def is_bare(self, column: TableColumn) -> bool:
-        """Whether nothing but a setting of the session gives a new TIMESTAMP its value."""
+        """Whether only a setting of the session gives a new TIMESTAMP its value."""
         return column.id in self._bare_timestamps
 
     def complete_timestamps(self) -> None:
@@ -149,7 +143,7 @@ class TableDraft:
             is_first = False
 
     def add(self, definition: Definition) -> None:
-        """Anything but a column. Raises NotUnderstoodError: it does not fit the table."""
+        """Add anything but a column. Raises NotUnderstoodError: it does not fit the table."""
         match definition:
             case IndexDefinition():
                 self.indexes.append(definition)
@@ -208,8 +202,8 @@ class TableDraft:
         return _bare_timestamp(column, follows=False) if is_zero else column
 
     def finish(self, version: TableVersion) -> TableVersion:
-        """The version with what this has now. Raises NotUnderstoodError: an index is of a column that there is not, or
-        there are too many."""
+        """The version with all that was added. Raises NotUnderstoodError: an index is of a missing column, or there are
+        too many."""
         if len(self.columns) > COLUMN_COUNT_MAX or len(self.indexes) > INDEX_COUNT_MAX:
             raise NotUnderstoodError(f"{len(self.columns)} columns and {len(self.indexes)} indexes, too many")
         names = [column.name.lower() for column in self.columns]
@@ -256,13 +250,13 @@ def _named_checks(checks: Iterable[CheckConstraint]) -> list[CheckConstraint]:
 
 
 def _hash_column(name: str, new_id: NewId) -> TableColumn:
-    """What a unique index of long columns adds: it is in rows, too."""
+    """The column that a unique index of long columns adds, to rows as well."""
     type_ = SqlType(word=BIGINT.word, length=20, is_unsigned=True)
     return TableColumn(id=new_id(), name=name, type=type_, is_hidden=True)
 
 
 def hidden_period(new_id: NewId) -> list[TableColumn]:
-    """What WITH SYSTEM VERSIONING adds where no columns are named for it."""
+    """The columns that WITH SYSTEM VERSIONING adds where the statement names none."""
     type_ = SqlType(word=TIMESTAMP.word, scale=6)
     return [
         TableColumn(id=new_id(), name=name, type=type_, is_nullable=False, period=period, is_hidden=True)
@@ -271,7 +265,7 @@ def hidden_period(new_id: NewId) -> list[TableColumn]:
 
 
 def table_options(named: Mapping[str, str], old: Mapping[str, str] | None = None) -> Mapping[str, str]:
-    """Options in the order in which they are printed; those without effect on what is printed are left out."""
+    """Options in the order of SHOW CREATE TABLE, without those that have no effect on it."""
     found = {"ENGINE": "InnoDB", **(old or {}), **named}
     found = {name: value for name, value in found.items() if value.upper() != _PLAIN_OPTIONS.get(name)}
     ordered = [name for name in _OPTION_ORDER if name in found] + sorted(found.keys() - set(_OPTION_ORDER))
@@ -279,7 +273,7 @@ def table_options(named: Mapping[str, str], old: Mapping[str, str] | None = None
 
 
 def without_counter(table: TableVersion) -> TableVersion:
-    """The same without what AUTO_INCREMENT=n said of the next number."""
+    """The same without AUTO_INCREMENT=n."""
     if AUTO_INCREMENT not in table.options:
         return table
     left = {name: value for name, value in table.options.items() if name != AUTO_INCREMENT}
@@ -289,10 +283,7 @@ def without_counter(table: TableVersion) -> TableVersion:
 def create_table(
     statement: CreateTable, database_collation: str, session: SchemaSession, new_id: NewId
 ) -> TableVersion:
-    """The table that CREATE TABLE with definitions makes.
-
-    Raises NotUnderstoodError: its columns cannot be determined.
-    """
+    """The table that CREATE TABLE with definitions makes. Raises NotUnderstoodError: its columns are not certain."""
     options = table_options(statement.options.named)
     collation = session.resolve(statement.options.charset, database_collation)
     draft = TableDraft(
@@ -323,7 +314,7 @@ def create_table(
 
 
 def copied_table(like: TableVersion, name: TableName, new_id: NewId) -> TableVersion:
-    """What CREATE TABLE … LIKE makes: columns of its own, no foreign keys."""
+    """The result of CREATE TABLE … LIKE: columns of its own, no foreign keys."""
     ids = {column.id: new_id() for column in like.columns}
     return replace(
         without_counter(like),
@@ -339,7 +330,7 @@ def copied_table(like: TableVersion, name: TableName, new_id: NewId) -> TableVer
 
 
 def sequence_table(statement: CreateSequence, collation: str, new_id: NewId) -> TableVersion:
-    """The table that a sequence is: one row with its state. `collation` is that of its database."""
+    """The table of a sequence: one row with its state. `collation` is that of its database."""
     width = next(kind.widths[0] for kind in INTEGERS if kind.word == statement.word)
     own = SqlType(word=statement.word, length=width + 1, is_unsigned=statement.is_unsigned)
     columns = tuple(

@@ -1,4 +1,4 @@
-"""What there is at one place of a log: databases, tables and programs."""
+"""The databases, tables and programs at one place of a log."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,14 +16,14 @@ ROUTINES = (PROCEDURE, FUNCTION, *PACKAGES)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredProgram:
-    """A trigger, a routine or an event; nothing is read of what it declares and does."""
+    """A trigger, a routine or an event; its text is not interpreted."""
 
     kind: str  # TRIGGER, FUNCTION, PROCEDURE, PACKAGE, PACKAGE BODY or EVENT
     database: str
     name: str
-    since: SchemaPlace | None  # after the statement that created it
+    since: SchemaPlace | None  # behind the statement that created it
     table: str = ""  # of a trigger, in its database
-    text: str  # that statement, as the log has it; of a trigger with the name that its table has now
+    text: str  # that statement, as logged; of a trigger with the current name of its table
     is_altered: bool = False  # ALTER has changed what the text says
     sql_mode: int = 0  # of its session
     client: str  # character set of the client
@@ -33,18 +33,14 @@ class StoredProgram:
 
 
 def program_key(database: str, kind: str, name: str) -> tuple[str, str, str]:
-    """What a program is found by: the letters of a trigger's name matter, those of others do not."""
+    """The key of a program: the letters of a trigger's name matter, those of others do not."""
     return database, kind, name if kind == TRIGGER else lower_name(name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaCatalog:
-    """A schema at one place. Temporary tables are not in it.
-
-    Attributes:
-        databases, tables: by the names that `case` finds them by.
-        programs: triggers, functions, procedures, packages and events, by database, kind and name.
-    """
+    """A schema at one place, without temporary tables: databases and tables by the names that `case` finds them by,
+    triggers, functions, procedures, packages and events by database, kind and name."""
 
     databases: Mapping[str, DatabaseVersion] = field(default_factory=lambda: MappingProxyType({}))
     tables: Mapping[TableName, KnownTable] = field(default_factory=lambda: MappingProxyType({}))
@@ -52,5 +48,5 @@ class SchemaCatalog:
     case: NameCase = NameCase.EXACT
 
     def table(self, database: str, name: str) -> KnownTable | None:
-        """A table, a view or a sequence; None if there is none."""
+        """A table, a view or a sequence, if there is one."""
         return self.tables.get(self.case.table_key(database, name))

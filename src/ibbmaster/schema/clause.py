@@ -1,4 +1,4 @@
-"""What a DDL statement says, before anything is known of the tables that it names."""
+"""DDL statements as written, before anything is known of the tables that they name."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from ibbmaster.sqltext.table_name import TableName
 
 
 class NotUnderstoodError(ValueError):
-    """A statement, or a part of one, that cannot be read; the text says which."""
+    """A statement, or a part of one, that cannot be read; the text names it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,8 +98,7 @@ class IndexDefinition:
     is_of_foreign_key: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckDefinition:
+class CheckDefinition(NamedTuple):
     """CHECK of a table."""
 
     name: str | None
@@ -107,8 +106,7 @@ class CheckDefinition:
     is_conditional: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PeriodDefinition:
+class PeriodDefinition(NamedTuple):
     """PERIOD FOR; that of system versioning is called SYSTEM_TIME."""
 
     name: str
@@ -121,7 +119,7 @@ Definition = NewColumn | IndexDefinition | ForeignDefinition | CheckDefinition |
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableOptions:
-    """What stands after the columns of a table. `partitioning` is None where nothing is said."""
+    """What follows the columns of a table; `partitioning` is None without any."""
 
     charset: CharsetClause = NO_CHARSET
     named: Mapping[str, str] = field(default_factory=dict)
@@ -131,8 +129,8 @@ class TableOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTable:
-    """CREATE TABLE; `selects` if its columns are also those of a query. `problem` says what of it was not understood:
-    then its columns are not known."""
+    """CREATE TABLE. `selects`: a query gives it columns, too. `problem`: the part that cannot be read, which leaves its
+    columns unknown."""
 
     table: TableName
     is_temporary: bool = False
@@ -145,17 +143,15 @@ class CreateTable:
     problem: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AddDefinition:
-    """ADD. `after` is the column that it stands after, '' if it is the first one."""
+class AddDefinition(NamedTuple):
+    """ADD, behind the column `after`; '' means first."""
 
     definition: Definition
     after: str | None = None
     is_conditional: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RedefineColumn:
+class RedefineColumn(NamedTuple):
     """CHANGE and MODIFY."""
 
     name: str
@@ -164,8 +160,7 @@ class RedefineColumn:
     is_conditional: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RenamePart:
+class RenamePart(NamedTuple):
     """RENAME of a column, or of an index."""
 
     is_column: bool
@@ -174,8 +169,7 @@ class RenamePart:
     is_conditional: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetColumnDefault:
+class SetColumnDefault(NamedTuple):
     """ALTER COLUMN … SET DEFAULT, or DROP DEFAULT, which is None."""
 
     name: str
@@ -183,8 +177,7 @@ class SetColumnDefault:
     is_conditional: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemovePart:
+class RemovePart(NamedTuple):
     """DROP of a `column`, `index`, `foreign key`, `constraint`, `check` or `period`."""
 
     what: str
@@ -192,50 +185,43 @@ class RemovePart:
     is_conditional: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IgnoreIndex:
+class IgnoreIndex(NamedTuple):
     name: str
     is_ignored: bool
     is_conditional: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConvertCharset:
+class ConvertCharset(NamedTuple):
     charset: CharsetClause
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetOptions:
+class SetOptions(NamedTuple):
     options: TableOptions
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AlterVersioning:
+class AlterVersioning(NamedTuple):
     is_versioned: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AlterPartitions:
-    """A clause that changes partitions: its words, and what is written after them."""
+class AlterPartitions(NamedTuple):
+    """A clause that changes partitions: its words, and the text after them."""
 
     verb: str
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SplitTable:
-    """CONVERT PARTITION … TO TABLE, and CONVERT TABLE … TO PARTITION, after which the other table is gone."""
+class SplitTable(NamedTuple):
+    """CONVERT PARTITION … TO TABLE, and CONVERT TABLE … TO PARTITION, which ends the other table (`is_gone`)."""
 
     other: TableName
     is_gone: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AlterRows:
-    """A clause that changes or removes rows, or exchanges them with `other`, and changes no column; its words.
-    `partitions` are the names of those that it is about, in lower case: () for ALL, None where it names none."""
+class AlterRows(NamedTuple):
+    """A clause that changes or removes rows, or exchanges them with `other`, but changes no column. `partitions`: names
+    in lower case of those it changes; () for ALL, None where it names none."""
 
-    what: str
+    what: str  # its words
     other: TableName | None = None
     partitions: tuple[str, ...] | None = None
 
@@ -256,44 +242,39 @@ AlterClause = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AlterTable:
-    """ALTER TABLE, CREATE INDEX, DROP INDEX; `to` is its new name. `problem` says what of it was not understood: then
-    nothing of it is known, but for all `others` that it may name."""
+class AlterTable(NamedTuple):
+    """ALTER TABLE, CREATE INDEX, DROP INDEX. `problem`: the part that cannot be read, which leaves only `others` known:
+    all tables that it may name."""
 
     table: TableName
     clauses: tuple[AlterClause, ...] = ()
-    to: TableName | None = None
+    to: TableName | None = None  # its new name
     is_conditional: bool = False
     problem: str | None = None
     others: tuple[TableName, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DropTables:
-    """DROP TABLE, DROP VIEW, DROP SEQUENCE: of the tables that it names it drops those of its kind. `kind` is BASE for
-    DROP TABLE, which also drops sequences."""
+class DropTables(NamedTuple):
+    """DROP TABLE, DROP VIEW, DROP SEQUENCE: drops the named tables of its kind. DROP TABLE, whose `kind` is BASE, also
+    drops sequences."""
 
     tables: tuple[TableName, ...]
     kind: TableKind = TableKind.BASE
     is_temporary: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TruncateTable:
+class TruncateTable(NamedTuple):
     table: TableName
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RenameTables:
+class RenameTables(NamedTuple):
     """RENAME TABLE: pairs, in order."""
 
     pairs: tuple[tuple[TableName, TableName], ...]
     is_conditional: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CreateView:
+class CreateView(NamedTuple):
     """CREATE VIEW, ALTER VIEW."""
 
     table: TableName
@@ -314,16 +295,14 @@ class CreateSequence:
     problem: str | None = None  # what of it was not understood
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AlterSequence:
-    """ALTER SEQUENCE: its values change, its columns do not."""
+class AlterSequence(NamedTuple):
+    """ALTER SEQUENCE changes values, but no columns."""
 
     table: TableName
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CreateDatabase:
-    """CREATE DATABASE, and ALTER DATABASE, where what is not written stays."""
+class CreateDatabase(NamedTuple):
+    """CREATE DATABASE, and ALTER DATABASE, which keeps what it does not name."""
 
     name: str
     charset: CharsetClause
@@ -333,21 +312,19 @@ class CreateDatabase:
     alters: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemoveDatabase:
+class RemoveDatabase(NamedTuple):
     """DROP DATABASE."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NameProgram:
+class NameProgram(NamedTuple):
     """CREATE, ALTER and DROP of a trigger, a function, a procedure, an event or a package."""
 
     kind: str
     name: TableName
     table: TableName | None = None  # of a trigger
-    to: TableName | None = None  # what ALTER EVENT calls it
+    to: TableName | None = None  # the new name of ALTER EVENT
     is_conditional: bool = False
     is_dropped: bool = False
     alters: bool = False

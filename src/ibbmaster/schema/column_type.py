@@ -1,21 +1,28 @@
-"""Types as a server has them, once their character set is known."""
+"""Types of columns: as DDL writes them, every alias resolved, and as a server has them in a character set."""
 
 from dataclasses import replace
 
-from ibbmaster.event.column_types.registry import BY_NAME
+from ibbmaster.event.column_types.floating import DOUBLE
+from ibbmaster.event.column_types.integer import SERIAL, Integer
+from ibbmaster.event.column_types.kind import ColumnKind, Grammar
+from ibbmaster.event.column_types.registry import BY_DDL, BY_NAME
 from ibbmaster.event.column_types.strings import BLOBS, TEXTS, VARBINARY, VARCHAR, LargeStrings, large_kind
 from ibbmaster.event.rows.charset import character_size, decode_label, encode_text, label_in
-from ibbmaster.schema.clause import NotUnderstoodError, TypeClause
+from ibbmaster.schema.clause import CharsetClause, NotUnderstoodError, TypeClause
 from ibbmaster.schema.collations import character_sets, charset_of_collation
 from ibbmaster.schema.model import SqlType
+from ibbmaster.schema.reading import SHOWN, expect_brackets, expect_number, expect_option, fail, takes_charset
 from ibbmaster.schema.session import SchemaSession
+from ibbmaster.sqltext.cursor import Cursor, parts_of
+from ibbmaster.sqltext.sql_mode import ORACLE, REAL_AS_FLOAT
+from ibbmaster.sqltext.token import TokenKind
 
 VARCHAR_BYTES_MAX = 65532  # of which a row has room
 
 
 def resolve_type(clause: TypeClause, table_collation: str, session: SchemaSession) -> SqlType:
     """The type of a column in a table with this collation. Raises NotUnderstoodError: its character set or its length
-    cannot be."""
+    is impossible."""
     kind = BY_NAME[clause.word]
     if not kind.has_letters:
         if kind is VARBINARY and clause.length is None:
@@ -55,7 +62,7 @@ def _text_type(clause: TypeClause, collation: str) -> SqlType:
 
 
 def converted(type_: SqlType, collation: str) -> SqlType:
-    """What CONVERT TO CHARACTER SET makes of a type: as many characters as before have room in it."""
+    """The type after CONVERT TO CHARACTER SET: it has room for as many characters as before."""
     if type_.charset is None:
         return type_
     charset = charset_of_collation(collation)
@@ -71,7 +78,7 @@ def converted(type_: SqlType, collation: str) -> SqlType:
 
 
 def _converted_labels(type_: SqlType, charset: str, collation: str) -> SqlType:
-    """ENUM and SET: a server leaves the bytes of their labels as they are, whatever letters they are now."""
+    """ENUM and SET: a server keeps the bytes of their labels, whatever letters they are now."""
     assert type_.charset is not None
     try:
         kept = [label.encode("latin-1") for label in type_.label_bytes]
@@ -84,10 +91,159 @@ def _converted_labels(type_: SqlType, charset: str, collation: str) -> SqlType:
 
 
 def key_bytes(type_: SqlType, length: int | None = None) -> int | None:
-    """Bytes that a column has in an index, or that its first characters have; None of a text or blob as a whole."""
+    """Bytes of a column in an index, or of its first characters there; None for a whole text or blob."""
     unit, kind = character_size(type_.charset), BY_NAME[type_.word]
     if kind.is_large:
         return None if length is None else length * unit
     if kind.is_string:
         return (type_.length or 0 if length is None else length) * unit
     return kind.key_size
+
+
+_NATIONAL = ("nchar", "nvarchar", "national")
+_SCHEMAS = ("MARIADB_SCHEMA", "ORACLE_SCHEMA", "MAXDB_SCHEMA")
+FLOAT_DIGITS_MAX = 24  # of FLOAT(p); with more it is a DOUBLE
+_DECIMAL = (10, 0)
+
+
+def parse_type(cursor: Cursor, sql_mode: int = 0) -> TypeClause:
+    """The type that comes next, up to attributes that are not part of it. Raises NotUnderstoodError: no such type."""
+    is_oracle = bool(sql_mode & ORACLE)
+    if cursor.peek().is_word(*_SCHEMAS) and cursor.peek(1).is_sign("."):
+        is_oracle = cursor.take().is_word("ORACLE_SCHEMA")
+        cursor.take()
+    if cursor.peek().kind is not TokenKind.WORD:
+        raise fail(cursor, "a type")
+    token = cursor.take().text
+    word = token.lower()
+    is_national = word in _NATIONAL
+    if word == "national":
+        word = cursor.take().text.lower()
+        if word not in ("char", "character", "varchar", "varcharacter"):
+            raise NotUnderstoodError(f"'{token} {word[:SHOWN]}' where a type was expected")
+    if word == "long":
+        return _long(cursor)
+    if word == "double":
+        cursor.takes_words("PRECISION")
+    is_varying = word in ("char", "character", "nchar") and cursor.takes_words("VARYING")
+    if is_varying or (word == "nchar" and (cursor.takes_words("VARCHAR") or cursor.takes_words("VARCHARACTER"))):
+        word = "varchar"
+    if word == "real":
+        word = "float" if sql_mode & REAL_AS_FLOAT else "double"
+    kind = BY_DDL.get(word)
+    if kind is None or word == SERIAL:
+        raise NotUnderstoodError(f"{token[:SHOWN]!r} where a type was expected")
+    kind = BY_NAME[kind.in_oracle] if is_oracle and kind.in_oracle else kind
+    name = kind.word
+    if word in ("bool", "boolean"):
+        return TypeClause(word=name, length=1)
+    match kind.grammar:
+        case Grammar.NUMBER:
+            return _number(cursor, kind, _length(cursor), None)
+        case Grammar.FRACTION:
+            return _fraction(cursor, kind, is_oracle=word == "number")
+        case Grammar.CLOCK:
+            return TypeClause(word=name, scale=_length(cursor) or None)
+        case Grammar.LABELS:
+            return _attributes(cursor, TypeClause(word=name, labels=_labels(cursor)))
+        case Grammar.SPATIAL:
+            _length(cursor)
+            if cursor.takes_words("REF_SYSTEM_ID"):
+                expect_option(cursor)
+            return TypeClause(word=name)
+    length = kind.length_of(_length(cursor))
+    found = _attributes(cursor, TypeClause(word=name, length=length))
+    if is_national:
+        charset = CharsetClause(charset="utf8mb3", is_binary=found.charset.is_binary)
+        found = TypeClause(word=name, length=length, charset=charset, is_compressed=found.is_compressed)
+    return found
+
+
+def _length(cursor: Cursor) -> int | None:
+    if not cursor.peek().is_sign("("):
+        return None
+    inside = Cursor(expect_brackets(cursor))
+    return None if inside.is_at_end else expect_number(inside)
+
+
+def _number(cursor: Cursor, kind: ColumnKind, length: int | None, scale: int | None) -> TypeClause:
+    """A number with its sign; without a length of its own an integer has that of its widest value."""
+    is_unsigned = is_zerofill = False
+    while cursor.peek().is_word("UNSIGNED", "SIGNED", "ZEROFILL"):
+        token = cursor.take()
+        is_zerofill = is_zerofill or token.is_word("ZEROFILL")
+        is_unsigned = is_unsigned or not token.is_word("SIGNED")
+    if isinstance(kind, Integer) and not length:
+        length = kind.widths[is_unsigned]
+    return TypeClause(word=kind.word, length=length, scale=scale, is_unsigned=is_unsigned, is_zerofill=is_zerofill)
+
+
+def _fraction(cursor: Cursor, kind: ColumnKind, *, is_oracle: bool) -> TypeClause:
+    length = scale = None
+    if cursor.peek().is_sign("("):
+        inside = Cursor(expect_brackets(cursor))
+        length = expect_number(inside)
+        scale = expect_number(inside) if inside.takes_sign(",") else None
+    if kind.has_scale:
+        if is_oracle and length is None:
+            return TypeClause(word=DOUBLE.word)
+        length, scale = length or _DECIMAL[0], scale or 0
+    elif scale is None:  # FLOAT(p) only says how large it is
+        kind = DOUBLE if length is not None and length > FLOAT_DIGITS_MAX else kind
+        length = None
+    elif not length:  # FLOAT(0,0)
+        length = scale = None
+    return _number(cursor, kind, length, scale)
+
+
+def _long(cursor: Cursor) -> TypeClause:
+    """LONG, LONG VARCHAR, LONG CHAR VARYING, LONG VARBINARY."""
+    if cursor.takes_words("VARBINARY"):
+        return TypeClause(word="mediumblob")
+    if cursor.peek().is_word("CHAR", "CHARACTER") and cursor.peek(1).is_word("VARYING"):
+        cursor.take(), cursor.take()
+    else:
+        cursor.takes_words("VARCHAR")
+    return _attributes(cursor, TypeClause(word="mediumtext"))
+
+
+def _labels(cursor: Cursor) -> tuple[str, ...]:
+    found = []
+    for part in parts_of(expect_brackets(cursor)):
+        texts = [token.text for token in part if token.kind is TokenKind.TEXT]
+        if len(texts) == 2 and part[0].text.lower() == "x":
+            raise NotUnderstoodError("a label in hexadecimal digits")
+        if not texts:
+            raise NotUnderstoodError(f"{part[0].text[:SHOWN] if part else ''!r} where a label was expected")
+        found.append("".join(texts).rstrip(" "))
+    return tuple(found)
+
+
+def _attributes(cursor: Cursor, found: TypeClause) -> TypeClause:
+    """The words after the type of a string that choose its characters."""
+    charset, word, is_binary, is_compressed = None, found.word, False, False
+    while True:
+        if (name := takes_charset(cursor)) is not None:
+            charset = name
+        elif cursor.takes_words("BINARY"):
+            is_binary = True
+        elif cursor.takes_words("ASCII"):
+            charset = "latin1"
+        elif cursor.takes_words("UNICODE"):
+            charset = "ucs2"
+        elif cursor.takes_words("BYTE"):
+            twin = BY_NAME[word].twin
+            word, charset = (word, "binary" if found.labels else charset) if twin is None else (twin, charset)
+        elif cursor.takes_words("COMPRESSED"):
+            is_compressed = True
+            if cursor.takes_sign("="):
+                expect_option(cursor)
+        else:
+            break
+    return TypeClause(
+        word=word,
+        length=found.length,
+        labels=found.labels,
+        charset=CharsetClause(charset=charset, is_binary=is_binary),
+        is_compressed=is_compressed,
+    )

@@ -1,6 +1,6 @@
 """Which DDL a statement is; knows no catalog. What it cannot read it says, and never skips."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ibbmaster.event.column_types.registry import BY_NAME
@@ -26,9 +26,9 @@ from ibbmaster.schema.clause import (
     TableOptions,
     TruncateTable,
 )
-from ibbmaster.schema.definition import parse_definitions, parse_index
+from ibbmaster.schema.column_type import parse_type
+from ibbmaster.schema.definition import parse_definitions, parse_index, parse_options
 from ibbmaster.schema.model import IndexKind, TableKind
-from ibbmaster.schema.options import parse_options
 from ibbmaster.schema.reading import (
     SHOWN,
     expect_brackets,
@@ -40,7 +40,6 @@ from ibbmaster.schema.reading import (
     merged,
     takes_database_charset,
 )
-from ibbmaster.schema.type_clause import parse_type
 from ibbmaster.sqltext.cursor import Cursor
 from ibbmaster.sqltext.table_name import TableName
 from ibbmaster.sqltext.token import TokenKind, tokens
@@ -95,6 +94,20 @@ def read_ddl(cursor: Cursor, sql: str, database: str = "", sql_mode: int = 0) ->
         raise fail(cursor, "a statement")
     cursor.take()
     return read(cursor, database, sql_mode, sql)
+
+
+def unsure_after(failed: DdlStatement) -> tuple[str, Sequence[TableName]]:
+    """The tables that a statement which failed may have changed, and its verb; CREATE and programs change none."""
+    match failed:
+        case DropTables():
+            return "DROP TABLE", failed.tables
+        case TruncateTable():
+            return "TRUNCATE TABLE", (failed.table,)
+        case RenameTables():
+            return "RENAME TABLE", tuple(name for pair in failed.pairs for name in pair)
+        case AlterTable():
+            return "ALTER TABLE", (failed.table,) if failed.to is None else (failed.table, failed.to)
+    return "", ()
 
 
 def _create(cursor: Cursor, database: str, sql_mode: int, sql: str) -> DdlStatement | None:

@@ -1,5 +1,6 @@
-"""The columns that CREATE TABLE statements give, name to type as it is written there: a user's declarations."""
+"""A user's declarations: the columns of CREATE TABLE statements, name to type as written there."""
 
+import contextlib
 import re
 from collections.abc import Iterable, Iterator
 
@@ -11,7 +12,7 @@ from ibbmaster.schema.dump_text import statements_of
 from ibbmaster.schema.model import IndexKind
 from ibbmaster.schema.reading import expect_table
 from ibbmaster.sqltext.cursor import Cursor, parts_of
-from ibbmaster.sqltext.token import Token, TokenKind
+from ibbmaster.sqltext.token import TokenKind
 
 _CONDITION = re.compile(r"/\*M?!\d*\s*\Z")  # in front of what only some servers run
 _TEXT = re.compile(r"(?:(?:tiny|medium|long)?text|(?:var)?char)\b", re.IGNORECASE)
@@ -20,12 +21,10 @@ _TEXT = re.compile(r"(?:(?:tiny|medium|long)?text|(?:var)?char)\b", re.IGNORECAS
 def parse_declarations(script: str) -> Iterator[tuple[str, dict[str, str]]]:
     """Every table that a script creates with columns, as `database.table`, and these, name to type.
 
-    A table is in the database of the last USE. What it has beyond its text (LIKE, SELECT) is not known; system
-    versioning without columns of its own adds `row_start` and `row_end`, which is part of the key, too.
-    The table's character set is added to columns that name none, unless it is utf8mb4, which a type without
-    character set stands for; KEY_MARK is added to those of a key of the table.
-
-    Raises ConfigurationError: the script ends inside a statement.
+    A table is in the database of the last USE. The columns of LIKE and SELECT are unknown; system versioning without
+    columns of its own adds `row_start` and `row_end`, which is part of the key, too. The table's character set is added
+    to columns that name none, unless it is utf8mb4, the default of a type; KEY_MARK to those of the table's key. Raises
+    ConfigurationError: the script ends inside a statement.
     """
     database = ""
     for statement in statements_of([script], ends_in_routines=True):
@@ -37,7 +36,7 @@ def parse_declarations(script: str) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def _used(sql: str, cursor: Cursor) -> str:
-    """The name after USE: of one without quotes all up to the next space, as a client takes it."""
+    """The name after USE: without quotes all up to the next space, as a client takes it."""
     first = last = cursor.take()
     if first.kind is TokenKind.NAME:
         return first.text
@@ -66,31 +65,18 @@ def _declared(sql: str, cursor: Cursor, database: str) -> tuple[str, dict[str, s
     for part in parts_of(cursor.bracketed()):
         own = Cursor(part)
         if not begins_column(own):
-            others += _definition(own, table.database)
+            with contextlib.suppress(NotUnderstoodError):
+                others.append(parse_definition(own, table.database))
         elif (name := own.name()) is not None and len(part) > 1:
-            columns[name] = _as_written(sql, part[1:])
+            columns[name] = "".join(" " * one.is_spaced + sql[one.start : one.end] for one in part[1:]).strip()
     if not columns:
         return None
-    options = "" if cursor.is_at_end else sql[cursor.peek().start :]
-    _complete(columns, others, options)
+    _complete(columns, others, "" if cursor.is_at_end else sql[cursor.peek().start :])
     return str(table), columns
 
 
-def _definition(cursor: Cursor, database: str) -> Iterator[Definition]:
-    """What it is that is no column; nothing if it is not understood."""
-    try:
-        yield parse_definition(cursor, database)
-    except NotUnderstoodError:
-        return
-
-
-def _as_written(sql: str, part: Iterable[Token]) -> str:
-    """A part of a statement, with a space for spaces and comments."""
-    return "".join(" " * token.is_spaced + sql[token.start : token.end] for token in part).strip()
-
-
 def _complete(columns: dict[str, str], others: Iterable[Definition], options: str) -> None:
-    """Add to columns what the table says of them: its character set, its key, its versions."""
+    """Add what the table says of its columns: its character set, its key, its versions."""
     charset = named_charset(options)
     if charset not in (None, "utf8mb4"):
         for name, declared in columns.items():

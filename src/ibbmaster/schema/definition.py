@@ -1,4 +1,4 @@
-"""Columns, indexes and constraints as CREATE TABLE and ALTER TABLE define them."""
+"""Columns, indexes and constraints as CREATE TABLE and ALTER TABLE define them, and the options of a table."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,6 +6,7 @@ from dataclasses import replace
 from ibbmaster.event.column_types.integer import BIGINT
 from ibbmaster.event.column_types.strings import TEXTS
 from ibbmaster.schema.clause import (
+    NO_CHARSET,
     CharsetClause,
     CheckDefinition,
     Definition,
@@ -15,8 +16,10 @@ from ibbmaster.schema.clause import (
     NotUnderstoodError,
     PartDefinition,
     PeriodDefinition,
+    TableOptions,
     TypeClause,
 )
+from ibbmaster.schema.column_type import parse_type
 from ibbmaster.schema.model import IndexKind, RowPeriod
 from ibbmaster.schema.reading import (
     SHOWN,
@@ -27,15 +30,17 @@ from ibbmaster.schema.reading import (
     expect_option,
     expect_table,
     expect_text,
+    expect_words,
     fail,
     merged,
     take_value,
     takes_charset,
     takes_collation,
+    takes_database_charset,
     takes_now,
+    written,
     written_expression,
 )
-from ibbmaster.schema.type_clause import parse_type
 from ibbmaster.sqltext.cursor import Cursor, parts_of
 from ibbmaster.sqltext.quoting import quoted_name
 from ibbmaster.sqltext.token import Token, TokenKind
@@ -46,7 +51,7 @@ _RULES = ("RESTRICT", "CASCADE", "SET NULL", "NO ACTION", "SET DEFAULT")
 
 
 def parse_definitions(tokens: Sequence[Token], database: str, sql_mode: int = 0) -> tuple[Definition, ...]:
-    """What CREATE TABLE has in its brackets. Raises NotUnderstoodError: a part cannot be read."""
+    """The contents of the brackets of CREATE TABLE. Raises NotUnderstoodError: a part cannot be read."""
     found: list[Definition] = []
     for part in parts_of(tokens):
         if len(found) == DEFINITION_COUNT_MAX:
@@ -60,7 +65,7 @@ def parse_definitions(tokens: Sequence[Token], database: str, sql_mode: int = 0)
 
 
 def begins_column(cursor: Cursor) -> bool:
-    """Whether a column comes next, and no index, constraint or period."""
+    """Whether a column comes next, not an index, constraint or period."""
     first, second = cursor.peek(), cursor.peek(1)
     if second.is_sign("."):
         return True  # a table's name, whatever it is
@@ -73,13 +78,11 @@ def parse_definition(cursor: Cursor, database: str, sql_mode: int = 0) -> Defini
     """A column, an index, a constraint or a period."""
     if begins_column(cursor):
         return parse_column(expect_column(cursor), cursor, database, sql_mode)
-    constraint = None
+    constraint, is_conditional = None, False
     if cursor.takes_words("CONSTRAINT"):
         is_conditional = cursor.pass_condition()
         if not cursor.peek().is_word("FOREIGN", "PRIMARY", "UNIQUE", "CHECK"):
             constraint = expect_name(cursor)
-    else:
-        is_conditional = False
     if cursor.takes_words("CHECK"):
         expression = written_expression(expect_brackets(cursor), sql_mode)
         return CheckDefinition(name=constraint, expression=expression, is_conditional=is_conditional)
@@ -100,26 +103,22 @@ def parse_definition(cursor: Cursor, database: str, sql_mode: int = 0) -> Defini
 def _index_kind(cursor: Cursor) -> IndexKind | None:
     if cursor.takes_words("PRIMARY", "KEY"):
         return IndexKind.PRIMARY
-    for word, kind in (("UNIQUE", IndexKind.UNIQUE), ("FULLTEXT", IndexKind.FULLTEXT), ("SPATIAL", IndexKind.SPATIAL)):
-        if cursor.takes_words(word):
-            cursor.takes_words("KEY") or cursor.takes_words("INDEX")
-            return kind
-    if cursor.peek().is_word("VECTOR") and (cursor.peek(1).is_word("INDEX", "KEY") or cursor.peek(1).is_sign("(")):
-        cursor.take()
+    second = cursor.peek(1)
+    if cursor.peek().is_word("UNIQUE", "FULLTEXT", "SPATIAL") or (
+        cursor.peek().is_word("VECTOR") and (second.is_word("INDEX", "KEY") or second.is_sign("("))
+    ):
+        kind = IndexKind[cursor.take().word]
         cursor.takes_words("KEY") or cursor.takes_words("INDEX")
-        return IndexKind.VECTOR
-    if cursor.takes_words("KEY") or cursor.takes_words("INDEX"):
-        return IndexKind.PLAIN
-    return None
+        return kind
+    return IndexKind.PLAIN if cursor.takes_words("KEY") or cursor.takes_words("INDEX") else None
 
 
 def parse_index(cursor: Cursor, kind: IndexKind, name: str | None, *, is_conditional: bool = False) -> IndexDefinition:
-    """An index from what stands after its kind; `name` is that of its constraint."""
+    """An index, from the words after its kind; `name` is that of its constraint."""
     is_conditional |= cursor.pass_condition()
     algorithm = _algorithm(cursor)
     if algorithm is None and not cursor.peek().is_sign("("):
-        own = expect_name(cursor)
-        name = own or name
+        name = expect_name(cursor) or name
         algorithm = _algorithm(cursor)
     parts, period = [], None
     for tokens in parts_of(expect_brackets(cursor)):
@@ -169,16 +168,14 @@ def _index_options(cursor: Cursor, found: IndexDefinition) -> IndexDefinition:
         elif cursor.takes_words("KEY_BLOCK_SIZE"):
             options.append(("KEY_BLOCK_SIZE", expect_option(cursor)))
         elif cursor.peek(1).is_sign("=") and not cursor.peek().is_word("ALGORITHM", "LOCK"):
-            name = cursor.take().text
-            options.append((name, expect_option(cursor)))
+            options.append((cursor.take().text, expect_option(cursor)))
         else:
             break
     return replace(found, options=tuple(options))
 
 
 def _period(cursor: Cursor) -> PeriodDefinition:
-    cursor.take()
-    cursor.take()
+    cursor.takes_words("PERIOD", "FOR")
     cursor.pass_condition()
     name = expect_name(cursor)
     inside = Cursor(expect_brackets(cursor))
@@ -191,9 +188,8 @@ def _period(cursor: Cursor) -> PeriodDefinition:
 def parse_reference(
     cursor: Cursor, database: str, columns: tuple[str, ...], constraint: str | None, name: str | None
 ) -> ForeignDefinition:
-    """REFERENCES and what stands after it."""
-    if not cursor.takes_words("REFERENCES"):
-        raise fail(cursor, "REFERENCES")
+    """REFERENCES and the words after it."""
+    expect_words(cursor, "REFERENCES")
     parent = expect_table(cursor, database)
     parent_columns = tuple(expect_name(Cursor(part)) for part in parts_of(cursor.bracketed()))
     rules = {"DELETE": "RESTRICT", "UPDATE": "RESTRICT"}
@@ -221,8 +217,8 @@ def parse_reference(
 
 
 def parse_column(name: str, cursor: Cursor, database: str, sql_mode: int = 0) -> NewColumn:
-    """A column from what stands after its name, up to FIRST, AFTER or the end. Raises NotUnderstoodError: its type or
-    an attribute cannot be read."""
+    """A column, from the words after its name up to FIRST, AFTER or the end. Raises NotUnderstoodError: its type or an
+    attribute cannot be read."""
     if cursor.takes_words("SERIAL"):
         type_ = TypeClause(word=BIGINT.word, length=20, is_unsigned=True)
         found = NewColumn(name=name, type=type_, is_nullable=False, is_auto_increment=True, keys=(IndexKind.UNIQUE,))
@@ -247,13 +243,11 @@ def _with_attribute(found: NewColumn, cursor: Cursor, database: str, sql_mode: i
     if cursor.takes_words("NULL"):
         return replace(found, is_nullable=True)
     if cursor.takes_words("SERIAL", "DEFAULT", "VALUE"):
-        keys = (*found.keys, IndexKind.UNIQUE)
-        return replace(found, is_nullable=False, is_auto_increment=True, keys=keys)
+        return replace(found, is_nullable=False, is_auto_increment=True, keys=(*found.keys, IndexKind.UNIQUE))
     if cursor.takes_words("DEFAULT"):
         return replace(found, default=take_value(cursor, database, sql_mode))
     if cursor.takes_words("ON", "UPDATE"):
-        now = takes_now(cursor)
-        if now is None:
+        if (now := takes_now(cursor)) is None:
             raise fail(cursor, "CURRENT_TIMESTAMP")
         return replace(found, on_update=now)
     if cursor.takes_words("AUTO_INCREMENT"):
@@ -278,8 +272,7 @@ def _with_attribute(found: NewColumn, cursor: Cursor, database: str, sql_mode: i
     if cursor.takes_words("CHECK"):
         return replace(found, check=written_expression(expect_brackets(cursor), sql_mode))
     if cursor.peek().is_word("REFERENCES"):
-        reference = parse_reference(cursor, database, (found.name,), None, found.name)
-        return replace(found, reference=reference)
+        return replace(found, reference=parse_reference(cursor, database, (found.name,), None, found.name))
     if cursor.takes_words("WITHOUT", "SYSTEM", "VERSIONING"):
         return replace(found, is_unversioned=True)
     if cursor.takes_words("WITH", "SYSTEM", "VERSIONING"):
@@ -303,8 +296,7 @@ def _with_attribute(found: NewColumn, cursor: Cursor, database: str, sql_mode: i
 
 
 def _generated(found: NewColumn, cursor: Cursor, sql_mode: int) -> NewColumn:
-    if not cursor.takes_words("AS"):
-        raise fail(cursor, "AS")
+    expect_words(cursor, "AS")
     if cursor.takes_words("ROW"):
         period = RowPeriod.START if cursor.takes_words("START") else RowPeriod.END
         if period is RowPeriod.END and not cursor.takes_words("END"):
@@ -314,3 +306,92 @@ def _generated(found: NewColumn, cursor: Cursor, sql_mode: int) -> NewColumn:
     is_stored = cursor.takes_words("STORED") or cursor.takes_words("PERSISTENT")
     cursor.takes_words("VIRTUAL")
     return replace(found, expression=expression, is_stored=is_stored)
+
+
+_TWO_WORDS = {"DATA": "DIRECTORY", "INDEX": "DIRECTORY"}
+_SYNONYMS = {"TYPE": "ENGINE", "TABLE_CHECKSUM": "CHECKSUM"}
+_QUERY = ("SELECT", "WITH", "VALUES", "TABLE")
+_ENGINES = {
+    name.lower(): name
+    for name in (
+        *("InnoDB", "MyISAM", "Aria", "MEMORY", "ARCHIVE", "CSV", "BLACKHOLE", "MRG_MyISAM", "SEQUENCE", "FEDERATED"),
+        *("CONNECT", "SPIDER", "S3", "ROCKSDB", "Mroonga", "OQGRAPH", "SPHINX", "ColumnStore", "VIDEX"),
+    )
+} | {"heap": "MEMORY", "merge": "MRG_MyISAM", "maria": "Aria", "innobase": "InnoDB"}
+
+
+def parse_options(cursor: Cursor, database: str = "") -> TableOptions:
+    """Options with or without commas between them, up to a query or to the end; partitions last. Raises
+    NotUnderstoodError: an option cannot be read."""
+    charset, named = NO_CHARSET, dict[str, str]()
+    is_versioned = False
+    partitioning = None
+    while not cursor.is_at_end:
+        if cursor.takes_sign(","):
+            continue
+        if (found := takes_database_charset(cursor)) is not None:
+            charset = merged(charset, found)
+        elif cursor.takes_words("WITH", "SYSTEM", "VERSIONING"):
+            is_versioned = True
+        elif cursor.takes_words("PARTITION", "BY"):
+            partitioning = _partitioning(cursor)
+        elif _begins_query(cursor):
+            break
+        elif cursor.takes_words("UNION"):
+            cursor.takes_sign("=")
+            named["UNION"] = _union(Cursor(expect_brackets(cursor)), database)
+        else:
+            named.update((_option(cursor),))
+    return TableOptions(charset=charset, named=named, is_versioned=is_versioned, partitioning=partitioning)
+
+
+def _union(cursor: Cursor, database: str) -> str:
+    """The tables of a MERGE table, with their databases where these are others."""
+    tables = []
+    while not cursor.is_at_end:
+        table = expect_table(cursor, database)
+        tables.append(quoted_name(table.name) if table.database == database else table.sql)
+        cursor.takes_sign(",")
+    return f"({','.join(tables)})"
+
+
+def _begins_query(cursor: Cursor) -> bool:
+    return cursor.peek().is_word("AS", *_QUERY, "IGNORE", "REPLACE", "LIKE") or cursor.peek().is_sign("(")
+
+
+def _partitioning(cursor: Cursor) -> str:
+    """The text of PARTITION BY, up to a query."""
+    found: list[Token] = []
+    while not (cursor.is_at_end or cursor.peek().is_word("AS", "SELECT", "IGNORE", "REPLACE", "WITH")):
+        opening = cursor.peek()
+        if opening.is_sign("("):
+            found += [opening, *cursor.bracketed(), Token(TokenKind.SIGN, ")")]
+        else:
+            found.append(cursor.take())
+    return written(found).strip()
+
+
+def _option(cursor: Cursor) -> tuple[str, str]:
+    first = cursor.take()
+    name = first.text.upper() if first.kind is TokenKind.WORD else first.text
+    wrong = not first.is_name or name in ("DEFAULT", "STORAGE", "WITHOUT", "ADD", "DROP")
+    if not wrong and name in _TWO_WORDS and cursor.takes_words(_TWO_WORDS[name]):
+        name = f"{name} {_TWO_WORDS[name]}"
+    name = _SYNONYMS.get(name, name)
+    if wrong or (name != "COMMENT" and name not in _BARE and not cursor.peek().is_sign("=")):
+        raise fail(Cursor([first, *cursor.rest()]), "an option of the table")
+    if name == "COMMENT":
+        cursor.takes_sign("=")
+        return name, expect_text(cursor)
+    value = expect_option(cursor)
+    return name, _ENGINES.get(value.lower(), value) if name == "ENGINE" else value
+
+
+_BARE = frozenset(  # options whose equals sign may be left out
+    (
+        *("ENGINE", "AUTO_INCREMENT", "AVG_ROW_LENGTH", "CHECKSUM", "PAGE_CHECKSUM", "CONNECTION"),
+        *("DATA DIRECTORY", "INDEX DIRECTORY", "DELAY_KEY_WRITE", "INSERT_METHOD", "KEY_BLOCK_SIZE", "MAX_ROWS"),
+        *("MIN_ROWS", "PACK_KEYS", "PASSWORD", "ROW_FORMAT", "STATS_AUTO_RECALC", "STATS_PERSISTENT"),
+        *("STATS_SAMPLE_PAGES", "TABLESPACE", "TRANSACTIONAL", "SEQUENCE"),
+    )
+)

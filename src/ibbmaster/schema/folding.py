@@ -1,7 +1,7 @@
-"""What DDL does to a catalog: one statement after the other, in the order of a log."""
+"""The effect of DDL on a catalog: one statement after the other, in the order of a log."""
 
 import contextlib
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -27,7 +27,7 @@ from ibbmaster.schema.clause import (
     TruncateTable,
 )
 from ibbmaster.schema.collations import charset_of_collation
-from ibbmaster.schema.ddl import parse_ddl
+from ibbmaster.schema.ddl import parse_ddl, unsure_after
 from ibbmaster.schema.model import (
     DatabaseVersion,
     ForeignConstraint,
@@ -45,21 +45,21 @@ from ibbmaster.sqltext.table_name import TableName
 
 GIVE_SCHEMA = "give its CREATE TABLE with --schema"
 
-#: Hears what is another one now, or gone: None. First whether it is a table, a database or a program.
+#: Hears each changed object, None once it is gone; first whether it is a table, a database or a program.
 OnChange = Callable[[str, Hashable, Any], object]
 TABLE, DATABASE, PROGRAM = "table", "database", "program"
 Program = tuple[str, str, str]  # database, kind, name
 
 
 class SchemaFold:
-    """The catalog as it is now. Databases and tables are by the names that `case` finds them by. Without one they are
-    compared as they are written, and `finder` sees whether that is right."""
+    """The current catalog. Databases and tables are keyed as `case` compares names; without one names are exact, and
+    `finder` looks for statements that contradict that."""
 
     def __init__(self, on_change: OnChange, case: NameCase | None = None, *, is_whole: bool = True) -> None:
         self._on_change = on_change
         self.case = case or NameCase.EXACT
         self.finder = CaseFinder(is_whole=is_whole) if case is None else None
-        self._written: dict[TableName, TableName] = {}  # what the statement makes, as it calls that
+        self._written: dict[TableName, TableName] = {}  # tables that the statement makes, spelled as in it
         self.databases: dict[str, DatabaseVersion] = {}
         self.tables: dict[TableName, KnownTable] = {}
         self.programs: dict[Program, StoredProgram] = {}
@@ -82,7 +82,7 @@ class SchemaFold:
         gtid: str | None = None,
         timestamp: int | None = None,
     ) -> str | None:
-        """Take a statement; the reason if it is not understood, so that no table is known any longer."""
+        """Apply a statement; returns the reason if it cannot be read, which makes every table unknown."""
         if not statement.has_effect:
             return None
         self._place, self._gtid, self._thread = place, gtid, statement.thread_id
@@ -126,9 +126,8 @@ class SchemaFold:
                     collation=session.connection_collation,
                 )
                 self._put(found.table, view, is_new=True)
-            case CreateSequence():
-                if not (found.is_conditional and found.table in self.tables):
-                    self._put_own(found.table, self._sequence(found, session), is_temporary=found.is_temporary)
+            case CreateSequence() if not (found.is_conditional and found.table in self.tables):
+                self._put_own(found.table, self._sequence(found, session), is_temporary=found.is_temporary)
             case CreateDatabase():
                 self._create_database(found, session, shown=database)
             case RemoveDatabase():
@@ -138,36 +137,30 @@ class SchemaFold:
         return None
 
     def _fail(self, statement: DdlStatement, error_code: int) -> None:
-        """What a statement has done all the same that failed on the server, as `left_by_failure` says it of rows."""
-        lost: tuple[TableName, ...] = ()
-        verb = ""
+        """The effect of a statement that failed on the server, as `effects_of` tells it of rows."""
+        verb, lost = unsure_after(statement)
         match statement:
             case CreateTable() | CreateSequence() if statement.replaces:
                 self._drop(DropTables(tables=(statement.table,), is_temporary=statement.is_temporary))
             case DropTables() if error_code in DROPS_THE_REST:
                 self._drop(statement)
+                return
             case DropTables():
-                lost, verb = tuple(name for name in statement.tables if self._find(name)[0]), "DROP TABLE"
-            case TruncateTable():
-                lost, verb = (statement.table,), "TRUNCATE TABLE"
-            case RenameTables():
-                lost, verb = tuple(name for pair in statement.pairs for name in pair), "RENAME TABLE"
-            case AlterTable():
-                lost, verb = (statement.table, *([] if statement.to is None else [statement.to])), "ALTER TABLE"
+                lost = [name for name in lost if self._find(name)[0]]
             case RemoveDatabase():
-                lost, verb = tuple(self._tables_of.get(statement.name, ())), "DROP DATABASE"
+                verb, lost = "DROP DATABASE", list(self._tables_of.get(statement.name, ()))
         for name in lost:
             self._lose(name, f"{failed(verb, error_code)}, and may have been done in part")
 
     def learn(self, table: KnownTable) -> None:
-        """A table that is known from elsewhere: a base, or a TABLE_MAP event."""
+        """Add a table that is known from elsewhere: a base, or a TABLE_MAP event."""
         name = self.case.table_key(table.database, table.name)
         if self.case is NameCase.LOWER:
             table = replace(table, database=name.database, name=name.name)
         self._set(name, table)
 
     def take(self, part: str, key: Any, value: Any) -> None:
-        """Something as it was before, of one of the three parts."""
+        """Restore an object of one of the three parts."""
         if part == TABLE:
             self._set(key, value)
         elif value is None:
@@ -178,7 +171,7 @@ class SchemaFold:
             self._set_program(key, value)
 
     def restart(self) -> None:
-        """The server was started anew: no temporary table is left."""
+        """The server started anew: no temporary table is left."""
         self.temporary.clear()
 
     def new_id(self) -> int:
@@ -186,19 +179,19 @@ class SchemaFold:
         return self.last_id
 
     def _collation_of(self, database: str, session: SchemaSession) -> str:
-        """What a new table inherits; of a database that was there before the log, what a new one would have."""
+        """The collation of new tables; for a database that is older than the log, the one of a new database."""
         found = self.databases.get(database)
         return session.collation if found is None else found.collation
 
     def _find(self, name: TableName) -> tuple[KnownTable | None, bool]:
-        """A table as the session of the statement sees it, and whether it is a temporary one."""
+        """A table as the session of the statement sees it, and whether it is temporary."""
         own = self.temporary.get(self._thread, {})
         if name in own:
             return own[name], True
         return self.tables.get(name), False
 
     def _find_used(self, name: TableName) -> tuple[KnownTable | None, bool]:
-        """The same of a table that a statement has changed or copied, so that it was there."""
+        """The same for a table that a statement has changed or copied, which therefore exists."""
         found = self._find(name)
         if found[0] is None and self.finder is not None:
             others = self.finder.see_missing(name)
@@ -242,7 +235,7 @@ class SchemaFold:
         )
 
     def _put_own(self, name: TableName, table: KnownTable, *, is_temporary: bool) -> None:
-        """A table that was created just now."""
+        """Add a table that was created just now."""
         if is_temporary:
             self.temporary.setdefault(self._thread, {})[name] = table
         elif isinstance(table, UnknownTable):
@@ -254,19 +247,21 @@ class SchemaFold:
         self.last_generation += 1
         return self.last_generation
 
-    def _unknown(self, name: TableName, reason: str, generation: int = 0, was: TableName | None = None) -> UnknownTable:
+    def _unknown(
+        self, name: TableName, reason: str, generation: int | None = None, was: TableName | None = None
+    ) -> UnknownTable:
         return UnknownTable(
             database=name.database,
             name=name.name,
             since=self._place,
             gtid=self._gtid,
             reason=f"{reason}; {GIVE_SCHEMA}",
-            generation=generation,
+            generation=self._new_generation() if generation is None else generation,
             was=was,
         )
 
     def _lose(self, name: TableName, reason: str, was: TableName | None = None) -> None:
-        """From here on the table is not known; `was` is what one was called that no statement had named before."""
+        """The table is unknown from here on; `was` is the former name of one that no statement had named."""
         own = self.temporary.get(self._thread, {})
         table = own.get(name) or self.tables.get(name)
         generation = 0 if table is None or was is not None else table.generation
@@ -286,33 +281,28 @@ class SchemaFold:
             return  # a server of today logs only one that has made a table, so an unknown one is known now
         if self.finder is not None and not (statement.is_temporary or statement.is_conditional or statement.replaces):
             self.finder.see_new(name)
-        found = self._created(statement, session)
-        self._put_own(name, found, is_temporary=statement.is_temporary)
+        self._put_own(name, self._created(statement, session), is_temporary=statement.is_temporary)
 
     def _sequence(self, statement: CreateSequence, session: SchemaSession) -> KnownTable:
         if statement.problem is not None:
-            reason = f"a CREATE SEQUENCE that is not understood: {statement.problem}"
-            return self._unknown(statement.table, reason, self._new_generation())
+            return self._unknown(statement.table, f"a CREATE SEQUENCE that is not understood: {statement.problem}")
         return sequence_table(statement, self._collation_of(statement.table.database, session), self.new_id)
 
     def _created(self, statement: CreateTable, session: SchemaSession) -> KnownTable:
-        name = statement.table
-        if statement.problem is not None:
-            reason = f"a CREATE TABLE that is not understood: {statement.problem}"
-            return self._unknown(name, reason, self._new_generation())
-        if statement.like is not None:
+        name, problem = statement.table, statement.problem
+        if problem is None and statement.like is not None:
             like, _ = self._find_used(statement.like)
-            if not isinstance(like, TableVersion):
-                reason = f"it was created LIKE {statement.like}, whose columns are not known"
-                return self._unknown(name, reason, self._new_generation())
-            return copied_table(like, name, self.new_id)
-        if statement.selects:
-            reason = "its columns are those of a query in CREATE TABLE … SELECT"
-            return self._unknown(name, reason, self._new_generation())
+            if isinstance(like, TableVersion):
+                return copied_table(like, name, self.new_id)
+            return self._unknown(name, f"it was created LIKE {statement.like}, whose columns are not known")
+        if problem is None and statement.selects:
+            return self._unknown(name, "its columns are those of a query in CREATE TABLE … SELECT")
         try:
-            return create_table(statement, self._collation_of(name.database, session), session, self.new_id)
+            if problem is None:
+                return create_table(statement, self._collation_of(name.database, session), session, self.new_id)
         except NotUnderstoodError as error:
-            return self._unknown(name, f"a CREATE TABLE that is not understood: {error}", self._new_generation())
+            problem = str(error)
+        return self._unknown(name, f"a CREATE TABLE that is not understood: {problem}")
 
     def _alter(self, statement: AlterTable, session: SchemaSession) -> None:
         name = statement.table
@@ -327,14 +317,14 @@ class SchemaFold:
         elif isinstance(table, UnknownTable):
             self._split_unknown(statement)
         elif table.kind is not TableKind.BASE:
-            self._comment(table, statement)  # of a sequence or a view nothing else changes so
+            self._comment(table, statement)  # all that it changes of a sequence or a view
         else:
             self._alter_known(table, statement, session, is_temporary=is_temporary)
         if statement.to is not None and statement.to != name:
             self._rename(name, statement.to)
 
     def _comment(self, table: TableVersion, statement: AlterTable) -> None:
-        """ALTER TABLE of a sequence, which may give it another comment."""
+        """ALTER TABLE of a sequence, which may change its comment."""
         named = [one.options.named for one in statement.clauses if isinstance(one, SetOptions)]
         comments = [options["COMMENT"] for options in named if "COMMENT" in options]
         if comments and statement.table in self.tables:
@@ -363,14 +353,14 @@ class SchemaFold:
         self._rename_in_children(name, table, new)
 
     def _split(self, table: TableVersion, clause: SplitTable) -> None:
-        """A partition that becomes a table, or the other way round."""
+        """A partition becomes a table, or the other way round."""
         if clause.is_gone:
             self._set(clause.other, None)
             return
         self._put(clause.other, replace(copied_table(table, clause.other, self.new_id), partitioning=None), is_new=True)
 
     def _split_unknown(self, statement: AlterTable) -> None:
-        """The same of a table whose columns are not known."""
+        """The same for a table with unknown columns."""
         for clause in statement.clauses:
             if isinstance(clause, SplitTable) and clause.is_gone:
                 self._set(clause.other, None)
@@ -389,7 +379,7 @@ class SchemaFold:
             if isinstance(table, TableVersion):
                 keys = tuple(
                     replace(key, parent_columns=tuple(changed.get(one.lower(), one) for one in key.parent_columns))
-                    if self._is_of(key, name)
+                    if (key.parent_database, key.parent_table) == name
                     else key
                     for key in table.foreign_keys
                 )
@@ -427,36 +417,23 @@ class SchemaFold:
         self._set(old, None)
         if isinstance(table, UnknownTable):
             was = table.was if table.generation else table.was or old
-            moved: KnownTable = replace(
-                table, database=new.database, name=new.name, since=self._place, gtid=self._gtid, was=was
-            )
-            self._set(new, moved)
+            unknown = replace(table, database=new.database, name=new.name, was=was)
+            self._set(new, replace(unknown, since=self._place, gtid=self._gtid))
         else:
             head, to = f"{old.name}_ibfk_", f"{new.name}_ibfk_"
-            keys = tuple(
-                replace(
-                    key,
-                    name=to + key.name.removeprefix(head) if key.name.startswith(head) else key.name,
-                    parent_database=new.database if self._is_of(key, old) else key.parent_database,
-                    parent_table=new.name if self._is_of(key, old) else key.parent_table,
-                )
-                for key in table.foreign_keys
-            )
-            self._put(new, replace(table, database=new.database, name=new.name, foreign_keys=keys), is_new=False)
+            keys = [
+                replace(key, name=to + key.name.removeprefix(head) if key.name.startswith(head) else key.name)
+                for key in _following(table.foreign_keys, old, new)
+            ]
+            moved = replace(table, database=new.database, name=new.name, foreign_keys=tuple(keys))
+            self._put(new, moved, is_new=False)
         for child in sorted(self._children_of.get(old, ())):
             other = self.tables.get(child)
             if isinstance(other, TableVersion):
-                followed = tuple(
-                    replace(key, parent_database=new.database, parent_table=new.name) if self._is_of(key, old) else key
-                    for key in other.foreign_keys
-                )
-                self._put(child, replace(other, foreign_keys=followed), is_new=False)
+                keys = _following(other.foreign_keys, old, new)
+                self._put(child, replace(other, foreign_keys=tuple(keys)), is_new=False)
         for trigger in sorted(self._triggers_of.pop(old, set())):
             self._set_program(trigger, _moved(self.programs[trigger], new.name))
-
-    @staticmethod
-    def _is_of(key: ForeignConstraint, parent: TableName) -> bool:
-        return (key.parent_database, key.parent_table) == parent
 
     def _create_database(self, statement: CreateDatabase, session: SchemaSession, *, shown: str | None) -> None:
         old = self.databases.get(statement.name)
@@ -464,16 +441,16 @@ class SchemaFold:
             return
         if statement.replaces:
             self._drop_database(statement.name)
-        keeps = old is not None and statement.alters
-        collation = session.collation if old is None or not keeps else old.collation
-        comment = "" if old is None or not keeps else old.comment
+        base = old if old is not None and statement.alters else None
+        collation = session.collation if base is None else base.collation
         if statement.charset != NO_CHARSET:
-            base = session.collation if statement.charset.charset or not keeps else collation
             with contextlib.suppress(NotUnderstoodError):
-                collation = session.resolve(statement.charset, base)
+                inherited = session.collation if statement.charset.charset else collation
+                collation = session.resolve(statement.charset, inherited)
+        comment = "" if base is None else base.comment
         self.set_database(
             DatabaseVersion(
-                name=old.name if old is not None and keeps else shown or statement.name,
+                name=shown or statement.name if base is None else base.name,
                 charset=charset_of_collation(collation),
                 collation=collation,
                 comment=comment if statement.comment is None else statement.comment,
@@ -542,14 +519,13 @@ class SchemaFold:
 
 
 def _drops(statement: DropTables, table: KnownTable) -> bool:
-    """Whether a table that a DROP names is of its kind; of one that is not known that is open."""
-    if isinstance(table, UnknownTable) or table.kind is statement.kind:
-        return True
-    return statement.kind is TableKind.BASE and table.kind is TableKind.SEQUENCE
+    """Whether a DROP of this kind drops a table; taken for granted of an unknown one."""
+    is_both = statement.kind is TableKind.BASE
+    return isinstance(table, UnknownTable) or table.kind in (statement.kind, TableKind.SEQUENCE if is_both else None)
 
 
 def _moved(trigger: StoredProgram, table: str) -> StoredProgram:
-    """A trigger whose table has another name now."""
+    """A trigger whose table was renamed."""
     cursor = PlacedCursor(trigger.text, trigger.sql_mode)
     while not cursor.is_at_end and not cursor.takes_words("ON"):
         cursor.take()
@@ -560,8 +536,18 @@ def _moved(trigger: StoredProgram, table: str) -> StoredProgram:
     return replace(trigger, table=table, text=f"{trigger.text[:start]}{shown}{trigger.text[cursor.end :]}")
 
 
+def _following(keys: Iterable[ForeignConstraint], old: TableName, new: TableName) -> list[ForeignConstraint]:
+    """Foreign keys, those of the parent `old` with its new name."""
+    return [
+        replace(key, parent_database=new.database, parent_table=new.name)
+        if (key.parent_database, key.parent_table) == old
+        else key
+        for key in keys
+    ]
+
+
 def _names_made(statement: DdlStatement) -> Iterator[TableName]:
-    """The tables that come by these names with a statement."""
+    """The names of tables that a statement gives."""
     match statement:
         case CreateTable() | CreateView() | CreateSequence():
             yield statement.table

@@ -1,4 +1,4 @@
-"""The versions of every table over a log: what it is at each place, by the DDL in front of it."""
+"""The versions of every table over a log, by the DDL in front of each place."""
 
 import bisect
 from collections.abc import Hashable, Iterator, Sequence
@@ -13,7 +13,7 @@ from ibbmaster.schema.catalog import TRIGGER, KnownTable, SchemaCatalog
 from ibbmaster.schema.folding import DATABASE, PROGRAM, TABLE, SchemaFold
 from ibbmaster.schema.model import SchemaPlace, TableVersion, UnknownTable
 from ibbmaster.schema.name_case import NameCase, ambiguous
-from ibbmaster.schema.table_map import derived_table, disagreement
+from ibbmaster.schema.names import derived_table, disagreement
 from ibbmaster.sqltext.table_name import TableName
 
 BEFORE = SchemaPlace(LogPosition(-1, 0), 0)  # the log's first event
@@ -21,21 +21,20 @@ NO_STATEMENT = "its CREATE TABLE is not in the log; give its CREATE TABLE with -
 
 
 class SchemaChange(NamedTuple):
-    """What a table, a database or a program is after a place; None: it is gone."""
+    """The value of a table, a database or a program after a place; None: it is gone."""
 
     since: SchemaPlace
     value: Any
 
 
 class SchemaHistory:
-    """Folds DDL in the order of the log, and says what every table is at any place of it.
+    """Folds DDL in the order of the log, and finds every table at any place of it.
 
-    A statement changes the schema for what stands after it. `base` is what there was before the
-    first statement. `end` is up to where a log was read; code that adds statements moves it. `places`
-    are those of all changes, in order: between two of them nothing changes.
+    `base` is the schema before the first statement. `end` is the position up to which the log was read; code that adds
+    statements moves it. `places` has the place of each change, in order.
 
-    `case` says how the log's server compares names of tables. Without it they are taken as they are written; what
-    statements say against that is in `fold.finder`, for which `is_whole` says whether base and log have all tables.
+    `case` is the comparison of names on the log's server. Without it names are exact; statements that contradict that
+    are in `fold.finder`, for which `is_whole` says whether base and log have all tables.
     """
 
     def __init__(
@@ -53,11 +52,11 @@ class SchemaHistory:
 
     @property
     def case(self) -> NameCase:
-        """How names are compared."""
+        """The comparison of names."""
         return self.fold.case
 
     def fix_case(self) -> None:
-        """Names are compared as they are here; there is no need to look further."""
+        """Compare names as now, without looking for contradictions."""
         self.fold.finder = None
 
     def _begin_with(self, base: SchemaCatalog) -> None:
@@ -77,15 +76,13 @@ class SchemaHistory:
             self.disagreements.append(f"GTID {gtid}: {reason}; no table is known from here on")
 
     def add_restart(self) -> None:
-        """The server that wrote the log was started anew here."""
+        """The server that wrote the log started anew here."""
         self.fold.restart()
 
     def take_rows(self, place: SchemaPlace, gtid: str, schema: TableSchema) -> None:
-        """See a TABLE_MAP event after all that was added: a table that no statement defines is as its rows name it.
-
-        So it is from before the log on if no statement has named it, else from the event on. A table of which more was
-        known once, or that had another name, stays unknown, as does one whose rows contradict that later.
-        """
+        """Take a TABLE_MAP event after all statements before it: a table that no statement defines is as its rows name
+        it, from before the log on if no statement has named it, else from the event on. A table that was known better
+        once, or had another name, stays unknown, and so does one whose later rows contradict that."""
         name = self.case.table_key(schema.database, schema.table)
         line = self.lines[TABLE].get(name, [])
         last = line[-1].value if line else None
@@ -101,7 +98,6 @@ class SchemaHistory:
         if last is not None and (last.was is not None or _was_known(line)):
             return
         derived = derived_table(schema, since, gtid, self.fold.new_id)
-        assert derived is not None
         if last is None:
             derived = replace(derived, since=None, gtid=None, undefined_because=NO_STATEMENT)
             self._learn(BEFORE, replace(derived, generation=self._new_generation()))
@@ -114,7 +110,7 @@ class SchemaHistory:
         return self.fold.last_generation
 
     def _numbered(self, line: list[SchemaChange]) -> int:
-        """Give the only version of a table from before the log a generation, from before the log on."""
+        """Number the only version of a table that is older than the log, from before the log on."""
         known = replace(line[0].value, generation=self._new_generation())
         before = SchemaChange(BEFORE, replace(known, since=None, gtid=None))
         line[:] = [before, SchemaChange(line[0].since, known)]
@@ -122,7 +118,7 @@ class SchemaHistory:
         return int(known.generation)
 
     def _learn(self, since: SchemaPlace, table: KnownTable) -> None:
-        """What the newest version of a table is, or becomes."""
+        """Set or add the newest version of a table."""
         self._place = since
         self.fold.learn(table)
         self._note_place(since)
@@ -133,19 +129,19 @@ class SchemaHistory:
             self.places.insert(place, since)
 
     def table_at(self, database: str, name: str, place: SchemaPlace | None = None) -> KnownTable | None:
-        """A table as events at a place see it, or at the end; None if there is none."""
+        """A table as events at a place see it, or at the end; None without one."""
         key = self.case.table_key(database, name)
         found: KnownTable | None = _at(self.lines[TABLE].get(key, ()), place)
         return found if found is not None else self._maybe_another(key, place)
 
     def table_of_trigger(self, trigger: TableName, place: SchemaPlace) -> TableName | None:
-        """The table of a trigger, as events at a place see it; None if the log does not say it."""
+        """The table of a trigger, as events at a place see it; None if the log does not tell."""
         key = (self.case.key(trigger.database), TRIGGER, trigger.name)
         found = _at(self.lines[PROGRAM].get(key, ()), place)
         return None if found is None else TableName(found.database, found.table)
 
     def _maybe_another(self, name: TableName, place: SchemaPlace | None) -> UnknownTable | None:
-        """A table that is not there, while there is one in other letters, and nothing says whether that is it."""
+        """A missing table that may be one in other letters, which exists."""
         finder = self.fold.finder
         others = finder.others(name) if finder is not None and finder.found is None else ()
         there = {other for other in others if _at(self.lines[TABLE].get(other, ()), place) is not None}
@@ -154,7 +150,7 @@ class SchemaHistory:
         return UnknownTable(database=name.database, name=name.name, since=None, gtid=None, reason=ambiguous(there))
 
     def at(self, place: SchemaPlace | None = None) -> SchemaCatalog:
-        """All that there is, as events at a place see it, or at the end."""
+        """The catalog as events at a place see it, or at the end."""
         tables, databases, programs = (
             {key: value for key, line in list(lines.items()) if (value := _at(line, place)) is not None}  # it may grow
             for lines in self.lines.values()
@@ -167,7 +163,7 @@ class SchemaHistory:
         )
 
     def take_line(self, part: str, key: Any, changes: list[SchemaChange]) -> None:
-        """Begin with versions that were folded before; part is TABLE, DATABASE or PROGRAM."""
+        """Start with versions that were folded before; part is TABLE, DATABASE or PROGRAM."""
         self._place = changes[-1].since
         self.fold.take(part, key, changes[-1].value)
         self.lines[part][key] = changes
@@ -183,7 +179,7 @@ class SchemaHistory:
         return [one.value for one in self.lines[TABLE].get(key, ()) if one.value is not None]
 
     def names(self) -> Iterator[TableName]:
-        """Every table there ever was, by the database and name that it is found by."""
+        """Every table of the log, by the database and name that it is found by."""
         yield from self.lines[TABLE]
 
     def _note(self, part: str, key: Hashable, value: Any) -> None:
@@ -197,7 +193,7 @@ class SchemaHistory:
 
 
 def _was_known(line: Sequence[SchemaChange]) -> bool:
-    """Whether the last version of a table, which is unknown, comes after one that was known."""
+    """Whether the last version of a table, an unknown one, follows a known one."""
     generation = line[-1].value.generation
     return any(isinstance(one.value, TableVersion) and one.value.generation == generation for one in line)
 
@@ -208,11 +204,7 @@ def _unknown_since(table: TableVersion, since: SchemaPlace, gtid: str, reason: s
     )
 
 
-def _since(change: SchemaChange) -> SchemaPlace:
-    return change.since
-
-
 def _at(line: Sequence[SchemaChange], place: SchemaPlace | None) -> Any:
     """The value in front of a place."""
-    number = len(line) if place is None else bisect.bisect_left(line, place, key=_since)
+    number = len(line) if place is None else bisect.bisect_left(line, place, key=lambda change: change.since)
     return line[number - 1].value if number else None

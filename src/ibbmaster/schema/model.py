@@ -1,8 +1,5 @@
-"""Databases, tables and columns as DDL defines them; frozen, so that versions share what did not change.
-
-Names are compared as a primary with lower_case_table_names=0 does: databases and tables exactly,
-columns and indexes without regard to case.
-"""
+"""Databases, tables and columns as DDL defines them; frozen, so that versions share what did not change. Names of
+columns and indexes are compared without regard to case."""
 
 from __future__ import annotations
 
@@ -18,19 +15,19 @@ from ibbmaster.sqltext.table_name import printed_table
 
 AUTO_INCREMENT = "AUTO_INCREMENT"  # the option: the next number, as DDL has it
 NUMBER_DIGITS = 20  # of the largest one
-UNKNOWN_VALUE = "?"  # as `first_value`: an ALTER TABLE gave old rows values that no statement gives
+UNKNOWN_VALUE = "?"  # as `first_value`: no statement says which values an ALTER TABLE gave old rows
 
 
 class SchemaPlace(NamedTuple):
-    """A place between the events of a log; compares in its order. `position` is where a group begins, `event_no` counts
-    its events from the GTID event, which is 0: a statement changes the schema for the events after its own."""
+    """A place between the events of a log, ordered as the log is: the beginning of a group, and the number of an event
+    in it, 0 for the GTID event. A statement changes the schema for the events after its own."""
 
     position: LogPosition
     event_no: int
 
 
 class RowPeriod(enum.Enum):
-    """Which end of a row's time in a system-versioned table a column has."""
+    """The end of a row's time that a column of a system-versioned table holds."""
 
     START = "START"
     END = "END"
@@ -41,19 +38,16 @@ class TableColumn:
     """One column of one version of a table.
 
     Attributes:
-        id: the same in all versions of a table, through RENAME and CHANGE; a column that is dropped
-            and added again is another one.
-        default: what stands after DEFAULT, an expression or a literal as SQL; None without one.
-            DEFAULT NULL, written or implied by a nullable column, is `NULL`.
-        first_value: what rows hold in it that were written before the column was added, as SQL;
-            None where no ALTER TABLE added it, UNKNOWN_VALUE where the log does not say it. It never
-            changes afterwards, other than `default`.
+        id: the same in all versions of a table, through RENAME and CHANGE; a column that is dropped and added again
+            gets another one.
+        default: the expression or literal after DEFAULT as SQL, `NULL` also where a nullable column implies it; None
+            without one.
+        first_value: the value, as SQL, of rows that are older than the column, UNKNOWN_VALUE where the log does not say
+            it; None where no ALTER TABLE added the column. Other than `default` it never changes.
         filled_size: bytes up to which values were filled with zeros while it was BINARY.
-        on_update: what stands after ON UPDATE.
-        expression: of a generated column, without the brackets around it.
-        is_hidden: added by WITH SYSTEM VERSIONING alone, or by a unique index of long columns for their
-            hash: in TABLE_MAP events, and not among the columns of SELECT * or SHOW.
-        check: the column's own CHECK, without the brackets around it.
+        expression, check: of a generated column, and of its own CHECK, without the brackets around them.
+        is_hidden: added by WITH SYSTEM VERSIONING alone, or by a unique index of long columns for their hash: TABLE_MAP
+            events have it, SELECT * and SHOW do not.
     """
 
     id: int
@@ -76,18 +70,18 @@ class TableColumn:
 
     @property
     def is_internal(self) -> bool:
-        """Whether it is the hash of a unique index of long columns, which no statement can name."""
+        """Whether it is the hash of a unique index of long columns: no statement can name it."""
         return self.is_hidden and self.period is None
 
     @property
     def is_computed(self) -> bool:
-        """Whether the server computes its values from those of other columns."""
+        """Whether the server computes its values from other columns."""
         return self.expression is not None or self.is_internal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexPart:
-    """A column of an index; `length` is of a prefix: characters of texts, bytes of others."""
+    """A column of an index; `length` is of a prefix: characters of texts, bytes of other types."""
 
     column_id: int
     length: int | None = None
@@ -95,7 +89,7 @@ class IndexPart:
 
 
 class IndexKind(enum.Enum):
-    """What an index is, in the words of SHOW CREATE TABLE."""
+    """Kinds of indexes, in the words of SHOW CREATE TABLE."""
 
     PRIMARY = "PRIMARY KEY"
     UNIQUE = "UNIQUE KEY"
@@ -107,8 +101,8 @@ class IndexKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableIndex:
-    """An index; the primary key is called PRIMARY. `options` stand after it as SHOW CREATE TABLE prints them.
-    `is_of_foreign_key`: made by the server for a foreign key, and gone once another index does its work."""
+    """An index; the primary key is called PRIMARY. `options` follow it in SHOW CREATE TABLE. `is_of_foreign_key`: the
+    server made it for a foreign key, and drops it once another index does its work."""
 
     name: str
     kind: IndexKind
@@ -123,7 +117,7 @@ class TableIndex:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignConstraint:
-    """FOREIGN KEY … REFERENCES. The rules are RESTRICT, CASCADE, SET NULL, NO ACTION or SET DEFAULT."""
+    """FOREIGN KEY … REFERENCES; rules: RESTRICT, CASCADE, SET NULL, NO ACTION, SET DEFAULT."""
 
     name: str
     column_ids: tuple[int, ...]
@@ -143,7 +137,7 @@ class CheckConstraint:
 
 
 class TableKind(enum.Enum):
-    """What TABLE_TYPE of information_schema has."""
+    """TABLE_TYPE of information_schema."""
 
     BASE = "BASE TABLE"
     SEQUENCE = "SEQUENCE"
@@ -152,18 +146,18 @@ class TableKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableVersion:
-    """A table as it is from one place of the log to another.
+    """A table between two places of the log.
 
     Attributes:
-        generation: grows with CREATE, DROP, TRUNCATE and DROP DATABASE, which leave no row of before;
-            RENAME and ALTER keep it.
-        since: after the statement that made this version; None: from before the log begins.
-        is_created_in_log: its CREATE is in the log, so that every row it ever had is, too.
-        options: ENGINE, COMMENT, ROW_FORMAT and their like, by name in capitals, in the order of SHOW CREATE TABLE.
-        partitioning: what stands after PARTITION BY, as written.
+        generation: grows with CREATE, DROP, TRUNCATE and DROP DATABASE, which leave no older row; RENAME and ALTER keep
+            it.
+        since: the place after the statement that made this version; None: from before the log begins.
+        is_created_in_log: the log has its CREATE, and so every row it ever had.
+        options: ENGINE, COMMENT, ROW_FORMAT and so on, by name in capitals, in the order of SHOW CREATE TABLE.
+        partitioning: the text after PARTITION BY.
         text: of a view or a sequence, the statement that made it.
-        undefined_because: why no statement defines it; empty if one does. Its columns are then those that its rows
-            name, as statements have changed them since, and nothing else is known of it.
+        undefined_because: the reason why no statement defines it; empty if one does. Only the columns are known then:
+            those that its rows name, as later statements have changed them.
     """
 
     database: str
@@ -192,14 +186,14 @@ class TableVersion:
 
     @property
     def shown(self) -> TableVersion:
-        """The same without internal columns, which are its last ones: what readers of its rows get."""
+        """The same without internal columns, which are its last ones: readers of its rows get this."""
         if not self.columns or not self.columns[-1].is_internal:
             return self
         return replace(self, columns=tuple(one for one in self.columns if not one.is_internal))
 
     @property
     def primary_key(self) -> TableIndex | None:
-        """What identifies its rows by declaration."""
+        """The index that identifies its rows by declaration."""
         return next((index for index in self.indexes if index.kind is IndexKind.PRIMARY), None)
 
     @property
@@ -208,7 +202,7 @@ class TableVersion:
 
     @property
     def auto_increment(self) -> int | None:
-        """The next number that DDL has set; None where it says none. Rows from since then may be beyond it."""
+        """The next number that DDL has set, if any; rows since then may be beyond it."""
         written = self.options.get(AUTO_INCREMENT, "")
         number = int(written) if written.isascii() and written.isdecimal() and len(written) <= NUMBER_DIGITS else 0
         return number if number > 1 else None
@@ -221,12 +215,11 @@ class TableVersion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownTable:
-    """A table that is there, and whose columns cannot be determined from `since` on.
+    """An existing table whose columns are unknown from `since` on.
 
-    `reason` is for people and ends in what would help; `gtid` names the group where that shows.
-
-    `generation` is as of `TableVersion`; 0: the table was there before the log, and no statement had
-    named it. Then `was` is its name there, database and table, if it had another.
+    `reason` is for people and ends in a remedy; `gtid` names the group that shows it. `generation` as in
+    `TableVersion`; 0: the table is older than the log, and no statement had named it. Then `was` is its older name,
+    database and table, if it had another.
     """
 
     database: str
@@ -249,7 +242,7 @@ class UnknownTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseVersion:
-    """A database with what its new tables inherit."""
+    """A database with the defaults of its new tables."""
 
     name: str
     charset: str = "utf8mb4"

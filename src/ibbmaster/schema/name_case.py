@@ -8,7 +8,7 @@ what statements do to tables may.
 import enum
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.schema.clause import CreateDatabase, DdlStatement, NameProgram, RemoveDatabase
@@ -21,7 +21,6 @@ _CASED = (
     *((0x1EA0, 0x1EF9), (0x1F08, 0x212B), (0x2160, 0x216F), (0x24B6, 0x24CF), (0xFF21, 0xFF3A)),
 )
 _DOTTED_I = 0x130  # the only one whose lower case is another one for Python
-_Statement = TypeVar("_Statement")
 SAY_IT = "say which it is with lower_case_table_names (protocol/schema.md)"
 
 
@@ -81,26 +80,21 @@ def parse_name_case(where: str, value: int | str | None) -> NameCase | None:
     return found
 
 
-def _with_lower_names(found: _Statement) -> _Statement:
-    if isinstance(found, TableName):
-        return TableName(lower_name(found.database), lower_name(found.name))  # type: ignore[return-value]
-    if isinstance(found, tuple):
-        changed = tuple(map(_with_lower_names, found))
-        return changed if type(found) is tuple else found  # type: ignore[return-value]
+def _with_lower_names(found: Any) -> Any:
+    match found:
+        case TableName():
+            return _key(found)
+        case CreateDatabase() | RemoveDatabase():
+            return found._replace(name=lower_name(found.name))
+        case NameProgram():
+            name = TableName(lower_name(found.name.database), found.name.name)
+            return found._replace(name=name, table=_with_lower_names(found.table))
+        case tuple():
+            parts = map(_with_lower_names, found)
+            return type(found)(*parts) if hasattr(found, "_fields") else tuple(parts)
     if not is_dataclass(found):
         return found
-    values: dict[str, Any] = {}
-    for one in fields(found):
-        old = getattr(found, one.name)
-        new = _with_lower_names(old)
-        if new != old:
-            values[one.name] = new
-    if isinstance(found, CreateDatabase | RemoveDatabase):
-        values["name"] = lower_name(found.name)
-    elif isinstance(found, NameProgram):
-        values["name"] = TableName(lower_name(found.name.database), found.name.name)
-        values["to"] = found.to
-    return replace(found, **values) if values else found  # type: ignore[type-var]
+    return replace(found, **{one.name: _with_lower_names(getattr(found, one.name)) for one in fields(found)})  # type: ignore[type-var]
 
 
 class CaseFinder:

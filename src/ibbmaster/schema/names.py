@@ -1,27 +1,36 @@
-"""What a version of a table says of a TABLE_MAP that does not say it itself: names, types, labels, the key.
+"""A TABLE_MAP event beside what DDL says of its table, and a table from such an event alone.
 
-The event goes first: what it says is not changed, and what it contradicts is an error. With
-`binlog_row_metadata=NO_LOG`, the default, it has the number of columns, their type codes and
-the sizes after these, and which may be NULL.
+The event goes first: it is not changed, and a contradiction is an error. With `binlog_row_metadata=NO_LOG`, the
+default, it has the number of columns, their type codes, sizes and whether they may be NULL; the version of the table
+adds names, types, labels and the key.
 """
 
 import dataclasses
 import functools
+from collections.abc import Callable
 
 from ibbmaster.errors import ConfigurationError, EventError
 from ibbmaster.event.column_types.kind import read_declared
-from ibbmaster.event.column_types.registry import BY_NAME, BY_TYPE
-from ibbmaster.event.rows.column import COMPRESSED, Column, TableSchema
+from ibbmaster.event.column_types.registry import BY_CODE, BY_NAME, BY_TYPE
+from ibbmaster.event.rows.column import COMPRESSED, LETTERS, Column, TableSchema
+from ibbmaster.schema.collations import character_sets
 from ibbmaster.schema.column_text import type_text
-from ibbmaster.schema.model import TableColumn, TableVersion, UnknownTable
-from ibbmaster.schema.table_map import disagreement
+from ibbmaster.schema.model import (
+    IndexKind,
+    IndexPart,
+    SchemaPlace,
+    SqlType,
+    TableColumn,
+    TableIndex,
+    TableVersion,
+    UnknownTable,
+)
 
 COLUMNS_REMEMBERED = 1 << 13  # the same ones are asked for by every SELECT and every version of their table
 
 
 def named(schema: TableSchema, table: TableVersion) -> TableSchema:
-    """A TABLE_MAP's schema with what a version of its table says beyond it. Raises EventError: they contradict each
-    other."""
+    """A TABLE_MAP's schema with what a version of its table adds. Raises EventError: they contradict each other."""
     problem = disagreement(table, schema)
     if problem is not None:
         raise _contradiction(table, problem)
@@ -38,15 +47,14 @@ def named(schema: TableSchema, table: TableVersion) -> TableSchema:
 
 
 def unknown_names(table: UnknownTable) -> EventError:
-    """Why rows of a table cannot be read by name."""
+    """The error for rows whose table has unknown columns."""
     since = "" if table.gtid is None else f" since GTID {table.gtid}"
     return EventError(f"{table.full_name}: its columns are not known{since}: {table.reason}")
 
 
 @functools.lru_cache(COLUMNS_REMEMBERED)
 def column_of(column: TableColumn) -> Column:
-    """A column as a TABLE_MAP with all its metadata would describe it. Raises ValueError: nothing is known of columns
-    of its type."""
+    """A column as a TABLE_MAP with all metadata would describe it. Raises ValueError: an unknown type."""
     sql = column.type
     known = BY_NAME.get(sql.word)
     if known is None:
@@ -70,7 +78,7 @@ def _contradiction(table: TableVersion, problem: str) -> EventError:
 
 
 def _described(column: Column, known: TableColumn) -> Column:
-    """A column with what only a definition says."""
+    """A column with what only a definition tells."""
     labels, kind = known.type.labels, BY_NAME.get(known.type.word)
     column = dataclasses.replace(column, name=known.name, is_nullable=known.is_nullable, is_internal=known.is_internal)
     if labels:
@@ -79,3 +87,82 @@ def _described(column: Column, known: TableColumn) -> Column:
     charset = f" character set {known.type.charset}" if known.type.charset else ""
     declared = read_declared(f"column {known.name}", type_text(known.type) + charset)
     return column if kind is None else dataclasses.replace(column, **kind.declare(column, declared))
+
+
+def disagreement(table: TableVersion, schema: TableSchema) -> str | None:
+    """The words of a contradiction between a TABLE_MAP event and a version of its table; None without one. Of a table
+    that no statement defines only names are compared: ALTER TABLE may add types that depend on unknown settings."""
+    if len(schema.columns) != len(table.columns):
+        return f"rows of {len(schema.columns)} columns, by its DDL it has {len(table.columns)}"
+    only_names = schema.has_names and bool(table.undefined_because)
+    for number, (found, column) in enumerate(zip(schema.columns, table.columns, strict=True), start=1):
+        if only_names and found.name == column.name:
+            continue
+        problem = _difference(found, column, has_names=schema.has_names)
+        if problem is not None:
+            return f"column {number} ({column.name[:64]}) is {problem} in its rows"
+    return None
+
+
+def _difference(found: Column, column: TableColumn, *, has_names: bool) -> str | None:
+    type_ = column.type
+    if has_names and found.name != column.name:
+        return f"called {found.name[:64]!r}"
+    kind = BY_NAME.get(type_.word)
+    if kind is None or found.type not in kind.codes:
+        return f"a {found.type_name} and not {type_.word}"
+    size = kind.size_of(type_) if kind.compares_size else None
+    if size is not None and found.size != size:
+        return f"a {found.type_name} and not {type_.word} of {size} bytes or digits"
+    if kind.has_scale and found.type == kind.codes[0] and found.scale != (type_.scale or 0):
+        return f"a {found.type_name} and not {type_.word} with {type_.scale or 0} digits"
+    if found.is_unsigned is not None and kind.is_integer and found.is_unsigned != type_.is_unsigned:
+        return "signed" if type_.is_unsigned else "unsigned"
+    if found.labels is not None and type_.labels and found.labels != type_.labels:
+        return f"of other labels: {', '.join(found.labels)[:64]}"
+    if found.charset is not None and type_.charset is not None and found.charset != type_.charset:
+        return f"of character set {found.charset} and not {type_.charset}"
+    return None
+
+
+def derived_table(schema: TableSchema, place: SchemaPlace, gtid: str, new_id: Callable[[], int]) -> TableVersion:
+    """The table that a TABLE_MAP event with names describes. Defaults, widths and most indexes are missing; of several
+    types that are one in the event it has the commonest."""
+    columns = tuple(
+        TableColumn(
+            id=new_id(),
+            name=column.name,
+            type=_type_of(column),
+            is_nullable=column.is_nullable,
+            is_hidden=column.is_internal,
+        )
+        for column in schema.columns
+    )
+    parts = tuple(IndexPart(column_id=columns[number].id) for number in schema.primary_key)
+    return TableVersion(
+        database=schema.database,
+        name=schema.table,
+        columns=columns,
+        indexes=(TableIndex(name="PRIMARY", kind=IndexKind.PRIMARY, parts=parts),) if parts else (),
+        since=place,
+        gtid=gtid,
+    )
+
+
+def _type_of(column: Column) -> SqlType:
+    kind = BY_CODE.get(column.type)
+    charset = column.charset if column.kind in LETTERS else None
+    charset = charset if charset in character_sets() else None
+    collation = character_sets()[charset].old_default if charset is not None else None
+    unit = None if charset is None else character_sets()[charset].size_max
+    word, length, scale = ("longblob", None, column.scale or None) if kind is None else kind.derived(column, unit)
+    return SqlType(
+        word=word,
+        length=length,
+        scale=scale,
+        is_unsigned=bool(column.is_unsigned),
+        labels=column.labels or (),
+        charset=charset,
+        collation=collation,
+        is_compressed=column.is_compressed,
+    )

@@ -94,6 +94,11 @@ def expect_text(cursor: Cursor) -> str:
     return text
 
 
+def expect_words(cursor: Cursor, *words: str) -> None:
+    if not cursor.takes_words(*words):
+        raise fail(cursor, " ".join(words))
+
+
 def expect_number(cursor: Cursor) -> int:
     token = cursor.take()
     if not (token.text.isascii() and token.text.isdecimal() and len(token.text) <= 20):

@@ -1,4 +1,4 @@
-"""What a session had set that gives its DDL a meaning: character sets that no clause names."""
+"""Settings of a session that its DDL depends on: character sets that no clause names."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ DEFAULT_COLLATION = "utf8mb4_general_ci"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaSession:
-    """Settings of the session that ran a statement.
+    """Settings of the session that ran a statement; None where unknown.
 
     Attributes:
-        collation: `collation_server`, which a database gets that names none.
-        collations: what stands for a character set's own default collation, by character set.
+        collation: `collation_server`, of a database that names none.
+        collations: the replacement of a character set's own default collation, by character set.
         has_explicit_timestamps: `explicit_defaults_for_timestamp`.
-        tells_timestamps: whether the log says that; else it is what most servers had.
-        began_at: seconds and microseconds since 1970; None where that is not known.
-        time_zone_s: how far its time zone is east of UTC; None where that is not known.
-        client_charset, connection_collation: what a view keeps of the session.
-        end_of_time: the last moment of a TIMESTAMP(6) in UTC, which ROW END has in rows that hold now, as SQL.
-        utf8: the character set that this word means, unless `old_mode` says otherwise, which no event says.
+        tells_timestamps: whether the log tells that; else it is the usual value.
+        began_at: seconds and microseconds since 1970.
+        time_zone_s: seconds that its time zone is east of UTC.
+        client_charset, connection_collation: kept by a view.
+        end_of_time: the last TIMESTAMP(6) in UTC as SQL, the ROW END of current rows.
+        utf8: the meaning of this word; `old_mode` may change it, which no event tells.
     """
 
     collation: str = DEFAULT_COLLATION
@@ -53,7 +53,7 @@ class SchemaSession:
 
     @classmethod
     def of(cls, statement: LoggedStatement, timestamp: int | None) -> SchemaSession:
-        """That of a statement in a log; `timestamp` is of its group, in seconds since 1970."""
+        """The settings of a logged statement; `timestamp` is of its group, in seconds since 1970."""
         is_explicit = statement.flags is None or bool(statement.flags & EXPLICIT_TIMESTAMPS)
         known = [(collation_name(own), collation_name(other)) for own, other in statement.collations]
         return cls(
@@ -70,7 +70,7 @@ class SchemaSession:
         )
 
     def now(self, digits: int) -> str | None:
-        """The moment in UTC as a TIMESTAMP has it, as SQL; None where it is not known."""
+        """The moment in UTC as a TIMESTAMP has it, as SQL; None where unknown."""
         if self.began_at is None:
             return None
         seconds, microseconds = self.began_at
@@ -81,12 +81,12 @@ class SchemaSession:
         return quoted(f"{year:04}-{month:02}-{day:02} {time}{fraction}")
 
     def default_collation(self, charset: str) -> str:
-        """What a character set without COLLATE means."""
+        """The collation of a character set without COLLATE."""
         return self.collations.get(charset) or character_sets()[charset].old_default
 
     def resolve(self, clause: CharsetClause, default: str) -> str:
-        """The collation that a clause means; `default` is that of the table, the database or the server. Raises
-        NotUnderstoodError: there is no such character set, or no such collation."""
+        """The collation of a clause; `default` is that of the table, the database or the server. Raises
+        NotUnderstoodError: an unknown character set or collation."""
         charset = charset_of_collation(default)
         found = default
         if clause.charset is not None and clause.charset.upper() != "DEFAULT":
@@ -108,7 +108,7 @@ class SchemaSession:
 
 
 def _known(number: int | None) -> str:
-    """The collation of a number; the usual one where it is unknown."""
+    """The collation of a number; the usual one for an unknown number."""
     return (collation_name(number) if number is not None else None) or DEFAULT_COLLATION
 
 
@@ -120,14 +120,14 @@ def _end_of_time(server_version: int | None) -> str | None:
 
 
 def _tells_timestamps(version: int) -> bool:
-    """Whether a server of a version writes `explicit_defaults_for_timestamp`; an unknown one is taken for one of now.
+    """Whether a server of a version logs `explicit_defaults_for_timestamp`; an unknown version counts as a new one.
     Source: MariaDB 10.11, log_event.cc, Format_description_log_event::deduct_options_written_to_bin_log()."""
     series, release = divmod(version, 100)
     return not version or series > max(TELL_TIMESTAMPS) or release >= TELL_TIMESTAMPS.get(series, 100)
 
 
 def time_zone_of(statement: LoggedStatement) -> int | None:
-    """Seconds that a statement's time zone is east of UTC; None if the log does not tell it."""
+    """Seconds that a statement's time zone is east of UTC; None if the log does not tell."""
     name = statement.time_zone.upper()
     if name in ("", "SYSTEM"):
         return None

@@ -1,7 +1,7 @@
-"""The versions of some tables, found by place, and which table a name means: what readers of rows are given.
+"""The versions of some tables by place, and the table that a name means there: what readers of rows get.
 
-RENAME and ALTER keep a generation. TRUNCATE begins one with the same columns: for those who read
-changes it is the table that it was.
+RENAME and ALTER keep a generation. TRUNCATE begins one with the same columns: for readers of changes it is the same
+table.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TableState = TableVersion | UnknownTable
 
 
 class NameRange(NamedTuple):
-    """From where to where a table was called so; None: from the beginning of the log, to its end."""
+    """Where a table had a name; None: from the beginning of the log, to its end."""
 
     name: TableName
     since: SchemaPlace | None
@@ -40,8 +40,8 @@ class NameRange(NamedTuple):
 
 
 def ranges_of(history: SchemaHistory, name: TableName, place: SchemaPlace | None = None) -> tuple[NameRange, ...]:
-    """Every name of the table that is called so at a place, or at the end; in no order. Where no table is called so
-    there, it is the last one that was."""
+    """Every name of the table with this name at a place, or at the end, in no order; if there is none, of the last one
+    that had it."""
     lines: dict[TableName, list[tuple[SchemaPlace, KnownTable]]] = {
         own: [(one.since, one.value) for one in line if one.value is not None]
         for own, line in history.lines[TABLE].items()
@@ -50,7 +50,7 @@ def ranges_of(history: SchemaHistory, name: TableName, place: SchemaPlace | None
         for _, table in line:
             if isinstance(table, UnknownTable) and table.was is not None:
                 lines.setdefault(TableName(*table.was), [])
-    lines.setdefault(TableName(*name), [])
+    lines.setdefault(name, [])
     same = _truncated(lines.values())
     found = [
         (NameRange(own, since, until), same.get(table, table))
@@ -62,19 +62,19 @@ def ranges_of(history: SchemaHistory, name: TableName, place: SchemaPlace | None
 
 
 def named_ranges(name: TableName) -> tuple[NameRange, ...]:
-    """Whatever is called so, wherever that is."""
+    """Everything with this name, anywhere."""
     return (NameRange(name, None, None),)
 
 
 def _which(table: KnownTable) -> Hashable:
-    """What distinguishes a table from others of its name: its generation, or what it was called before the log."""
+    """The identity of a table: its generation, or its name before the log."""
     if isinstance(table, UnknownTable) and not table.generation:
         return table.was or (table.database, table.name)
     return table.generation
 
 
 def _stretches(name: TableName, line: Sequence[tuple[SchemaPlace, KnownTable]]) -> Iterator[Stretch]:
-    """What a name means, from place to place."""
+    """The meanings of a name, from place to place."""
     if not line:
         yield None, None, name
         return
@@ -86,13 +86,13 @@ def _stretches(name: TableName, line: Sequence[tuple[SchemaPlace, KnownTable]]) 
 
 
 def _truncated(lines: Iterable[Sequence[tuple[SchemaPlace, KnownTable]]]) -> dict[Hashable, Hashable]:
-    """By generation the first one of a table, if that is another."""
+    """By generation the first one of a table, if that differs."""
     before: dict[int, int] = {}
     for line in lines:
         for (_, old), (_, new) in pairwise(line):
             if not isinstance(old, TableVersion) or not isinstance(new, TableVersion):
                 continue
-            if old.generation != new.generation and _share_columns(old, new):
+            if old.generation != new.generation and {one.id for one in old.columns} & {one.id for one in new.columns}:
                 before[new.generation] = old.generation
     first: dict[Hashable, Hashable] = {}
     for generation in sorted(before):
@@ -100,13 +100,9 @@ def _truncated(lines: Iterable[Sequence[tuple[SchemaPlace, KnownTable]]]) -> dic
     return first
 
 
-def _share_columns(one: TableVersion, other: TableVersion) -> bool:
-    return bool({column.id for column in one.columns} & {column.id for column in other.columns})
-
-
 class TableVersions:
-    """By database and table as `case` finds them, in the order of the log. Pickled with a task, so it keeps what rows
-    need. `ranges` limit them to one table: the names it had, and where. Without ranges they are of all tables."""
+    """Versions by database and table as `case` finds them, in the order of the log. Tasks pickle them, so they keep
+    only what rows need. `ranges` limit them to one table: its names, and where it had them."""
 
     def __init__(
         self,
@@ -135,16 +131,16 @@ class TableVersions:
 
     @property
     def case(self) -> NameCase:
-        """How names are compared."""
+        """The comparison of names."""
         return self._case
 
     @property
     def are_of_one(self) -> bool:
-        """Whether they are of one table, which `means` knows."""
+        """Whether they are of one table, for which `means` answers."""
         return bool(self._ranges)
 
     def means(self, database: str, table: str, place: SchemaPlace) -> bool:
-        """Whether events at a place that name a table so mean the one that these versions are of."""
+        """Whether events at a place that name a table so mean the one of these versions."""
         name = self._case.table_key(database, table)
         return any(called.holds(name, place) for called in self._ranges)
 
@@ -154,7 +150,7 @@ class TableVersions:
         return any(called.name == name for called in self._ranges)
 
     def at(self, database: str, table: str, place: SchemaPlace) -> TableState | None:
-        """The version that a row event at a place is of; None where nothing is known."""
+        """The version of row events at a place; None where nothing is known."""
         name = self._case.table_key(database, table)
         versions = self._tables.get(name)
         if versions is None:
@@ -168,7 +164,7 @@ class TableVersions:
         return versions[-1] if versions else None
 
     def newest(self, place: SchemaPlace | None = None) -> TableState | None:
-        """The last version up to a place of the one table that they are of, under whatever name."""
+        """The last version, up to a place, of the one table that they are of, under any name."""
         found: TableState | None = None
         for called in self._ranges:
             for one in self._tables.get(called.name, ()):
@@ -184,13 +180,13 @@ class TableVersions:
         return not any(one.undefined_because for versions in self._tables.values() for one in versions)
 
     def boundaries(self) -> list[SchemaPlace]:
-        """Every place where one of the tables becomes another, in order."""
+        """Every place where a table becomes another, in order."""
         found = {one.since for versions in self._tables.values() for one in versions}
         found |= {place for called in self._ranges for place in (called.since, called.until)}
         return sorted(place for place in found if place is not None)
 
     def landmarks(self) -> list[tuple[int, str]]:
-        """Of versions that begin within what a primary has sent, the number of the group there, and its GTID."""
+        """The number of the group and its GTID, for each version that begins within what a primary has sent."""
         found = (one for versions in self._tables.values() for one in versions)
         return [(one.since.position.offset, one.gtid) for one in found if one.since is not None and one.gtid]
 
@@ -199,7 +195,7 @@ class TableVersions:
         return self._tables.get(self._case.table_key(database, table), ())
 
     def between(self, start: LogPosition, end: LogPosition) -> TableVersions:
-        """Those that hold somewhere between two positions: one object for all between which nothing changes."""
+        """Those that hold anywhere between two positions: the same object where nothing changes in between."""
         first, last = SchemaPlace(start, 0), SchemaPlace(end, 0)
         part = bisect.bisect_right(self._begun, first), bisect.bisect_right(self._begun, last)
         found = self._parts.get(part)
@@ -217,7 +213,7 @@ def _between(versions: Sequence[TableState], start: SchemaPlace, end: SchemaPlac
 
 
 def _lean(table: TableState) -> TableState:
-    """A version without what says nothing of rows."""
+    """A version without all that rows do not need."""
     if isinstance(table, UnknownTable):
         return table
     key = table.primary_key

@@ -14,7 +14,7 @@ from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.describing import column_keys, index_rows
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace, TableColumn, TableKind, TableVersion, UnknownTable
-from ibbmaster.schema.table_map import disagreement
+from ibbmaster.schema.names import disagreement
 from ibbmaster.testkit.mariadb_server import RealServer
 
 COLUMNS = (
