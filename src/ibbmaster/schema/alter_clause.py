@@ -26,6 +26,7 @@ from ibbmaster.schema.reading import (
     expect_name,
     expect_option,
     expect_table,
+    expect_words,
     fail,
     take_value,
     takes_charset,
@@ -48,8 +49,8 @@ _VERBS = ("ADD", "DROP", "MODIFY", "CHANGE", "ALTER", "RENAME", "CONVERT", *_PAR
 def parse_clauses(
     tokens: Sequence[Token], table: TableName, sql_mode: int = 0, database: str = ""
 ) -> tuple[list[AlterClause], TableName | None]:
-    """The clauses after the name of a table, and its new name if it gets one. Raises NotUnderstoodError: a clause
-    cannot be read."""
+    """The clauses after the name of a table, and its new name, if any. Raises NotUnderstoodError: a clause cannot be
+    read."""
     found: list[AlterClause] = []
     to = None
     for part in _clause_parts(tokens):
@@ -71,7 +72,7 @@ def parse_clauses(
 
 
 def tables_after_head(tokens: Sequence[Token], database: str) -> Iterator[TableName]:
-    """The tables that clauses may name, whether these can be read or not: what stands after RENAME, or after TABLE."""
+    """The tables that clauses may name, readable or not: the names after RENAME and TABLE."""
     cursor = Cursor(outside_brackets(tokens))
     while not cursor.is_at_end:
         word = cursor.take()
@@ -84,7 +85,7 @@ def tables_after_head(tokens: Sequence[Token], database: str) -> Iterator[TableN
 
 
 def _clause_parts(tokens: Sequence[Token]) -> Iterator[list[Token]]:
-    """What stands between commas, but names of partitions and of ORDER BY that a clause has several of together."""
+    """The parts between commas, but lists of partitions and of ORDER BY in one piece."""
     waiting: list[Token] = []
     for part in parts_of(tokens):
         if not part:
@@ -122,17 +123,12 @@ def _clause(cursor: Cursor, table: TableName, sql_mode: int, database: str) -> l
         return _add(cursor, table, sql_mode)
     if cursor.takes_words("DROP"):
         return [_drop(cursor)]
-    if cursor.takes_words("MODIFY"):
+    if cursor.peek().is_word("MODIFY", "CHANGE"):
+        changes = cursor.take().is_word("CHANGE")
         cursor.takes_words("COLUMN")
         is_conditional = cursor.pass_condition()
         name = expect_column(cursor)
-        definition = parse_column(name, cursor, table.database, sql_mode)
-        return [RedefineColumn(name=name, definition=definition, after=_place(cursor), is_conditional=is_conditional)]
-    if cursor.takes_words("CHANGE"):
-        cursor.takes_words("COLUMN")
-        is_conditional = cursor.pass_condition()
-        name = expect_column(cursor)
-        definition = parse_column(expect_column(cursor), cursor, table.database, sql_mode)
+        definition = parse_column(expect_column(cursor) if changes else name, cursor, table.database, sql_mode)
         return [RedefineColumn(name=name, definition=definition, after=_place(cursor), is_conditional=is_conditional)]
     if cursor.takes_words("ALTER"):
         return [_alter(cursor, database)]
@@ -142,8 +138,7 @@ def _clause(cursor: Cursor, table: TableName, sql_mode: int, database: str) -> l
             cursor.take()
         is_conditional = cursor.pass_condition()
         name = expect_name(cursor)
-        if not cursor.takes_words("TO"):
-            raise fail(cursor, "TO")
+        expect_words(cursor, "TO")
         return [RenamePart(is_column=is_column, name=name, to=expect_name(cursor), is_conditional=is_conditional)]
     if cursor.takes_words("CONVERT"):
         return _convert(cursor, database)
@@ -154,23 +149,20 @@ def _others(cursor: Cursor, database: str) -> list[AlterClause]:
     if cursor.takes_words("ORDER", "BY") or cursor.takes_words("FORCE"):
         cursor.rest()
         return []
-    if cursor.peek().is_word("ENABLE", "DISABLE") and cursor.peek(1).is_word("KEYS"):
-        cursor.take()
-        cursor.take()
+    if any(cursor.takes_words(word, "KEYS") for word in ("ENABLE", "DISABLE")):
         return []
-    if cursor.peek().is_word("ALGORITHM", "LOCK"):
-        cursor.take()
+    if cursor.takes_words("ALGORITHM") or cursor.takes_words("LOCK"):
         expect_option(cursor)
         return []
     if cursor.takes_words("REMOVE", "PARTITIONING"):
         return [AlterPartitions(verb="REMOVE", text="")]
     if cursor.takes_words("EXCHANGE", "PARTITION"):
-        names = [expect_name(cursor).lower()]
+        name = expect_name(cursor).lower()
         while not cursor.is_at_end and not cursor.takes_words("TABLE"):
             cursor.take()
         other = expect_table(cursor, database)
         cursor.rest()
-        return [AlterRows(what="EXCHANGE PARTITION", other=other, partitions=tuple(names))]
+        return [AlterRows(what="EXCHANGE PARTITION", other=other, partitions=(name,))]
     if cursor.peek().is_word("REORGANIZE", "COALESCE"):
         verb = cursor.take().text.upper()
         cursor.takes_words("PARTITION")
@@ -186,7 +178,7 @@ def _others(cursor: Cursor, database: str) -> list[AlterClause]:
 
 
 def partition_names(cursor: Cursor) -> tuple[str, ...]:
-    """Names of partitions with commas between them, in lower case; none for ALL."""
+    """Names of partitions between commas, in lower case; none for ALL."""
     if cursor.takes_words("ALL"):
         return ()
     found = [expect_name(cursor).lower()]
@@ -239,9 +231,7 @@ def _drop(cursor: Cursor) -> AlterClause:
         what = "foreign key"
     elif cursor.takes_words("CONSTRAINT") or cursor.takes_words("CHECK"):
         what = "constraint"
-    elif cursor.peek().is_word("PERIOD") and cursor.peek(1).is_word("FOR"):
-        cursor.take()
-        cursor.take()
+    elif cursor.takes_words("PERIOD", "FOR"):
         what = "period"
     else:
         cursor.takes_words("COLUMN")
@@ -249,20 +239,17 @@ def _drop(cursor: Cursor) -> AlterClause:
     if what == "index" and cursor.takes_words("PRIMARY"):
         return RemovePart(what=what, name="PRIMARY")
     name = expect_column(cursor) if what == "column" else expect_name(cursor)
-    found = RemovePart(what=what, name=name, is_conditional=is_conditional)
     cursor.takes_words("RESTRICT") or cursor.takes_words("CASCADE")
-    return found
+    return RemovePart(what=what, name=name, is_conditional=is_conditional)
 
 
 def _alter(cursor: Cursor, database: str) -> AlterClause:
     """ALTER [COLUMN] … SET DEFAULT, ALTER INDEX … IGNORED."""
-    if cursor.peek().is_word("INDEX", "KEY"):
-        cursor.take()
+    if cursor.takes_words("INDEX") or cursor.takes_words("KEY"):
         is_conditional = cursor.pass_condition()
         name = expect_name(cursor)
         is_ignored = not cursor.takes_words("NOT")
-        if not cursor.takes_words("IGNORED"):
-            raise fail(cursor, "IGNORED")
+        expect_words(cursor, "IGNORED")
         return IgnoreIndex(name=name, is_ignored=is_ignored, is_conditional=is_conditional)
     cursor.takes_words("COLUMN")
     is_conditional = cursor.pass_condition()
@@ -277,8 +264,7 @@ def _alter(cursor: Cursor, database: str) -> AlterClause:
 def _convert(cursor: Cursor, database: str) -> list[AlterClause]:
     if cursor.takes_words("PARTITION"):
         name = expect_name(cursor)
-        if not (cursor.takes_words("TO", "TABLE")):
-            raise fail(cursor, "TO TABLE")
+        expect_words(cursor, "TO", "TABLE")
         other = expect_table(cursor, database)
         cursor.rest()
         return [SplitTable(other=other, is_gone=False), AlterPartitions(verb="DROP", text=name)]
@@ -289,10 +275,8 @@ def _convert(cursor: Cursor, database: str) -> list[AlterClause]:
         for end in ("WITH VALIDATION", "WITHOUT VALIDATION"):
             text = text.removesuffix(end).rstrip()
         return [SplitTable(other=other, is_gone=True), AlterPartitions(verb="ADD", text=f"(PARTITION {text})")]
-    if not cursor.takes_words("TO"):
-        raise fail(cursor, "TO")
-    charset = takes_charset(cursor)
-    collation = takes_collation(cursor)
+    expect_words(cursor, "TO")
+    charset, collation = takes_charset(cursor), takes_collation(cursor)
     if charset is None and collation is None:
         raise NotUnderstoodError("CONVERT TO without a character set")
     return [ConvertCharset(charset=CharsetClause(charset=charset, collation=collation))]

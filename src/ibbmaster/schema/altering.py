@@ -1,9 +1,10 @@
-"""A table as ALTER TABLE leaves it."""
+"""ALTER TABLE applied to a table."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
+from typing import TypeVar
 
 from ibbmaster.event.column_types.registry import BY_NAME
 from ibbmaster.event.column_types.strings import filled_size
@@ -41,6 +42,7 @@ from ibbmaster.sqltext.moment import SECOND_US, moment_text, parse_moment
 from ibbmaster.sqltext.quoting import quoted
 from ibbmaster.sqltext.table_name import TableName
 
+Clause = TypeVar("Clause", bound=AlterClause)
 PAGE_CHECKSUM = "PAGE_CHECKSUM"
 _LITERAL = re.compile(
     r"""\(*(?:[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?|NULL|TRUE|FALSE
@@ -50,24 +52,20 @@ _LITERAL = re.compile(
 
 
 def is_literal(sql: str) -> bool:
-    """Whether a default is a constant that is written out."""
+    """Whether a default is a written-out constant."""
     return _LITERAL.fullmatch(sql) is not None
 
 
 def altered(
     table: TableVersion, clauses: Iterable[AlterClause], database_collation: str, session: SchemaSession, new_id: NewId
 ) -> TableVersion:
-    """The table after the clauses, which all speak of it as it was before.
-
-    Raises NotUnderstoodError: they do not fit the table as it is known.
-
-    Source: MariaDB 11.8, sql_table.cc, mysql_prepare_alter_table().
-    """
+    """The table after the clauses, which all refer to its state before. Raises NotUnderstoodError: they do not fit the
+    table as it is known. Source: MariaDB 11.8, sql_table.cc, mysql_prepare_alter_table()."""
     return _Alteration(table, list(clauses), database_collation, session, new_id).run()
 
 
 class _Alteration:
-    """One ALTER TABLE; names of columns are in lower case wherever they are keys."""
+    """One ALTER TABLE; keys that are names of columns are in lower case."""
 
     def __init__(
         self, table: TableVersion, clauses: list[AlterClause], collation: str, session: SchemaSession, new_id: NewId
@@ -161,18 +159,21 @@ class _Alteration:
         return replace(found, columns=tuple(self._filled(known.get(column.id), column) for column in found.columns))
 
     def _filled(self, old: TableColumn | None, column: TableColumn) -> TableColumn:
-        """A column of which old rows had NULL, and which may not be NULL any more."""
+        """A column that may not be NULL any longer, with the new value of old rows."""
         if column.first_value != "NULL" or old is None or not old.is_nullable or column.is_nullable:
             return column
         return replace(column, first_value=made_of_null(old, column, self._draft.session) or UNKNOWN_VALUE)
 
+    def _of(self, kind: type[Clause]) -> Iterator[Clause]:
+        return (one for one in self._clauses if isinstance(one, kind))
+
     def _change_columns(self) -> None:
-        """Old columns, changed where they stand, and after them those that come or move, one after the other."""
-        dropped = {one.name.lower() for one in self._clauses if isinstance(one, RemovePart) and one.what == "column"}
-        redefined = {one.name.lower(): one for one in self._clauses if isinstance(one, RedefineColumn)}
-        names = {one.name.lower(): one.to for one in self._clauses if isinstance(one, RenamePart) and one.is_column}
-        defaults = {one.name.lower(): one.default for one in self._clauses if isinstance(one, SetColumnDefault)}
-        columns = (one.definition for one in self._clauses if isinstance(one, AddDefinition))
+        """Change old columns in their places, then add and move columns, one after the other."""
+        dropped = {one.name.lower() for one in self._of(RemovePart) if one.what == "column"}
+        redefined = {one.name.lower(): one for one in self._of(RedefineColumn)}
+        names = {one.name.lower(): one.to for one in self._of(RenamePart) if one.is_column}
+        defaults = {one.name.lower(): one.default for one in self._of(SetColumnDefault)}
+        columns = (one.definition for one in self._of(AddDefinition))
         added = {one.name.lower() for one in columns if isinstance(one, NewColumn)}
         again = {key for key, one in redefined.items() if key in added and one.definition.name.lower() == key}
         again -= self._names.keys() - dropped
@@ -237,9 +238,10 @@ class _Alteration:
         return replace(column, first_value=first_value, is_unversioned=is_unversioned)
 
     def _has_system_period(self) -> bool:
-        added = [one.definition for one in self._clauses if isinstance(one, AddDefinition)]
+        added = [one.definition for one in self._of(AddDefinition)]
         names = [one.name for one in added if isinstance(one, PeriodDefinition)]
-        return any(name.upper() == SYSTEM_TIME for name in [*names, *(name for name, *_ in self._draft.periods)])
+        names += [name for name, *_ in self._draft.periods]
+        return any(name.upper() == SYSTEM_TIME for name in names)
 
     def _expect_columns(self, names: Iterable[str]) -> None:
         missing = next((name for name in names if name not in self._names), None)
@@ -270,16 +272,14 @@ class _Alteration:
             )
 
     def _keep_indexes(self) -> None:
-        """Indexes and constraints of before, but those that are dropped."""
+        """Take over indexes and constraints, except dropped ones."""
         draft = self._draft
         gone: dict[str, set[str]] = {"index": set(), "foreign key": set(), "constraint": set(), "period": set()}
-        for clause in self._clauses:
-            if isinstance(clause, RemovePart) and clause.what != "column":
+        for clause in self._of(RemovePart):
+            if clause.what != "column":
                 gone[clause.what].add(clause.name.lower())
-        renames = {
-            one.name.lower(): one.to for one in self._clauses if isinstance(one, RenamePart) and not one.is_column
-        }
-        ignored = {one.name.lower(): one.is_ignored for one in self._clauses if isinstance(one, IgnoreIndex)}
+        renames = {one.name.lower(): one.to for one in self._of(RenamePart) if not one.is_column}
+        ignored = {one.name.lower(): one.is_ignored for one in self._of(IgnoreIndex)}
         checks = {check.name.lower() for check in self._old.checks}
         keys = {key.name.lower() for key in self._old.foreign_keys}
         gone["foreign key"] |= gone["constraint"] & keys
@@ -297,11 +297,11 @@ class _Alteration:
         draft.foreign_keys = [
             key
             for key in self._old.foreign_keys
-            if key.name.lower() not in gone["foreign key"] and all(one in names for one in key.column_ids)
+            if draft.engine == WITH_FOREIGN_KEYS
+            and key.name.lower() not in gone["foreign key"]
+            and all(one in names for one in key.column_ids)
         ]
-        if draft.engine != WITH_FOREIGN_KEYS:
-            draft.foreign_keys = []
-        dropped = {one.name.lower() for one in self._clauses if isinstance(one, RemovePart) and one.what == "column"}
+        dropped = {one.name.lower() for one in self._of(RemovePart) if one.what == "column"}
         draft.checks = [
             check
             for old, check in zip(self._old.checks, self._checks, strict=True)
@@ -312,7 +312,7 @@ class _Alteration:
 
 
 def _inherited(table: TableVersion) -> Mapping[str, str]:
-    """The options that ALTER TABLE leaves where it says nothing: only an Aria table passes on PAGE_CHECKSUM."""
+    """The options that ALTER TABLE leaves unless it sets them: only an Aria table passes on PAGE_CHECKSUM."""
     options = dict(table.options)
     if options.get("ENGINE") != "Aria" or table.partitioning is not None:
         options.pop(PAGE_CHECKSUM, None)
@@ -322,7 +322,7 @@ def _inherited(table: TableVersion) -> Mapping[str, str]:
 
 
 def _with_new_names(column: TableColumn, names: Mapping[str, str]) -> TableColumn:
-    """A column whose expressions follow columns that are renamed."""
+    """A column whose expressions follow renamed columns."""
     if not names:
         return column
     default = column.default
@@ -335,7 +335,7 @@ def _with_new_names(column: TableColumn, names: Mapping[str, str]) -> TableColum
 
 
 def _converted_to(clause: CharsetClause, collation: str, session: SchemaSession) -> str:
-    """What CONVERT TO means; its DEFAULT is the database's character set with the collation of old."""
+    """The collation of CONVERT TO; its DEFAULT is the database's character set with the collation of old."""
     if (clause.charset or "").upper() == "DEFAULT":
         charset = charset_of_collation(collation)
         return session.resolve(replace(clause, charset=None), character_sets()[charset].old_default)
@@ -343,7 +343,7 @@ def _converted_to(clause: CharsetClause, collation: str, session: SchemaSession)
 
 
 def _with_default(column: TableColumn, key: str, defaults: Mapping[str, str | None]) -> TableColumn:
-    """A column with the default that ALTER COLUMN gives to what was called `key`."""
+    """A column with the default that ALTER COLUMN sets for the name `key`."""
     if key not in defaults:
         return column
     follows = column.on_update is not None and column.on_update == column.default  # one property of the column
@@ -358,12 +358,8 @@ def _new_default(column: TableColumn, default: str | None) -> str | None:
 
 
 def made_of_null(old: TableColumn, new: TableColumn, session: SchemaSession) -> str | None:
-    """The value, as SQL, that replaces NULL when a column becomes NOT NULL; None where it is not certain.
-
-    A server that need not write the table anew takes what the default was.
-
-    Source: MariaDB 10.11 and 11.8, as they do it, whatever sql_mode is.
-    """
+    """The value, as SQL, that replaces NULL when a column becomes NOT NULL; None where it is not certain: a server that
+    need not write the table anew takes the old default. Source: MariaDB 10.11 and 11.8, under any sql_mode."""
     if new.is_auto_increment or old.default not in (None, "NULL"):
         return None
     if BY_NAME[new.type.word].is_zoned:
@@ -372,7 +368,7 @@ def made_of_null(old: TableColumn, new: TableColumn, session: SchemaSession) -> 
 
 
 def _first_value(column: TableColumn, session: SchemaSession) -> str | None:
-    """What old rows hold in a column that an ALTER TABLE adds."""
+    """The value of old rows in a column that an ALTER TABLE adds."""
     if column.expression is not None:
         return None
     if column.period is not None and BY_NAME[column.type.word].is_zoned:

@@ -1,4 +1,4 @@
-"""What there was before the log: CREATE statements, or a dump with rows and the GTID position that it is of."""
+"""The schema before the log: CREATE statements, or a dump with rows and its GTID position."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -12,7 +12,7 @@ from ibbmaster.schema.catalog import KnownTable, SchemaCatalog
 from ibbmaster.schema.ddl import HARMLESS
 from ibbmaster.schema.dump_text import SHOWN, statements_of
 from ibbmaster.schema.folding import SchemaFold
-from ibbmaster.schema.model import TableKind, UnknownTable
+from ibbmaster.schema.model import TableKind, TableVersion, UnknownTable
 from ibbmaster.sqltext.cursor import Cursor
 from ibbmaster.sqltext.quoting import unescaped
 from ibbmaster.sqltext.table_name import TableName
@@ -21,7 +21,7 @@ from ibbmaster.sqltext.token import tokens
 Literal = str | bytes | None  # of a dump: a text or a number as written, bytes of _binary and 0x…, NULL
 
 _POSITION = re.compile(r"SET\s+GLOBAL\s+gtid_slave_pos\s*=\s*'([^']*)'", re.IGNORECASE)
-_HEAD_SIZE = 1 << 12  # the part of a statement that is looked at to see what it is
+_HEAD_SIZE = 1 << 12  # enough of a statement to see what it is
 _DEFINES = ("CREATE", "ALTER", "DROP", "RENAME")
 _VERBS = HARMLESS | {*_DEFINES, "STOP", "TRUNCATE"}
 _VALUE = re.compile(
@@ -35,7 +35,7 @@ _VALUES = re.compile(r"VALUES\s*+", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaseSchema:
-    """The schema that a log begins with. `position` is what the dump holds already: None if it does not say."""
+    """The schema that a log begins with; `position`: what the dump contains, if it tells."""
 
     catalog: SchemaCatalog
     position: GtidPosition | None = None
@@ -43,7 +43,7 @@ class BaseSchema:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaseRows:
-    """The rows of one INSERT. `columns` is None where the statement names none: all of the table."""
+    """The rows of one INSERT; `columns` is None where it names none."""
 
     table: TableName
     columns: tuple[str, ...] | None
@@ -51,19 +51,14 @@ class BaseRows:
 
 
 def expect_statement(head: str) -> None:
-    """See that a text begins as one that `read_base` takes; the first 4 KiB of it are enough. Raises
-    ConfigurationError: it does not."""
+    """Check that a text begins as one that `read_base` takes; its first 4 KiB are enough. Raises ConfigurationError."""
     _look(head[:_HEAD_SIZE], "")
 
 
 def read_base(pieces: Iterable[str], *, database: str = "") -> BaseSchema:
-    """The schema of a dump, or of CREATE statements; `database` is the one they begin in.
-
-    Bytes that are no UTF-8 are expected as surrogates, as `errors="surrogateescape"` gives them.
-
-    Raises ConfigurationError: the text is no such thing, or ends inside a statement; a table has no database, or its
-    columns cannot be determined.
-    """
+    """The schema of a dump, or of CREATE statements; `database` is the one they begin in. Bytes that are no UTF-8 must
+    be surrogates, as with `errors="surrogateescape"`. Raises ConfigurationError: the text is something else, or ends
+    inside a statement; a table has no database, or its columns are not certain."""
     fold = SchemaFold(lambda *_: None)
     position = None
     for statement in statements_of(pieces):
@@ -81,15 +76,15 @@ def read_base(pieces: Iterable[str], *, database: str = "") -> BaseSchema:
             raise ConfigurationError(f"table {table.full_name}: {table.reason}")
         if not table.database:
             raise ConfigurationError(f"table {table.name!r}: expected database.table, or USE before it")
-    if not any(table.kind is TableKind.BASE for table in fold.tables.values() if not isinstance(table, UnknownTable)):
+    if not any(isinstance(one, TableVersion) and one.kind is TableKind.BASE for one in fold.tables.values()):
         raise ConfigurationError("no CREATE TABLE: expected what mariadb-dump or SHOW CREATE TABLE writes")
-    tables: dict[TableName, KnownTable] = dict(fold.tables.items())
+    tables: dict[TableName, KnownTable] = dict(fold.tables)
     catalog = SchemaCatalog(databases=MappingProxyType(fold.databases), tables=MappingProxyType(tables))
     return BaseSchema(catalog=catalog, position=position)
 
 
 def _look(head: str, database: str) -> tuple[str, str]:
-    """The first word of a statement, and the database after it."""
+    """The first word of a statement, and the database behind it."""
     cursor = Cursor(tokens(head))
     word = cursor.peek().text.upper()
     if cursor.takes_words("USE"):
@@ -106,9 +101,10 @@ def _position(text: str) -> GtidPosition:
         raise ConfigurationError(f"gtid_slave_pos: {error}") from error
 
 
-def read_rows(pieces: Iterable[str], *, database: str = "") -> Iterator[BaseRows]:
-    """The rows of a dump, INSERT by INSERT; those of one are to be read before the next. Raises ConfigurationError: the
-    text ends inside a statement, or an INSERT is no list of literals."""
+def read_rows(pieces: Iterable[str]) -> Iterator[BaseRows]:
+    """The rows of a dump, INSERT by INSERT, each to be read before the next. Raises ConfigurationError: the text ends
+    inside a statement, or an INSERT is no list of literals."""
+    database = ""
     for statement in statements_of(pieces):
         head = statement[:_HEAD_SIZE]
         word, database = _look(head, database)

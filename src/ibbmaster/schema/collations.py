@@ -1,4 +1,4 @@
-"""Character sets and collations as SHOW CHARACTER SET and SHOW COLLATION list them: facts of MariaDB 10.11 and 11.8."""
+"""Character sets and collations as SHOW lists them: facts of MariaDB 10.11 and 11.8."""
 
 import functools
 from dataclasses import dataclass
@@ -10,16 +10,14 @@ _UCA_1400_LANGUAGES = (
     "icelandic latvian romanian slovenian polish estonian spanish swedish turkish czech danish lithuanian "
     "slovak spanish2 roman persian esperanto hungarian sinhala german2 vietnamese croatian "
 )
-
-
-#: What clients get instead of a UCA 14.0 collation, whose numbers they do not know: that of UCA 4.0.
+#: The UCA 4.0 collations that clients get instead of those of UCA 14.0, whose numbers they do not know.
 _UCA_1400_SENT = {"utf8mb3": 192, "utf8mb4": 224, "ucs2": 128, "utf16": 101, "utf32": 160}
-UNUSED_ENDS = range(21 * 8, 23 * 8)  # two languages between german2 and vietnamese that have numbers and no name
+UNUSED_ENDS = range(21 * 8, 23 * 8)  # numbers of two nameless languages between german2 and vietnamese
 
 
 @dataclass(frozen=True, slots=True)
 class Collation:
-    """One line of SHOW COLLATION; those for any Unicode character set have neither one nor a number."""
+    """One line of SHOW COLLATION; those for any Unicode character set have neither charset nor number."""
 
     name: str
     charset: str | None
@@ -38,13 +36,13 @@ class CharacterSet:
     old_default: str
 
     def default_collation(self, *, is_uca: bool) -> str:
-        """The collation it means without COLLATE; `is_uca`: since 11.5, where the Unicode ones have another one."""
+        """The collation without COLLATE; `is_uca`: since 11.5, where the Unicode ones have another one."""
         return f"{self.name}_uca1400_ai_ci" if is_uca and self.name in UCA_1400_CHARSETS else self.old_default
 
 
 @functools.cache
 def character_sets() -> dict[str, CharacterSet]:
-    """All of them by name, in the order they are listed."""
+    """All of them by name, in the order of SHOW."""
     return {
         name: CharacterSet(name, description, int(size_max), f"{name}_{default}".removesuffix("_"))
         for name, description, size_max, _, default, _ in CHARACTER_SETS
@@ -53,7 +51,7 @@ def character_sets() -> dict[str, CharacterSet]:
 
 @functools.cache
 def collations() -> dict[str, Collation]:
-    """All of them by name, in the order they are listed."""
+    """All of them by name, in the order of SHOW."""
     found = []
     for charset, *_, entries in CHARACTER_SETS:
         found += [_collation(charset, entry) for entry in entries.split()]
@@ -63,13 +61,13 @@ def collations() -> dict[str, Collation]:
 
 
 def find_charset(name: str) -> str | None:
-    """The name of a character set in lower case as MariaDB has it today, None if there is no such one."""
+    """The current name of a character set, in lower case; None for an unknown one."""
     known = {"utf8": "utf8mb3"}.get(name.lower(), name.lower())
     return known if known in character_sets() else None
 
 
 def find_collation(name: str, charset: str | None = None) -> str | None:
-    """The full name of a collation, None if there is no such one; for any Unicode character set: that of `charset`."""
+    """The full name of a collation, None for an unknown one; one for any Unicode character set is of `charset`."""
     known = name.lower()
     if known.startswith("utf8_"):
         known = f"utf8mb3_{known.removeprefix('utf8_')}"
@@ -84,24 +82,24 @@ def find_collation(name: str, charset: str | None = None) -> str | None:
 
 
 def charset_of_collation(name: str) -> str:
-    """The character set of a full name that `find_collation` gave."""
+    """The character set of a collation by its full name."""
     collation = collations().get(name)
     return (collation.charset if collation is not None else None) or name.partition("_")[0]
 
 
 def collation_name(number: int) -> str | None:
-    """The name of a collation, None if the number is unknown here."""
+    """The name of a collation, None for an unknown number."""
     return _names().get(number)
 
 
 def collation_number(name: str) -> int | None:
-    """The number of a collation by its full name, None if that is unknown here: the inverse of `collation_name`."""
+    """The number of a collation by its full name, None for an unknown one."""
     return _numbers().get(name)
 
 
 def sent_collation_number(name: str) -> int | None:
-    """The number that definitions of columns have for a collation; None if that is unknown here. Source: MariaDB 11.8,
-    ctype-uca1400.h, and what a server of 11.8 sends."""
+    """The number of a collation in definitions of columns; None for an unknown one. Source: MariaDB 11.8,
+    ctype-uca1400.h, and answers of 11.8."""
     number = collation_number(name)
     return _UCA_1400_SENT.get(charset_of_collation(name)) if number is None or number >= UCA_1400 else number
 

@@ -1,4 +1,4 @@
-"""Types and defaults of columns as a server prints them, in SHOW CREATE TABLE and information_schema alike."""
+"""Types and defaults of columns in the words of SHOW CREATE TABLE and information_schema."""
 
 import re
 from decimal import Decimal
@@ -29,7 +29,7 @@ def type_text(column_type: SqlType) -> str:
 
 
 def default_text(column: TableColumn, version: int) -> str | None:
-    """What is printed after DEFAULT, and is COLUMN_DEFAULT; None where nothing is."""
+    """The text after DEFAULT, also COLUMN_DEFAULT; None without any."""
     if column.default is None or column.period is not None:
         return None
     written = column.default.strip()
@@ -47,7 +47,7 @@ def default_text(column: TableColumn, version: int) -> str | None:
 
 
 def kept_literal(column_type: SqlType, written: str) -> str:
-    """A literal as a column keeps it; as it is written where that is the same, or not known."""
+    """A literal as a column keeps it; as written where that is the same, or not known."""
     found = _value(written.strip())
     try:
         if found is None or isinstance(found, bytes):
@@ -58,7 +58,7 @@ def kept_literal(column_type: SqlType, written: str) -> str:
 
 
 def on_update_text(written: str) -> str:
-    """What is printed after ON UPDATE."""
+    """The text after ON UPDATE."""
     match = _NOW.fullmatch(written.strip())
     return written if match is None else _now(match[1])
 

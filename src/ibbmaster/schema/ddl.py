@@ -1,4 +1,4 @@
-"""Which DDL a statement is; knows no catalog. What it cannot read it says, and never skips."""
+"""Reads which DDL a statement is, without a catalog. It never skips what it cannot read, but names it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -36,6 +36,7 @@ from ibbmaster.schema.reading import (
     expect_option,
     expect_table,
     expect_text,
+    expect_words,
     fail,
     merged,
     takes_database_charset,
@@ -44,7 +45,7 @@ from ibbmaster.sqltext.cursor import Cursor
 from ibbmaster.sqltext.table_name import TableName
 from ibbmaster.sqltext.token import TokenKind, tokens
 
-HARMLESS = frozenset(  # what may be in a log and defines no table
+HARMLESS = frozenset(  # statements that a log may have and that define no table
     (
         *("COMMIT", "ROLLBACK", "BEGIN", "SAVEPOINT", "RELEASE", "XA", "START", "SET", "GRANT", "REVOKE", "FLUSH"),
         *("RESET", "OPTIMIZE", "REPAIR", "CHECK", "CHECKSUM", "ANALYZE", "INSTALL", "UNINSTALL", "LOCK", "UNLOCK"),
@@ -59,12 +60,9 @@ _HEAD_MAX = 40  # tokens between CREATE and what is created: DEFINER=…, ALGORI
 
 
 def parse_ddl(sql: str, database: str = "", sql_mode: int = 0, version: int | None = None) -> DdlStatement | None:
-    """What a statement does to the tables, databases and programs of a server; None if it does nothing to them.
-
-    `database` is the one it ran in, `version` of the server, as 110806.
-
-    Raises NotUnderstoodError: it cannot be read, so that any table may be another one now.
-    """
+    """The effect of a statement on the tables, databases and programs of a server; None without one. `database` is the
+    one it ran in, `version` that of the server, as 110806. Raises NotUnderstoodError: it cannot be read, so that any
+    table may have changed."""
     cursor = statement_cursor(sql, sql_mode, version)
     while cursor.peek().is_sign("("):
         cursor.take()  # (SELECT …)
@@ -74,7 +72,7 @@ def parse_ddl(sql: str, database: str = "", sql_mode: int = 0, version: int | No
 
 
 def statement_cursor(sql: str, sql_mode: int = 0, version: int | None = None) -> Cursor:
-    """The tokens of a statement, without SET STATEMENT in front of it."""
+    """The tokens of a statement, without a SET STATEMENT in front."""
     cursor = Cursor(tokens(sql, sql_mode, version))
     if cursor.takes_words("SET", "STATEMENT"):
         while not cursor.is_at_end and not cursor.takes_words("FOR"):
@@ -86,8 +84,8 @@ def statement_cursor(sql: str, sql_mode: int = 0, version: int | None = None) ->
 
 
 def read_ddl(cursor: Cursor, sql: str, database: str = "", sql_mode: int = 0) -> DdlStatement | None:
-    """The DDL that begins at a cursor over the tokens of a statement, as `parse_ddl` gives it. Raises
-    NotUnderstoodError: it is none, or cannot be read."""
+    """The DDL at a cursor over the tokens of a statement, as `parse_ddl` returns it. Raises NotUnderstoodError: it is
+    none, or cannot be read."""
     first = cursor.peek()
     read = _READERS.get(first.text.upper()) if first.kind is TokenKind.WORD else None
     if read is None:
@@ -116,7 +114,7 @@ def _create(cursor: Cursor, database: str, sql_mode: int, sql: str) -> DdlStatem
     index_kind, kind = IndexKind.PLAIN, ""
     for _ in range(_HEAD_MAX):
         token = cursor.take()
-        if token.is_word(*_KINDS) and not cursor.peek().is_sign("=") and not (token.is_word("SQL")):
+        if token.is_word(*_KINDS) and not cursor.peek().is_sign("=") and not token.is_word("SQL"):
             kind = token.text.upper()
             break
         if token.is_word("UNIQUE", "FULLTEXT", "SPATIAL", "VECTOR"):
@@ -138,12 +136,11 @@ def _create(cursor: Cursor, database: str, sql_mode: int, sql: str) -> DdlStatem
         return _sequence(cursor, database, sql_mode, sql, is_temporary=is_temporary, replaces=replaces)
     if kind != "TABLE":
         raise NotUnderstoodError(f"{' '.join(sql[:SHOWN].split())!r}: what it creates is not known")
-    is_conditional = cursor.pass_condition()
     found = CreateTable(
+        is_conditional=cursor.pass_condition(),
         table=expect_table(cursor, database),
         is_temporary=is_temporary,
         replaces=replaces,
-        is_conditional=is_conditional,
         options=TableOptions(),
     )
     try:
@@ -153,7 +150,7 @@ def _create(cursor: Cursor, database: str, sql_mode: int, sql: str) -> DdlStatem
 
 
 def _create_table(cursor: Cursor, found: CreateTable, database: str, sql_mode: int) -> CreateTable:
-    """The rest of CREATE TABLE after the table's name."""
+    """The rest of CREATE TABLE, after the table's name."""
     definitions: tuple[Definition, ...] = ()
     like = None
     if cursor.takes_words("LIKE"):
@@ -172,11 +169,8 @@ def _create_table(cursor: Cursor, found: CreateTable, database: str, sql_mode: i
 def _create_index(cursor: Cursor, kind: IndexKind, database: str) -> AlterTable:
     is_conditional = cursor.pass_condition()
     name = expect_name(cursor)
-    algorithm = None
-    if cursor.takes_words("USING"):
-        algorithm = cursor.take().text.upper()
-    if not cursor.takes_words("ON"):
-        raise fail(cursor, "ON")
+    algorithm = cursor.take().text.upper() if cursor.takes_words("USING") else None
+    expect_words(cursor, "ON")
     table = expect_table(cursor, database)
     try:
         index = parse_index(cursor, kind, name, is_conditional=is_conditional)
@@ -195,12 +189,11 @@ def _create_index(cursor: Cursor, kind: IndexKind, database: str) -> AlterTable:
 def _sequence(
     cursor: Cursor, database: str, sql_mode: int, sql: str, *, is_temporary: bool, replaces: bool
 ) -> CreateSequence:
-    is_conditional = cursor.pass_condition()
     found = CreateSequence(
+        is_conditional=cursor.pass_condition(),
         table=expect_table(cursor, database),
         text=sql,
         is_temporary=is_temporary,
-        is_conditional=is_conditional,
         replaces=replaces,
     )
     named = {}
@@ -212,8 +205,7 @@ def _sequence(
                     raise NotUnderstoodError(f"a sequence of {type_.word}")
                 found = replace(found, word=type_.word, is_unsigned=type_.is_unsigned)
             elif cursor.peek().is_word("ENGINE", "COMMENT"):
-                name = cursor.take().text.upper()
-                named[name] = expect_option(cursor)
+                named[cursor.take().word] = expect_option(cursor)
             else:
                 cursor.take()
     except NotUnderstoodError as error:
@@ -275,10 +267,8 @@ def _drop(cursor: Cursor, database: str, sql_mode: int, sql: str) -> DdlStatemen
     if kind in ("DATABASE", "SCHEMA"):
         return RemoveDatabase(name=expect_name(cursor))
     if kind == "INDEX":
-        name = "PRIMARY" if cursor.peek().is_word("PRIMARY") else ""
-        name = (name and cursor.take().text) or expect_name(cursor)
-        if not cursor.takes_words("ON"):
-            raise fail(cursor, "ON")
+        name = cursor.take().text if cursor.peek().is_word("PRIMARY") else expect_name(cursor)
+        expect_words(cursor, "ON")
         removed = RemovePart(what="index", name=name, is_conditional=is_conditional)
         return AlterTable(table=expect_table(cursor, database), clauses=(removed,))
     tables = [expect_table(cursor, database)]
@@ -302,11 +292,8 @@ def _rename(cursor: Cursor, database: str, sql_mode: int, sql: str) -> RenameTab
     pairs: list[tuple[TableName, TableName]] = []
     while not pairs or cursor.takes_sign(","):
         table = expect_table(cursor, database)
-        if cursor.takes_words("WAIT"):
-            cursor.take()
-        cursor.takes_words("NOWAIT")
-        if not cursor.takes_words("TO"):
-            raise fail(cursor, "TO")
+        _pass_wait(cursor)
+        expect_words(cursor, "TO")
         pairs.append((table, expect_table(cursor, database)))
     return RenameTables(pairs=tuple(pairs), is_conditional=is_conditional)
 
@@ -341,9 +328,7 @@ def _alter(cursor: Cursor, database: str, sql_mode: int, sql: str) -> DdlStateme
 def _alter_table(cursor: Cursor, database: str, sql_mode: int, *, ignores: bool) -> AlterTable:
     is_conditional = cursor.pass_condition()
     table = expect_table(cursor, database)
-    if cursor.takes_words("WAIT"):
-        cursor.take()
-    cursor.takes_words("NOWAIT")
+    _pass_wait(cursor)
     rest = cursor.rest()
     try:
         clauses, to = parse_clauses(rest, table, sql_mode, database)
@@ -352,6 +337,12 @@ def _alter_table(cursor: Cursor, database: str, sql_mode: int, *, ignores: bool)
     if ignores:
         clauses.insert(0, AlterRows(what="ALTER IGNORE TABLE"))
     return AlterTable(table=table, clauses=tuple(clauses), to=to, is_conditional=is_conditional)
+
+
+def _pass_wait(cursor: Cursor) -> None:
+    if cursor.takes_words("WAIT"):
+        cursor.take()
+    cursor.takes_words("NOWAIT")
 
 
 _READERS: dict[str, Callable[[Cursor, str, int, str], DdlStatement | None]] = {

@@ -1,4 +1,4 @@
-"""Rows about tables, as SHOW and information_schema have them. What only a server knows of its files is NULL."""
+"""Rows about tables, as in SHOW and information_schema. What only a server knows of its files is NULL."""
 
 from collections.abc import Iterator
 
@@ -27,7 +27,7 @@ RowValue = int | str | None
 RowValues = tuple[RowValue, ...]
 
 CATALOG = "def"
-PRIVILEGES = "select"  # nothing else is possible here
+PRIVILEGES = "select"  # all that is possible here
 FRM_VERSION, FRM_VERSION_WITH_EXPRESSIONS = 10, 11
 SPATIAL_PREFIX = 32  # bytes of what a spatial index keeps
 _ROW_FORMATS = {"InnoDB": "Dynamic", "Aria": "Page", "CSV": "Fixed", "MEMORY": "Fixed"}
@@ -39,7 +39,7 @@ _UNLISTED = frozenset((AUTO_INCREMENT, "COMMENT", "CONNECTION", "DATA DIRECTORY"
 
 
 def visible_columns(table: TableVersion) -> list[TableColumn]:
-    """The columns that are shown."""
+    """The columns that SHOW lists."""
     return [column for column in table.columns if not column.is_hidden]
 
 
@@ -48,36 +48,26 @@ def table_type(table: TableVersion) -> str:
     return "SYSTEM VERSIONED" if table.is_versioned else table.kind.value
 
 
+def _named(table: TableVersion) -> RowValues:
+    return CATALOG, table.database, table.name
+
+
 def table_row(table: TableVersion) -> RowValues:
-    """A row of TABLES."""
-    name = (CATALOG, table.database, table.name)
+    """A row of TABLES, without numbers of rows and bytes and without times."""
     if table.kind is TableKind.VIEW:
-        return (*name, "VIEW", *(None,) * 16, "VIEW", None, None)
+        return (*_named(table), "VIEW", *(None,) * 16, "VIEW", None, None)
     engine = table.options.get("ENGINE", "InnoDB")
     written = table.options.get("ROW_FORMAT")
     row_format = _row_format(table, engine) if written is None else written.capitalize()
     has_expressions = any(column.expression is not None or column.check is not None for column in table.columns)
     version = FRM_VERSION_WITH_EXPRESSIONS if has_expressions or table.checks else FRM_VERSION
-    return (
-        *name,
-        table_type(table),
-        engine,
-        version,
-        row_format,
-        *(None,) * 6,  # numbers of rows and bytes
-        table.auto_increment,
-        *(None,) * 3,  # times
-        table.collation,
-        None,
-        create_options(table),
-        table.comment,
-        None,
-        "N",
-    )
+    files = (engine, version, row_format, *(None,) * 6, table.auto_increment, *(None,) * 3)
+    told = (table.collation, None, create_options(table), table.comment, None, "N")
+    return (*_named(table), table_type(table), *files, *told)
 
 
 def _row_format(table: TableVersion, engine: str) -> str:
-    """What a server chooses."""
+    """The format that a server chooses."""
     has_fixed_rows = not any(BY_NAME[column.type.word].is_varying for column in table.columns)
     if table.kind is TableKind.SEQUENCE or (engine in ("MyISAM", "MRG_MyISAM") and has_fixed_rows):
         return "Fixed"
@@ -104,25 +94,12 @@ def column_rows(table: TableVersion, version: int) -> Iterator[RowValues]:
     for no, column in enumerate(visible_columns(table), 1):
         period = None if column.period is None else f"ROW {column.period.value}"
         expression = period if column.expression is None else expression_text(column.expression)
+        sizes = (column.type.word, *type_sizes(column.type), type_text(column.type))
         yield (
-            CATALOG,
-            table.database,
-            table.name,
-            column.name,
-            no,
-            _default(column, version),
-            "YES" if column.is_nullable else "NO",
-            column.type.word,
-            *type_sizes(column.type),
-            type_text(column.type),
-            keys.get(column.id, ""),
-            extra(column),
-            PRIVILEGES,
-            column.comment,
-            "NEVER" if expression is None else "ALWAYS",
-            expression,
-            "YES" if period == "ROW START" else "NO",
-            "YES" if period == "ROW END" else "NO",
+            *(*_named(table), column.name, no, _default(column, version), "YES" if column.is_nullable else "NO"),
+            *(*sizes, keys.get(column.id, ""), extra(column), PRIVILEGES, column.comment),
+            *("NEVER" if expression is None else "ALWAYS", expression),
+            *("YES" if period == end else "NO" for end in ("ROW START", "ROW END")),
         )
 
 
@@ -157,7 +134,7 @@ def column_keys(table: TableVersion) -> dict[int, str]:
 
 
 def row_end(table: TableVersion) -> TableColumn | None:
-    """The column with the end of a row's time, which is part of every key of a system-versioned table."""
+    """The column with the end of a row's time, part of every key of a system-versioned table."""
     if not table.is_versioned:
         return None
     return next((column for column in table.columns if column.period is RowPeriod.END), None)
@@ -165,20 +142,16 @@ def row_end(table: TableVersion) -> TableColumn | None:
 
 def extra(column: TableColumn) -> str:
     """EXTRA."""
-    words = []
-    if column.is_auto_increment:
-        words.append("auto_increment")
-    if column.on_update is not None:
-        words.append(f"on update {on_update_text(column.on_update)}")
-    if column.expression is not None:
-        words.append("STORED GENERATED" if column.is_stored else "VIRTUAL GENERATED")
-    if column.period is not None:
-        words.append("STORED GENERATED")
-    if column.is_unversioned:
-        words.append("WITHOUT SYSTEM VERSIONING")
-    if column.is_invisible:
-        words.append("INVISIBLE")
-    return ", ".join(words)
+    is_generated = column.expression is not None
+    words = {
+        "auto_increment": column.is_auto_increment,
+        f"on update {on_update_text(column.on_update or '')}": column.on_update is not None,
+        "STORED GENERATED": column.is_stored if is_generated else column.period is not None,
+        "VIRTUAL GENERATED": is_generated and not column.is_stored,
+        "WITHOUT SYSTEM VERSIONING": column.is_unversioned,
+        "INVISIBLE": column.is_invisible,
+    }
+    return ", ".join(word for word, is_so in words.items() if is_so)
 
 
 def _default(column: TableColumn, version: int) -> str | None:
@@ -188,7 +161,7 @@ def _default(column: TableColumn, version: int) -> str | None:
 
 
 def _shown_default(column: TableColumn, version: int) -> str | None:
-    """A literal without its quotes, an expression as it is printed."""
+    """A literal without quotes, an expression as printed."""
     text = _default(column, version)
     if text is None or text == "NULL":
         return None
@@ -206,26 +179,14 @@ def index_rows(table: TableVersion, version: int) -> Iterator[RowValues]:
     engine = table.options.get("ENGINE", "InnoDB")
     for index in table.indexes:
         kind = _KINDS.get(index.kind) or _algorithm(index, engine, version)
+        has_order = kind not in ("FULLTEXT", "VECTOR") and not (engine in _HASHING and kind == "HASH")
         parts = [one for one in index_parts(table, index) if not one[0].is_hidden]
         for no, (column, length, is_descending) in enumerate(parts, 1):
-            collation = None if kind in ("FULLTEXT", "VECTOR") or (engine in _HASHING and kind == "HASH") else "A"
+            collation = "D" if is_descending else "A" if has_order else None
+            size = SPATIAL_PREFIX if kind == "SPATIAL" else length
             yield (
-                CATALOG,
-                table.database,
-                table.name,
-                int(index.kind not in _UNIQUE),
-                table.database,
-                index.name,
-                no,
-                column.name,
-                "D" if is_descending else collation,
-                None,
-                SPATIAL_PREFIX if kind == "SPATIAL" else length,
-                None,
-                "YES" if column.is_nullable else "",
-                kind,
-                "",
-                index.comment,
+                *(*_named(table), int(index.kind not in _UNIQUE), table.database, index.name, no, column.name),
+                *(collation, None, size, None, "YES" if column.is_nullable else "", kind, "", index.comment),
                 "YES" if index.is_ignored else "NO",
             )
 
@@ -237,7 +198,7 @@ def shown_index_rows(table: TableVersion, version: int) -> Iterator[RowValues]:
 
 
 def index_parts(table: TableVersion, index: TableIndex) -> Iterator[tuple[TableColumn, int | None, bool]]:
-    """The columns of an index, with those that a server adds; how much of each it has, and if it goes down."""
+    """The columns of an index, with those that a server adds: each with its prefix length, and whether it descends."""
     columns = {column.id: column for column in table.columns}
     for part in index.parts:
         yield columns[part.column_id], part.length, part.is_descending
@@ -288,7 +249,7 @@ def _checks(table: TableVersion) -> Iterator[tuple[str, str, str]]:
 def check_rows(table: TableVersion) -> Iterator[RowValues]:
     """The rows of CHECK_CONSTRAINTS for one table."""
     for level, name, condition in _checks(table):
-        yield CATALOG, table.database, table.name, name, level, condition
+        yield *_named(table), name, level, condition
 
 
 def key_column_rows(table: TableVersion) -> Iterator[RowValues]:
@@ -312,19 +273,9 @@ def reference_rows(table: TableVersion, parents: dict[tuple[str, str], TableVers
     """The rows of REFERENTIAL_CONSTRAINTS for one table; `parents` are tables by database and name."""
     for key in table.foreign_keys:
         parent = parents.get((key.parent_database, key.parent_table))
-        yield (
-            CATALOG,
-            table.database,
-            key.name,
-            CATALOG,
-            key.parent_database,
-            None if parent is None else _parent_index(parent, key),
-            "NONE",
-            key.on_update,
-            key.on_delete,
-            table.name,
-            key.parent_table,
-        )
+        unique = (CATALOG, key.parent_database, None if parent is None else _parent_index(parent, key))
+        rules = ("NONE", key.on_update, key.on_delete)
+        yield CATALOG, table.database, key.name, *unique, *rules, table.name, key.parent_table
 
 
 def _parent_index(parent: TableVersion, key: ForeignConstraint) -> str | None:
@@ -338,45 +289,18 @@ def _parent_index(parent: TableVersion, key: ForeignConstraint) -> str | None:
 
 
 def partition_rows(table: TableVersion) -> Iterator[RowValues]:
-    """The rows of PARTITIONS for one table: one with nothing said where it has none."""
-    name = (CATALOG, table.database, table.name)
+    """The rows of PARTITIONS for one table: one without any name where it has no partitions."""
     if table.kind is TableKind.VIEW:
         return
     if table.partitioning is None:
-        yield (*name, *(None,) * 19, "", "", None)
+        yield (*_named(table), *(None,) * 19, "", "", None)
         return
     for part in partitions(table.partitioning):
-        yield (
-            *name,
-            part.name,
-            part.sub_name,
-            part.no,
-            part.sub_no,
-            part.method,
-            part.sub_method,
-            part.expression,
-            part.sub_expression,
-            part.description,
-            *(None,) * 10,
-            part.comment,
-            "default",
-            None,
-        )
+        yield (*_named(table), *part[:-1], *(None,) * 10, part.comment, "default", None)
 
 
 def view_row(table: TableVersion) -> RowValues:
-    """A row of VIEWS: the query as it was written."""
+    """A row of VIEWS: the query as written."""
     view = view_parts(table)
-    return (
-        CATALOG,
-        table.database,
-        table.name,
-        view.query,
-        view.check_option,
-        "YES",
-        view.definer,
-        view.security,
-        table.charset,
-        table.collation,
-        view.algorithm,
-    )
+    told = (view.query, view.check_option, "YES", view.definer, view.security)
+    return (*_named(table), *told, table.charset, table.collation, view.algorithm)

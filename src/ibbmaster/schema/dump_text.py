@@ -1,4 +1,4 @@
-"""Cutting the text of a dump, or any SQL script, into statements: piece by piece, a statement at a time."""
+"""Cuts the text of a dump, or any SQL script, into statements: piece by piece, a statement at a time."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -9,7 +9,7 @@ from ibbmaster.sqltext.token import tokens
 STATEMENT_SIZE_MAX = 1 << 30  # characters; MariaDB takes no longer one
 SHOWN = 60
 
-#: All that a statement has before its semicolon; stops also in front of a text or a comment that does not end.
+#: All of a statement before its semicolon; also stops in front of a text or a comment that does not end.
 #: Groups are atomic and not possessive: Python up to 3.11.4 ends possessive ones too early (python/cpython#106052).
 _INSIDE = re.compile(
     r"""(?>(?: [^'"`;/\#-]++
@@ -29,12 +29,9 @@ LINE_SIZE_MAX = 1 << 10  # a longer line is no USE and no DELIMITER
 
 
 def statements_of(pieces: Iterable[str], *, ends_in_routines: bool = False) -> Iterator[str]:
-    """What stands between the semicolons, with the comments in front of it, but routines between DELIMITER lines.
-
-    `ends_in_routines`: the last of these lines may be missing.
-
-    Raises ConfigurationError: the text ends inside a statement, or one is too long. The last one may have no semicolon.
-    """
+    """The texts between semicolons, with the comments in front of them, without routines between DELIMITER lines.
+    `ends_in_routines`: the last of these lines may be missing. The last statement may have no semicolon. Raises
+    ConfigurationError: the text ends inside a statement, or one is too long."""
     return _Cutter(pieces, ends_in_routines=ends_in_routines).statements()
 
 
@@ -47,14 +44,14 @@ def _is_whole(statement: str) -> bool:
 
 
 class _Cutter:
-    """Text that is read as far as it is looked at. What is before `_start` was taken, before `_at` looked at."""
+    """Text that is read as far as needed: up to `_start` it was returned, up to `_at` examined."""
 
     def __init__(self, pieces: Iterable[str], *, ends_in_routines: bool) -> None:
         self._pieces = iter(pieces)
         self._ends_in_routines = ends_in_routines
         self._text = ""
         self._start = self._at = 0
-        self._end = 0  # up to which texts and comments are seen whole: a line's end
+        self._end = 0  # texts and comments are whole up to here: a line's end
         self._is_all = False
 
     def statements(self) -> Iterator[str]:
@@ -72,7 +69,7 @@ class _Cutter:
                 yield self._statement()
 
     def _finds_begin(self) -> bool:
-        """Go to where the next statement begins, with its first line; False after the last one."""
+        """Go to the beginning of the next statement, with its first line; False after the last one."""
         while True:
             self._pass(_BETWEEN)
             has_line = self._end - self._at > LINE_SIZE_MAX or self._text.find("\n", self._at, self._end) >= 0
@@ -102,7 +99,7 @@ class _Cutter:
                 raise ConfigurationError(f"{problem}: {' '.join(begin.split())[:SHOWN]!r}")
 
     def _pass_routines(self) -> None:
-        """Go after the line that makes a semicolon the delimiter again."""
+        """Go behind the line that makes a semicolon the delimiter again."""
         while (found := _LAST_DELIMITER.search(self._text, self._at, self._end)) is None:
             if self._reads_more():
                 continue
@@ -117,12 +114,12 @@ class _Cutter:
         self._at = match.end()
 
     def _reads_more(self) -> bool:
-        """Read on, as much as is held already: a long statement is not looked at too often."""
+        """Read on, as much as is held already: so a long statement is examined only a few times."""
+        if self._is_all:
+            return False
         parts = [self._text[self._start :]]
         size = len(parts[0])
         wanted = 2 * size + 1
-        if self._is_all:
-            return False
         while size < wanted:
             piece = next(self._pieces, None)
             if piece is None:

@@ -1,7 +1,8 @@
-"""The indexes of a table in the order and with the names that a server gives them."""
+"""The indexes of a table in the order of a server, with its names."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from ibbmaster.event.column_types.registry import BY_NAME
 from ibbmaster.schema.clause import IndexDefinition, NotUnderstoodError, PartDefinition
@@ -9,22 +10,16 @@ from ibbmaster.schema.column_type import key_bytes
 from ibbmaster.schema.model import IndexKind, IndexPart, TableColumn, TableIndex, TableVersion
 
 DEFAULT_ENGINE = "InnoDB"
-BYTES_MAX = {"InnoDB": 3072, "MyISAM": 1000}  # of an index; of a longer unique one these engines keep a hash
+BYTES_MAX = {"InnoDB": 3072, "MyISAM": 1000}  # of an index; for longer unique ones these engines keep a hash
 BYTES_MAX_OF_OTHERS = 2300
 _NAMES_MAX = 1 << 16
 
 
 def arranged(indexes: Sequence[IndexDefinition], columns: Sequence[TableColumn], engine: str) -> tuple[TableIndex, ...]:
-    """Indexes as they were written, the old ones of a table first: named, sorted, and without those that
-    a foreign key no longer needs.
-
-    A column that only the primary key makes NOT NULL, as `columns` do not have it yet, is nullable
-    for the indexes written before it.
-
-    Raises NotUnderstoodError: an index is of a column that there is not.
-
-    Source: MariaDB 11.8, sql_table.cc, mysql_prepare_create_table_finalize() and sort_keys().
-    """
+    """Indexes as written, the old ones of a table first: named, sorted, and without those that a foreign key no longer
+    needs. `columns` do not have the NOT NULL of the primary key yet: its columns are nullable for indexes before it.
+    Raises NotUnderstoodError: an index is of a missing column. Source: MariaDB 11.8, sql_table.cc,
+    mysql_prepare_create_table_finalize() and sort_keys()."""
     by_name = {column.name.lower(): column for column in columns}
     kept = _needed(indexes)
     found: list[tuple[tuple[int, ...], TableIndex]] = []
@@ -42,12 +37,12 @@ def arranged(indexes: Sequence[IndexDefinition], columns: Sequence[TableColumn],
 
 
 def is_by_hash(index: TableIndex, engine: str) -> bool:
-    """Whether a unique index has a hidden column with a hash of its columns, because they are too long for it."""
+    """Whether a unique index is so long that a hidden column holds a hash of its columns."""
     return index.kind is IndexKind.UNIQUE and index.algorithm == "HASH" and engine in BYTES_MAX
 
 
 def _needed(indexes: Sequence[IndexDefinition]) -> list[IndexDefinition]:
-    """All but those made for a foreign key whose work another one does."""
+    """All but those for a foreign key that another index serves."""
     if not any(index.is_of_foreign_key for index in indexes):
         return list(indexes)
     kept: list[IndexDefinition | None] = []
@@ -66,7 +61,7 @@ def _needed(indexes: Sequence[IndexDefinition]) -> list[IndexDefinition]:
 
 
 def _is_prefix(one: IndexDefinition, other: IndexDefinition) -> bool:
-    """Whether one of them is made for a foreign key, and the other one begins with its columns."""
+    """Whether one of them was made for a foreign key, and the other one begins with its columns."""
     short, long_ = one, other
     if one.is_of_foreign_key:
         if other.is_of_foreign_key and len(one.parts) > len(other.parts):
@@ -82,7 +77,7 @@ def _is_prefix(one: IndexDefinition, other: IndexDefinition) -> bool:
 
 
 def _free_name(column: str, names: set[str]) -> str:
-    """The name of the first column, with a number if there is an index of that name."""
+    """The name of the first column, with a number if another index has that name."""
     if column.lower() not in names and column.lower() != "primary":
         return column
     return next(name for n in range(2, _NAMES_MAX) if (name := f"{column}_{n}").lower() not in names)
@@ -102,17 +97,7 @@ def _index(index: IndexDefinition, name: str, columns: Mapping[str, TableColumn]
         parts = tuple(
             _shortened(part, columns[one.name.lower()], bytes_max) for one, part in zip(index.parts, parts, strict=True)
         )
-    return TableIndex(
-        name=name,
-        kind=index.kind,
-        parts=parts,
-        algorithm=algorithm,
-        is_ignored=index.is_ignored,
-        comment=index.comment,
-        options=index.options,
-        without_overlaps=index.without_overlaps,
-        is_of_foreign_key=index.is_of_foreign_key,
-    )
+    return TableIndex(name=name, parts=parts, algorithm=algorithm, **_same(index))
 
 
 def _part(part: PartDefinition, columns: Mapping[str, TableColumn]) -> IndexPart:
@@ -126,7 +111,7 @@ def _part(part: PartDefinition, columns: Mapping[str, TableColumn]) -> IndexPart
 
 
 def _shortened(part: IndexPart, column: TableColumn, bytes_max: int) -> IndexPart:
-    """A part that is not too long; of a text or blob as a whole it is what there is room for."""
+    """A part that is short enough; of a whole text or blob as much as fits."""
     size = key_bytes(column.type, part.length)
     if size is not None and size <= bytes_max:
         return part
@@ -135,7 +120,7 @@ def _shortened(part: IndexPart, column: TableColumn, bytes_max: int) -> IndexPar
 
 
 def _rank(index: TableIndex, columns: Mapping[int, TableColumn], nullable: set[int]) -> tuple[int, ...]:
-    """Unique ones without NULL first, the primary key before them; FULLTEXT and VECTOR last."""
+    """Unique indexes without NULL first, the primary key before them; FULLTEXT and VECTOR last."""
     if index.kind is IndexKind.PRIMARY:
         return (0,)
     parts = [(columns[part.column_id], part) for part in index.parts]
@@ -147,7 +132,7 @@ def _rank(index: TableIndex, columns: Mapping[int, TableColumn], nullable: set[i
 
 
 def as_definitions(indexes: Iterable[TableIndex], names: Mapping[int, str], engine: str) -> list[IndexDefinition]:
-    """Indexes of a table as an ALTER TABLE begins with them; `names` are its columns' now, without those dropped."""
+    """Indexes as the definitions that an ALTER TABLE starts with; `names` are current, without dropped columns."""
     found = []
     for index in indexes:
         parts = tuple(
@@ -156,25 +141,20 @@ def as_definitions(indexes: Iterable[TableIndex], names: Mapping[int, str], engi
             if part.column_id in names
         )
         if parts:
-            found.append(
-                IndexDefinition(
-                    kind=index.kind,
-                    name=index.name,
-                    parts=parts,
-                    algorithm=None if is_by_hash(index, engine) else index.algorithm,  # found out anew
-                    is_ignored=index.is_ignored,
-                    comment=index.comment,
-                    options=index.options,
-                    without_overlaps=index.without_overlaps,
-                    is_of_foreign_key=index.is_of_foreign_key,
-                )
-            )
+            algorithm = None if is_by_hash(index, engine) else index.algorithm  # found out anew
+            found.append(IndexDefinition(name=index.name, parts=parts, algorithm=algorithm, **_same(index)))
     return found
 
 
+def _same(index: IndexDefinition | TableIndex) -> dict[str, Any]:
+    """The fields that a definition and an index have alike."""
+    names = ("kind", "is_ignored", "comment", "options", "without_overlaps", "is_of_foreign_key")
+    return {name: getattr(index, name) for name in names}
+
+
 def row_key(table: TableVersion) -> TableIndex | None:
-    """What identifies rows: the primary key, or the first unique index whose columns are whole and never NULL. The ends
-    of a period WITHOUT OVERLAPS are parts of it."""
+    """The index that identifies rows: the primary key, or the first unique one whose columns are whole and never NULL,
+    with the ends of a period WITHOUT OVERLAPS."""
     by_id = {column.id: column for column in table.columns}
     engine = table.options.get("ENGINE", DEFAULT_ENGINE)
     for index in table.indexes:

@@ -1,8 +1,7 @@
 """How a server compares names of databases and tables: its `lower_case_table_names`.
 
-A log has statements as they were typed, and in TABLE_MAP events the names by which the server
-finds its tables: in lower case, unless it tells capitals apart. No event says which of both it does;
-what statements do to tables may.
+A log has statements as they were typed, and in TABLE_MAP events the keys of tables: in lower case, unless the server is
+case-sensitive. No event tells which; the effect of statements may.
 """
 
 import enum
@@ -14,13 +13,13 @@ from ibbmaster.errors import ConfigurationError
 from ibbmaster.schema.clause import CreateDatabase, DdlStatement, NameProgram, RemoveDatabase
 from ibbmaster.sqltext.table_name import TableName
 
-#: What `utf8mb3_general_ci` has in lower case, of a newer Unicode than its own: first and last.
+#: The letters that `utf8mb3_general_ci` lowers, of a newer Unicode than its own: first and last.
 _CASED = (
     *((0x41, 0x21F), (0x222, 0x233), (0x386, 0x3AF), (0x3DA, 0x3EF), (0x400, 0x481), (0x48C, 0x4BF), (0x4C1, 0x4C4)),
     *((0x4C7, 0x4C8), (0x4CB, 0x4CC), (0x4D0, 0x4F5), (0x4F8, 0x4F9), (0x531, 0x556), (0x1E00, 0x1E95)),
     *((0x1EA0, 0x1EF9), (0x1F08, 0x212B), (0x2160, 0x216F), (0x24B6, 0x24CF), (0xFF21, 0xFF3A)),
 )
-_DOTTED_I = 0x130  # the only one whose lower case is another one for Python
+_DOTTED_I = 0x130  # the only letter whose lower case differs in Python
 SAY_IT = "say which it is with lower_case_table_names (protocol/schema.md)"
 
 
@@ -38,39 +37,39 @@ _LOWER = _lower_letters()
 
 
 def lower_name(name: str) -> str:
-    """A name in lower case as a server of `lower_case_table_names` 1 or 2 has it. Source: MariaDB 11.8, m_ctype.h,
-    my_casedn_str() with files_charset_info."""
+    """A name in lower case, as with `lower_case_table_names` 1 or 2. Source: MariaDB 11.8, m_ctype.h, my_casedn_str()
+    with files_charset_info."""
     return name.lower() if name.isascii() else name.translate(_LOWER)
 
 
 class NameCase(enum.IntEnum):
     """The values of `lower_case_table_names`."""
 
-    EXACT = 0  # names are what was written; Orders and orders are two tables
+    EXACT = 0  # Orders and orders are two tables
     LOWER = 1  # names are kept in lower case
-    KEPT = 2  # names are kept as they were written when they were made, and compared in lower case
+    KEPT = 2  # names are kept as they were first written, and compared in lower case
 
     @property
     def folds(self) -> bool:
-        """Whether names that differ in capitals only are one name."""
+        """Whether names that differ only in capitals are the same."""
         return self is not NameCase.EXACT
 
     def key(self, name: str) -> str:
-        """What a name is found by."""
+        """The key of a name."""
         return lower_name(name) if self.folds else name
 
     def table_key(self, database: str, name: str) -> TableName:
-        """What a table is found by."""
+        """The key of a table."""
         return TableName(self.key(database), self.key(name))
 
     def keys_of(self, statement: DdlStatement) -> DdlStatement:
-        """A statement with every name of a database or table as it is found by."""
+        """A statement with the keys of databases and tables for their names."""
         return _with_lower_names(statement) if self.folds else statement
 
 
 def parse_name_case(where: str, value: int | str | None) -> NameCase | None:
-    """An option that says how names are compared; None where it is left out. `where` is for the error. Raises
-    ConfigurationError: it is none of the values."""
+    """The value of an option; None where it is left out. `where` is for the error. Raises ConfigurationError: it is not
+    one of the values."""
     if value is None:
         return None
     text = str(int(value)) if isinstance(value, int) else value.strip()
@@ -98,29 +97,28 @@ def _with_lower_names(found: Any) -> Any:
 
 
 class CaseFinder:
-    """What is known of `lower_case_table_names` while names are taken as they are written.
+    """Finds out `lower_case_table_names` while names are compared exactly.
 
-    `is_whole`: the log, or a base, has every table that there ever was. Then a statement about a table
-    that is there in other letters only says that the letters do not matter; else the table may be one
-    from before the log, and it is not known.
+    `is_whole`: the log, or a base, has every table that ever existed. Then a statement about a missing table that
+    exists in other letters proves that letters do not matter; else the table may be older than the log, and is unknown.
     """
 
     def __init__(self, *, is_whole: bool = True) -> None:
-        self.found: NameCase | None = None  # EXACT or LOWER, once a statement has said it. Of KEPT no log says anything
+        self.found: NameCase | None = None  # EXACT or LOWER, once a statement proves it; nothing proves KEPT
         self._is_whole = is_whole
-        self._spellings: dict[TableName, set[TableName]] = {}  # of tables that are there
+        self._spellings: dict[TableName, set[TableName]] = {}  # of existing tables
 
     def note(self, name: TableName, *, is_there: bool) -> None:
-        """A table has come, or gone."""
+        """A table was made, or dropped."""
         own = self._spellings.setdefault(_key(name), set())
         (own.add if is_there else own.discard)(name)
 
     def others(self, name: TableName) -> set[TableName]:
-        """The tables whose names differ from this one in capitals only."""
+        """The tables whose names differ from this one only in capitals."""
         return self._spellings.get(_key(name), set()) - {name}
 
     def see_missing(self, name: TableName) -> set[TableName]:
-        """A statement has changed a table that is not there: those in other letters, if it is not known which it is."""
+        """A statement has changed a missing table: returns those in other letters, if it may mean them."""
         others = self.others(name)
         if not others:
             return set()
@@ -130,18 +128,18 @@ class CaseFinder:
         return others
 
     def see_new(self, name: TableName) -> None:
-        """A table is made, which was not there."""
+        """A table is made that was missing."""
         if self.others(name) and self.found is None:
             self.found = NameCase.EXACT
 
     def see_maybe_gone(self, name: TableName) -> None:
-        """DROP … IF EXISTS, which says nothing: whether those in other letters are there is not known."""
+        """DROP … IF EXISTS proves nothing: those in other letters may be gone or not."""
         for other in self.others(name):
             self._spellings[_key(name)].discard(other)
 
 
 def ambiguous(others: set[TableName]) -> str:
-    """Why it is not known which table a name is of."""
+    """Why the table that a name means is unknown."""
     shown = ", ".join(map(str, sorted(others)[:3]))
     return f"the log has {shown}, too, and nothing says whether its server takes both for one name; {SAY_IT}"
 

@@ -1,10 +1,11 @@
-"""What stands after PARTITION BY: as SHOW CREATE TABLE prints it, and partition by partition."""
+"""The text after PARTITION BY: as SHOW CREATE TABLE prints it, and partition by partition."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ibbmaster.schema.clause import AlterPartitions
 from ibbmaster.schema.expression_text import expression_text
@@ -20,12 +21,12 @@ _IN_LISTS = ("-", ",", "(", ")", ".")
 
 
 class _UnreadableError(Exception):
-    """It is of a form that is not known."""
+    """The text has an unknown form."""
 
 
 @dataclass(slots=True)
 class _Method:
-    """How rows are divided; `expression` is printed, `count` None where partitions are defined one by one."""
+    """How rows are divided; `count` is None where partitions are defined one by one."""
 
     name: str
     expression: str
@@ -35,7 +36,7 @@ class _Method:
 
 @dataclass(slots=True)
 class _Definition:
-    """One partition as it is defined; `values` is what is printed after its name."""
+    """One partition as defined; `values` is the printed text after its name."""
 
     name: str
     values: str = ""
@@ -51,9 +52,8 @@ class _Partitioning:
     definitions: list[_Definition]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionPart:
-    """A row's worth of a partition or subpartition, in the words of information_schema."""
+class PartitionPart(NamedTuple):
+    """A partition or subpartition in the words of information_schema."""
 
     name: str
     sub_name: str | None
@@ -68,7 +68,7 @@ class PartitionPart:
 
 
 def partition_text(written: str, engine: str) -> str:
-    """PARTITION BY with what stands after it; as it was written where it is of a form that is not known."""
+    """PARTITION BY with the text after it; as written where its form is unknown."""
     try:
         read = _read(written)
     except _UnreadableError:
@@ -86,17 +86,17 @@ def partition_text(written: str, engine: str) -> str:
 
 
 def partitions(written: str) -> Iterator[PartitionPart]:
-    """The partitions, or the subpartitions where there are some; none where the text is of a form that is not known."""
+    """The partitions, or the subpartitions if any; none where the form of the text is unknown."""
     try:
         read = _read(written)
     except _UnreadableError:
         return
-    count = min(read.method.count or 1, PARTITIONS_MAX)
+    count, sub = min(read.method.count or 1, PARTITIONS_MAX), read.sub_method
     for no, part in enumerate(read.definitions or [_Definition(f"p{no}") for no in range(count)], 1):
         names: list[str | None] = [None]
-        if read.sub_method is not None:
-            made = [f"{part.name}sp{no}" for no in range(min(read.sub_method.count or 1, PARTITIONS_MAX))]
-            names = [sub.name for sub in part.subpartitions] or [*made]
+        if sub is not None:
+            made = [f"{part.name}sp{no}" for no in range(min(sub.count or 1, PARTITIONS_MAX))]
+            names = [one.name for one in part.subpartitions] or [*made]
         for sub_no, sub_name in enumerate(names, 1):
             yield PartitionPart(
                 name=part.name,
@@ -104,9 +104,9 @@ def partitions(written: str) -> Iterator[PartitionPart]:
                 no=no,
                 sub_no=None if sub_name is None else sub_no,
                 method=read.method.name + (" COLUMNS" if read.method.has_columns else ""),
-                sub_method=None if read.sub_method is None else read.sub_method.name,
+                sub_method=None if sub is None else sub.name,
                 expression=read.method.expression,
-                sub_expression=None if read.sub_method is None else read.sub_method.expression,
+                sub_expression=None if sub is None else sub.expression,
                 description=part.description,
                 comment=part.comment,
             )
@@ -188,7 +188,7 @@ def _definition(cursor: Cursor, word: str) -> _Definition:
 
 
 def _values(cursor: Cursor) -> tuple[str, str]:
-    """What is printed after the name, and the description."""
+    """The text after the name, and the description."""
     is_list = cursor.takes_words("IN")
     _expect(is_list or cursor.takes_words("LESS", "THAN"))
     if not is_list and cursor.takes_words("MAXVALUE"):
@@ -201,7 +201,7 @@ def _values(cursor: Cursor) -> tuple[str, str]:
 
 
 def _listed(tokens: list[Token]) -> str:
-    """Values between commas; those that are computed are not known as they are printed."""
+    """Values between commas. Computed ones are unreadable: their printed form is unknown."""
     for before, after in itertools.pairwise([_START, *tokens]):
         is_value = after.kind in (TokenKind.TEXT, TokenKind.WORD, TokenKind.NUMBER) or after.word in _IN_LISTS
         is_call = after.is_sign("(") and before.word not in ("(", ",", "")
@@ -211,7 +211,7 @@ def _listed(tokens: list[Token]) -> str:
 
 
 def altered_partitions(text: str | None, clause: AlterPartitions) -> str | None:
-    """The text after a clause; what it does to partitions that are only counted stays in the count."""
+    """The text after a clause; if partitions are only counted, the clause changes the count."""
     if clause.verb == "PARTITION BY":
         return clause.text
     if clause.verb == "REMOVE" or text is None:
@@ -241,7 +241,7 @@ def altered_partitions(text: str | None, clause: AlterPartitions) -> str | None:
 
 
 def split_partitions(text: str) -> tuple[list[Token], list[str]]:
-    """What stands before the list of partitions, and the partitions."""
+    """The tokens before the list of partitions, and the partitions."""
     found = list(tokens(text))
     depth = 0
     for number, token in enumerate(found):
@@ -253,7 +253,7 @@ def split_partitions(text: str) -> tuple[list[Token], list[str]]:
 
 
 def partition_name(partition: str) -> str:
-    """Its name in lower case, of a definition that begins with PARTITION."""
+    """The name in lower case of a definition that begins with PARTITION."""
     cursor = Cursor(tokens(partition))
     cursor.takes_words("PARTITION")
     return (cursor.name() or "").lower()
@@ -264,7 +264,7 @@ def _joined(head: Sequence[Token], partitions: Sequence[str]) -> str:
 
 
 def _counted(head: list[Token], verb: str, cursor: Cursor) -> str:
-    """PARTITIONS n with other than n: ADD PARTITION PARTITIONS k, COALESCE PARTITION k."""
+    """PARTITIONS n with another n: ADD PARTITION PARTITIONS k, COALESCE PARTITION k."""
     numbers = [token.text for token in cursor.rest() if token.text.isdecimal()]
     if verb not in ("ADD", "COALESCE") or not numbers:
         return written(head).strip()

@@ -1,10 +1,11 @@
-"""Walking over the tokens of DDL: names, texts and expressions as SQL that any session reads alike."""
+"""Reading the tokens of DDL: names, texts and expressions as SQL that has the same meaning in any session."""
 
-from collections.abc import Iterable, Mapping
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ibbmaster.schema.clause import CharsetClause, NotUnderstoodError
 from ibbmaster.schema.expression_text import plain_expression
-from ibbmaster.sqltext.cursor import Cursor
+from ibbmaster.sqltext.cursor import END, Cursor
 from ibbmaster.sqltext.quoting import quoted_name
 from ibbmaster.sqltext.sql_mode import HIGH_NOT_PRECEDENCE, PIPES_AS_CONCAT
 from ibbmaster.sqltext.table_name import TableName
@@ -15,44 +16,42 @@ _NOW = ("CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP")
 
 
 def written(tokens: Iterable[Token]) -> str:
-    """Tokens as SQL under sql_mode '', a space where one or more of them, or comments, stood."""
-    parts: list[str] = []
-    for token in tokens:
-        parts.append(f" {token.written}" if token.is_spaced and parts else token.written)
-    return "".join(parts)
+    """Tokens as SQL under sql_mode '', with a space for spaces and comments."""
+    found = list(tokens)
+    return "".join(f" {one.written}" if one.is_spaced and place else one.written for place, one in enumerate(found))
 
 
 def written_expression(tokens: Iterable[Token], sql_mode: int) -> str:
-    """As `written`, where operators mean what they do under this sql_mode."""
+    """As `written`, for expressions whose operators depend on sql_mode."""
     found = list(tokens)
     joins = sql_mode & PIPES_AS_CONCAT and any(token.is_sign("||") for token in found)
     negates = sql_mode & HIGH_NOT_PRECEDENCE and any(token.is_word("NOT") for token in found)
     return plain_expression(written(found), sql_mode) if joins or negates else written(found)
 
 
+def _names_in(found: Sequence[Token]) -> Iterator[tuple[int, Token, Token]]:
+    """The tokens that may be names of columns, each with its place and the next token."""
+    for place, (token, following) in enumerate(itertools.pairwise([*found, END])):
+        if token.kind is TokenKind.NAME or (token.kind is TokenKind.WORD and not following.is_sign("(")):
+            yield place, token, following
+
+
 def named_in(expression: str) -> set[str]:
-    """What may be names of columns in an expression, in lower case."""
-    found = list(tokens(expression))
-    return {
-        token.text.lower()
-        for token, following in zip(found, [*found[1:], Token(TokenKind.SIGN, "")], strict=True)
-        if token.kind is TokenKind.NAME or (token.kind is TokenKind.WORD and not following.is_sign("("))
-    }
+    """The possible names of columns in an expression, in lower case."""
+    return {token.text.lower() for _, token, _ in _names_in(list(tokens(expression)))}
 
 
 def with_new_names(expression: str, names: Mapping[str, str]) -> str:
-    """An expression in which columns have new names, by the old ones in lower case."""
+    """An expression with new names of columns, by the old ones in lower case."""
     found = list(tokens(expression))
-    for index, token in enumerate(found):
-        following = found[index + 1] if index + 1 < len(found) else Token(TokenKind.SIGN, "")
-        is_name = token.kind is TokenKind.NAME or (token.kind is TokenKind.WORD and not following.is_sign("("))
-        if is_name and not following.is_sign(".") and token.text.lower() in names:
-            found[index] = Token(TokenKind.NAME, names[token.text.lower()], token.is_spaced)
+    for place, token, following in _names_in(found):
+        if not following.is_sign(".") and token.text.lower() in names:
+            found[place] = Token(TokenKind.NAME, names[token.text.lower()], token.is_spaced)
     return written(found)
 
 
 def fail(cursor: Cursor, expected: str) -> NotUnderstoodError:
-    """What stands where something else was expected."""
+    """The error for other words than the expected ones."""
     found = written([cursor.peek(distance) for distance in range(6)]).strip()
     return NotUnderstoodError(f"{found[:SHOWN]!r} where {expected} was expected")
 
@@ -65,7 +64,7 @@ def expect_name(cursor: Cursor) -> str:
 
 
 def expect_column(cursor: Cursor) -> str:
-    """A column's name where it may stand behind those of its table and database, which the server has compared."""
+    """A column's name, perhaps behind those of its table and database, which the server has compared."""
     cursor.takes_sign(".")  # .c is c
     name = expect_name(cursor)
     for _ in range(2):
@@ -83,7 +82,7 @@ def expect_table(cursor: Cursor, database: str) -> TableName:
 
 
 def expect_text(cursor: Cursor) -> str:
-    """A text; texts after each other are one, and a character set in front says how it was written."""
+    """A text; consecutive texts are one, and a character set in front only says how it was written."""
     if cursor.peek().kind is TokenKind.WORD and cursor.peek(1).kind is TokenKind.TEXT:
         cursor.take()
     if cursor.peek().kind is not TokenKind.TEXT:
@@ -113,21 +112,18 @@ def expect_brackets(cursor: Cursor) -> list[Token]:
 
 
 def takes_charset(cursor: Cursor) -> str | None:
-    """CHARACTER SET, CHAR SET or CHARSET and a name; None if that does not come."""
-    if not (
-        cursor.takes_words("CHARACTER", "SET") or cursor.takes_words("CHAR", "SET") or cursor.takes_words("CHARSET")
-    ):
-        return None
-    return expect_option(cursor)
+    """The name after CHARACTER SET, CHAR SET or CHARSET; None without these."""
+    names = (("CHARACTER", "SET"), ("CHAR", "SET"), ("CHARSET",))
+    return expect_option(cursor) if any(cursor.takes_words(*words) for words in names) else None
 
 
 def takes_collation(cursor: Cursor) -> str | None:
-    """COLLATE and a name; None if that does not come."""
+    """The name after COLLATE; None without it."""
     return expect_option(cursor) if cursor.takes_words("COLLATE") else None
 
 
 def takes_database_charset(cursor: Cursor) -> CharsetClause | None:
-    """[DEFAULT] CHARACTER SET or COLLATE; None if neither comes."""
+    """[DEFAULT] CHARACTER SET or COLLATE; None without either."""
     if cursor.peek().is_word("DEFAULT") and cursor.peek(1).is_word("CHARACTER", "CHAR", "CHARSET", "COLLATE"):
         cursor.take()
     if (charset := takes_charset(cursor)) is not None:
@@ -138,7 +134,7 @@ def takes_database_charset(cursor: Cursor) -> CharsetClause | None:
 
 
 def merged(first: CharsetClause, second: CharsetClause) -> CharsetClause:
-    """Both, the second one where both say something."""
+    """Both clauses; where they differ, the second one."""
     return CharsetClause(
         charset=second.charset or first.charset,
         collation=second.collation or first.collation,
@@ -147,7 +143,7 @@ def merged(first: CharsetClause, second: CharsetClause) -> CharsetClause:
 
 
 def expect_option(cursor: Cursor) -> str:
-    """A value after an equals sign that may be left out: a word, a text or a number."""
+    """A value after an optional equals sign: a word, a text or a number."""
     cursor.takes_sign("=")
     sign = "-" if cursor.takes_sign("-") else ""
     token = cursor.take()
@@ -160,7 +156,7 @@ def expect_option(cursor: Cursor) -> str:
 
 
 def take_value(cursor: Cursor, database: str = "", sql_mode: int = 0) -> str:
-    """What may stand after DEFAULT: a literal, an expression in brackets, or a call; `database` is of sequences."""
+    """The value after DEFAULT: a literal, an expression in brackets, or a call; `database` is that of sequences."""
     if (now := takes_now(cursor)) is not None:
         return now
     if cursor.peek().is_sign("("):
@@ -188,7 +184,7 @@ def take_value(cursor: Cursor, database: str = "", sql_mode: int = 0) -> str:
 
 
 def _takes_sequence(cursor: Cursor, database: str) -> str | None:
-    """The next or last value of a sequence, as a call with its whole name; None if it does not come."""
+    """The next or last value of a sequence, as a call with its full name; None without one."""
     if cursor.takes_words("NEXT", "VALUE", "FOR"):
         function, sequence = "nextval", expect_table(cursor, database)
     elif cursor.takes_words("PREVIOUS", "VALUE", "FOR"):
@@ -202,7 +198,7 @@ def _takes_sequence(cursor: Cursor, database: str) -> str | None:
 
 
 def _with_sequences(expression: list[Token], database: str) -> list[Token]:
-    """An expression whose sequences have their whole names, wherever it is read."""
+    """An expression with full names of sequences."""
     cursor, found = Cursor(expression), list[Token]()
     while not cursor.is_at_end:
         is_spaced = cursor.peek().is_spaced
@@ -212,7 +208,7 @@ def _with_sequences(expression: list[Token], database: str) -> list[Token]:
 
 
 def takes_now(cursor: Cursor) -> str | None:
-    """The present moment, as a server prints it; None if it does not come."""
+    """The present moment, as a server prints it; None if the next word is not one of its names."""
     if not cursor.peek().is_word(*_NOW):
         return None
     cursor.take()

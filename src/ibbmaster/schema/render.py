@@ -1,8 +1,5 @@
-"""SHOW CREATE of tables and databases, letter by letter as 10.11 and 11.8 print it.
-
-What differs from a server: AUTO_INCREMENT=n is what DDL has set, whatever rows have made of it since
-then, and an expression whose printed form is not known stays as it was written (`expression_text`).
-"""
+"""SHOW CREATE of tables and databases, letter by letter as 10.11 and 11.8 print it, with two differences:
+AUTO_INCREMENT=n is the number that DDL has set, and an expression of unknown printed form stays as written."""
 
 from collections.abc import Iterator, Mapping
 
@@ -26,14 +23,14 @@ from ibbmaster.schema.view_text import create_view
 from ibbmaster.sqltext.quoting import quoted_name, quoted_text
 from ibbmaster.versions import Difference
 
-SYSTEM_TIME = "SYSTEM_TIME"  # the period of a row, which its columns say
+SYSTEM_TIME = "SYSTEM_TIME"  # the period of a row, which its columns tell
 #: Table options in the order of a server, and those among them whose values are quoted.
 TABLE_OPTIONS = (
     *("MIN_ROWS", "MAX_ROWS", "AVG_ROW_LENGTH", "PACK_KEYS", "STATS_PERSISTENT", "STATS_AUTO_RECALC"),
     *("STATS_SAMPLE_PAGES", "CHECKSUM", "PAGE_CHECKSUM", "DELAY_KEY_WRITE", "ROW_FORMAT", "TRANSACTIONAL"),
     *("KEY_BLOCK_SIZE", "COMMENT", "CONNECTION", "DATA DIRECTORY", "INDEX DIRECTORY", "INSERT_METHOD", "UNION"),
 )
-OF_MERGE_TABLES = ("INSERT_METHOD", "UNION")  # other engines print neither
+OF_MERGE_TABLES = ("INSERT_METHOD", "UNION")  # unprinted for other engines
 _QUOTED = frozenset(("COMMENT", "CONNECTION", "DATA DIRECTORY", "INDEX DIRECTORY"))
 
 
@@ -56,7 +53,7 @@ def create_database(database: DatabaseVersion, *, if_not_exists: bool = False) -
 
 
 def _lines(table: TableVersion, version: int) -> Iterator[str]:
-    """What stands between the brackets."""
+    """The lines between the brackets."""
     for column in table.columns:
         if not column.is_hidden:
             yield "  " + _column(table, column, version)
@@ -76,7 +73,7 @@ def _lines(table: TableVersion, version: int) -> Iterator[str]:
 
 
 def _row_period(table: TableVersion) -> tuple[str, str] | None:
-    """The columns of the row's period, where they are the table's own."""
+    """The columns of the row's period, if they are the table's own."""
     ends = {column.period: column for column in table.columns if column.period is not None}
     start, end = ends.get(RowPeriod.START), ends.get(RowPeriod.END)
     if start is None or end is None or start.is_hidden:
@@ -166,7 +163,7 @@ def _check(check: CheckConstraint) -> str:
 
 
 def sorted_options(given: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Options but those that stand first, in the order of a server; those of a storage engine are the last."""
+    """Options except the leading ones, in the order of a server; those of a storage engine come last."""
     options = {name: value for name, value in given.items() if name not in ("ENGINE", AUTO_INCREMENT)}
     known = [(name, options.pop(name)) for name in TABLE_OPTIONS if name in options]
     return [*known, *options.items()]

@@ -1,4 +1,4 @@
-"""Views and sequences: the statements that made them, as SHOW CREATE has them."""
+"""Views and sequences: the statements that made them, as in SHOW CREATE."""
 
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -28,7 +28,7 @@ class ViewParts:
 
 
 def view_parts(table: TableVersion) -> ViewParts:
-    """What the statement says that made a view; the query stays as it was written."""
+    """The parts of the statement that made a view; the query stays as written."""
     text = (table.text or "").strip().rstrip(";")
     cursor = PlacedCursor(text)
     parts = ViewParts(query=text)
@@ -64,7 +64,7 @@ def _definer(cursor: PlacedCursor) -> str:
 
 
 def _without_check(query: str) -> tuple[str, str]:
-    """A query without WITH … CHECK OPTION after it, and what that says."""
+    """A query without WITH … CHECK OPTION, and the value of that."""
     query = query.strip()
     found = list(tokens(query))
     if not (len(found) > 3 and found[-2].is_word("CHECK") and found[-1].is_word("OPTION")):
@@ -76,7 +76,7 @@ def _without_check(query: str) -> tuple[str, str]:
 
 
 def create_view(table: TableVersion, *, is_qualified: bool = False) -> str:
-    """The text of SHOW CREATE VIEW, perhaps with its database; what a server makes of the query is not known."""
+    """The text of SHOW CREATE VIEW, perhaps with its database; the query as written, which a server rewrites."""
     parts = view_parts(table)
     user, _, host = parts.definer.partition("@")
     definer = f" DEFINER={quoted_name(user)}@{quoted_name(host or '%')}" if user else ""
@@ -90,7 +90,7 @@ def create_view(table: TableVersion, *, is_qualified: bool = False) -> str:
 
 
 class SequenceOptions(NamedTuple):
-    """What CREATE SEQUENCE says, or means."""
+    """The options of CREATE SEQUENCE, or their defaults."""
 
     start: int
     minimum: int
@@ -101,7 +101,7 @@ class SequenceOptions(NamedTuple):
 
 
 def sequence_options(table: TableVersion) -> SequenceOptions:
-    """What the statement says that made a sequence."""
+    """The options of a sequence."""
     numbers: dict[str, int] = {}
     flags: set[str] = set()
     cursor = Cursor(tokens(table.text or ""))
