@@ -79,10 +79,8 @@ def encode_xid(number: int, **header: Unpack[HeaderFields]) -> bytes:
 
 
 def decode_binlog_checkpoint(event: Buffer) -> str:
-    """The file name in a whole event without checksum.
-
-    Raises EventError: another type, or the name runs over the end.
-    """
+    """The file name in a whole event without checksum. Raises EventError: another type, or the name runs over the
+    end."""
     _, body = decode_body(event, EventType.BINLOG_CHECKPOINT)
     name = bytes(body[CHECKPOINT_NAME_SIZE.size :])
     if len(body) < CHECKPOINT_NAME_SIZE.size or len(name) < (size := CHECKPOINT_NAME_SIZE.unpack_from(body)[0]):

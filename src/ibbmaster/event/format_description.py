@@ -43,11 +43,8 @@ class FormatDescription:
 
 def decode_format_description(event: Buffer) -> FormatDescription:
     """Read a whole event; it ends with algorithm byte and checksum, whatever the algorithm, unless its server is older.
-
-    Raises EventError: another type, version, header size or algorithm, or the checksum is wrong.
-
-    Source: MariaDB 12.3, log_event.cc, Format_description_log_event::Format_description_log_event(const uchar *, …).
-    """
+    Raises EventError: another type, version, header size or algorithm, or the checksum is wrong. Source: MariaDB 12.3,
+    log_event.cc, Format_description_log_event::Format_description_log_event(const uchar *, …)."""
     _, body = decode_body(event, EventType.FORMAT_DESCRIPTION)
     trailer_size = 1 + CHECKSUM_SIZE if knows_checksums(event) else 0
     if len(body) < FIXED.size + trailer_size:

@@ -1,4 +1,4 @@
-"""The 19 bytes every event begins with, and the checksum it may end with. Layout: protocol/event/header.md."""
+"""The 19 bytes every event begins with, and its optional checksum. Layout: protocol/event/header.md."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CHECKSUM_SIZE = CHECKSUM.size
 
 
 class EventHeader(NamedTuple):
-    """The common header. `size` counts the header and a checksum; `log_pos` is the end position, or 0."""
+    """The common header. `size` includes header and checksum; `log_pos` is the end position, or 0."""
 
     timestamp: int
     event_type: int
@@ -32,7 +32,7 @@ class EventHeader(NamedTuple):
 
 
 def decode_event_header(data: Buffer, offset: int = 0) -> EventHeader:
-    """The header at `offset`. Raises EventError: fewer than 19 bytes, or a size that does not even hold the header.
+    """The header at `offset`. Raises EventError: fewer than 19 bytes, or a size below that.
     Source: MariaDB 12.3, log_event.cc, Log_event::Log_event(const uchar *, …)."""
     if len(data) - offset < EVENT_HEADER_SIZE:
         raise EventError(f"event header of {len(data) - offset} bytes, expected {EVENT_HEADER_SIZE}")
@@ -43,7 +43,7 @@ def decode_event_header(data: Buffer, offset: int = 0) -> EventHeader:
 
 
 class HeaderFields(TypedDict, total=False):
-    """What the caller of an encoder decides about an event besides its type and body."""
+    """The fields that the caller of an encoder chooses, besides type and body."""
 
     server_id: Required[int]
     timestamp: int
@@ -62,24 +62,24 @@ def encode_event(
     flags: int = 0,
     with_checksum: bool = False,
 ) -> bytes:
-    """A whole event; with a checksum its size counts those 4 bytes too."""
+    """A whole event; its size includes the 4 bytes of a checksum."""
     size = EVENT_HEADER_SIZE + len(body) + (CHECKSUM_SIZE if with_checksum else 0)
     event = HEADER.pack(timestamp, event_type, server_id, size, log_pos, flags) + body
     return append_checksum(event) if with_checksum else event
 
 
 def append_checksum(event: bytes) -> bytes:
-    """The event with the CRC-32 of its bytes after it; its size field counts it already."""
+    """The event with the CRC-32 of its bytes; its size field includes it already."""
     return event + CHECKSUM.pack(zlib.crc32(event))
 
 
 def without_checksum(event: bytes, checksum_size: int = CHECKSUM_SIZE) -> bytes:
-    """The event as it is decoded: with nothing after it, which its size would count."""
+    """The event in the form that decoders take: without a checksum in bytes and size."""
     return resized(event[: len(event) - checksum_size]) if checksum_size else event
 
 
 def resized(event: bytes) -> bytes:
-    """An event that was cut, or made longer, whose size field is that of its bytes."""
+    """An event that was cut or extended, with the size of its bytes in its size field."""
     return event[:SIZE_OFFSET] + SIZE.pack(len(event)) + event[SIZE_OFFSET + SIZE.size :]
 
 
@@ -92,8 +92,8 @@ def has_valid_checksum(event: Buffer) -> bool:
 
 
 def decode_body(event: Buffer, event_type: int) -> tuple[EventHeader, memoryview]:
-    """Header and body of a whole event that must be of one type. Raises EventError: the type is another, or the size is
-    not that of the bytes."""
+    """Header and body of a whole event of one type. Raises EventError: another type, or a size that is not that of the
+    bytes."""
     header = decode_event_header(event)
     if header.event_type != event_type:
         raise EventError(f"event type {header.event_type}, expected {event_type}")

@@ -19,7 +19,7 @@ COMPRESSED_SIZE_MASK = 0x07
 TEXT_SIZE_MAX = 1 << 30
 PIECE_SIZE = 1 << 20  # bytes that are unpacked at a time
 
-# Status variables: code -> size of the value; the sizes of the others follow from their first bytes.
+#: Status variables with a fixed size, by code; the sizes of the others follow from their first bytes.
 STATUS_SIZES = {0: 4, 1: 8, 3: 4, 4: 6, 7: 2, 8: 2, 9: 8, 128: 3, 129: 8}
 STATUS_TIME_ZONE = 5  # length byte, name
 STATUS_CATALOG = 6  # length byte, name
@@ -32,7 +32,7 @@ ALTER_HAS_SEQ_NO = 0x0C
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """One statement. `status` is the status variables as they are; `text` is unpacked where it was compressed."""
+    """One statement. `status`: the status variables as stored; `text`: unpacked if it was compressed."""
 
     thread_id: int
     seconds: int
@@ -44,12 +44,9 @@ class Query:
 
 
 def decode_query(event: Buffer) -> Query:
-    """Read a QUERY or QUERY_COMPRESSED event without checksum.
-
-    Raises EventError: another type, a part runs over the end, or a compressed text does not unpack.
-
-    Source: MariaDB 12.3, log_event.cc, Query_log_event::Query_log_event(const uchar *, …).
-    """
+    """Read a QUERY or QUERY_COMPRESSED event without checksum. Raises EventError: another type, a part runs over the
+    end, or a compressed text does not unpack. Source: MariaDB 12.3, log_event.cc,
+    Query_log_event::Query_log_event(const uchar *, …)."""
     header = decode_event_header(event)
     is_compressed = header.event_type == EventType.QUERY_COMPRESSED
     if header.event_type != EventType.QUERY and not is_compressed:
@@ -75,15 +72,15 @@ def decode_query(event: Buffer) -> Query:
 
 
 def encode_query(value: Query, **header: Unpack[HeaderFields]) -> bytes:
-    """The whole event; a compressed one is sent unpacked, which means the same."""
+    """The whole event; a compressed one becomes a plain one of the same meaning."""
     fixed = FIXED.pack(value.thread_id, value.seconds, len(value.database), value.error_code, len(value.status))
     body = fixed + value.status + value.database + b"\0" + value.text
     return encode_event(event_type=EventType.QUERY, body=body, **header)
 
 
 def status_variables(status: bytes) -> Iterator[tuple[int, bytes]]:
-    """Code and value of each status variable; with an unknown code comes all that is left. Raises EventError: a value
-    runs over the end."""
+    """Code and value of each status variable; an unknown code takes all that is left. Raises EventError: a value runs
+    over the end."""
     offset = 0
     while offset < len(status):
         code = status[offset]
@@ -108,15 +105,14 @@ def status_variables(status: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def compress(data: bytes) -> bytes:
-    """Pack a text or row images, as `log_bin_compress` has a server do. Source: MariaDB 12.3, log_event.cc,
+    """Pack a text or row images, as a server with `log_bin_compress`. Source: MariaDB 12.3, log_event.cc,
     binlog_buf_compress()."""
     size = len(data).to_bytes(4, "big").lstrip(b"\0") or b"\0"
     return bytes([COMPRESSED_FLAG | len(size)]) + size + zlib.compress(data)
 
 
 def decompress(data: bytes) -> bytes:
-    """Unpack a compressed text. Raises EventError: the head is wrong, the stream is broken, or it unpacks to another
-    size, or to more than 1 GiB."""
+    """Unpack a compressed text. Raises EventError: a wrong head, a broken stream, another size, or more than 1 GiB."""
     size, _ = unpacked_size(data)
     if size > TEXT_SIZE_MAX:
         raise EventError(f"compressed data that claims {size} bytes")
@@ -124,8 +120,8 @@ def decompress(data: bytes) -> bytes:
 
 
 def unpacked_size(data: Buffer) -> tuple[int, int]:
-    """The size that compressed data say they unpack to, and where their stream begins. Raises EventError: the head is
-    wrong."""
+    """The size that compressed data claim to unpack to, and the start of their stream. Raises EventError: a wrong
+    head."""
     if not data or not data[0] & COMPRESSED_FLAG:
         raise EventError("compressed data without its head")
     size_size = data[0] & COMPRESSED_SIZE_MASK
@@ -136,16 +132,12 @@ def unpacked_size(data: Buffer) -> tuple[int, int]:
 
 
 def unpack(data: Buffer) -> Iterator[bytes]:
-    """Unpack a compressed text or row images, a piece of at most 1 MiB after the other.
-
-    Raises EventError: the head is wrong, the stream is broken, or it unpacks to another size.
-
-    Source: MariaDB 12.3, log_event.cc, binlog_buf_uncompress().
-    """
+    """Unpack a compressed text or row images in pieces of at most 1 MiB. Raises EventError: a wrong head, a broken
+    stream, or another size. Source: MariaDB 12.3, log_event.cc, binlog_buf_uncompress()."""
     size, start = unpacked_size(data)
     packed = memoryview(data)[start:]
     unpacker = zlib.decompressobj()
-    left = size + 1  # bytes that are looked at: one more than there may be
+    left = size + 1  # bytes to unpack: one more than there may be
     try:
         for offset in range(0, len(packed), PIECE_SIZE):
             rest: Buffer = packed[offset : offset + PIECE_SIZE]

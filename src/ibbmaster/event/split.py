@@ -1,4 +1,4 @@
-"""Cuts a stream of bytes into events, whatever pieces it comes in."""
+"""Cuts a stream of bytes in any pieces into events."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ibbmaster.event.header import EVENT_HEADER_SIZE, SIZE, SIZE_OFFSET, EventHe
 
 
 class EventPart(NamedTuple):
-    """Some bytes of one event. The first part has its `header`, and begins with the header's bytes."""
+    """Some bytes of one event; the first part has its `header`, and begins with it."""
 
     header: EventHeader | None
     data: memoryview
@@ -19,8 +19,8 @@ class EventPart(NamedTuple):
 
 
 class EventSplitter:
-    """Takes pieces cut anywhere, gives parts of events; holds less than one event header. The data of a part is a view
-    into the piece (or into a few bytes of ours), good until the next piece."""
+    """Takes pieces cut anywhere, returns parts of events, and holds less than one event header. The data of a part is a
+    view into the piece (or into a few bytes of ours), valid until the next piece."""
 
     __slots__ = ("_head", "_left")
 
@@ -59,7 +59,7 @@ class EventSplitter:
             yield EventPart(header, data, not self._left)
 
     def finish(self) -> None:
-        """Say that no more pieces come. Raises EventError: the stream ends inside an event."""
+        """End the stream. Raises EventError: it ends inside an event."""
         if self._head:
             raise EventError(f"the events end inside an event header, after {len(self._head)} bytes")
         if self._left:
@@ -67,8 +67,8 @@ class EventSplitter:
 
 
 def event_heads(*parts: Buffer | Iterable[Buffer], size_max: int = 64 * 1024) -> Iterator[bytes]:
-    """The first `size_max` bytes of each event in some bytes, pieces cut anywhere among them. Raises EventError: the
-    bytes do not divide into events."""
+    """The first `size_max` bytes of each event in some bytes, or pieces cut anywhere. Raises EventError: the bytes do
+    not divide into events."""
     splitter = EventSplitter()
     head = bytearray()
     for part in parts:
@@ -82,8 +82,8 @@ def event_heads(*parts: Buffer | Iterable[Buffer], size_max: int = 64 * 1024) ->
 
 
 def events_of(pieces: Iterable[Buffer], *, size_max: int) -> Iterator[bytes]:
-    """The events in some bytes, pieces cut anywhere; holds one. Raises EventError: the bytes do not divide into events,
-    or one is longer than `size_max`."""
+    """The events in pieces cut anywhere; holds one. Raises EventError: the bytes do not divide into events, or one is
+    longer than `size_max`."""
     splitter = EventSplitter()
     parts: list[bytes] = []
     for piece in pieces:

@@ -1,4 +1,4 @@
-"""Which rows of tables statements make uncertain: the only source of that, and of the words in which it is said."""
+"""Which rows statements make uncertain: the only source of that, and of the wording of the reason."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _HEAD_OF_TRIGGER = re.compile(r"\bfor\s+each\s+row\b")
 
 
 class SchemaTimeline(Protocol):
-    """What tables look like at every place of the log, up to where they are asked for."""
+    """The tables at every place of the log, up to the one that is asked for."""
 
     def at(self, place: SchemaPlace | None = None) -> SchemaCatalog: ...
 
@@ -44,28 +44,28 @@ class SchemaTimeline(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """The rows of a generation are no more."""
+    """No row of a generation is left."""
 
     generation: int
 
 
 @dataclass(frozen=True, slots=True)
 class Fresh:
-    """A table that had no row when it came: all that it ever has is behind."""
+    """A table that was empty when it was made: the log has all its rows."""
 
     table: TableVersion
 
 
 @dataclass(frozen=True, slots=True)
 class Altered:
-    """Rows are in another version of their table."""
+    """The rows now belong to another version of their table."""
 
     table: TableVersion
 
 
 @dataclass(frozen=True, slots=True)
 class RowsGone:
-    """A statement in statement format has removed all rows of a table; `reason` is for those who cannot follow it."""
+    """A statement in statement format has removed all rows; `reason` is for readers that cannot follow it."""
 
     table: TableVersion
     reason: str
@@ -73,35 +73,35 @@ class RowsGone:
 
 @dataclass(frozen=True, slots=True)
 class Doubted:
-    """Rows of a table are no longer known; unless it `adds`, only if it has some."""
+    """Rows of a table are no longer known; unless it `adds`, only if there are some."""
 
     table: TableVersion
     reason: str
     adds: bool = True
-    step: PartitionStep | None = None  # a reader that has the rows finds it in their values
+    step: PartitionStep | None = None  # a reader that has the rows can follow it by their values
     is_open: bool = False  # rows that later events report are known again
-    leaves: bool = False  # rows that were there are what they were; only others may have come
+    leaves: bool = False  # older rows stay as they were; only others may have been added
 
 
 Outcome = Gone | Fresh | Altered | RowsGone | Doubted
 
 
 class StatementFold:
-    """The effects of statements, one after the other, in the order of the log."""
+    """Folds the effects of statements, in the order of the log."""
 
     def __init__(self, timeline: SchemaTimeline) -> None:
         self._timeline = timeline
-        self._substituted: set[int] = set()  # generations whose engine may be another one than their DDL says
+        self._substituted: set[int] = set()  # generations whose engine may differ from their DDL
         self._known: tuple[SchemaPlace, SchemaCatalog] | None = None  # until a statement may change it
 
     def fork(self) -> StatementFold:
-        """The same, to go on from by itself."""
+        """A copy that goes on by itself."""
         other = StatementFold(self._timeline)
         other._substituted = set(self._substituted)
         return other
 
     def take(self, effect: Effect, place: SchemaPlace, text: str | None = None) -> Iterator[Outcome]:
-        """What an effect of the statement at a place comes to; `text` is the statement's, where it is known."""
+        """The outcomes of an effect of the statement at a place; `text` is the statement's, if known."""
         if not isinstance(effect, WrittenTables):
             self._known = None
         match effect:
@@ -140,7 +140,7 @@ class StatementFold:
         )
 
     def _reached(self, effect: WrittenTables, place: SchemaPlace, text: str | None) -> frozenset[TableName] | None:
-        """The tables that a statement changes by what it runs; None: any."""
+        """The tables that a statement changes by views, triggers and functions; None: any."""
         if effect.tables is None:
             return None
         if self._known is None:
@@ -149,7 +149,7 @@ class StatementFold:
         return tables_reached(catalog if since <= place else self._timeline.at(place), effect.tables, text)
 
     def _written(self, effect: WrittenTables, place: SchemaPlace, text: str | None) -> Iterator[Outcome]:
-        """Each table that a change of rows in statement format may have changed, and no other one."""
+        """The tables that a change of rows in statement format may have changed."""
         reached = self._reached(effect, place, text)
         if reached is None:
             yield from self.everywhere(effect.reason, place)
@@ -158,7 +158,7 @@ class StatementFold:
         found = {table.generation: table for name in reached if (table := self.before(name, place))}
         for number, table in (tables | found).items():
             if table.kind is TableKind.VIEW:
-                continue  # what it shows is among those that are reached
+                continue  # the tables behind it are reached
             is_reached = number in found
             is_told = is_told_by_key(table) and self.engine_reason(table) is None
             if effect.empties and is_told and not is_reached:
@@ -170,11 +170,11 @@ class StatementFold:
                 yield replace(one, is_open=is_told, leaves=leaves) if is_own else one
 
     def keeps_rows(self, table: TableVersion) -> bool:
-        """Whether its engine is one that has rows at all."""
+        """Whether its engine keeps rows at all."""
         return engine_of(table) != BLACKHOLE or table.generation in self._substituted
 
     def engine_reason(self, table: TableVersion) -> str | None:
-        """Why a log does not have the rows of a table; None if its engine keeps them itself."""
+        """The reason why a log lacks the rows of a table; None if its engine keeps them itself."""
         engine = engine_of(table)
         if engine == BLACKHOLE and table.generation in self._substituted:
             return "its engine BLACKHOLE keeps no rows, and sql_mode lets a server take another one"
@@ -189,7 +189,7 @@ class StatementFold:
                 yield Doubted(table, reason)
 
     def doubted(self, name: TableName, reason: str, place: SchemaPlace, *, adds: bool = True) -> Iterator[Doubted]:
-        """A table that a statement at a place names, and those that it consists of."""
+        """A table that a statement names, and those that it consists of."""
         table = self.after(name, place) or self.before(name, place)
         if table is not None and table.kind is TableKind.VIEW:
             yield from self.everywhere(reason, place)  # it may show any of them
@@ -199,7 +199,7 @@ class StatementFold:
                 yield Doubted(table, reason, adds)
 
     def merged(self, table: TableVersion, reason: str, place: SchemaPlace) -> Iterator[Doubted]:
-        """Rows of the tables that a MERGE table consists of are changed through it; none of these is a MERGE table."""
+        """The tables behind a MERGE table, whose rows change through it; none of them is a MERGE table."""
         reason = f"through the MERGE table {table.full_name}: {reason}"
         for name in union_of(table):
             one = self.after(name, place) or self.before(name, place)
@@ -207,7 +207,7 @@ class StatementFold:
                 yield Doubted(one, reason)
 
     def _substitute(self, effect: Substituted, place: SchemaPlace) -> None:
-        """Whether a table that a statement gives the engine BLACKHOLE may have got another one."""
+        """Note whether a table with the engine BLACKHOLE may have got another one."""
         after = self.after(effect.table, place)
         like = None if effect.like is None else self.before(effect.like, place)
         if after is None or (effect.like is not None and (like is None or like.generation not in self._substituted)):
@@ -218,18 +218,18 @@ class StatementFold:
             self._substituted.add(after.generation)
 
     def _replaced(self, before: TableVersion | None, after: TableVersion | None) -> Iterator[Outcome]:
-        """A table is gone, is another one, or empty."""
+        """A table is gone, replaced, or empty."""
         if before is not None and (after is None or after.generation != before.generation):
             yield Gone(before.generation)
         if after is not None and (before is None or after.generation != before.generation):
             yield Fresh(after)
 
     def after(self, table: TableName, place: SchemaPlace) -> TableVersion | None:
-        """A table as a statement leaves it."""
+        """A table after the statement at a place."""
         return self.before(table, SchemaPlace(place.position, place.event_no + 1))
 
     def before(self, table: TableName, place: SchemaPlace) -> TableVersion | None:
-        """A table as a statement finds it."""
+        """A table before the statement at a place."""
         found = self._timeline.table_at(*table, place)
         return found if isinstance(found, TableVersion) else None
 
@@ -245,7 +245,7 @@ def union_of(table: TableVersion) -> Iterator[TableName]:
 
 
 def is_told_by_key(table: TableVersion) -> bool:
-    """Whether a row event says all of a row, so that the others of its table have no part in it."""
+    """Whether a row event tells all of a row, without regard to other rows of its table."""
     return (
         table.kind is TableKind.BASE
         and not table.is_versioned
@@ -255,23 +255,21 @@ def is_told_by_key(table: TableVersion) -> bool:
 
 
 def doubt_text(gtid: str, reason: str) -> str:
-    """Since when rows are not known, and why."""
+    """Since when rows are uncertain, and why."""
     return f"not exact since {gtid or 'the log begins'}, because {reason}"
 
 
 def engine_of(table: TableVersion) -> str:
-    """In capitals; empty if no statement says it."""
+    """In capitals; empty if no statement tells it."""
     return table.options.get("ENGINE", "").upper()
 
 
 def tables_reached(
     catalog: SchemaCatalog, tables: Iterable[TableName], text: str | None
 ) -> frozenset[TableName] | None:
-    """The tables whose rows a statement on these may change by views, triggers and functions; None: any.
-
-    Nothing of these is run, or read as a statement: they may change each table whose name is in their text. Tables are
-    as the catalog calls them. `text` is the statement's, if it is known: then only functions that it names run.
-    """
+    """The tables whose rows a statement on these may change by views, triggers and functions; None: any. These are not
+    interpreted: each table with its name in their text counts. Names are keys of the catalog. `text` is the
+    statement's, if known: then only functions that it names can run."""
     routines = [program.name for program in catalog.programs.values() if program.kind in _CALLED]
     if routines and (text is None or _is_any_in(routines, _words(text))):
         return None
@@ -289,7 +287,7 @@ def tables_reached(
 
 
 def _run_by(catalog: SchemaCatalog, table: TableName) -> Iterator[str]:
-    """What a change of a table is, if it is a view, and what it runs."""
+    """The text of a view, or of the triggers that a change of a table runs."""
     known = catalog.tables.get(table)
     if isinstance(known, TableVersion) and known.kind is TableKind.VIEW:
         yield known.text or ""
@@ -303,7 +301,7 @@ def _words(text: str) -> set[str]:
 
 
 def _is_in(name: str, words: Collection[str]) -> bool:
-    """Whether words that a text has may be a name."""
+    """Whether a name may be among the words of a text."""
     return _words(name) <= set(words)
 
 

@@ -1,8 +1,7 @@
-"""What a statement does to the rows of tables, beyond the row events that its group may have.
+"""The effect of a statement on the rows of tables, beyond the row events that its group may have.
 
-It follows from the DDL that `schema` reads, and from the tables that a change of rows in statement format names. A
-statement that is not understood is one that may change the rows of any table: nothing is skipped because its words
-are unknown.
+It follows from the DDL that `schema` reads, and from the tables named by a change of rows in statement format. A
+statement that cannot be read may change the rows of any table: none is skipped because of unknown words.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from ibbmaster.schema.clause import (
     SplitTable,
     TruncateTable,
 )
-from ibbmaster.schema.ddl import read_ddl, statement_cursor
+from ibbmaster.schema.ddl import read_ddl, statement_cursor, unsure_after
 from ibbmaster.schema.reading import expect_name, expect_table
 from ibbmaster.sqltext.cursor import Cursor
 from ibbmaster.sqltext.sql_mode import NO_ENGINE_SUBSTITUTION
@@ -55,8 +54,8 @@ _BETWEEN_TABLES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Emptied:
-    """No row of before is left: the table is made anew, or is gone; or TRUNCATE, by which it stays (`is_kept`).
-    `is_temporary`: that is said of a table of the session."""
+    """No older row is left: the table is made anew or gone; or TRUNCATE, which keeps the table (`is_kept`).
+    `is_temporary`: the statement is about a table of the session."""
 
     table: TableName
     is_kept: bool = False
@@ -72,18 +71,16 @@ class DatabaseGone:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changed:
-    """ALTER TABLE or RENAME: the rows of before are in another version of their table, which is called so now."""
+    """ALTER TABLE or RENAME: older rows belong to another version of their table, with this name."""
 
     table: TableName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionStep:
-    """What became of the rows of some partitions of a table, by names in lower case; () for all.
-
-    They are gone; or in another table, from which its rows came in exchange. `is_joined`: that table has become one of
-    these partitions, and is gone. `is_split`: it is new. `is_dropped`: so are the partitions.
-    """
+    """The rows of some partitions, by names in lower case, () for all, are gone, or in another table, perhaps in
+    exchange for its rows. `is_joined`: that table has become one of the partitions, and is gone. `is_split`: it is new.
+    `is_dropped`: the partitions are gone, too."""
 
     table: TableName
     names: tuple[str, ...]
@@ -95,8 +92,8 @@ class PartitionStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unknown:
-    """Rows have changed, and no event says how; if it `adds`, there may be some where there were none. `step`: a reader
-    that has the rows finds it in their values."""
+    """Rows have changed, and no event tells how; `adds`: also in empty tables. `step`: a reader that has the rows can
+    follow it by their values."""
 
     table: TableName
     reason: str
@@ -106,12 +103,12 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenTables:
-    """The statement itself changes rows of these tables: `tables` is None if they may be any."""
+    """The statement itself changes rows of these tables; None: of any."""
 
     tables: tuple[TableName, ...] | None
     verb: str
-    adds: bool  # there may be rows where there were none
-    changes: bool = True  # rows that were there may be gone, or have other values
+    adds: bool  # also to empty tables
+    changes: bool = True  # older rows may be gone, or have other values
     empties: bool = False  # no row is left
 
     @property
@@ -121,19 +118,19 @@ class WrittenTables:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventsLost:
-    """Rows of any table may be others, and nothing in the log tells it."""
+    """Rows of any table may have changed, and the log does not tell how."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramChanged:
-    """A view, a trigger or a routine: statements in statement format may change rows of other tables now."""
+    """A view, a trigger or a routine: from now on statements in statement format may change rows of other tables."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Substituted:
-    """A table was given the engine BLACKHOLE, or is LIKE one; unless `is_sure`, a server may have taken another."""
+    """A table got the engine BLACKHOLE, or is LIKE one; unless `is_sure`, a server may have taken another engine."""
 
     table: TableName
     like: TableName | None = None
@@ -141,7 +138,7 @@ class Substituted:
 
 
 Effect = Emptied | DatabaseGone | Changed | Unknown | WrittenTables | EventsLost | ProgramChanged | Substituted
-#: Events that are no statements, and say nothing of the rows that they stand for.
+#: Events without a statement that say nothing of the rows that they stand for.
 LOST: Mapping[int, EventsLost] = {
     EventType.LOAD: EventsLost(reason="LOAD DATA"),
     EventType.NEW_LOAD: EventsLost(reason="LOAD DATA"),
@@ -150,7 +147,7 @@ LOST: Mapping[int, EventsLost] = {
 
 
 def effects_of(statement: LoggedStatement, cursor: Cursor | None = None) -> tuple[Effect, ...]:
-    """What a statement does, in order; nothing for one that changes no row. `cursor` is at its begin, if it is cut."""
+    """The effects of a statement, in order; none if it changes no row. `cursor` is at its begin, if it was cut."""
     if not statement.has_effect:
         return ()
     if cursor is None:
@@ -238,7 +235,7 @@ def _altered(altered: AlterTable, statement: LoggedStatement) -> Iterator[Effect
 
 
 def _split_names(altered: AlterTable) -> tuple[str, ...]:
-    """The partition of CONVERT, which stands where the partitions of the table change."""
+    """The partition of CONVERT, from the clause that changes the partitions of the table."""
     for clause in altered.clauses:
         if isinstance(clause, AlterPartitions):
             cursor = Cursor(tokens(clause.text))
@@ -268,32 +265,22 @@ def _substituted(table: TableName, statement: LoggedStatement) -> Substituted:
 
 
 def _left(found: DdlStatement, error_code: int) -> Iterator[Effect]:
-    """What a statement has done all the same that failed on the server. CREATE OR REPLACE has dropped what was there
-    before; a plain CREATE has done nothing."""
+    """The effect of a statement that failed on the server. CREATE OR REPLACE has dropped the older table; a plain
+    CREATE has no effect."""
     match found:
         case CreateTable() | CreateSequence() if found.replaces:
             yield Emptied(table=found.table)
         case DropTables() if error_code in DROPS_THE_REST:
             yield from (Emptied(table=table) for table in found.tables)
-        case DropTables():
-            yield from _unsure(found.tables, "DROP TABLE", error_code)
-        case TruncateTable():
-            yield from _unsure((found.table,), "TRUNCATE TABLE", error_code)
-        case RenameTables():
-            yield from _unsure((name for pair in found.pairs for name in pair), "RENAME TABLE", error_code)
-        case AlterTable():
-            tables = (found.table,) if found.to is None else (found.table, found.to)
-            yield from _unsure(tables, "ALTER TABLE", error_code)
         case RemoveDatabase():
             yield DatabaseGone(database=found.name)
         case NameProgram() | CreateView():
             yield ProgramChanged()
-
-
-def _unsure(tables: Iterable[TableName], verb: str, error_code: int) -> Iterator[Effect]:
-    for table in tables:
-        yield Changed(table=table)
-        yield _touched(table, failed(verb, error_code))
+        case _:
+            verb, tables = unsure_after(found)
+            for table in tables:
+                yield Changed(table=table)
+                yield _touched(table, failed(verb, error_code))
 
 
 # Rows in statement format -----------------------------------------------------------------------
@@ -302,7 +289,7 @@ Effects = tuple[Effect, ...]
 
 
 def in_statement_format(verb: str) -> str:
-    """Why rows are in doubt after a statement without row events, and which server has them."""
+    """The reason of doubt after a statement without row events, and the remedy."""
     return f"{verb} in statement format may have changed rows: {REMEDY}"
 
 
@@ -352,7 +339,7 @@ def _delete(cursor: Cursor, statement: LoggedStatement) -> Effects:
 
 
 def _before(cursor: Cursor, end: str) -> list[Token]:
-    """What stands before a word that is in no brackets."""
+    """The tokens before a word that is in no brackets."""
     found: list[Token] = []
     depth = 0
     while not cursor.is_at_end and (depth or not cursor.peek().is_word(end)):
@@ -363,8 +350,7 @@ def _before(cursor: Cursor, end: str) -> list[Token]:
 
 
 def _named(head: Iterable[Token], database: str) -> tuple[TableName, ...]:
-    """What may be tables in the head of an UPDATE or DELETE, which is more than it changes. Raises NotUnderstoodError:
-    there is none."""
+    """The possible tables in the head of an UPDATE or DELETE, more than it changes. Raises NotUnderstoodError: none."""
     cursor, tables = Cursor(head), dict[TableName, None]()
     while not cursor.is_at_end:
         if cursor.peek().is_word(*_BETWEEN_TABLES) or not cursor.peek().is_name:

@@ -1,8 +1,8 @@
-"""A table over its versions in one shape: the columns of one version, and what they are in rows of the others.
+"""A table over its versions in one shape: the columns of one version, and their values in rows of the others.
 
-Columns are the same by identity, through renames; a column that was dropped and added again is
-another one. A column that rows do not have yet holds there what its ALTER TABLE gave it. Types
-widen: an old value is given as the same value of the newer type.
+Columns keep their identity through renames; one that was dropped and added again is another one. In rows that are
+older than a column it has the value that its ALTER TABLE gave it. Types widen: an old value is the same value of the
+newer type.
 """
 
 from __future__ import annotations
@@ -50,26 +50,26 @@ def has_every_value(old: Column, new: Column) -> bool:
 
 
 class SchemaMode(enum.Enum):
-    """Which shape a table is read in."""
+    """The shape that a table is read in."""
 
     LATEST = "latest"
     AS_WRITTEN = "asWritten"  # each row by the names it was written with
-    AT = "at"  # that of one place
+    AT = "at"  # the one of a place
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnOrigin:
-    """Where the values of a column come from, in rows of one version."""
+    """The source of a column's values in rows of one version."""
 
-    number: int | None = None  # of the column among those of the version; None where it has none like it
-    convert: Convert | None = None  # makes a value one of the shape's column; None: it is that already
-    fill: Value = None  # what rows without the column hold in it
-    is_unknown: bool = False  # nobody can tell what they hold
-    inputs: tuple[tuple[str, ColumnOrigin], ...] = ()  # of a generated column: where `compute` has its values from
-    compute: Evaluate | None = None  # how its value is told where an image leaves it out
+    number: int | None = None  # of the column in that version; None without one like it
+    convert: Convert | None = None  # to a value of the shape's column; None: it is one already
+    fill: Value = None  # the value in rows without the column
+    is_unknown: bool = False  # it cannot be known
+    inputs: tuple[tuple[str, ColumnOrigin], ...] = ()  # of a generated column: the sources of `compute`
+    compute: Evaluate | None = None  # its value where an image lacks it
 
     def value(self, image: Image) -> Value:
-        """The value in an image; ABSENT if nothing tells it."""
+        """The value in an image; ABSENT if unknown."""
         if self.number is None and self.compute is None:
             return ABSENT if self.is_unknown else self.fill
         value = ABSENT if self.number is None else image[self.number]
@@ -78,7 +78,7 @@ class ColumnOrigin:
         return value if self.convert is None else converted(self.convert, value)
 
     def computed(self, values: Mapping[str, Value]) -> Value:
-        """The value that those of the inputs make; ABSENT if they make none."""
+        """The value from those of the inputs; ABSENT if there is none."""
         assert self.compute is not None
         if any(value is ABSENT or isinstance(value, RawValue) for value in values.values()):
             return ABSENT
@@ -88,7 +88,7 @@ class ColumnOrigin:
             return ABSENT
 
     def is_absent(self, image: Image) -> bool:
-        """Whether nothing tells the value in an image."""
+        """Whether the value in an image is unknown."""
         if self.compute is not None:
             return self.value(image) is ABSENT
         return self.is_unknown if self.number is None else image[self.number] is ABSENT
@@ -104,8 +104,8 @@ class ColumnOrigin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableShape:
-    """The columns that a table is read with. `version` is the one they are of; None where nothing but a TABLE_MAP tells
-    them: columns are then the same by name, and nothing tells what rows have in one whose name they lack."""
+    """The columns that a table is read with; `version` is theirs. None: only a TABLE_MAP tells them. Then names
+    identify columns, and those that rows lack have unknown values."""
 
     schema: TableSchema
     version: TableVersion | None = None
@@ -116,7 +116,7 @@ class TableShape:
         return self.schema.columns
 
     def origins(self, schema: TableSchema, version: TableVersion | None) -> tuple[ColumnOrigin, ...]:
-        """Where each column comes from in rows of a TABLE_MAP, which has these names, and is of this version."""
+        """The source of each column in rows of a TABLE_MAP with these names, of this version."""
         if self.mode is SchemaMode.AS_WRITTEN:
             found = self._by_name(schema, ColumnOrigin())
         elif self.version is None or version is None:
@@ -130,7 +130,7 @@ class TableShape:
         return tuple(self._with_formula(origin, schema, version) for origin in found)
 
     def untold(self, version: TableVersion) -> set[int]:
-        """The ids of its columns whose values in rows of a version nobody can tell, though rows of now have them."""
+        """The ids of columns whose values are unknown in rows of a version, though current rows have them."""
         if self.version is None:
             return set()
         origins = self.origins(version_shape(version.full_name, version).schema, version)
@@ -166,7 +166,7 @@ class TableShape:
         ]
 
     def _computed_later(self, known: TableColumn, column: Column, origins: Sequence[ColumnOrigin]) -> ColumnOrigin:
-        """A generated column of the shape in rows from before it was added."""
+        """A generated column of the shape, in rows from before it was added."""
         assert self.version is not None
         assert known.expression is not None
         own = {one.name.lower(): origin for one, origin in zip(self.version.columns, origins, strict=True)}
@@ -175,7 +175,7 @@ class TableShape:
         )
 
     def _with_formula(self, origin: ColumnOrigin, schema: TableSchema, version: TableVersion) -> ColumnOrigin:
-        """A generated column of the rows themselves, for images that leave it out."""
+        """A generated column of the rows themselves, for images without it."""
         if origin.number is None:
             return origin
         expression = version.columns[origin.number].expression
@@ -205,7 +205,7 @@ class TableShape:
 
 
 def _is_input(column: TableColumn) -> bool:
-    """Whether an expression may take the column here: the zeros before a ZEROFILL are part of its text."""
+    """Whether an expression may read the column here: the zeros of ZEROFILL would be part of its text."""
     return column.expression is None and not column.type.is_zerofill
 
 
@@ -240,7 +240,7 @@ def _is_before(one: TableVersion, other: TableVersion) -> bool:
 
 
 def version_shape(name: str, version: TableVersion, mode: SchemaMode = SchemaMode.LATEST) -> TableShape:
-    """The shape of one version of a table. Raises EventError: it has columns of a type of which nothing is known."""
+    """The shape of one version of a table. Raises EventError: a column has an unknown type."""
     version = version.shown
     try:
         columns = tuple(column_of(column) for column in version.columns)
@@ -258,7 +258,7 @@ def version_shape(name: str, version: TableVersion, mode: SchemaMode = SchemaMod
 
 
 def united(newest: TableShape, others: Iterable[TableShape]) -> TableShape:
-    """The columns of several versions by name, those of the newest first; of two that differ the wider one."""
+    """The columns of several versions by name, those of the newest first, each with its widest type."""
     columns = {column.name: column for column in newest.columns}
     for column in (column for other in others for column in other.columns):
         known = columns.setdefault(column.name, column)
@@ -269,8 +269,8 @@ def united(newest: TableShape, others: Iterable[TableShape]) -> TableShape:
 
 
 def widening(old: Column, new: Column, filled_size: int = 0) -> Convert | None:
-    """What makes a value of one column the same value of another; None if it is so as it stands, or there is no way.
-    `filled_size` is that of the new one, as `TableColumn` has it."""
+    """Turns a value of one column into the same value of another; None if it is so already, or there is no way.
+    `filled_size`: of the new one, as in `TableColumn`."""
     if old.kind is new.kind is ValueKind.BINARY:
         size = new.size if new.is_fixed_length else filled_size if old.is_fixed_length else 0
         if (bytes_max(old), old.is_fixed_length) < (size, True):
@@ -315,5 +315,5 @@ def changed_columns(old: TableVersion, new: TableVersion) -> set[int]:
 
 
 def by_ids(column: TableColumn, table: TableVersion) -> str:
-    """An expression that names columns by their ids; empty if there is none."""
+    """An expression with ids for names of columns; empty without one."""
     return with_new_names(column.expression or "", {one.name.lower(): f"#{one.id}" for one in table.columns})

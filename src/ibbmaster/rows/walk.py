@@ -19,13 +19,9 @@ Table = TypeVar("Table")
 def walk(
     events: Iterable[bytes], large: LargeRows, table_of: Callable[[bytes, int], Table | None]
 ) -> Iterator[tuple[int, bytes, Table | None]]:
-    """Number, counted from the GTID event, which is 0, bytes and table of each event that is no TABLE_MAP.
-
-    `table_of` makes a table of a TABLE_MAP event and its number, or None: then its row events are left out. What is no
-    row event has None.
-
-    Raises EventError: a row event has no TABLE_MAP, or its fragments are not whole.
-    """
+    """Number, counted from the GTID event, which is 0, bytes and table of each event that is no TABLE_MAP. `table_of`
+    makes a table of a TABLE_MAP event and its number, or None: then its row events are left out. What is no row event
+    has None. Raises EventError: a row event has no TABLE_MAP, or its fragments are not whole."""
     tables: dict[bytes, Table | None] = {}
     partial = PartialRows(large)
     for number, part in enumerate(events):

@@ -3,11 +3,10 @@
 import decimal
 from collections.abc import Callable
 from decimal import Context, Decimal, InvalidOperation
-from typing import Any
 
 from ibbmaster.errors import ConfigurationError, EventError
 from ibbmaster.event.column_types import kind as kinds
-from ibbmaster.event.column_types.kind import ColumnKind, SqlType
+from ibbmaster.event.column_types.kind import SqlType
 from ibbmaster.event.rows.attributes import is_unsigned
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.event.rows.value import Encode, Value
@@ -23,16 +22,13 @@ _EXACT = Context(prec=2 * DIGITS_MAX)  # the usual one rounds to 28 digits
 _WIDE = Context(prec=4 * DIGITS_MAX)
 
 
-class Decimals(ColumnKind):
+class Decimals(kinds.Number):
     """DECIMAL(digits, scale) since MySQL 5.0; the metadata is both."""
 
     values = {ColumnType.NEWDECIMAL: ValueKind.DECIMAL}
     metadata_sizes = {ColumnType.NEWDECIMAL: 2}
     big_endian = frozenset(metadata_sizes)
-    has_sign = True
-    is_number = True
     grammar = kinds.Grammar.FRACTION
-    zero = "0"
     family = "DECIMAL"
     has_scale = True
     compares_size = True
@@ -47,9 +43,6 @@ class Decimals(ColumnKind):
 
     def fixed_size(self, column: Column) -> int:
         return decimal_size(column.size, column.scale)
-
-    def declare(self, column: Column, declared: kinds.DeclaredType) -> dict[str, Any]:
-        return {"is_unsigned": is_unsigned(declared.text)} if column.is_unsigned is None else {}
 
     def keeps_values(self, old: Column, new: Column) -> bool:
         has_sign = old.is_unsigned or not new.is_unsigned
@@ -139,7 +132,7 @@ def scaled(value: Decimal, scale: int) -> Decimal:
 def rounded(number: Decimal, scale: int) -> Decimal:
     """The same, and without a sign at zero."""
     found = number.quantize(Decimal(1).scaleb(-scale), rounding=decimal.ROUND_HALF_UP, context=_WIDE)
-    return found if found else abs(found)  # there is no -0
+    return found if found else abs(found)
 
 
 def digit_groups(digits: int, scale: int) -> list[int]:
@@ -159,12 +152,10 @@ def decimal_reader(digits: int, scale: int) -> Callable[[bytes], Decimal]:
     """Reads a DECIMAL: groups of digits, big-endian; the first bit is set unless negative, which inverts all. Source:
     MariaDB 12.3, decimal.c, bin2decimal()."""
     layout = []
-    offset = 0
+    size = 0
     for count in digit_groups(digits, scale):
-        size = PART_SIZES[count]
-        layout.append((offset, offset + size, 10**count))
-        offset += size
-    size = offset
+        layout.append((size, size + PART_SIZES[count], 10**count))
+        size += PART_SIZES[count]
     sign_bit = 1 << (8 * size - 1)
     all_bits = (1 << 8 * size) - 1
 

@@ -9,7 +9,7 @@ from typing import Any
 from ibbmaster.errors import EventError
 from ibbmaster.event.column_types import kind as kinds
 from ibbmaster.event.column_types.decimals import scaled
-from ibbmaster.event.column_types.kind import ColumnKind, SqlType
+from ibbmaster.event.column_types.kind import SqlType
 from ibbmaster.event.rows.attributes import is_unsigned
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.event.rows.value import Value
@@ -17,16 +17,13 @@ from ibbmaster.sqltext import literals
 
 FLOAT_DIGITS = 6  # that a FLOAT is shown with
 ANY_DECIMALS = 31  # of numbers without a fixed scale
-PLAIN_EXPONENTS = range(-14, 16)  # where the point of a number may be that is shown without an exponent
+PLAIN_EXPONENTS = range(-14, 16)  # places of the point in numbers without an exponent
 
 
-class Floating(ColumnKind):
+class Floating(kinds.Number):
     """Numbers of IEEE 754, little-endian; the metadata is their size."""
 
-    has_sign = True
-    is_number = True
     grammar = kinds.Grammar.FRACTION
-    zero = "0"
     key = "FLOATING"
 
     def __init__(
@@ -51,10 +48,10 @@ class Floating(ColumnKind):
         return not new.size or (old.size, old.scale, old.type) == (new.size, new.scale, new.type)
 
     def declare(self, column: Column, declared: kinds.DeclaredType) -> dict[str, Any]:
-        sign = {"is_unsigned": is_unsigned(declared.text)} if column.is_unsigned is None else {}
+        sign = super().declare(column, declared)
         if declared.length is None or "," not in (declared.inside or ""):
             return sign
-        return {**sign, "size": declared.length, "scale": declared.scale}  # which values are rounded to
+        return {**sign, "size": declared.length, "scale": declared.scale}  # values are rounded to these
 
     def convert(self, column: Column) -> Callable[[bytes], Value]:
         unpack = self.binary.unpack
@@ -133,7 +130,7 @@ class Floating(ColumnKind):
 
 
 def floating_text(value: float, *, digits: int | None) -> str:
-    """A number with the fewest digits that tell it, or rounded to `digits`, and an exponent where it is far from 1.
+    """A number with the fewest digits that identify it, or rounded to `digits`; with an exponent if it is far from 1.
     Source: MariaDB 12.3, dtoa.c, my_gcvt()."""
     if not value:
         return "-0" if str(value)[0] == "-" else "0"
@@ -158,8 +155,8 @@ def floating_text(value: float, *, digits: int | None) -> str:
 
 
 def fixed_text(value: float, scale: int) -> str:
-    """A number with `scale` digits after the point: its fewest that tell it, or fewer, rounded. Source: MariaDB 12.3,
-    dtoa.c, my_fcvt()."""
+    """A number with `scale` digits after the point: the fewest that identify it, or fewer, rounded. Source: MariaDB
+    12.3, dtoa.c, my_fcvt()."""
     if value - value != 0:
         raise ValueError(f"{value} is no number")
     shortest = Decimal(repr(value))

@@ -16,7 +16,7 @@ PREFIX = 4  # bytes of the length
 
 
 class Geometry(ColumnKind):
-    """`number` is that in a TABLE_MAP's metadata; 0 holds all the others."""
+    """`number`: in the metadata of a TABLE_MAP; 0 holds all the others."""
 
     values = {ColumnType.GEOMETRY: ValueKind.GEOMETRY}
     metadata_sizes = {ColumnType.GEOMETRY: 1}

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
 
 from ibbmaster.errors import ConfigurationError, EventError
 from ibbmaster.event.column_types import kind as kinds
@@ -24,22 +23,19 @@ def integer_range(column: Column) -> tuple[int, int]:
     return (0, (1 << bits) - 1) if column.is_unsigned else (-(1 << bits - 1), (1 << bits - 1) - 1)
 
 
-class Integer(ColumnKind):
+class Integer(kinds.Number):
     """TINYINT to BIGINT, little-endian."""
 
-    has_sign = True
-    is_number = True
     is_integer = True
     is_exact = True
     grammar = kinds.Grammar.NUMBER
-    zero = "0"
     family = "INT"
     keeps_default = False
 
     def __init__(
         self, word: str, code: ColumnType, size: int, widths: tuple[int, int], digits: int, names: str
     ) -> None:
-        """`widths` are those to show, with and without a sign; `digits` those of the largest value with a sign."""
+        """`widths` to show, with and without a sign; `digits` of the largest value with a sign."""
         super().__init__(word, code, names=names)
         self.values = {code: ValueKind.INTEGER}
         self.size = self.key_size = size
@@ -70,16 +66,12 @@ class Integer(ColumnKind):
 
         return read
 
-    def declare(self, column: Column, declared: kinds.DeclaredType) -> dict[str, Any]:
-        return {"is_unsigned": is_unsigned(declared.text)} if column.is_unsigned is None else {}
-
     def write(self, declared: kinds.DeclaredType) -> kinds.WrittenType | None:
         if declared.word == SERIAL:
             return None
         has_no_sign = is_unsigned(declared.text)
-        return kinds.WrittenType(
-            self.codes[0], b"", _integer_encoder(self.key_size, is_signed=not has_no_sign), has_no_sign
-        )
+        encode = _integer_encoder(self.key_size, is_signed=not has_no_sign)
+        return kinds.WrittenType(self.codes[0], b"", encode, has_no_sign)
 
     def derived(self, column: Column, unit: int | None) -> tuple[str, int | None, int | None]:
         return self.word, self.widths[bool(column.is_unsigned)], column.scale or None
@@ -138,7 +130,7 @@ class Integer(ColumnKind):
 
 
 class Bit(ColumnKind):
-    """BIT(n), big-endian in as many bytes as it takes."""
+    """BIT(n), big-endian in as few bytes as possible."""
 
     values = {ColumnType.BIT: ValueKind.BIT}
     metadata_sizes = {ColumnType.BIT: 2}
@@ -184,10 +176,8 @@ class Bit(ColumnKind):
         return f"b'{int(kinds.decimal_of(value)):b}'"
 
     def stored(self, column: Column, sql: SqlType, value: literals.Value) -> bytes:
-        number = (
-            int(value) if isinstance(value, int | float | Decimal) else int.from_bytes(kinds.bytes_of(value), "big")
-        )
-        return kinds.bounded(number, column.size).to_bytes((column.size + 7) // 8, "big")
+        is_number = isinstance(value, int | float | Decimal)
+        return _bit_encoder(column.size)(value if is_number else kinds.bytes_of(value))
 
     def shown(self, column: Column, sql: SqlType, settings: kinds.TextSettings) -> kinds.Text:
         size = _bit_bytes(sql)
@@ -238,13 +228,14 @@ class Year(ColumnKind):
         return self.word, 4, column.scale or None
 
     def literal(self, sql: SqlType, value: kinds.Literal, version: int) -> str:
-        return f"{_long_year(int(kinds.decimal_of(value))):04}"
+        year = int(kinds.decimal_of(value))
+        return f"{year and _long_year(year):04}"
 
     def stored(self, column: Column, sql: SqlType, value: literals.Value) -> bytes:
         if not isinstance(value, str):
             return _encode_year(int.from_bytes(value, "big") if isinstance(value, bytes) else value)
         year = kinds.whole_of(value)
-        return _encode_year(year + (2000 if year < 70 else 1900) if len(value) < 3 else year)
+        return _encode_year(_long_year(year) if len(value) < 3 else year)
 
     def shown(self, column: Column, sql: SqlType, settings: kinds.TextSettings) -> kinds.Text:
         if sql.length == SHORT_YEAR:
@@ -271,12 +262,12 @@ class Year(ColumnKind):
 
 
 def _bit_bytes(sql: SqlType) -> int:
-    """How many bytes a value of BIT(n) is shown with, also one that was stored when the column was narrower."""
+    """Bytes that a value of BIT(n) is shown with, even if it was stored when the column was narrower."""
     return ((sql.length or 1) + 7) // 8
 
 
 def _long_year(number: int) -> int:
-    return number if number > 99 or number == 0 else number + (2000 if number < 70 else 1900)
+    return number if number > 99 else number + (2000 if number < 70 else 1900)
 
 
 def _integer_encoder(size: int, *, is_signed: bool) -> Encode:
@@ -307,7 +298,7 @@ def _encode_year(value: object) -> bytes:
     return bytes([year - YEAR_ZERO if year else 0])
 
 
-SERIAL = "serial"  # a declaration: BIGINT UNSIGNED, which is not all that it is
+SERIAL = "serial"  # a declaration: BIGINT UNSIGNED and more
 TINYINT, _, _, INT, BIGINT = INTEGERS = (
     Integer("tinyint", ColumnType.TINY, 1, (4, 3), 3, "int1 boolean bool"),
     Integer("smallint", ColumnType.SHORT, 2, (6, 5), 5, "int2"),

@@ -21,7 +21,7 @@ _LABEL = re.compile(r"\s*'((?:[^']|'')*)'\s*(?:,|$)")
 
 
 class Labels(ColumnKind):
-    """Numbers that stand for labels. A TABLE_MAP has them as STRING in its types."""
+    """Numbers that stand for labels; STRING among the types of a TABLE_MAP."""
 
     grammar = kinds.Grammar.LABELS
     has_letters = True
@@ -48,19 +48,18 @@ class Labels(ColumnKind):
 
     @abstractmethod
     def _reader(self, labels: Sequence[AnyStr], comma: AnyStr, count: int) -> Callable[[bytes], AnyStr]:
-        """What a stored number stands for."""
+        """Reads the text of a stored number."""
 
     @abstractmethod
     def _bytes_of(self, count: int) -> int:
-        """Bytes of the number, of `count` labels."""
+        """Bytes of the number, for `count` labels."""
 
     @abstractmethod
-    def _parts(self, text: str) -> list[str]:
-        """The labels in a text."""
+    def _parts(self, text: str) -> list[str]: ...
 
     @abstractmethod
     def _number(self, places: Sequence[int]) -> int:
-        """What labels at these places, from 0, are stored as."""
+        """The stored number of labels at these places, from 0."""
 
     def _encoder(self, labels: tuple[str, ...], size: int) -> Encode:
         known = {label.rstrip().casefold(): place for place, label in reversed(list(enumerate(labels)))}
@@ -125,7 +124,7 @@ class Labels(ColumnKind):
 
     def shown(self, column: Column, sql: SqlType, settings: kinds.TextSettings) -> kinds.Text:
         charset = wanted_charset(sql, settings.charset) or SHOWN_DEFAULT
-        charset = SHOWN_DEFAULT if sql.charset == "binary" else charset  # of bytes nobody knows letters: as written
+        charset = SHOWN_DEFAULT if sql.charset == "binary" else charset  # bytes have no letters: as written
         labels = [encoded(label, charset) for label in sql.labels]
         return self._reader(labels, encoded(",", charset), len(labels))
 
@@ -226,7 +225,7 @@ def _labels(declared: kinds.DeclaredType) -> tuple[str, ...]:
 
 
 def _label(text: str, labels: tuple[str, ...]) -> str | None:
-    """A label by its text; only one that differs in its case alone is that label, too."""
+    """A label by its text, or the only one that differs just in case."""
     if text in labels:
         return text
     alike = [label for label in labels if label.lower() == text.lower()]

@@ -1,4 +1,4 @@
-"""Which kind each type is of. A new type is one module of this folder, and one entry here."""
+"""The kind of each type. A new type is one module of this folder, and one entry here."""
 
 from ibbmaster.event.column_types import (
     content,
@@ -34,13 +34,12 @@ def kind_of(column: Column) -> ColumnKind:
 
 
 def value_reader(column: Column) -> Reader:
-    """How values of a column are read. Raises ValueError: values of this type cannot be read at all."""
+    """The reader of a column's values. Raises ValueError: values of its type cannot be read at all."""
     return kind_of(column).reader(column)
 
 
 def bytes_reader(column: Column) -> Reader:
-    """How values of a column are skipped: as they are stored, whether or not they can be read. Raises ValueError: the
-    length of values of this type is not known."""
+    """Reads values of a column as stored, even unreadable ones. Raises ValueError: their length is not known."""
     kind = kind_of(column)
     size = kind.fixed_size(column)
     return prefixed(kind.length_size(column), bytes) if size is None else fixed(size, bytes)

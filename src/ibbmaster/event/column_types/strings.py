@@ -1,4 +1,4 @@
-"""Strings of characters or bytes: CHAR, VARCHAR, TEXT, BLOB and their like, compressed ones, too."""
+"""Strings of characters or bytes: CHAR, VARCHAR, TEXT, BLOB and so on, also compressed ones."""
 
 import zlib
 from abc import abstractmethod
@@ -38,11 +38,11 @@ COMPRESSED_METHOD_ZLIB = 8
 COMPRESSED_RAW = 0x08  # without zlib's own head and checksum
 COMPRESSED_SIZE_MASK = 0x07
 COMPRESSED_VALUE_SIZE_MAX = 1 << 30  # as `max_allowed_packet`
-COMPRESSION_THRESHOLD = 100  # bytes of which `column_compression_threshold` has a server compress values
+COMPRESSION_THRESHOLD = 100  # `column_compression_threshold`: bytes of values that a server compresses
 COMPRESSION_LEVEL = 6  # `column_compression_zlib_level`
 
 BYTES = kinds.StoredText(charset="binary", collation=BINARY_COLLATION, unit=1)
-SHOWN_DEFAULT = "utf8mb4"  # where nobody says in which character set
+SHOWN_DEFAULT = "utf8mb4"
 _BLOBS = (ColumnType.BLOB, ColumnType.BLOB_COMPRESSED)
 _VARYING = (ColumnType.VARCHAR, ColumnType.VARCHAR_COMPRESSED, ColumnType.VAR_STRING)
 _AS_THEY_ARE = ("utf8mb4", "utf8mb3")
@@ -51,7 +51,7 @@ _SIZES_MIN = {"ucs2": 2, "utf16": 2, "utf16le": 2, "utf32": 4}  # bytes of a let
 
 
 class Strings(ColumnKind):
-    """Strings after their length; `twin` is the word of the same with bytes for letters, or None."""
+    """Strings after their length; `twin`: the word of the same type with bytes for letters."""
 
     values = dict.fromkeys((*_VARYING, ColumnType.STRING, *_BLOBS), ValueKind.BINARY)
     metadata_sizes = {kind: 1 if kind in _BLOBS else 2 for kind in values}
@@ -111,7 +111,7 @@ class Strings(ColumnKind):
     def declare(self, column: Column, declared: kinds.DeclaredType) -> dict[str, Any]:
         declared.expect(column, column.type in self.values)
         if not self.has_letters:
-            is_text = column.charset not in (None, "binary")  # as the event says, which goes first
+            is_text = column.charset not in (None, "binary")  # the event goes first
             return {} if is_text else {"kind": ValueKind.BINARY, "charset": "binary"}
         name = _charset(column, declared.text)
         if name not in CODECS:
@@ -149,12 +149,9 @@ class Strings(ColumnKind):
             data = kinds.bytes_of(value)
             return data.rstrip(b"\0") if column.is_fixed_length else data
         charset = column.charset or "utf8mb4"
-        if isinstance(value, bytes):
-            data = value
-        else:
-            data = encoded(str(value), charset)
-            if decode_text(data, charset) != str(value):
-                raise ValueError(f"{value!r} cannot be said in {charset}")
+        data = value if isinstance(value, bytes) else encoded(str(value), charset)
+        if data is not value and decode_text(data, charset) != str(value):
+            raise ValueError(f"{value!r} cannot be said in {charset}")
         return data.rstrip(b" ") if column.is_fixed_length else data
 
     def key_value(self, column: Column, sql: SqlType, value: literals.Value, zone_s: int) -> literals.Value:
@@ -284,9 +281,7 @@ class SizedStrings(Strings):
         code = ColumnType.STRING if self.is_fixed else ColumnType.VAR_STRING
         length = self.digits(sql)
         if not self.has_letters:
-            return kinds.ResultType(
-                code, (length if self.is_fixed else sql.length or 0) + sql.is_compressed, 0, ("BINARY",)
-            )
+            return kinds.ResultType(code, length + sql.is_compressed, 0, ("BINARY",))
         if not self.is_fixed:  # with the byte that says how it is compressed
             unit = character_size(sql.charset or "utf8mb4")
             length = ((sql.length or 0) * unit + sql.is_compressed) // unit
@@ -297,7 +292,7 @@ class SizedStrings(Strings):
 
 
 class LargeStrings(Strings):
-    """TEXT and BLOB, of which an index has only the beginning; `prefix` are the bytes of their length."""
+    """TEXT and BLOB; an index has only a prefix of them. `prefix`: bytes of their length."""
 
     is_large = True
     compares_size = True
@@ -333,7 +328,7 @@ class LargeStrings(Strings):
 
 
 class XmlType(Strings):
-    """XMLTYPE, of which nothing more than its name is known."""
+    """XMLTYPE; only its name is known."""
 
     def __init__(self, word: str) -> None:
         super().__init__(word, *_BLOBS)
@@ -353,24 +348,22 @@ class XmlType(Strings):
 
 
 def large_kind(known: Sequence[LargeStrings], size: int) -> LargeStrings:
-    """The smallest kind for values of this number of bytes."""
+    """The smallest kind for values of this many bytes."""
     return next((kind for kind in known if size <= kind.bytes_max), known[-1])
 
 
 def filled_size(sql: SqlType) -> int:
-    """How many bytes values are shown with, zeros after what is stored; 0 for what is not filled up."""
-    if sql.word != BINARY.word:
-        return 0
-    return 1 if sql.length is None else sql.length
+    """Bytes that values are shown with, filled up with zeros; 0 for types that are not filled."""
+    return (1 if sql.length is None else sql.length) if sql.word == BINARY.word else 0
 
 
 def wanted_charset(sql: SqlType, shown: str | None) -> str | None:
-    """The character set that texts are shown in; where none is asked for, that of the column as it is now."""
+    """The character set that texts are shown in: the wanted one, or the current one of the column."""
     return sql.charset if shown in (None, "binary") else shown
 
 
 def is_copied(stored: str | None, wanted: str | None) -> bool:
-    """Whether text of a character set is sent as it is stored."""
+    """Whether text of a character set is sent as stored."""
     return wanted in (None, "binary", stored) or (stored, wanted) == ("utf8mb3", "utf8mb4")
 
 
@@ -381,26 +374,26 @@ def _has_letters(column: Column) -> bool:
 
 
 def bytes_max(column: Column) -> int:
-    """Of the longest value of a string."""
+    """Bytes of the longest value of a string column."""
     if column.type in _BLOBS:
         return (1 << 8 * column.size) - 1
     return column.size - (column.type == ColumnType.VARCHAR_COMPRESSED)
 
 
 def characters_max(column: Column) -> int | None:
-    """Of the longest text of a CHAR or VARCHAR; None where bytes are what counts."""
+    """Characters of the longest text of a CHAR or VARCHAR; None where bytes count."""
     return None if column.type in _BLOBS else bytes_max(column) // character_size(column.charset)
 
 
 def _has_characters(old: Column, new: Column) -> bool:
-    """Whether every text of one character set can be said in that of another column."""
+    """Whether the character set of the new column has all characters of the old one."""
     if old.charset == new.charset or new.charset in UNICODE:
         return True
     return new.charset in OF_PLANE_0 and old.charset not in UNICODE
 
 
 def _bytes_needed(old: Column, new: Column) -> int:
-    """For the longest text of one column in the character set of another."""
+    """Bytes of the longest text of one column in the character set of another."""
     if old.charset == new.charset:
         return bytes_max(old)
     characters = characters_max(old)
@@ -408,11 +401,8 @@ def _bytes_needed(old: Column, new: Column) -> int:
 
 
 def _charset(column: Column, text: str) -> str:
-    """The character set of a text column: the one the event names, else the declared one.
-
-    The event goes first: the table may have been converted since. But what it has as binary, or
-    in a collation that is not known here, is what the user says.
-    """
+    """The character set of a text column: the one that the event names, as the table may have been converted since. The
+    declared one counts where the event says binary, or has an unknown collation."""
     named = None if column.charset == "binary" else column.charset
     if named in CODECS:
         return named
@@ -420,8 +410,8 @@ def _charset(column: Column, text: str) -> str:
 
 
 def _decompressed(convert: Callable[[bytes], Value]) -> Callable[[bytes], Value]:
-    """Values of COMPRESSED columns: a byte of method and size of the size, the size (big-endian), the data. Source:
-    MariaDB 12.3, field_comp.cc."""
+    """Reads values of COMPRESSED columns: a byte of method and size of the size, the size (big-endian), the data.
+    Source: MariaDB 12.3, field_comp.cc."""
 
     def read(data: bytes) -> Value:
         if not data:
@@ -448,7 +438,7 @@ def _decompressed(convert: Callable[[bytes], Value]) -> Callable[[bytes], Value]
 
 
 def _compressed(data: bytes) -> bytes:
-    """A value as COMPRESSED columns have it: compressed where that makes it shorter, which small ones are not tried."""
+    """A value as COMPRESSED columns store it: compressed, unless it is small or that makes it longer."""
     if not data:
         return data
     if len(data) >= COMPRESSION_THRESHOLD:
@@ -462,7 +452,7 @@ def _compressed(data: bytes) -> bytes:
 
 
 def _bytes_in(value: object, charset: str) -> bytes:
-    """The bytes of a string: text in its character set, and for binary columns also hexadecimal digits after 0x."""
+    """The bytes of a string: text in its character set; in binary columns also hexadecimal digits after 0x."""
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
     text = str(value)
@@ -480,7 +470,7 @@ def string_encoder(
     is_trimmed: bool = False,
     is_packed: bool = False,
 ) -> Encode:
-    """Writes strings after their length; those of a fixed length travel without what fills them up."""
+    """Writes strings after their length; those of a fixed length travel without their filling."""
     charset = storage.charset
     filling = b"\0" if charset == "binary" else encode_text(" ", charset)
 

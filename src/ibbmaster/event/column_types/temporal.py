@@ -3,7 +3,7 @@
 import re
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from ibbmaster.errors import ConfigurationError, EventError
 from ibbmaster.event.column_types import kind as kinds
@@ -12,6 +12,9 @@ from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.event.rows.value import Encode, Value
 from ibbmaster.sqltext import literals
 from ibbmaster.sqltext.moment import (
+    DAY_S,
+    SECOND_US,
+    TIME_MAX_S,
     Moment,
     civil_date,
     days_of,
@@ -19,16 +22,16 @@ from ibbmaster.sqltext.moment import (
     fraction_text,
     loose_moment,
     moment_of,
+    moment_text,
     parse_duration,
 )
 from ibbmaster.sqltext.quoting import quoted_text
 
-TIME_LIMIT_S = 838 * 3600 + 59 * 60 + 60  # TIME reaches to one second less
+TIME_LIMIT_S = TIME_MAX_S + 1
 DATETIME2_ZERO = 1 << 39
 FRACTION_SIZES = (0, 1, 1, 2, 2, 3, 3)  # bytes, by digits: TIMESTAMP2, DATETIME2, TIME2, TIMESTAMP of MariaDB 5.3
 OLD_TIME_SIZES = (3, 4, 4, 5, 5, 5, 6)  # of MariaDB 5.3 to 10.0
 OLD_DATETIME_SIZES = (8, 6, 6, 7, 7, 7, 8)
-DAY_S = 86400
 YEAR_MAX = 9999
 DIGITS_MAX = 6  # of a second
 _TIME = re.compile(r"(-?)(\d{1,3}):([0-5]\d):([0-5]\d)(?:\.(\d{1,6}))?")
@@ -42,7 +45,7 @@ ReadMoment = Callable[[bytes], Moment]
 
 
 class _Moment(ColumnKind):
-    """What has a day."""
+    """Types with a day."""
 
     has_day = True
 
@@ -57,9 +60,8 @@ class _Moment(ColumnKind):
     def key_value(self, column: Column, sql: SqlType, value: literals.Value, zone_s: int) -> literals.Value:
         if not isinstance(value, str) or (found := moment_of(value)).hour > 23:
             raise ValueError(f"{value!r} is no date and time")
-        digits = sql.scale or sql.length or 0
-        if self.is_clock and f"{found.microsecond:06}"[digits:].strip("0"):
-            raise ValueError(f"{value!r} has more than {digits} digits of a second")
+        if self.is_clock:
+            _expect_digits(found, value, sql.scale or sql.length or 0)
         return value
 
     def frame_type(self, column: Column, *, keeps_zeros: bool) -> str:
@@ -71,7 +73,7 @@ class _Moment(ColumnKind):
 
 
 class _Calendar(_Moment):
-    """What shows the same in every time zone."""
+    """Types that look the same in every time zone."""
 
     def stored(self, column: Column, sql: SqlType, value: literals.Value) -> bytes:
         """A date, or a date and time, of the calendar or not: 2020-00-00 is one."""
@@ -106,7 +108,7 @@ class Date(_Calendar):
         return kinds.WrittenType(ColumnType.DATE, b"", _encode_date)
 
     def _stored(self, moment: Moment, value: literals.Value, digits: int) -> bytes:
-        if moment.hour or moment.minute or moment.second or moment.microsecond:
+        if any(moment[3:]):
             raise ValueError(f"{value!r} is no date")
         return _encode_date(moment)
 
@@ -127,18 +129,24 @@ class Date(_Calendar):
 
 
 class _Clock(ColumnKind):
-    """What has a clock: a format of before 10.1, whose digits only a declared type has, and the one since."""
+    """Types with a clock. Each has a format of before 10.1, whose digits only a declared type tells, and a new one."""
 
     is_clock = True
     has_scale = True
     grammar = kinds.Grammar.CLOCK
+    zero = f"'{_ZERO_TIME}'"
+    family = "DATETIME"
     whole = 0  # bytes without a fraction, since 10.1
+    old_sizes: tuple[int, ...] = ()  # bytes by digits before 10.1, where they differ
     width = 19  # of its text
     own_flags: tuple[str, ...] = ("BINARY",)
 
-    def __init__(self, word: str, new: ColumnType, old: ColumnType, kind: ValueKind) -> None:
+    def __init__(
+        self, word: str, new: ColumnType, old: ColumnType, kind: ValueKind, encoder: Callable[[int], Encode]
+    ) -> None:
+        """`encoder` takes the digits of a second that values are written with."""
         super().__init__(word, new, old)
-        self.new, self.old = new, old
+        self.new, self.old, self.encoder = new, old, encoder
         self.values, self.metadata_sizes = {new: kind, old: kind}, {new: 1}  # type: ignore[misc]
 
     def layout(self, where: str, column_type: ColumnType, metadata: int, raw: bytes) -> kinds.Layout:
@@ -147,7 +155,12 @@ class _Clock(ColumnKind):
         return kinds.Layout(column_type, scale=metadata)
 
     def fixed_size(self, column: Column) -> int:
+        if self.old_sizes and column.type == self.old:
+            return self.old_sizes[column.scale]
         return self.whole + FRACTION_SIZES[column.scale]
+
+    def convert(self, column: Column) -> Callable[[bytes], Value]:
+        return _moment_text(moment_reader(column), column.scale)
 
     def declare(self, column: Column, declared: kinds.DeclaredType) -> dict[str, Any]:
         return {"scale": _digits(declared)} if column.type == self.old else {}
@@ -157,11 +170,7 @@ class _Clock(ColumnKind):
 
     def write(self, declared: kinds.DeclaredType) -> kinds.WrittenType:
         digits = _digits(declared)
-        return kinds.WrittenType(self.new, bytes([digits]), self._encoder(digits))
-
-    @abstractmethod
-    def _encoder(self, digits: int) -> Encode:
-        """Writes values with `digits` digits of a second."""
+        return kinds.WrittenType(self.new, bytes([digits]), self.encoder(digits))
 
     def zero_of(self, sql: SqlType) -> str:
         return f"{self.zero[:-1]}.{'0' * sql.scale}'" if sql.scale else self.zero
@@ -197,19 +206,13 @@ class Time(_Clock):
 
     zero = "'00:00:00'"
     family = "TIME"
-    whole, width = 3, 10
-
-    def fixed_size(self, column: Column) -> int:
-        return OLD_TIME_SIZES[column.scale] if column.type == self.old else super().fixed_size(column)
+    whole, old_sizes, width = 3, OLD_TIME_SIZES, 10
 
     def convert(self, column: Column) -> Callable[[bytes], Value]:
         return (_old_time if column.type == self.old else _time)(column.scale)
 
-    def _encoder(self, digits: int) -> Encode:
-        return _time_encoder(digits)
-
     def stored(self, column: Column, sql: SqlType, value: literals.Value) -> bytes:
-        return self._encoder(column.scale)(value)
+        return self.encoder(column.scale)(value)
 
     def literal(self, sql: SqlType, value: kinds.Literal, version: int) -> str:
         text = kinds.text_of(value)
@@ -239,26 +242,14 @@ class Time(_Clock):
 
 
 class DateTime(_Clock, _Calendar):
-    """DATETIME: a date and a clock, wherever that is."""
+    """DATETIME: a date and a clock, in any time zone."""
 
-    zero = f"'{_ZERO_TIME}'"
-    family = "DATETIME"
     frame = "timestamp_ntz"
-    whole = 5
-
-    def fixed_size(self, column: Column) -> int:
-        return OLD_DATETIME_SIZES[column.scale] if column.type == self.old else super().fixed_size(column)
-
-    def convert(self, column: Column) -> Callable[[bytes], Value]:
-        return _moment_text(moment_reader(column), column.scale)
-
-    def _encoder(self, digits: int) -> Encode:
-        return _datetime_encoder(digits)
+    whole, old_sizes = 5, OLD_DATETIME_SIZES
 
     def _stored(self, moment: Moment, value: literals.Value, digits: int) -> bytes:
-        if f"{moment.microsecond:06}"[digits:].strip("0"):
-            raise ValueError(f"{value!r} has more than {digits} digits of a second")
-        return self._encoder(digits)(moment)
+        _expect_digits(moment, value, digits)
+        return self.encoder(digits)(moment)
 
     def fitted(self, value: Value, column: Column) -> Value:
         if not isinstance(value, str):
@@ -269,43 +260,31 @@ class DateTime(_Clock, _Calendar):
 class Timestamp(_Clock, _Moment):
     """TIMESTAMP: seconds since 1970, in UTC."""
 
-    zero = f"'{_ZERO_TIME}'"
-    family = "DATETIME"
     frame = "timestamp"
     whole = 4
     own_flags = ("BINARY", "UNSIGNED")
     is_zoned = True
 
-    def convert(self, column: Column) -> Callable[[bytes], Value]:
-        return _moment_text(moment_reader(column), column.scale)
-
-    def _encoder(self, digits: int) -> Encode:
-        return _timestamp_encoder(digits)
-
     def stored(self, column: Column, sql: SqlType, value: literals.Value) -> bytes:
-        return bytes(self.fixed_size(column)) if is_zero(value) else self._encoder(column.scale)(value)
+        return bytes(self.fixed_size(column)) if is_zero(value) else self.encoder(column.scale)(value)
 
     def key_value(self, column: Column, sql: SqlType, value: literals.Value, zone_s: int) -> literals.Value:
         return None if zone_s else super().key_value(column, sql, value, zone_s)
 
     def shown(self, column: Column, sql: SqlType, settings: kinds.TextSettings) -> kinds.Text:
-        read, zone_s = self.convert(column), settings.time_zone_s
-        byte_order = "little" if column.has_old_format and not column.scale else "big"
+        read, zone_s, order = self.convert(column), settings.time_zone_s, _byte_order(column)
 
         def text(data: bytes) -> bytes:
             plain = str(read(data))
-            if not plain.startswith(_ZERO_TIME) and zone_s:
-                seconds = int.from_bytes(data[:4], byte_order) + zone_s  # type: ignore[arg-type]
-                days, clock = divmod(seconds, DAY_S)
-                year, month, day = civil_date(days)
-                date = f"{year:04}-{month:02}-{day:02}"
-                plain = f"{date} {clock // 3600:02}:{clock // 60 % 60:02}:{clock % 60:02}{plain[len(_ZERO_TIME) :]}"
+            if zone_s and not plain.startswith(_ZERO_TIME):
+                seconds = int.from_bytes(data[:4], order) + zone_s
+                plain = moment_text(seconds * SECOND_US) + plain[len(_ZERO_TIME) :]
             return plain.encode()
 
         return _with_digits(text, column.scale, sql.scale or 0)
 
     def fitted(self, value: Value, column: Column) -> Value:
-        """Other values than zero hang on the time zone of the session."""
+        """Only zero, as other values depend on the time zone of the session."""
         is_known = isinstance(value, str) and value.startswith("0000-00-00")
         return _with_zeros(_DATETIME_TEXT.fullmatch(str(value)), column.scale) if is_known else None
 
@@ -315,8 +294,13 @@ def is_zero(value: literals.Value) -> bool:
     return value == 0 or (isinstance(value, str) and not value.strip("0-: ."))
 
 
+def _expect_digits(moment: Moment, value: literals.Value, digits: int) -> None:
+    if f"{moment.microsecond:06}"[digits:].strip("0"):
+        raise ValueError(f"{value!r} has more than {digits} digits of a second")
+
+
 def _with_digits(text: kinds.Text, stored: int, wanted: int) -> kinds.Text:
-    """With as many digits of a second as a column has that got more of them."""
+    """Adds the digits of a second that a column has got since."""
     if wanted <= stored:
         return text
     more = b"" if stored else b"."
@@ -336,9 +320,8 @@ def _from_digits(text: str) -> str:
         return "0000-00-00"
     if len(text) in (6, 12):
         text = ("20" if int(text[:2]) < 70 else "19") + text
-    parts = text[:4], text[4:6], text[6:8]
     clock = f" {text[8:10]}:{text[10:12]}:{text[12:14]}" if len(text) == 14 else ""
-    return "-".join(parts) + clock
+    return f"{text[:4]}-{text[4:6]}-{text[6:8]}{clock}"
 
 
 def _digits(declared: kinds.DeclaredType) -> int:
@@ -349,17 +332,23 @@ def _digits(declared: kinds.DeclaredType) -> int:
 
 
 def moment_reader(column: Column) -> ReadMoment:
-    """How the bytes of a DATE, DATETIME or TIMESTAMP become a moment; they raise ValueError where they make none."""
+    """The reader of a DATE, DATETIME or TIMESTAMP. It raises ValueError for bytes that make no moment."""
+    digits = column.scale
     match column.type:
         case ColumnType.DATETIME2:
-            return _datetime(column.scale)
+            return _datetime(digits)
         case ColumnType.TIMESTAMP2:
-            return _timestamp(column.scale)
+            return _timestamp(_microseconds(digits, 2 * FRACTION_SIZES[digits]), "big")
         case ColumnType.DATETIME:
-            return _old_datetime(column.scale) if column.scale else _old_short_datetime
+            return _old_datetime(digits) if digits else _old_short_datetime
         case ColumnType.TIMESTAMP:
-            return _old_timestamp(column.scale)
+            return _timestamp(_microseconds(digits, digits), _byte_order(column))
     return _date
+
+
+def _byte_order(column: Column) -> Literal["big", "little"]:
+    """Of the seconds in a TIMESTAMP: little-endian before 10.1 without a fraction."""
+    return "little" if column.has_old_format and not column.scale else "big"
 
 
 def _date(data: bytes) -> Moment:
@@ -387,23 +376,16 @@ def _datetime(digits: int) -> ReadMoment:
     return read
 
 
-def _timestamp(digits: int) -> ReadMoment:
-    """Reads a TIMESTAMP in the format since 10.1; seconds since 1970 without sign, as since 11.5."""
-    microseconds = _microseconds(digits, 2 * FRACTION_SIZES[digits])
+def _timestamp(microseconds: Callable[[int], int], order: Literal["big", "little"]) -> ReadMoment:
+    """Reads a TIMESTAMP: seconds since 1970 without sign, as since 11.5, and a fraction; in UTC. All zeros are the zero
+    time."""
 
     def read(data: bytes) -> Moment:
-        return _since_1970(int.from_bytes(data[:4], "big"), int.from_bytes(data[4:], "big"), microseconds)
-
-    return read
-
-
-def _old_timestamp(digits: int) -> ReadMoment:
-    """Reads a TIMESTAMP of before 10.1: little-endian without a fraction, big-endian with one."""
-    microseconds = _microseconds(digits, digits)
-
-    def read(data: bytes) -> Moment:
-        seconds = int.from_bytes(data[:4], "big" if digits else "little")
-        return _since_1970(seconds, int.from_bytes(data[4:], "big"), microseconds)
+        seconds, part = int.from_bytes(data[:4], order), int.from_bytes(data[4:], "big")
+        if not seconds and not part:
+            return Moment(0, 0, 0)
+        days, clock = divmod(seconds, DAY_S)
+        return Moment(*civil_date(days), clock // 3600, clock // 60 % 60, clock % 60, microseconds(part))
 
     return read
 
@@ -437,14 +419,6 @@ def _old_short_datetime(data: bytes) -> Moment:
     return moment
 
 
-def _since_1970(seconds: int, part: int, microseconds: Callable[[int], int]) -> Moment:
-    """Seconds since 1970 as a date and time in UTC; 0 is the zero time where there is no fraction either."""
-    if not seconds and not part:
-        return Moment(0, 0, 0)
-    days, clock = divmod(seconds, DAY_S)
-    return Moment(*civil_date(days), clock // 3600, clock // 60 % 60, clock % 60, microseconds(part))
-
-
 def _date_text(data: bytes) -> str:
     year, month, day, *_ = _date(data)
     return f"{year:04}-{month:02}-{day:02}"
@@ -476,7 +450,7 @@ def _time(digits: int) -> Shown:
         packed = abs(packed)
         value = packed >> shift
         hms = f"{value >> 12 & 1023:02}:{value >> 6 & 63:02}:{value & 63:02}"
-        return f"{sign}{hms}{_fraction_text(microseconds(packed & mask), digits)}"
+        return f"{sign}{hms}{fraction_text(microseconds(packed & mask), digits)}"
 
     return text
 
@@ -495,7 +469,7 @@ def _old_time(digits: int) -> Shown:
         if seconds >= TIME_LIMIT_S:
             raise ValueError(f"time {data.hex()} is out of range")
         clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-        return f"{'-' if value < 0 else ''}{clock}{_fraction_text(microseconds(part), digits)}"
+        return f"{'-' if value < 0 else ''}{clock}{fraction_text(microseconds(part), digits)}"
 
     return text
 
@@ -510,7 +484,7 @@ def _old_short_time(data: bytes) -> str:
 
 
 def _microseconds(digits: int, stored_digits: int) -> Callable[[int], int]:
-    """How a fraction that is stored with `stored_digits` decimal digits is read, those that are not shown left out."""
+    """Reads a fraction that is stored with `stored_digits` decimal digits, without those that are not shown."""
     limit: int = 10**stored_digits
     dropped: int = 10 ** (stored_digits - digits)
     scale: int = 10 ** (DIGITS_MAX - digits)
@@ -521,10 +495,6 @@ def _microseconds(digits: int, stored_digits: int) -> Callable[[int], int]:
         return value // dropped * scale
 
     return read
-
-
-def _fraction_text(microsecond: int, digits: int) -> str:
-    return f".{microsecond:06}"[: 1 + digits] if digits else ""
 
 
 def _fraction(microsecond: int, digits: int) -> bytes:
@@ -583,11 +553,11 @@ def _time_encoder(digits: int) -> Encode:
     return encode
 
 
-DATETIME = DateTime("datetime", ColumnType.DATETIME2, ColumnType.DATETIME, ValueKind.DATETIME)
-TIMESTAMP = Timestamp("timestamp", ColumnType.TIMESTAMP2, ColumnType.TIMESTAMP, ValueKind.TIMESTAMP)
+DATETIME = DateTime("datetime", ColumnType.DATETIME2, ColumnType.DATETIME, ValueKind.DATETIME, _datetime_encoder)
+TIMESTAMP = Timestamp("timestamp", ColumnType.TIMESTAMP2, ColumnType.TIMESTAMP, ValueKind.TIMESTAMP, _timestamp_encoder)
 KINDS = (
     Date("date", ColumnType.DATE, ColumnType.NEWDATE),
-    Time("time", ColumnType.TIME2, ColumnType.TIME, ValueKind.TIME),
+    Time("time", ColumnType.TIME2, ColumnType.TIME, ValueKind.TIME, _time_encoder),
     DATETIME,
     TIMESTAMP,
 )

@@ -1,4 +1,4 @@
-"""VECTOR: numbers of four bytes in a VARCHAR; known by the declared type alone."""
+"""VECTOR: numbers of four bytes in a VARCHAR; only the declared type tells it."""
 
 import struct
 from collections.abc import Callable
@@ -18,15 +18,14 @@ VECTOR_NUMBER_SIZE = _NUMBER.size
 
 
 def vector_of(data: bytes) -> tuple[float, ...]:
-    """The numbers of a stored VECTOR. Raises ValueError: the bytes are no whole numbers of four."""
+    """The numbers of a stored VECTOR. Raises ValueError: not a multiple of four bytes."""
     if len(data) % _NUMBER.size:
         raise ValueError(f"a vector of {len(data)} bytes")
     return tuple(number for (number,) in _NUMBER.iter_unpack(data))
 
 
 def vector_bytes(value: object) -> bytes:
-    """A VECTOR as it is stored, from numbers, or a list of them as text; bytes are taken as they are. Raises
-    ValueError: that is none."""
+    """A VECTOR as stored, from numbers, or a list of them as text; bytes stay as they are. Raises ValueError."""
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
     numbers = value.strip().removeprefix("[").removesuffix("]").split(",") if isinstance(value, str) else value

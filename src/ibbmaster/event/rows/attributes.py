@@ -12,11 +12,9 @@ _NO_CHARSETS = {"default", "uca1400"}  # DEFAULT, and collations that each Unico
 
 
 def attributes_of(declared: str) -> list[str]:
-    """The words and numbers of a column's type and of its attributes, in lower case.
-
-    What stands in strings, in quoted names and in brackets is left out: there it means something
-    else, as in COMMENT 'was unsigned' and AS (CAST(a AS UNSIGNED)).
-    """
+    """The words and numbers of a column's type and of its attributes, in lower case. What stands in strings, in quoted
+    names and in brackets is left out: there it means something else, as in COMMENT 'was unsigned' and AS (CAST(a AS
+    UNSIGNED))."""
     kinds = (TokenKind.WORD, TokenKind.NUMBER)
     return [token.text.lower() for token in outside_brackets(tokens(declared)) if token.kind in kinds]
 

@@ -62,12 +62,9 @@ class RowChange:
 
 
 def rows_of(event: Buffer, header: RowsHeader, large: LargeRows = ALL_ROWS) -> tuple[bytes, int]:
-    """The rows of an event: the bytes they are in, and where they begin.
-
-    Not copied unless they are compressed, and then put where `large` says: either may be larger than the memory.
-
-    Raises EventError: they do not unpack, or are too many for that.
-    """
+    """The rows of an event: the bytes they are in, and where they begin. Not copied unless they are compressed, and
+    then put where `large` says: either may be larger than the memory. Raises EventError: they do not unpack, or are too
+    many for that."""
     if not header.is_compressed:
         return bytes(event) if isinstance(event, (bytearray, memoryview)) else event, header.rows_offset
     packed = memoryview(event)[header.rows_offset :]
@@ -97,11 +94,9 @@ class RowDecoder:
         self._plans: dict[bytes, list[tuple[int, Reader]]] = {}
 
     def changes(self, event: Buffer) -> Iterator[RowChange]:
-        """The changes in a whole row event without checksum, read one by one.
-
-        Raises EventError: the event is of another type or table, or ends inside a row; UndecodableError: a value cannot
-        be read; it names table, column and type.
-        """
+        """The changes in a whole row event without checksum, read one by one. Raises EventError: the event is of
+        another type or table, or ends inside a row; UndecodableError: a value cannot be read; it names table, column
+        and type."""
         header = decode_rows_header(event)
         if header.table_id != self.schema.table_id:
             raise EventError(f"row event of table {header.table_id}, expected {self.schema.table_id}")

@@ -142,13 +142,9 @@ class WrittenTable:
 def written_table(
     name: str, declaration: Mapping[str, str], *, table_id: int, primary_key: Sequence[str] = ()
 ) -> WrittenTable:
-    """A table from its name, `database.table`, and its columns as CREATE TABLE has them.
-
-    Columns of the key are NOT NULL.
-
-    Raises ConfigurationError: a column cannot be written, or the key names one that is not there, or is not the one
-    that a column declares.
-    """
+    """A table from its name, `database.table`, and its columns as CREATE TABLE has them. Columns of the key are NOT
+    NULL. Raises ConfigurationError: a column cannot be written, or the key names one that is not there, or is not the
+    one that a column declares."""
     database, table = parse_table_name(name)
     if max(len(database.encode()), len(table.encode())) > 255:
         raise ConfigurationError(f"{name!r} has a name of more than 255 bytes")
@@ -191,13 +187,9 @@ class RowImage(enum.Enum):
 def image_columns(
     table: WrittenTable, image: RowImage, kind: ChangeKind, given: Collection[int]
 ) -> tuple[Columns, Columns]:
-    """The columns of the image before a change and of the one after it, in order.
-
-    `given` are those that the statement wrote, as they were or not. Where `kind` has only one image the other is
-    of no use. Rows of a table without a key are always whole.
-
-    Source: MariaDB 12.3, sql_class.cc, THD::binlog_prepare_row_images(), and what 11.8 writes.
-    """
+    """The columns of the image before a change and of the one after it, in order. `given` are those that the statement
+    wrote, as they were or not. Where `kind` has only one image the other is of no use. Rows of a table without a key
+    are always whole. Source: MariaDB 12.3, sql_class.cc, THD::binlog_prepare_row_images(), and what 11.8 writes."""
     everything = tuple(range(len(table.columns)))
     blobs = {number for number in everything if table.columns[number].type in BLOBS}
     if not table.primary_key:

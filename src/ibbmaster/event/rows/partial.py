@@ -149,13 +149,9 @@ class PartialRows:
         return self._order.is_open
 
     def whole_event(self, event: bytes) -> bytes | None:
-        """The event itself, if it is no fragment; else the row event once it is complete.
-
-        One that is held elsewhere is a buffer of bytes that can be read and cut as `bytes` can.
-
-        Raises EventError: a fragment is missing or wrong, or another event comes between two of them; or the row event
-        is larger than it may be.
-        """
+        """The event itself, if it is no fragment; else the row event once it is complete. One that is held elsewhere is
+        a buffer of bytes that can be read and cut as `bytes` can. Raises EventError: a fragment is missing or wrong, or
+        another event comes between two of them; or the row event is larger than it may be."""
         if event[TYPE_OFFSET] == EventType.PARTIAL_ROW_DATA:
             return self.take(event)
         self.finish()

@@ -44,12 +44,9 @@ CHARACTER = frozenset(  # those with a collation in DEFAULT_CHARSET or COLUMN_CH
 
 
 def decode_table_schema(event: Buffer) -> TableSchema:
-    """Everything a whole TABLE_MAP event without checksum says.
-
-    Raises EventError: another type, a part runs over the end, or two parts contradict each other.
-
-    Source: MariaDB 12.3, log_event.cc, Table_map_log_event and Optional_metadata_fields.
-    """
+    """Everything a whole TABLE_MAP event without checksum says. Raises EventError: another type, a part runs over the
+    end, or two parts contradict each other. Source: MariaDB 12.3, log_event.cc, Table_map_log_event and
+    Optional_metadata_fields."""
     head = decode_table_map(event)
     types = head.column_types
     if len(types) > COLUMN_COUNT_MAX:

@@ -1,4 +1,4 @@
-"""INTVAR, RAND, USER_VAR: what the statement after them takes from its session. Layout: protocol/event/others.md."""
+"""INTVAR, RAND, USER_VAR: input from the session for the next statement. Layout: protocol/event/others.md."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ INT64_SIZE = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedVariable:
-    """A user variable; `value` is bytes for a text, in the character set of `collation`; None is NULL."""
+    """A user variable; a text is bytes in the character set of `collation`, None is NULL."""
 
     name: str
     value: bytes | float | int | Decimal | None
@@ -33,7 +33,7 @@ class LoggedVariable:
 
 
 def decode_intvar(event: Buffer) -> tuple[str, int]:
-    """`insert_id` or `last_insert_id`, and its value. Raises EventError: another type or size, or neither of both.
+    """`insert_id` or `last_insert_id`, and its value. Raises EventError: another type, size or kind.
     Source: MariaDB 12.3, log_event.cc, Intvar_log_event."""
     _, body = decode_body(event, EventType.INTVAR)
     if len(body) != INTVAR.size:
@@ -55,8 +55,8 @@ def decode_rand(event: Buffer) -> tuple[int, int]:
 
 
 def decode_user_var(event: Buffer) -> LoggedVariable:
-    """A user variable that the statement reads. Raises EventError: another type, a part runs over the end, or the value
-    is none of its type. Source: MariaDB 12.3, log_event.cc, User_var_log_event."""
+    """A user variable that the statement reads. Raises EventError: another type, a part runs over the end, or a value
+    that does not fit its type. Source: MariaDB 12.3, log_event.cc, User_var_log_event."""
     _, body = decode_body(event, EventType.USER_VAR)
     if len(body) < NAME_SIZE.size:
         raise EventError(f"USER_VAR with a body of {len(body)} bytes")

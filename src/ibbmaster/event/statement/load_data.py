@@ -1,4 +1,4 @@
-"""EXECUTE_LOAD_QUERY: a LOAD DATA whose file has come in blocks before it. Layout: protocol/event/others.md."""
+"""EXECUTE_LOAD_QUERY: a LOAD DATA after the blocks of its file. Layout: protocol/event/others.md."""
 
 from __future__ import annotations
 
@@ -17,11 +17,9 @@ FILE = struct.Struct("<IIIB")  # behind the fixed part of a QUERY: number, start
 
 @dataclass(frozen=True, slots=True)
 class LoadData:
-    """A statement that loads a file.
-
-    `start` and `end`: the bytes of its text from LOCAL or INFILE up to INTO, which a replica writes anew with a file of
-    its own. `duplicates`: 1 has a new row left out for one that is there, 2 replaces that one.
-    """
+    """A statement that loads a file. `start` and `end`: the bytes of its text from LOCAL or INFILE up to INTO, which a
+    replica replaces with a file of its own. `duplicates`: 1 skips new rows with a known key, 2 replaces the old
+    ones."""
 
     query: Query
     number: int
@@ -31,8 +29,8 @@ class LoadData:
 
 
 def decode_load_data(event: bytes) -> LoadData:
-    """Read an EXECUTE_LOAD_QUERY event without checksum. Raises EventError: a part runs over the end, or the file is
-    named where there is no text. Source: MariaDB 12.3, log_event.cc, Execute_load_query_log_event."""
+    """Read an EXECUTE_LOAD_QUERY event without checksum. Raises EventError: a part runs over the end, or the name of
+    the file lies outside the text. Source: MariaDB 12.3, log_event.cc, Execute_load_query_log_event."""
     fixed_end = EVENT_HEADER_SIZE + FIXED.size
     if len(event) < fixed_end + FILE.size:
         raise EventError(f"EXECUTE_LOAD_QUERY of {len(event)} bytes, expected at least {fixed_end + FILE.size}")

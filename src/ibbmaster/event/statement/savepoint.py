@@ -10,15 +10,15 @@ from ibbmaster.sqltext.token import Token
 
 
 class SavepointStep(NamedTuple):
-    """SAVEPOINT `name`, or a rollback to it; a rollback without a name undoes all of the group. `name` is as a server
-    compares it: without regard to case, accents and blanks at its end."""
+    """SAVEPOINT `name`, or a rollback to it; a rollback without a name undoes the whole group. `name` is normalized as
+    a server compares it: without case, accents and blanks at its end."""
 
     is_rollback: bool
     name: str | None
 
 
 def savepoint_step(cursor: Cursor) -> SavepointStep | None:
-    """Which of the two the statement is that begins here, which stays as it is; None if it is neither."""
+    """The step that a statement makes, whose cursor stays where it is; None for other statements."""
     if cursor.peek().is_word("SAVEPOINT"):
         return _step(cursor.peek(1), is_rollback=False)
     if not cursor.peek().is_word("ROLLBACK"):
