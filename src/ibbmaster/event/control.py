@@ -1,8 +1,7 @@
 """Events about the log itself, of a few fields each. Layouts: protocol/event/others.md.
 
-ROTATE says in which file the stream continues, STOP that a server was shut down in order, XID that a
-transaction ends, BINLOG_CHECKPOINT which file crash recovery needs, GTID_LIST what was logged before
-a place, HEARTBEAT that nothing has happened, but the primary is there.
+ROTATE names the next file of the stream, STOP reports an orderly shutdown, XID ends a transaction, BINLOG_CHECKPOINT
+names the file that crash recovery needs, GTID_LIST has the state at a place, HEARTBEAT tells that the primary is alive.
 """
 
 from __future__ import annotations
@@ -28,20 +27,20 @@ LIST_ENTRY = struct.Struct("<IIQ")
 EMPTY_LIST_PADDING = 2  # an empty list has two bytes after its count
 LONG_POSITION = struct.Struct("<Q")
 LOG_POS_MAX = 2**32 - 1
-POSITION_MIN = 4  # replicas refuse 1 to 3, and take 0 for the long form
+POSITION_MIN = 4  # replicas refuse 1 to 3, and 0 means the long form
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rotate:
-    """The file that comes next, and where in it."""
+    """The next file, and the position in it."""
 
     file_name: str
     position: int
 
 
 def decode_rotate(event: Buffer) -> Rotate:
-    """Read a whole event without checksum. Raises EventError: another type, no room for the position, or a name longer
-    than a server's can be."""
+    """Read a whole event without checksum. Raises EventError: another type, no room for the position, or a name that is
+    too long for a server."""
     _, body = decode_body(event, EventType.ROTATE)
     if len(body) < ROTATE_POSITION.size:
         raise EventError(f"ROTATE with a body of {len(body)} bytes, expected at least {ROTATE_POSITION.size}")
@@ -79,8 +78,7 @@ def encode_xid(number: int, **header: Unpack[HeaderFields]) -> bytes:
 
 
 def decode_binlog_checkpoint(event: Buffer) -> str:
-    """The file name in a whole event without checksum. Raises EventError: another type, or the name runs over the
-    end."""
+    """The file name in a whole event without checksum. Raises EventError: another type, or it runs over the end."""
     _, body = decode_body(event, EventType.BINLOG_CHECKPOINT)
     name = bytes(body[CHECKPOINT_NAME_SIZE.size :])
     if len(body) < CHECKPOINT_NAME_SIZE.size or len(name) < (size := CHECKPOINT_NAME_SIZE.unpack_from(body)[0]):
@@ -97,7 +95,7 @@ def encode_binlog_checkpoint(file_name: str, **header: Unpack[HeaderFields]) -> 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GtidList:
-    """The pairs of a state, the latest of each domain last, and the flag bits of the count."""
+    """The GTIDs of a state, the latest of each domain last, and the flag bits of the count."""
 
     gtids: tuple[Gtid, ...]
     flags: int = 0
@@ -132,7 +130,7 @@ def encode_gtid_list(value: GtidList, **header: Unpack[HeaderFields]) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heartbeat:
-    """File and position the primary has come to."""
+    """Current file and position of the primary."""
 
     file_name: str
     position: int

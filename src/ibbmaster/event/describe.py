@@ -1,4 +1,4 @@
-"""One line about an event for people, in the words of SHOW BINLOG EVENTS."""
+"""One line about an event, in the words of SHOW BINLOG EVENTS."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def event_type_name(event_type: int) -> str:
 
 
 def describe_event(event: Buffer) -> str:
-    """What an event is about; empty for types that are not looked into, or where it cannot be read."""
+    """The text for an event; empty for other types, or if it cannot be read."""
     header = decode_event_header(event)
     event_type = header.event_type
     try:

@@ -1,4 +1,4 @@
-"""FORMAT_DESCRIPTION: who wrote the events that follow, and how. Layout: protocol/event/others.md."""
+"""FORMAT_DESCRIPTION: writer and format of the next events. Layout: protocol/event/others.md."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _IN_USE = int(EventFlag.IN_USE)
 SERVER_VERSION_OFFSET = EVENT_HEADER_SIZE + 2
 CREATED_OFFSET, CREATED_SIZE = EVENT_HEADER_SIZE + 52, 4
 SERVER_VERSION_SIZE = 50
-OLD_TYPE_COUNT_MAX = 29  # types of events that a server without checksums knows
+OLD_TYPE_COUNT_MAX = 29  # event types of servers without checksums
 
 
 class ChecksumAlgorithm(enum.IntEnum):
-    """What the events of a file or a stream end with."""
+    """The checksum at the end of the events of a file or a stream."""
 
     NONE = 0
     CRC32 = 1
@@ -33,7 +33,7 @@ class ChecksumAlgorithm(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormatDescription:
-    """`created` is when the server started, 0 if that does not matter to a replica."""
+    """`created`: the start of the server, 0 if that does not matter to a replica."""
 
     server_version: str
     created: int
@@ -42,8 +42,8 @@ class FormatDescription:
 
 
 def decode_format_description(event: Buffer) -> FormatDescription:
-    """Read a whole event; it ends with algorithm byte and checksum, whatever the algorithm, unless its server is older.
-    Raises EventError: another type, version, header size or algorithm, or the checksum is wrong. Source: MariaDB 12.3,
+    """Read a whole event; it ends with algorithm byte and checksum under any algorithm, unless its server is older.
+    Raises EventError: another type, version, header size or algorithm, or a wrong checksum. Source: MariaDB 12.3,
     log_event.cc, Format_description_log_event::Format_description_log_event(const uchar *, …)."""
     _, body = decode_body(event, EventType.FORMAT_DESCRIPTION)
     trailer_size = 1 + CHECKSUM_SIZE if knows_checksums(event) else 0
@@ -63,7 +63,7 @@ def decode_format_description(event: Buffer) -> FormatDescription:
 
 @functools.lru_cache(maxsize=16)
 def _described(body: bytes) -> FormatDescription:
-    """What a server says in each of its files: there may be ten thousand."""
+    """Cached, as a server repeats it in each of its files."""
     _, server_version, created, _ = FIXED.unpack_from(body)
     algorithm = body[-1]
     if algorithm not in (ChecksumAlgorithm.NONE, ChecksumAlgorithm.CRC32):
@@ -77,10 +77,10 @@ def _described(body: bytes) -> FormatDescription:
 
 
 def knows_checksums(event: Buffer) -> bool:
-    """Whether a FORMAT_DESCRIPTION is of a server that knew checksums: then it ends with their algorithm and its own.
+    """Whether the server of a FORMAT_DESCRIPTION knew checksums: then it ends with their algorithm and its own one.
     Source: MariaDB 12.3, log_event.cc, Format_description_log_event::is_version_before_checksum()."""
     if len(event) > EVENT_HEADER_SIZE + FIXED.size + OLD_TYPE_COUNT_MAX:
-        return True  # else one flipped bit of the version would leave nothing that shows it
+        return True  # else one flipped bit of the version would hide the checksum
     name = bytes(event[SERVER_VERSION_OFFSET : SERVER_VERSION_OFFSET + SERVER_VERSION_SIZE]).decode("latin-1")
     return versions.knows_checksums(name)
 
@@ -93,7 +93,7 @@ def has_checksums(event: Buffer) -> bool:
 def encode_format_description(
     value: FormatDescription, *, server_id: int, timestamp: int = 0, log_pos: int = 0, flags: int = 0
 ) -> bytes:
-    """The whole event, checksum included; that one does not count the flag IN_USE."""
+    """The whole event with its checksum, which ignores the flag IN_USE."""
     name = value.server_version.encode()[: SERVER_VERSION_SIZE - 1]
     body = FIXED.pack(BINLOG_VERSION, name, value.created, EVENT_HEADER_SIZE)
     body += value.post_header_sizes + bytes([value.checksum_algorithm])
@@ -106,23 +106,23 @@ def encode_format_description(
         flags=flags & ~EventFlag.IN_USE,
         with_checksum=True,
     )
-    return event[:FLAGS_OFFSET] + FLAGS.pack(flags) + event[FLAGS_OFFSET + FLAGS.size :]
+    return _with_flags(event, flags)
 
 
 def _as_closed(event: Buffer) -> Buffer:
-    """The event as it was when its checksum was computed: a server sets IN_USE in place afterwards."""
+    """The event at the time of its checksum: a server sets IN_USE in place later."""
     (flags,) = FLAGS.unpack_from(event, FLAGS_OFFSET)
-    if not flags & _IN_USE:
-        return event
-    return (
-        bytes(event[:FLAGS_OFFSET]) + FLAGS.pack(flags & ~EventFlag.IN_USE) + bytes(event[FLAGS_OFFSET + FLAGS.size :])
-    )
+    return _with_flags(bytes(event), flags & ~EventFlag.IN_USE) if flags & _IN_USE else event
+
+
+def _with_flags(event: bytes, flags: int) -> bytes:
+    return event[:FLAGS_OFFSET] + FLAGS.pack(flags) + event[FLAGS_OFFSET + FLAGS.size :]
 
 
 def describe_format(
     server_version: str, *, type_count: int, algorithm: ChecksumAlgorithm = ChecksumAlgorithm.NONE, created: int = 0
 ) -> FormatDescription:
-    """What a server of that version with `type_count` event types announces."""
+    """The description of a server of that version with `type_count` event types."""
     return FormatDescription(
         server_version=server_version,
         created=created,

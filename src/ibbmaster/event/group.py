@@ -1,4 +1,4 @@
-"""Event groups: a GTID event and everything it commits."""
+"""Event groups: a GTID event and all that it commits."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ibbmaster.position import LogPosition
 
 QUERY_FIXED_SIZE = 13
 ENDING_QUERIES = (b"COMMIT", b"ROLLBACK")
-_ENDING_QUERY_SIZE_MAX = 64 * 1024  # status variables and database never take more; longer texts end no group
+_ENDING_QUERY_SIZE_MAX = 64 * 1024  # more than status variables and database can take
 _STANDALONE = int(GtidFlag.STANDALONE)  # quicker than a flag
 
-#: Events that come before the one a stand-alone group is about.
+#: Events in front of the main one of a stand-alone group.
 _PART_TYPES = frozenset(
     {
         EventType.INTVAR,
@@ -33,12 +33,10 @@ _PART_TYPES = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class EventGroup:
-    """One group as a reader hands it over.
+    """One group as a reader returns it.
 
-    `body` gives the rest of the group's bytes, cut anywhere, and read on demand. It is good until the next group is
-    read; a group whose body the caller does not read is skipped without reading what lies out of band.
-
-    A group without `gtid` is the FORMAT_DESCRIPTION a server logs when it starts; then
+    `body` yields the rest of the group's bytes, cut anywhere and read on demand, until the next group is read; parts
+    out of band are only read with it. A group without `gtid` is the FORMAT_DESCRIPTION of a server start; then
     `gtid_event` is that event, and the body is empty.
     """
 
@@ -50,13 +48,9 @@ class EventGroup:
 
 
 class GroupBoundary:
-    """Recognises the event that ends a group, for readers that see nothing but events.
-
-    Feed it the header and the whole bytes of each event after the GTID event; for types it
-    does not look into, the bytes may be cut.
-
-    Source: MariaDB 12.3, log_event.h, Log_event::is_part_of_group() and sql_repl.cc, is_group_ending().
-    """
+    """Recognises the event that ends a group, from the header and the whole bytes of each event after the GTID event;
+    only a QUERY has to be whole. Source: MariaDB 12.3, log_event.h, Log_event::is_part_of_group() and sql_repl.cc,
+    is_group_ending()."""
 
     def __init__(self, flags: int) -> None:
         self._is_standalone = bool(flags & _STANDALONE)

@@ -1,4 +1,4 @@
-"""TABLE_MAP and row events: which table, and where its rows are. Layout: protocol/event/others.md."""
+"""The heads of TABLE_MAP and row events. Layout: protocol/event/others.md."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _UPDATES = frozenset(one for one in ROW_EVENT_TYPES if "UPDATE" in EventType(one
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableMap:
-    """The head of a TABLE_MAP event: what the table id of the row events that follow stands for."""
+    """The head of a TABLE_MAP event: the table behind the id of the next row events."""
 
     table_id: int
     flags: int
@@ -55,8 +55,7 @@ class RowsHeader:
 
 
 def decode_table_map(event: Buffer) -> TableMap:
-    """Read the head of a whole TABLE_MAP event without checksum. Raises EventError: another type, or a part runs over
-    the end."""
+    """Read the head of a whole TABLE_MAP event without checksum. Raises EventError: another type, or it ends early."""
     _, body = decode_body(event, EventType.TABLE_MAP)
     fields = Fields(body, "TABLE_MAP")
     return TableMap(
@@ -79,8 +78,8 @@ def _taken_name(fields: Fields) -> bytes:
 
 
 def decode_rows_header(event: Buffer) -> RowsHeader:
-    """Read the head of a whole row event of any version without checksum. Raises EventError: another type, or a part
-    runs over the end."""
+    """Read the head of a whole row event of any version without checksum. Raises EventError: another type, or it ends
+    early."""
     header = decode_event_header(event)
     if header.event_type not in ROW_EVENT_TYPES:
         raise EventError(f"event type {header.event_type}, expected a row event")

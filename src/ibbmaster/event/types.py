@@ -58,7 +58,7 @@ class EventType(enum.IntEnum):
 class EventFlag(enum.IntFlag):
     """Flags of the common header."""
 
-    IN_USE = 0x0001  # a binlog file that was not closed; on its FORMAT_DESCRIPTION only
+    IN_USE = 0x0001  # only on the FORMAT_DESCRIPTION of a binlog file that was not closed
     THREAD_SPECIFIC = 0x0004
     SUPPRESS_USE = 0x0008  # also on every GTID event
     ARTIFICIAL = 0x0020  # made up for the wire
@@ -83,7 +83,7 @@ def post_header_sizes(type_count: int) -> bytes:
 
 
 def type_name(event_type: int) -> str:
-    """The name of a type for people, also of one that is unknown here."""
+    """The name of a type for people, also of an unknown one."""
     try:
         return EventType(event_type).name
     except ValueError:

@@ -7,19 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeGuard
 
-from ibbmaster.rows.effects import (
-    BLACKHOLE,
-    Changed,
-    DatabaseGone,
-    Effect,
-    Emptied,
-    EventsLost,
-    PartitionStep,
-    ProgramChanged,
-    Substituted,
-    Unknown,
-    WrittenTables,
-)
+from ibbmaster.rows import effects
 from ibbmaster.schema.catalog import FUNCTION, PACKAGES, TRIGGER, KnownTable, SchemaCatalog
 from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion
 from ibbmaster.schema.reading import expect_table
@@ -78,7 +66,7 @@ class Doubted:
     table: TableVersion
     reason: str
     adds: bool = True
-    step: PartitionStep | None = None  # a reader that has the rows can follow it by their values
+    step: effects.PartitionStep | None = None  # a reader that has the rows can follow it by their values
     is_open: bool = False  # rows that later events report are known again
     leaves: bool = False  # older rows stay as they were; only others may have been added
 
@@ -100,46 +88,50 @@ class StatementFold:
         other._substituted = set(self._substituted)
         return other
 
-    def take(self, effect: Effect, place: SchemaPlace, text: str | None = None) -> Iterator[Outcome]:
+    def take(self, effect: effects.Effect, place: SchemaPlace, text: str | None = None) -> Iterator[Outcome]:
         """The outcomes of an effect of the statement at a place; `text` is the statement's, if known."""
-        if not isinstance(effect, WrittenTables):
+        if not isinstance(effect, effects.WrittenTables):
             self._known = None
         match effect:
-            case WrittenTables():
+            case effects.WrittenTables():
                 yield from self._written(effect, place, text)
-            case EventsLost():
+            case effects.EventsLost():
                 yield from self.everywhere(effect.reason, place)
-            case Unknown():
+            case effects.Unknown():
                 for one in self.doubted(effect.table, effect.reason, place, adds=effect.adds):
                     yield replace(one, step=effect.step)
-            case ProgramChanged():
+            case effects.ProgramChanged():
                 pass
-            case Substituted():
+            case effects.Substituted():
                 self._substitute(effect, place)
-            case Emptied(table=table, is_kept=is_kept):
+            case effects.Emptied(table=table, is_kept=is_kept):
                 before, after = self.before(table, place), self.after(table, place)
                 if before is not None and is_kept:
                     yield from self.merged(before, "its rows are removed", place)
                     if after is not None and before.generation in self._substituted:
                         self._substituted.add(after.generation)  # that is of the table, not of its rows
                 yield from self._replaced(before, after)
-            case DatabaseGone(database=database):
+            case effects.DatabaseGone(database=database):
                 for name in list(self._timeline.at(place).tables):
                     if name[0].lower() == database.lower():
                         table = TableName(*name)
                         yield from self._replaced(self.before(table, place), self.after(table, place))
-            case Changed(table=table):
+            case effects.Changed(table=table):
                 after = self.after(table, place)
                 if after is not None:
                     yield Altered(after)
 
-    def reaches_all(self, effect: Effect, place: SchemaPlace) -> TypeGuard[WrittenTables | EventsLost]:
+    def reaches_all(
+        self, effect: effects.Effect, place: SchemaPlace
+    ) -> TypeGuard[effects.WrittenTables | effects.EventsLost]:
         """Whether it may have changed rows of any table."""
-        return isinstance(effect, EventsLost) or (
-            isinstance(effect, WrittenTables) and self._reached(effect, place, None) is None
+        return isinstance(effect, effects.EventsLost) or (
+            isinstance(effect, effects.WrittenTables) and self._reached(effect, place, None) is None
         )
 
-    def _reached(self, effect: WrittenTables, place: SchemaPlace, text: str | None) -> frozenset[TableName] | None:
+    def _reached(
+        self, effect: effects.WrittenTables, place: SchemaPlace, text: str | None
+    ) -> frozenset[TableName] | None:
         """The tables that a statement changes by views, triggers and functions; None: any."""
         if effect.tables is None:
             return None
@@ -148,7 +140,7 @@ class StatementFold:
         since, catalog = self._known
         return tables_reached(catalog if since <= place else self._timeline.at(place), effect.tables, text)
 
-    def _written(self, effect: WrittenTables, place: SchemaPlace, text: str | None) -> Iterator[Outcome]:
+    def _written(self, effect: effects.WrittenTables, place: SchemaPlace, text: str | None) -> Iterator[Outcome]:
         """The tables that a change of rows in statement format may have changed."""
         reached = self._reached(effect, place, text)
         if reached is None:
@@ -171,12 +163,12 @@ class StatementFold:
 
     def keeps_rows(self, table: TableVersion) -> bool:
         """Whether its engine keeps rows at all."""
-        return engine_of(table) != BLACKHOLE or table.generation in self._substituted
+        return engine_of(table) != effects.BLACKHOLE or table.generation in self._substituted
 
     def engine_reason(self, table: TableVersion) -> str | None:
         """The reason why a log lacks the rows of a table; None if its engine keeps them itself."""
         engine = engine_of(table)
-        if engine == BLACKHOLE and table.generation in self._substituted:
+        if engine == effects.BLACKHOLE and table.generation in self._substituted:
             return "its engine BLACKHOLE keeps no rows, and sql_mode lets a server take another one"
         if engine in MERGED:
             return "a MERGE table has the rows of the tables in its UNION"
@@ -206,8 +198,7 @@ class StatementFold:
             if one is not None and self.keeps_rows(one):
                 yield Doubted(one, reason)
 
-    def _substitute(self, effect: Substituted, place: SchemaPlace) -> None:
-        """Note whether a table with the engine BLACKHOLE may have got another one."""
+    def _substitute(self, effect: effects.Substituted, place: SchemaPlace) -> None:
         after = self.after(effect.table, place)
         like = None if effect.like is None else self.before(effect.like, place)
         if after is None or (effect.like is not None and (like is None or like.generation not in self._substituted)):
@@ -218,7 +209,6 @@ class StatementFold:
             self._substituted.add(after.generation)
 
     def _replaced(self, before: TableVersion | None, after: TableVersion | None) -> Iterator[Outcome]:
-        """A table is gone, replaced, or empty."""
         if before is not None and (after is None or after.generation != before.generation):
             yield Gone(before.generation)
         if after is not None and (before is None or after.generation != before.generation):
@@ -287,7 +277,6 @@ def tables_reached(
 
 
 def _run_by(catalog: SchemaCatalog, table: TableName) -> Iterator[str]:
-    """The text of a view, or of the triggers that a change of a table runs."""
     known = catalog.tables.get(table)
     if isinstance(known, TableVersion) and known.kind is TableKind.VIEW:
         yield known.text or ""

@@ -11,26 +11,8 @@ from dataclasses import dataclass
 
 from ibbmaster.event.statement.logged import DROPS_THE_REST, LoggedStatement, failed
 from ibbmaster.event.types import EventType
+from ibbmaster.schema import clause as ddl
 from ibbmaster.schema.alter_clause import partition_names
-from ibbmaster.schema.clause import (
-    AlterPartitions,
-    AlterRows,
-    AlterSequence,
-    AlterTable,
-    CreateDatabase,
-    CreateSequence,
-    CreateTable,
-    CreateView,
-    DdlStatement,
-    DropTables,
-    NameProgram,
-    NotUnderstoodError,
-    RemoveDatabase,
-    RenameTables,
-    SetOptions,
-    SplitTable,
-    TruncateTable,
-)
 from ibbmaster.schema.ddl import read_ddl, statement_cursor, unsure_after
 from ibbmaster.schema.reading import expect_name, expect_table
 from ibbmaster.sqltext.cursor import Cursor
@@ -138,6 +120,7 @@ class Substituted:
 
 
 Effect = Emptied | DatabaseGone | Changed | Unknown | WrittenTables | EventsLost | ProgramChanged | Substituted
+OfAny = WrittenTables | EventsLost  # which may be about any table
 #: Events without a statement that say nothing of the rows that they stand for.
 LOST: Mapping[int, EventsLost] = {
     EventType.LOAD: EventsLost(reason="LOAD DATA"),
@@ -162,40 +145,40 @@ def effects_of(statement: LoggedStatement, cursor: Cursor | None = None) -> tupl
         if first.kind is TokenKind.WORD and (read := _READERS.get(first.text.upper())) is not None:
             cursor.take()
             return read(cursor, statement)
-    except NotUnderstoodError:
+    except ddl.NotUnderstoodError:
         pass
     text = " ".join(statement.text[: 4 * SHOWN].split())
     verb = text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
     return (WrittenTables(tables=None, verb=verb, adds=True),)
 
 
-def _of_ddl(found: DdlStatement, statement: LoggedStatement) -> Iterator[Effect]:
+def _of_ddl(found: ddl.DdlStatement, statement: LoggedStatement) -> Iterator[Effect]:
     if statement.error_code:
         yield from _left(found, statement.error_code)
         return
     match found:
-        case CreateTable():
+        case ddl.CreateTable():
             yield from _created(found, statement)
-        case CreateSequence():
+        case ddl.CreateSequence():
             yield Emptied(table=found.table)
-        case DropTables():
+        case ddl.DropTables():
             yield from (Emptied(table=table, is_temporary=found.is_temporary) for table in found.tables)
-        case TruncateTable():
+        case ddl.TruncateTable():
             yield Emptied(table=found.table, is_kept=True)
-        case CreateDatabase(replaces=True) | RemoveDatabase():
+        case ddl.CreateDatabase(replaces=True) | ddl.RemoveDatabase():
             yield DatabaseGone(database=found.name)
-        case RenameTables():
+        case ddl.RenameTables():
             yield from (Changed(table=to) for _, to in found.pairs)
-        case AlterTable():
+        case ddl.AlterTable():
             yield from _altered(found, statement)
-        case AlterSequence():
+        case ddl.AlterSequence():
             reason = "ALTER SEQUENCE, and no value was taken since"
             yield Unknown(table=found.table, reason=reason, adds=True)
-        case NameProgram() | CreateView():
+        case ddl.NameProgram() | ddl.CreateView():
             yield ProgramChanged()
 
 
-def _created(made: CreateTable, statement: LoggedStatement) -> Iterator[Effect]:
+def _created(made: ddl.CreateTable, statement: LoggedStatement) -> Iterator[Effect]:
     yield Emptied(table=made.table, is_temporary=made.is_temporary)
     if made.like is not None:
         yield Substituted(table=made.table, like=made.like)
@@ -205,39 +188,39 @@ def _created(made: CreateTable, statement: LoggedStatement) -> Iterator[Effect]:
         yield Unknown(table=made.table, reason=in_statement_format("CREATE TABLE … SELECT"), adds=True)
 
 
-def _altered(altered: AlterTable, statement: LoggedStatement) -> Iterator[Effect]:
+def _altered(altered: ddl.AlterTable, statement: LoggedStatement) -> Iterator[Effect]:
     table = altered.table
-    engines = [one.options.named.get("ENGINE") for one in altered.clauses if isinstance(one, SetOptions)]
+    engines = [one.options.named.get("ENGINE") for one in altered.clauses if isinstance(one, ddl.SetOptions)]
     if any(map(_is_blackhole, engines)):
         yield _substituted(table, statement)
     yield Changed(table=table)
     if altered.problem is not None:
         yield from (_touched(one, f"ALTER TABLE … {altered.problem}") for one in (table, *altered.others))
-    is_split = any(isinstance(one, SplitTable) for one in altered.clauses)
+    is_split = any(isinstance(one, ddl.SplitTable) for one in altered.clauses)
     for clause in altered.clauses:
         match clause:
-            case SplitTable(other=other, is_gone=is_gone):
+            case ddl.SplitTable(other=other, is_gone=is_gone):
                 step = PartitionStep(
                     table=table, names=_split_names(altered), other=other, is_joined=is_gone, is_split=not is_gone
                 )
                 yield from _moved("CONVERT TABLE" if is_gone else "CONVERT PARTITION", step)
-            case AlterRows(other=TableName() as other):
+            case ddl.AlterRows(other=TableName() as other):
                 yield from _moved(clause.what, PartitionStep(table=table, names=clause.partitions or (), other=other))
-            case AlterRows(partitions=tuple() as names):
+            case ddl.AlterRows(partitions=tuple() as names):
                 yield _touched(table, clause.what, PartitionStep(table=table, names=names))
-            case AlterRows():
+            case ddl.AlterRows():
                 yield _touched(table, clause.what)
-            case AlterPartitions(verb="DROP") if not is_split:
+            case ddl.AlterPartitions(verb="DROP") if not is_split:
                 names = partition_names(Cursor(tokens(clause.text)))
                 yield _touched(table, "DROP PARTITION", PartitionStep(table=table, names=names, is_dropped=True))
     if altered.to is not None:
         yield Changed(table=altered.to)
 
 
-def _split_names(altered: AlterTable) -> tuple[str, ...]:
+def _split_names(altered: ddl.AlterTable) -> tuple[str, ...]:
     """The partition of CONVERT, from the clause that changes the partitions of the table."""
     for clause in altered.clauses:
-        if isinstance(clause, AlterPartitions):
+        if isinstance(clause, ddl.AlterPartitions):
             cursor = Cursor(tokens(clause.text))
             cursor = Cursor(cursor.bracketed()) if cursor.peek().is_sign("(") else cursor
             cursor.takes_words("PARTITION")
@@ -264,17 +247,17 @@ def _substituted(table: TableName, statement: LoggedStatement) -> Substituted:
     return Substituted(table=table, is_sure=bool(statement.sql_mode & NO_ENGINE_SUBSTITUTION))
 
 
-def _left(found: DdlStatement, error_code: int) -> Iterator[Effect]:
+def _left(found: ddl.DdlStatement, error_code: int) -> Iterator[Effect]:
     """The effect of a statement that failed on the server. CREATE OR REPLACE has dropped the older table; a plain
     CREATE has no effect."""
     match found:
-        case CreateTable() | CreateSequence() if found.replaces:
+        case ddl.CreateTable() | ddl.CreateSequence() if found.replaces:
             yield Emptied(table=found.table)
-        case DropTables() if error_code in DROPS_THE_REST:
+        case ddl.DropTables() if error_code in DROPS_THE_REST:
             yield from (Emptied(table=table) for table in found.tables)
-        case RemoveDatabase():
+        case ddl.RemoveDatabase():
             yield DatabaseGone(database=found.name)
-        case NameProgram() | CreateView():
+        case ddl.NameProgram() | ddl.CreateView():
             yield ProgramChanged()
         case _:
             verb, tables = unsure_after(found)
@@ -295,14 +278,14 @@ def in_statement_format(verb: str) -> str:
 
 def _begin(cursor: Cursor, statement: LoggedStatement) -> Effects:
     if cursor.peek().is_word("NOT"):
-        raise NotUnderstoodError("BEGIN NOT ATOMIC runs statements")
+        raise ddl.NotUnderstoodError("BEGIN NOT ATOMIC runs statements")
     return ()
 
 
 def _analyze(cursor: Cursor, statement: LoggedStatement) -> Effects:
     cursor.pass_words("NO_WRITE_TO_BINLOG", "LOCAL")
     if not cursor.peek().is_word("TABLE", "TABLES"):
-        raise NotUnderstoodError("ANALYZE runs a statement")
+        raise ddl.NotUnderstoodError("ANALYZE runs a statement")
     return ()
 
 
@@ -339,7 +322,6 @@ def _delete(cursor: Cursor, statement: LoggedStatement) -> Effects:
 
 
 def _before(cursor: Cursor, end: str) -> list[Token]:
-    """The tokens before a word that is in no brackets."""
     found: list[Token] = []
     depth = 0
     while not cursor.is_at_end and (depth or not cursor.peek().is_word(end)):
@@ -362,7 +344,7 @@ def _named(head: Iterable[Token], database: str) -> tuple[TableName, ...]:
             name = name if second is None else TableName(name.name, second)
         tables[name] = None
     if not tables:
-        raise NotUnderstoodError("a change of no table")
+        raise ddl.NotUnderstoodError("a change of no table")
     return tuple(tables)
 
 

@@ -166,7 +166,6 @@ class TableShape:
         ]
 
     def _computed_later(self, known: TableColumn, column: Column, origins: Sequence[ColumnOrigin]) -> ColumnOrigin:
-        """A generated column of the shape, in rows from before it was added."""
         assert self.version is not None
         assert known.expression is not None
         own = {one.name.lower(): origin for one, origin in zip(self.version.columns, origins, strict=True)}
@@ -286,7 +285,6 @@ def _filled_up(value: Value, size: int) -> Value:
 
 
 def _is_reordered(old: Column, new: Column) -> bool:
-    """Whether a SET lists its labels in another order now."""
     return isinstance(kind_of(new), SetLabels) and (new.labels or ())[: len(old.labels or ())] != (old.labels or ())
 
 

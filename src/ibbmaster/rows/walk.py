@@ -1,4 +1,4 @@
-"""The events of one group in order: fragments of row events put together, and to each row event its table."""
+"""The events of one group in order, with joined fragments and the table of each row event."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
@@ -19,9 +19,9 @@ Table = TypeVar("Table")
 def walk(
     events: Iterable[bytes], large: LargeRows, table_of: Callable[[bytes, int], Table | None]
 ) -> Iterator[tuple[int, bytes, Table | None]]:
-    """Number, counted from the GTID event, which is 0, bytes and table of each event that is no TABLE_MAP. `table_of`
-    makes a table of a TABLE_MAP event and its number, or None: then its row events are left out. What is no row event
-    has None. Raises EventError: a row event has no TABLE_MAP, or its fragments are not whole."""
+    """Number (0 is the GTID event), bytes and table of each event except TABLE_MAP; other events than rows have None.
+    `table_of` makes a table from a TABLE_MAP event and its number, or None, which skips its row events. Raises
+    EventError: a row event without a TABLE_MAP, or with incomplete fragments."""
     tables: dict[bytes, Table | None] = {}
     partial = PartialRows(large)
     for number, part in enumerate(events):
@@ -42,6 +42,6 @@ def walk(
 
 
 def unmapped(event: Buffer) -> EventError:
-    """Why a row event cannot be read."""
+    """The error for a row event without its table."""
     table_id = int.from_bytes(event[TABLE_ID], "little")
     return EventError(f"row event of table {table_id}, which no TABLE_MAP of its group names")

@@ -2,23 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from ibbmaster.schema.clause import (
-    AddDefinition,
-    AlterClause,
-    AlterPartitions,
-    AlterRows,
-    AlterVersioning,
-    CharsetClause,
-    ConvertCharset,
-    IgnoreIndex,
-    NotUnderstoodError,
-    RedefineColumn,
-    RemovePart,
-    RenamePart,
-    SetColumnDefault,
-    SetOptions,
-    SplitTable,
-)
+from ibbmaster.schema import clause as ddl
 from ibbmaster.schema.definition import parse_column, parse_definition, parse_options
 from ibbmaster.schema.reading import (
     expect_brackets,
@@ -48,10 +32,10 @@ _VERBS = ("ADD", "DROP", "MODIFY", "CHANGE", "ALTER", "RENAME", "CONVERT", *_PAR
 
 def parse_clauses(
     tokens: Sequence[Token], table: TableName, sql_mode: int = 0, database: str = ""
-) -> tuple[list[AlterClause], TableName | None]:
+) -> tuple[list[ddl.AlterClause], TableName | None]:
     """The clauses after the name of a table, and its new name, if any. Raises NotUnderstoodError: a clause cannot be
     read."""
-    found: list[AlterClause] = []
+    found: list[ddl.AlterClause] = []
     to = None
     for part in _clause_parts(tokens):
         cursor = Cursor(part)
@@ -63,11 +47,11 @@ def parse_clauses(
         else:
             found += _clause(cursor, table, sql_mode, database or table.database)
         if cursor.takes_words("PARTITION", "BY"):  # stands after the last clause without a comma
-            found.append(AlterPartitions(verb="PARTITION BY", text=written(cursor.rest()).strip()))
+            found.append(ddl.AlterPartitions(verb="PARTITION BY", text=written(cursor.rest()).strip()))
         if not cursor.is_at_end:
             raise fail(cursor, "','")
         if len(found) > CLAUSE_COUNT_MAX:
-            raise NotUnderstoodError(f"more than {CLAUSE_COUNT_MAX} clauses")
+            raise ddl.NotUnderstoodError(f"more than {CLAUSE_COUNT_MAX} clauses")
     return found, to
 
 
@@ -118,7 +102,7 @@ def _renames_table(part: Sequence[Token]) -> bool:
     )
 
 
-def _clause(cursor: Cursor, table: TableName, sql_mode: int, database: str) -> list[AlterClause]:
+def _clause(cursor: Cursor, table: TableName, sql_mode: int, database: str) -> list[ddl.AlterClause]:
     if cursor.takes_words("ADD"):
         return _add(cursor, table, sql_mode)
     if cursor.takes_words("DROP"):
@@ -129,7 +113,9 @@ def _clause(cursor: Cursor, table: TableName, sql_mode: int, database: str) -> l
         is_conditional = cursor.pass_condition()
         name = expect_column(cursor)
         definition = parse_column(expect_column(cursor) if changes else name, cursor, table.database, sql_mode)
-        return [RedefineColumn(name=name, definition=definition, after=_place(cursor), is_conditional=is_conditional)]
+        return [
+            ddl.RedefineColumn(name=name, definition=definition, after=_place(cursor), is_conditional=is_conditional)
+        ]
     if cursor.takes_words("ALTER"):
         return [_alter(cursor, database)]
     if cursor.takes_words("RENAME"):
@@ -139,13 +125,13 @@ def _clause(cursor: Cursor, table: TableName, sql_mode: int, database: str) -> l
         is_conditional = cursor.pass_condition()
         name = expect_name(cursor)
         expect_words(cursor, "TO")
-        return [RenamePart(is_column=is_column, name=name, to=expect_name(cursor), is_conditional=is_conditional)]
+        return [ddl.RenamePart(is_column=is_column, name=name, to=expect_name(cursor), is_conditional=is_conditional)]
     if cursor.takes_words("CONVERT"):
         return _convert(cursor, database)
     return _others(cursor, database)
 
 
-def _others(cursor: Cursor, database: str) -> list[AlterClause]:
+def _others(cursor: Cursor, database: str) -> list[ddl.AlterClause]:
     if cursor.takes_words("ORDER", "BY") or cursor.takes_words("FORCE"):
         cursor.rest()
         return []
@@ -155,26 +141,26 @@ def _others(cursor: Cursor, database: str) -> list[AlterClause]:
         expect_option(cursor)
         return []
     if cursor.takes_words("REMOVE", "PARTITIONING"):
-        return [AlterPartitions(verb="REMOVE", text="")]
+        return [ddl.AlterPartitions(verb="REMOVE", text="")]
     if cursor.takes_words("EXCHANGE", "PARTITION"):
         name = expect_name(cursor).lower()
         while not cursor.is_at_end and not cursor.takes_words("TABLE"):
             cursor.take()
         other = expect_table(cursor, database)
         cursor.rest()
-        return [AlterRows(what="EXCHANGE PARTITION", other=other, partitions=(name,))]
+        return [ddl.AlterRows(what="EXCHANGE PARTITION", other=other, partitions=(name,))]
     if cursor.peek().is_word("REORGANIZE", "COALESCE"):
         verb = cursor.take().text.upper()
         cursor.takes_words("PARTITION")
-        return [AlterPartitions(verb=verb, text=written(cursor.rest()).strip())]
+        return [ddl.AlterPartitions(verb=verb, text=written(cursor.rest()).strip())]
     if cursor.peek().is_word(*_PARTITIONS) and cursor.peek(1).is_word("PARTITION", "TABLESPACE", "PARTITIONING"):
         verb, what = cursor.take().text.upper(), cursor.take().text.upper()
         named = partition_names(cursor) if verb == "TRUNCATE" and what == "PARTITION" else None
         cursor.rest()
-        return [AlterRows(what=f"{verb} {what}", partitions=named)] if verb in _TOUCHES else []
+        return [ddl.AlterRows(what=f"{verb} {what}", partitions=named)] if verb in _TOUCHES else []
     options = parse_options(cursor, database)
-    found: list[AlterClause] = [SetOptions(options=options)]
-    return [*found, AlterVersioning(is_versioned=True)] if options.is_versioned else found
+    found: list[ddl.AlterClause] = [ddl.SetOptions(options=options)]
+    return [*found, ddl.AlterVersioning(is_versioned=True)] if options.is_versioned else found
 
 
 def partition_names(cursor: Cursor) -> tuple[str, ...]:
@@ -193,11 +179,11 @@ def _place(cursor: Cursor) -> str | None:
     return expect_name(cursor) if cursor.takes_words("AFTER") else None
 
 
-def _add(cursor: Cursor, table: TableName, sql_mode: int) -> list[AlterClause]:
+def _add(cursor: Cursor, table: TableName, sql_mode: int) -> list[ddl.AlterClause]:
     if cursor.takes_words("SYSTEM", "VERSIONING"):
-        return [AlterVersioning(is_versioned=True)]
+        return [ddl.AlterVersioning(is_versioned=True)]
     if cursor.takes_words("PARTITION"):
-        return [AlterPartitions(verb="ADD", text=written(cursor.rest()).strip())]
+        return [ddl.AlterPartitions(verb="ADD", text=written(cursor.rest()).strip())]
     is_column = cursor.takes_words("COLUMN")
     if cursor.peek().is_word("IF") and cursor.peek(1).is_word("NOT"):
         is_conditional = is_column = cursor.pass_condition()
@@ -205,25 +191,25 @@ def _add(cursor: Cursor, table: TableName, sql_mode: int) -> list[AlterClause]:
         is_conditional = False
     if cursor.peek().is_sign("("):
         return [
-            AddDefinition(definition=parse_definition(one, table.database, sql_mode), is_conditional=is_conditional)
+            ddl.AddDefinition(definition=parse_definition(one, table.database, sql_mode), is_conditional=is_conditional)
             for one in map(Cursor, parts_of(expect_brackets(cursor)))
         ]
     if is_column:
         definition = parse_column(expect_column(cursor), cursor, table.database, sql_mode)
-        return [AddDefinition(definition=definition, after=_place(cursor), is_conditional=is_conditional)]
+        return [ddl.AddDefinition(definition=definition, after=_place(cursor), is_conditional=is_conditional)]
     part = parse_definition(cursor, table.database, sql_mode)
     is_conditional = getattr(part, "is_conditional", False)
-    return [AddDefinition(definition=part, after=_place(cursor), is_conditional=is_conditional)]
+    return [ddl.AddDefinition(definition=part, after=_place(cursor), is_conditional=is_conditional)]
 
 
-def _drop(cursor: Cursor) -> AlterClause:
+def _drop(cursor: Cursor) -> ddl.AlterClause:
     if cursor.takes_words("SYSTEM", "VERSIONING"):
-        return AlterVersioning(is_versioned=False)
+        return ddl.AlterVersioning(is_versioned=False)
     if cursor.takes_words("PARTITION"):
         cursor.pass_condition()
-        return AlterPartitions(verb="DROP", text=written(cursor.rest()).strip())
+        return ddl.AlterPartitions(verb="DROP", text=written(cursor.rest()).strip())
     if cursor.takes_words("PRIMARY", "KEY"):
-        return RemovePart(what="index", name="PRIMARY")
+        return ddl.RemovePart(what="index", name="PRIMARY")
     what = "column"
     if cursor.takes_words("INDEX") or cursor.takes_words("KEY"):
         what = "index"
@@ -237,46 +223,46 @@ def _drop(cursor: Cursor) -> AlterClause:
         cursor.takes_words("COLUMN")
     is_conditional = cursor.pass_condition()
     if what == "index" and cursor.takes_words("PRIMARY"):
-        return RemovePart(what=what, name="PRIMARY")
+        return ddl.RemovePart(what=what, name="PRIMARY")
     name = expect_column(cursor) if what == "column" else expect_name(cursor)
     cursor.takes_words("RESTRICT") or cursor.takes_words("CASCADE")
-    return RemovePart(what=what, name=name, is_conditional=is_conditional)
+    return ddl.RemovePart(what=what, name=name, is_conditional=is_conditional)
 
 
-def _alter(cursor: Cursor, database: str) -> AlterClause:
+def _alter(cursor: Cursor, database: str) -> ddl.AlterClause:
     """ALTER [COLUMN] … SET DEFAULT, ALTER INDEX … IGNORED."""
     if cursor.takes_words("INDEX") or cursor.takes_words("KEY"):
         is_conditional = cursor.pass_condition()
         name = expect_name(cursor)
         is_ignored = not cursor.takes_words("NOT")
         expect_words(cursor, "IGNORED")
-        return IgnoreIndex(name=name, is_ignored=is_ignored, is_conditional=is_conditional)
+        return ddl.IgnoreIndex(name=name, is_ignored=is_ignored, is_conditional=is_conditional)
     cursor.takes_words("COLUMN")
     is_conditional = cursor.pass_condition()
     name = expect_column(cursor)
     if cursor.takes_words("DROP", "DEFAULT"):
-        return SetColumnDefault(name=name, default=None, is_conditional=is_conditional)
+        return ddl.SetColumnDefault(name=name, default=None, is_conditional=is_conditional)
     if not cursor.takes_words("SET", "DEFAULT"):
         raise fail(cursor, "SET DEFAULT or DROP DEFAULT")
-    return SetColumnDefault(name=name, default=take_value(cursor, database), is_conditional=is_conditional)
+    return ddl.SetColumnDefault(name=name, default=take_value(cursor, database), is_conditional=is_conditional)
 
 
-def _convert(cursor: Cursor, database: str) -> list[AlterClause]:
+def _convert(cursor: Cursor, database: str) -> list[ddl.AlterClause]:
     if cursor.takes_words("PARTITION"):
         name = expect_name(cursor)
         expect_words(cursor, "TO", "TABLE")
         other = expect_table(cursor, database)
         cursor.rest()
-        return [SplitTable(other=other, is_gone=False), AlterPartitions(verb="DROP", text=name)]
+        return [ddl.SplitTable(other=other, is_gone=False), ddl.AlterPartitions(verb="DROP", text=name)]
     if cursor.takes_words("TABLE"):
         other = expect_table(cursor, database)
         cursor.takes_words("TO", "PARTITION")
         text = written(cursor.rest()).strip()
         for end in ("WITH VALIDATION", "WITHOUT VALIDATION"):
             text = text.removesuffix(end).rstrip()
-        return [SplitTable(other=other, is_gone=True), AlterPartitions(verb="ADD", text=f"(PARTITION {text})")]
+        return [ddl.SplitTable(other=other, is_gone=True), ddl.AlterPartitions(verb="ADD", text=f"(PARTITION {text})")]
     expect_words(cursor, "TO")
     charset, collation = takes_charset(cursor), takes_collation(cursor)
     if charset is None and collation is None:
-        raise NotUnderstoodError("CONVERT TO without a character set")
-    return [ConvertCharset(charset=CharsetClause(charset=charset, collation=collation))]
+        raise ddl.NotUnderstoodError("CONVERT TO without a character set")
+    return [ddl.ConvertCharset(charset=ddl.CharsetClause(charset=charset, collation=collation))]

@@ -8,28 +8,8 @@ from typing import TypeVar
 
 from ibbmaster.event.column_types.registry import BY_NAME
 from ibbmaster.event.column_types.strings import filled_size
+from ibbmaster.schema import clause as ddl
 from ibbmaster.schema.building import SYSTEM_TIME, WITH_FOREIGN_KEYS, NewId, TableDraft, hidden_period, table_options
-from ibbmaster.schema.clause import (
-    NO_CHARSET,
-    AddDefinition,
-    AlterClause,
-    AlterPartitions,
-    AlterVersioning,
-    CharsetClause,
-    CheckDefinition,
-    ConvertCharset,
-    ForeignDefinition,
-    IgnoreIndex,
-    IndexDefinition,
-    NewColumn,
-    NotUnderstoodError,
-    PeriodDefinition,
-    RedefineColumn,
-    RemovePart,
-    RenamePart,
-    SetColumnDefault,
-    SetOptions,
-)
 from ibbmaster.schema.collations import character_sets, charset_of_collation
 from ibbmaster.schema.column_text import kept_literal
 from ibbmaster.schema.column_type import converted
@@ -42,7 +22,7 @@ from ibbmaster.sqltext.moment import SECOND_US, moment_text, parse_moment
 from ibbmaster.sqltext.quoting import quoted
 from ibbmaster.sqltext.table_name import TableName
 
-Clause = TypeVar("Clause", bound=AlterClause)
+Clause = TypeVar("Clause", bound=ddl.AlterClause)
 PAGE_CHECKSUM = "PAGE_CHECKSUM"
 _LITERAL = re.compile(
     r"""\(*(?:[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?|NULL|TRUE|FALSE
@@ -57,18 +37,19 @@ def is_literal(sql: str) -> bool:
 
 
 def altered(
-    table: TableVersion, clauses: Iterable[AlterClause], database_collation: str, session: SchemaSession, new_id: NewId
+    table: TableVersion, clauses: Iterable[ddl.AlterClause], collation: str, session: SchemaSession, new_id: NewId
 ) -> TableVersion:
-    """The table after the clauses, which all refer to its state before. Raises NotUnderstoodError: they do not fit the
-    table as it is known. Source: MariaDB 11.8, sql_table.cc, mysql_prepare_alter_table()."""
-    return _Alteration(table, list(clauses), database_collation, session, new_id).run()
+    """The table after the clauses, which all refer to its state before; `collation` is that of its database. Raises
+    NotUnderstoodError: they do not fit the table as known. Source: MariaDB 11.8, sql_table.cc,
+    mysql_prepare_alter_table()."""
+    return _Alteration(table, list(clauses), collation, session, new_id).run()
 
 
 class _Alteration:
     """One ALTER TABLE; keys that are names of columns are in lower case."""
 
     def __init__(
-        self, table: TableVersion, clauses: list[AlterClause], collation: str, session: SchemaSession, new_id: NewId
+        self, table: TableVersion, clauses: list[ddl.AlterClause], collation: str, session: SchemaSession, new_id: NewId
     ) -> None:
         self._old = table
         self._checks = table.checks
@@ -84,20 +65,20 @@ class _Alteration:
         self._partitioning = table.partitioning
         for clause in self._clauses:
             match clause:
-                case SetOptions():
+                case ddl.SetOptions():
                     options = table_options(clause.options.named, options)
-                    if clause.options.charset != NO_CHARSET:
+                    if clause.options.charset != ddl.NO_CHARSET:
                         base = collation if clause.options.charset.charset else self._default
                         self._default, is_chosen = session.resolve(clause.options.charset, base), True
                     if clause.options.partitioning is not None:
                         self._partitioning = clause.options.partitioning
-                case ConvertCharset():
+                case ddl.ConvertCharset():
                     converts_to = _converted_to(clause.charset, collation, session)
                     if not is_chosen:
                         self._default = converts_to
-                case AlterVersioning():
+                case ddl.AlterVersioning():
                     self._versioned = clause.is_versioned
-                case AlterPartitions():
+                case ddl.AlterPartitions():
                     self._partitioning = altered_partitions(self._partitioning, clause)
         self._options = options
         self._converts_to = converts_to
@@ -111,29 +92,34 @@ class _Alteration:
             periods=list(table.periods),
         )
 
-    def _takes_effect(self, clause: AlterClause) -> bool:
+    def _takes_effect(self, clause: ddl.AlterClause) -> bool:
         """Whether IF [NOT] EXISTS lets a clause do anything."""
         if not getattr(clause, "is_conditional", False):
             return True
         indexes, constraints, foreign = self._old_names
         match clause:
-            case AddDefinition(definition=NewColumn(name=name)):
+            case ddl.AddDefinition(definition=ddl.NewColumn(name=name)):
                 return name.lower() not in self._names
-            case AddDefinition(definition=IndexDefinition(name=name, parts=parts)):
+            case ddl.AddDefinition(definition=ddl.IndexDefinition(name=name, parts=parts)):
                 return (name or parts[0].name).lower() not in indexes
-            case AddDefinition(definition=ForeignDefinition(name=name, index_name=own)):
+            case ddl.AddDefinition(definition=ddl.ForeignDefinition(name=name, index_name=own)):
                 return (name or own or "").lower() not in foreign
-            case AddDefinition(definition=CheckDefinition(name=name)):
+            case ddl.AddDefinition(definition=ddl.CheckDefinition(name=name)):
                 return (name or "").lower() not in constraints
-            case RemovePart(what="column") | RedefineColumn() | RenamePart(is_column=True) | SetColumnDefault():
+            case (
+                ddl.RemovePart(what="column")
+                | ddl.RedefineColumn()
+                | ddl.RenamePart(is_column=True)
+                | ddl.SetColumnDefault()
+            ):
                 return clause.name.lower() in self._names
-            case RemovePart(what="index") | RenamePart(is_column=False) | IgnoreIndex():
+            case ddl.RemovePart(what="index") | ddl.RenamePart(is_column=False) | ddl.IgnoreIndex():
                 return clause.name.lower() in indexes
-            case RemovePart(what="foreign key"):
+            case ddl.RemovePart(what="foreign key"):
                 return clause.name.lower() in foreign
-            case RemovePart(what="constraint"):
+            case ddl.RemovePart(what="constraint"):
                 return clause.name.lower() in constraints | foreign | indexes
-            case RemovePart(what="period"):
+            case ddl.RemovePart(what="period"):
                 return any(name.lower() == clause.name.lower() for name, *_ in self._old.periods)
         return True
 
@@ -141,9 +127,9 @@ class _Alteration:
         self._change_columns()
         self._keep_indexes()
         for clause in self._clauses:
-            if isinstance(clause, AddDefinition):
+            if isinstance(clause, ddl.AddDefinition):
                 self._draft.add(clause.definition)
-            elif isinstance(clause, RedefineColumn):
+            elif isinstance(clause, ddl.RedefineColumn):
                 self._draft.add_keys_of(clause.definition)
         found = self._draft.finish(
             replace(
@@ -169,12 +155,12 @@ class _Alteration:
 
     def _change_columns(self) -> None:
         """Change old columns in their places, then add and move columns, one after the other."""
-        dropped = {one.name.lower() for one in self._of(RemovePart) if one.what == "column"}
-        redefined = {one.name.lower(): one for one in self._of(RedefineColumn)}
-        names = {one.name.lower(): one.to for one in self._of(RenamePart) if one.is_column}
-        defaults = {one.name.lower(): one.default for one in self._of(SetColumnDefault)}
-        columns = (one.definition for one in self._of(AddDefinition))
-        added = {one.name.lower() for one in columns if isinstance(one, NewColumn)}
+        dropped = {one.name.lower() for one in self._of(ddl.RemovePart) if one.what == "column"}
+        redefined = {one.name.lower(): one for one in self._of(ddl.RedefineColumn)}
+        names = {one.name.lower(): one.to for one in self._of(ddl.RenamePart) if one.is_column}
+        defaults = {one.name.lower(): one.default for one in self._of(ddl.SetColumnDefault)}
+        columns = (one.definition for one in self._of(ddl.AddDefinition))
+        added = {one.name.lower() for one in columns if isinstance(one, ddl.NewColumn)}
         again = {key for key, one in redefined.items() if key in added and one.definition.name.lower() == key}
         again -= self._names.keys() - dropped
         self._expect_columns([*dropped, *(redefined.keys() - again), *names, *(defaults.keys() - added)])
@@ -182,7 +168,7 @@ class _Alteration:
         new_names = {key: name for key, name in new_names.items() if name.lower() != key}
         loses_period = self._old.is_versioned and not self._versioned
         draft = self._draft
-        moving: list[tuple[AlterClause, TableColumn]] = []
+        moving: list[tuple[ddl.AlterClause, TableColumn]] = []
         hidden: list[TableColumn] = []
         for column in self._old.columns:
             key = column.name.lower()
@@ -210,15 +196,15 @@ class _Alteration:
         waiting = {id(one): column for one, column in moving}
         for one in self._clauses:
             if id(one) in waiting:
-                assert isinstance(one, RedefineColumn)
+                assert isinstance(one, ddl.RedefineColumn)
                 self._insert(waiting[id(one)], one.after)
-            elif isinstance(one, AddDefinition) and isinstance(one.definition, NewColumn):
+            elif isinstance(one, ddl.AddDefinition) and isinstance(one.definition, ddl.NewColumn):
                 if (key := one.definition.name.lower()) not in again:
                     column = draft.column_of(one.definition)
                     has_none = key in defaults and defaults[key] is None  # not even NULL, unlike an older column
                     column = replace(column, default=None) if has_none else _with_default(column, key, defaults)
                     self._insert(column, one.after)
-            elif isinstance(one, RedefineColumn) and one.name.lower() in again:
+            elif isinstance(one, ddl.RedefineColumn) and one.name.lower() in again:
                 self._insert(draft.column_of(one.definition), one.after)
         draft.complete_timestamps()
         old = {column.id for column in self._old.columns}
@@ -231,22 +217,21 @@ class _Alteration:
         self._rename_parts(new_names)
 
     def _as_new(self, column: TableColumn) -> TableColumn:
-        """A column that the statement adds."""
         is_unversioned = column.is_unversioned and self._versioned
         is_told = self._draft.session.tells_timestamps or not self._draft.is_bare(column)
         first_value = _first_value(column, self._draft.session) if is_told else UNKNOWN_VALUE
         return replace(column, first_value=first_value, is_unversioned=is_unversioned)
 
     def _has_system_period(self) -> bool:
-        added = [one.definition for one in self._of(AddDefinition)]
-        names = [one.name for one in added if isinstance(one, PeriodDefinition)]
+        added = [one.definition for one in self._of(ddl.AddDefinition)]
+        names = [one.name for one in added if isinstance(one, ddl.PeriodDefinition)]
         names += [name for name, *_ in self._draft.periods]
         return any(name.upper() == SYSTEM_TIME for name in names)
 
     def _expect_columns(self, names: Iterable[str]) -> None:
         missing = next((name for name in names if name not in self._names), None)
         if missing is not None:
-            raise NotUnderstoodError(f"column {missing[:64]!r}, which there is not")
+            raise ddl.NotUnderstoodError(f"column {missing[:64]!r}, which there is not")
 
     def _insert(self, column: TableColumn, after: str | None) -> None:
         columns = self._draft.columns
@@ -257,11 +242,10 @@ class _Alteration:
         else:
             place = next((n for n, one in enumerate(columns) if one.name.lower() == after.lower()), None)
             if place is None:
-                raise NotUnderstoodError(f"AFTER column {after[:64]!r}, which there is not")
+                raise ddl.NotUnderstoodError(f"AFTER column {after[:64]!r}, which there is not")
             columns.insert(place + 1, column)
 
     def _rename_parts(self, names: Mapping[str, str]) -> None:
-        """Periods and the table's CHECKs follow new names."""
         if names:
             self._draft.periods = [
                 (name, names.get(start.lower(), start), names.get(end.lower(), end))
@@ -275,11 +259,11 @@ class _Alteration:
         """Take over indexes and constraints, except dropped ones."""
         draft = self._draft
         gone: dict[str, set[str]] = {"index": set(), "foreign key": set(), "constraint": set(), "period": set()}
-        for clause in self._of(RemovePart):
+        for clause in self._of(ddl.RemovePart):
             if clause.what != "column":
                 gone[clause.what].add(clause.name.lower())
-        renames = {one.name.lower(): one.to for one in self._of(RenamePart) if not one.is_column}
-        ignored = {one.name.lower(): one.is_ignored for one in self._of(IgnoreIndex)}
+        renames = {one.name.lower(): one.to for one in self._of(ddl.RenamePart) if not one.is_column}
+        ignored = {one.name.lower(): one.is_ignored for one in self._of(ddl.IgnoreIndex)}
         checks = {check.name.lower() for check in self._old.checks}
         keys = {key.name.lower() for key in self._old.foreign_keys}
         gone["foreign key"] |= gone["constraint"] & keys
@@ -301,7 +285,7 @@ class _Alteration:
             and key.name.lower() not in gone["foreign key"]
             and all(one in names for one in key.column_ids)
         ]
-        dropped = {one.name.lower() for one in self._of(RemovePart) if one.what == "column"}
+        dropped = {one.name.lower() for one in self._of(ddl.RemovePart) if one.what == "column"}
         draft.checks = [
             check
             for old, check in zip(self._old.checks, self._checks, strict=True)
@@ -322,7 +306,6 @@ def _inherited(table: TableVersion) -> Mapping[str, str]:
 
 
 def _with_new_names(column: TableColumn, names: Mapping[str, str]) -> TableColumn:
-    """A column whose expressions follow renamed columns."""
     if not names:
         return column
     default = column.default
@@ -334,7 +317,7 @@ def _with_new_names(column: TableColumn, names: Mapping[str, str]) -> TableColum
     )
 
 
-def _converted_to(clause: CharsetClause, collation: str, session: SchemaSession) -> str:
+def _converted_to(clause: ddl.CharsetClause, collation: str, session: SchemaSession) -> str:
     """The collation of CONVERT TO; its DEFAULT is the database's character set with the collation of old."""
     if (clause.charset or "").upper() == "DEFAULT":
         charset = charset_of_collation(collation)

@@ -9,19 +9,7 @@ from ibbmaster.event.column_types.integer import BIGINT, INTEGERS, TINYINT
 from ibbmaster.event.column_types.registry import BY_NAME
 from ibbmaster.event.column_types.temporal import TIMESTAMP
 from ibbmaster.event.rows.column import HASH_COLUMN
-from ibbmaster.schema.clause import (
-    NO_CHARSET,
-    CheckDefinition,
-    CreateSequence,
-    CreateTable,
-    Definition,
-    ForeignDefinition,
-    IndexDefinition,
-    NewColumn,
-    NotUnderstoodError,
-    PartDefinition,
-    PeriodDefinition,
-)
+from ibbmaster.schema import clause as ddl
 from ibbmaster.schema.collations import charset_of_collation
 from ibbmaster.schema.column_type import resolve_type
 from ibbmaster.schema.indexing import arranged, is_by_hash
@@ -88,12 +76,12 @@ class TableDraft:
     converts_to: str | None = None  # CONVERT TO CHARACTER SET: the collation of all texts, whatever they name
     _bare_timestamps: set[int] = field(default_factory=set)  # ids of columns whose value no statement gives
     columns: list[TableColumn] = field(default_factory=list)
-    indexes: list[IndexDefinition] = field(default_factory=list)
+    indexes: list[ddl.IndexDefinition] = field(default_factory=list)
     foreign_keys: list[ForeignConstraint] = field(default_factory=list)
     checks: list[CheckConstraint] = field(default_factory=list)
     periods: list[tuple[str, str, str]] = field(default_factory=list)
 
-    def column_of(self, definition: NewColumn, *, id_: int | None = None) -> TableColumn:
+    def column_of(self, definition: ddl.NewColumn, *, id_: int | None = None) -> TableColumn:
         """The column with what it implies. Raises NotUnderstoodError: its character set or length is impossible."""
         column = TableColumn(
             id=self.new_id() if id_ is None else id_,
@@ -110,11 +98,11 @@ class TableDraft:
             column = replace(column, default="NULL")
         return column
 
-    def _type_of(self, definition: NewColumn) -> SqlType:
+    def _type_of(self, definition: ddl.NewColumn) -> SqlType:
         found = resolve_type(definition.type, self.collation, self.session)
         if self.converts_to is None or found.charset in (None, "binary"):
             return found
-        plain = replace(definition.type, charset=NO_CHARSET)
+        plain = replace(definition.type, charset=ddl.NO_CHARSET)
         return resolve_type(plain, self.converts_to, self.session)
 
     def _implied_timestamp(self, column: TableColumn, *, is_plain: bool) -> TableColumn:
@@ -142,38 +130,38 @@ class TableDraft:
                 self.columns[number] = _bare_timestamp(column, follows=is_first and column.on_update is None)
             is_first = False
 
-    def add(self, definition: Definition) -> None:
+    def add(self, definition: ddl.Definition) -> None:
         """Add anything but a column. Raises NotUnderstoodError: it does not fit the table."""
         match definition:
-            case IndexDefinition():
+            case ddl.IndexDefinition():
                 self.indexes.append(definition)
-            case ForeignDefinition():
+            case ddl.ForeignDefinition():
                 self._add_foreign(definition)
-            case CheckDefinition():
+            case ddl.CheckDefinition():
                 self.checks.append(CheckConstraint(name=definition.name or "", expression=definition.expression))
-            case PeriodDefinition():
+            case ddl.PeriodDefinition():
                 self.periods.append((definition.name, definition.start, definition.end))
-            case NewColumn():
+            case ddl.NewColumn():
                 self.add_keys_of(definition)
 
-    def add_keys_of(self, definition: NewColumn) -> None:
+    def add_keys_of(self, definition: ddl.NewColumn) -> None:
         """The indexes and the foreign key that a column defines for itself alone."""
         for kind in definition.keys:
             name = "PRIMARY" if kind is IndexKind.PRIMARY else None
-            part = PartDefinition(definition.name, None, False)
-            self.indexes.append(IndexDefinition(kind=kind, name=name, parts=(part,)))
+            part = ddl.PartDefinition(definition.name, None, False)
+            self.indexes.append(ddl.IndexDefinition(kind=kind, name=name, parts=(part,)))
         if definition.reference is not None:
             self._add_foreign(definition.reference)
 
-    def _add_foreign(self, definition: ForeignDefinition) -> None:
-        parts = tuple(PartDefinition(name, None, False) for name in definition.columns)
+    def _add_foreign(self, definition: ddl.ForeignDefinition) -> None:
+        parts = tuple(ddl.PartDefinition(name, None, False) for name in definition.columns)
         name = definition.name or definition.index_name
-        self.indexes.append(IndexDefinition(kind=IndexKind.PLAIN, name=name, parts=parts, is_of_foreign_key=True))
+        self.indexes.append(ddl.IndexDefinition(kind=IndexKind.PLAIN, name=name, parts=parts, is_of_foreign_key=True))
         if self.engine != WITH_FOREIGN_KEYS:
             return
         by_name = {column.name.lower(): column.id for column in self.columns}
         if not all(name.lower() in by_name for name in definition.columns):
-            raise NotUnderstoodError(f"a foreign key of column {definition.columns[0][:64]!r}, which there is not")
+            raise ddl.NotUnderstoodError(f"a foreign key of column {definition.columns[0][:64]!r}, which there is not")
         self.foreign_keys.append(
             ForeignConstraint(
                 name=definition.name or self._next_foreign_name(),
@@ -187,13 +175,11 @@ class TableDraft:
         )
 
     def _next_foreign_name(self) -> str:
-        """The name that InnoDB gives."""
         head = f"{self.name.name}_ibfk_"
         ends = [key.name.removeprefix(head) for key in self.foreign_keys if key.name.startswith(head)]
         return f"{head}{max((int(end) for end in ends if end.isdecimal() and len(end) < 10), default=0) + 1}"
 
     def _without_null(self, column: TableColumn) -> TableColumn:
-        """A column of a primary key."""
         if not column.is_nullable:
             return column
         column = replace(column, is_nullable=False, default=None if column.default == "NULL" else column.default)
@@ -205,10 +191,10 @@ class TableDraft:
         """The version with all that was added. Raises NotUnderstoodError: an index is of a missing column, or there are
         too many."""
         if len(self.columns) > COLUMN_COUNT_MAX or len(self.indexes) > INDEX_COUNT_MAX:
-            raise NotUnderstoodError(f"{len(self.columns)} columns and {len(self.indexes)} indexes, too many")
+            raise ddl.NotUnderstoodError(f"{len(self.columns)} columns and {len(self.indexes)} indexes, too many")
         names = [column.name.lower() for column in self.columns]
         if len(set(names)) < len(names):
-            raise NotUnderstoodError("two columns of one name")
+            raise ddl.NotUnderstoodError("two columns of one name")
         keys = {part.name.lower() for index in self.indexes if index.kind is IndexKind.PRIMARY for part in index.parts}
         keys |= {name.lower() for _, *ends in self.periods for name in ends}
         indexes = arranged(self.indexes, self.columns, self.engine)
@@ -250,7 +236,6 @@ def _named_checks(checks: Iterable[CheckConstraint]) -> list[CheckConstraint]:
 
 
 def _hash_column(name: str, new_id: NewId) -> TableColumn:
-    """The column that a unique index of long columns adds, to rows as well."""
     type_ = SqlType(word=BIGINT.word, length=20, is_unsigned=True)
     return TableColumn(id=new_id(), name=name, type=type_, is_hidden=True)
 
@@ -281,7 +266,7 @@ def without_counter(table: TableVersion) -> TableVersion:
 
 
 def create_table(
-    statement: CreateTable, database_collation: str, session: SchemaSession, new_id: NewId
+    statement: ddl.CreateTable, database_collation: str, session: SchemaSession, new_id: NewId
 ) -> TableVersion:
     """The table that CREATE TABLE with definitions makes. Raises NotUnderstoodError: its columns are not certain."""
     options = table_options(statement.options.named)
@@ -290,7 +275,7 @@ def create_table(
         name=statement.table, session=session, new_id=new_id, collation=collation, engine=options["ENGINE"]
     )
     for definition in statement.definitions:
-        if isinstance(definition, NewColumn):
+        if isinstance(definition, ddl.NewColumn):
             draft.columns.append(draft.column_of(definition))
     draft.complete_timestamps()
     if not statement.options.is_versioned:
@@ -329,7 +314,7 @@ def copied_table(like: TableVersion, name: TableName, new_id: NewId) -> TableVer
     )
 
 
-def sequence_table(statement: CreateSequence, collation: str, new_id: NewId) -> TableVersion:
+def sequence_table(statement: ddl.CreateSequence, collation: str, new_id: NewId) -> TableVersion:
     """The table of a sequence: one row with its state. `collation` is that of its database."""
     width = next(kind.widths[0] for kind in INTEGERS if kind.word == statement.word)
     own = SqlType(word=statement.word, length=width + 1, is_unsigned=statement.is_unsigned)

@@ -197,7 +197,6 @@ def _fraction(cursor: Cursor, kind: ColumnKind, *, is_oracle: bool) -> TypeClaus
 
 
 def _long(cursor: Cursor) -> TypeClause:
-    """LONG, LONG VARCHAR, LONG CHAR VARYING, LONG VARBINARY."""
     if cursor.takes_words("VARBINARY"):
         return TypeClause(word="mediumblob")
     if cursor.peek().is_word("CHAR", "CHARACTER") and cursor.peek(1).is_word("VARYING"):

@@ -4,28 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ibbmaster.event.column_types.registry import BY_NAME
+from ibbmaster.schema import clause as ddl
 from ibbmaster.schema.alter_clause import parse_clauses, tables_after_head
-from ibbmaster.schema.clause import (
-    NO_CHARSET,
-    AddDefinition,
-    AlterRows,
-    AlterSequence,
-    AlterTable,
-    CreateDatabase,
-    CreateSequence,
-    CreateTable,
-    CreateView,
-    DdlStatement,
-    Definition,
-    DropTables,
-    NameProgram,
-    NotUnderstoodError,
-    RemoveDatabase,
-    RemovePart,
-    RenameTables,
-    TableOptions,
-    TruncateTable,
-)
 from ibbmaster.schema.column_type import parse_type
 from ibbmaster.schema.definition import parse_definitions, parse_index, parse_options
 from ibbmaster.schema.model import IndexKind, TableKind
@@ -59,7 +39,7 @@ _KINDS = (*_PROGRAMS, *_NO_TABLES, "TABLE", "DATABASE", "SCHEMA", "VIEW", "INDEX
 _HEAD_MAX = 40  # tokens between CREATE and what is created: DEFINER=…, ALGORITHM=…, SQL SECURITY …
 
 
-def parse_ddl(sql: str, database: str = "", sql_mode: int = 0, version: int | None = None) -> DdlStatement | None:
+def parse_ddl(sql: str, database: str = "", sql_mode: int = 0, version: int | None = None) -> ddl.DdlStatement | None:
     """The effect of a statement on the tables, databases and programs of a server; None without one. `database` is the
     one it ran in, `version` that of the server, as 110806. Raises NotUnderstoodError: it cannot be read, so that any
     table may have changed."""
@@ -83,7 +63,7 @@ def statement_cursor(sql: str, sql_mode: int = 0, version: int | None = None) ->
     return cursor
 
 
-def read_ddl(cursor: Cursor, sql: str, database: str = "", sql_mode: int = 0) -> DdlStatement | None:
+def read_ddl(cursor: Cursor, sql: str, database: str = "", sql_mode: int = 0) -> ddl.DdlStatement | None:
     """The DDL at a cursor over the tokens of a statement, as `parse_ddl` returns it. Raises NotUnderstoodError: it is
     none, or cannot be read."""
     first = cursor.peek()
@@ -94,21 +74,21 @@ def read_ddl(cursor: Cursor, sql: str, database: str = "", sql_mode: int = 0) ->
     return read(cursor, database, sql_mode, sql)
 
 
-def unsure_after(failed: DdlStatement) -> tuple[str, Sequence[TableName]]:
+def unsure_after(failed: ddl.DdlStatement) -> tuple[str, Sequence[TableName]]:
     """The tables that a statement which failed may have changed, and its verb; CREATE and programs change none."""
     match failed:
-        case DropTables():
+        case ddl.DropTables():
             return "DROP TABLE", failed.tables
-        case TruncateTable():
+        case ddl.TruncateTable():
             return "TRUNCATE TABLE", (failed.table,)
-        case RenameTables():
+        case ddl.RenameTables():
             return "RENAME TABLE", tuple(name for pair in failed.pairs for name in pair)
-        case AlterTable():
+        case ddl.AlterTable():
             return "ALTER TABLE", (failed.table,) if failed.to is None else (failed.table, failed.to)
     return "", ()
 
 
-def _create(cursor: Cursor, database: str, sql_mode: int, sql: str) -> DdlStatement | None:
+def _create(cursor: Cursor, database: str, sql_mode: int, sql: str) -> ddl.DdlStatement | None:
     replaces = cursor.takes_words("OR", "REPLACE")
     is_temporary = cursor.takes_words("TEMPORARY")
     index_kind, kind = IndexKind.PLAIN, ""
@@ -129,29 +109,29 @@ def _create(cursor: Cursor, database: str, sql_mode: int, sql: str) -> DdlStatem
         return _database(cursor, replaces=replaces)
     if kind == "VIEW":
         is_conditional = cursor.pass_condition()
-        return CreateView(table=expect_table(cursor, database), text=sql, is_conditional=is_conditional)
+        return ddl.CreateView(table=expect_table(cursor, database), text=sql, is_conditional=is_conditional)
     if kind == "INDEX":
         return _create_index(cursor, index_kind, database)
     if kind == "SEQUENCE":
         return _sequence(cursor, database, sql_mode, sql, is_temporary=is_temporary, replaces=replaces)
     if kind != "TABLE":
-        raise NotUnderstoodError(f"{' '.join(sql[:SHOWN].split())!r}: what it creates is not known")
-    found = CreateTable(
+        raise ddl.NotUnderstoodError(f"{' '.join(sql[:SHOWN].split())!r}: what it creates is not known")
+    found = ddl.CreateTable(
         is_conditional=cursor.pass_condition(),
         table=expect_table(cursor, database),
         is_temporary=is_temporary,
         replaces=replaces,
-        options=TableOptions(),
+        options=ddl.TableOptions(),
     )
     try:
         return _create_table(cursor, found, database, sql_mode)
-    except NotUnderstoodError as error:
+    except ddl.NotUnderstoodError as error:
         return replace(found, problem=str(error))
 
 
-def _create_table(cursor: Cursor, found: CreateTable, database: str, sql_mode: int) -> CreateTable:
+def _create_table(cursor: Cursor, found: ddl.CreateTable, database: str, sql_mode: int) -> ddl.CreateTable:
     """The rest of CREATE TABLE, after the table's name."""
-    definitions: tuple[Definition, ...] = ()
+    definitions: tuple[ddl.Definition, ...] = ()
     like = None
     if cursor.takes_words("LIKE"):
         like = expect_table(cursor, database)
@@ -166,7 +146,7 @@ def _create_table(cursor: Cursor, found: CreateTable, database: str, sql_mode: i
     return replace(found, definitions=definitions, like=like, options=options, selects=not cursor.is_at_end)
 
 
-def _create_index(cursor: Cursor, kind: IndexKind, database: str) -> AlterTable:
+def _create_index(cursor: Cursor, kind: IndexKind, database: str) -> ddl.AlterTable:
     is_conditional = cursor.pass_condition()
     name = expect_name(cursor)
     algorithm = cursor.take().text.upper() if cursor.takes_words("USING") else None
@@ -174,22 +154,22 @@ def _create_index(cursor: Cursor, kind: IndexKind, database: str) -> AlterTable:
     table = expect_table(cursor, database)
     try:
         index = parse_index(cursor, kind, name, is_conditional=is_conditional)
-    except NotUnderstoodError as error:
-        return AlterTable(table=table, problem=str(error))
+    except ddl.NotUnderstoodError as error:
+        return ddl.AlterTable(table=table, problem=str(error))
     if algorithm is not None and index.algorithm is None:
         index = replace(index, algorithm=algorithm)
     while cursor.peek().is_word("ALGORITHM", "LOCK"):  # how it was made
         cursor.take()
         expect_option(cursor)
     if not cursor.is_at_end:
-        return AlterTable(table=table, problem=str(fail(cursor, "the end of CREATE INDEX")))
-    return AlterTable(table=table, clauses=(AddDefinition(definition=index, is_conditional=is_conditional),))
+        return ddl.AlterTable(table=table, problem=str(fail(cursor, "the end of CREATE INDEX")))
+    return ddl.AlterTable(table=table, clauses=(ddl.AddDefinition(definition=index, is_conditional=is_conditional),))
 
 
 def _sequence(
     cursor: Cursor, database: str, sql_mode: int, sql: str, *, is_temporary: bool, replaces: bool
-) -> CreateSequence:
-    found = CreateSequence(
+) -> ddl.CreateSequence:
+    found = ddl.CreateSequence(
         is_conditional=cursor.pass_condition(),
         table=expect_table(cursor, database),
         text=sql,
@@ -202,21 +182,21 @@ def _sequence(
             if cursor.takes_words("AS"):
                 type_ = parse_type(cursor, sql_mode)
                 if not BY_NAME[type_.word].is_integer:
-                    raise NotUnderstoodError(f"a sequence of {type_.word}")
+                    raise ddl.NotUnderstoodError(f"a sequence of {type_.word}")
                 found = replace(found, word=type_.word, is_unsigned=type_.is_unsigned)
             elif cursor.peek().is_word("ENGINE", "COMMENT"):
                 named[cursor.take().word] = expect_option(cursor)
             else:
                 cursor.take()
-    except NotUnderstoodError as error:
+    except ddl.NotUnderstoodError as error:
         return replace(found, problem=str(error))
-    return replace(found, options=TableOptions(named=named))
+    return replace(found, options=ddl.TableOptions(named=named))
 
 
-def _database(cursor: Cursor, *, replaces: bool = False, alters: bool = False) -> CreateDatabase:
+def _database(cursor: Cursor, *, replaces: bool = False, alters: bool = False) -> ddl.CreateDatabase:
     is_conditional = cursor.pass_condition()
     name = expect_name(cursor)
-    charset, comment = NO_CHARSET, None
+    charset, comment = ddl.NO_CHARSET, None
     while not cursor.is_at_end:
         if (found := takes_database_charset(cursor)) is not None:
             charset = merged(charset, found)
@@ -225,14 +205,14 @@ def _database(cursor: Cursor, *, replaces: bool = False, alters: bool = False) -
             comment = expect_text(cursor)
         else:
             raise fail(cursor, "an option of the database")
-    return CreateDatabase(
+    return ddl.CreateDatabase(
         name=name, charset=charset, comment=comment, replaces=replaces, is_conditional=is_conditional, alters=alters
     )
 
 
 def _program(
     cursor: Cursor, kind: str, database: str, *, is_dropped: bool = False, alters: bool = False
-) -> NameProgram:
+) -> ddl.NameProgram:
     if kind == "PACKAGE" and cursor.takes_words("BODY"):
         kind = "PACKAGE BODY"
     is_conditional = cursor.pass_condition()
@@ -249,12 +229,12 @@ def _program(
                 to = expect_table(cursor, database)
             else:
                 cursor.take()
-    return NameProgram(
+    return ddl.NameProgram(
         kind=kind, name=name, table=table, to=to, is_conditional=is_conditional, is_dropped=is_dropped, alters=alters
     )
 
 
-def _drop(cursor: Cursor, database: str, sql_mode: int, sql: str) -> DdlStatement | None:
+def _drop(cursor: Cursor, database: str, sql_mode: int, sql: str) -> ddl.DdlStatement | None:
     is_temporary = cursor.takes_words("TEMPORARY")
     kind = cursor.take().text.upper()
     if kind in _PROGRAMS:
@@ -262,28 +242,28 @@ def _drop(cursor: Cursor, database: str, sql_mode: int, sql: str) -> DdlStatemen
     if kind in _NO_TABLES or kind == "PREPARE":
         return None
     if kind not in ("DATABASE", "SCHEMA", "INDEX", "TABLE", "TABLES", "VIEW", "SEQUENCE"):
-        raise NotUnderstoodError(f"DROP {kind[:SHOWN]} is not known")
+        raise ddl.NotUnderstoodError(f"DROP {kind[:SHOWN]} is not known")
     is_conditional = cursor.pass_condition()
     if kind in ("DATABASE", "SCHEMA"):
-        return RemoveDatabase(name=expect_name(cursor))
+        return ddl.RemoveDatabase(name=expect_name(cursor))
     if kind == "INDEX":
         name = cursor.take().text if cursor.peek().is_word("PRIMARY") else expect_name(cursor)
         expect_words(cursor, "ON")
-        removed = RemovePart(what="index", name=name, is_conditional=is_conditional)
-        return AlterTable(table=expect_table(cursor, database), clauses=(removed,))
+        removed = ddl.RemovePart(what="index", name=name, is_conditional=is_conditional)
+        return ddl.AlterTable(table=expect_table(cursor, database), clauses=(removed,))
     tables = [expect_table(cursor, database)]
     while cursor.takes_sign(","):
         tables.append(expect_table(cursor, database))
     of_kind = TableKind[kind] if kind in ("VIEW", "SEQUENCE") else TableKind.BASE
-    return DropTables(tables=tuple(tables), kind=of_kind, is_temporary=is_temporary)
+    return ddl.DropTables(tables=tuple(tables), kind=of_kind, is_temporary=is_temporary)
 
 
-def _truncate(cursor: Cursor, database: str, sql_mode: int, sql: str) -> TruncateTable:
+def _truncate(cursor: Cursor, database: str, sql_mode: int, sql: str) -> ddl.TruncateTable:
     cursor.takes_words("TABLE")
-    return TruncateTable(table=expect_table(cursor, database))
+    return ddl.TruncateTable(table=expect_table(cursor, database))
 
 
-def _rename(cursor: Cursor, database: str, sql_mode: int, sql: str) -> RenameTables | None:
+def _rename(cursor: Cursor, database: str, sql_mode: int, sql: str) -> ddl.RenameTables | None:
     if cursor.takes_words("USER"):
         return None
     if not (cursor.takes_words("TABLE") or cursor.takes_words("TABLES")):
@@ -295,10 +275,10 @@ def _rename(cursor: Cursor, database: str, sql_mode: int, sql: str) -> RenameTab
         _pass_wait(cursor)
         expect_words(cursor, "TO")
         pairs.append((table, expect_table(cursor, database)))
-    return RenameTables(pairs=tuple(pairs), is_conditional=is_conditional)
+    return ddl.RenameTables(pairs=tuple(pairs), is_conditional=is_conditional)
 
 
-def _alter(cursor: Cursor, database: str, sql_mode: int, sql: str) -> DdlStatement | None:
+def _alter(cursor: Cursor, database: str, sql_mode: int, sql: str) -> ddl.DdlStatement | None:
     cursor.takes_words("ONLINE")
     ignores = cursor.takes_words("IGNORE")
     if cursor.takes_words("TABLE"):
@@ -311,32 +291,32 @@ def _alter(cursor: Cursor, database: str, sql_mode: int, sql: str) -> DdlStateme
         return _database(cursor, alters=True)
     if cursor.takes_words("SEQUENCE"):
         cursor.pass_condition()
-        return AlterSequence(table=expect_table(cursor, database))
+        return ddl.AlterSequence(table=expect_table(cursor, database))
     for _ in range(_HEAD_MAX):
         token = cursor.take()
         if token.is_word("VIEW"):
-            return CreateView(table=expect_table(cursor, database), text=sql)
+            return ddl.CreateView(table=expect_table(cursor, database), text=sql)
         if token.is_word(*_PROGRAMS):
             return _program(cursor, token.text.upper(), database, alters=True)
         if token.is_word(*_NO_TABLES) and not token.is_word("SQL"):
             return None
         if cursor.is_at_end:
             break
-    raise NotUnderstoodError(f"{' '.join(sql[:SHOWN].split())!r}: what it alters is not known")
+    raise ddl.NotUnderstoodError(f"{' '.join(sql[:SHOWN].split())!r}: what it alters is not known")
 
 
-def _alter_table(cursor: Cursor, database: str, sql_mode: int, *, ignores: bool) -> AlterTable:
+def _alter_table(cursor: Cursor, database: str, sql_mode: int, *, ignores: bool) -> ddl.AlterTable:
     is_conditional = cursor.pass_condition()
     table = expect_table(cursor, database)
     _pass_wait(cursor)
     rest = cursor.rest()
     try:
         clauses, to = parse_clauses(rest, table, sql_mode, database)
-    except NotUnderstoodError as error:
-        return AlterTable(table=table, problem=str(error), others=tuple(tables_after_head(rest, database)))
+    except ddl.NotUnderstoodError as error:
+        return ddl.AlterTable(table=table, problem=str(error), others=tuple(tables_after_head(rest, database)))
     if ignores:
-        clauses.insert(0, AlterRows(what="ALTER IGNORE TABLE"))
-    return AlterTable(table=table, clauses=tuple(clauses), to=to, is_conditional=is_conditional)
+        clauses.insert(0, ddl.AlterRows(what="ALTER IGNORE TABLE"))
+    return ddl.AlterTable(table=table, clauses=tuple(clauses), to=to, is_conditional=is_conditional)
 
 
 def _pass_wait(cursor: Cursor) -> None:
@@ -345,7 +325,7 @@ def _pass_wait(cursor: Cursor) -> None:
     cursor.takes_words("NOWAIT")
 
 
-_READERS: dict[str, Callable[[Cursor, str, int, str], DdlStatement | None]] = {
+_READERS: dict[str, Callable[[Cursor, str, int, str], ddl.DdlStatement | None]] = {
     "CREATE": _create,
     "DROP": _drop,
     "TRUNCATE": _truncate,

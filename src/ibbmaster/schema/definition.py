@@ -5,20 +5,7 @@ from dataclasses import replace
 
 from ibbmaster.event.column_types.integer import BIGINT
 from ibbmaster.event.column_types.strings import TEXTS
-from ibbmaster.schema.clause import (
-    NO_CHARSET,
-    CharsetClause,
-    CheckDefinition,
-    Definition,
-    ForeignDefinition,
-    IndexDefinition,
-    NewColumn,
-    NotUnderstoodError,
-    PartDefinition,
-    PeriodDefinition,
-    TableOptions,
-    TypeClause,
-)
+from ibbmaster.schema import clause as ddl
 from ibbmaster.schema.column_type import parse_type
 from ibbmaster.schema.model import IndexKind, RowPeriod
 from ibbmaster.schema.reading import (
@@ -50,12 +37,12 @@ _NO_COLUMNS = ("CONSTRAINT", "CHECK", "FOREIGN", "PRIMARY", "UNIQUE", "FULLTEXT"
 _RULES = ("RESTRICT", "CASCADE", "SET NULL", "NO ACTION", "SET DEFAULT")
 
 
-def parse_definitions(tokens: Sequence[Token], database: str, sql_mode: int = 0) -> tuple[Definition, ...]:
+def parse_definitions(tokens: Sequence[Token], database: str, sql_mode: int = 0) -> tuple[ddl.Definition, ...]:
     """The contents of the brackets of CREATE TABLE. Raises NotUnderstoodError: a part cannot be read."""
-    found: list[Definition] = []
+    found: list[ddl.Definition] = []
     for part in parts_of(tokens):
         if len(found) == DEFINITION_COUNT_MAX:
-            raise NotUnderstoodError(f"more than {DEFINITION_COUNT_MAX} columns and indexes")
+            raise ddl.NotUnderstoodError(f"more than {DEFINITION_COUNT_MAX} columns and indexes")
         cursor = Cursor(part)
         definition = parse_definition(cursor, database, sql_mode)
         if not cursor.is_at_end:
@@ -74,7 +61,7 @@ def begins_column(cursor: Cursor) -> bool:
     return not (first.is_word(*_NO_COLUMNS) or (first.is_word("PERIOD") and second.is_word("FOR")))
 
 
-def parse_definition(cursor: Cursor, database: str, sql_mode: int = 0) -> Definition:
+def parse_definition(cursor: Cursor, database: str, sql_mode: int = 0) -> ddl.Definition:
     """A column, an index, a constraint or a period."""
     if begins_column(cursor):
         return parse_column(expect_column(cursor), cursor, database, sql_mode)
@@ -85,7 +72,7 @@ def parse_definition(cursor: Cursor, database: str, sql_mode: int = 0) -> Defini
             constraint = expect_name(cursor)
     if cursor.takes_words("CHECK"):
         expression = written_expression(expect_brackets(cursor), sql_mode)
-        return CheckDefinition(name=constraint, expression=expression, is_conditional=is_conditional)
+        return ddl.CheckDefinition(name=constraint, expression=expression, is_conditional=is_conditional)
     if cursor.takes_words("FOREIGN", "KEY"):
         is_conditional |= cursor.pass_condition()
         name = None if cursor.peek().is_sign("(") else expect_name(cursor)
@@ -113,7 +100,9 @@ def _index_kind(cursor: Cursor) -> IndexKind | None:
     return IndexKind.PLAIN if cursor.takes_words("KEY") or cursor.takes_words("INDEX") else None
 
 
-def parse_index(cursor: Cursor, kind: IndexKind, name: str | None, *, is_conditional: bool = False) -> IndexDefinition:
+def parse_index(
+    cursor: Cursor, kind: IndexKind, name: str | None, *, is_conditional: bool = False
+) -> ddl.IndexDefinition:
     """An index, from the words after its kind; `name` is that of its constraint."""
     is_conditional |= cursor.pass_condition()
     algorithm = _algorithm(cursor)
@@ -132,8 +121,8 @@ def parse_index(cursor: Cursor, kind: IndexKind, name: str | None, *, is_conditi
         part.takes_words("ASC")
         if not part.is_at_end:
             raise fail(part, "',' or ')' in an index")
-        parts.append(PartDefinition(column, length, is_descending))
-    found = IndexDefinition(
+        parts.append(ddl.PartDefinition(column, length, is_descending))
+    found = ddl.IndexDefinition(
         kind=kind,
         name="PRIMARY" if kind is IndexKind.PRIMARY else name,
         parts=tuple(parts),
@@ -151,7 +140,7 @@ def _algorithm(cursor: Cursor) -> str | None:
     return None
 
 
-def _index_options(cursor: Cursor, found: IndexDefinition) -> IndexDefinition:
+def _index_options(cursor: Cursor, found: ddl.IndexDefinition) -> ddl.IndexDefinition:
     options = []
     while not cursor.is_at_end:
         if (algorithm := _algorithm(cursor)) is not None:
@@ -174,7 +163,7 @@ def _index_options(cursor: Cursor, found: IndexDefinition) -> IndexDefinition:
     return replace(found, options=tuple(options))
 
 
-def _period(cursor: Cursor) -> PeriodDefinition:
+def _period(cursor: Cursor) -> ddl.PeriodDefinition:
     cursor.takes_words("PERIOD", "FOR")
     cursor.pass_condition()
     name = expect_name(cursor)
@@ -182,12 +171,12 @@ def _period(cursor: Cursor) -> PeriodDefinition:
     start = expect_name(inside)
     if not inside.takes_sign(","):
         raise fail(inside, "','")
-    return PeriodDefinition(name=name, start=start, end=expect_name(inside))
+    return ddl.PeriodDefinition(name=name, start=start, end=expect_name(inside))
 
 
 def parse_reference(
     cursor: Cursor, database: str, columns: tuple[str, ...], constraint: str | None, name: str | None
-) -> ForeignDefinition:
+) -> ddl.ForeignDefinition:
     """REFERENCES and the words after it."""
     expect_words(cursor, "REFERENCES")
     parent = expect_table(cursor, database)
@@ -205,7 +194,7 @@ def parse_reference(
         if rule is None:
             raise fail(cursor, "what a foreign key does")
         rules[what] = rule
-    return ForeignDefinition(
+    return ddl.ForeignDefinition(
         name=constraint,
         index_name=name,
         columns=columns,
@@ -216,19 +205,23 @@ def parse_reference(
     )
 
 
-def parse_column(name: str, cursor: Cursor, database: str, sql_mode: int = 0) -> NewColumn:
+def parse_column(name: str, cursor: Cursor, database: str, sql_mode: int = 0) -> ddl.NewColumn:
     """A column, from the words after its name up to FIRST, AFTER or the end. Raises NotUnderstoodError: its type or an
     attribute cannot be read."""
     if cursor.takes_words("SERIAL"):
-        type_ = TypeClause(word=BIGINT.word, length=20, is_unsigned=True)
-        found = NewColumn(name=name, type=type_, is_nullable=False, is_auto_increment=True, keys=(IndexKind.UNIQUE,))
+        type_ = ddl.TypeClause(word=BIGINT.word, length=20, is_unsigned=True)
+        found = ddl.NewColumn(
+            name=name, type=type_, is_nullable=False, is_auto_increment=True, keys=(IndexKind.UNIQUE,)
+        )
     else:
         type_ = parse_type(cursor, sql_mode)
-        found = NewColumn(name=name, type=type_)
+        found = ddl.NewColumn(name=name, type=type_)
     if type_.word == "json":
         found = replace(
             found,
-            type=TypeClause(word=TEXTS[-1].word, charset=CharsetClause(charset="utf8mb4", collation="utf8mb4_bin")),
+            type=ddl.TypeClause(
+                word=TEXTS[-1].word, charset=ddl.CharsetClause(charset="utf8mb4", collation="utf8mb4_bin")
+            ),
             check=f"json_valid({quoted_name(name)})",
         )
     while not cursor.is_at_end and not cursor.peek().is_word("FIRST", "AFTER", "PARTITION"):
@@ -236,7 +229,7 @@ def parse_column(name: str, cursor: Cursor, database: str, sql_mode: int = 0) ->
     return found
 
 
-def _with_attribute(found: NewColumn, cursor: Cursor, database: str, sql_mode: int) -> NewColumn:
+def _with_attribute(found: ddl.NewColumn, cursor: Cursor, database: str, sql_mode: int) -> ddl.NewColumn:
     """The column with the attribute that comes next."""
     if cursor.takes_words("NOT", "NULL"):
         return replace(found, is_nullable=False)
@@ -281,7 +274,7 @@ def _with_attribute(found: NewColumn, cursor: Cursor, database: str, sql_mode: i
         return _generated(found, cursor, sql_mode)
     charset, collation = takes_charset(cursor), takes_collation(cursor)
     if charset is not None or collation is not None:
-        given = CharsetClause(charset=charset, collation=collation)
+        given = ddl.CharsetClause(charset=charset, collation=collation)
         return replace(found, type=replace(found.type, charset=merged(found.type.charset, given)))
     if cursor.peek().is_word("COLUMN_FORMAT", "STORAGE"):
         cursor.take()
@@ -295,7 +288,7 @@ def _with_attribute(found: NewColumn, cursor: Cursor, database: str, sql_mode: i
     raise fail(cursor, f"an attribute of column {found.name[:SHOWN]}")
 
 
-def _generated(found: NewColumn, cursor: Cursor, sql_mode: int) -> NewColumn:
+def _generated(found: ddl.NewColumn, cursor: Cursor, sql_mode: int) -> ddl.NewColumn:
     expect_words(cursor, "AS")
     if cursor.takes_words("ROW"):
         period = RowPeriod.START if cursor.takes_words("START") else RowPeriod.END
@@ -320,10 +313,10 @@ _ENGINES = {
 } | {"heap": "MEMORY", "merge": "MRG_MyISAM", "maria": "Aria", "innobase": "InnoDB"}
 
 
-def parse_options(cursor: Cursor, database: str = "") -> TableOptions:
+def parse_options(cursor: Cursor, database: str = "") -> ddl.TableOptions:
     """Options with or without commas between them, up to a query or to the end; partitions last. Raises
     NotUnderstoodError: an option cannot be read."""
-    charset, named = NO_CHARSET, dict[str, str]()
+    charset, named = ddl.NO_CHARSET, dict[str, str]()
     is_versioned = False
     partitioning = None
     while not cursor.is_at_end:
@@ -342,7 +335,7 @@ def parse_options(cursor: Cursor, database: str = "") -> TableOptions:
             named["UNION"] = _union(Cursor(expect_brackets(cursor)), database)
         else:
             named.update((_option(cursor),))
-    return TableOptions(charset=charset, named=named, is_versioned=is_versioned, partitioning=partitioning)
+    return ddl.TableOptions(charset=charset, named=named, is_versioned=is_versioned, partitioning=partitioning)
 
 
 def _union(cursor: Cursor, database: str) -> str:
@@ -360,7 +353,6 @@ def _begins_query(cursor: Cursor) -> bool:
 
 
 def _partitioning(cursor: Cursor) -> str:
-    """The text of PARTITION BY, up to a query."""
     found: list[Token] = []
     while not (cursor.is_at_end or cursor.peek().is_word("AS", "SELECT", "IGNORE", "REPLACE", "WITH")):
         opening = cursor.peek()

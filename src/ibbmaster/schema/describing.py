@@ -67,7 +67,6 @@ def table_row(table: TableVersion) -> RowValues:
 
 
 def _row_format(table: TableVersion, engine: str) -> str:
-    """The format that a server chooses."""
     has_fixed_rows = not any(BY_NAME[column.type.word].is_varying for column in table.columns)
     if table.kind is TableKind.SEQUENCE or (engine in ("MyISAM", "MRG_MyISAM") and has_fixed_rows):
         return "Fixed"
@@ -161,7 +160,6 @@ def _default(column: TableColumn, version: int) -> str | None:
 
 
 def _shown_default(column: TableColumn, version: int) -> str | None:
-    """A literal without quotes, an expression as printed."""
     text = _default(column, version)
     if text is None or text == "NULL":
         return None
@@ -235,7 +233,6 @@ def _constraints(table: TableVersion) -> Iterator[tuple[str, str]]:
 
 
 def _checks(table: TableVersion) -> Iterator[tuple[str, str, str]]:
-    """Level, name and condition of each CHECK."""
     for name, start, end in table.periods:
         if name.upper() != "SYSTEM_TIME":
             yield "Table", name, f"`{start}` < `{end}`"
@@ -279,7 +276,6 @@ def reference_rows(table: TableVersion, parents: dict[tuple[str, str], TableVers
 
 
 def _parent_index(parent: TableVersion, key: ForeignConstraint) -> str | None:
-    """The index of the parent that begins with the columns a foreign key refers to."""
     names = {column.id: column.name.lower() for column in parent.columns}
     wanted = [name.lower() for name in key.parent_columns]
     for index in parent.indexes:

@@ -36,7 +36,6 @@ def statements_of(pieces: Iterable[str], *, ends_in_routines: bool = False) -> I
 
 
 def _is_whole(statement: str) -> bool:
-    """Whether a statement without its semicolon has all its brackets closed."""
     depth = 0
     for token in tokens(statement):
         depth += token.is_sign("(") - token.is_sign(")")

@@ -6,26 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from ibbmaster.event.statement.logged import DROPS_THE_REST, LoggedStatement, failed
+from ibbmaster.schema import clause as ddl
 from ibbmaster.schema.altering import altered
 from ibbmaster.schema.building import copied_table, create_table, sequence_table, table_options, without_counter
 from ibbmaster.schema.catalog import KnownTable, StoredProgram, program_key
-from ibbmaster.schema.clause import (
-    NO_CHARSET,
-    AlterTable,
-    CreateDatabase,
-    CreateSequence,
-    CreateTable,
-    CreateView,
-    DdlStatement,
-    DropTables,
-    NameProgram,
-    NotUnderstoodError,
-    RemoveDatabase,
-    RenameTables,
-    SetOptions,
-    SplitTable,
-    TruncateTable,
-)
 from ibbmaster.schema.collations import charset_of_collation
 from ibbmaster.schema.ddl import parse_ddl, unsure_after
 from ibbmaster.schema.model import (
@@ -88,7 +72,7 @@ class SchemaFold:
         self._place, self._gtid, self._thread = place, gtid, statement.thread_id
         try:
             found = parse_ddl(statement.text, statement.database, statement.sql_mode, statement.server_version)
-        except NotUnderstoodError as error:
+        except ddl.NotUnderstoodError as error:
             reason = f"DDL that is not understood: {error}"
             for name in list(self._known):
                 self._set(name, self._unknown(name, reason, self.tables[name].generation))
@@ -98,25 +82,25 @@ class SchemaFold:
         session = SchemaSession.of(statement, timestamp)
         if self.case is NameCase.KEPT:
             self._written = {self.case.table_key(*name): name for name in _names_made(found)}
-        database = found.name if isinstance(found, CreateDatabase) and self.case is NameCase.KEPT else None
+        database = found.name if isinstance(found, ddl.CreateDatabase) and self.case is NameCase.KEPT else None
         found = self.case.keys_of(found)
         if statement.error_code:
             self._fail(found, statement.error_code)
             return None
         match found:
-            case CreateTable():
+            case ddl.CreateTable():
                 self._create(found, session)
-            case AlterTable():
+            case ddl.AlterTable():
                 self._alter(found, session)
-            case DropTables():
+            case ddl.DropTables():
                 self._drop(found)
-            case TruncateTable():
+            case ddl.TruncateTable():
                 self._truncate(found.table)
-            case RenameTables():
+            case ddl.RenameTables():
                 for old, new in found.pairs:
                     if not found.is_conditional or self._find(old)[0] is not None:
                         self._rename(old, new)
-            case CreateView() if not (found.is_conditional and found.table in self.tables):
+            case ddl.CreateView() if not (found.is_conditional and found.table in self.tables):
                 view = TableVersion(
                     database=found.table.database,
                     name=found.table.name,
@@ -126,28 +110,28 @@ class SchemaFold:
                     collation=session.connection_collation,
                 )
                 self._put(found.table, view, is_new=True)
-            case CreateSequence() if not (found.is_conditional and found.table in self.tables):
+            case ddl.CreateSequence() if not (found.is_conditional and found.table in self.tables):
                 self._put_own(found.table, self._sequence(found, session), is_temporary=found.is_temporary)
-            case CreateDatabase():
+            case ddl.CreateDatabase():
                 self._create_database(found, session, shown=database)
-            case RemoveDatabase():
+            case ddl.RemoveDatabase():
                 self._drop_database(found.name)
-            case NameProgram():
+            case ddl.NameProgram():
                 self._program(found, statement, session)
         return None
 
-    def _fail(self, statement: DdlStatement, error_code: int) -> None:
+    def _fail(self, statement: ddl.DdlStatement, error_code: int) -> None:
         """The effect of a statement that failed on the server, as `effects_of` tells it of rows."""
         verb, lost = unsure_after(statement)
         match statement:
-            case CreateTable() | CreateSequence() if statement.replaces:
-                self._drop(DropTables(tables=(statement.table,), is_temporary=statement.is_temporary))
-            case DropTables() if error_code in DROPS_THE_REST:
+            case ddl.CreateTable() | ddl.CreateSequence() if statement.replaces:
+                self._drop(ddl.DropTables(tables=(statement.table,), is_temporary=statement.is_temporary))
+            case ddl.DropTables() if error_code in DROPS_THE_REST:
                 self._drop(statement)
                 return
-            case DropTables():
+            case ddl.DropTables():
                 lost = [name for name in lost if self._find(name)[0]]
-            case RemoveDatabase():
+            case ddl.RemoveDatabase():
                 verb, lost = "DROP DATABASE", list(self._tables_of.get(statement.name, ()))
         for name in lost:
             self._lose(name, f"{failed(verb, error_code)}, and may have been done in part")
@@ -184,7 +168,6 @@ class SchemaFold:
         return session.collation if found is None else found.collation
 
     def _find(self, name: TableName) -> tuple[KnownTable | None, bool]:
-        """A table as the session of the statement sees it, and whether it is temporary."""
         own = self.temporary.get(self._thread, {})
         if name in own:
             return own[name], True
@@ -235,7 +218,6 @@ class SchemaFold:
         )
 
     def _put_own(self, name: TableName, table: KnownTable, *, is_temporary: bool) -> None:
-        """Add a table that was created just now."""
         if is_temporary:
             self.temporary.setdefault(self._thread, {})[name] = table
         elif isinstance(table, UnknownTable):
@@ -273,7 +255,7 @@ class SchemaFold:
         else:
             self._set(name, unknown)
 
-    def _create(self, statement: CreateTable, session: SchemaSession) -> None:
+    def _create(self, statement: ddl.CreateTable, session: SchemaSession) -> None:
         name = statement.table
         own = self.temporary.get(self._thread, {})
         existing = (own if statement.is_temporary else self.tables).get(name)
@@ -283,12 +265,12 @@ class SchemaFold:
             self.finder.see_new(name)
         self._put_own(name, self._created(statement, session), is_temporary=statement.is_temporary)
 
-    def _sequence(self, statement: CreateSequence, session: SchemaSession) -> KnownTable:
+    def _sequence(self, statement: ddl.CreateSequence, session: SchemaSession) -> KnownTable:
         if statement.problem is not None:
             return self._unknown(statement.table, f"a CREATE SEQUENCE that is not understood: {statement.problem}")
         return sequence_table(statement, self._collation_of(statement.table.database, session), self.new_id)
 
-    def _created(self, statement: CreateTable, session: SchemaSession) -> KnownTable:
+    def _created(self, statement: ddl.CreateTable, session: SchemaSession) -> KnownTable:
         name, problem = statement.table, statement.problem
         if problem is None and statement.like is not None:
             like, _ = self._find_used(statement.like)
@@ -300,11 +282,11 @@ class SchemaFold:
         try:
             if problem is None:
                 return create_table(statement, self._collation_of(name.database, session), session, self.new_id)
-        except NotUnderstoodError as error:
+        except ddl.NotUnderstoodError as error:
             problem = str(error)
         return self._unknown(name, f"a CREATE TABLE that is not understood: {problem}")
 
-    def _alter(self, statement: AlterTable, session: SchemaSession) -> None:
+    def _alter(self, statement: ddl.AlterTable, session: SchemaSession) -> None:
         name = statement.table
         table, is_temporary = self._find(name) if statement.is_conditional else self._find_used(name)
         if table is None and statement.is_conditional:
@@ -323,25 +305,24 @@ class SchemaFold:
         if statement.to is not None and statement.to != name:
             self._rename(name, statement.to)
 
-    def _comment(self, table: TableVersion, statement: AlterTable) -> None:
-        """ALTER TABLE of a sequence, which may change its comment."""
-        named = [one.options.named for one in statement.clauses if isinstance(one, SetOptions)]
+    def _comment(self, table: TableVersion, statement: ddl.AlterTable) -> None:
+        named = [one.options.named for one in statement.clauses if isinstance(one, ddl.SetOptions)]
         comments = [options["COMMENT"] for options in named if "COMMENT" in options]
         if comments and statement.table in self.tables:
             options = table_options({"COMMENT": comments[-1]}, table.options)
             self._put(statement.table, replace(table, options=options), is_new=False)
 
     def _alter_known(
-        self, table: TableVersion, statement: AlterTable, session: SchemaSession, *, is_temporary: bool
+        self, table: TableVersion, statement: ddl.AlterTable, session: SchemaSession, *, is_temporary: bool
     ) -> None:
         name = statement.table
         for clause in statement.clauses:
-            if isinstance(clause, SplitTable):
+            if isinstance(clause, ddl.SplitTable):
                 self._split(table, clause)
         try:
             collation = self._collation_of(name.database, session)
             new = altered(table, statement.clauses, collation, session, self.new_id)
-        except NotUnderstoodError as error:
+        except ddl.NotUnderstoodError as error:
             self._lose(name, f"an ALTER TABLE that does not fit it: {error}")
             return
         if new == table:
@@ -352,19 +333,17 @@ class SchemaFold:
         self._put(name, new, is_new=False)
         self._rename_in_children(name, table, new)
 
-    def _split(self, table: TableVersion, clause: SplitTable) -> None:
-        """A partition becomes a table, or the other way round."""
+    def _split(self, table: TableVersion, clause: ddl.SplitTable) -> None:
         if clause.is_gone:
             self._set(clause.other, None)
             return
         self._put(clause.other, replace(copied_table(table, clause.other, self.new_id), partitioning=None), is_new=True)
 
-    def _split_unknown(self, statement: AlterTable) -> None:
-        """The same for a table with unknown columns."""
+    def _split_unknown(self, statement: ddl.AlterTable) -> None:
         for clause in statement.clauses:
-            if isinstance(clause, SplitTable) and clause.is_gone:
+            if isinstance(clause, ddl.SplitTable) and clause.is_gone:
                 self._set(clause.other, None)
-            elif isinstance(clause, SplitTable):
+            elif isinstance(clause, ddl.SplitTable):
                 self._lose(clause.other, f"it was a partition of {statement.table}, whose columns are not known")
 
     def _rename_in_children(self, name: TableName, old: TableVersion, new: TableVersion) -> None:
@@ -385,7 +364,7 @@ class SchemaFold:
                 )
                 self._put(child, replace(table, foreign_keys=keys), is_new=False)
 
-    def _drop(self, statement: DropTables) -> None:
+    def _drop(self, statement: ddl.DropTables) -> None:
         own = self.temporary.get(self._thread, {})
         for name in statement.tables:
             if name in own and _drops(statement, own[name]):
@@ -435,7 +414,7 @@ class SchemaFold:
         for trigger in sorted(self._triggers_of.pop(old, set())):
             self._set_program(trigger, _moved(self.programs[trigger], new.name))
 
-    def _create_database(self, statement: CreateDatabase, session: SchemaSession, *, shown: str | None) -> None:
+    def _create_database(self, statement: ddl.CreateDatabase, session: SchemaSession, *, shown: str | None) -> None:
         old = self.databases.get(statement.name)
         if statement.is_conditional and old is not None and not statement.alters:
             return
@@ -443,8 +422,8 @@ class SchemaFold:
             self._drop_database(statement.name)
         base = old if old is not None and statement.alters else None
         collation = session.collation if base is None else base.collation
-        if statement.charset != NO_CHARSET:
-            with contextlib.suppress(NotUnderstoodError):
+        if statement.charset != ddl.NO_CHARSET:
+            with contextlib.suppress(ddl.NotUnderstoodError):
                 inherited = session.collation if statement.charset.charset else collation
                 collation = session.resolve(statement.charset, inherited)
         comment = "" if base is None else base.comment
@@ -472,7 +451,7 @@ class SchemaFold:
         for program in sorted(self._programs_of.pop(database, set())):
             self._forget_program(program)
 
-    def _program(self, found: NameProgram, statement: LoggedStatement, session: SchemaSession) -> None:
+    def _program(self, found: ddl.NameProgram, statement: LoggedStatement, session: SchemaSession) -> None:
         key = program_key(found.name.database, found.kind, found.name.name)
         old = self.programs.get(key)
         if found.is_dropped:
@@ -518,14 +497,13 @@ class SchemaFold:
         self._on_change(PROGRAM, key, None)
 
 
-def _drops(statement: DropTables, table: KnownTable) -> bool:
+def _drops(statement: ddl.DropTables, table: KnownTable) -> bool:
     """Whether a DROP of this kind drops a table; taken for granted of an unknown one."""
     is_both = statement.kind is TableKind.BASE
     return isinstance(table, UnknownTable) or table.kind in (statement.kind, TableKind.SEQUENCE if is_both else None)
 
 
 def _moved(trigger: StoredProgram, table: str) -> StoredProgram:
-    """A trigger whose table was renamed."""
     cursor = PlacedCursor(trigger.text, trigger.sql_mode)
     while not cursor.is_at_end and not cursor.takes_words("ON"):
         cursor.take()
@@ -537,7 +515,6 @@ def _moved(trigger: StoredProgram, table: str) -> StoredProgram:
 
 
 def _following(keys: Iterable[ForeignConstraint], old: TableName, new: TableName) -> list[ForeignConstraint]:
-    """Foreign keys, those of the parent `old` with its new name."""
     return [
         replace(key, parent_database=new.database, parent_table=new.name)
         if (key.parent_database, key.parent_table) == old
@@ -546,14 +523,13 @@ def _following(keys: Iterable[ForeignConstraint], old: TableName, new: TableName
     ]
 
 
-def _names_made(statement: DdlStatement) -> Iterator[TableName]:
-    """The names of tables that a statement gives."""
+def _names_made(statement: ddl.DdlStatement) -> Iterator[TableName]:
     match statement:
-        case CreateTable() | CreateView() | CreateSequence():
+        case ddl.CreateTable() | ddl.CreateView() | ddl.CreateSequence():
             yield statement.table
-        case RenameTables():
+        case ddl.RenameTables():
             yield from (new for _, new in statement.pairs)
-        case AlterTable():
+        case ddl.AlterTable():
             if statement.to is not None:
                 yield statement.to
-            yield from (one.other for one in statement.clauses if isinstance(one, SplitTable) and not one.is_gone)
+            yield from (one.other for one in statement.clauses if isinstance(one, ddl.SplitTable) and not one.is_gone)

@@ -118,7 +118,6 @@ class SchemaHistory:
         return int(known.generation)
 
     def _learn(self, since: SchemaPlace, table: KnownTable) -> None:
-        """Set or add the newest version of a table."""
         self._place = since
         self.fold.learn(table)
         self._note_place(since)
@@ -193,7 +192,6 @@ class SchemaHistory:
 
 
 def _was_known(line: Sequence[SchemaChange]) -> bool:
-    """Whether the last version of a table, an unknown one, follows a known one."""
     generation = line[-1].value.generation
     return any(isinstance(one.value, TableVersion) and one.value.generation == generation for one in line)
 

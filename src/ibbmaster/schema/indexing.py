@@ -77,7 +77,6 @@ def _is_prefix(one: IndexDefinition, other: IndexDefinition) -> bool:
 
 
 def _free_name(column: str, names: set[str]) -> str:
-    """The name of the first column, with a number if another index has that name."""
     if column.lower() not in names and column.lower() != "primary":
         return column
     return next(name for n in range(2, _NAMES_MAX) if (name := f"{column}_{n}").lower() not in names)
@@ -147,7 +146,6 @@ def as_definitions(indexes: Iterable[TableIndex], names: Mapping[int, str], engi
 
 
 def _same(index: IndexDefinition | TableIndex) -> dict[str, Any]:
-    """The fields that a definition and an index have alike."""
     names = ("kind", "is_ignored", "comment", "options", "without_overlaps", "is_of_foreign_key")
     return {name: getattr(index, name) for name in names}
 

@@ -78,7 +78,6 @@ def _contradiction(table: TableVersion, problem: str) -> EventError:
 
 
 def _described(column: Column, known: TableColumn) -> Column:
-    """A column with what only a definition tells."""
     labels, kind = known.type.labels, BY_NAME.get(known.type.word)
     column = dataclasses.replace(column, name=known.name, is_nullable=known.is_nullable, is_internal=known.is_internal)
     if labels:

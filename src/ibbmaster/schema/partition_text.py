@@ -188,7 +188,6 @@ def _definition(cursor: Cursor, word: str) -> _Definition:
 
 
 def _values(cursor: Cursor) -> tuple[str, str]:
-    """The text after the name, and the description."""
     is_list = cursor.takes_words("IN")
     _expect(is_list or cursor.takes_words("LESS", "THAN"))
     if not is_list and cursor.takes_words("MAXVALUE"):

@@ -198,7 +198,6 @@ def _takes_sequence(cursor: Cursor, database: str) -> str | None:
 
 
 def _with_sequences(expression: list[Token], database: str) -> list[Token]:
-    """An expression with full names of sequences."""
     cursor, found = Cursor(expression), list[Token]()
     while not cursor.is_at_end:
         is_spaced = cursor.peek().is_spaced

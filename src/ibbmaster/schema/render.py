@@ -4,20 +4,9 @@ AUTO_INCREMENT=n is the number that DDL has set, and an expression of unknown pr
 from collections.abc import Iterator, Mapping
 
 from ibbmaster.event.column_types.registry import BY_NAME
+from ibbmaster.schema import model
 from ibbmaster.schema.column_text import default_text, on_update_text, type_text
 from ibbmaster.schema.expression_text import expression_text
-from ibbmaster.schema.model import (
-    AUTO_INCREMENT,
-    CheckConstraint,
-    DatabaseVersion,
-    ForeignConstraint,
-    IndexKind,
-    RowPeriod,
-    TableColumn,
-    TableIndex,
-    TableKind,
-    TableVersion,
-)
 from ibbmaster.schema.partition_text import partition_text
 from ibbmaster.schema.view_text import create_view
 from ibbmaster.sqltext.quoting import quoted_name, quoted_text
@@ -34,15 +23,15 @@ OF_MERGE_TABLES = ("INSERT_METHOD", "UNION")  # unprinted for other engines
 _QUOTED = frozenset(("COMMENT", "CONNECTION", "DATA DIRECTORY", "INDEX DIRECTORY"))
 
 
-def create_table(table: TableVersion, version: int) -> str:
+def create_table(table: model.TableVersion, version: int) -> str:
     """The text of SHOW CREATE TABLE, of a server of this version; of a view that of SHOW CREATE VIEW."""
-    if table.kind is TableKind.VIEW:
+    if table.kind is model.TableKind.VIEW:
         return create_view(table)
     lines = list(_lines(table, version))
     return f"CREATE TABLE {quoted_name(table.name)} (\n" + ",\n".join(lines) + "\n)" + _options(table)
 
 
-def create_database(database: DatabaseVersion, *, if_not_exists: bool = False) -> str:
+def create_database(database: model.DatabaseVersion, *, if_not_exists: bool = False) -> str:
     """The text of SHOW CREATE DATABASE."""
     comment = f" COMMENT {quoted_text(database.comment)}" if database.comment else ""
     condition = "/*!32312 IF NOT EXISTS*/ " if if_not_exists else ""
@@ -52,7 +41,7 @@ def create_database(database: DatabaseVersion, *, if_not_exists: bool = False) -
     )
 
 
-def _lines(table: TableVersion, version: int) -> Iterator[str]:
+def _lines(table: model.TableVersion, version: int) -> Iterator[str]:
     """The lines between the brackets."""
     for column in table.columns:
         if not column.is_hidden:
@@ -72,16 +61,15 @@ def _lines(table: TableVersion, version: int) -> Iterator[str]:
         yield "  " + _check(check)
 
 
-def _row_period(table: TableVersion) -> tuple[str, str] | None:
-    """The columns of the row's period, if they are the table's own."""
+def _row_period(table: model.TableVersion) -> tuple[str, str] | None:
     ends = {column.period: column for column in table.columns if column.period is not None}
-    start, end = ends.get(RowPeriod.START), ends.get(RowPeriod.END)
+    start, end = ends.get(model.RowPeriod.START), ends.get(model.RowPeriod.END)
     if start is None or end is None or start.is_hidden:
         return None
     return quoted_name(start.name), quoted_name(end.name)
 
 
-def _column(table: TableVersion, column: TableColumn, version: int) -> str:
+def _column(table: model.TableVersion, column: model.TableColumn, version: int) -> str:
     parts = [quoted_name(column.name), type_text(column.type)]
     own = column.type.charset, column.type.collation
     if column.type.charset is not None and own != (table.charset, table.collation):
@@ -95,14 +83,14 @@ def _column(table: TableVersion, column: TableColumn, version: int) -> str:
     return " ".join(parts)
 
 
-def _generated(column: TableColumn) -> Iterator[str]:
+def _generated(column: model.TableColumn) -> Iterator[str]:
     yield f"GENERATED ALWAYS AS ({expression_text(column.expression or '')})"
     yield "STORED" if column.is_stored else "VIRTUAL"
     if column.is_invisible:
         yield "INVISIBLE"
 
 
-def _stored(column: TableColumn, version: int) -> Iterator[str]:
+def _stored(column: model.TableColumn, version: int) -> Iterator[str]:
     if column.period is not None:
         yield f"GENERATED ALWAYS AS ROW {column.period.value}"
     elif not column.is_nullable:
@@ -125,17 +113,17 @@ def _stored(column: TableColumn, version: int) -> Iterator[str]:
         yield "INVISIBLE"
 
 
-def _index(table: TableVersion, index: TableIndex, names: Mapping[int, str]) -> str:
+def _index(table: model.TableVersion, index: model.TableIndex, names: Mapping[int, str]) -> str:
     parts = []
     for part in index.parts:
         length = "" if part.length is None else f"({part.length})"
         parts.append(quoted_name(names[part.column_id]) + length + (" DESC" if part.is_descending else ""))
-    ends = (column for column in table.columns if column.period is RowPeriod.END and not column.is_hidden)
-    if table.is_versioned and index.kind in (IndexKind.PRIMARY, IndexKind.UNIQUE):
+    ends = (column for column in table.columns if column.period is model.RowPeriod.END and not column.is_hidden)
+    if table.is_versioned and index.kind in (model.IndexKind.PRIMARY, model.IndexKind.UNIQUE):
         parts += [quoted_name(end.name) for end in ends if all(part.column_id != end.id for part in index.parts)]
     if index.without_overlaps is not None:
         parts.append(f"{quoted_name(index.without_overlaps)} WITHOUT OVERLAPS")
-    name = "" if index.kind is IndexKind.PRIMARY else f" {quoted_name(index.name)}"
+    name = "" if index.kind is model.IndexKind.PRIMARY else f" {quoted_name(index.name)}"
     text = f"{index.kind.value}{name} ({','.join(parts)})"
     if index.algorithm is not None:
         text += f" USING {index.algorithm}"
@@ -146,7 +134,7 @@ def _index(table: TableVersion, index: TableIndex, names: Mapping[int, str]) -> 
     return text + "".join(f" {name}={value}" for name, value in index.options)
 
 
-def _foreign_key(table: TableVersion, key: ForeignConstraint, names: Mapping[int, str]) -> str:
+def _foreign_key(table: model.TableVersion, key: model.ForeignConstraint, names: Mapping[int, str]) -> str:
     columns = ", ".join(quoted_name(names[column_id]) for column_id in key.column_ids)
     parent = quoted_name(key.parent_table)
     if key.parent_database != table.database:
@@ -158,21 +146,21 @@ def _foreign_key(table: TableVersion, key: ForeignConstraint, names: Mapping[int
     return text
 
 
-def _check(check: CheckConstraint) -> str:
+def _check(check: model.CheckConstraint) -> str:
     return f"CONSTRAINT {quoted_name(check.name)} CHECK ({expression_text(check.expression)})"
 
 
 def sorted_options(given: Mapping[str, str]) -> list[tuple[str, str]]:
     """Options except the leading ones, in the order of a server; those of a storage engine come last."""
-    options = {name: value for name, value in given.items() if name not in ("ENGINE", AUTO_INCREMENT)}
+    options = {name: value for name, value in given.items() if name not in ("ENGINE", model.AUTO_INCREMENT)}
     known = [(name, options.pop(name)) for name in TABLE_OPTIONS if name in options]
     return [*known, *options.items()]
 
 
-def _options(table: TableVersion) -> str:
+def _options(table: model.TableVersion) -> str:
     engine = table.options.get("ENGINE", "InnoDB")
     text = f" ENGINE={engine}"
-    if table.kind is TableKind.SEQUENCE:
+    if table.kind is model.TableKind.SEQUENCE:
         return f"{text} SEQUENCE=1" + (f" COMMENT={quoted_text(comment)}" if (comment := table.comment) else "")
     text += f" AUTO_INCREMENT={table.auto_increment}" if table.auto_increment is not None else ""
     text += f" DEFAULT CHARSET={table.charset} COLLATE={table.collation}"

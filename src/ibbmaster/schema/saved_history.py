@@ -1,6 +1,6 @@
-"""A schema history as bytes, to be kept beside its log. Layout: protocol/schema.md.
+"""A schema history as bytes beside its log. Layout: protocol/schema.md.
 
-Nothing in such bytes is trusted: whatever is not exactly as it was written is refused, and folded again.
+Nothing in such bytes is trusted: anything but exactly what was written is refused, and folded again.
 """
 
 from __future__ import annotations
@@ -39,17 +39,29 @@ from ibbmaster.sqltext.table_name import TableName
 MAGIC = b"ibbschma"
 FORMAT = 3
 HEADER = struct.Struct("<8sIII")  # magic, format, bytes of JSON, their CRC-32C
-_EQUAL = (SqlType, TableColumn, IndexPart, TableIndex, ForeignConstraint)  # those that are equal are one
-_POOLED = (*_EQUAL, TableVersion, UnknownTable, DatabaseVersion, StoredProgram)  # each after those that it holds
+_EQUAL = (
+    SqlType,
+    TableColumn,
+    IndexPart,
+    TableIndex,
+    ForeignConstraint,
+)  # equal ones are one
+_POOLED = (
+    *_EQUAL,
+    TableVersion,
+    UnknownTable,
+    DatabaseVersion,
+    StoredProgram,
+)  # each after its parts
 
 
 class SavedHistoryError(ValueError):
-    """Bytes that are no saved history, or one of another format."""
+    """The bytes are no saved history, or one of another format."""
 
 
 class LastFolded(NamedTuple):
-    """The last group that was folded, by which a log is known again. `state` is what was logged before it, `digest` a
-    SHA-256 of its beginning. `rules` names the code that has folded, and the base that it began with."""
+    """The last folded group, which identifies its log: the GTID state before it, a SHA-256 of its beginning. `rules`
+    names the code that folded, and its base."""
 
     start: LogPosition
     gtid: str
@@ -93,7 +105,7 @@ def _place(place: SchemaPlace | None) -> list[int] | None:
 
 
 def decode_history(data: bytes) -> tuple[SchemaHistory, LastFolded]:
-    """What `encode_history` has written. Raises SavedHistoryError: these are other bytes."""
+    """The inverse of `encode_history`. Raises SavedHistoryError."""
     if len(data) < HEADER.size:
         raise SavedHistoryError(f"{len(data)} bytes, too few")
     magic, version, size, checksum = HEADER.unpack_from(data)
@@ -113,7 +125,11 @@ def _read(content: Any) -> tuple[SchemaHistory, LastFolded]:
     history = SchemaHistory(case=name_case, is_whole=_exactly(is_whole, bool))
     history.end = _position(content["end"])
     history.disagreements = [_exactly(one, str) for one in content["disagreements"]]
-    for part, kind in ((TABLE, (TableVersion, UnknownTable)), (DATABASE, DatabaseVersion), (PROGRAM, StoredProgram)):
+    for part, kind in (
+        (TABLE, (TableVersion, UnknownTable)),
+        (DATABASE, DatabaseVersion),
+        (PROGRAM, StoredProgram),
+    ):
         for key, line in content["lines"][part]:
             name = _key(part, key)
             changes = [SchemaChange(_read_place(since), pools.get(value, kind)) for since, value in line]
@@ -159,14 +175,14 @@ def _exactly(found: Any, kind: type) -> Any:
 
 
 class _Writing:
-    """Values that versions share, each once: lists of fields, by class."""
+    """Values that versions share, once each: lists of fields, by class."""
 
     def __init__(self) -> None:
         self.found: dict[str, list[list[Any]]] = {kind.__name__: [] for kind in _POOLED}
         self._numbers: dict[Any, int] = {}
 
     def put(self, value: Any) -> Any:
-        """The value as JSON has it; of a pooled class, its number."""
+        """The value for JSON; of a pooled class, its number."""
         if isinstance(value, enum.Enum):
             return value.name
         if isinstance(value, SchemaPlace):
@@ -190,12 +206,12 @@ class _Writing:
         return number
 
     def named(self, value: Any) -> Any:
-        """The same with the name of its class, where it may be of several."""
+        """The same with the name of its class, if that varies."""
         return [type(value).__name__, self.put(value)] if type(value) in _POOLED else self.put(value)
 
 
 class _Reading:
-    """The other way round. Values are made in the order of `_POOLED`, so that each is there when it is used."""
+    """The inverse. Values are made in the order of `_POOLED`, so that each exists before its use."""
 
     def __init__(self, pools: Any) -> None:
         self._found: dict[str, list[Any]] = {}
@@ -240,7 +256,6 @@ Read = Callable[[_Reading, Any], Any]
 
 @functools.cache
 def _readers(kind: type) -> tuple[tuple[str, Read], ...]:
-    """How each field of a dataclass is read, by its annotation."""
     hints = typing.get_type_hints(kind)
     return tuple((field.name, _reader(hints[field.name])) for field in dataclasses.fields(kind))
 

@@ -14,7 +14,7 @@ from ibbmaster.schema.collations import (
     find_charset,
     find_collation,
 )
-from ibbmaster.sqltext.moment import civil_date, parse_time_zone
+from ibbmaster.sqltext.moment import SECOND_US, moment_text, parse_time_zone
 from ibbmaster.sqltext.quoting import quoted
 from ibbmaster.versions import Difference
 
@@ -74,11 +74,7 @@ class SchemaSession:
         if self.began_at is None:
             return None
         seconds, microseconds = self.began_at
-        days, left = divmod(seconds, 86400)
-        year, month, day = civil_date(days)
-        fraction = f".{microseconds:06}"[: 1 + digits] if digits else ""
-        time = f"{left // 3600:02}:{left // 60 % 60:02}:{left % 60:02}"
-        return quoted(f"{year:04}-{month:02}-{day:02} {time}{fraction}")
+        return quoted(moment_text(seconds * SECOND_US + microseconds, digits))
 
     def default_collation(self, charset: str) -> str:
         """The collation of a character set without COLLATE."""
@@ -108,7 +104,6 @@ class SchemaSession:
 
 
 def _known(number: int | None) -> str:
-    """The collation of a number; the usual one for an unknown number."""
     return (collation_name(number) if number is not None else None) or DEFAULT_COLLATION
 
 

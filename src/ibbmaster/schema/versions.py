@@ -74,7 +74,6 @@ def _which(table: KnownTable) -> Hashable:
 
 
 def _stretches(name: TableName, line: Sequence[tuple[SchemaPlace, KnownTable]]) -> Iterator[Stretch]:
-    """The meanings of a name, from place to place."""
     if not line:
         yield None, None, name
         return

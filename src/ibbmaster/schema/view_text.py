@@ -64,7 +64,6 @@ def _definer(cursor: PlacedCursor) -> str:
 
 
 def _without_check(query: str) -> tuple[str, str]:
-    """A query without WITH … CHECK OPTION, and the value of that."""
     query = query.strip()
     found = list(tokens(query))
     if not (len(found) > 3 and found[-2].is_word("CHECK") and found[-1].is_word("OPTION")):

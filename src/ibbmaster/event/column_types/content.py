@@ -184,7 +184,6 @@ def inet6_text(data: bytes) -> str:
 
 
 def _longest_gap(words: list[int]) -> tuple[int, int]:
-    """Start and length of the first longest run of zero words."""
     best = (0, 0)
     start = 0
     for index, word in enumerate([*words, 1]):

@@ -47,12 +47,10 @@ class Labels(ColumnKind):
         return self._reader(column.labels, ",", len(column.labels))
 
     @abstractmethod
-    def _reader(self, labels: Sequence[AnyStr], comma: AnyStr, count: int) -> Callable[[bytes], AnyStr]:
-        """Reads the text of a stored number."""
+    def _reader(self, labels: Sequence[AnyStr], comma: AnyStr, count: int) -> Callable[[bytes], AnyStr]: ...
 
     @abstractmethod
-    def _bytes_of(self, count: int) -> int:
-        """Bytes of the number, for `count` labels."""
+    def _bytes_of(self, count: int) -> int: ...
 
     @abstractmethod
     def _parts(self, text: str) -> list[str]: ...

@@ -386,14 +386,12 @@ def characters_max(column: Column) -> int | None:
 
 
 def _has_characters(old: Column, new: Column) -> bool:
-    """Whether the character set of the new column has all characters of the old one."""
     if old.charset == new.charset or new.charset in UNICODE:
         return True
     return new.charset in OF_PLANE_0 and old.charset not in UNICODE
 
 
 def _bytes_needed(old: Column, new: Column) -> int:
-    """Bytes of the longest text of one column in the character set of another."""
     if old.charset == new.charset:
         return bytes_max(old)
     characters = characters_max(old)
@@ -438,7 +436,6 @@ def _decompressed(convert: Callable[[bytes], Value]) -> Callable[[bytes], Value]
 
 
 def _compressed(data: bytes) -> bytes:
-    """A value as COMPRESSED columns store it: compressed, unless it is small or that makes it longer."""
     if not data:
         return data
     if len(data) >= COMPRESSION_THRESHOLD:

@@ -300,7 +300,6 @@ def _expect_digits(moment: Moment, value: literals.Value, digits: int) -> None:
 
 
 def _with_digits(text: kinds.Text, stored: int, wanted: int) -> kinds.Text:
-    """Adds the digits of a second that a column has got since."""
     if wanted <= stored:
         return text
     more = b"" if stored else b"."
@@ -315,7 +314,6 @@ def _with_zeros(match: re.Match[str] | None, scale: int) -> str | None:
 
 
 def _from_digits(text: str) -> str:
-    """A date, or a date and a time, written as one number."""
     if int(text) == 0:
         return "0000-00-00"
     if len(text) in (6, 12):
@@ -425,7 +423,6 @@ def _date_text(data: bytes) -> str:
 
 
 def _moment_text(read: ReadMoment, digits: int) -> Shown:
-    """Reads a moment as the text that MariaDB shows."""
     shown = 1 + digits
 
     def text(data: bytes) -> str:

@@ -1,4 +1,4 @@
-"""What stands after the word of a column's type, as CREATE TABLE writes it: its sign, its character set, its key."""
+"""The attributes after the word of a column's type, as CREATE TABLE writes them: sign, character set, key."""
 
 from __future__ import annotations
 
@@ -7,25 +7,24 @@ import itertools
 from ibbmaster.sqltext.cursor import Cursor, outside_brackets
 from ibbmaster.sqltext.token import TokenKind, tokens
 
-KEY_MARK = " PRIMARY KEY"  # of a column that is one of the key, which stands after the columns
-_NO_CHARSETS = {"default", "uca1400"}  # DEFAULT, and collations that each Unicode character set has
+KEY_MARK = " PRIMARY KEY"  # of a column in a key that is written after the columns
+_NO_CHARSETS = {"default", "uca1400"}  # DEFAULT, and collations of several Unicode character sets
 
 
 def attributes_of(declared: str) -> list[str]:
-    """The words and numbers of a column's type and of its attributes, in lower case. What stands in strings, in quoted
-    names and in brackets is left out: there it means something else, as in COMMENT 'was unsigned' and AS (CAST(a AS
-    UNSIGNED))."""
+    """The words and numbers of a column's type and attributes, in lower case, outside of strings, quoted names and
+    brackets, where they mean something else: COMMENT 'was unsigned', AS (CAST(a AS UNSIGNED))."""
     kinds = (TokenKind.WORD, TokenKind.NUMBER)
     return [token.text.lower() for token in outside_brackets(tokens(declared)) if token.kind in kinds]
 
 
 def is_unsigned(declared: str) -> bool:
-    """Whether numbers of a declared type have no sign: ZEROFILL and SERIAL say so, too."""
+    """Whether numbers of a declared type have no sign, as also ZEROFILL and SERIAL imply."""
     return not {"unsigned", "zerofill", "serial"}.isdisjoint(attributes_of(declared))
 
 
 def is_primary_key(declared: str) -> bool:
-    """Whether a declared column alone is the primary key: PRIMARY may be left out, but not of UNIQUE KEY."""
+    """Whether a declared column alone is the primary key; PRIMARY is optional, except after UNIQUE."""
     found = attributes_of(declared)
     return any(word == "key" and before != "unique" for before, word in itertools.pairwise(["", *found]))
 
@@ -37,8 +36,8 @@ def is_nullable(declared: str) -> bool:
 
 
 def named_charset(text: str) -> str | None:
-    """The character set that a column's type, or the options of a table, name: itself, or by a collation. None if they
-    name none, as `COLLATE uca1400_ai_ci`, which goes with several."""
+    """The character set that a column's type, or the options of a table, name: directly, or by a collation of one. None
+    without any."""
     cursor = Cursor(outside_brackets(tokens(text)))
     charset = collation = ""
     while not cursor.is_at_end:
@@ -53,6 +52,5 @@ def named_charset(text: str) -> str | None:
 
 
 def _name(cursor: Cursor) -> str:
-    """What an option is set to, with or without an equals sign, in lower case."""
     cursor.takes_sign("=")
     return cursor.take().text.lower()

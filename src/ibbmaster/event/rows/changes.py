@@ -28,13 +28,13 @@ class ChangeKind(enum.Enum):
 
 
 class Absent(enum.Enum):
-    """The value of a column that an image leaves out (MINIMAL, NOBLOB, FULL_NODUP)."""
+    """The value of a column that an image lacks (MINIMAL, NOBLOB, FULL_NODUP)."""
 
     ABSENT = "absent"
 
 
 class RawValue(bytes):
-    """A value that cannot be read, as it is stored; `problem` says why."""
+    """An unreadable value, as stored; `problem` tells why."""
 
     problem: str
 
@@ -62,9 +62,8 @@ class RowChange:
 
 
 def rows_of(event: Buffer, header: RowsHeader, large: LargeRows = ALL_ROWS) -> tuple[bytes, int]:
-    """The rows of an event: the bytes they are in, and where they begin. Not copied unless they are compressed, and
-    then put where `large` says: either may be larger than the memory. Raises EventError: they do not unpack, or are too
-    many for that."""
+    """The rows of an event: their bytes, and the offset of the first. Uncompressed ones are not copied; others go where
+    `large` says. Raises EventError: they do not unpack, or are too many for that."""
     if not header.is_compressed:
         return bytes(event) if isinstance(event, (bytearray, memoryview)) else event, header.rows_offset
     packed = memoryview(event)[header.rows_offset :]
@@ -74,7 +73,7 @@ def rows_of(event: Buffer, header: RowsHeader, large: LargeRows = ALL_ROWS) -> t
 
 
 class RowDecoder:
-    """Reads the row events of one table; made once for each TABLE_MAP that differs."""
+    """Reads the row events of one table; one for each TABLE_MAP that differs."""
 
     def __init__(
         self,
@@ -84,19 +83,18 @@ class RowDecoder:
         reader_of: Callable[[Column], Reader] = value_reader,
         large: LargeRows = ALL_ROWS,
     ) -> None:
-        self.stored = schema.columns  # the columns that row events have
-        self.schema = schema.shown  # the table with those that are shown; images have these, in this order
+        self.stored = schema.columns  # those in row events
+        self.schema = schema.shown  # the table with the columns of images, in this order
         self._shown_count = len(self.schema.columns)
         self._large = large
         self._reader_of = reader_of
-        self._keeps_bytes = keeps_bytes  # of a value that cannot be read, instead of an error
+        self._keeps_bytes = keeps_bytes  # of an unreadable value, instead of an error
         self._readers: list[Reader | None] = [None] * len(self.stored)
         self._plans: dict[bytes, list[tuple[int, Reader]]] = {}
 
     def changes(self, event: Buffer) -> Iterator[RowChange]:
-        """The changes in a whole row event without checksum, read one by one. Raises EventError: the event is of
-        another type or table, or ends inside a row; UndecodableError: a value cannot be read; it names table, column
-        and type."""
+        """The changes in a whole row event without checksum, one by one. Raises EventError: another type or table, or
+        it ends inside a row; UndecodableError: an unreadable value, with table, column and type."""
         header = decode_rows_header(event)
         if header.table_id != self.schema.table_id:
             raise EventError(f"row event of table {header.table_id}, expected {self.schema.table_id}")
@@ -106,7 +104,7 @@ class RowDecoder:
         return self._read(kind, header, data, offset)
 
     def expect_columns(self, header: RowsHeader) -> None:
-        """See that a row event has the columns of the table. Raises EventError: it has more or fewer."""
+        """Raise EventError unless a row event has as many columns as the table."""
         if header.column_count != len(self.stored):
             found, columns = header.column_count, len(self.stored)
             raise EventError(f"row event of {found} columns, {self.schema.name} has {columns}")
@@ -152,7 +150,6 @@ class RowDecoder:
         return tuple(values), offset
 
     def _plan(self, present: bytes) -> list[tuple[int, Reader]]:
-        """Number and reader of each column that an image has."""
         plan = self._plans.get(present)
         if plan is None:
             bits = int.from_bytes(present, "little")

@@ -62,7 +62,6 @@ def character_size(charset: str | None) -> int:
 
 @functools.cache
 def _charsets() -> dict[int, str]:
-    """By numbers of collations, without those that are newer than 10.11."""
     return {
         int(entry.partition("=")[2].partition("/")[0]): name
         for name, *_, entries in CHARACTER_SETS
@@ -162,7 +161,6 @@ def decode_label(data: bytes, charset: str) -> str:
 
 
 def _first_letter(data: bytes, charset: str) -> tuple[str, int]:
-    """The first letter of some bytes, and its size."""
     for size in range(1, len(data) + 1):
         with contextlib.suppress(UnicodeDecodeError):
             letter = decode_text(data[:size], charset)
@@ -189,7 +187,6 @@ def _has(letter: str, charset: str) -> bool:
 
 
 def _tables() -> dict[str, str]:
-    """By name, the meaning of each byte of a character set."""
     found: dict[str, str] = {}
     for charset, byte, cell in rows_of(__package__, "letters"):
         start, table = int(byte, 16), found.get(charset, _LATIN1)
@@ -202,7 +199,6 @@ TABLES = _tables()
 
 
 def _letter(code: bytes) -> str | None:
-    """The meaning of two or three bytes of eucjpms."""
     row, cell = code[-2] - _FIRST, code[-1] - _FIRST
     if row >= _USER_ROW:
         planes = (len(code) - 2) * (_ROW - _USER_ROW)
@@ -219,7 +215,6 @@ def _letter(code: bytes) -> str | None:
 
 @functools.cache
 def _letters() -> dict[bytes, str]:
-    """Every code of two and three bytes."""
     pairs = [bytes((row, cell)) for row in range(_FIRST, _END) for cell in range(_FIRST, _END)]
     codes = [*pairs, *(bytes((_SINGLE_SHIFT_3,)) + pair for pair in pairs)]
     found = {code: letter for code in codes if (letter := _letter(code)) is not None}
@@ -229,7 +224,6 @@ def _letters() -> dict[bytes, str]:
 
 @functools.cache
 def _codes() -> dict[str, bytes]:
-    """The code of every letter; of two the shorter one."""
     found = {letter: code for code, letter in reversed(_letters().items())}
     katakana = {chr(_KATAKANA + n): bytes((_SINGLE_SHIFT_2, _FIRST + n)) for n in range(63)}
     return found | katakana | {chr(n): bytes((n,)) for n in range(128)}

@@ -12,7 +12,7 @@ HASH_COLUMN = "DB_ROW_HASH_"  # with a number: the name of what a unique index o
 
 
 class ColumnType(enum.IntEnum):
-    """Type codes of MariaDB. Those of one format (2: the one since 10.1) stand for all precisions."""
+    """Type codes of MariaDB; each stands for all precisions. 2: the format since 10.1."""
 
     DECIMAL = 0  # before MySQL 5.0
     TINY = 1
@@ -46,7 +46,7 @@ class ColumnType(enum.IntEnum):
 
 
 class ValueKind(enum.Enum):
-    """What the values of a column are in Python."""
+    """The values of a column in Python."""
 
     INTEGER = "integer"  # int
     YEAR = "year"  # int; 0 is the zero year
@@ -70,16 +70,14 @@ class ValueKind(enum.Enum):
 
 LABELLED = (ColumnType.SET, ColumnType.ENUM)  # in rows, and after STRING in a TABLE_MAP
 COMPRESSED = (ColumnType.VARCHAR_COMPRESSED, ColumnType.BLOB_COMPRESSED)
-LETTERS = (ValueKind.TEXT, ValueKind.ENUM, ValueKind.SET)  # what is in a character set
+LETTERS = (ValueKind.TEXT, ValueKind.ENUM, ValueKind.SET)  # those with a character set
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """One column. What the event does not say is None; `metadata` is the number the type has there.
-
-    `size` is the most bytes a value has (texts, blobs: of its length, 1 to 4), or the number of
-    bits, or the number of digits; `scale` the digits after the point, also of temporal types.
-    """
+    """One column; None stands for what the event does not tell. `metadata`: the number that its type has there. `size`:
+    the most bytes of a value (texts, blobs: of its length, 1 to 4), bits, or digits; `scale`: digits after the point,
+    also of temporal types."""
 
     name: str  # '@1', '@2' and so on where the event has no names
     type: int  # ColumnType, ENUM and SET apart
@@ -92,21 +90,21 @@ class Column:
     charset: str | None = None
     labels: tuple[str, ...] | None = None
     geometry_type: int | None = None
-    is_internal: bool = False  # the server keeps it for an index: no statement can name it, and nothing shows it
+    is_internal: bool = False  # kept for an index: no statement can name it, and nothing shows it
 
     @property
     def is_fixed_length(self) -> bool:
-        """Whether it is CHAR or BINARY, or stored as these: what fills its values up is not stored."""
+        """Whether it is CHAR or BINARY, or stored as these: without its filling."""
         return self.type == ColumnType.STRING
 
     @property
     def is_blob(self) -> bool:
-        """Whether it is a BLOB or TEXT: its `size` is of the length before a value."""
+        """Whether it is a BLOB or TEXT: `size` is that of the length before a value."""
         return self.type in (ColumnType.BLOB, ColumnType.BLOB_COMPRESSED)
 
     @property
     def is_compressed(self) -> bool:
-        """Whether a byte before each value says how it is compressed."""
+        """Whether a byte before each value names its compression."""
         return self.type in COMPRESSED
 
     @property
@@ -116,12 +114,12 @@ class Column:
 
     @property
     def may_renew_itself(self) -> bool:
-        """Whether ON UPDATE may be said of it, so that a statement that leaves it out may change it."""
+        """Whether ON UPDATE is possible, so that statements may change it without naming it."""
         return self.kind in (ValueKind.DATETIME, ValueKind.TIMESTAMP)
 
     @property
     def has_old_format(self) -> bool:
-        """Whether it has a clock, stored as before MariaDB 10.1."""
+        """Whether it has a clock in the format before MariaDB 10.1."""
         return self.type in (ColumnType.TIME, ColumnType.DATETIME, ColumnType.TIMESTAMP)
 
     @property
@@ -148,13 +146,13 @@ class TableSchema:
 
     @property
     def shown(self) -> TableSchema:
-        """The same without internal columns, which are its last ones: what is read of its rows."""
+        """The same without internal columns, which are its last ones: readers of its rows get this."""
         if not self.columns or not self.columns[-1].is_internal:
             return self
         return dataclasses.replace(self, columns=tuple(one for one in self.columns if not one.is_internal))
 
     def with_internal(self) -> TableSchema:
-        """The same with its last columns marked as internal that are called, and stored, as such are."""
+        """The same, with its last columns marked as internal if they are called and stored like that."""
         columns = list(self.columns)
         for number in range(len(columns) - 1, 0, -1):
             if not _looks_internal(columns[number]):

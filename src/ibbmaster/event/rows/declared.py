@@ -1,8 +1,8 @@
-"""What a user knows of a table beyond its TABLE_MAP events: names, character sets, UUID, INET, VECTOR, digits.
+"""A user's knowledge of a table beyond its TABLE_MAP events: names, character sets, UUID, INET, VECTOR, digits.
 
-A declaration gives column types as CREATE TABLE writes them, by column name. Without names in the binlog
-(`binlog_row_metadata` below FULL) it names every column in order, or some as '@1', '@2' and so on. What the event
-itself says goes first: a table may have been altered since, and each event has it as it was.
+A declaration has column types as in CREATE TABLE, by column name. Without names in the binlog (`binlog_row_metadata`
+below FULL) it names every column in order, or some as '@1', '@2' and so on. The event goes first: a table may have been
+altered since, and each event has its own state.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ Declaration = Mapping[str, str]  # column name -> type
 
 
 def declare(schema: TableSchema, declaration: Declaration) -> TableSchema:
-    """The schema with a declaration applied. Declared columns the table does not have (yet) are skipped. Raises
-    ConfigurationError: a type cannot be read, or cannot be that of its column."""
+    """The schema with a declaration applied; columns that the table lacks are skipped. Raises ConfigurationError: a
+    type cannot be read, or cannot be that of its column."""
     names = {column.name: number for number, column in enumerate(schema.columns)}
     gives_names = not schema.has_names and not any(name in names for name in declaration)
     if gives_names and len(declaration) != len(schema.columns):

@@ -1,7 +1,5 @@
-"""TABLE_MAP and row events that are written, with everything that binlog_row_metadata=FULL adds.
-
-The inverse of `table_schema` and `changes`; layout: protocol/event/rows.md.
-"""
+"""Writes TABLE_MAP and row events, with all that binlog_row_metadata=FULL adds: the inverse of `table_schema` and
+`changes`. Layout: protocol/event/rows.md."""
 
 from __future__ import annotations
 
@@ -40,13 +38,13 @@ COMPRESSED_TYPES = {
     ChangeKind.UPDATE: EventType.UPDATE_ROWS_COMPRESSED_V1,
     ChangeKind.DELETE: EventType.DELETE_ROWS_COMPRESSED_V1,
 }
-NO_NOT_NULL = {"null", "check", "references"}  # in a column: NOT NULL contradicts it, or may not stand after it
+NO_NOT_NULL = {"null", "check", "references"}  # attributes that NOT NULL contradicts, or may not follow
 Row = Sequence[object]  # a value a column; None is NULL
 Columns = Sequence[int]  # numbers of columns, in order
 
 
 class RowMetadata(enum.Enum):
-    """How much TABLE_MAP events say of columns, as binlog_row_metadata has it."""
+    """How much TABLE_MAP events tell of columns, as binlog_row_metadata sets it."""
 
     NO_LOG = "NO_LOG"
     MINIMAL = "MINIMAL"  # signs, and character sets of texts
@@ -103,13 +101,13 @@ class WrittenTable:
         return printed_table(self.database, self.table)
 
     def image(self, row: Row, columns: Columns | None = None) -> bytes:
-        """One image of a row: with every column, or with some. Raises ValueError: a value cannot be that of its column;
-        the text names it."""
+        """One image of a row, with all columns or some. Raises ValueError: a value does not fit its column, which the
+        text names."""
         numbers = range(len(self.columns)) if columns is None else columns
         if len(row) != len(self.columns):
             raise ValueError(f"{self.name} has {len(self.columns)} columns, and the row {len(row)} values")
         size = (len(numbers) + 7) // 8
-        nulls = (1 << 8 * size) - (1 << len(numbers))  # a server sets the bits that stand for no column
+        nulls = (1 << 8 * size) - (1 << len(numbers))  # a server sets the unused bits
         parts = []
         for place, number in enumerate(numbers):
             column, value = self.columns[number], row[number]
@@ -126,12 +124,11 @@ class WrittenTable:
 
     @property
     def statements(self) -> tuple[str, str]:
-        """What creates it, so that a replica can follow."""
+        """The statements that create it, for a replica."""
         parts = [f"{quoted_name(column.name)} {column.declared}" for column in self.columns]
         if self.primary_key and not any(is_primary_key(column.declared) for column in self.columns):
-            parts.append(
-                f"PRIMARY KEY ({', '.join(quoted_name(self.columns[number].name) for number in self.primary_key)})"
-            )
+            key = ", ".join(quoted_name(self.columns[number].name) for number in self.primary_key)
+            parts.append(f"PRIMARY KEY ({key})")
         table = f"{TableName(self.database, self.table).sql} ({', '.join(parts)})"
         return (
             f"CREATE DATABASE IF NOT EXISTS {quoted_name(self.database)}",
@@ -142,9 +139,9 @@ class WrittenTable:
 def written_table(
     name: str, declaration: Mapping[str, str], *, table_id: int, primary_key: Sequence[str] = ()
 ) -> WrittenTable:
-    """A table from its name, `database.table`, and its columns as CREATE TABLE has them. Columns of the key are NOT
-    NULL. Raises ConfigurationError: a column cannot be written, or the key names one that is not there, or is not the
-    one that a column declares."""
+    """A table from its name, `database.table`, and its columns as in CREATE TABLE; those of the key are NOT NULL.
+    Raises ConfigurationError: a column cannot be written, or the key names a missing one, or contradicts the declared
+    one."""
     database, table = parse_table_name(name)
     if max(len(database.encode()), len(table.encode())) > 255:
         raise ConfigurationError(f"{name!r} has a name of more than 255 bytes")
@@ -160,14 +157,13 @@ def written_table(
     if declared_key and set(declared_key) != set(key):
         raise ConfigurationError(f"{name} declares {names[declared_key[0]]} its key, not {', '.join(primary_key)}")
     for column in (columns[number] for number in key):
-        if column.type == ColumnType.BLOB:  # MariaDB takes only the first bytes of one into a key
+        if column.type == ColumnType.BLOB:  # only its first bytes can be in a key
             raise ConfigurationError(f"{name} column {column.name}: {column.declared} as key, declare varchar(LENGTH)")
     columns = tuple(_not_null(column) if number in key else column for number, column in enumerate(columns))
     return WrittenTable(table_id=table_id, database=database, table=table, columns=columns, primary_key=key)
 
 
 def _not_null(column: WrittenColumn) -> WrittenColumn:
-    """A column as part of the primary key, which alone makes it NOT NULL where that cannot be added."""
     declared = column.declared.removesuffix(KEY_MARK)
     attributes = attributes_of(declared)
     if is_nullable(declared) and NO_NOT_NULL.isdisjoint(attributes):
@@ -268,8 +264,8 @@ def _optional_fields(table: WrittenTable, metadata: RowMetadata) -> Iterator[byt
 
 
 def _collations(collations: Sequence[int], default: MetadataField, each: MetadataField) -> bytes:
-    """The collations of columns: the commonest and those that have another, or all of them if that is shorter. Source:
-    MariaDB 12.3, log_event_server.cc, Table_map_log_event::init_charset_field()."""
+    """The collations of columns: the commonest and the exceptions, or all of them if that is shorter. Source: MariaDB
+    12.3, log_event_server.cc, Table_map_log_event::init_charset_field()."""
     commonest = max(sorted(set(collations)), key=collations.count)
     others = [(number, collation) for number, collation in enumerate(collations) if collation != commonest]
     if len(collations) < 1 + 2 * len(others):
@@ -292,8 +288,8 @@ def encode_rows(
     columns: tuple[Columns, Columns] | None = None,
     is_compressed: bool = False,
 ) -> Iterator[bytes]:
-    """The row events of changes of one kind, each the images before and after; the last one ends the statement.
-    `columns` are those that the images have, before and after; None: all of them."""
+    """The row events of changes of one kind, each the images before and after; the last event ends the statement.
+    `columns`: those in the images, before and after; None: all."""
 
     def event(rows: list[bytes], flags: int) -> bytes:
         body = _rows_body(table, kind, rows, flags, columns, is_compressed=is_compressed)

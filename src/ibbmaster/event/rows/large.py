@@ -15,7 +15,7 @@ KEPT_SIZE_MAX = 64 << 20  # a server writes wholes of more than 1 GiB
 
 
 class RowSink(Protocol):
-    """Where a large row event is put together."""
+    """Collects a large row event."""
 
     def write(self, data: Buffer) -> None:
         """Take its next bytes."""

@@ -1,4 +1,4 @@
-"""PARTIAL_ROW_DATA: row events cut into fragments, and put together again. Layout: protocol/event/rows.md."""
+"""PARTIAL_ROW_DATA: row events in fragments. Layout: protocol/event/rows.md."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ HEAD_SIZE_MAX = 2 * EVENT_HEADER_SIZE + FIXED.size + WHOLE_SIZE.size  # of a fra
 
 
 class FragmentOrder:
-    """Sees that fragments come one after the other, and to the size and the row event that the first one announces."""
+    """Checks the order of fragments, their size, and the row event that the first one announces."""
 
     def __init__(self) -> None:
         self.size = self._count = self._taken = 0  # of the whole row event
@@ -48,13 +48,9 @@ class FragmentOrder:
         return self._next > 1
 
     def take(self, head: Buffer, size: int) -> tuple[int, bool]:
-        """One fragment event of `size` bytes, by its first `HEAD_SIZE_MAX` bytes.
-
-        Returns where its part of the row event begins, and whether that is the last.
-
-        Raises:
-            EventError: another type, a fragment is missing, they do not come to the announced size, or to no row event.
-        """
+        """Take one fragment event of `size` bytes, by its first `HEAD_SIZE_MAX` bytes. Returns the offset of its part
+        of the row event, and whether that is the last. Raises EventError: another type, a missing fragment, or a wrong
+        total size or event."""
         start = EVENT_HEADER_SIZE + FIXED.size
         if size < start:
             found = size - EVENT_HEADER_SIZE
@@ -77,8 +73,7 @@ class FragmentOrder:
         return start, number == count
 
     def finish(self) -> None:
-        """The group has ended, or an event that is no fragment comes. Raises EventError: that is inside the fragments
-        of a row event."""
+        """End the group, or a run of fragments. Raises EventError: a row event is incomplete."""
         if self.is_open:
             found = f"fragment {self._next} of {self._count} is missing"
             raise EventError(f"the group ends inside the fragments of a row event: {found}")
@@ -108,7 +103,7 @@ class FragmentOrder:
 
 
 class FragmentChecks:
-    """Sees that the fragments among events come to whole row events; holds the first bytes of each event alone."""
+    """Checks that the fragments among events make whole row events; holds only the first bytes of each event."""
 
     def __init__(self) -> None:
         self._order = FragmentOrder()
@@ -129,13 +124,13 @@ class FragmentChecks:
                 self._order.take(self._head, self._size)
 
     def finish(self) -> None:
-        """The group has ended. Raises EventError: that is inside the fragments of a row event."""
+        """End the group. Raises EventError: a row event is incomplete."""
         self._order.finish()
 
 
 class PartialRows:
-    """Takes the events of a group in order, and puts fragments together; keeps at most 64 MiB of a row event. What is
-    larger goes where `large` says, fragment by fragment."""
+    """Takes the events of a group in order and joins fragments; keeps at most 64 MiB of a row event in memory. Larger
+    ones go where `large` says, fragment by fragment."""
 
     def __init__(self, large: LargeRows = ALL_ROWS) -> None:
         self._large = large
@@ -149,22 +144,21 @@ class PartialRows:
         return self._order.is_open
 
     def whole_event(self, event: bytes) -> bytes | None:
-        """The event itself, if it is no fragment; else the row event once it is complete. One that is held elsewhere is
-        a buffer of bytes that can be read and cut as `bytes` can. Raises EventError: a fragment is missing or wrong, or
-        another event comes between two of them; or the row event is larger than it may be."""
+        """The event itself, unless it is a fragment; else the row event once it is complete, which may be a buffer
+        outside of memory that can be read and cut as `bytes` can. Raises EventError: a missing or wrong fragment,
+        another event between two of them, or a row event that is too large."""
         if event[TYPE_OFFSET] == EventType.PARTIAL_ROW_DATA:
             return self.take(event)
         self.finish()
         return event
 
     def finish(self) -> None:
-        """The group has ended, or an event that is no fragment comes. Raises EventError: that is inside the fragments
-        of a row event."""
+        """End the group, or a run of fragments. Raises EventError: a row event is incomplete."""
         self._order.finish()
 
     def take(self, event: Buffer) -> bytes | None:
-        """Take one whole fragment event without checksum; the row event once it is complete. Raises EventError: another
-        type, a fragment is missing, they do not come to the announced size, or to no row event."""
+        """Take one whole fragment event without checksum; returns the row event once it is complete. Raises EventError
+        as `FragmentOrder.take`."""
         decode_body(event, EventType.PARTIAL_ROW_DATA)
         if not self.is_open:
             self._kept, self._held = bytearray(), None
@@ -190,23 +184,13 @@ class PartialRows:
         return whole  # type: ignore[return-value]
 
 
-class PlainRows:
-    """Restores row events as they were before a server packed or cut them: takes the events of a group in order, puts
-    fragments together and unpacks compressed rows. `large` holds events that are larger than the memory."""
-
-    def __init__(self, large: LargeRows = ALL_ROWS) -> None:
-        self._large = large
-        self._partial = PartialRows(large)
-
-    @property
-    def is_open(self) -> bool:
-        """Whether a row event has begun and not ended."""
-        return self._partial.is_open
+class PlainRows(PartialRows):
+    """Restores row events as they were before a server packed or cut them: also unpacks compressed rows."""
 
     def whole_event(self, event: bytes) -> bytes | None:
-        """The event itself, or the plain row event that it ends; None for a fragment that is not the last. Raises
-        EventError: a fragment is missing or wrong, rows do not unpack, or are more than they may be."""
-        whole = self._partial.whole_event(event)
+        """The event itself, or the plain row event that it completes; None for other fragments. Raises EventError: a
+        missing or wrong fragment, or rows that do not unpack, or are too many."""
+        whole = super().whole_event(event)
         if whole is None:
             return None
         event_type = whole[TYPE_OFFSET]
@@ -214,12 +198,7 @@ class PlainRows:
             return self._unpacked(whole, event_type - STEP_V1)
         return self._unpacked(whole, event_type - STEP_V2) if event_type in COMPRESSED_V2 else whole
 
-    def finish(self) -> None:
-        """The group ends here. Raises EventError: that is inside the fragments of a row event."""
-        self._partial.finish()
-
     def _unpacked(self, event: Buffer, event_type: int) -> bytes:
-        """A row event with its rows unpacked, and thus of another type."""
         header = decode_rows_header(event)
         packed = memoryview(event)[header.rows_offset :]
         size = header.rows_offset + unpacked_size(packed)[0]
@@ -231,8 +210,8 @@ class PlainRows:
 
 
 def encode_fragments(event: bytes, fragment_bytes: int) -> Iterator[bytes]:
-    """A row event as fragments that each hold at most that number of its bytes; one that is no longer stays as it is.
-    Source: MariaDB 12.3, `binlog_row_event_fragment_threshold`."""
+    """A row event as fragments of at most that many of its bytes; a short one stays as it is. Source: MariaDB 12.3,
+    `binlog_row_event_fragment_threshold`."""
     if len(event) <= fragment_bytes:
         yield event
         return

@@ -1,4 +1,4 @@
-"""TABLE_MAP events in full, with what `binlog_row_metadata` adds. Layout: protocol/event/rows.md."""
+"""TABLE_MAP events in full, with the metadata of `binlog_row_metadata`. Layout: protocol/event/rows.md."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COLUMN_COUNT_MAX = 4096  # MariaDB's own limit
 
 
 class MetadataField(enum.IntEnum):
-    """What follows the NULL bits of a TABLE_MAP event, each with its length."""
+    """The optional fields after the NULL bits of a TABLE_MAP event, each with its length."""
 
     SIGNEDNESS = 1
     DEFAULT_CHARSET = 2
@@ -44,8 +44,8 @@ CHARACTER = frozenset(  # those with a collation in DEFAULT_CHARSET or COLUMN_CH
 
 
 def decode_table_schema(event: Buffer) -> TableSchema:
-    """Everything a whole TABLE_MAP event without checksum says. Raises EventError: another type, a part runs over the
-    end, or two parts contradict each other. Source: MariaDB 12.3, log_event.cc, Table_map_log_event and
+    """All of a whole TABLE_MAP event without checksum. Raises EventError: another type, a part runs over the end, or
+    parts contradict each other. Source: MariaDB 12.3, log_event.cc, Table_map_log_event and
     Optional_metadata_fields."""
     head = decode_table_map(event)
     types = head.column_types
@@ -70,7 +70,7 @@ def decode_table_schema(event: Buffer) -> TableSchema:
 
 
 def _column(number: int, type_code: int, fields: Fields, *, is_nullable: bool) -> Column:
-    """A column from its type and its place in the metadata block."""
+    """A column from its type and its part of the metadata block."""
     kind = BY_TYPE.get(type_code)
     layout, metadata = Layout(type_code), 0
     if kind is not None:
@@ -91,7 +91,7 @@ def _column(number: int, type_code: int, fields: Fields, *, is_nullable: bool) -
 
 
 def _with_field(schema: TableSchema, field: int, value: Fields) -> TableSchema:
-    """The schema with one optional field in it; unknown fields are skipped, as replicas do."""
+    """The schema with one optional field; unknown fields are skipped, as replicas do."""
     columns = schema.columns
     match field:
         case MetadataField.SIGNEDNESS:
@@ -129,7 +129,7 @@ def _replaced(schema: TableSchema, changes: dict[int, dict[str, Any]]) -> TableS
 
 
 def _signedness(columns: tuple[Column, ...], value: Fields) -> Iterator[tuple[int, bool]]:
-    """Column number and whether it is unsigned: a bit a numeric column, the highest bit first."""
+    """Column number and whether it is unsigned: a bit per numeric column, the highest bit first."""
     numbers = [n for n, column in enumerate(columns) if column.type in NUMERIC]
     bits = value.take((len(numbers) + 7) // 8)
     for index, number in enumerate(numbers):
@@ -137,7 +137,7 @@ def _signedness(columns: tuple[Column, ...], value: Fields) -> Iterator[tuple[in
 
 
 def _default_collations(numbers: list[int], value: Fields) -> Iterator[tuple[int, int]]:
-    """Column number and collation: one for all, and pairs of an index and a collation for the others."""
+    """Column number and collation: one for all, and pairs of an index and a collation for the exceptions."""
     default = value.take_lenenc()
     others = {}
     while value.left:
@@ -163,7 +163,6 @@ def _charset_change(column: Column, collation: int) -> dict[str, Any]:
 
 
 def _labels(columns: tuple[Column, ...], wanted: int, value: Fields) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The labels of each ENUM or SET column."""
     for number, column in enumerate(columns):
         if column.type == wanted:
             count = value.take_lenenc()
@@ -175,14 +174,14 @@ def _labels(columns: tuple[Column, ...], wanted: int, value: Fields) -> Iterator
 
 
 def _label_texts(labels: tuple[bytes, ...], charset: str | None) -> tuple[str, ...]:
-    """Labels as text; Latin-1, which keeps every byte, where their character set is not known, or not yet."""
+    """Labels as text; Latin-1, which keeps every byte, where their character set is unknown, or not yet read."""
     if charset is None or CODECS.get(charset) is None:
         return tuple(label.decode("latin-1") for label in labels)
     return tuple(decode_label(label, charset) for label in labels)
 
 
 def _label_charset(column: Column, collation: int) -> dict[str, Any]:
-    """The character set of labels, and the labels read with it if they came before it. MariaDB writes it first."""
+    """The character set of labels, which MariaDB writes first, and the labels, if they came before it."""
     charset = charset_of(collation)
     if column.labels is None or column.charset is not None:
         return {"charset": charset}

@@ -7,13 +7,13 @@ from typing import TypeAlias
 
 Value: TypeAlias = object  # None, or what `ValueKind` says
 Reader: TypeAlias = Callable[[bytes, int], tuple[Value, int]]
-"""Takes the data and an offset; gives the value and the offset after it. Raises ValueError."""
+"""From the data and an offset to the value and the offset after it. Raises ValueError."""
 Encode: TypeAlias = Callable[[object], bytes]
-"""Takes a value that is not NULL; gives its bytes. Raises ValueError."""
+"""From a value that is not NULL to its bytes. Raises ValueError."""
 
 
 class BadValueError(ValueError):
-    """The bytes of a value are known, but make none."""
+    """The bytes of a value make none."""
 
     def __init__(self, problem: str, data: bytes, end: int) -> None:
         super().__init__(problem)
