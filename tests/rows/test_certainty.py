@@ -7,7 +7,6 @@ import pytest
 
 from ibbmaster.rows.certainty import Altered, Doubted, Fresh, Gone, Outcome, RowsGone, StatementFold, tables_reached
 from ibbmaster.rows.effects import NO_ENGINE_SUBSTITUTION, effects_of, in_statement_format
-from ibbmaster.schema.model import TableVersion
 from ibbmaster.schema.name_case import NameCase
 from ibbmaster.sqltext.table_name import TableName
 from tests.schema.conftest import Folded, logged, place
@@ -53,11 +52,8 @@ def test_a_database_is_gone_by_its_name_as_the_server_compares_names(case: NameC
 
 
 def test_a_table_of_a_session_leaves_the_one_of_its_name_what_it_is() -> None:
-    assert came("CREATE TABLE t (a INT)", "CREATE TEMPORARY TABLE t (a INT)", "TRUNCATE t", "DROP TABLE t")[1:] == [
-        [],
-        [],
-        [],
-    ]
+    came_of = came("CREATE TABLE t (a INT)", "CREATE TEMPORARY TABLE t (a INT)", "TRUNCATE t", "DROP TABLE t")
+    assert came_of[1:] == [[], [], []]
 
 
 REACHING = DATA["reaching"]
@@ -128,12 +124,7 @@ def test_the_reason_of_an_engine_is_one_for_all() -> None:
     history = Folded()
     history.run("CREATE TABLE t (a INT) ENGINE=SPIDER", "CREATE TABLE m (a INT) ENGINE=MERGE", "CREATE TABLE i (a INT)")
     fold = StatementFold(history)
-    found = {}
-    for name in "tmi":
-        table = history.table_at("d", name)
-        assert table is not None
-        found[name] = fold.engine_reason(table)
-    assert found == {
+    assert {name: fold.engine_reason(history.known(name)) for name in "tmi"} == {
         "t": "its engine SPIDER has its rows elsewhere",
         "m": "a MERGE table has the rows of the tables in its UNION",
         "i": None,
@@ -141,13 +132,10 @@ def test_the_reason_of_an_engine_is_one_for_all() -> None:
 
 
 def test_what_one_fold_hears_is_not_heard_by_that_which_it_was_forked_from() -> None:
-    history = Folded()
     made = "CREATE TABLE t (a INT) ENGINE=BLACKHOLE"
-    history.run(made, sql_mode=0)
+    history = Folded().run(made)
     fold = StatementFold(history)
     other = fold.fork()
     for effect in effects_of(logged(made)):
         list(other.take(effect, place(1)))
-    table = history.table_at("d", "t")
-    assert isinstance(table, TableVersion)
-    assert [one.keeps_rows(table) for one in (fold, other)] == [False, True]
+    assert [one.keeps_rows(history.known()) for one in (fold, other)] == [False, True]

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from ibbmaster.event.rows.changes import ABSENT
-from ibbmaster.event.rows.charset import character_size
 from ibbmaster.rows.shape import (
     SchemaMode,
     TableShape,
@@ -17,7 +16,6 @@ from ibbmaster.rows.shape import (
     version_shape,
     widening,
 )
-from ibbmaster.schema.collations import character_sets
 from ibbmaster.schema.model import SqlType
 from ibbmaster.schema.names import column_of
 from tests.schema.conftest import type_of
@@ -172,9 +170,3 @@ def test_only_changes_that_keep_every_value_are_trusted(old, new, is_kept) -> No
 
 def test_a_type_that_is_not_known_is_trusted_with_nothing() -> None:
     assert not keeps_values(SqlType(word="unheard"), SqlType(word="of"))
-
-
-def test_characters_have_the_sizes_of_their_sets() -> None:
-    assert {name: character_size(name) for name in character_sets()} == {
-        name: known.size_max for name, known in character_sets().items()
-    }

@@ -1,12 +1,8 @@
 """Expressions of DDL as SQL."""
 
-from ibbmaster.position import LogPosition
-from ibbmaster.schema.history import SchemaHistory
-from ibbmaster.schema.model import SchemaPlace
 from ibbmaster.schema.reading import take_value, with_new_names
 from ibbmaster.sqltext.cursor import Cursor
 from ibbmaster.sqltext.token import tokens
-from tests.table_versions import logged_statement
 
 
 def test_columns_of_an_expression_get_their_new_names() -> None:
@@ -30,18 +26,14 @@ def test_sequences_of_a_default_have_their_whole_names() -> None:
     ]
 
 
-def test_expressions_follow_a_column_that_is_renamed() -> None:
-    history = SchemaHistory()
-    for number, text in enumerate(
-        (
-            "CREATE TABLE t (a INT, g INT AS (a + 1), d INT DEFAULT (a * 2) CHECK (d > a), CHECK (a < 9))",
-            "ALTER TABLE t RENAME COLUMN a TO b",
-            "ALTER TABLE t CHANGE b c BIGINT, MODIFY g INT AS (c + 2)",
-        )
-    ):
-        history.add(SchemaPlace(LogPosition(0, number), 1), f"0-1-{number}", 0, logged_statement(text))
+def test_expressions_follow_a_column_that_is_renamed(folded) -> None:
+    folded.run(
+        "CREATE TABLE t (a INT, g INT AS (a + 1), d INT DEFAULT (a * 2) CHECK (d > a), CHECK (a < 9))",
+        "ALTER TABLE t RENAME COLUMN a TO b",
+        "ALTER TABLE t CHANGE b c BIGINT, MODIFY g INT AS (c + 2)",
+    )
 
-    _, renamed, changed = history.versions("db", "t")
+    _, renamed, changed = folded.versions("d", "t")
     assert [one.expression for one in renamed.columns] == [None, "`b` + 1", None]
     assert (renamed.columns[2].default, renamed.columns[2].check) == ("(`b` * 2)", "d > `b`")
     assert renamed.checks[0].expression == "`b` < 9"

@@ -32,9 +32,8 @@ def test_the_version_at_a_place_is_the_last_one_made_in_front_of_it() -> None:
 
 def test_a_range_has_the_versions_that_hold_in_it() -> None:
     assert VERSIONS.boundaries() == [place(10, 1), place(20)]
-    assert [one.since for one in VERSIONS.between(LogPosition(0, 11), LogPosition(0, 15)).of("db", "t")] == [
-        place(10, 1)
-    ]
+    (found,) = VERSIONS.between(LogPosition(0, 11), LogPosition(0, 15)).of("db", "t")
+    assert found.since == place(10, 1)
     assert VERSIONS.between(LogPosition(0, 0), LogPosition(0, 5)).last("db", "t").since is None
 
 

@@ -83,10 +83,8 @@ def test_no_column_has_more_than_64_bits(metadata):
 
 
 def test_a_year_counts_from_1900_and_0_is_the_zero_year():
-    encode, read = (
-        BY_WORD["year"].write(read_declared("column a", "year")).encode,
-        BY_WORD["year"].convert(column(ColumnType.YEAR)),
-    )
+    encode = BY_WORD["year"].write(read_declared("column a", "year")).encode
+    read = BY_WORD["year"].convert(column(ColumnType.YEAR))
     for year, data in ((0, b"\0"), (1901, b"\1"), (2155, b"\xff")):
         assert (encode(year), read(data)) == (data, year)
     for year in (1900, 2156, -1):

@@ -21,6 +21,10 @@ def declared(text: str):
     return read_declared("column a", text)
 
 
+def written(text: str):
+    return BY_WORD[declared(text).word].write(declared(text))
+
+
 @pytest.mark.parametrize(
     ("raw", "layout"),
     [
@@ -148,12 +152,12 @@ def test_a_declared_type_that_cannot_be_is_refused(kind, size, text, problem):
     ],
 )
 def test_a_value_is_written_behind_its_length(text, value, data):
-    assert BY_WORD[declared(text).word].write(declared(text)).encode(value) == data
+    assert written(text).encode(value) == data
 
 
 def test_a_value_longer_than_its_column_is_refused():
     with pytest.raises(ValueError, match="a string of 13 bytes, at most 12"):
-        BY_WORD[declared("varchar(3)").word].write(declared("varchar(3)")).encode("x" * 13)
+        written("varchar(3)").encode("x" * 13)
 
 
 @pytest.mark.parametrize(
@@ -167,11 +171,11 @@ def test_a_value_longer_than_its_column_is_refused():
 )
 def test_no_table_has_such_a_column(text, problem):
     with pytest.raises(ConfigurationError, match=problem):
-        BY_WORD[declared(text).word].write(declared(text))
+        written(text)
 
 
 def test_vectors_are_written_from_numbers_or_text():
-    encode = BY_WORD[declared("vector(2)").word].write(declared("vector(2)")).encode
+    encode = written("vector(2)").encode
 
     assert encode("[1, -0.5]") == encode((1, -0.5)) == bytes.fromhex("08 0000803f 000000bf")
     for value, problem in (("[1]", "of 4 bytes, expected 8"), ("[1,x]", "could not convert"), (5, "is no vector")):

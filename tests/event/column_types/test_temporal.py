@@ -45,10 +45,8 @@ def test_what_is_no_moment_is_refused(column_type, digits, data, problem):
 
 @pytest.mark.parametrize("digits", range(7))
 def test_random_moments_read_back_with_the_digits_of_their_type(digits):
-    stamp, moment = (
-        encoder(BY_WORD["timestamp"], f"timestamp({digits})"),
-        encoder(BY_WORD["datetime"], f"datetime({digits})"),
-    )
+    stamp = encoder(BY_WORD["timestamp"], f"timestamp({digits})")
+    moment = encoder(BY_WORD["datetime"], f"datetime({digits})")
     for _ in range(100):
         value = datetime.datetime(1971, 1, 1) + datetime.timedelta(microseconds=random.randrange(4 * 10**15))
         text = value.isoformat(" ", "microseconds")[: 19 + (digits and digits + 1)]

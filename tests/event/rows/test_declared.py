@@ -42,24 +42,21 @@ def test_a_declared_number_has_the_sign_that_full_metadata_tells(capture):
     assert not compared["INT"]
 
 
-def ints():
-    """The table of integers as a log without metadata has it."""
-    return next(schema for schema, _ in tables_of("11.8/types-minimal-none") if schema.name == "types.ints")
-
-
-def strings():
-    return next(schema for schema, _ in tables_of("11.8/types-minimal-none") if schema.name == "types.strings")
+def without_metadata(name):
+    """A table as a log without metadata has it."""
+    return next(schema for schema, _ in tables_of("11.8/types-minimal-none") if schema.name == name)
 
 
 @pytest.mark.parametrize("word", ["int1", "int2", "int3", "middleint", "int4", "int8"])
 def test_integers_have_other_names_too(word):
-    assert declare(ints(), {"@1": f"{word} unsigned"}).columns[0].is_unsigned is True
-    assert declare(ints(), {"@1": word}).columns[0].is_unsigned is False
+    ints = without_metadata("types.ints")
+    assert declare(ints, {"@1": f"{word} unsigned"}).columns[0].is_unsigned is True
+    assert declare(ints, {"@1": word}).columns[0].is_unsigned is False
 
 
 def text_column(declared, *, told=None):
     """A column that an event has with a character set, or with none, as it is once declared."""
-    schema = strings()
+    schema = without_metadata("types.strings")
     number = next(n for n, column in enumerate(schema.columns) if column.type_name.startswith("VARCHAR"))
     column = dataclasses.replace(schema.columns[number], charset=told, name="a")
     columns = (*schema.columns[:number], column, *schema.columns[number + 1 :])

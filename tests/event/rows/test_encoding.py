@@ -111,12 +111,8 @@ def test_rows_of_every_type_read_back_as_they_were_given():
 
 def test_text_is_taken_as_values_of_any_type():
     table = written_table("db.t", {"n": "int", "d": "decimal(5,2)", "b": "blob", "m": "datetime(6)"}, table_id=1)
-    decoder = RowDecoder(decode_table_schema(encode_table_map(table, server_id=1)))
-    (event,) = encode_rows(
-        table, ChangeKind.INSERT, [(None, table.image(["-5", "1.50", "0x00ff", "2024-02-29 01:02:03.5"]))], server_id=1
-    )
-    (change,) = decoder.changes(event)
-    assert change.after == (-5, Decimal("1.50"), b"\0\xff", "2024-02-29 01:02:03.500000")
+    _, values = read_again(table, ["-5", "1.50", "0x00ff", "2024-02-29 01:02:03.5"])
+    assert values == (-5, Decimal("1.50"), b"\0\xff", "2024-02-29 01:02:03.500000")
 
 
 @pytest.mark.parametrize(
@@ -136,14 +132,6 @@ def test_a_value_that_does_not_fit_is_named_with_its_column(declared, value, pro
 
 
 @pytest.mark.parametrize(
-    "declared", ["", "enum()", "decimal(70,2)", "varchar", "varchar(70000)", "datetime(7)", "xmltype", "bit(65)"]
-)
-def test_types_that_cannot_be_written_are_refused(declared):
-    with pytest.raises(ConfigurationError, match="column a"):
-        written_column("a", declared)
-
-
-@pytest.mark.parametrize(
     ("name", "columns", "key"),
     [("t", {"a": "int"}, ()), ("db.", {"a": "int"}, ()), ("db.t", {}, ()), ("db.t", {"a": "int"}, ("b",))],
 )
@@ -152,14 +140,20 @@ def test_tables_that_cannot_be_are_refused(name, columns, key):
         written_table(name, columns, table_id=1, primary_key=key)
 
 
+def read_again(table, row):
+    """The table as its own TABLE_MAP describes it, and the values of an inserted row."""
+    schema = decode_table_schema(encode_table_map(table, server_id=1))
+    (event,) = encode_rows(table, ChangeKind.INSERT, [(None, table.image(row))], server_id=1)
+    (change,) = RowDecoder(schema).changes(event)
+    return schema, change.after
+
+
 def test_zerofill_columns_are_written_without_a_sign():
     table = written_table("db.t", {"a": "int(7) zerofill", "b": "decimal(5,2) zerofill", "c": "int"}, table_id=1)
-    schema = decode_table_schema(encode_table_map(table, server_id=1))
+    schema, values = read_again(table, [4_000_000_000, "1.5", -1])
 
     assert [column.is_unsigned for column in schema.columns] == [True, True, False]
-    (event,) = encode_rows(table, ChangeKind.INSERT, [(None, table.image([4_000_000_000, "1.5", -1]))], server_id=1)
-    (change,) = RowDecoder(schema).changes(event)
-    assert change.after == (4_000_000_000, Decimal("1.50"), -1)
+    assert values == (4_000_000_000, Decimal("1.50"), -1)
 
 
 @pytest.mark.parametrize("declared", ["int primary key", "int not null KEY"])
@@ -167,17 +161,13 @@ def test_a_key_that_its_column_declares_is_declared_once(declared):
     table = written_table("db.t", {"a": "int comment 'primary key'", "b": declared}, table_id=1)
 
     assert table.primary_key == (1,)
-    assert table.statements[1].startswith(
-        f"CREATE TABLE IF NOT EXISTS `db`.`t` (`a` int comment 'primary key', `b` {declared}) "
-    )
+    assert f"`db`.`t` (`a` int comment 'primary key', `b` {declared}) " in table.statements[1]
 
 
 def test_a_key_that_only_a_comment_mentions_is_declared():
     table = written_table("db.t", {"a": "int comment 'primary key'"}, table_id=1, primary_key=["a"])
 
-    assert table.statements[1].startswith(
-        "CREATE TABLE IF NOT EXISTS `db`.`t` (`a` int comment 'primary key' NOT NULL, PRIMARY KEY (`a`)) "
-    )
+    assert "`db`.`t` (`a` int comment 'primary key' NOT NULL, PRIMARY KEY (`a`)) " in table.statements[1]
 
 
 INTEGERS = {"int1": "tinyint", "int2": "smallint", "int3": "mediumint", "middleint": "mediumint"}
@@ -215,12 +205,9 @@ def test_columns_that_are_declared_compressed_are_written_so():
     given = {"a": "varchar(300) COMPRESSED", "b": "text /*M!100301 COMPRESSED*/ NOT NULL", "c": "int"}
     table = written_table("a.b", given, table_id=1)
     row = ["x" * 300, "y" * 9000, 1]
-    image = table.image(row)
-    schema = decode_table_schema(encode_table_map(table, server_id=1))
-    (change,) = RowDecoder(schema).changes(*encode_rows(table, ChangeKind.INSERT, [(None, image)], server_id=1))
 
-    assert change.after == tuple(row)
-    assert len(image) < 100
+    assert read_again(table, row)[1] == tuple(row)
+    assert len(table.image(row)) < 100
 
 
 def keyed(*key, **columns):
@@ -350,17 +337,13 @@ def test_a_type_is_described_as_a_table_map_has_it(declared, column_type, metada
     assert (column.declared, column.is_nullable) == (declared.strip(), True)
 
 
-def test_not_null_is_seen():
-    assert not written_column("a", "int not null default 5").is_nullable
-
-
 @pytest.mark.parametrize(
     ("declared", "problem"),
     [
-        ("varchar(5) character set latin1", "is text in latin1, only utf8mb4 can be written"),
         ("serial", "columns of type 'serial' cannot be written"),
+        ("xmltype", "columns of type 'xmltype' cannot be written"),
         ("bit(65)", "BIT(65) does not exist"),
-        ("()", "is no column type"),
+        *((text, "is no column type") for text in ("", "()")),
     ],
 )
 def test_what_cannot_be_written_is_refused_with_its_column(declared, problem):
