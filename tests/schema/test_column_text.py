@@ -7,7 +7,6 @@ import pytest
 
 from ibbmaster.schema.column_text import default_text, type_text
 from ibbmaster.schema.model import RowPeriod, SqlType, TableColumn
-from ibbmaster.sqltext.quoting import quoted_text, unquoted
 from tests.schema.conftest import type_of
 
 DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
@@ -33,8 +32,3 @@ def test_the_ends_of_a_period_and_columns_without_a_default_print_none():
     period = TableColumn(id=1, name="c", type=SqlType(word="timestamp"), default="0", period=RowPeriod.START)
     assert default_text(period, 110806) is None
     assert default_text(TableColumn(id=1, name="c", type=SqlType(word="date")), 110806) is None
-
-
-@pytest.mark.parametrize("text", ["", "it's", "a\\b\n\r\0", "ü€𝄞"])
-def test_a_text_survives_its_quotes(text):
-    assert unquoted(quoted_text(text)) == text

@@ -70,7 +70,7 @@ def test_versions_that_went_to_a_worker_are_found_in_any_letters():
     for one in (versions, pickle.loads(pickle.dumps(versions)), versions.between(place(0).position, place(9).position)):
         found = one.at("D", "tT", place(2, 0))
         assert isinstance(found, TableVersion)
-        assert one.last("d", "TT") == found == one.of("D", "TT")[0]
+        assert found == one.of("D", "TT")[0]
 
 
 def test_a_statement_that_names_none_is_left_as_it_is():

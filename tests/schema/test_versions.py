@@ -34,7 +34,7 @@ def test_a_range_has_the_versions_that_hold_in_it() -> None:
     assert VERSIONS.boundaries() == [place(10, 1), place(20)]
     (found,) = VERSIONS.between(LogPosition(0, 11), LogPosition(0, 15)).of("db", "t")
     assert found.since == place(10, 1)
-    assert VERSIONS.between(LogPosition(0, 0), LogPosition(0, 5)).last("db", "t").since is None
+    assert VERSIONS.between(LogPosition(0, 0), LogPosition(0, 5)).of("db", "t")[-1].since is None
 
 
 def test_ranges_between_which_nothing_changes_share_their_versions() -> None:

@@ -4,8 +4,6 @@ ROTATE names the next file of the stream, STOP reports an orderly shutdown, XID 
 names the file that crash recovery needs, GTID_LIST has the state at a place, HEARTBEAT tells that the primary is alive.
 """
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass
 from typing import Unpack

@@ -1,7 +1,5 @@
 """One line about an event, in the words of SHOW BINLOG EVENTS."""
 
-from __future__ import annotations
-
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError
 from ibbmaster.event.control import decode_binlog_checkpoint, decode_gtid_list, decode_rotate, decode_xid

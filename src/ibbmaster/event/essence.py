@@ -1,8 +1,6 @@
 """Compares transactions by the essence of their events: without positions, and without what the caller ignores. The
 only source of that for `diff`, imports and writers of logs."""
 
-from __future__ import annotations
-
 import enum
 import hashlib
 import re

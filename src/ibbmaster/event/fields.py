@@ -1,7 +1,5 @@
 """Reads the body of an event field by field."""
 
-from __future__ import annotations
-
 from ibbmaster.codec import lenenc
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError

@@ -1,7 +1,5 @@
 """FORMAT_DESCRIPTION: writer and format of the next events. Layout: protocol/event/others.md."""
 
-from __future__ import annotations
-
 import enum
 import functools
 import struct

@@ -1,7 +1,5 @@
 """Event groups: a GTID event and all that it commits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """GTID: the first event of every group. Layout: protocol/event/gtid.md."""
 
-from __future__ import annotations
-
 import enum
 import struct
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The 19 bytes every event begins with, and its optional checksum. Layout: protocol/event/header.md."""
 
-from __future__ import annotations
-
 import struct
 import zlib
 from typing import NamedTuple, Required, TypedDict

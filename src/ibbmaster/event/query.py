@@ -1,7 +1,5 @@
 """QUERY: a statement, and the session settings it ran under. Layout: protocol/event/others.md."""
 
-from __future__ import annotations
-
 import struct
 import zlib
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Cuts a stream of bytes in any pieces into events."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The heads of TABLE_MAP and row events. Layout: protocol/event/others.md."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from ibbmaster.codec.buffer import Buffer

@@ -1,7 +1,5 @@
 """Event types, event flags, and the post-header sizes a FORMAT_DESCRIPTION announces."""
 
-from __future__ import annotations
-
 import enum
 import functools
 

@@ -4,8 +4,6 @@ It follows from the DDL that `schema` reads, and from the tables named by a chan
 statement that cannot be read may change the rows of any table: none is skipped because of unknown words.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 

@@ -226,20 +226,8 @@ class AlterRows(NamedTuple):
     partitions: tuple[str, ...] | None = None
 
 
-AlterClause = (
-    AddDefinition
-    | RedefineColumn
-    | RenamePart
-    | SetColumnDefault
-    | RemovePart
-    | IgnoreIndex
-    | ConvertCharset
-    | SetOptions
-    | AlterVersioning
-    | AlterPartitions
-    | SplitTable
-    | AlterRows
-)
+_OfParts = AddDefinition | RedefineColumn | RenamePart | SetColumnDefault | RemovePart | IgnoreIndex
+AlterClause = _OfParts | ConvertCharset | SetOptions | AlterVersioning | AlterPartitions | SplitTable | AlterRows
 
 
 class AlterTable(NamedTuple):
@@ -330,16 +318,6 @@ class NameProgram(NamedTuple):
     alters: bool = False
 
 
-DdlStatement = (
-    CreateTable
-    | AlterTable
-    | DropTables
-    | TruncateTable
-    | RenameTables
-    | CreateView
-    | CreateSequence
-    | AlterSequence
-    | CreateDatabase
-    | RemoveDatabase
-    | NameProgram
-)
+_OfTables = CreateTable | AlterTable | DropTables | TruncateTable | RenameTables
+_OfOthers = CreateView | CreateSequence | AlterSequence | CreateDatabase | RemoveDatabase | NameProgram
+DdlStatement = _OfTables | _OfOthers

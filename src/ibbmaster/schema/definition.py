@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from ibbmaster.event.column_types.integer import BIGINT
 from ibbmaster.event.column_types.strings import TEXTS
@@ -34,6 +35,14 @@ from ibbmaster.sqltext.token import Token, TokenKind
 
 DEFINITION_COUNT_MAX = 1 << 13  # MariaDB has at most 4,096 columns and 128 indexes
 _NO_COLUMNS = ("CONSTRAINT", "CHECK", "FOREIGN", "PRIMARY", "UNIQUE", "FULLTEXT", "SPATIAL", "KEY", "INDEX")
+_ATTRIBUTES: dict[str, dict[str, Any]] = {
+    "NOT NULL": {"is_nullable": False},
+    "NULL": {"is_nullable": True},
+    "AUTO_INCREMENT": {"is_auto_increment": True, "is_nullable": False},
+    "INVISIBLE": {"is_invisible": True},
+    "WITHOUT SYSTEM VERSIONING": {"is_unversioned": True},
+    "WITH SYSTEM VERSIONING": {"is_unversioned": False},
+}
 _RULES = ("RESTRICT", "CASCADE", "SET NULL", "NO ACTION", "SET DEFAULT")
 
 
@@ -231,10 +240,9 @@ def parse_column(name: str, cursor: Cursor, database: str, sql_mode: int = 0) ->
 
 def _with_attribute(found: ddl.NewColumn, cursor: Cursor, database: str, sql_mode: int) -> ddl.NewColumn:
     """The column with the attribute that comes next."""
-    if cursor.takes_words("NOT", "NULL"):
-        return replace(found, is_nullable=False)
-    if cursor.takes_words("NULL"):
-        return replace(found, is_nullable=True)
+    for words, changes in _ATTRIBUTES.items():
+        if cursor.takes_words(*words.split()):
+            return replace(found, **changes)
     if cursor.takes_words("SERIAL", "DEFAULT", "VALUE"):
         return replace(found, is_nullable=False, is_auto_increment=True, keys=(*found.keys, IndexKind.UNIQUE))
     if cursor.takes_words("DEFAULT"):
@@ -243,8 +251,6 @@ def _with_attribute(found: ddl.NewColumn, cursor: Cursor, database: str, sql_mod
         if (now := takes_now(cursor)) is None:
             raise fail(cursor, "CURRENT_TIMESTAMP")
         return replace(found, on_update=now)
-    if cursor.takes_words("AUTO_INCREMENT"):
-        return replace(found, is_auto_increment=True, is_nullable=False)
     if cursor.takes_words("PRIMARY", "KEY") or cursor.takes_words("PRIMARY") or cursor.takes_words("KEY"):
         return replace(found, keys=(*found.keys, IndexKind.PRIMARY))
     if cursor.takes_words("UNIQUE"):
@@ -252,8 +258,6 @@ def _with_attribute(found: ddl.NewColumn, cursor: Cursor, database: str, sql_mod
         return replace(found, keys=(*found.keys, IndexKind.UNIQUE))
     if cursor.takes_words("COMMENT"):
         return replace(found, comment=expect_text(cursor))
-    if cursor.takes_words("INVISIBLE"):
-        return replace(found, is_invisible=True)
     if cursor.takes_words("COMPRESSED"):
         if cursor.takes_sign("="):
             expect_option(cursor)
@@ -266,10 +270,6 @@ def _with_attribute(found: ddl.NewColumn, cursor: Cursor, database: str, sql_mod
         return replace(found, check=written_expression(expect_brackets(cursor), sql_mode))
     if cursor.peek().is_word("REFERENCES"):
         return replace(found, reference=parse_reference(cursor, database, (found.name,), None, found.name))
-    if cursor.takes_words("WITHOUT", "SYSTEM", "VERSIONING"):
-        return replace(found, is_unversioned=True)
-    if cursor.takes_words("WITH", "SYSTEM", "VERSIONING"):
-        return replace(found, is_unversioned=False)
     if cursor.takes_words("GENERATED", "ALWAYS") or cursor.peek().is_word("AS"):
         return _generated(found, cursor, sql_mode)
     charset, collation = takes_charset(cursor), takes_collation(cursor)

@@ -39,20 +39,8 @@ from ibbmaster.sqltext.table_name import TableName
 MAGIC = b"ibbschma"
 FORMAT = 3
 HEADER = struct.Struct("<8sIII")  # magic, format, bytes of JSON, their CRC-32C
-_EQUAL = (
-    SqlType,
-    TableColumn,
-    IndexPart,
-    TableIndex,
-    ForeignConstraint,
-)  # equal ones are one
-_POOLED = (
-    *_EQUAL,
-    TableVersion,
-    UnknownTable,
-    DatabaseVersion,
-    StoredProgram,
-)  # each after its parts
+_EQUAL = (SqlType, TableColumn, IndexPart, TableIndex, ForeignConstraint)  # equal ones are one
+_POOLED = (*_EQUAL, TableVersion, UnknownTable, DatabaseVersion, StoredProgram)  # each after its parts
 
 
 class SavedHistoryError(ValueError):
@@ -125,11 +113,7 @@ def _read(content: Any) -> tuple[SchemaHistory, LastFolded]:
     history = SchemaHistory(case=name_case, is_whole=_exactly(is_whole, bool))
     history.end = _position(content["end"])
     history.disagreements = [_exactly(one, str) for one in content["disagreements"]]
-    for part, kind in (
-        (TABLE, (TableVersion, UnknownTable)),
-        (DATABASE, DatabaseVersion),
-        (PROGRAM, StoredProgram),
-    ):
+    for part, kind in ((TABLE, (TableVersion, UnknownTable)), (DATABASE, DatabaseVersion), (PROGRAM, StoredProgram)):
         for key, line in content["lines"][part]:
             name = _key(part, key)
             changes = [SchemaChange(_read_place(since), pools.get(value, kind)) for since, value in line]

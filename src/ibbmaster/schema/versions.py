@@ -157,11 +157,6 @@ class TableVersions:
         found = versions[bisect.bisect_right(self._places[name], place)]  # type: ignore[type-var]
         return found if found.since is None or found.since <= place else None
 
-    def last(self, database: str, table: str) -> TableState | None:
-        """The last version there is."""
-        versions = self.of(database, table)
-        return versions[-1] if versions else None
-
     def newest(self, place: SchemaPlace | None = None) -> TableState | None:
         """The last version, up to a place, of the one table that they are of, under any name."""
         found: TableState | None = None

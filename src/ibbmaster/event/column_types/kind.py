@@ -4,8 +4,6 @@ Rooms above ask a kind, and translate its answers once for all: steps of kernels
 values are names.
 """
 
-from __future__ import annotations
-
 import enum
 import re
 from abc import ABC, abstractmethod
@@ -130,8 +128,9 @@ class Layout(NamedTuple):
     scale: int = 0
 
 
-class WrittenType(NamedTuple):
-    """How a column is written; `metadata`: its bytes in the metadata block."""
+@dataclass(frozen=True)
+class WrittenType:
+    """How a column is written; `metadata`: its bytes in the metadata block; `encode` takes a value that is not NULL."""
 
     type: ColumnType
     metadata: bytes

@@ -1,7 +1,5 @@
 """The attributes after the word of a column's type, as CREATE TABLE writes them: sign, character set, key."""
 
-from __future__ import annotations
-
 import itertools
 
 from ibbmaster.sqltext.cursor import Cursor, outside_brackets

@@ -12,8 +12,6 @@ three bytes, of which the first is 8F, are JIS X 0212 with characters of IBM in 
 both belong to users. Source: MariaDB 10.11, CONVERT(_eucjpms … USING utf8mb4) of every code.
 """
 
-from __future__ import annotations
-
 import codecs
 import contextlib
 import functools

@@ -5,8 +5,6 @@ below FULL) it names every column in order, or some as '@1', '@2' and so on. The
 altered since, and each event has its own state.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 

@@ -1,8 +1,6 @@
 """Writes TABLE_MAP and row events, with all that binlog_row_metadata=FULL adds: the inverse of `table_schema` and
 `changes`. Layout: protocol/event/rows.md."""
 
-from __future__ import annotations
-
 import enum
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -10,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from ibbmaster.codec import lenenc
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.event.column_types.kind import StoredText, read_declared
+from ibbmaster.event.column_types.kind import StoredText, WrittenType, read_declared
 from ibbmaster.event.column_types.registry import BY_WORD
 from ibbmaster.event.header import encode_event
 from ibbmaster.event.query import compress
@@ -18,7 +16,6 @@ from ibbmaster.event.rows.attributes import KEY_MARK, attributes_of, is_nullable
 from ibbmaster.event.rows.changes import ChangeKind
 from ibbmaster.event.rows.column import ColumnType
 from ibbmaster.event.rows.table_schema import CHARACTER, LABEL_FIELDS, MetadataField
-from ibbmaster.event.rows.value import Encode
 from ibbmaster.event.table_map import FLAG_STATEMENT_END, TABLE_ID_SIZE
 from ibbmaster.event.types import EventType
 from ibbmaster.sqltext.quoting import quoted_name
@@ -51,20 +48,13 @@ class RowMetadata(enum.Enum):
     FULL = "FULL"  # and names, labels, the primary key
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WrittenColumn:
-    """One column. `metadata` are its bytes in the metadata block, `encode` takes a value that is not NULL."""
+@dataclass(frozen=True, kw_only=True)
+class WrittenColumn(WrittenType):
+    """A column of a table that is written."""
 
     name: str
     declared: str  # the type as CREATE TABLE has it
-    type: ColumnType
-    metadata: bytes
-    encode: Encode
     is_nullable: bool = True
-    is_unsigned: bool | None = None  # None for what is no number
-    collation: int | None = None  # None for what is no string
-    labels: tuple[bytes, ...] = ()  # of ENUM and SET, as they are stored
-    geometry_type: int | None = None
 
 
 def written_column(
@@ -82,7 +72,7 @@ def written_column(
     written = None if kind is None else kind.write(taken)
     if written is None:
         raise ConfigurationError(f"column {name}: columns of type {declared!r} cannot be written")
-    return WrittenColumn(name=name, declared=declared.strip(), is_nullable=is_nullable(declared), **written._asdict())
+    return WrittenColumn(name=name, declared=declared.strip(), is_nullable=is_nullable(declared), **vars(written))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,5 @@
 """Row events that may be larger than the memory: the place of their bytes, and the most they may have."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol

@@ -1,7 +1,5 @@
 """PARTIAL_ROW_DATA: row events in fragments. Layout: protocol/event/rows.md."""
 
-from __future__ import annotations
-
 import itertools
 import struct
 from collections.abc import Iterator

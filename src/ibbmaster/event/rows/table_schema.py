@@ -1,7 +1,5 @@
 """TABLE_MAP events in full, with the metadata of `binlog_row_metadata`. Layout: protocol/event/rows.md."""
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 from collections.abc import Iterator

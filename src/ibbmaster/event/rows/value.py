@@ -1,7 +1,5 @@
 """Values of rows, one after the other: the bytes that each takes. Layout: protocol/event/rows.md."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeAlias
 

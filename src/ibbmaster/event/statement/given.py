@@ -1,7 +1,5 @@
 """INTVAR, RAND, USER_VAR: input from the session for the next statement. Layout: protocol/event/others.md."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass
 from decimal import Decimal

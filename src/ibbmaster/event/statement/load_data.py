@@ -1,7 +1,5 @@
 """EXECUTE_LOAD_QUERY: a LOAD DATA after the blocks of its file. Layout: protocol/event/others.md."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass
 from typing import Unpack

@@ -1,7 +1,5 @@
 """The statement of an event, with the settings of its session that it depends on."""
 
-from __future__ import annotations
-
 import struct
 from typing import NamedTuple
 

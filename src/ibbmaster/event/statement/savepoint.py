@@ -1,7 +1,5 @@
 """SAVEPOINT and ROLLBACK as a log has them between the row events of a group."""
 
-from __future__ import annotations
-
 import unicodedata
 from typing import NamedTuple
 

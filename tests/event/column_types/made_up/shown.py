@@ -27,10 +27,7 @@ log = write_log(
 )  # fmt: skip
 name = TableName("d", "t")
 column = schema_of_texts({name: CREATE}).tables[name].columns[1]
-found = {
-    "folded": column.type.word,
-    "decoded": value_reader(column_of(column))((1234).to_bytes(8, "little"), 0),
-}
+found = {"folded": column.type.word, "decoded": value_reader(column_of(column))((1234).to_bytes(8, "little"), 0)}
 with ibbmaster.open(log) as opened:
     found["arrow"] = opened.to_arrow(table="d.t", columns=["id", "price", "fee"]).to_pylist()
     found["snapshot"] = opened.snapshot("d.t").to_pylist()
