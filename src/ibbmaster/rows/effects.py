@@ -11,7 +11,7 @@ from ibbmaster.event.statement.logged import DROPS_THE_REST, LoggedStatement, fa
 from ibbmaster.event.types import EventType
 from ibbmaster.schema import clause as ddl
 from ibbmaster.schema.alter_clause import partition_names
-from ibbmaster.schema.ddl import read_ddl, statement_cursor, unsure_after
+from ibbmaster.schema.ddl import WITHOUT_EFFECT, read_ddl, statement_cursor, unsure_after
 from ibbmaster.schema.reading import expect_name, expect_table
 from ibbmaster.sqltext.cursor import Cursor
 from ibbmaster.sqltext.sql_mode import NO_ENGINE_SUBSTITUTION
@@ -22,11 +22,6 @@ BLACKHOLE = "BLACKHOLE"
 REMEDY = "a MariaDB that replays the log has them (docs/statements.md)"
 SHOWN = 60  # characters of a statement in a reason
 _DDL = ("CREATE", "DROP", "TRUNCATE", "RENAME", "ALTER")
-_HARMLESS = (
-    *("COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "XA", "START", "SET", "GRANT", "REVOKE", "FLUSH", "RESET"),
-    *("OPTIMIZE", "REPAIR", "CHECK", "CHECKSUM", "INSTALL", "UNINSTALL", "LOCK", "UNLOCK", "USE", "SHOW"),
-    *("PURGE", "CHANGE", "KILL", "BACKUP", "COMMENT"),
-)
 _BETWEEN_TABLES = (
     *("FROM", "USING", "JOIN", "ON", "AS", "LOW_PRIORITY", "QUICK", "IGNORE", "HISTORY", "ORDER", "BY", "LIMIT"),
 )
@@ -134,7 +129,7 @@ def effects_of(statement: LoggedStatement, cursor: Cursor | None = None) -> tupl
     if cursor is None:
         cursor = statement_cursor(statement.text, statement.sql_mode, statement.server_version)
     first = cursor.peek()
-    if cursor.is_at_end or first.is_word(*_HARMLESS):
+    if cursor.is_at_end or first.is_word(*WITHOUT_EFFECT):
         return ()
     try:
         if first.is_word(*_DDL):

@@ -116,15 +116,11 @@ def _rows_of(statement: str, database: str) -> BaseRows:
     cursor = Cursor(tokens(statement))
     cursor.take()
     cursor.pass_words("LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE", "INTO")
-    name = cursor.name()
-    table = TableName(database, name or "")
-    if cursor.takes_sign("."):
-        table = TableName(name or "", cursor.name() or "")
-    columns = None
+    table, columns = cursor.table(database), None
     if cursor.peek().is_sign("("):
         columns = tuple(token.text for token in cursor.bracketed() if not token.is_sign(","))
     values = next((match for match in _VALUES.finditer(statement) if statement.startswith("(", match.end())), None)
-    if name is None or not cursor.peek().is_word("VALUES", "VALUE") or values is None:
+    if table is None or not cursor.peek().is_word("VALUES", "VALUE") or values is None:
         raise ConfigurationError(f"{' '.join(statement[: 4 * SHOWN].split())[:SHOWN]!r}: expected INSERT … VALUES (…)")
     return BaseRows(table=table, columns=columns, rows=_literals(statement, values.end(), table))
 

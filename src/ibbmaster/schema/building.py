@@ -1,7 +1,7 @@
 """A table built from its definitions: the result of CREATE TABLE, and what ALTER TABLE adds."""
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -207,7 +207,7 @@ class TableDraft:
             columns=(*columns, *(_hash_column(name, self.new_id) for name in itertools.islice(free, hashes))),
             indexes=indexes,
             foreign_keys=tuple(self.foreign_keys),
-            checks=tuple(_named_checks(self.checks)),
+            checks=_named_checks(self.checks),
             periods=tuple(self.periods),
         )
 
@@ -221,18 +221,10 @@ def _bare_timestamp(column: TableColumn, *, follows: bool) -> TableColumn:
     return replace(column, default=f"'0000-00-00 00:00:00{fraction}'")
 
 
-def _named_checks(checks: Iterable[CheckConstraint]) -> list[CheckConstraint]:
-    found = []
+def _named_checks(checks: Sequence[CheckConstraint]) -> tuple[CheckConstraint, ...]:
     names = {check.name.lower() for check in checks}
-    number = 0
-    for check in checks:
-        if not check.name:
-            while not number or f"constraint_{number}" in names:
-                number += 1
-            names.add(f"constraint_{number}")
-            check = replace(check, name=f"CONSTRAINT_{number}")
-        found.append(check)
-    return found
+    free = (name for number in itertools.count(1) if (name := f"CONSTRAINT_{number}").lower() not in names)
+    return tuple(check if check.name else replace(check, name=next(free)) for check in checks)
 
 
 def _hash_column(name: str, new_id: NewId) -> TableColumn:

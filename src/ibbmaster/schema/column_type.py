@@ -220,7 +220,7 @@ def _labels(cursor: Cursor) -> tuple[str, ...]:
 
 def _attributes(cursor: Cursor, found: TypeClause) -> TypeClause:
     """The words after the type of a string that choose its characters."""
-    charset, word, is_binary, is_compressed = None, found.word, False, False
+    charset, is_binary = None, False
     while True:
         if (name := takes_charset(cursor)) is not None:
             charset = name
@@ -231,18 +231,11 @@ def _attributes(cursor: Cursor, found: TypeClause) -> TypeClause:
         elif cursor.takes_words("UNICODE"):
             charset = "ucs2"
         elif cursor.takes_words("BYTE"):
-            twin = BY_NAME[word].twin
-            word, charset = (word, "binary" if found.labels else charset) if twin is None else (twin, charset)
+            charset = "binary" if found.labels else charset
+            found = replace(found, word=BY_NAME[found.word].twin or found.word)
         elif cursor.takes_words("COMPRESSED"):
-            is_compressed = True
+            found = replace(found, is_compressed=True)
             if cursor.takes_sign("="):
                 expect_option(cursor)
         else:
-            break
-    return TypeClause(
-        word=word,
-        length=found.length,
-        labels=found.labels,
-        charset=CharsetClause(charset=charset, is_binary=is_binary),
-        is_compressed=is_compressed,
-    )
+            return replace(found, charset=CharsetClause(charset=charset, is_binary=is_binary))

@@ -25,12 +25,15 @@ from ibbmaster.sqltext.cursor import Cursor
 from ibbmaster.sqltext.table_name import TableName
 from ibbmaster.sqltext.token import TokenKind, tokens
 
-HARMLESS = frozenset(  # statements that a log may have and that define no table
+WITHOUT_EFFECT = (  # statements that a log may have and that change neither tables nor rows
+    *("COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "XA", "START", "SET", "GRANT", "REVOKE", "FLUSH", "RESET"),
+    *("OPTIMIZE", "REPAIR", "CHECK", "CHECKSUM", "INSTALL", "UNINSTALL", "LOCK", "UNLOCK", "USE", "SHOW"),
+    *("PURGE", "CHANGE", "KILL", "BACKUP", "COMMENT"),
+)
+HARMLESS = frozenset(  # and those that define no table
     (
-        *("COMMIT", "ROLLBACK", "BEGIN", "SAVEPOINT", "RELEASE", "XA", "START", "SET", "GRANT", "REVOKE", "FLUSH"),
-        *("RESET", "OPTIMIZE", "REPAIR", "CHECK", "CHECKSUM", "ANALYZE", "INSTALL", "UNINSTALL", "LOCK", "UNLOCK"),
-        *("USE", "SHOW", "PURGE", "CHANGE", "KILL", "BACKUP", "COMMENT", "INSERT", "REPLACE", "UPDATE", "DELETE"),
-        *("LOAD", "CALL", "DO", "SELECT", "WITH", "VALUES", "EXECUTE", "PREPARE", "DEALLOCATE", "SIGNAL"),
+        *(*WITHOUT_EFFECT, "BEGIN", "ANALYZE", "INSERT", "REPLACE", "UPDATE", "DELETE", "LOAD", "CALL", "DO"),
+        *("SELECT", "WITH", "VALUES", "EXECUTE", "PREPARE", "DEALLOCATE", "SIGNAL"),
     )
 )
 _PROGRAMS = ("TRIGGER", "FUNCTION", "PROCEDURE", "EVENT", "PACKAGE")

@@ -93,7 +93,8 @@ class SchemaHistory:
             problem = disagreement(last, schema) if last.undefined_because else None
             if problem is not None:
                 reason = f"{last.undefined_because} (its rows disagree with later statements: {problem})"
-                self._learn(since, _unknown_since(last, since, gtid, reason))
+                lost = UnknownTable(database=last.database, name=last.name, since=since, gtid=gtid, reason=reason)
+                self._learn(since, replace(lost, generation=last.generation))
             return
         if last is not None and (last.was is not None or _was_known(line)):
             return
@@ -194,12 +195,6 @@ class SchemaHistory:
 def _was_known(line: Sequence[SchemaChange]) -> bool:
     generation = line[-1].value.generation
     return any(isinstance(one.value, TableVersion) and one.value.generation == generation for one in line)
-
-
-def _unknown_since(table: TableVersion, since: SchemaPlace, gtid: str, reason: str) -> UnknownTable:
-    return UnknownTable(
-        database=table.database, name=table.name, since=since, gtid=gtid, reason=reason, generation=table.generation
-    )
 
 
 def _at(line: Sequence[SchemaChange], place: SchemaPlace | None) -> Any:

@@ -62,17 +62,13 @@ def _needed(indexes: Sequence[IndexDefinition]) -> list[IndexDefinition]:
 
 def _is_prefix(one: IndexDefinition, other: IndexDefinition) -> bool:
     """Whether one of them was made for a foreign key, and the other one begins with its columns."""
-    short, long_ = one, other
-    if one.is_of_foreign_key:
-        if other.is_of_foreign_key and len(one.parts) > len(other.parts):
-            short, long_ = other, one
-    elif other.is_of_foreign_key:
-        short, long_ = other, one
-    else:
+    if not (one.is_of_foreign_key or other.is_of_foreign_key):
         return False
-    if len(short.parts) > len(long_.parts):
+    if other.is_of_foreign_key and (not one.is_of_foreign_key or len(one.parts) > len(other.parts)):
+        one, other = other, one
+    if len(one.parts) > len(other.parts):
         return False
-    pairs = zip(short.parts, long_.parts, strict=False)
+    pairs = zip(one.parts, other.parts, strict=False)
     return all(first.name.lower() == second.name.lower() for first, second in pairs)
 
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import enum
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from ibbmaster.codec.buffer import Buffer
@@ -91,13 +91,16 @@ def _column(number: int, type_code: int, fields: Fields, *, is_nullable: bool) -
 def _with_field(schema: TableSchema, field: int, value: Fields) -> TableSchema:
     """The schema with one optional field; unknown fields are skipped, as replicas do."""
     columns = schema.columns
+
+    def _of(types: Collection[int]) -> list[int]:
+        return [number for number, column in enumerate(columns) if column.type in types]
+
     match field:
         case MetadataField.SIGNEDNESS:
             return _replaced(schema, {n: {"is_unsigned": bit} for n, bit in _signedness(columns, value)})
         case MetadataField.DEFAULT_CHARSET | MetadataField.COLUMN_CHARSET:
-            numbers = [n for n, column in enumerate(columns) if column.type in CHARACTER]
             read = _default_collations if field == MetadataField.DEFAULT_CHARSET else _collations
-            return _replaced(schema, {n: _charset_change(columns[n], c) for n, c in read(numbers, value)})
+            return _replaced(schema, {n: _charset_change(columns[n], c) for n, c in read(_of(CHARACTER), value)})
         case MetadataField.COLUMN_NAME:
             names = [_name(value.take(value.take_lenenc())) for _ in columns]
             changed = _replaced(schema, {n: {"name": name} for n, name in enumerate(names)})
@@ -106,15 +109,13 @@ def _with_field(schema: TableSchema, field: int, value: Fields) -> TableSchema:
         case MetadataField.SET_STR_VALUE | MetadataField.ENUM_STR_VALUE:
             return _replaced(schema, dict(_labels(columns, LABEL_FIELDS[MetadataField(field)], value)))
         case MetadataField.GEOMETRY_TYPE:
-            numbers = [n for n, column in enumerate(columns) if column.type == ColumnType.GEOMETRY]
-            return _replaced(schema, {n: {"geometry_type": value.take_lenenc()} for n in numbers})
+            return _replaced(schema, {n: {"geometry_type": value.take_lenenc()} for n in _of((ColumnType.GEOMETRY,))})
         case MetadataField.SIMPLE_PRIMARY_KEY | MetadataField.PRIMARY_KEY_WITH_PREFIX:
             return dataclasses.replace(schema, primary_key=tuple(_key(field, len(columns), value)))
         case MetadataField.ENUM_AND_SET_DEFAULT_CHARSET | MetadataField.ENUM_AND_SET_COLUMN_CHARSET:
-            numbers = [n for n, column in enumerate(columns) if column.type in LABELLED]
             is_default = field == MetadataField.ENUM_AND_SET_DEFAULT_CHARSET
             read = _default_collations if is_default else _collations
-            return _replaced(schema, {n: _label_charset(columns[n], c) for n, c in read(numbers, value)})
+            return _replaced(schema, {n: _label_charset(columns[n], c) for n, c in read(_of(LABELLED), value)})
     return schema
 
 
