@@ -8,8 +8,7 @@ import pytest
 import ibbmaster
 from ibbmaster.errors import ConfigurationError, EventError, StageError
 from ibbmaster.event.query import Query, decode_query, encode_query
-from ibbmaster.event.statement.load_data import LoadData, decode_load_data, encode_load_data
-from ibbmaster.event.statement.logged import LoggedStatement
+from ibbmaster.event.statement.logged import LoadData, LoggedStatement, decode_load_data, encode_load_data
 from ibbmaster.event.table_map import decode_table_map
 from ibbmaster.schema.clause import NotUnderstoodError
 from ibbmaster.schema.name_case import NameCase

@@ -25,14 +25,15 @@ from ibbmaster.event.rows.charset import charset_of
 from ibbmaster.event.rows.column import TableSchema
 from ibbmaster.event.rows.partial import PlainRows
 from ibbmaster.event.statement.given import LoggedVariable, decode_intvar, decode_rand, decode_user_var
-from ibbmaster.event.statement.load_data import FILE_NUMBER, decode_load_data
 from ibbmaster.event.statement.logged import (
+    FILE_NUMBER,
     ROLLBACK_ALTER,
     START_ALTER,
     STATUS_CHARSET,
     STATUS_FLAGS,
     STATUS_MICROSECONDS,
     STATUS_SQL_MODE,
+    decode_load_data,
 )
 from ibbmaster.event.table_map import FLAG_STATEMENT_END, ROW_EVENT_TYPES, TABLE_ID_SIZE
 from ibbmaster.event.types import TYPE_COUNT_CLASSIC, EventFlag, EventType

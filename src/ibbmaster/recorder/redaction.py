@@ -7,7 +7,7 @@ import re
 from ibbmaster.errors import EventError
 from ibbmaster.event.header import EVENT_HEADER_SIZE, decode_event_header
 from ibbmaster.event.query import FIXED, decode_query, encode_query
-from ibbmaster.event.statement.load_data import FILE
+from ibbmaster.event.statement.logged import FILE
 from ibbmaster.event.types import EventType
 
 SHOWN = b"'***'"  # what is shown in place of a password

@@ -21,8 +21,13 @@ from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag
 from ibbmaster.event.header import EVENT_HEADER_SIZE, EventHeader, encode_event
 from ibbmaster.event.rows.partial import FIXED as FRAGMENT
 from ibbmaster.event.rows.partial import FLAG_WHOLE_SIZE, WHOLE_SIZE
-from ibbmaster.event.statement.load_data import FILE_NUMBER, decode_load_data
-from ibbmaster.event.statement.logged import STATEMENT_TYPES, LoggedStatement, decode_statement
+from ibbmaster.event.statement.logged import (
+    FILE_NUMBER,
+    STATEMENT_TYPES,
+    LoggedStatement,
+    decode_load_data,
+    decode_statement,
+)
 from ibbmaster.event.table_map import FLAG_STATEMENT_END, ROW_EVENT_TYPES, TABLE_ID_SIZE
 from ibbmaster.event.types import EventType, type_name
 from ibbmaster.rows.walk import unmapped

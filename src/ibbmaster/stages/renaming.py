@@ -12,8 +12,14 @@ from ibbmaster.errors import ConfigurationError, EventError, StageError
 from ibbmaster.event.group import EventGroup, is_ending_query
 from ibbmaster.event.header import EVENT_HEADER_SIZE, EventHeader, HeaderFields, encode_event
 from ibbmaster.event.query import Query, decode_query, encode_query, status_variables
-from ibbmaster.event.statement.load_data import decode_load_data, encode_load_data
-from ibbmaster.event.statement.logged import STATUS_CHARSET, LoggedStatement, decode_statement, text_codec
+from ibbmaster.event.statement.logged import (
+    STATUS_CHARSET,
+    LoggedStatement,
+    decode_load_data,
+    decode_statement,
+    encode_load_data,
+    text_codec,
+)
 from ibbmaster.event.table_map import NAME_SIZE_MAX, decode_table_map
 from ibbmaster.event.types import EventType
 from ibbmaster.schema.clause import (

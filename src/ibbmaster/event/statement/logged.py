@@ -1,21 +1,28 @@
-"""The statement of an event, with the settings of its session that it depends on."""
+"""The statement of an event, with the settings of its session that it depends on, and LOAD DATA, whose file comes in
+blocks before it. Layout: protocol/event/others.md."""
 
 import struct
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple, Unpack
 
 from ibbmaster.codec.buffer import Buffer
-from ibbmaster.event.header import decode_event_header
+from ibbmaster.errors import EventError
+from ibbmaster.event.header import EVENT_HEADER_SIZE, HeaderFields, decode_event_header, encode_event
 from ibbmaster.event.query import (
+    FIXED,
     STATUS_ALTER_FLAGS,
     STATUS_COLLATIONS,
     STATUS_TIME_ZONE,
+    Query,
     decode_query,
+    encode_query,
     status_variables,
 )
 from ibbmaster.event.rows.charset import CODECS, charset_of
-from ibbmaster.event.statement.load_data import decode_load_data
 from ibbmaster.event.types import EventType
 
+FILE_NUMBER = struct.Struct("<I")  # with which the events of a file begin
+FILE = struct.Struct("<IIIB")  # behind the fixed part of a QUERY: number, start and end, duplicates
 STATUS_FLAGS = 0  # 4 bytes: options of the session
 STATUS_SQL_MODE = 1  # 8 bytes
 STATUS_MICROSECONDS = 128  # 3 bytes: of the begin of a statement that depends on them
@@ -25,6 +32,42 @@ STATEMENT_TYPES = (EventType.QUERY, EventType.QUERY_COMPRESSED, EventType.EXECUT
 BAD_TABLE, WRONG_OBJECT, IS_VIEW, UNKNOWN_VIEW = 1051, 1347, 1965, 4092
 DROPS_THE_REST = frozenset((BAD_TABLE, WRONG_OBJECT, IS_VIEW, UNKNOWN_VIEW))
 """Errors of a DROP whose tables or views were missing, or of another kind: the others are gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadData:
+    """A statement that loads a file. `start` and `end`: the bytes of its text from LOCAL or INFILE up to INTO, which a
+    replica replaces with a file of its own. `duplicates`: 1 skips new rows with a known key, 2 replaces the old
+    ones."""
+
+    query: Query
+    number: int
+    start: int
+    end: int
+    duplicates: int
+
+
+def decode_load_data(event: bytes) -> LoadData:
+    """Read an EXECUTE_LOAD_QUERY event without checksum. Raises EventError: a part runs over the end, or the name of
+    the file lies outside the text. Source: MariaDB 12.3, log_event.cc, Execute_load_query_log_event."""
+    fixed_end = EVENT_HEADER_SIZE + FIXED.size
+    if len(event) < fixed_end + FILE.size:
+        raise EventError(f"EXECUTE_LOAD_QUERY of {len(event)} bytes, expected at least {fixed_end + FILE.size}")
+    body = event[EVENT_HEADER_SIZE:fixed_end] + event[fixed_end + FILE.size :]
+    query = decode_query(encode_event(event_type=EventType.QUERY, body=body, server_id=0))
+    number, start, end, duplicates = FILE.unpack_from(event, fixed_end)
+    if not start <= end <= len(query.text):
+        raise EventError(f"LOAD DATA of {len(query.text)} bytes that names its file in bytes {start} to {end}")
+    return LoadData(query, number, start, end, duplicates)
+
+
+def encode_load_data(value: LoadData, **header: Unpack[HeaderFields]) -> bytes:
+    """The whole event."""
+    body = encode_query(value.query, server_id=0)[EVENT_HEADER_SIZE:]
+    file = FILE.pack(value.number, value.start, value.end, value.duplicates)
+    return encode_event(
+        event_type=EventType.EXECUTE_LOAD_QUERY, body=body[: FIXED.size] + file + body[FIXED.size :], **header
+    )
 
 
 class LoggedStatement(NamedTuple):
