@@ -16,10 +16,10 @@ import ibbmaster
 from ibbmaster.arrow.plan import find_fields, plan_tasks
 from ibbmaster.errors import IbbMasterError, InexactError
 from ibbmaster.event.rows.encoding import written_table
-from ibbmaster.fold.contents import LIKE_A_REPLACE
 from ibbmaster.fold.folding import RowFold
 from ibbmaster.fold.kept_rows import KeptRows
 from ibbmaster.fold.row_file import RowFile
+from ibbmaster.fold.whole_rows import LIKE_A_REPLACE
 from ibbmaster.lake.pasts import past_of
 from ibbmaster.lake.statements import statements_of
 from ibbmaster.log.schema_history import LoggedSchema

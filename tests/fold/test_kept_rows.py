@@ -20,7 +20,7 @@ def test_rows_are_found_by_ranges_of_their_keys_in_order(kept: KeptRows) -> None
     assert list(kept.places(1, (b"\x03", b"\x09"))) == [4, 6, 8]
     assert list(kept.places(1, (b"\x03", None), is_descending=True, limit=2)) == [198, 196]
     assert kept.count_in(1, (b"\x03", b"\x09")) == 3
-    assert kept.count(1) == 100
+    assert kept.count_in(1) == 100
 
 
 def test_what_contradicts_the_rows_that_are_there_is_told(kept: KeptRows) -> None:
@@ -133,6 +133,6 @@ def compare_with_a_model(kept: KeptRows, *, undoes: bool = True) -> None:
                 assert list(kept.places(number, is_descending=True)) == in_order[::-1]
                 between = [rows[key] for key in sorted(rows) if first <= key < end]
                 assert list(kept.places(number, (first, end))) == between
-                assert (kept.count(number), kept.count_in(number, (first, end))) == (len(rows), len(between))
+                assert (kept.count_in(number), kept.count_in(number, (first, end))) == (len(rows), len(between))
                 if undoes or random.random() < 0.01:  # else it would soon be in a file
                     assert [kept.place(number, key) for key in some] == [rows[key] for key in some]

@@ -7,9 +7,8 @@ import pytest
 
 from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.expr.stored_values import stored_value
-from ibbmaster.fold.contents import InexactRowsError
 from ibbmaster.fold.partitions import names_of_partitions, partition_finder
-from ibbmaster.fold.stored import StoredLayout, own_columns
+from ibbmaster.fold.stored import InexactRowsError, StoredLayout, own_columns
 from ibbmaster.schema.folding import SchemaFold
 from ibbmaster.schema.model import TableVersion
 

@@ -14,7 +14,7 @@ from ibbmaster.arrow.plan import find_shape, open_log
 from ibbmaster.errors import ConfigurationError, InexactError, PositionError
 from ibbmaster.event.rows.encoding import written_table
 from ibbmaster.event.types import EventType
-from ibbmaster.fold.contents import LIKE_A_REPLACE
+from ibbmaster.fold.whole_rows import LIKE_A_REPLACE
 from ibbmaster.lake import arrow_snapshots, noting
 from ibbmaster.lake.arrow_snapshots import EXACT_AT, INEXACT, arrow_snapshot
 from ibbmaster.lake.maintain import rows as maintained_rows

@@ -18,7 +18,7 @@ from ibbmaster.errors import ConfigurationError, IbbMasterError, InexactError
 from ibbmaster.event.header import encode_event
 from ibbmaster.event.rows.encoding import written_table
 from ibbmaster.event.types import EventType
-from ibbmaster.fold.contents import LIKE_A_REPLACE
+from ibbmaster.fold.whole_rows import LIKE_A_REPLACE
 from ibbmaster.lake.arrow_snapshots import arrow_history, arrow_snapshot
 from ibbmaster.lake.doubts import find_doubts
 from ibbmaster.lake.maintain.job import maintain

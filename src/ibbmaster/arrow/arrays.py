@@ -180,7 +180,6 @@ def _expect_room(size: int) -> int:
 
 
 def _as_utf8(offsets: Any, text: Any, letters: str) -> tuple[Any, Any]:
-    """Strings of single bytes, all in one go: where each begins then, and the bytes."""
     data = text.tobytes()
     translated = codecs.charmap_decode(data, "strict", letters)[0].encode()
     _expect_room(len(translated))

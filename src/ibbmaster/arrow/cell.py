@@ -105,7 +105,6 @@ def value_cell(spark_type: str) -> Callable[[Value], object]:
 
 
 def _moment_of_text(text: str) -> Moment:
-    """The moment that a value shows as text."""
     day, _, clock = text.partition(" ")
     clock, _, fraction = clock.partition(".")
     numbers = [*map(int, day.split("-")), *(map(int, clock.split(":")) if clock else (0, 0, 0))]

@@ -110,16 +110,16 @@ def wanted_groups(groups: Any, selection: GroupSelection) -> Any:
     if selection.end_time is not None:
         wanted &= timestamps < selection.end_time
     for domain_id, point in selection.starts:
-        wanted &= (domains != domain_id) | ~_is_before(groups, point)
+        wanted &= (domains != domain_id) | ~is_before(groups, point)
     if selection.ends is not None:
         ends = np.zeros(len(groups), dtype=bool)
         for domain_id, point in selection.ends:
-            ends |= (domains == domain_id) & _is_before(groups, point)
+            ends |= (domains == domain_id) & is_before(groups, point)
         wanted &= ends
     return wanted
 
 
-def _is_before(groups: Any, position: LogPosition) -> Any:
+def is_before(groups: Any, position: LogPosition) -> Any:
     file_no, offset = position
     file_nos = groups[:, GroupColumn.FILE_NO]
     return (file_nos < file_no) | ((file_nos == file_no) & (groups[:, GroupColumn.FILE_OFFSET] < offset))

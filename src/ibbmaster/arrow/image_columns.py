@@ -71,7 +71,6 @@ class ImageColumns(RowColumns):
         }
 
     def _present(self, names: list[str], halves: Any) -> Any:
-        """A row for each image: whether it has each column."""
         known, which = np.unique(halves, return_inverse=True)
         table = [[name not in self._tables.absent[half] for name in names] for half in known.tolist()]
         return np.array(table, dtype=bool).reshape(len(known), len(names))[which]
@@ -99,7 +98,6 @@ class ImageColumns(RowColumns):
 
 
 def _maps(names: list[str], texts: list[pa.Array], present: Any) -> pa.MapArray:
-    """A map for each row of `present`, of the columns it has; `texts` are these columns."""
     import pyarrow as pa
 
     rows, columns = np.nonzero(present)
@@ -140,7 +138,6 @@ def moment_texts(column: Column, data: Any, starts: Any, valid: Any) -> pa.Array
 
 
 def _number(data: Any, places: Any, size: int, *, highest_first: bool = True) -> Any:
-    """A number of some bytes at each place."""
     order = range(size) if highest_first else reversed(range(size))
     number = np.zeros(len(places), dtype=np.int64)
     for index in order:
@@ -149,7 +146,6 @@ def _number(data: Any, places: Any, size: int, *, highest_first: bool = True) ->
 
 
 def _fraction(data: Any, places: Any, digits: int) -> Any | None:
-    """The fraction of a second as a number of `digits` digits."""
     size = FRACTION_SIZES[digits]
     fraction = _number(data, places, size)
     if (fraction >= 10 ** (2 * size)).any():

@@ -144,14 +144,12 @@ def _names_found(log: LogEngine, options: ReadOptions) -> Iterator[set[TableName
 
 
 def _begin_of(source: GroupSource, options: ReadOptions) -> LogPosition:
-    """A place in front of all that is read."""
     if options.host is not None or not options.starting_gtid:
         return LOG_START
     return find_selection(options, cast(LogEngine, source))[0]
 
 
 def _boundaries(history: SchemaHistory) -> list[SchemaPlace]:
-    """Where any table becomes another."""
     places = {one.since for name in set(history.names()) for one in history.versions(*name)}
     return sorted(place for place in places if place is not None)
 
@@ -274,7 +272,6 @@ class TableReaders:
                 yield name, replace(batch, events=batch.events[own])
 
     def _learn(self, batch: EventBatch, maps: Any) -> None:
-        """Know the numbers of tables."""
         for number in last_of_each(batch, maps, EVENT_HEADER_SIZE, self._kernels):
             event = batch.event(number)
             with batch.naming_group(number):
@@ -291,7 +288,6 @@ def _may_mean(task: ReadTask, name: TableName) -> bool:
 
 
 def _table_ids(batch: EventBatch, numbers: Any) -> Any:
-    """The numbers of the tables of events."""
     places = batch.events[numbers, EventColumn.START][:, None] + np.arange(TABLE_ID.start, TABLE_ID.stop)
     digits = batch.data[np.minimum(places, len(batch.data) - 1)].astype(np.int64)
     return (digits << TABLE_ID_BITS).sum(axis=1)

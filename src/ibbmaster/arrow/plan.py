@@ -245,7 +245,6 @@ def end_of(gtid: str, options: ReadOptions, log: LogEngine) -> LogPosition:
 
 
 def _schema_place(options: ReadOptions) -> SchemaPlace | None:
-    """After the GTID whose shape is asked for, if one is."""
     if options.schema_at is None:
         return None
     with closing(open_log(options)) as log:

@@ -159,7 +159,6 @@ def _records(task: ReadTask) -> Iterator[dict[str, object]]:
 
 
 def _record_size(pages: PageReader, first: Chunk, file_no: int, page_no: int) -> tuple[int, int]:
-    """Data bytes and chunks of the record that `first` begins."""
     from ibbmaster.log.cursor import ChunkCursor
 
     if first.is_last:
@@ -384,7 +383,6 @@ class _TableReaders:
 
     @cached_property
     def _as_values(self) -> set[int | None]:
-        """The columns that are computed, or that others are computed from."""
         computed = [origin for origin in self._origins.values() if origin.compute is not None]
         inputs = [made_of.number for origin in computed for _, made_of in origin.inputs]
         return {*inputs, *(origin.number for origin in computed)}

@@ -15,6 +15,7 @@ from ibbmaster.arrow.arrays import decimal_array, fixed_array, group_array, show
 from ibbmaster.arrow.cell import value_cell
 from ibbmaster.arrow.column_reading import Reading, text_op
 from ibbmaster.arrow.event_batch import EventBatch
+from ibbmaster.arrow.known_tables import more_open_tables, new_open_tables, open_row
 from ibbmaster.arrow.plain_events import PlainEvents
 from ibbmaster.arrow.read_options import ZeroDates
 from ibbmaster.arrow.row_tables import ColumnCells, RowTables
@@ -22,7 +23,7 @@ from ibbmaster.arrow.shape import ABSENT_FIELD, RESERVED, ShapeField, TableField
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError, UndecodableError
 from ibbmaster.event.column_types.registry import kind_of
-from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
+from ibbmaster.event.header import TYPE_OFFSET
 from ibbmaster.event.rows.changes import ABSENT
 from ibbmaster.event.rows.charset import letters_of
 from ibbmaster.event.rows.value import Value
@@ -37,8 +38,6 @@ from ibbmaster.kernel.fields import (
     UPDATE_AFTER,
     Decoded,
     EventColumn,
-    KnownTables,
-    OpenColumn,
     RowField,
     RowOp,
     RowStatus,
@@ -46,14 +45,13 @@ from ibbmaster.kernel.fields import (
 )
 from ibbmaster.log.group_content import RowReader
 from ibbmaster.rows.shape import ColumnOrigin
-from ibbmaster.rows.walk import TABLE_ID, unmapped
+from ibbmaster.rows.walk import unmapped
 from ibbmaster.schema.model import SchemaPlace
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 ROWS_MAX = 1 << 16  # in one record batch
-NO_TYPES = np.zeros(0, dtype=np.uint8)
 SLOT_LENGTH = ROWS_MAX + 64 * 3  # where slots lie a power of two apart, their values push each other out of the caches
 STRING_BYTES_MAX = 1 << 30  # of all its columns
 
@@ -97,12 +95,11 @@ class RowColumns:
         self._state = np.zeros(RowField.SIZE, dtype=np.int64)
         self._state[RowField.TABLE] = self._no_table
         self._last_rows: tuple[tuple[int, ...], int] = ((), 0)  # the group of the row before, and how many it had
-        self._open = _open_tables(OPEN_TABLES_MIN)
+        self._open = new_open_tables(OPEN_TABLES_MIN)
         self._last_group: tuple[int, ...] = ()
 
     @property
     def _no_table(self) -> int:
-        """What stands for the current table as long as there is none."""
         is_any = not self._own and not self.READS_EVERY_COLUMN and ABSENT_FIELD not in self._fields
         return ANY_TABLE if is_any else -1
 
@@ -157,16 +154,7 @@ class RowColumns:
                 batch.data,
                 batch.events,
                 state,
-                KnownTables(
-                    self._open,
-                    tables.known,
-                    tables.maps,
-                    len(tables.decoders),
-                    EVENT_HEADER_SIZE,
-                    tables.variants,
-                    tables.variant_count,
-                    NO_TYPES,
-                ),
+                tables.known(self._open),
                 tables.steps,
                 Decoded(self._values, self._valid, self._row_groups, self._row_kinds, self._sizes()),
             )
@@ -183,7 +171,7 @@ class RowColumns:
                     with batch.naming_group(number):
                         self._add_variant(batch.event_view(number))
                 case RowStatus.MANY_TABLES:
-                    self._make_room()
+                    self._open = more_open_tables(self._open, state[RowField.TURN], self._kernels)
                 case RowStatus.FULL:
                     yield from self._flush(batch)
                 case RowStatus.BAD:
@@ -193,7 +181,6 @@ class RowColumns:
                     return
 
     def _sizes(self) -> Any:
-        """Bytes of row events, with room for each kind that is known."""
         more = len(self._tables.variants) - len(self._event_sizes)
         if more > 0:
             self._event_sizes = np.concatenate([self._event_sizes, np.zeros(more, dtype=np.int64)])
@@ -205,7 +192,6 @@ class RowColumns:
         return iter(())
 
     def _goes_on(self, batch: EventBatch) -> bool:
-        """Whether the first group is the last one of the batch before; notes the last one."""
         if not len(batch.groups):
             return False
         is_same = bool(len(batch.events)) and batch.identity(0) == self._last_group
@@ -213,7 +199,6 @@ class RowColumns:
         return is_same
 
     def _use_table(self, row: int) -> None:
-        """Rows of this table come next: how its columns are read."""
         decoder = self._tables.decoders[row]
         assert decoder is not None
         found = self._tables.cells_of(row)
@@ -223,36 +208,23 @@ class RowColumns:
         self._origins = found.origins
 
     def _make_slots(self, count: int) -> None:
-        """Make this number of slots; those that exist keep their values."""
         more = count - len(self._values)
         if more > 0:
             self._values = np.concatenate([self._values, np.zeros((more, SLOT_LENGTH), dtype=np.int64)])
             self._valid = np.concatenate([self._valid, np.zeros((more, SLOT_LENGTH), dtype=np.uint8)])
 
-    def _make_room(self) -> None:
-        """For more tables in the current group: what they take is bounded by the bytes of the group."""
-        known, turn = self._open, self._state[RowField.TURN]
-        self._open = _open_tables(2 * len(known))
-        for entry in known[known[:, OpenColumn.TURN] == turn]:
-            self._open[self._kernels.find_open(self._open, entry[OpenColumn.ID], turn)] = entry
-
     def _row_of(self, event: Buffer) -> int:
         """The row of the table that the group of a row event has named for it."""
-        table_id = int.from_bytes(event[TABLE_ID], "little")
-        place = self._kernels.find_open(self._open, table_id, self._state[RowField.TURN])
-        if self._open[place, OpenColumn.TURN] == self._state[RowField.TURN]:
-            row = int(self._open[place, OpenColumn.MAP])
-            if self._tables.decoders[row] is not None:
-                return row
-        raise unmapped(event)
+        row = open_row(event, self._open, self._state[RowField.TURN], self._kernels)
+        if self._tables.decoders[row] is None:
+            raise unmapped(event)
+        return row
 
     def _add_variant(self, event: Buffer) -> None:
-        """Know the kind of a row event."""
         self._tables.add_variant(event, self._row_of(event))
         self._make_slots(self._tables.slot_count)
 
     def _complain(self, batch: EventBatch, number: int) -> None:
-        """Say what is wrong with an event, as the reference decoder finds it."""
         event = batch.event_view(number)
         with batch.naming_group(number):
             if event[TYPE_OFFSET] == EventType.TABLE_MAP:
@@ -293,12 +265,10 @@ class RowColumns:
 
     @staticmethod
     def _padded(cells: ColumnCells) -> int:
-        """Bytes that each string is filled up to."""
         is_padded = cells.column.is_fixed_length and cells.reading.what == "bytes"
         return cells.column.size if is_padded else 0
 
     def _bytes_max(self) -> int:
-        """Of strings in one record batch."""
         return STRING_BYTES_MAX
 
     def _portions(self, batch: EventBatch, count: int) -> Iterator[tuple[int, int]]:
@@ -351,7 +321,6 @@ class RowColumns:
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def _images(self, batch: EventBatch, rows: slice, kinds: Any, variants: Any) -> dict[str, pa.Array]:
-        """The columns `before` and `after`, for those who have them."""
         return {}
 
     def _numbers(self, batch: EventBatch, groups: Any) -> Any:
@@ -483,10 +452,6 @@ def raw_value(value: Any, reading: Reading) -> bytes:
         return int(value).to_bytes(reading.first, "little", signed=value < 0)
     prefix = len(value).to_bytes(reading.first, "little") if reading.op == RowOp.RAW_PREFIXED else b""
     return prefix + bytes(value)
-
-
-def _open_tables(size: int) -> Any:
-    return np.full((size, OpenColumn.COLUMNS), -1, dtype=np.int64)
 
 
 def _number_array(kind: pa.DataType, values: Any, more: Any, valid: Any) -> pa.Array:

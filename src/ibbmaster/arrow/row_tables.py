@@ -8,30 +8,21 @@ import numpy as np
 
 from ibbmaster.arrow.cell import cell_reader, completed_columns, converting_reader
 from ibbmaster.arrow.column_reading import Reading, can_cast, raw_reading_of, reading_of, size_of, text_reading_of
+from ibbmaster.arrow.known_tables import MapStore, with_room
 from ibbmaster.arrow.read_options import ZeroDates
 from ibbmaster.arrow.shape import ShapeField, column_type, expect_readable, field_name
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import UndecodableError
-from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
+from ibbmaster.event.header import EVENT_HEADER_SIZE
 from ibbmaster.event.rows.column import Column, TableSchema
 from ibbmaster.event.rows.value import Reader
 from ibbmaster.event.table_map import decode_rows_header
-from ibbmaster.event.types import EventType
-from ibbmaster.kernel.fields import DELETE, INSERT, UPDATE_BEFORE, MapColumn, RowOp, StepColumn, VariantColumn
+from ibbmaster.kernel.fields import RowOp, StepColumn, VariantColumn
 from ibbmaster.log.group_content import RowReader, TableDecoder
 from ibbmaster.rows.shape import ColumnOrigin, TableShape
 from ibbmaster.schema.model import SchemaPlace
 
 Step = tuple[int, int, int, int, int]  # the columns of StepColumn
-
-KINDS = {
-    EventType.WRITE_ROWS_V1: INSERT,
-    EventType.WRITE_ROWS: INSERT,
-    EventType.UPDATE_ROWS_V1: UPDATE_BEFORE,
-    EventType.UPDATE_ROWS: UPDATE_BEFORE,
-    EventType.DELETE_ROWS_V1: DELETE,
-    EventType.DELETE_ROWS: DELETE,
-}
 
 
 class ColumnCells(NamedTuple):
@@ -90,12 +81,12 @@ class TableCells:
             self.cells[number] = ColumnCells(column, slot, reading_of(column, own), own, cell_reader(column, own))
 
 
-class RowTables:
-    """Arrays with the columns `MapColumn`, `VariantColumn` and `StepColumn`, and the bytes they refer to.
+class RowTables(MapStore):
+    """With `steps`, which has the columns `StepColumn`.
 
-    `fields` are the columns of the DataFrame that are those of a table: field number n has the
-    slots 2n and 2n + 1; after them are those of columns that others are computed from. With None
-    every column of each table is read, as what becomes text; column number n has these slots.
+    `fields` are the columns of the DataFrame that are those of a table: field number n has the slots 2n and 2n + 1;
+    after them are those of columns that others are computed from. With None every column of each table is read, as
+    text; column number n has these slots.
 
     Attributes:
         decoders: the reference decoder of each known table; None for one that is not wanted.
@@ -116,19 +107,15 @@ class RowTables:
         completes_keys: bool = False,
         reading: Callable[[Column], Reading] = text_reading_of,
     ) -> None:
+        super().__init__(VariantColumn.COLUMNS, EVENT_HEADER_SIZE)
         self._completes_keys = completes_keys
         self._reading = reading
         self._fields = fields
         self._shape = shape
         self._reader = reader
         self._zero_dates = zero_dates
-        self.known: Any = np.zeros(1 << 16, dtype=np.uint8)
-        self._known_bytes = 0
-        self.maps: Any = np.zeros((64, MapColumn.COLUMNS), dtype=np.int64)
         self.decoders: list[TableDecoder | None] = []
         self.table_cells: list[TableCells | None] = []
-        self.variants: Any = np.zeros((64, VariantColumn.COLUMNS), dtype=np.int64)
-        self.variant_count = 0
         self.steps: Any = np.zeros((256, StepColumn.COLUMNS), dtype=np.int64)
         self._step_count = 0
         self.presents: list[int] = []
@@ -136,30 +123,13 @@ class RowTables:
         self.completed: list[int] = []
         self.slot_count = 0
 
-    def forget(self) -> None:
-        """From here on tables are others, though their TABLE_MAP events may have the same bytes. What the current group
-        has named stays as it is."""
-        self.maps[:, MapColumn.SIZE] = -1
-
-    def _remember(self, data: bytes) -> int:
-        """Keep bytes; returns where."""
-        start = self._known_bytes
-        while start + len(data) > len(self.known):
-            self.known = _longer(self.known)
-        self.known[start : start + len(data)] = memoryview(data)
-        self._known_bytes += len(data)
-        return start
-
     def add_map(self, event: bytes, place: SchemaPlace) -> None:
         """Know the table of a TABLE_MAP event. Raises EventError: its columns have no names, and some of them are
         wanted."""
         decoder = self._reader.decoder(event, place)
         if decoder is not None and self._fields:
             decoder.expect_names()
-        if len(self.decoders) == len(self.maps):
-            self.maps = _longer(self.maps)
-        start = self._remember(event[EVENT_HEADER_SIZE:])
-        self.maps[len(self.decoders)] = start, len(event) - EVENT_HEADER_SIZE, decoder is not None
+        self.note_map(event, is_wanted=decoder is not None)
         self.decoders.append(decoder)
         self.table_cells.append(None)
 
@@ -182,19 +152,7 @@ class RowTables:
         decoder.expect_columns(header)
         first = self._add_steps(row, decoder, header.columns_present)
         after = self._add_steps(row, decoder, header.columns_after) if header.columns_after else (0, 0)
-        bits = header.columns_present + header.columns_after
-        if self.variant_count == len(self.variants):
-            self.variants = _longer(self.variants)
-        self.variants[self.variant_count] = (
-            row,
-            KINDS[EventType(event[TYPE_OFFSET])],
-            header.column_count,
-            self._remember(bits),
-            len(bits),
-            *first,
-            *after,
-        )
-        self.variant_count += 1
+        self.note_variant(event, row, header, (*first, *after))
         shown = (1 << len(schema.columns)) - 1
         before, told = (
             int.from_bytes(bits, "little") & shown for bits in (header.columns_present, header.columns_after)
@@ -208,7 +166,6 @@ class RowTables:
             self.absent.append(self._absent_names(row, schema, present))
 
     def _absent_names(self, row: int, schema: TableSchema, present: int) -> list[str]:
-        """The columns that an image leaves out, and that nothing else gives."""
         if self._shape is None:
             return [column.name for number, column in enumerate(schema.columns) if not present >> number & 1]
         return [name for name, origin in self.cells_of(row).origins.items() if not origin.is_told(present)]
@@ -221,8 +178,7 @@ class RowTables:
         for number, column in enumerate(decoder.stored):
             if not bits >> number & 1:
                 continue
-            if self._step_count == len(self.steps):
-                self.steps = _longer(self.steps)
+            self.steps = with_room(self.steps, self._step_count + 1)
             try:
                 if self._fields is None and not column.is_internal:
                     step = _step(self._reading(column), 2 * number)
@@ -245,8 +201,3 @@ def _step(reading: Reading, slot: int) -> Step:
 def _skipping(reading: Reading) -> Step:
     op = RowOp.SKIP_PREFIXED if reading.op == RowOp.RAW_PREFIXED else RowOp.SKIP_FIXED
     return op, 0, 0, 0, size_of(reading)
-
-
-def _longer(array: Any) -> Any:
-    """An array of twice the length."""
-    return np.concatenate([array, np.zeros_like(array)])

@@ -90,7 +90,6 @@ class _SmallFiles:
             yield self._room.taken()
 
     def _is_small(self, log_range: LogRange) -> bool:
-        """Whether a range is all of a file that is read at once."""
         is_first_page = log_range.start_offset == PAGE_SIZE
         return is_first_page and log_range.end_offset <= SMALL_BYTES and not log_range.end_offset % PAGE_SIZE
 
@@ -128,7 +127,6 @@ class _SmallFiles:
         return True
 
     def _kernel_at(self, page: int, offset: int) -> None:
-        """Let the kernel go on where a record begins."""
         state = self._room.state
         state[Field.PAGE], state[Field.OFFSET] = page, offset
         state[Field.SKIP_TYPE] = state[Field.NESTED_TYPE] = -1
@@ -153,7 +151,6 @@ class _SmallFiles:
             yield from self._past()
 
     def _finished(self) -> Iterator[EventBatch]:
-        """Collect the block, and the record that its last file ends in."""
         yield from self._collected()
         while self._pages:
             yield from self._past()
@@ -195,11 +192,9 @@ class _SmallFiles:
 
     @property
     def _pages(self) -> int:
-        """How many are in the block."""
         return len(self._file_nos)
 
     def _file_no(self) -> int:
-        """The file where the kernel is."""
         return self._file_nos[min(int(self._room.state[Field.PAGE]), self._pages - 1)]
 
     def _place(self, first: int) -> None:
@@ -215,14 +210,12 @@ class _SmallFiles:
             groups[:, offset] += (page_nos[pages] - pages) * PAGE_SIZE
 
     def _drop(self, count: int) -> None:
-        """Forget the first pages of the block, and let the kernel go on where it begins then."""
         left = self._pages - count
         self._view[: left * PAGE_SIZE] = self._view[count * PAGE_SIZE : self._pages * PAGE_SIZE]
         del self._file_nos[:count], self._page_nos[:count]
         self._room.state[Field.PAGE] = 0
 
     def _forget_state(self) -> None:
-        """What the next file begins after is not known."""
         self._base, self._state = GtidState(), GtidState()  # with which a file began, and after what was read of it
 
     # States -------------------------------------------------------------------------------------

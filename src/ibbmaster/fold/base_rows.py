@@ -6,59 +6,48 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.expr.stored_values import stored_value
-from ibbmaster.fold.contents import StoredRow
-from ibbmaster.fold.stored import StoredLayout
+from ibbmaster.fold.stored import StoredLayout, StoredRow
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.log.base_file import base_position, base_rows
+from ibbmaster.schema.base_dump import BaseRows
 from ibbmaster.schema.model import TableColumn, TableVersion
 
 ROWS_AT_ONCE = 1000
 
 
-class InsertedRows(Protocol):
-    """The rows of one INSERT of a dump: of each column a text or a number as written, bytes, or None for NULL."""
-
-    @property
-    def table(self) -> tuple[str, str]: ...  # database, name
-
-    @property
-    def columns(self) -> tuple[str, ...] | None: ...  # None: all that SELECT * shows
-
-    @property
-    def rows(self) -> Iterator[tuple[str | bytes | None, ...]]: ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaseDump:
-    """What tables held at a position, from which on the log tells. `read` gives the rows anew each time."""
+    """The tables at the position where the log begins for us. `read` gives their rows, anew each time."""
 
     position: GtidPosition
-    read: Callable[[], Iterable[InsertedRows]]
+    read: Callable[[], Iterable[BaseRows]]
 
     @classmethod
     def of_file(cls, path: Path) -> BaseDump:
-        """That of a file. Raises ConfigurationError: it is no dump, or says no position; StoreError: it cannot be
-        read."""
+        """Raises ConfigurationError: the file is no dump, or says no position; StoreError: it cannot be read."""
         return cls(position=base_position(path), read=partial(base_rows, path))
 
+    def has(self, domain_id: int, seq_no: int) -> bool:
+        """Whether it includes a group."""
+        reached = self.position.get(domain_id)
+        return reached is not None and seq_no <= reached.seq_no
 
-def stored_rows(table: TableVersion, layout: StoredLayout, inserted: InsertedRows) -> Iterator[list[StoredRow]]:
-    """The rows of an INSERT as images of a layout, some at a time. Raises ConfigurationError: a row is none of the
+
+def stored_rows(table: TableVersion, layout: StoredLayout, inserted: BaseRows) -> Iterator[list[StoredRow]]:
+    """The rows of an INSERT as images of a layout, some at a time. Raises ConfigurationError: a row does not fit the
     table."""
-    columns = [
-        (layout.places[column.id], layout.columns[layout.places[column.id]]) for column in _named(table, inserted)
-    ]
+    places = [layout.places[column.id] for column in _named(table, inserted)]
     found = []
     for number, row in enumerate(inserted.rows, 1):
         where = f"the dump's rows of {table.full_name}: row {number}"
-        if len(row) != len(columns):
-            raise ConfigurationError(f"{where} has {len(row)} values, expected {len(columns)}")
+        if len(row) != len(places):
+            raise ConfigurationError(f"{where} has {len(row)} values, expected {len(places)}")
         values: list[bytes | None] = [None] * len(layout.columns)
-        for (place, column), value in zip(columns, row, strict=True):
+        for place, value in zip(places, row, strict=True):
+            column = layout.columns[place]
             try:
                 values[place] = stored_value(column.column, column.type, value)
             except ValueError as error:
@@ -70,14 +59,14 @@ def stored_rows(table: TableVersion, layout: StoredLayout, inserted: InsertedRow
     yield found
 
 
-def columns_left_out(table: TableVersion, inserted: InsertedRows) -> list[TableColumn]:
-    """The columns of a table of which an INSERT says nothing: those that the server computes. Raises
-    ConfigurationError: it names a column that the table does not have."""
+def columns_left_out(table: TableVersion, inserted: BaseRows) -> list[TableColumn]:
+    """The columns of a table that an INSERT leaves out: those that the server computes. Raises ConfigurationError: it
+    names a column that the table does not have."""
     told = {column.id for column in _named(table, inserted)}
     return [column for column in table.columns if column.id not in told and column.period is None]
 
 
-def _named(table: TableVersion, inserted: InsertedRows) -> list[TableColumn]:
+def _named(table: TableVersion, inserted: BaseRows) -> list[TableColumn]:
     if inserted.columns is None:
         return [column for column in table.columns if not column.is_hidden and not column.is_invisible]
     found = []

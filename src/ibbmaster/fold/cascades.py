@@ -1,7 +1,7 @@
-"""What foreign keys do to the rows of their children when rows of a parent go or change: no event tells it.
+"""The effect of foreign keys on children when rows of a parent go or change, which no event shows.
 
-A server applies ON DELETE and ON UPDATE inside its engine, row by row, also to children of children. Texts are compared
-by their collation; where it might find others alike than their bytes are, nothing is said of the child any more.
+A server applies ON DELETE and ON UPDATE inside its engine, row by row, also to children of children. Where it may find
+more texts alike than those of the same bytes, the child becomes unknown.
 """
 
 from __future__ import annotations
@@ -13,19 +13,28 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from ibbmaster.event.column_types.registry import BY_NAME
-from ibbmaster.fold.contents import InexactRowsError, StoredRow, TableContents, values_of
+from ibbmaster.fold.contents import TableContents
+from ibbmaster.fold.followed_tables import CASCADING, Children
 from ibbmaster.fold.kept_rows import temporary_database
 from ibbmaster.fold.row_doubts import UnknownRows
 from ibbmaster.fold.row_events import MappedTable
-from ibbmaster.fold.stored import StoredColumn, StoredLayout, is_padded, is_text, own_columns
+from ibbmaster.fold.stored import (
+    InexactRowsError,
+    StoredColumn,
+    StoredLayout,
+    StoredRow,
+    is_padded,
+    is_text,
+    own_columns,
+    values_of,
+)
+from ibbmaster.fold.whole_rows import WholeRows
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import ForeignConstraint, RowPeriod, TableVersion
 
-CASCADING = frozenset(("CASCADE", "SET NULL", "SET DEFAULT"))
 SCANNED_MAX = 1 << 24  # rows of one child without a key that are looked through
 
 Values = dict[str, bytes | None]  # stored values by names of columns in lower case
-Children = Sequence[tuple[TableVersion, ForeignConstraint]]
 
 _CASE_ALONE = re.compile(  # collations that compare ASCII by its letters, of whatever case
     r"(?:latin1_(?:swedish|general)|ascii_general|(?:utf8mb[34]_)?(?:general|unicode|unicode_520|uca1400))"
@@ -37,14 +46,14 @@ AlikePart = Callable[[bytes], bytes | None]
 
 
 class ForeignChange(NamedTuple):
-    """A row of a parent that is gone, or has other values now. The values are those of columns that keys refer to."""
+    """A row of a parent that goes, or changes: its values in the columns that keys refer to."""
 
     before: Values
     after: Values | None
 
 
 class FoldedTables(Protocol):
-    """What a fold knows of tables."""
+    """What cascades ask of a fold."""
 
     def children_of(self, table: TableVersion) -> Children: ...
 
@@ -59,19 +68,19 @@ def referred_columns(children: Children) -> set[str]:
 
 
 def parent_changes(mapped: MappedTable, event: bytes, names: set[str]) -> Iterator[ForeignChange]:
-    """What a row event that is not applied yet does to rows of a parent; `names` are of its columns. Raises EventError:
-    the event is damaged; InexactRowsError: it does not have the values, and neither has the row that it means."""
+    """The changes that a row event, not applied yet, makes to a parent's columns `names`. Raises EventError: the event
+    is damaged; InexactRowsError: neither the event nor its row has the values."""
     layout, contents = mapped.layout, mapped.contents
     wanted = [(column.column.name.lower(), place) for place, column in enumerate(layout.columns)]
     wanted = [(name, place) for name, place in wanted if name in names]
-    generated = contents.generated_places(layout)
+    generated = mapped.generated_places()
     changed: set[bytes] = set()
     for before, present, after, told in mapped.images(event):
         values = values_of(*before)
         if not all(place in present for _, place in wanted):
             if contents.unknown is not None:
                 raise InexactRowsError("an image does not have all columns, and the rows are not known")
-            values = contents.before_image(layout, *before)
+            values = mapped.before_image(before)
             key = b"" if (plan := contents.key_plan(layout)) is None else plan.key(*layout.row(values))
             if contents.is_doubtful and contents.unknown_of(key) & {layout.columns[place].id for _, place in wanted}:
                 raise InexactRowsError("the row's values are in doubt")
@@ -83,7 +92,7 @@ def parent_changes(mapped: MappedTable, event: bytes, names: set[str]) -> Iterat
             continue
         new = values_of(*after)
         if generated & {place for _, place in wanted if place not in told}:
-            made = contents.updated(layout, before, present, after, told)
+            made = mapped.updated(before, present, after, told)
             if {column.column.name.lower() for column in made.lost} & names:
                 raise InexactRowsError("an image has no value for a generated column that it refers to")
             new, told = made.values, range(len(made.values))
@@ -94,7 +103,7 @@ def parent_changes(mapped: MappedTable, event: bytes, names: set[str]) -> Iterat
 
 
 def cascade(tables: FoldedTables, parent: TableVersion, changes: Sequence[ForeignChange], gtid: str) -> None:
-    """Do to the children of a parent, and to theirs, what their foreign keys make of these changes."""
+    """Apply changes of a parent to its children, and to theirs, as their foreign keys say."""
     work = deque([(parent, changes)])
     while work:
         table, told = work.popleft()
@@ -118,7 +127,7 @@ def cascade(tables: FoldedTables, parent: TableVersion, changes: Sequence[Foreig
 
 
 def doubt_below(tables: FoldedTables, parent: TableVersion) -> None:
-    """Rows of a parent may be gone, or changed: those of its children may be, too, and of theirs."""
+    """Doubt the rows of a parent's children, and of theirs: some may be gone, or changed."""
     work, seen = [parent], {parent.generation}
     while work:
         table = work.pop()
@@ -166,7 +175,7 @@ class _Cascade:
                 raise InexactRowsError(f"the values of its column {column.column.name} are not known")
 
     def apply(self, changes: Sequence[ForeignChange]) -> list[ForeignChange]:
-        """Change the rows of the child; what became of them."""
+        """Change the rows of the child; returns these changes."""
         found = []
         for change in changes:
             rule = self._key.on_delete if change.after is None else self._key.on_update
@@ -185,7 +194,7 @@ class _Cascade:
         new = list(values)
         for place, value in zip(self._places, told, strict=True):
             new[place] = value
-        self._contents.compute_updated(self._layout, new, self._places, self._gtid)
+        WholeRows(self._contents, self._layout).compute_updated(new, self._places, self._gtid)
         return new
 
     def _replaced(self, old: list[bytes | None], new: list[bytes | None] | None) -> ForeignChange:
@@ -243,7 +252,6 @@ class _Cascade:
 
 
 def _are_alike(one: StoredColumn, other: StoredColumn) -> bool:
-    """Whether a value is stored in two columns as the same bytes."""
     if BY_NAME[one.type.word].is_integer:
         return (one.type.word, one.type.is_unsigned) == (other.type.word, other.type.is_unsigned)
     if is_text(one):
@@ -262,8 +270,8 @@ def _reference(parts: Sequence[AlikePart], values: Sequence[bytes]) -> bytes | N
 
 
 class ForeignIndex:
-    """Which rows of a child may refer to a value; callers check the row itself. It only grows: what has gone, or was
-    rolled back, is found no more where its row is looked for."""
+    """Finds the rows of a child that may refer to a value; callers check the row itself. It only grows: rows that are
+    gone, or were rolled back, are left out when they are looked up."""
 
     def __init__(self, column_ids: Sequence[int], parts: Sequence[AlikePart]) -> None:
         self._column_ids = column_ids
@@ -273,7 +281,7 @@ class ForeignIndex:
         self._database.execute("CREATE TABLE x (value BLOB, key BLOB, PRIMARY KEY (value, key)) WITHOUT ROWID")
 
     def note(self, layout: StoredLayout, keys: Sequence[bytes], rows: Sequence[StoredRow]) -> None:
-        """Rows are there, or have other values."""
+        """Add rows, or values that rows have now."""
         places = [layout.places[column_id] for column_id in self._column_ids]
         found = []
         for key, (image, spans) in zip(keys, rows, strict=True):
@@ -283,7 +291,7 @@ class ForeignIndex:
         self._database.executemany("INSERT OR IGNORE INTO x VALUES (?, ?)", found)
 
     def places(self, contents: TableContents, value: bytes | None) -> Iterator[int]:
-        """Where rows are that may refer to a value: also those that are compared by more than their bytes."""
+        """The places of rows that may refer to a value, among them those that are compared by more than their bytes."""
         some = "" if value is None else " WHERE value IN (:value, x'')"
 
         sql = f"SELECT DISTINCT key FROM x{some} ORDER BY key"
@@ -294,8 +302,8 @@ class ForeignIndex:
 
 
 def alike_part(column: StoredColumn) -> AlikePart:
-    """What makes the values of a column that are equal the same bytes. Raises InexactRowsError: the collation of its
-    texts is none that is known here."""
+    """Makes equal values of a column the same bytes. Raises InexactRowsError: the collation of its texts is unknown
+    here."""
     if not is_text(column):
         return bytes
     collation = column.type.collation or ""

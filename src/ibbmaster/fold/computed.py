@@ -1,4 +1,4 @@
-"""Generated columns of rows whose images leave them out: computed from the other values, where that is simple."""
+"""Generated columns that images leave out, computed from the other values where that is simple."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -22,7 +22,7 @@ class ColumnExpression(NamedTuple):
     compute: Evaluate | None
 
     def value(self, layout: StoredLayout, values: Sequence[bytes | None]) -> bytes | None:
-        """What it stores in a row with these stored values. Raises NotSimpleError: that cannot be told."""
+        """The value to store in a row with these stored values. Raises NotSimpleError: it is unknown."""
         if self.compute is None:
             raise NotSimpleError(f"the expression of {self.column.column.name}")
         taken: dict[str, Value] = {}
@@ -37,7 +37,7 @@ class ColumnExpression(NamedTuple):
 
 
 def computed_columns(table: TableVersion, layout: StoredLayout) -> Iterator[ColumnExpression]:
-    """The generated columns of a table as its rows lie."""
+    """The generated columns of a table in a layout."""
     places = {column.name.lower(): layout.places[column.id] for column in table.columns}
     plain = {
         column.name.lower(): layout.columns[layout.places[column.id]].column
@@ -60,7 +60,7 @@ def computed_columns(table: TableVersion, layout: StoredLayout) -> Iterator[Colu
 
 
 def affected(columns: Sequence[ColumnExpression], told: Collection[int]) -> list[ColumnExpression]:
-    """Those that are not told, and are made of columns that are, also by way of each other: all by places."""
+    """The columns that depend on those that are told, also through each other, without these; all by places."""
     changed = set(told)
     found: dict[int, ColumnExpression] = {}
     while True:
@@ -74,8 +74,8 @@ def affected(columns: Sequence[ColumnExpression], told: Collection[int]) -> list
 def compute(
     columns: Iterable[ColumnExpression], layout: StoredLayout, values: list[bytes | None], unknown: Collection[int]
 ) -> Iterator[StoredColumn]:
-    """Give generated columns the values that the others make; those it cannot are NULL, and returned. `unknown` are the
-    ids of columns whose values nobody knows."""
+    """Compute generated columns from the others; those it cannot are NULL, and returned. `unknown` are the ids of
+    columns whose values nobody knows."""
     for one in columns:
         try:
             if any(layout.columns[place].id in unknown for place in one.sources):

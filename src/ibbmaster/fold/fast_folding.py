@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ibbmaster.arrow.collecting import event_batches
-from ibbmaster.arrow.event_batch import EventBatch
+from ibbmaster.arrow.event_batch import ALL_BITS, EventBatch, is_before
+from ibbmaster.arrow.known_tables import MapStore, more_open_tables, new_open_tables, open_row, with_room
 from ibbmaster.arrow.plain_events import PlainEvents
 from ibbmaster.errors import EventError, IbbMasterError
 from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag
@@ -26,11 +27,8 @@ from ibbmaster.fold.stored import key_op
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import (
     ANY_TABLE,
-    DELETE,
-    INSERT,
     KEY_MAX,
     OPEN_TABLES_MIN,
-    UPDATE_BEFORE,
     ChangedTables,
     ChangeOp,
     ChangeVariantColumn,
@@ -39,9 +37,7 @@ from ibbmaster.kernel.fields import (
     ImageColumn,
     KeptChanges,
     KeyColumn,
-    KnownTables,
     MapColumn,
-    OpenColumn,
     RowField,
     RowStatus,
     VariantColumn,
@@ -51,7 +47,6 @@ from ibbmaster.log.group_content import xid_text
 from ibbmaster.position import LogPosition
 from ibbmaster.rows.certainty import MERGED, engine_of
 from ibbmaster.rows.effects import LOST
-from ibbmaster.rows.walk import TABLE_ID, unmapped
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import SchemaPlace, TableKind
 from ibbmaster.work import check_wanted
@@ -60,14 +55,9 @@ ANNOTATION_DISTANCE = 1 << 6  # events between it and a row event
 CHANGES_MAX = 1 << 16  # that are collected before they are kept
 IMAGES_BYTES = 8 << 20
 MAPS_MAX = 1 << 10  # tables that are known before all are forgotten between two groups
-KIND_NUMBERS = {ChangeKind.INSERT: INSERT, ChangeKind.UPDATE: UPDATE_BEFORE, ChangeKind.DELETE: DELETE}
 NAME_OFFSET = EVENT_HEADER_SIZE + TABLE_ID_SIZE  # in a TABLE_MAP: what says which table it is, and how it lies
-
-
-def _other_types() -> Any:
-    found = np.zeros(256, dtype=np.uint8)
-    found[[*STATEMENT_TYPES, *LOST]] = 1
-    return found
+BY_REFERENCE = (0,) * 8  # in place of what `_Changes._plan` finds
+IS_OTHER = np.isin(np.arange(256), [*STATEMENT_TYPES, *LOST]).astype(np.uint8)
 
 
 class FastRowFold(RowFold):
@@ -108,14 +98,13 @@ class FastRowFold(RowFold):
         self._gtid = gtid
         return self._map(event, place.position, place.event_no)
 
-    def change_at(self, mapped: MappedTable, event: bytes, first: int, gtid: str, place: SchemaPlace) -> None:
-        """Apply a row event by the reference, from the row on that is at `first`."""
+    def change_at(
+        self, mapped: MappedTable, event: bytes, first: int, annotation: bytes | None, gtid: str, place: SchemaPlace
+    ) -> None:
+        """Apply a row event by the reference, from the row on that is at `first`; `annotation` has its statement."""
         self._gtid, self._place = gtid, place
+        self._is_replace = None if annotation is None else is_of_replace(annotation)
         self._change(mapped, event, first)
-
-    def note_annotation(self, event: bytes | None) -> None:
-        """What the statement of the next row event is."""
-        self._is_replace = None if event is None else is_of_replace(event)
 
     def apply_at(self, event: bytes, head: bytes | None, gtid: str, place: SchemaPlace) -> None:
         """Apply an event of another type; `head` is the GTID event of its group, if that is at hand. Raises
@@ -126,45 +115,27 @@ class FastRowFold(RowFold):
         self._savepoints.clear()  # to go back to one means to begin anew
         self._apply_other(event, xid_text(head), {})
 
-    def prepare(self, head: bytes, start: LogPosition) -> None:
-        """A group that happens only with its XA COMMIT."""
-        self._prepared[xid_text(head) or ""] = start
-
-    def is_in_base(self, domain_id: int, seq_no: int) -> bool:
-        """Whether what a group did is in the base already."""
-        reached = None if self._base is None else self._base.position.get(domain_id)
-        return reached is not None and seq_no <= reached.seq_no
-
-    @property
-    def has_base(self) -> bool:
-        return self._base is not None
-
     def is_wanted(self, mapped: MappedTable | None) -> bool:
         """Whether row events of a table do anything."""
         if mapped is None:
             return False
-        table = mapped.contents.table
-        contents = mapped.contents
+        contents, table = mapped.contents, mapped.contents.table
         is_known = (contents.unknown is None or contents.is_open) and self._statements.keeps_rows(table)
         is_told = table.kind is TableKind.SEQUENCE or engine_of(table) in MERGED
         return is_known or is_told or bool(self.children_of(table))
 
     def is_plain(self, mapped: MappedTable, kind: ChangeKind) -> bool:
         """Whether row events of a table change its rows alone, and all of them."""
-        contents = mapped.contents
+        contents, table = mapped.contents, mapped.contents.table
         return (
             contents.unknown is None
             and not contents.is_doubtful
-            and contents.table.kind is not TableKind.SEQUENCE
-            and not contents.table.is_versioned
+            and table.kind is not TableKind.SEQUENCE
+            and not table.is_versioned
             and not contents.references
-            and self._statements.keeps_rows(contents.table)
-            and (kind is ChangeKind.INSERT or not self.children_of(contents.table))
+            and self._statements.keeps_rows(table)
+            and (kind is ChangeKind.INSERT or not self.children_of(table))
         )
-
-    @property
-    def large(self) -> Any:
-        return self._large
 
     @property
     def has_forgotten(self) -> bool:
@@ -182,8 +153,7 @@ class _Changes:
         self._plain = PlainEvents(fold.large)
         self._state = np.zeros(int(RowField.SIZE), dtype=np.int64)
         self._state[RowField.TABLE] = ANY_TABLE
-        self._open = np.zeros((OPEN_TABLES_MIN, OpenColumn.COLUMNS), dtype=np.int64)
-        self._is_other = _other_types()
+        self._open = new_open_tables(OPEN_TABLES_MIN)
         maps, ops, places, sizes = (np.zeros(CHANGES_MAX, dtype=np.int64) for _ in range(4))
         keys, images = (np.zeros(size, dtype=np.uint8) for size in (CHANGES_MAX * KEY_MAX, IMAGES_BYTES))
         self._out = KeptChanges(maps, ops, places, sizes, keys, images)
@@ -193,20 +163,16 @@ class _Changes:
 
     def _forget_all(self) -> None:
         self._mapped: list[MappedTable | None] = []
-        self._store = np.zeros(1 << 12, dtype=np.uint8)
-        self._stored = 0
-        self._maps = np.zeros((64, MapColumn.COLUMNS), dtype=np.int64)
-        self._variants = np.zeros((64, ChangeVariantColumn.COLUMNS), dtype=np.int64)
-        self._variant_count = 0
-        self._columns = np.zeros((256, ImageColumn.COLUMNS), dtype=np.int64)
+        self._maps = MapStore(ChangeVariantColumn.COLUMNS, NAME_OFFSET)
+        self._columns: Any = np.zeros((256, ImageColumn.COLUMNS), dtype=np.int64)
         self._column_count = 0
-        self._parts = np.zeros((64, KeyColumn.COLUMNS), dtype=np.int64)
+        self._parts: Any = np.zeros((64, KeyColumn.COLUMNS), dtype=np.int64)
         self._part_count = 0
-        self._spans = np.zeros((64, 2), dtype=np.int64)
+        self._spans: Any = np.zeros((64, 2), dtype=np.int64)
         self._state[RowField.TURN] += 1
 
     def take(self, batch: EventBatch, start: LogPosition, end: LogPosition) -> None:
-        """The changes of a batch of events, as far as its groups begin in a range."""
+        """Collect the changes of a batch of events, as far as its groups begin in a range."""
         goes_on = batch.identity(0) == self._last_group
         wanted = self._wanted(batch, start, end)
         if goes_on:
@@ -222,20 +188,18 @@ class _Changes:
 
     def _wanted(self, batch: EventBatch, start: LogPosition, end: LogPosition) -> Any:
         """For each group whether it is applied here and now."""
-        groups, events, fold = batch.groups, batch.events, self._fold
-        files, offsets = groups[:, GroupColumn.FILE_NO], groups[:, GroupColumn.FILE_OFFSET]
-        wanted = (files > start.file_no) | ((files == start.file_no) & (offsets >= start.offset))
-        wanted &= (files < end.file_no) | ((files == end.file_no) & (offsets < end.offset))
-        if fold.has_base:
+        groups, events, base = batch.groups, batch.events, self._fold.base
+        wanted = ~is_before(groups, start) & is_before(groups, end)
+        if base is not None:
             for number, (domain_id, seq_no) in enumerate(groups[:, [GroupColumn.DOMAIN, GroupColumn.SEQ_NO]].tolist()):
-                wanted[number] &= not fold.is_in_base(domain_id, seq_no % (1 << 64))
+                wanted[number] &= not base.has(domain_id, seq_no % ALL_BITS)
         starts = events[:, EventColumn.START]
         heads = np.flatnonzero(batch.data[starts + TYPE_OFFSET] == EventType.GTID)
         flags = batch.data[starts[heads] + GTID_FLAGS_OFFSET]
         for number in heads[flags & GtidFlag.PREPARED_XA != 0].tolist():
             group = int(events[number, EventColumn.GROUP])
             if wanted[group]:
-                fold.prepare(batch.event(number), batch.start(group))
+                self._fold.prepare(batch.event(number), batch.start(group))
                 wanted[group] = False
         return wanted
 
@@ -248,16 +212,7 @@ class _Changes:
         state = self._state
         state[RowField.EVENT] = state[RowField.OFFSET] = 0
         while True:
-            known = KnownTables(
-                self._open,
-                self._store,
-                self._maps,
-                len(self._mapped),
-                NAME_OFFSET,
-                self._variants,
-                self._variant_count,
-                self._is_other,
-            )
+            known = self._maps.known(self._open, IS_OTHER)
             tables = ChangedTables(self._columns, self._parts, self._spans)
             status = self._kernels.collect_changes(batch.data, batch.events, state, known, tables, self._out)
             number = int(state[RowField.EVENT])
@@ -275,7 +230,7 @@ class _Changes:
                 case RowStatus.NEW_VARIANT:
                     self._add_variant(batch.event(number))
                 case RowStatus.MANY_TABLES:
-                    self._open_more()
+                    self._open = more_open_tables(self._open, state[RowField.TURN], self._kernels)
                 case RowStatus.BY_REFERENCE:
                     self._keep()
                     self._change(batch, number)
@@ -283,34 +238,22 @@ class _Changes:
                     self._keep()
                     self._apply(batch, number)
 
-    def _open_more(self) -> None:
-        """Have room for more tables of one group."""
-        known, turn = self._open, self._state[RowField.TURN]
-        self._open = np.zeros((2 * len(known), OpenColumn.COLUMNS), dtype=np.int64)
-        for entry in known[known[:, OpenColumn.TURN] == turn]:
-            self._open[self._kernels.find_open(self._open, entry[OpenColumn.ID], turn)] = entry
-
     # What is for the reference ----------------------------------------------------------------
 
-    def _gtid(self, batch: EventBatch, number: int) -> str:
-        return batch.gtid(int(batch.events[number, EventColumn.GROUP]))
+    def _at(self, batch: EventBatch, number: int) -> tuple[str, SchemaPlace]:
+        """The GTID and the place of an event."""
+        return batch.gtid(int(batch.events[number, EventColumn.GROUP])), batch.schema_place(number)
 
-    def _mapped_of(self, event: bytes) -> int:
-        """The row of the table of a row event."""
-        table_id, turn = int.from_bytes(event[TABLE_ID], "little"), self._state[RowField.TURN]
-        place = self._kernels.find_open(self._open, table_id, turn)
-        if self._open[place, OpenColumn.TURN] != turn:
-            raise unmapped(event)
-        return int(self._open[place, OpenColumn.MAP])
+    def _row_of(self, event: bytes) -> int:
+        return open_row(event, self._open, self._state[RowField.TURN], self._kernels)
 
     def _change(self, batch: EventBatch, number: int) -> None:
         event = batch.event(number)
-        mapped = self._mapped[self._mapped_of(event)]
+        mapped = self._mapped[self._row_of(event)]
         assert mapped is not None
-        self._fold.note_annotation(self._annotation(batch, number))
         offset = int(self._state[RowField.OFFSET])
         first = offset - int(batch.events[number, EventColumn.START]) if offset else 0
-        self._fold.change_at(mapped, event, first, self._gtid(batch, number), batch.schema_place(number))
+        self._fold.change_at(mapped, event, first, self._annotation(batch, number), *self._at(batch, number))
         self._pass(number)
 
     @staticmethod
@@ -326,69 +269,42 @@ class _Changes:
 
     def _apply(self, batch: EventBatch, number: int) -> None:
         event = batch.event(number)
-        if not self._is_other[event[TYPE_OFFSET]]:
+        if not IS_OTHER[event[TYPE_OFFSET]]:
             raise EventError("a row event, or a TABLE_MAP, that cannot be read")
         group = batch.events[number, EventColumn.GROUP]
         first = int(np.searchsorted(batch.events[:, EventColumn.GROUP], group))
         is_head = batch.data[batch.events[first, EventColumn.START] + TYPE_OFFSET] == EventType.GTID
-        head = batch.event(first) if is_head else None
-        self._fold.apply_at(event, head, self._gtid(batch, number), batch.schema_place(number))
+        self._fold.apply_at(event, batch.event(first) if is_head else None, *self._at(batch, number))
         self._pass(number)
 
     def _pass(self, number: int) -> None:
         """Go on after an event that may have changed what is known of tables."""
         self._state[RowField.EVENT], self._state[RowField.OFFSET] = number + 1, 0
-        if self._fold.has_forgotten and self._state[RowField.OPEN]:
-            raise NotPlainError
         if self._fold.has_forgotten:
-            self._maps[:, MapColumn.SIZE] = -1
+            if self._state[RowField.OPEN]:
+                raise NotPlainError
+            self._maps.forget()
             return
         for row, mapped in enumerate(self._mapped):
-            self._maps[row, MapColumn.IS_WANTED] = self._fold.is_wanted(mapped)
+            self._maps.maps[row, MapColumn.IS_WANTED] = self._fold.is_wanted(mapped)
             if mapped is not None and (mapped.contents.references or mapped.contents.is_doubtful):
-                variants = self._variants[: self._variant_count]
+                variants = self._maps.variants[: self._maps.variant_count]
                 variants[variants[:, VariantColumn.MAP] == row, ChangeVariantColumn.IS_BY_REFERENCE] = 1
 
     # Tables -----------------------------------------------------------------------------------
 
-    def _remember(self, data: bytes) -> int:
-        """Keep bytes; returns where."""
-        start = self._stored
-        while start + len(data) > len(self._store):
-            self._store = _longer(self._store)
-        self._store[start : start + len(data)] = memoryview(data)
-        self._stored += len(data)
-        return start
-
     def _add_map(self, batch: EventBatch, number: int) -> None:
         event = batch.event(number)
-        mapped = self._fold.map_at(event, self._gtid(batch, number), batch.schema_place(number))
-        if len(self._mapped) == len(self._maps):
-            self._maps = _longer(self._maps)
-        name = event[NAME_OFFSET:]
-        self._maps[len(self._mapped)] = self._remember(name), len(name), self._fold.is_wanted(mapped)
+        mapped = self._fold.map_at(event, *self._at(batch, number))
+        self._maps.note_map(event, is_wanted=self._fold.is_wanted(mapped))
         self._mapped.append(mapped)
 
     def _add_variant(self, event: bytes) -> None:
-        row = self._mapped_of(event)
-        header = decode_rows_header(event)
+        row, header = self._row_of(event), decode_rows_header(event)
         mapped = self._mapped[row]
         assert mapped is not None
-        kind = KINDS[EventType(event[TYPE_OFFSET])]
-        bits = header.columns_present + header.columns_after
-        if self._variant_count == len(self._variants):
-            self._variants = _longer(self._variants)
-        plan = self._plan(mapped, header, kind)
-        self._variants[self._variant_count] = (
-            row,
-            KIND_NUMBERS[kind],
-            header.column_count,
-            self._remember(bits),
-            len(bits),
-            *(plan or (0,) * 8),
-            plan is None,
-        )
-        self._variant_count += 1
+        plan = self._plan(mapped, header, KINDS[EventType(event[TYPE_OFFSET])])
+        self._maps.note_variant(event, row, header, (*(plan or BY_REFERENCE), plan is None))
 
     def _plan(self, mapped: MappedTable, header: RowsHeader, kind: ChangeKind) -> tuple[int, ...] | None:
         """How a kernel takes row events, as `ChangeVariantColumn` has it; None if the reference has to."""
@@ -412,20 +328,16 @@ class _Changes:
     def _add_image(self, mapped: MappedTable, places: list[int], key: list[tuple[int, bool]]) -> tuple[int, int]:
         """The columns of an image and the parts of its key: the first of each."""
         first, first_part = self._column_count, self._part_count
-        while first + len(places) > len(self._columns):
-            self._columns = _longer(self._columns)
-        while first_part + len(key) > len(self._parts):
-            self._parts = _longer(self._parts)
-        while len(places) > len(self._spans):
-            self._spans = _longer(self._spans)
-        for place in places:
+        self._column_count += len(places)
+        self._part_count += len(key)
+        self._columns = with_room(self._columns, self._column_count)
+        self._parts = with_room(self._parts, self._part_count)
+        self._spans = with_room(self._spans, len(places))
+        for number, place in enumerate(places, first):
             column = mapped.layout.columns[place]
-            self._columns[self._column_count] = -1 if column.fixed is None else column.fixed, column.prefix
-            self._column_count += 1
-        for place, is_descending in key:
-            op = key_op(mapped.layout.columns[place])
-            self._parts[self._part_count] = places.index(place), op, is_descending
-            self._part_count += 1
+            self._columns[number] = -1 if column.fixed is None else column.fixed, column.prefix
+        for number, (place, is_descending) in enumerate(key, first_part):
+            self._parts[number] = places.index(place), key_op(mapped.layout.columns[place]), is_descending
         return first, first_part
 
     # Rows -------------------------------------------------------------------------------------
@@ -449,7 +361,7 @@ class _Changes:
         state[RowField.ROWS] = state[RowField.OUT] = 0
 
     def _keep_of(self, row: int, chosen: Any, places: Any) -> None:
-        """The changes of one table, which are at the places `chosen`."""
+        """Keep the changes of one table, which are at the places `chosen`."""
         mapped = self._mapped[row]
         assert mapped is not None
         contents = mapped.contents
@@ -465,11 +377,5 @@ class _Changes:
 
 
 def _places(present: bytes, count: int) -> list[int]:
-    """The columns that an image has."""
     bits = int.from_bytes(present, "little")
     return [place for place in range(count) if bits >> place & 1]
-
-
-def _longer(array: Any) -> Any:
-    """An array of twice the length."""
-    return np.concatenate([array, np.zeros_like(array)])

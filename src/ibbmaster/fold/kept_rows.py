@@ -1,4 +1,4 @@
-"""The rows of tables at one position of a log: where each of them is in a file of rows, by key, in its order."""
+"""The rows of tables at one position of a log: where each of them is in a file of rows, in the order of its key."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sqlite3
 import weakref
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Self
 
 from ibbmaster.fold.row_file import RowFile
 
@@ -30,33 +31,30 @@ class WrongChangeError(Exception):
 class KeptRows:
     """Tables of rows by number. One thread at a time changes them; others may hold places, which stay good.
 
-    A table has a row once for each key. Rows without a key are told apart by what they
-    hold: `digest`; as often as they are there, in the order in which they came.
+    A table has one row for each key. `digest` distinguishes rows without a key by their values; equal ones keep the
+    order in which they came.
     """
 
     def __init__(self, rows: RowFile, database: sqlite3.Connection | None = None) -> None:
         self.rows = rows
         self.digest_of: dict[int, Callable[[int], bytes]] = {}  # by table: of the row at a place
         self._database = temporary_database() if database is None else database
-        weakref.finalize(self, self._database.close)  # its file goes where nobody asks for the rows any more
+        weakref.finalize(self, self._database.close)  # which removes its file
         self._tables = self._names()
         self._all_places: tuple[int, array[int]] | None = None  # of the table that was read as a whole last
 
-    def fork(self) -> KeptRows:
-        """The same rows, to go on from by themselves."""
-        return KeptRows(self.rows, self._copied_database())
-
-    def _copied_database(self) -> sqlite3.Connection:
+    def fork(self) -> Self:
+        """The same rows, to go on from independently."""
         database = temporary_database()
         self._database.backup(database)
-        return database
+        return type(self)(self.rows, database)
 
     def close(self) -> None:
         """Forget all of it."""
         self._database.close()
 
     def conclude(self) -> None:
-        """See that changes do not contradict each other; here that is seen at once."""
+        """Raises WrongChangeError: changes contradict each other; here each change says so at once."""
 
     # Transactions -----------------------------------------------------------------------------
 
@@ -80,17 +78,8 @@ class KeptRows:
     # Tables -----------------------------------------------------------------------------------
 
     def has(self, number: int) -> bool:
-        """Whether there is, or may be, a row in a table."""
-        return f"r{number}" in self._tables and (
-            self._database.execute(f"SELECT 1 FROM r{number} LIMIT 1").fetchone() is not None
-        )
-
-    def count(self, number: int) -> int:
-        """How many rows a table has."""
-        if f"r{number}" not in self._tables:
-            return 0
-        (found,) = self._database.execute(f"SELECT count(*) FROM r{number}").fetchone()
-        return int(found)
+        """Whether a table has a row."""
+        return next(self.places(number, limit=1), None) is not None
 
     def size(self, number: int) -> int:
         """Bytes of the rows of a table."""
@@ -101,24 +90,23 @@ class KeptRows:
         return [int(name[1:]) for name in self._tables if name[0] == "r"]
 
     def drop(self, number: int) -> None:
-        """A table has no rows any more."""
+        """Remove all rows of a table."""
         self._note(number)
-        for name in (f"r{number}", f"d{number}"):
-            if name in self._tables:
-                self._database.execute(f"DROP TABLE {name}")
-                self._tables.discard(name)
+        for name in self._tables & {f"r{number}", f"d{number}"}:
+            self._database.execute(f"DROP TABLE {name}")
+            self._tables.discard(name)
 
     def _make(self, number: int) -> None:
-        if f"r{number}" not in self._tables:
-            self._database.execute(f"CREATE TABLE r{number} (key BLOB PRIMARY KEY, place INTEGER) WITHOUT ROWID")
-            self._tables.add(f"r{number}")
+        self._create(f"r{number}", "(key BLOB PRIMARY KEY, place INTEGER)")
 
     def _make_digests(self, number: int) -> None:
         self._make(number)
-        if f"d{number}" not in self._tables:
-            columns = "(digest BLOB, key BLOB, PRIMARY KEY (digest, key))"
-            self._database.execute(f"CREATE TABLE d{number} {columns} WITHOUT ROWID")
-            self._tables.add(f"d{number}")
+        self._create(f"d{number}", "(digest BLOB, key BLOB, PRIMARY KEY (digest, key))")
+
+    def _create(self, name: str, columns: str) -> None:
+        if name not in self._tables:
+            self._database.execute(f"CREATE TABLE {name} {columns} WITHOUT ROWID")
+            self._tables.add(name)
 
     # Rows with a key --------------------------------------------------------------------------
 
@@ -133,7 +121,7 @@ class KeptRows:
         return True
 
     def move(self, number: int, keys: Sequence[bytes], places: Sequence[int]) -> bool:
-        """Rows are somewhere else now; False if one of them is not there."""
+        """Give rows other places; False if one of them is not there."""
         self._note(number, keys, places)
         self._make(number)
         given = zip(places, keys, strict=True)
@@ -162,31 +150,32 @@ class KeptRows:
         keys = [(first + index).to_bytes(8, "big") for index in range(len(places))]
         self._note(number, keys, places)
         self._database.executemany(f"INSERT INTO r{number} VALUES (?, ?)", zip(keys, places, strict=True))
+        self._add_digests(number, digests, keys)
+
+    def _add_digests(self, number: int, digests: Iterable[bytes], keys: Iterable[bytes]) -> None:
         self._database.executemany(f"INSERT INTO d{number} VALUES (?, ?)", zip(digests, keys, strict=True))
 
     def remove(self, number: int, digest: bytes) -> bool:
-        """Remove the first row that holds what a digest says; False if none does."""
+        """Remove the first row with a digest; False if none has it."""
         key = self._of_digest(number, digest)
         if key is None:
             return False
-        self._note(number, [key])
-        self._database.execute(f"DELETE FROM r{number} WHERE key = ?", (key,))
+        self.delete(number, [key])
         self._database.execute(f"DELETE FROM d{number} WHERE digest = ? AND key = ?", (digest, key))
         return True
 
     def replace(self, number: int, digest: bytes, new_digest: bytes, place: int) -> bool:
-        """The first row that holds what a digest says holds something else now; False if none does."""
+        """Give the first row with a digest another one, and its place; False if none has it."""
         key = self._of_digest(number, digest)
         if key is None:
             return False
-        self._note(number, [key], [place])
-        self._database.execute(f"UPDATE r{number} SET place = ? WHERE key = ?", (place, key))
+        self.move(number, [key], [place])
         given = (new_digest, digest, key)
         self._database.execute(f"UPDATE d{number} SET digest = ? WHERE digest = ? AND key = ?", given)
         return True
 
     def place_of(self, number: int, digest: bytes) -> int | None:
-        """Where the first row is that holds what a digest says."""
+        """Where the first row with a digest is."""
         key = self._of_digest(number, digest)
         return None if key is None else self.place(number, key)
 
@@ -198,42 +187,41 @@ class KeptRows:
     # Reading ----------------------------------------------------------------------------------
 
     def all_places(self, number: int) -> array[int]:
-        """Where all rows of a table are, in the order of their keys; callers must not change it."""
+        """The places of all rows of a table, in the order of their keys; callers must not change the array."""
         if self._all_places is None or self._all_places[0] != number:
             found = self._database.execute(f"SELECT place FROM r{number} ORDER BY key") if self.has(number) else ()
             self._all_places = number, array("q", itertools.chain.from_iterable(found))
         return self._all_places[1]
 
     def _note(self, number: int, keys: Sequence[bytes] = (), places: Sequence[int] | None = None) -> None:
-        """A table is not what it was: the rows of keys are at these places now, or nowhere; without keys none is."""
+        """Rows of a table change: those of `keys` get places, or go; without keys all go."""
         if self._all_places is not None and self._all_places[0] == number:
             self._all_places = None
 
     def places(
         self, number: int, interval: Interval = EVERYTHING, *, is_descending: bool = False, limit: int | None = None
     ) -> Iterator[int]:
-        """Where the rows of an interval of keys are, in the order of their keys."""
+        """The places of the rows whose keys are in an interval, in the order of these."""
         if f"r{number}" not in self._tables:
             return
-        first, end = interval
-        upper = "" if end is None else " AND key < :end"
         order = " DESC" if is_descending else ""
-        sql = f"SELECT place FROM r{number} WHERE key >= :first{upper} ORDER BY key{order} LIMIT :limit"
-        given = {"first": first, "end": end, "limit": -1 if limit is None else limit}
-        cursor = self._database.execute(sql, given)
+        end = f"ORDER BY key{order} LIMIT {-1 if limit is None else limit}"
+        cursor = self._select("place", number, interval, end)
         while found := cursor.fetchmany(BLOCK_ROWS):
             for (place,) in found:
                 yield place
 
-    def count_in(self, number: int, interval: Interval) -> int:
-        """How many rows are in an interval of keys."""
+    def count_in(self, number: int, interval: Interval = EVERYTHING) -> int:
+        """The number of rows whose keys are in an interval."""
         if f"r{number}" not in self._tables:
             return 0
+        return int(self._select("count(*)", number, interval).fetchone()[0])
+
+    def _select(self, what: str, number: int, interval: Interval, rest: str = "") -> sqlite3.Cursor:
         first, end = interval
-        upper = "" if end is None else " AND key < :end"
-        sql = f"SELECT count(*) FROM r{number} WHERE key >= :first{upper}"
-        (found,) = self._database.execute(sql, {"first": first, "end": end}).fetchone()
-        return int(found)
+        upper = "" if end is None else "AND key < :end"
+        sql = f"SELECT {what} FROM r{number} WHERE key >= :first {upper} {rest}"
+        return self._database.execute(sql, {"first": first, "end": end})
 
     def compact(self) -> None:
         """Keep only rows that are there, in a new file, in the order of their keys."""
@@ -244,7 +232,6 @@ class KeptRows:
         self._all_places = None
 
     def _copy(self, number: int, rows: RowFile) -> None:
-        """Keep the rows of a table in another file."""
         for key, place in self._database.execute(f"SELECT key, place FROM r{number} ORDER BY key").fetchall():
             new = self._copied(place, rows)
             self._database.execute(f"UPDATE r{number} SET place = ? WHERE key = ?", (new, key))
@@ -262,7 +249,7 @@ class KeptRows:
 
 
 def temporary_database() -> sqlite3.Connection:
-    """A database in memory as far as that goes, and in a file that goes with it."""
+    """A database in memory that moves what does not fit to a file of its own, and removes it when it is closed."""
     database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
     database.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
     database.execute("PRAGMA synchronous = OFF")

@@ -1,8 +1,7 @@
-"""Which partition a row is in, and what ALTER TABLE does with the rows of some: no event tells them.
+"""The partition of a row, and the effect of ALTER TABLE on the rows of partitions, which no event shows.
 
-RANGE, LIST and HASH are followed over integers and dates, with the functions that people partition
-by. A row in a partition that its values do not say, as EXCHANGE … WITHOUT VALIDATION leaves it, is
-never taken over: then nothing is said of the table any more.
+RANGE, LIST and HASH are followed over integers and dates, with the functions that people partition by. A row in another
+partition than its values say, as EXCHANGE … WITHOUT VALIDATION leaves it, makes the table unknown.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ from ibbmaster.event.column_types.integer import YEAR
 from ibbmaster.event.column_types.registry import BY_NAME, kind_of
 from ibbmaster.expr.formulas import NotSimpleError
 from ibbmaster.expr.partition_values import INT64_MAX, Compute, Value, Values, compiled, whole
-from ibbmaster.fold.contents import InexactRowsError, TableContents
-from ibbmaster.fold.stored import StoredLayout, own_columns
+from ibbmaster.fold.contents import TableContents
+from ibbmaster.fold.stored import InexactRowsError, StoredLayout, own_columns
 from ibbmaster.rows.effects import PartitionStep
 from ibbmaster.schema.expression_text import definition_expression
 from ibbmaster.schema.model import TableVersion
@@ -43,13 +42,9 @@ _MAXVALUE = object()  # more than every value
 
 
 def move_rows(step: PartitionStep, tables: Sequence[TableContents], before: TableVersion, after: TableVersion) -> None:
-    """Do with the rows of a table, and of the other one if there is one, what an ALTER TABLE of partitions has done.
-
-    `before` and `after` are the versions of the first around it.
-
-    Raises InexactRowsError: which rows these are, or some of their values, cannot be told; NotUnderstoodError: nor how
-    the table is partitioned.
-    """
+    """Do with the rows of a table, and of the other one if there is one, what an ALTER TABLE of partitions has done;
+    `before` and `after` are the versions of the first. Raises InexactRowsError: these rows, or some of their values,
+    are unknown; NotUnderstoodError: so is the way in which the table is partitioned."""
     contents = tables[0]
     if len(tables) == 1:
         if not step.names:
@@ -71,7 +66,7 @@ def move_rows(step: PartitionStep, tables: Sequence[TableContents], before: Tabl
 
 
 def _keeps_current_rows(table: TableVersion, step: PartitionStep) -> bool:
-    """Whether what goes are rows of the past, which are not kept."""
+    """Whether only rows of the past go, which are not kept."""
     return step.is_dropped and (table.partitioning or "").upper().startswith("SYSTEM_TIME")
 
 
@@ -88,7 +83,6 @@ def _layout_of(contents: TableContents) -> StoredLayout:
 
 
 def _places_in(contents: TableContents, table: TableVersion, names: Sequence[str]) -> array[int]:
-    """Where the rows of some partitions are."""
     find = partition_finder(table, _layout_of(contents), contents.unknown_columns)
     if strange := set(names) - set(names_of_partitions(table)):
         raise InexactRowsError(f"{min(strange)} is none of its partitions")
@@ -97,7 +91,7 @@ def _places_in(contents: TableContents, table: TableVersion, names: Sequence[str
 
 
 def _put(target: TableContents, source: TableContents, places: Sequence[int]) -> None:
-    """Give a table rows that another one has had; their columns are alike, one by one."""
+    """Give a table rows of another one; their columns are alike, one by one."""
     layout = _layout_of(target)
     for start in range(0, len(places), ROWS_AT_A_TIME):
         some = places[start : start + ROWS_AT_A_TIME]
@@ -108,8 +102,8 @@ def _put(target: TableContents, source: TableContents, places: Sequence[int]) ->
 
 
 def partition_finder(table: TableVersion, layout: StoredLayout, unknown: Collection[int] = ()) -> FindPartition:
-    """What finds the partition of rows that lie as a layout says; `unknown` has ids of columns without known values.
-    Raises InexactRowsError: the table is partitioned in a way that is not followed."""
+    """Finds the partition of rows of a layout; `unknown` has ids of columns without known values. Raises
+    InexactRowsError: the table is partitioned in a way that is not followed."""
     if table.partitioning is None:
         raise InexactRowsError("it has no partitions")
     head, parts = split_partitions(table.partitioning)
@@ -194,12 +188,12 @@ def _listed(keys: Sequence[Compute], bounds: Sequence[tuple[str, list[tuple[obje
 
 
 def _ordered(values: Iterable[object]) -> list[tuple[int, Any]]:
-    """Values in the order of partitions: NULL is less than every other."""
+    """Values in the order of partitions, with NULL in front."""
     return [(0, 0) if one is None else (2, 0) if one is _MAXVALUE else (1, one) for one in values]
 
 
 def _values(partition: str, count: int) -> list[tuple[object, ...]]:
-    """What stands behind VALUES: one bound, or a list; nothing for DEFAULT."""
+    """The values of a partition: one bound, or a list; nothing for DEFAULT."""
     cursor = Cursor(tokens(partition))
     cursor.takes_words("PARTITION")
     cursor.name()
@@ -226,7 +220,6 @@ def _constant(part: Sequence[Token]) -> object:
 def _expect_comparable(
     bounds: Sequence[tuple[str, list[tuple[object, ...]]]], kinds: Sequence[type[int] | type[Moment]]
 ) -> None:
-    """Raises InexactRowsError: a bound is of another kind than the values that it is compared with."""
     for _, listed in bounds:
         for values in listed:
             if len(values) != len(kinds):
@@ -240,7 +233,7 @@ def _expect_comparable(
 
 
 class _Columns:
-    """Compiles expressions over the columns of a table; `kinds` are of what they give, in order."""
+    """Compiles expressions over the columns of a table; `kinds` are the types of their values, in order."""
 
     def __init__(self, table: TableVersion, layout: StoredLayout, unknown: Collection[int]) -> None:
         self._known: dict[str, Compute] = {}
@@ -258,7 +251,7 @@ class _Columns:
                 self._days |= {known.name.lower()} if has_day else set()
 
     def of(self, text: str) -> Compute:
-        """Raises InexactRowsError: it is none that is followed."""
+        """Raises InexactRowsError: the expression is not followed."""
         read = _read(text)
         has_day = isinstance(read, ColumnName) and read.parts[-1].lower() in self._days
         self.kinds.append(Moment if has_day else int)
@@ -284,8 +277,6 @@ def _read(text: str) -> Expression:
 
 
 def _followed(expression: Expression, columns: dict[str, Compute]) -> Compute:
-    """Raises InexactRowsError: it is none that is followed; likewise what is returned."""
-
     def compute(values: Values) -> Value:
         with _as_inexact():
             return found(values)

@@ -1,4 +1,4 @@
-"""Images of rows anew where ALTER TABLE has given columns a type in which stored values are not right as they are.
+"""Images of rows for a new version of their table, where ALTER TABLE changes types so that stored values become wrong.
 
 Most changes need none of that: a stored value is shown in the type that its column has now.
 """
@@ -8,14 +8,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from ibbmaster.event.column_types.floating import FLOAT
 from ibbmaster.event.column_types.kind import TextSettings
-from ibbmaster.event.column_types.registry import kind_of
+from ibbmaster.event.column_types.registry import BY_NAME, kind_of
 from ibbmaster.event.rows.column import Column, ValueKind
 from ibbmaster.expr.column_casts import Convert, as_text, cast_of
 from ibbmaster.expr.stored_values import stored_value
-from ibbmaster.fold.stored import StoredColumn, StoredLayout, own_columns
+from ibbmaster.fold.stored import InexactRowsError, StoredColumn, StoredLayout, own_columns
 from ibbmaster.rows.shape import by_ids, keeps_values
 from ibbmaster.schema.altering import made_of_null
+from ibbmaster.schema.column_text import kept_literal
 from ibbmaster.schema.model import TableColumn, TableVersion
 from ibbmaster.schema.session import SchemaSession
 from ibbmaster.sqltext.literals import literal_value
@@ -24,15 +26,12 @@ from ibbmaster.sqltext.moment import DAY_S, SECOND_US, date_text, moment_text, p
 Restore = Callable[[bytes], bytes]
 """Takes the stored bytes of a value, gives those of another column. Raises ValueError where that does not have it."""
 
-FirstValue = Callable[[TableColumn, StoredColumn], bytes | None]
-"""What rows store in a column that they do not have. Raises ValueError where that is not known."""
-
 TIMESTAMP_END_S = (1 << 31) - 1
 _PLAIN_MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?: \d\d:\d\d:\d\d(?:\.\d{1,6})?)?", re.ASCII)
 
 
 def is_shown_alike(old: StoredColumn, new: StoredColumn) -> bool:
-    """Whether values that the old column stores can stay as they are: `shown` gives them as the new one's."""
+    """Whether stored values of the old column can stay: `shown` makes those of the new one of them."""
     if old.type == new.type:
         return True
     if old.column.kind is not new.column.kind or not keeps_values(old.type, new.type):
@@ -41,7 +40,7 @@ def is_shown_alike(old: StoredColumn, new: StoredColumn) -> bool:
 
 
 def restoring(old: StoredColumn, new: StoredColumn, time_zone_s: int | None = None) -> Restore | None:
-    """What makes a stored value of one column that of another, as ALTER TABLE does it; None if that cannot be told."""
+    """Makes a stored value of one column that of another, as ALTER TABLE does; None if that is unknown."""
     if _are_stored_alike(old, new):
         return bytes
     own = kind_of(old.column)
@@ -63,7 +62,7 @@ def restoring(old: StoredColumn, new: StoredColumn, time_zone_s: int | None = No
 
 
 def _moment_cast(old: Column, new: Column, time_zone_s: int | None) -> Convert | None:
-    """Between moments of a clock on the wall and of UTC; and texts that are a date as every server reads it."""
+    """Between moments of a local clock and of UTC; and from texts that every server reads as the same date."""
     before, after = kind_of(old), kind_of(new)
     if old.kind is ValueKind.TEXT and after.has_day and not after.is_zoned:
         return lambda value: _shifted(_plain_moment(str(value)), new, 0)
@@ -112,13 +111,12 @@ class RowConversion:
     """Makes images of the new version of a table of those that it has.
 
     Attributes:
-        unknown: columns whose values cannot be told, by their ids, and why.
-        computed: generated columns whose values are to be computed anew, by their ids, and why; they are NULL here.
-        filled: columns that cannot be NULL any more, as they were.
+        unknown: by id, why the values of a column are unknown.
+        computed: by id, why a generated column is computed anew; it is NULL here.
+        filled: columns that cannot be NULL any longer, as they were.
     """
 
-    def __init__(self, old: TableVersion, new: TableVersion, first_value: FirstValue, session: SchemaSession) -> None:
-        self._first_value = first_value
+    def __init__(self, old: TableVersion, new: TableVersion, session: SchemaSession) -> None:
         self._session = session
         self.columns = own_columns(new)
         self.unknown: dict[int, str] = {}
@@ -132,11 +130,11 @@ class RowConversion:
         self._find_recomputed(old, new)
 
     def retyped(self) -> list[StoredColumn]:
-        """The columns whose stored values are no longer right."""
+        """The columns whose stored values are wrong now."""
         return [one for one in self.columns if one.id in self._old and not is_shown_alike(self._old[one.id], one)]
 
     def _find_recomputed(self, old: TableVersion, new: TableVersion) -> None:
-        """Generated columns have other values if what they are made of, or how, is something else."""
+        """Generated columns change with their expression, and with the types of its columns."""
         known = {column.id: column for column in old.columns}
         marks = {f"`#{column.id}`" for column in self.retyped()}
         for column in new.columns:
@@ -152,7 +150,7 @@ class RowConversion:
                 self.computed[column.id] = f"what column {column.name} is made of changes"
 
     def values(self, stored: StoredLayout, image: bytes) -> list[bytes | None]:
-        """The stored values of a row in the columns of the new version; NULL where they are not known."""
+        """The stored values of a row in the columns of the new version; NULL where they are unknown."""
         steps = self._steps.get(stored.number)
         if steps is None:
             steps = self._steps[stored.number] = [self._step(stored, column) for column in self.columns]
@@ -172,9 +170,9 @@ class RowConversion:
         self, column: StoredColumn, value: bytes | None, place: int | None, restore: Restore | None
     ) -> bytes | None:
         if restore is None:
-            return self._first_value(self._known[column.id], column)
+            return first_value(self._known[column.id], column)
         if place is None:
-            value = self._first_value(self._known_old[column.id], self._old[column.id])
+            value = first_value(self._known_old[column.id], self._old[column.id])
         return self._filling(column) if value is None else restore(value)
 
     def _step(self, stored: StoredLayout, column: StoredColumn) -> tuple[int | None, Restore | None]:
@@ -200,3 +198,34 @@ class RowConversion:
 
 def _may_change(name: str) -> str:
     return f"MODIFY or CHANGE of column {name} may change its values"
+
+
+# Values that rows do not store ----------------------------------------------------------------
+
+
+def first_value(known: TableColumn, column: StoredColumn) -> bytes | None:
+    """What rows store in a column that was added when they were there. Raises InexactRowsError: it is not known."""
+    return _constant(known, column, known.first_value)
+
+
+def default_value(known: TableColumn, column: StoredColumn) -> bytes | None:
+    """What an INSERT stores in a column that it does not name; errors as `first_value`."""
+    value = _constant(known, column, known.default)
+    if value is not None and BY_NAME[known.type.word].is_zoned and any(value):
+        raise InexactRowsError(f"column {known.name} has a default in a time zone that is not known")
+    if value is not None and known.type.word == FLOAT.word:
+        (number,) = FLOAT.binary.unpack(value)
+        if FLOAT.narrowed(float(f"{number:.6g}")) != number:
+            raise InexactRowsError(f"column {known.name} has a default of which any ALTER TABLE keeps six digits")
+    return value
+
+
+def _constant(known: TableColumn, column: StoredColumn, expression: str | None) -> bytes | None:
+    if expression is None:
+        if known.is_nullable and known.expression is None:
+            return None
+        raise InexactRowsError(f"column {known.name} has a value that the server has filled in")
+    try:
+        return stored_value(column.column, column.type, literal_value(kept_literal(known.type, expression)))
+    except ValueError as error:
+        raise InexactRowsError(f"column {known.name} has a value that is no constant: {error}") from None

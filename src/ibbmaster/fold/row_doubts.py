@@ -1,4 +1,4 @@
-"""What is not known of single rows of a table: some of their values, or whether they are there at all."""
+"""Doubts about single rows of a table: about some of their values, or whether they are there."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROW = -1  # in place of a column's id: everything of a row, also whether it is t
 
 @dataclass(slots=True)
 class UnknownRows:
-    """Since which group the rows of a table, or their values of a column, are not known, and why."""
+    """Since which group rows of a table, or values of a column, are unknown, and why."""
 
     gtid: str
     reason: str
@@ -24,19 +24,17 @@ class RowDoubts:
     """Doubts about rows by their keys.
 
     Attributes:
-        rows: what is not known of a row, by the id of a column, or ROW.
-        absent: keys that no row has, where others may be there of which no event has reported anything.
+        rows: by key, what is unknown of a row, by the id of a column, or ROW.
+        absent: keys without a row, in a table that may have rows which no event has reported.
     """
 
     rows: dict[bytes, dict[int, UnknownRows]] = field(default_factory=dict)
     absent: set[bytes] = field(default_factory=set)
 
     def copy(self) -> RowDoubts:
-        """The same, to go on from by itself."""
         return RowDoubts({key: dict(found) for key, found in self.rows.items()}, set(self.absent))
 
     def clear(self) -> None:
-        """Nothing is known of any single row."""
         self.rows.clear()
         self.absent.clear()
 
@@ -45,18 +43,18 @@ class RowDoubts:
 
     @property
     def is_full(self) -> bool:
-        """Whether there are more rows in doubt than are remembered."""
+        """Whether more rows are in doubt than are remembered."""
         return len(self.rows) > KEYS_MAX
 
     def doubt(self, key: bytes, columns: Collection[int], reason: UnknownRows) -> None:
-        """Values of a row are not known any more, or, with ROW, nothing of it; what came first stays the reason."""
+        """Values of a row become unknown, or, with ROW, all of it; the first reason stays."""
         found = self.rows.setdefault(key, {})
         for column in columns:
             found.setdefault(column, reason)
         self.absent.discard(key)
 
     def report(self, key: bytes, columns: Collection[int] | None = None) -> None:
-        """A row is there, and has the values of these columns; None: of all."""
+        """An event shows a row, with the values of these columns; None: of all."""
         self.absent.discard(key)
         if columns is None:
             self.rows.pop(key, None)
@@ -67,13 +65,12 @@ class RowDoubts:
                 del self.rows[key]
 
     def gone(self, key: bytes) -> None:
-        """A row is not there."""
         self.rows.pop(key, None)
         if len(self.absent) < KEYS_MAX:
             self.absent.add(key)
 
     def inside(self, interval: Interval) -> Iterator[dict[int, UnknownRows]]:
-        """What is not known of rows whose keys are in an interval."""
+        """What is unknown of rows whose keys are in an interval."""
         first, end = interval
         for key, found in self.rows.items():
             if first <= key and (end is None or key < end):

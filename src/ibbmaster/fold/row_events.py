@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ibbmaster.errors import EventError
 from ibbmaster.event.header import TYPE_OFFSET
 from ibbmaster.event.rows.changes import KINDS, ChangeKind, rows_of
 from ibbmaster.event.rows.large import ALL_ROWS, LargeRows
-from ibbmaster.event.table_map import decode_rows_header
+from ibbmaster.event.table_map import RowsHeader, decode_rows_header
 from ibbmaster.event.types import EventType
-from ibbmaster.fold.contents import AN_INSERT, AN_UPDATE, StoredRow, TableContents, values_of
-from ibbmaster.fold.stored import Span, StoredColumn, StoredLayout, spans_of
+from ibbmaster.fold.contents import TableContents
+from ibbmaster.fold.stored import Span, StoredColumn, StoredLayout, StoredRow, spans_of, values_of
+from ibbmaster.fold.whole_rows import AN_INSERT, AN_UPDATE, WholeRows
 
 PORTION_BYTES = 64 << 20  # images of one event that are held at a time
 
 
 class _Plan(NamedTuple):
-    """Which columns an image has: their sizes, fixed or of the length before them, and their places. It `is_whole` with
-    all columns, and `is_complete` with all but generated ones."""
+    """The columns that an image has: their sizes, fixed or of the length before them, and their places. It `is_whole`
+    with all columns, and `is_complete` with all but generated ones."""
 
     sizes: list[tuple[int | None, int]]
     places: list[int]
@@ -28,14 +28,13 @@ class _Plan(NamedTuple):
     is_complete: bool
 
 
-@dataclass(slots=True)
-class MappedTable:
-    """What a TABLE_MAP has named: the contents that its row events change, and how their images lie."""
+class MappedTable(WholeRows):
+    """The table that a TABLE_MAP names: the contents that its row events change, and the layout of their images."""
 
-    contents: TableContents
-    layout: StoredLayout
-    large: LargeRows = ALL_ROWS
-    _plans: dict[bytes, _Plan] = field(default_factory=dict)
+    def __init__(self, contents: TableContents, layout: StoredLayout, large: LargeRows = ALL_ROWS) -> None:
+        super().__init__(contents, layout)
+        self._large = large
+        self._plans: dict[bytes, _Plan] = {}
 
     def change(self, event: bytes, gtid: str, start: int = 0, *, is_replace: bool | None = None) -> None:
         """Apply a row event, from the row on that is at `start`; 0: all of it.
@@ -48,19 +47,17 @@ class MappedTable:
         if header.column_count != len(self.layout.columns):
             name, columns = self.contents.table.full_name, len(self.layout.columns)
             raise EventError(f"row event of {header.column_count} columns, {name} has {columns}")
-        data, offset = rows_of(event, header, self.large)
+        data, offset = rows_of(event, header, self._large)
         offset = start or offset
-        kind = KINDS[EventType(event[TYPE_OFFSET])]
-        first = self._plan(header.columns_present)
+        kind, first, second = self._plans_of(event, header)
         if kind is ChangeKind.UPDATE:
-            second = self._plan(header.columns_after)
             self._update(first, second, data, offset, gtid, is_replace=is_replace)
             return
         for rows in self._portions(first, data, offset):
             if kind is ChangeKind.DELETE:
                 self.contents.delete(self.layout, rows)
                 continue
-            uncertain = self.contents.uncertain_places(self.layout)
+            uncertain = self.uncertain_places()
             if first.is_whole and not uncertain:
                 self.contents.insert(self.layout, rows)
                 continue
@@ -73,16 +70,19 @@ class MappedTable:
         """Each row of an event as it was, and as an UPDATE leaves it, and which places of the two have values. Raises
         EventError: the event is damaged."""
         header = decode_rows_header(event)
-        data, offset = rows_of(event, header, self.large)
-        is_update = KINDS[EventType(event[TYPE_OFFSET])] is ChangeKind.UPDATE
-        first = self._plan(header.columns_present)
-        second = self._plan(header.columns_after) if is_update else first
+        data, offset = rows_of(event, header, self._large)
+        kind, first, second = self._plans_of(event, header)
         while offset < len(data):
             before, offset = self._row(first, data, offset)
             after = None
-            if is_update:
+            if kind is ChangeKind.UPDATE:
                 after, offset = self._row(second, data, offset)
             yield before, first.places, after, second.places
+
+    def _plans_of(self, event: bytes, header: RowsHeader) -> tuple[ChangeKind, _Plan, _Plan]:
+        """The kind of a row event, and its images before and after; without a second one the first again."""
+        kind, first = KINDS[EventType(event[TYPE_OFFSET])], self._plan(header.columns_present)
+        return kind, first, self._plan(header.columns_after) if kind is ChangeKind.UPDATE else first
 
     def _plan(self, present: bytes) -> _Plan:
         plan = self._plans.get(present)
@@ -92,22 +92,20 @@ class MappedTable:
             places = [place for place in range(len(columns)) if bits >> place & 1]
             missing = set(range(len(columns))) - set(places)
             sizes = [(columns[place].fixed, columns[place].prefix) for place in places]
-            plan = _Plan(sizes, places, not missing, missing <= self.contents.generated_places(self.layout))
+            plan = _Plan(sizes, places, not missing, missing <= self.generated_places())
             self._plans[present] = plan
         return plan
 
     def _portions(self, plan: _Plan, data: bytes, offset: int) -> Iterator[list[StoredRow]]:
-        """Images of an event, so many at once as may be held, and where their values are; None: it has no value."""
+        """The images of an event, as many at once as may be held."""
         rows: list[StoredRow] = []
-        size = 0
+        begin = offset
         while offset < len(data):
-            row, end = self._row(plan, data, offset)
+            row, offset = self._row(plan, data, offset)
             rows.append(row)
-            size += end - offset
-            offset = end
-            if size >= PORTION_BYTES:
+            if offset - begin >= PORTION_BYTES:
                 yield rows
-                rows, size = [], 0
+                rows, begin = [], offset
         if rows:
             yield rows
 
@@ -116,7 +114,7 @@ class MappedTable:
             raise EventError("a row event without columns")
         spans, end = spans_of(data, offset, plan.sizes)
         moved: list[Span] = [None if span is None else (span[0] - offset, span[1] - offset) for span in spans]
-        if len(plan.places) < len(self.layout.columns):
+        if not plan.is_whole:
             all_spans: list[Span] = [None] * len(self.layout.columns)
             for place, span in zip(plan.places, moved, strict=True):
                 all_spans[place] = span
@@ -126,14 +124,14 @@ class MappedTable:
     def _filled(
         self, plan: _Plan, uncertain: Collection[int], image: bytes, spans: list[Span]
     ) -> tuple[StoredRow, list[StoredColumn]]:
-        """The whole image of an INSERT: with defaults where it has no value; and the columns that are not known. NULL
-        at one of the places `uncertain` is no value."""
+        """The whole image of an INSERT, and the columns that stay unknown. NULL at one of the places `uncertain` is no
+        value."""
         values = values_of(image, spans)
         missing = {place for place in uncertain if values[place] is None}
         missing |= set(range(len(values))) - set(plan.places)
         if not missing:
             return (image, spans), []
-        lost = self.contents.complete(self.layout, values, missing)
+        lost = self.complete(values, missing)
         return self.layout.row(values), lost
 
     def _update(
@@ -164,26 +162,25 @@ class MappedTable:
             row = self._update_partly(first, second, before, after, gtid)
             if row is None or second.is_complete or is_replace is False:
                 continue
-            if is_replace or self.contents.may_be_replace(self.layout, before, after, second.places):
-                self.contents.doubt_defaults(self.layout, row, second.places, gtid)
+            if is_replace or self.may_be_replace(before, after, second.places):
+                self.doubt_defaults(row, second.places, gtid)
         flush()
 
     def _whole(self, first: _Plan, second: _Plan, after: StoredRow) -> StoredRow | None:
-        """The row after an UPDATE, if that follows from its images alone."""
         if second.is_whole:
             return after
         if not first.is_complete or not second.is_complete or self.contents.is_doubtful:
             return None
-        return self.contents.completed(self.layout, after)
+        return self.completed(after)
 
     def _update_partly(
         self, first: _Plan, second: _Plan, before: StoredRow, after: StoredRow, gtid: str
     ) -> StoredRow | None:
-        """Change a row of which not all is reported; what it is now, if that follows from what it was."""
+        """Change a row that its event does not report whole; returns it if it follows from what it was."""
         contents, layout = self.contents, self.layout
-        if not first.is_complete and contents.leaves_in_doubt(layout, before, after, second.places):
+        if not first.is_complete and self.leaves_in_doubt(before, after, second.places):
             return None
-        new = contents.updated(layout, before, first.places, after, second.places)
+        new = self.updated(before, first.places, after, second.places)
         row = layout.row(new.values)
         contents.update(layout, [before], [row], new.reported)
         contents.lose_values(layout, row, new.lost, AN_UPDATE, gtid)

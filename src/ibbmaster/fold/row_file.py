@@ -1,4 +1,4 @@
-"""A file of rows that only grows: where the contents of tables are while a process runs, and not longer."""
+"""A file of rows that only grows: the contents of tables while a process runs."""
 
 import mmap
 import os
@@ -16,8 +16,8 @@ READ_SIZE = 1 << 12  # most rows are not longer
 
 
 class RowFile:
-    """Images of rows with the numbers of their layouts, by the offset where they begin. Thread-safe. The disk space
-    goes back once nobody has the file or a buffer of it any more."""
+    """Images of rows with the numbers of their layouts, by their offsets. Thread-safe. The disk space is free again
+    when nobody holds the file or a buffer of it."""
 
     def __init__(self) -> None:
         self._file, path = tempfile.mkstemp(prefix="ibbmaster-rows-")
@@ -34,7 +34,7 @@ class RowFile:
         return self._written + len(self._unwritten)
 
     def append(self, layout_no: int, images: Iterable[bytes]) -> list[int]:
-        """Add rows; returns where each of them is."""
+        """Add rows; returns their places."""
         places = []
         with self._lock:
             waiting, start = self._unwritten, self._written
@@ -47,7 +47,7 @@ class RowFile:
         return places
 
     def append_block(self, rows: Buffer) -> int:
-        """Add rows that are as they are kept, each after its head; returns where the first one is."""
+        """Add rows in the form in which they are kept, each after its head; returns the place of the first."""
         with self._lock:
             start = self._written + len(self._unwritten)
             self._unwritten += rows

@@ -1,4 +1,4 @@
-"""The rows of a table as two arrays: their keys in order, and where each of them is. Many are changed at once."""
+"""The rows of a table as two arrays, their keys in order and their places, which change many at a time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ END = (
 
 @dataclass(frozen=True, slots=True)
 class RowChanges:
-    """Changes in the order of the log; of those that delete, places mean nothing. `ops` is None: all insert."""
+    """Changes in the order of the log; deletions ignore their places. `ops` is None: all insert."""
 
     ops: Any
     keys: Any
@@ -28,14 +28,14 @@ class RowChanges:
 
 
 def keys_of(keys: Sequence[bytes]) -> Any:
-    """Keys as an array: numbers that compare as they do if all have 8 bytes, else bytes, each with END."""
+    """Keys as an array: as numbers that compare alike if all have 8 bytes, else as bytes, each with END."""
     if {len(key) for key in keys} <= {NUMBER_SIZE}:
         return np.frombuffer(b"".join(keys), dtype=">u8").astype(np.uint64)
     return np.array([key + END for key in keys])
 
 
 def keys_in(data: Any, sizes: Any) -> Any:
-    """The same of a matrix with a key in each row, filled up with zeros, one at least."""
+    """As `keys_of`, from a matrix with a key in each row, filled up with zeros, one at least."""
     size = int(sizes.max(initial=NUMBER_SIZE))
     if size == NUMBER_SIZE and int(sizes.min(initial=NUMBER_SIZE)) == NUMBER_SIZE:
         return np.ascontiguousarray(data[:, :NUMBER_SIZE]).view(">u8").ravel().astype(np.uint64)
@@ -53,7 +53,6 @@ def _as_bytes(keys: Any) -> Any:
 
 
 def _alike(parts: Sequence[Any]) -> list[Any]:
-    """Keys of one kind."""
     filled = [part for part in parts if len(part)]
     if len({part.dtype.kind for part in filled}) > 1:
         return [_as_bytes(part) for part in parts]
@@ -62,7 +61,7 @@ def _alike(parts: Sequence[Any]) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class SortedRows:
-    """`keys` in order, each once; `places` beside them."""
+    """`keys` in order, each once, and `places` beside them."""
 
     keys: Any = field(default_factory=lambda: np.empty(0, dtype=np.uint64))
     places: Any = field(default_factory=lambda: np.empty(0, dtype=np.int64))
@@ -82,12 +81,11 @@ class SortedRows:
         return self._as_array[0]
 
     def rows_in(self, interval: Interval) -> slice:
-        """Which of the rows are in an interval."""
+        """The rows whose keys are in an interval."""
         first, end = interval
         return slice(self._first_from(first), len(self) if end is None else self._first_from(end))
 
     def _first_from(self, key: bytes) -> int:
-        """The number of the first row whose key is not before this one."""
         if self.keys.dtype.kind == "u":
             number = int.from_bytes(key[:NUMBER_SIZE].ljust(NUMBER_SIZE, b"\0"), "big")
             side = "right" if len(key) > NUMBER_SIZE else "left"
@@ -97,15 +95,14 @@ class SortedRows:
         return int(np.searchsorted(self.keys, np.array(key[:size], dtype=f"S{size}"), side=side))  # type: ignore[call-overload]
 
     def key_bytes(self) -> list[bytes]:
-        """Each key."""
         if self.keys.dtype.kind == "u":
             data = self.keys.astype(">u8").tobytes()
             return [data[start : start + NUMBER_SIZE] for start in range(0, len(data), NUMBER_SIZE)]
         return [key[: -len(END)] for key in self.keys.tolist()]
 
     def changed(self, parts: Sequence[RowChanges]) -> SortedRows:
-        """The rows after changes, given in portions. Raises WrongChangeError: one of them is of a row that is not
-        there, or inserts one that is."""
+        """The rows after changes, given in portions. Raises WrongChangeError: a change is of a row that is not there,
+        or inserts one that is."""
         own, *keys = _alike([self.keys, *(part.keys for part in parts)])
         places = [part.places for part in parts]
         if all(part.ops is None for part in parts) and _are_ascending([own, *keys]):

@@ -1,25 +1,32 @@
-"""Rows as they are kept: the images of row events, with every column, and what their bytes mean."""
+"""Rows as they are kept: the images of row events, with every column, and the keys made of them."""
 
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ibbmaster.errors import EventError
-from ibbmaster.event.column_types.registry import kind_of
+from ibbmaster.errors import EventError, IbbMasterError
+from ibbmaster.event.column_types.registry import BY_NAME, kind_of
 from ibbmaster.event.rows.column import Column, TableSchema, ValueKind
 from ibbmaster.kernel.fields import KeyOp
+from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import SqlType, TableColumn, TableVersion
 from ibbmaster.schema.names import COLUMNS_REMEMBERED, column_of, named
 
 LAYOUTS_MAX = 1 << 16
 
 Span = tuple[int, int] | None  # where the bytes of a value are, without their length; None: it is NULL
+StoredRow = tuple[bytes, list[Span]]  # an image, and where its values are
+
+
+class InexactRowsError(IbbMasterError, ValueError):
+    """The log does not tell what became of the rows of a table; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredColumn:
-    """One column of an image: its id and type in the version, and the bytes of its values, or of the length before."""
+    """One column of an image: its id and type in the version, and the bytes of its values, or of the length before
+    them."""
 
     id: int
     column: Column
@@ -29,7 +36,7 @@ class StoredColumn:
 
 
 class StoredLayout:
-    """The columns of one version of a table as row events of it have them."""
+    """The columns of one version of a table in the order of its row events."""
 
     def __init__(self, columns: tuple[StoredColumn, ...], number: int) -> None:
         self.columns = columns
@@ -56,20 +63,22 @@ class StoredLayout:
         parts[0] = nulls.to_bytes(self.null_size, "little")
         return b"".join(parts)
 
-    def row(self, values: Sequence[bytes | None]) -> tuple[bytes, list[Span]]:
+    def row(self, values: Sequence[bytes | None]) -> StoredRow:
         """The image with these stored values, and where they are."""
         image = self.image(values)
         return image, self.spans(image)[0]
 
     def values(self, image: bytes) -> list[bytes | None]:
-        """The stored bytes of each value of an image."""
-        spans, _ = self.spans(image)
-        return [None if span is None else image[span[0] : span[1]] for span in spans]
+        return values_of(image, self.spans(image)[0])
+
+
+def values_of(image: bytes, spans: Sequence[Span]) -> list[bytes | None]:
+    """The stored bytes of each value of an image."""
+    return [None if span is None else image[span[0] : span[1]] for span in spans]
 
 
 def spans_of(data: bytes, offset: int, sizes: Sequence[tuple[int | None, int]]) -> tuple[list[Span], int]:
-    """Where the values of an image lie whose columns are of these sizes, fixed or of the length before them. Raises
-    EventError: it ends too early."""
+    """As `StoredLayout.spans`, of columns of these sizes, fixed or of the length before them."""
     start = offset
     offset += (len(sizes) + 7) // 8
     nulls = int.from_bytes(data[start:offset], "little")
@@ -91,7 +100,7 @@ def spans_of(data: bytes, offset: int, sizes: Sequence[tuple[int | None, int]]) 
 
 
 class StoredLayouts:
-    """All layouts of the rows in a file, by number; the same columns have one number."""
+    """All layouts of the rows in a file, by number; equal columns share one."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[StoredColumn, ...], StoredLayout] = {}
@@ -116,20 +125,20 @@ class StoredLayouts:
 
 
 def mapped_columns(schema: TableSchema, table: TableVersion) -> list[StoredColumn]:
-    """How row events of a table lie, as their TABLE_MAP and the version of the table at that place say. Raises
+    """The columns of a table's row events, by their TABLE_MAP and the version of the table at that place. Raises
     EventError: the two contradict each other."""
     columns = named(schema, table).columns
     return [_stored(column, known) for column, known in zip(columns, table.columns, strict=True)]
 
 
 def own_columns(table: TableVersion) -> list[StoredColumn]:
-    """How row events of a version of a table would lie, of a server since 10.1."""
+    """The columns of row events of a version of a table, as a server since 10.1 writes them."""
     return [_stored(column_of(column), column) for column in table.columns]
 
 
 @functools.lru_cache(COLUMNS_REMEMBERED)
 def _stored(column: Column, known: TableColumn) -> StoredColumn:
-    """A column with nothing that differs between a TABLE_MAP and a definition of the same values."""
+    """A column without what may differ between a TABLE_MAP and a definition of the same values."""
     plain = dataclasses.replace(
         column,
         metadata=0,
@@ -142,6 +151,8 @@ def _stored(column: Column, known: TableColumn) -> StoredColumn:
     return StoredColumn(known.id, plain, known.type, kind.fixed_size(plain), kind.length_size(plain))
 
 
+# Keys -----------------------------------------------------------------------------------------
+
 SortKey = Callable[[bytes], bytes]
 """Takes the stored bytes of a value; gives bytes that compare as the values do, and tell them apart."""
 
@@ -151,23 +162,23 @@ _WIDE = frozenset(("ucs2", "utf16", "utf16le", "utf32"))  # where a space takes 
 
 
 def is_padded(kind: SqlType) -> bool:
-    """Whether spaces at the end of a text count for nothing where it is compared."""
+    """Whether comparisons ignore spaces at the end of a text."""
     return kind.collation is not None and "nopad" not in kind.collation and kind.charset not in _WIDE
 
 
 def is_text(column: StoredColumn) -> bool:
-    """Whether its values compare by a collation, as texts."""
+    """Whether a collation compares its values."""
     return column.type.collation is not None and not column.type.labels
 
 
 def sort_key(column: StoredColumn, *, is_descending: bool = False) -> SortKey:
-    """How values of a column become parts of keys; texts compare by their bytes, up to spaces at their end."""
+    """Makes parts of keys of a column's values; texts compare by their bytes, up to spaces at their end."""
     make = _KEYS[key_op(column)]
     return make if not is_descending else lambda data: make(data).translate(_INVERTED)
 
 
 def key_op(column: StoredColumn) -> KeyOp:
-    """Which of the ways of `sort_key` a column takes."""
+    """The way of `sort_key` that a column takes."""
     found = _value_op(column.column)
     if found is KeyOp.TEXT and column.column.kind is ValueKind.TEXT and is_padded(column.type):
         return KeyOp.PADDED_TEXT
@@ -175,7 +186,7 @@ def key_op(column: StoredColumn) -> KeyOp:
 
 
 def value_key(column: Column) -> SortKey:
-    """How values of a column become bytes that compare as they do, each different one others."""
+    """Makes bytes of a column's values that compare as they do and differ where these differ."""
     return _KEYS[_value_op(column)]
 
 
@@ -206,3 +217,55 @@ _KEYS: dict[KeyOp, SortKey] = {
     KeyOp.TEXT: _text_key,
     KeyOp.PADDED_TEXT: lambda data: _text_key(data.rstrip(b" ")),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPlan:
+    """How the key of a row is made of its image: the place of each column of the key, and what makes its part."""
+
+    parts: list[tuple[int, SortKey]]
+
+    def key(self, image: bytes, spans: Sequence[Span]) -> bytes:
+        """Raises InexactRowsError: the image has no value for a column of the key."""
+        found = b""
+        for place, make in self.parts:
+            span = spans[place]
+            if span is None:
+                raise InexactRowsError("an image has no value for columns of the key")
+            found += make(image[span[0] : span[1]])
+        return found
+
+
+def key_plan(table: TableVersion, layout: StoredLayout) -> KeyPlan | None:
+    """How keys are made of images of a layout; None for a table without a key."""
+    index = row_key(table)
+    if index is None:
+        return None
+    places = [(layout.places[part.column_id], part.is_descending) for part in index.parts]
+    return KeyPlan([(at, sort_key(layout.columns[at], is_descending=is_descending)) for at, is_descending in places])
+
+
+def key_columns(table: TableVersion) -> set[int]:
+    """The ids of the columns that distinguish rows."""
+    index = row_key(table)
+    if index is None:
+        return {column.id for column in table.columns if not column.is_computed}
+    return {part.column_id for part in index.parts}
+
+
+def key_types(table: TableVersion) -> list[tuple[object, ...]]:
+    """The forms of the parts of keys: two versions that have the same have the same keys."""
+    index = row_key(table)
+    if index is None:
+        return [(None,), *((column.id, column.type) for column in table.columns if not column.is_computed)]
+    types = {column.id: column.type for column in table.columns}
+    return [(part.column_id, part.is_descending, *_form_of_key(types[part.column_id])) for part in index.parts]
+
+
+def _form_of_key(kind: SqlType) -> tuple[object, ...]:
+    own = BY_NAME[kind.word]
+    if own.is_integer:
+        return ("integer", kind.is_unsigned)
+    if own.is_string:
+        return ("string", kind.charset, is_padded(kind))
+    return (kind,)

@@ -163,7 +163,6 @@ def _is_place(log: LogEngine, end: LogPosition | None) -> bool:
 
 
 def _is_of(state: KnownTable | None, shape: TableShape) -> TypeGuard[TableVersion]:
-    """Whether statements define a table, and it has the columns of a shape."""
     return (
         isinstance(state, TableVersion)
         and not state.undefined_because
@@ -217,7 +216,6 @@ def _as_changed(
 
 
 def _judged(rows: pa.Table, asked: AskedTable, texts: Sequence[str]) -> pa.Table:
-    """Rows with the verdict about them in their metadata."""
     verdict = {INEXACT: "\n".join(texts)} if texts else {EXACT_AT: asked.position}
     return rows.replace_schema_metadata(verdict)
 
@@ -282,6 +280,5 @@ def _differing(before: pa.Table, after: pa.Table, shared: Sequence[str], keys: S
 
 
 def _turns(alike: Any) -> Any:
-    """Of numbers in their order: how many of the same each has before it."""
     starts = np.flatnonzero(np.r_[True, alike[1:] != alike[:-1]]) if len(alike) else alike
     return np.arange(len(alike)) - np.repeat(starts, np.diff(np.r_[starts, len(alike)]))

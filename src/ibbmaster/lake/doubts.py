@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from ibbmaster.arrow.read_options import ZeroDates
 from ibbmaster.arrow.shape import TableFields, field_name
-from ibbmaster.fold.folding import WITHOUT_BEGINNING
+from ibbmaster.fold.applying import WITHOUT_BEGINNING
 from ibbmaster.lake.pasts import START, Doubt, Past, Place
 from ibbmaster.lake.row_versions import FoldedColumns, Images
 from ibbmaster.lake.statements import after, effective, read_table

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ibbmaster.arrow.shape import field_name
-from ibbmaster.fold.cascades import CASCADING
+from ibbmaster.fold.followed_tables import CASCADING
 from ibbmaster.lake.statements import Logged
 from ibbmaster.position import LogPosition
 from ibbmaster.rows.certainty import Doubted, RowsGone, StatementFold, doubt_text, union_of
@@ -121,7 +121,6 @@ class _Telling:
                 yield one.name
 
     def _versions(self) -> Iterator[TableVersion]:
-        """Those of the last generation."""
         last = _generation(self._past.state)
         known = {one.since: one for one in self._all_versions() if one.generation == last}
         yield from (known[since] for since in sorted(known, key=_group))
@@ -181,7 +180,6 @@ class _Telling:
         self._past.doubts += [Doubt(one.place, one.gtid, reason) for reason in reasons]
 
     def _reasons(self, one: Logged) -> Iterator[str]:
-        """What is so of any table."""
         if one.verb == "ROLLBACK":
             yield "a ROLLBACK of rows in its group"
         if one.verb == "XA PREPARE" and one.xid is not None:
@@ -204,7 +202,6 @@ class _Telling:
 
 
 def _tables_of(effect: Effect) -> Sequence[TableName]:
-    """The tables whose rows a statement changes, as it names them."""
     if isinstance(effect, WrittenTables):
         return effect.tables or ()
     return (effect.table,) if isinstance(effect, Unknown) else ()

@@ -196,7 +196,6 @@ def _beside(place: Path, what: str) -> Path:
 
 
 def _check_replaceable(place: Path) -> None:
-    """Nothing but an empty directory or an earlier table may be replaced."""
     if not place.exists():
         return
     if not place.is_dir():

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ibbmaster.arrow.shape import own_name
-from ibbmaster.fold.contents import LIKE_A_REPLACE
+from ibbmaster.fold.whole_rows import LIKE_A_REPLACE
 from ibbmaster.lake.pasts import Truncation
 
 DELETED, PATCHED, WHOLE = 0, 1, 2  # gone; changed in the columns that are known; all of it is known
@@ -232,7 +232,6 @@ def new_versions(
 
 
 def _epochs(changes: pa.Table, cuts: Sequence[Truncation]) -> Any:
-    """How often the table was emptied before each change."""
     epochs = np.zeros(len(changes), dtype=np.int64)
     if cuts:
         files, offsets = changes["_file_no"].to_numpy(), changes["_offset"].to_numpy()

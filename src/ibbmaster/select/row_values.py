@@ -11,7 +11,7 @@ from ibbmaster.codec.buffer import Buffer
 from ibbmaster.event.column_types.floating import Floating
 from ibbmaster.event.column_types.kind import TextSettings
 from ibbmaster.event.column_types.registry import kind_of
-from ibbmaster.fold.contents import first_value
+from ibbmaster.fold.row_conversion import first_value
 from ibbmaster.fold.row_file import HEAD
 from ibbmaster.fold.stored import StoredColumn, StoredLayout, StoredLayouts
 from ibbmaster.schema.model import TableColumn

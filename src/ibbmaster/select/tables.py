@@ -15,7 +15,7 @@ from ibbmaster.expr.comparing import cached
 from ibbmaster.expr.kinds import Kind, Type
 from ibbmaster.expr.scalars import Slot
 from ibbmaster.expr.weights import key_of
-from ibbmaster.fold.contents import first_value
+from ibbmaster.fold.row_conversion import first_value
 from ibbmaster.fold.row_file import HEAD
 from ibbmaster.fold.stored import StoredColumn, StoredLayout, own_columns
 from ibbmaster.schema.model import TableColumn, TableVersion

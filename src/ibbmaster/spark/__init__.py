@@ -34,7 +34,6 @@ def register(session: SparkSession) -> None:
 
 
 def _register(session: SparkSession, source: type[DataSource]) -> None:
-    """Make a format known; PySpark 4.0 refuses one that it has found by itself, which is ours, too."""
     from pyspark.errors import PySparkException
 
     try:

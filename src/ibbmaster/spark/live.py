@@ -112,7 +112,6 @@ class LiveSchema:
 
 
 def _reaches(position: GtidPosition, end: GtidPosition) -> bool:
-    """Whether a position has all of another."""
     found = {gtid.domain_id: gtid.seq_no for gtid in position.values()}
     return all(found.get(gtid.domain_id, -1) >= gtid.seq_no for gtid in end.values())
 
@@ -166,7 +165,6 @@ class LiveTracker:
         return offset
 
     def _schema_from(self, start: Mapping[str, object]) -> LiveSchema:
-        """What tables are from an offset on: of the first one that is asked for, and of those that follow it."""
         if self._schema is None:
             position = decode_offset(start)
             began = position if self._options.table is None else logged_position(self._primary)
@@ -174,7 +172,6 @@ class LiveTracker:
         return self._schema
 
     def _offset(self, start: Mapping[str, object], end: GtidPosition, count: int | None = None) -> Offset:
-        """The offset of `end`, a number of groups after `start`."""
         if self._options.granularity not in OF_ROWS:
             return encode_offset(end, NOWHERE)
         schema = self._schema_from(start)

@@ -178,7 +178,6 @@ def local_path(path: str) -> str:
 
 
 def _shown(value: str) -> str:
-    """A value for an error: one that was pasted by mistake may be long."""
     return repr(value) if len(value) <= VALUE_TEXT_MAX else f"{value[:VALUE_TEXT_MAX]!r}..."
 
 
@@ -191,7 +190,6 @@ def _choice(kind: type[_Choice], name: str, value: str) -> _Choice:
 
 
 def _table(text: str) -> str | None:
-    """The name of one table, as it is printed; None where none is given."""
     try:
         if text and parse_table_pattern(text).has_wildcard:
             raise ConfigurationError(f"{_shown(text)} has a wildcard: expected database.table without * and ?")
@@ -218,7 +216,6 @@ def _position(name: str, value: str | None) -> str | None:
 
 
 def _starting_offsets(value: str) -> str:
-    """Where a stream begins, as it was given, once it is known to be a place."""
     text = value.strip()
     if text.lower() not in ("earliest", "latest"):
         position_of_option(text)
@@ -281,7 +278,6 @@ def size_of(name: str, value: str | None, *, end: int = NUMBER_END) -> int | Non
 
 
 def _whole(text: str) -> int | None:
-    """A number in ASCII digits alone; None for anything else, and for what has more digits than any limit."""
     is_number = text.isascii() and text.isdecimal() and len(text.lstrip("0")) <= len(str(NUMBER_END))
     return int(text.lstrip("0") or "0") if is_number else None
 

@@ -92,7 +92,6 @@ class GroupStreamReader(DataSourceStreamReader):
         )
 
     def _limits(self) -> Limits:
-        """What a batch may take by the options."""
         options = self._options
         return Limits(
             bytes_max=options.bytes_per_trigger_max,

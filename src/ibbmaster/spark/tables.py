@@ -119,7 +119,6 @@ def _parsed(given: Mapping[str, str]) -> ReadOptions:
 
 
 def _with_end(options: ReadOptions) -> ReadOptions:
-    """Options with an end that stays: that of the log, as it is now."""
     if options.ending_gtid is not None or options.host is not None:
         return ended(options)
     with closing(open_log(options)) as log:
@@ -134,7 +133,6 @@ def _packed(session: SparkSession, bundles: Sequence[Sequence[TablesTask]]) -> D
 
 
 def _pack(bundles: Sequence[Sequence[TablesTask]], numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The record batches of some bundles of ranges, each a row."""
     import pyarrow as pa
 
     for batch in numbers:
@@ -147,7 +145,6 @@ def _pack(bundles: Sequence[Sequence[TablesTask]], numbers: Iterable[pa.RecordBa
 
 
 def _stream(batch: pa.RecordBatch) -> Any:
-    """A record batch as Arrow's stream format has it, made shorter."""
     import pyarrow as pa
 
     sink = pa.BufferOutputStream()

@@ -159,7 +159,6 @@ class OffsetTracker:
     def _reach(
         self, start: Mapping[str, object], position: GtidPosition, end: ReadStart, last: EventGroup | None
     ) -> Offset:
-        """The offset at the end of a batch; `start` if it has no group."""
         if last is None:
             self._reached = ReadBatch(position, end.begin, None)
             return dict(start)  # type: ignore[arg-type]
@@ -232,13 +231,11 @@ class OffsetTracker:
         return selected_versions(self._options, history, self._began, goes_on=True)
 
     def _is_enough(self, begin: LogPosition, place: LogPosition, count: int, limits: Limits) -> bool:
-        """Whether a batch that has `count` groups must not take the one at `place`."""
         if limits.groups_max is not None and count >= limits.groups_max:
             return True
         return limits.bytes_max is not None and self._distance(begin, place) >= limits.bytes_max
 
     def _distance(self, begin: LogPosition, end: LogPosition) -> int:
-        """Bytes of the log between two points."""
         if begin.file_no == end.file_no:
             return end.offset - begin.offset
         between = range(begin.file_no, end.file_no)

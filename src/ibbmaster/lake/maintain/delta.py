@@ -239,7 +239,6 @@ class DeltaTarget:
 
 
 def _said(state: TableState, expected: tuple[int, int] | None = None) -> CommitProperties:
-    """What a commit says of itself; a MERGE that is killed before it is judged can be judged by the next run."""
     from deltalake import CommitProperties, Transaction
 
     metadata = {APPLICATION: json.dumps(state.as_json())}
@@ -249,7 +248,6 @@ def _said(state: TableState, expected: tuple[int, int] | None = None) -> CommitP
 
 
 def _is_as_expected(commit: Mapping[str, Any]) -> bool:
-    """Whether a commit has changed and added as many rows as it says."""
     if EXPECTED not in commit:
         return True
     metrics = commit["operationMetrics"]
@@ -258,7 +256,6 @@ def _is_as_expected(commit: Mapping[str, Any]) -> bool:
 
 
 def _source(changes: LastChanges) -> pa.Table:
-    """Changes as a table, with what becomes of each row and what is known of it."""
     columns = {name: changes.rows[name] for name in changes.rows.column_names}
     flags = {KNOWN + name: pa.array(known) for name, known in changes.known.items()}
     return pa.table({**columns, **flags, OUTCOME: pa.array(changes.outcomes)})

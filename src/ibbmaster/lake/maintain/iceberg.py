@@ -352,7 +352,6 @@ def _written(change: Transaction, rows: pa.RecordBatchReader) -> Iterator[DataFi
 
 
 def _small_batches(rows: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
-    """Those of which a file has at least one."""
     for batch in rows:
         parts = -(-batch.nbytes // FILE_BYTES)
         size = -(-len(batch) // max(parts, 1))
@@ -368,7 +367,6 @@ def _files_with(change: Transaction, is_named: BooleanExpression) -> Iterator[Fi
 
 
 def _rows_of(change: Transaction, task: FileScanTask) -> pa.Table:
-    """All rows of a file, with the columns that the table will have."""
     from pyiceberg.expressions import AlwaysTrue
     from pyiceberg.io.pyarrow import ArrowScan
 

@@ -221,7 +221,6 @@ class _Run:
 
 
 def _reason(error: Exception) -> str:
-    """What an error says, in one line; one that was not foreseen also says what it is."""
     text = " ".join(str(error).split())
     is_foreseen = isinstance(error, (IbbMasterError, ForeignChangeError, OSError))
     return text if is_foreseen and text else f"{type(error).__name__}: {text}"

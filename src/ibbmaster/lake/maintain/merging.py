@@ -61,6 +61,5 @@ def as_ended(rows: pa.Table, numbers: Any, ended: pa.Table) -> pa.Table:
 
 
 def _chosen(one: pa.ChunkedArray, other: pa.ChunkedArray, places: Any) -> pa.ChunkedArray:
-    """Values of two columns by their places in one behind the other."""
     chunks = [*one.chunks, *other.cast(one.type).chunks]
     return pa.chunked_array([pa.chunked_array(chunks, one.type).take(pa.array(places)).combine_chunks()], one.type)

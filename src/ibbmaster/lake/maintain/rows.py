@@ -27,9 +27,9 @@ from ibbmaster.arrow.shape import (
 from ibbmaster.dialogue.log_tables import LogSnapshot
 from ibbmaster.errors import EventError, PositionError, UndecodableError
 from ibbmaster.event.column_types.registry import kind_of
-from ibbmaster.fold.contents import InexactRowsError, TableContents
+from ibbmaster.fold.contents import TableContents
 from ibbmaster.fold.row_doubts import UnknownRows
-from ibbmaster.fold.stored import own_columns
+from ibbmaster.fold.stored import InexactRowsError, own_columns
 from ibbmaster.lake.doubts import find_doubts, folded_columns, untold_changes
 from ibbmaster.lake.maintain.reshaping import Reshape, reshape_of
 from ibbmaster.lake.maintain.source import LogSource, Read, UncertainRowsError, just_before
@@ -75,9 +75,8 @@ def _rows(
         for one, field in zip(own.columns, fields, strict=True)
     ]
     for place in places:
-        layout_no, image = contents.kept.rows.read(place)
         try:
-            values = contents.values_in(own, contents.layouts[layout_no], image)
+            values = contents.values_in(own, place)
         except InexactRowsError as error:
             raise UnknownRowsError(table, UnknownRows(table.gtid or "", str(error))) from None
         cells: list[object] = []
@@ -152,7 +151,6 @@ class TableRows:
         return Replaced(self._whole(name, table, step.past, faults), faults)
 
     def _step(self, name: TableName, table: TableVersion, rows_at: str | None) -> _Step:
-        """How rows that are there as of a position become those of now."""
         if (name, rows_at) not in self._steps:
             self._steps[name, rows_at] = self._new_step(name, table, rows_at)
         return self._steps[name, rows_at]
@@ -172,7 +170,6 @@ class TableRows:
         return _Step(past, reshape, None if table.is_versioned else self._read(name, table, start, gtids))
 
     def _read(self, name: TableName, table: TableVersion, start: Place, gtids: str = "") -> Read | None:
-        """The changes after a place; None without a key by which they could be folded."""
         first = OF_VERSIONS if self._has_history else PLACES
         return Read(name, self._source.fields(table, first), start, gtids) if key_numbers(table) else None
 
@@ -339,7 +336,6 @@ class TableChanges:
         return Patched((), found, reshape) if len(found) or reshape else None
 
     def _step(self, name: TableName, table: TableVersion, rows_at: str | None) -> tuple[Read, Reshape | None]:
-        """What is read, and how changes up to a position look now; None if there are none to go on from."""
         source = self._source
         then = place_of(source, rows_at)
         fields = source.fields(table, FIRST)

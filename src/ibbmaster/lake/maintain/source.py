@@ -19,8 +19,8 @@ from ibbmaster.arrow.read_options import Granularity, ReadOptions
 from ibbmaster.arrow.shape import TableFields, arrow_schema, field_name, table_fields
 from ibbmaster.errors import ConfigurationError, EventError, IbbMasterError, PositionError
 from ibbmaster.event.header import decode_event_header
+from ibbmaster.fold.applying import WITHOUT_BEGINNING
 from ibbmaster.fold.base_rows import BaseDump
-from ibbmaster.fold.folding import WITHOUT_BEGINNING
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel.loading import do_pay
 from ibbmaster.lake.maintain.reshaping import Reshape, reshape_of
@@ -252,7 +252,6 @@ class LogSource:
         return self._groups[gtids]
 
     def _effective(self, place: Place) -> Place:
-        """Where a group takes effect: nowhere, which is before everything, if it does not."""
         if place not in self.prepared:
             return place
         completed = self.prepared[place]
@@ -295,7 +294,6 @@ class LogSource:
         return None if is_all else gtids
 
     def _after(self, changes: pa.Table, start: Place) -> pa.Table:
-        """Those that took effect after a place, each with the group that made it so."""
         return after(effective(changes, self.statements), start)
 
 
