@@ -133,7 +133,7 @@ def importing(bench: Bench) -> Iterator[Figure]:
             target = Path(scratch) / "target"
 
             def bring_in(kind: str, to: Path, file: Path = classic) -> None:
-                run(kind, bench.base, "import", str(file), "--to", str(to))
+                run(kind, bench.base, "convert", str(file), str(to))
 
             work = {kind: functools.partial(afresh, functools.partial(bring_in, kind), target) for kind in KINDS}
             work["limit"] = functools.partial(afresh, functools.partial(copy_durably, classic), target)
@@ -152,7 +152,7 @@ def small_logs(bench: Bench) -> Iterator[Figure]:
 
         def bring_in(kind: str) -> float:
             shutil.rmtree(target, ignore_errors=True)
-            return cpu_of(kind, bench.base, "import", str(classic), "--to", str(target))
+            return cpu_of(kind, bench.base, "convert", str(classic), str(target))
 
         work: dict[str, Callable[[], float]] = {
             "version": lambda: cpu_of("off", bench.base, "--version"),
@@ -212,7 +212,7 @@ def starts(bench: Bench) -> Iterator[Figure]:
 
         def little(kind: str) -> float:
             shutil.rmtree(target, ignore_errors=True)
-            return run(kind, bench.base, "import", str(SMALL_FILE), "--to", str(target))
+            return run(kind, bench.base, "convert", str(SMALL_FILE), str(target))
 
         work: dict[str, Callable[[], float]] = {
             "version": lambda: run("off", bench.base, "--version"),

@@ -126,7 +126,7 @@ def prepare(
         primary = filled_primary(version, directory, workload.column, fill)
         files = [path for path in primary.binlogs if path.stat().st_size > HEAD_BYTES]
         subprocess.run(
-            [sys.executable, "-m", "ibbmaster", "import", *map(str, files), "--to", str(directory / "ibb")],
+            [sys.executable, "-m", "ibbmaster", "convert", "--to", "ibb", *map(str, files), str(directory / "ibb")],
             check=True,
             stdout=subprocess.DEVNULL,
         )

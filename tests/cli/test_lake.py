@@ -1,4 +1,4 @@
-"""Tables as the log leaves them, written or shown; what was a job once names the way out."""
+"""Tables as the log leaves them, written or shown."""
 
 import json
 import os
@@ -9,7 +9,7 @@ import subprocess
 import pytest
 from pyarrow import parquet
 
-from ibbmaster.cli.lake import GONE, SHOWN_ROWS
+from ibbmaster.cli.lake import SHOWN_ROWS
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.lake.placing import only_writer
 
@@ -17,14 +17,6 @@ from ibbmaster.lake.placing import only_writer
 @pytest.fixture
 def snapshot(run):
     return lambda *arguments: run("lake", "snapshot", *arguments)
-
-
-@pytest.mark.parametrize("job", GONE)
-@pytest.mark.parametrize("arguments", [[], ["LOG", "--to", "x"], ["--to=x", "LOG", "a.b", "id=3"], ["--help"]])
-def test_what_was_a_job_once_names_the_way_out(run, job, arguments):
-    code, out, err = run("lake", job, *arguments)
-    assert (code, out, err) == (2, "", f"ibbmaster: `ibbmaster lake {job}` was removed: {GONE[job]}\n")
-    assert re.search("`ibbmaster (lake maintain|lake snapshot|cat|info|verify)", err)
 
 
 def test_an_option_of_the_engine_that_was_names_the_way_out(snapshot, fixtures):

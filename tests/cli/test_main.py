@@ -8,6 +8,7 @@ import pytest
 
 import ibbmaster
 from ibbmaster.cli import main as program
+from ibbmaster.facts import rows_of
 
 MISSING = {
     "pyspark": "ibbmaster: this command needs the extra 'spark' (no module pyspark): pip install 'ibbmaster[spark]'\n",
@@ -36,6 +37,13 @@ def test_an_interrupt_ends_a_command_without_a_word(capsys, monkeypatch, moment)
         monkeypatch.setattr(program, "build_parser", interrupt)
     assert program.main(["seek", ".", "0-1-1"]) == program.EXIT_INTERRUPTED
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(("command", "instead"), rows_of("ibbmaster.cli", "gone"))
+@pytest.mark.parametrize("arguments", [[], ["LOG", "--to", "x"], ["--to=x", "LOG", "a.b", "id=3"], ["--help"]])
+def test_what_was_a_command_once_names_the_way_out(capsys, command, instead, arguments):
+    assert program.main([*command.split(), *arguments]) == program.EXIT_UNUSABLE
+    assert capsys.readouterr() == ("", f"ibbmaster: `ibbmaster {command}` was removed: {instead}\n")
 
 
 UNKNOWN = {

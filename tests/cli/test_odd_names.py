@@ -38,7 +38,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     from ibbmaster.cli.main import main
 
     imported = tmp_path_factory.mktemp("odd") / "log"
-    assert main(["import", str(ODD / "binlog.000001"), "--to", str(imported), "--max-file-size", "64K"]) == 0
+    assert main(["convert", str(ODD / "binlog.000001"), str(imported), "--max-file-size", "64K"]) == 0
     return {"traditional": ODD / "binlog.000001", "ibb": imported}
 
 

@@ -24,8 +24,8 @@ TIMEOUT_S = 60
 
 @contextmanager
 def replaying(*options: object) -> Iterator[SimpleNamespace]:
-    """`ibbmaster replay` in a process of its own."""
-    command = [sys.executable, "-m", "ibbmaster", "replay", *map(str, options), "--listen", "127.0.0.1:0", "--json"]
+    """`ibbmaster serve` with a pace, in a process of its own."""
+    command = [sys.executable, "-m", "ibbmaster", "serve", *map(str, options), "--listen", "127.0.0.1:0", "--json"]
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -88,13 +88,14 @@ REFUSED = {
     "a range that ends before it begins": (["--after", "0-1-9", "--until", "0-1-3"], "nothing is in this range"),
     "a time before the log": (["--after", "2020-01-01 00:00Z"], "is before this log, which begins at 2026-11-20"),
     "a table that is not there": (["--only", "no.table"], "no table of this log matches no.table: it has "),
+    "a directory of its own": (["--pace", "x2", "--own"], "a log that is played is only read: leave out --own"),
     "a domain that is not there": (["--domain", "5"], "--domain 5: this log has nothing of it, but of 0"),
 }
 
 
 @pytest.mark.parametrize(("options", "message"), REFUSED.values(), ids=REFUSED)
 def test_what_cannot_be_played_is_refused_in_one_line(options, message, run):
-    code, out, err = run("replay", TYPES, "--listen", "127.0.0.1:0", *options)
+    code, out, err = run("replay", TYPES, "--listen", "127.0.0.1:0", *options)  # another word for `serve`
     assert (code, out) == (2, "")
     assert err.startswith("ibbmaster: ")
     assert message in err

@@ -115,7 +115,7 @@ def test_a_log_in_a_store_can_be_taken_home(object_store, run, tmp_path):
     assert run("backup", url, "--to", tmp_path / "home")[0] == 0
     assert run("cat", tmp_path / "home")[1] == run("cat", PAGED)[1]
     url = object_store.copy(TRADITIONAL)
-    assert run("import", url, "--to", tmp_path / "imported")[0] == 0
+    assert run("convert", "--to", "ibb", url, tmp_path / "imported")[0] == 0
     assert [line for line in run("info", tmp_path / "imported")[1].splitlines() if "GTID position" in line]
 
 

@@ -27,7 +27,7 @@ def read_by_commands(path: Path, scratch: Path) -> None:
     if is_ibb:
         commands += [["inspect", first], ["inspect", first, "--page", 1], ["backup", path, "--to", scratch / "copy"]]
     else:
-        commands += [["verify", first], ["import", path, "--to", scratch / "imported"]]
+        commands += [["verify", first], ["convert", path, scratch / "imported"]]
     for command in commands:
         assert main([*map(str, command)]) == 0, command
 

@@ -26,8 +26,7 @@ def module_of(test: Path) -> Path:
 
 
 def own_test(module: Path) -> Path:
-    """Where the test of a module is; `cli/import_.py` has an underscore for Python's sake alone."""
-    return module.with_name(f"test_{module.stem.rstrip('_')}.py")
+    return module.with_name(f"test_{module.stem}.py")
 
 
 @functools.cache

@@ -83,7 +83,7 @@ def capture(request) -> Capture:
 def served_capture(request, capture, client) -> Capture:
     """A capture that this run shows to this client; others are skipped with their reason."""
     if capture.is_encrypted:
-        pytest.skip("encrypted: `ibbmaster import` refuses it, as a test of its own shows")
+        pytest.skip("encrypted: `ibbmaster convert` refuses it, as a test of its own shows")
     is_followed = request.config.getoption("--interop-all") or (capture.id, client) in FOLLOWED_IN_EVERY_RUN
     if capture.is_large and not is_followed:
         pytest.skip("large, and of a kind another client follows in every run; --interop-all has no such exceptions")
@@ -242,21 +242,21 @@ def ibb_directory(tmp_path_factory, classic_files, memory) -> Callable[[Capture]
 
 @pytest.fixture(scope="session")
 def import_files() -> Callable[..., None]:
-    """`ibbmaster import` of classic files into a directory of the test's own."""
+    """`ibbmaster convert` of classic files into a directory of the test's own."""
     return run_import
 
 
 def run_import(files: list[Path], target: Path, *options: str) -> None:
-    """`ibbmaster import`; an error shows what it said."""
+    """`ibbmaster convert`; an error shows what it said."""
     done = subprocess.run(
-        ibbmaster("import", *map(str, files), "--to", str(target), *options),
+        ibbmaster("convert", "--to", "ibb", *map(str, files), str(target), *options),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         timeout=IMPORT_TIMEOUT_S,
         check=False,
     )
-    assert done.returncode == 0, f"ibbmaster import of {len(files)} files: exit {done.returncode}\n{done.stderr}"
+    assert done.returncode == 0, f"ibbmaster convert of {len(files)} files: exit {done.returncode}\n{done.stderr}"
 
 
 @pytest.fixture

@@ -53,7 +53,7 @@ class Pair:
         """Import all files of a server into the archive; returns what is said."""
         files = copy_binlogs(self.servers[number], self._copies / str(next(self._copied)))
         done = subprocess.run(
-            ibbmaster("import", str(files), "--to", str(self.archive), "--append"),
+            ibbmaster("convert", "--to", "ibb", str(files), str(self.archive), "--append"),
             capture_output=True,
             text=True,
             check=False,

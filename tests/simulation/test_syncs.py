@@ -187,7 +187,7 @@ def test_an_import_and_a_backup_are_on_the_disk_when_they_are_reported(tmp_path)
     log, copy = tmp_path / "log", tmp_path / "copy"
     log.mkdir()
     for command, target in (
-        (["import", str(CLASSIC), "--to", str(log)], log),
+        (["convert", str(CLASSIC), str(log)], log),
         (["backup", str(log), "--to", str(copy)], copy),
     ):
         reported: list[list[str]] = []

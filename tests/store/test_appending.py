@@ -63,7 +63,7 @@ def groups_of(directory):
 def test_an_import_into_a_store_that_was_killed_keeps_everything_it_acknowledged(tmp_path, capsys, acknowledged):
     wanted = [(group.gtid, b"".join(map(bytes, (group.gtid_event, *group.body)))) for group in _classic_groups()]
     kill_a_feeder(tmp_path, CLASSIC, acknowledged)
-    assert main(["import", str(CLASSIC), "--to", str(tmp_path), "--append"]) == 0
+    assert main(["convert", str(CLASSIC), str(tmp_path), "--append"]) == 0
     assert f"{acknowledged} groups were in the log already" in capsys.readouterr().out
     assert groups_of(tmp_path) == wanted
     assert faults_at(tmp_path) == []
@@ -89,7 +89,7 @@ def write_and_die(*args):
     return write(*args)
 BinlogStore.write_direct_ordered = write_and_die
 from ibbmaster.cli.main import main
-main(["import", sys.argv[1], "--to", sys.argv[2], "--append"])
+main(["convert", sys.argv[1], sys.argv[2], "--append"])
 """
     process = subprocess.run([sys.executable, "-c", script, CLASSIC, tmp_path], check=False)
     assert process.returncode == -signal.SIGKILL
@@ -104,7 +104,7 @@ main(["import", sys.argv[1], "--to", sys.argv[2], "--append"])
 def test_beside_a_store_that_is_open_every_other_writer_is_told_that_it_is_busy(tmp_path, capsys):
     with new_store(tmp_path) as store:
         write(store, gtid_of(1))
-        assert main(["import", str(CLASSIC), "--to", str(tmp_path), "--append"]) == 2
+        assert main(["convert", str(CLASSIC), str(tmp_path), "--append"]) == 2
         assert capsys.readouterr().err == f"ibbmaster: {tmp_path}: another process is writing here; end it first\n"
         with pytest.raises(BusyError):
             BinlogWriter(RealDisk(tmp_path))

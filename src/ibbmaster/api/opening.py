@@ -90,7 +90,9 @@ def open(
         return _open_to_read(where, declared, case, row_event_max)
     disk = RealDisk(local_place(where, "a log that is written"))
     if holds_classic_files(disk.list()):
-        raise StoreError(f"{where} holds traditional binlog files, which are only read; `ibbmaster import` copies them")
+        raise StoreError(
+            f"{where} holds traditional binlog files, which are only read; `ibbmaster convert` copies them"
+        )
     if not holds_log(disk):
         raise StoreError(f"{where}: no binlog files (binlog-000000.ibb and so on)")
     return _open_store(where, options, None, declared, has_background, case, row_event_max)

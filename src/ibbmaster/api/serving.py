@@ -269,7 +269,7 @@ async def run_primary(
 ) -> None:
     """`serve_trio` with options that are checked; at SIGHUP accounts and certificate become those of `read_again`."""
     with _opened(log) as whole:
-        opened = await trio.to_thread.run_sync(_staged, whole, checked.stages)
+        opened = await trio.to_thread.run_sync(staged_log, whole, checked.stages)
         primary = Primary(opened.engine, checked.for_log(opened), opened.history_cache)
         with _counted(whole, primary):
 
@@ -352,8 +352,8 @@ def _opened(log: Log | opening.PathLike) -> Iterator[Log]:
         yield opened
 
 
-def _staged(log: Log, options: StageOptions) -> Log:
-    """The log, or what is left of it."""
+def staged_log(log: Log, options: StageOptions) -> Log:
+    """The log, or what its stages leave of it; their notes are logged."""
     if not options:
         return log
     chosen = log.through(**options)

@@ -25,13 +25,6 @@ if TYPE_CHECKING:
 REWRITTEN = "; all of its rows were written anew"  # after the verdict on a table
 SHOWN_ROWS = 20
 OF_SPARK = 'Spark reads changes by format("ibb"): docs/spark.md, "Tables as Parquet"'
-GONE = {  # jobs of earlier versions, and what does the same
-    "export": f"`ibbmaster lake maintain LOG --to delta://DIR --as changes` keeps the changes of tables; {OF_SPARK}",
-    "find": f"`ibbmaster cat LOG --only DB.TABLE` prints the changes of a table; {OF_SPARK}",
-    "verify": "`ibbmaster verify` finds every fault of an archive",
-    "stats": "`ibbmaster info` counts what is in an archive",
-    "count": "`ibbmaster lake snapshot` says how many rows it writes",
-}
 
 
 class _OfSpark(argparse.Action):
@@ -42,20 +35,9 @@ class _OfSpark(argparse.Action):
             raise ConfigurationError(f"{option}: `ibbmaster lake snapshot` no longer runs on Spark; {OF_SPARK}")
 
 
-def add_gone(jobs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add names of jobs and options that are no more."""
-    jobs.choices["snapshot"].add_argument(
-        *("--engine", "--master", "--conf", "--archives"), action=_OfSpark, help=argparse.SUPPRESS
-    )
-    for name in GONE:
-        one = jobs.add_parser(name, add_help=False, prefix_chars="\0")  # takes whatever it was given
-        one.add_argument("given", nargs="*")
-        one.set_defaults(job=name)
-
-
-def run(args: argparse.Namespace) -> int:
-    """Name the way out of a job that is no more."""
-    raise ConfigurationError(f"`ibbmaster lake {args.job}` was removed: {GONE[args.job]}")
+def add_options_of_spark(snapshot: argparse.ArgumentParser) -> None:
+    """Add options that earlier versions had, so that they name the way out."""
+    snapshot.add_argument(*("--engine", "--master", "--conf", "--archives"), action=_OfSpark, help=argparse.SUPPRESS)
 
 
 def run_snapshot(args: argparse.Namespace) -> int:

@@ -7,14 +7,13 @@ import contextlib
 import functools
 import gc
 import importlib
-import keyword
 import os
 import pkgutil
 import sys
 from collections.abc import Sequence
 
 import ibbmaster
-from ibbmaster.cli.options import add_command, add_options
+from ibbmaster.cli.options import ALIASES, add_command, add_options
 from ibbmaster.errors import ConfigurationError, IbbMasterError
 from ibbmaster.extras import needed_for
 from ibbmaster.facts import rows_of
@@ -27,7 +26,6 @@ EXIT_INTERRUPTED = 130  # what shells report for SIGINT
 DESCRIPTION = (
     "A MariaDB replication primary without a MariaDB server: serves .ibb binlog files to replicas and CDC clients."
 )
-GONE = {"warm-up": "kernels are compiled when the package is installed"}  # commands of earlier versions
 EPILOG = "`ibbmaster COMMAND --help` tells more about a command."
 
 
@@ -47,9 +45,10 @@ def build_parser(command: str) -> argparse.ArgumentParser:
         prog="ibbmaster", description=DESCRIPTION, epilog=EPILOG, formatter_class=_CommandsFormatter
     )
     parser.add_argument("--version", action="version", version=f"ibbmaster {ibbmaster.__version__}")
-    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    subparsers = parser.add_subparsers(title="commands", dest="word", metavar="COMMAND", required=True)
+    command = ALIASES.get(command, command)
     own = [name for name, *_ in rows_of(__package__, "commands") if " " not in name]
-    modules = {name: f"{__package__}.{name.replace('-', '_')}{'_' * keyword.iskeyword(name)}" for name in own}
+    modules = {name: f"{__package__}.{name}" for name in own}
     if command not in modules:
         from importlib import metadata
 
@@ -87,10 +86,11 @@ def _know_themselves(parser: argparse.ArgumentParser) -> None:
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     """As `parse_args` of the parser, but who gives a command what it does not know is shown that command's usage."""
     given = sys.argv[1:] if arguments is None else arguments
-    command = next((word for word in given if not word.startswith("-")), "")
-    if command in GONE:
-        raise ConfigurationError(f"`ibbmaster {command}` was removed: {GONE[command]}")
-    args, unknown = build_parser(command).parse_known_args(given)
+    words = [word for word in given if not word.startswith("-")]
+    for command, instead in rows_of(__package__, "gone"):
+        if words[: command.count(" ") + 1] == command.split():
+            raise ConfigurationError(f"`ibbmaster {command}` was removed: {instead}")
+    args, unknown = build_parser("".join(words[:1])).parse_known_args(given)
     if unknown:
         args.command.error(f"unrecognized arguments: {' '.join(unknown)}")
     return args

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     Subparsers: TypeAlias = argparse._SubParsersAction[Any]
     Taker: TypeAlias = argparse._ActionsContainer
 
+ALIASES = {"replay": "serve"}  # other words for commands
 JOBS_MAX = 1024
 ONE_OF = "one of"  # in place of a heading: one of these options has to be given, and no other of them
 _KIND = re.compile(r"(?P<type>[^ ?*+!]+)(?P<again> again)?(?P<nargs>[?*+]?)(?P<is_needed>!?)")
@@ -27,7 +28,8 @@ _KIND = re.compile(r"(?P<type>[^ ?*+!]+)(?P<again> again)?(?P<nargs>[?*+]?)(?P<i
 def add_command(subparsers: Subparsers, name: str, package: str = __package__) -> argparse.ArgumentParser:
     """Add a command of a package, or a job of one by both their names; without options."""
     [(_, text, description)] = [row for row in rows_of(package, "commands") if row[0] == name]
-    added: argparse.ArgumentParser = subparsers.add_parser(name.split()[-1], help=text)
+    aliases = [alias for alias, command in ALIASES.items() if command == name]
+    added: argparse.ArgumentParser = subparsers.add_parser(name.split()[-1], aliases=aliases, help=text)
     added.description = description.replace("\\n", "\n")
     return added
 
@@ -128,14 +130,14 @@ def _add_jobs(parser: Taker) -> None:
 
 
 def _add_lake_jobs(parser: argparse.ArgumentParser) -> None:
-    from ibbmaster.cli.lake import JOBS, add_gone
+    from ibbmaster.cli.lake import JOBS, add_options_of_spark
 
     jobs = parser.add_subparsers(title="jobs", metavar="JOB", required=True)
     for name, run_job in JOBS.items():
         one = add_command(jobs, f"lake {name}")
         one.set_defaults(run=run_job)
         add_options(one, f"lake {name}")
-    add_gone(jobs)
+    add_options_of_spark(jobs.choices["snapshot"])
 
 
 def written_directory(text: str) -> Path:

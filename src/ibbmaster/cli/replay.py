@@ -1,57 +1,47 @@
-"""`ibbmaster replay`: serve a captured log as a recording is played."""
+"""`ibbmaster serve` with a pace, which is `ibbmaster replay`: serve a captured log as a recording is played."""
 
 from __future__ import annotations
 
 import argparse
 import datetime
-import functools
 import logging
 import sys
-from typing import Any
+from collections.abc import Callable
+from dataclasses import replace
 
 import trio
 
-import ibbmaster
 from ibbmaster.api.log import Log, PlayedView
-from ibbmaster.api.serving import CheckedOptions, RunningPrimary, StatusCall, check_options, run_primary
-from ibbmaster.cli import serve
-from ibbmaster.stages.options import expect_tables, given_stages
+from ibbmaster.api.serving import CheckedOptions, RunningPrimary, StatusCall, run_primary, staged_log
+from ibbmaster.stages.options import StageOptions
 
 log = logging.getLogger(__name__)
 
 PROGRESS_S = 0.5
 
 
-def run(args: argparse.Namespace) -> int:
+async def play(
+    opened: Log,
+    checked: CheckedOptions,
+    args: argparse.Namespace,
+    announce: Callable[[RunningPrimary], None],
+    read_again: Callable[[], CheckedOptions],
+) -> None:
     """Play until SIGINT or SIGTERM; with `--at-end close` until all was sent."""
-    options: Any = serve.serving_options(args)
-    stages: Any = given_stages(options)
-    checked = check_options(**{name: value for name, value in options.items() if name not in stages})
-    serve.begin_log(is_verbose=args.verbose)
-    serve.allow_open_files(args.max_connections)
-    with ibbmaster.open(args.directory) as opened:
-        chosen: Log = opened
-        if stages:
-            part = opened.through(**stages)
-            for note in part.staged.notes:
-                log.info("%s", note)
-            expect_tables(part.staged)
-            chosen = part
-        played = chosen.played(args.pace, rounds=args.loop, starts_when_read=args.start_when_connected)
-        trio.run(functools.partial(_play, played, checked, args))
-    return 0
-
-
-async def _play(played: PlayedView, checked: CheckedOptions, args: argparse.Namespace) -> None:
+    chosen = staged_log(opened, checked.stages)
+    pace = args.pace or "original"
+    played = chosen.played(pace, rounds=args.loop, starts_when_read=args.start_when_connected)
     async with trio.open_nursery() as nursery:
 
         def begin(primary: RunningPrimary) -> None:
-            serve.announce(primary, as_json=args.json)
+            announce(primary)
             nursery.start_soon(_watch, played, primary, args.at_end == "close")
-            if args.pace == "step":
+            if pace == "step":
                 nursery.start_soon(_step, played)
 
-        await run_primary(played, checked, handle_signals=True, task_status=StatusCall(begin))
+        whole = replace(checked, stages=StageOptions())
+        told = StatusCall(begin)
+        await run_primary(played, whole, handle_signals=True, task_status=told, read_again=read_again)
         nursery.cancel_scope.cancel()
 
 

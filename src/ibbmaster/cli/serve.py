@@ -39,17 +39,25 @@ def run(args: argparse.Namespace) -> int:
         raise ConfigurationError("expected a directory of binlogs, or --scenario FILE, and not both")
     if args.at_once and args.scenario is None:
         raise ConfigurationError("--at-once is about the times of a --scenario")
+    is_played = args.word == "replay" or args.pace is not None or args.loop != 1 or args.start_when_connected
     if args.scenario is not None:
+        if is_played:
+            raise ConfigurationError("--pace, --loop and --start-when-connected play a directory, and no --scenario")
         return _run_scenario(args)
     options = read_options(args)
 
     begin_log(is_verbose=args.verbose)
     gc.set_threshold(*GC_THRESHOLDS)
     allow_open_files(args.max_connections)
-    with open_log(args) as opened:
-        told = StatusCall(functools.partial(announce, as_json=args.json))
-        serve = functools.partial(run_primary, opened, options, handle_signals=True, task_status=told)
-        trio.run(functools.partial(serve, read_again=lambda: read_options(args)))
+    tell = functools.partial(announce, as_json=args.json)
+    with open_log(args, is_played=is_played) as opened:
+        if is_played:
+            from ibbmaster.cli.replay import play
+
+            trio.run(play, opened, options, args, tell, lambda: read_options(args))
+        else:
+            serve = functools.partial(run_primary, opened, options, handle_signals=True, task_status=StatusCall(tell))
+            trio.run(functools.partial(serve, read_again=lambda: read_options(args)))
     return 0
 
 
@@ -85,8 +93,8 @@ def _run_scenario(args: argparse.Namespace) -> int:
     return 0
 
 
-def open_log(args: argparse.Namespace) -> Log:
-    """The log of a directory: one that is only read, unless the directory is to be owned.
+def open_log(args: argparse.Namespace, *, is_played: bool = False) -> Log:
+    """The log of a directory: only read unless the directory is to be owned, which is for logs that are not played.
 
     Raises BusyError: it is to be owned, and another process writes there; ConfigurationError: options that exclude each
     other, or cannot be used as given.
@@ -97,6 +105,8 @@ def open_log(args: argparse.Namespace) -> Log:
     store_options(options)
     if not args.own and args.expire is None and args.max_total is None:
         return ibbmaster.open(args.directory)
+    if is_played:
+        raise ConfigurationError("a log that is played is only read: leave out --own, --expire and --max-total")
     if args.read_only:
         raise ConfigurationError("--read-only excludes --own, --expire and --max-total: who only reads removes nothing")
     return ibbmaster.create(args.directory, exist_ok=True, **options)
