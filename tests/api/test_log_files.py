@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 import ibbmaster
-from ibbmaster.api.log_files import ClassicLogFiles, LogCheck, LogVerification, PagedLogFiles
-from ibbmaster.cli.verify import opened_files
+from ibbmaster.api.log_files import ClassicLogFiles, LogCheck, LogVerification, PagedLogFiles, opened_files
 from ibbmaster.errors import ConfigurationError, DamageError, StoreError
 from ibbmaster.ibb.page import PAGE_SIZE
 
@@ -121,9 +120,9 @@ def test_what_is_no_log_is_refused_as_where_a_log_is_opened(tmp_path):
         files.paths()
     with (
         pytest.raises(ConfigurationError, match=r"verify reads whole logs, and .*/binlog-000000.ibb is one file"),
-        opened_files(KINDS[PagedLogFiles] / "binlog-000000.ibb"),
+        opened_files(KINDS[PagedLogFiles] / "binlog-000000.ibb") as files,
     ):
-        pass
+        files.paths()
     (tmp_path / "text.000001").write_text("no binlog")
     with pytest.raises(ibbmaster.IbbMasterError, match=r"text\.000001"), opened_files(tmp_path / "text.000001"):
         pass

@@ -16,8 +16,8 @@ def test_a_log_that_is_changed_is_opened_and_left_and_none_is_begun(tmp_path, fe
     with pytest.raises(IbbMasterError, match="no binlog files"):
         open_to_change(tmp_path)
     feed(tmp_path, range(1, 3))
-    with open_to_change(tmp_path) as log:
-        assert str(log.position) == "0-1-2"
+    with open_to_change(tmp_path) as store:
+        assert str(store.state().position()) == "0-1-2"
 
 
 def test_what_cannot_be_written_is_said_before_long_work(tmp_path, monkeypatch):

@@ -137,7 +137,14 @@ def test_a_start_by_gtid_fetches_few_ranges(object_store, memory_path, run):
 
 @pytest.mark.parametrize(
     "command",
-    ["serve --own {}", "flush {}", "import {} --to {}", "reset --yes {}", "record h:1 --to {1}", "recover {}"],
+    [
+        "serve --own {}",
+        "flush {}",
+        "convert --to ibb --append {} {}",
+        "reset --yes {}",
+        "record h:1 --to {1}",
+        "recover {}",
+    ],
 )
 def test_what_appends_is_refused(object_store, run, command):
     url = object_store.copy(PAGED)

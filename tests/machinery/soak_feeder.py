@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import ibbmaster
-from ibbmaster.api.writing import WritingOptions
+from ibbmaster.api.stores import WritingOptions
 from ibbmaster.event.control import encode_xid
 from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
 from ibbmaster.event.query import Query, encode_query

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack
+from typing import TYPE_CHECKING, Self, Unpack
 
 from ibbmaster.api.group import Group, RowShapes
 from ibbmaster.api.log_files import LogFiles, LogVerification, OnBytes, PagedLogFiles
+from ibbmaster.api.log_tables import LogTables
+from ibbmaster.api.seeking import Position, Start, as_position, start_at
 from ibbmaster.arrow.read_options import parse_schema_mode
 from ibbmaster.arrow.schema_reading import schema_of_log, versions_of
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.disk.place import open_disk, place
 from ibbmaster.disk.uploading import is_of_log, made_place
-from ibbmaster.dump.error import DumpError
 from ibbmaster.dump.request import DumpRequest
 from ibbmaster.dump.skipping import GroupFilter
 from ibbmaster.dump.start import check_start
-from ibbmaster.errors import ConfigurationError, PositionPurgedError, StoreError
+from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.rows.declared import Declaration
-from ibbmaster.extras import needed_for
-from ibbmaster.gtid import Gtid, GtidPosition, GtidState
+from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.log.directory import END_POLL_PERIOD_S
 from ibbmaster.log.group_content import RowReader
 from ibbmaster.log.history_cache import HistoryCache
@@ -33,7 +32,6 @@ from ibbmaster.log.interface import LogEngine, LogFile, ReadPlan, are_paged
 from ibbmaster.log.large_rows import large_rows
 from ibbmaster.log.locating import expect_logged, locate
 from ibbmaster.log.schema_history import LoggedSchema
-from ibbmaster.log.seek import SeekPlan
 from ibbmaster.log.time_search import TimeStart, parse_time, time_start
 from ibbmaster.player.played_log import Pace, PlayedLog
 from ibbmaster.player.repeated_log import RepeatedLog
@@ -43,63 +41,23 @@ from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace
 from ibbmaster.schema.name_case import NameCase
 from ibbmaster.schema.versions import TableState
-from ibbmaster.sqltext.table_name import parse_table_name
 from ibbmaster.stages.engine import StagedLog
-from ibbmaster.stages.options import StageOptions, expect_only, renamed_table, staged
-from ibbmaster.stages.span import LogSpan, span_so_far
+from ibbmaster.stages.options import StageOptions, expect_only, staged
+from ibbmaster.stages.span import span_so_far
 from ibbmaster.store.backup import BackupReport, back_up
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from ibbmaster.arrow.read_options import ReadOptions
+    from ibbmaster.api.log_views import PlayedView, StagedView
 
 FOLLOW_PERIOD_S = 1.0  # between two questions to a follower whether to go on
 BLOCK_SIZE = 512  # bytes, in which the system counts what a file has of the disk
-Position = GtidPosition | Gtid | str  # what may name how far a replica is; text as `0-1-100,1-1-7`
 
 
-def as_position(position: Position) -> GtidPosition:
-    """A position from any of its forms. Raises GtidError: the text is none."""
-    if isinstance(position, str):
-        return GtidPosition.parse(position)
-    return GtidPosition([position]) if isinstance(position, Gtid) else position
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
-    """Where a dump from a GTID position begins, or why there is none.
-
-    `refusal` is the error that a replica gets, `reason` why; both are None where the
-    position can be served. Then reading begins at `place`, in file `file_name`, and `state` was
-    logged before; `plan` has the steps of the search in `.ibb` files.
-    """
-
-    position: GtidPosition
-    file_name: str | None = None
-    place: LogPosition | None = None
-    state: GtidState | None = None
-    plan: SeekPlan | None = None
-    refusal: str | None = None
-    reason: str | None = None
-
-    def explain(self) -> str:
-        """The search in words, one step a line."""
-        if self.refusal is not None:
-            return f"position [{self.position}]\n  refused: {self.refusal}\n  because: {self.reason}"
-        if self.plan is not None:
-            return str(self.plan)
-        assert self.place is not None
-        return f"position [{self.position}]\nstart at {self.file_name} offset {self.place.offset}, state [{self.state}]"
-
-
-class Log:
+class Log(LogTables):
     """A binlog: a directory of `.ibb` files, or traditional files. Made by `ibbmaster.open`. May be used by many
     threads; what `groups` gives belongs to its caller. The log may grow meanwhile."""
 
     is_written = False
-    stages: tuple[StageOptions, ...] = ()  # that it has gone through, if it is a part of the log of its files
-    spans: tuple[LogSpan | None, ...] = ()  # which part, by each of them
 
     def __init__(
         self,
@@ -112,10 +70,10 @@ class Log:
         row_event_max: int | None = None,
     ) -> None:
         self.path = path
-        self.row_event_max = row_event_max  # bytes of one, put together and unpacked; None: what a log can have
-        self.name_case = name_case  # how its server compares names of tables; None: what the log says
+        self.row_event_max = row_event_max
+        self.name_case = name_case
         self._engine = engine
-        self.stored = stored or PagedLogFiles(path, engine)  # what its kind of files answers
+        self.stored = stored or PagedLogFiles(path, engine)
         key = (name_case or NameCase.EXACT).key
         self._schema = {key(table): declared for table, declared in (schema or {}).items()}
         self._logged_schema: LoggedSchema | None = None
@@ -291,6 +249,8 @@ class Log:
             GtidError: a text is no position.
             PositionError, FormatError, ClassicFormatError, StoreError: as `groups`.
         """
+        from ibbmaster.api.log_views import StagedView
+
         log = staged(self._engine, options, self.name_case, self._folded_schema)
         expect_only(log, options)
         return StagedView(self, log, options)
@@ -306,6 +266,8 @@ class Log:
         Raises ConfigurationError: `pace` is none of these, there is nothing to play, or the numbers of a domain end in
         these rounds; FormatError, ClassicFormatError, StoreError: the log cannot be read.
         """
+        from ibbmaster.api.log_views import PlayedView
+
         speed = Pace.parse(pace)
         if rounds is not None and rounds < 1:
             raise ConfigurationError(f"{rounds} rounds: expected at least 1")
@@ -326,23 +288,7 @@ class Log:
     def seek(self, position: Position) -> Start:
         """Where a dump from a GTID position begins, and how that is found; or why it is refused. Raises GtidError: the
         text is no position; StoreError: there is nothing to look in, or it cannot be read."""
-        wanted = as_position(position)
-        if not self.files:
-            raise StoreError(f"{self.path}: no binlog files (binlog-000000.ibb and so on)")
-        try:
-            check_start(DumpRequest(replica_server_id=0, position=wanted), self.state)
-            plan = self._engine.seek(wanted)
-        except DumpError as error:
-            return Start(position=wanted, refusal=error.text, reason=error.explanation)
-        except PositionPurgedError as error:
-            return Start(position=wanted, refusal="the position is too old", reason=str(error))
-        return Start(
-            position=wanted,
-            file_name=self._engine.file_name(plan.position.file_no),
-            place=self.stored.place(plan.position),
-            state=plan.state,
-            plan=plan if isinstance(plan, SeekPlan) else None,
-        )
+        return start_at(self.path, self._engine, self.stored, position)
 
     def seek_time(self, time: str) -> TimeStart:
         """The first transaction that is not older than a time, as "2026-11-20 14:03:05+01:00", found by halving.
@@ -354,257 +300,6 @@ class Log:
         ClassicFormatError: there is nothing in it, or it cannot be read.
         """
         return time_start(self._engine, parse_time("time", time))
-
-    def to_arrow(
-        self,
-        *,
-        table: str | None = None,
-        after: Position | None = None,
-        until: Position | None = None,
-        columns: Sequence[str] = (),
-        schema_mode: str = "latest",
-        complete_keys: bool = False,
-    ) -> pa.Table:
-        """Every change of every row, or with `table` ("database.table") those of one, with columns of its own types.
-
-        The columns are those of the DataFrames that docs/spark-reference.md describes; `columns` takes some of them.
-        `schema_mode` says which columns a table has that the log alters: "latest", "asWritten" or "at:GTID". With
-        `complete_keys` an image after an update has the values of the one before it in columns that it leaves out, as
-        under binlog_row_image=MINIMAL its key. `after` and `until` are as in `groups`. It is the log as its files have
-        it, which of one that another process writes may be a second old; all of it is in memory.
-
-        Raises:
-            ConfigurationError: there is no such table or column, or its columns have no names; or pyarrow is missing.
-            DamageError: groups are in the redo log of a writer that is gone, and not in the files.
-            EventError: a value cannot be read.
-            PositionError, FormatError, ClassicFormatError, StoreError: as `groups`.
-        """
-        with needed_for("to_arrow"):
-            import numpy  # noqa: F401  # wanted by what is imported later
-            import pyarrow as pa
-
-        from ibbmaster.arrow.plan import find_fields, plan_tasks
-        from ibbmaster.arrow.reading import read_task
-        from ibbmaster.arrow.shape import arrow_schema
-
-        options = self._changes_options(
-            "to_arrow",
-            tables=() if table is None else (table,),
-            after=after,
-            until=until,
-            columns=columns,
-            schema_mode=schema_mode,
-            complete_keys=complete_keys,
-        )
-        options = replace(options, table=next(iter(options.tables), None))
-        fields = find_fields(options)
-        batches = [batch for task in plan_tasks(options, fields) for batch in read_task(task)]
-        return pa.Table.from_batches(batches, schema=arrow_schema(fields))
-
-    def to_arrow_tables(
-        self,
-        tables: str | Sequence[str] = "*.*",
-        *,
-        after: Position | None = None,
-        until: Position | None = None,
-        schema_mode: str = "latest",
-        complete_keys: bool = False,
-    ) -> dict[str, pa.Table]:
-        """The changes of several tables, each as `to_arrow` gives them, by name: the log's rows are read once for all.
-
-        `tables` is a pattern, or several, as "shop.*". Every table that is there at the end, or was written to, is
-        among them, by its name there. Other arguments, and errors, are those of `to_arrow`.
-
-        Raises ConfigurationError: a pattern matches no table; the error names those that there are.
-        """
-        with needed_for("to_arrow_tables"):
-            import numpy  # noqa: F401  # wanted by what is imported later
-            import pyarrow as pa
-
-        from ibbmaster.arrow.many_tables import find_tables, plan_tables, read_tables
-        from ibbmaster.arrow.shape import arrow_schema
-
-        patterns = (tables,) if isinstance(tables, str) else tuple(tables)
-        options = self._changes_options(
-            "to_arrow_tables",
-            tables=patterns,
-            after=after,
-            until=until,
-            schema_mode=schema_mode,
-            complete_keys=complete_keys,
-        )
-        found = find_tables(options)
-        batches: dict[str, list[pa.RecordBatch]] = {name: [] for name in found}
-        for task in plan_tables(options, found):
-            for name, batch in read_tables(task):
-                batches[name].append(batch)
-        return {name: pa.Table.from_batches(batches[name], arrow_schema(fields)) for name, fields in found.items()}
-
-    def _changes_options(
-        self,
-        reader: str,
-        *,
-        tables: tuple[str, ...],
-        after: Position | None,
-        until: Position | None,
-        columns: Sequence[str] = (),
-        schema_mode: str,
-        complete_keys: bool,
-    ) -> ReadOptions:
-        """The options with which a reader gets the changes of tables; errors as `to_arrow`."""
-        from ibbmaster.arrow.read_options import with_keys
-        from ibbmaster.kernel.loading import do_pay
-
-        mode, schema_at = parse_schema_mode("schema_mode", schema_mode)
-        self._expect_files(reader)
-        return with_keys(
-            self.read_options(
-                stages=self.stages,
-                spans=self.spans,
-                tables=tables,
-                starting_gtid=None if after is None else str(as_position(after)),
-                ending_gtid=None if until is None else str(as_position(until)),
-                columns=tuple(columns),
-                schema_mode=mode,
-                schema_at=schema_at,
-                completes_keys=complete_keys,
-                uses_kernels=do_pay(self.stored_bytes),
-            )
-        )
-
-    def snapshot(
-        self,
-        table: str,
-        at: Position | None = None,
-        *,
-        key: Sequence[str] = (),
-        zero_dates: str = "null",
-        base: str | Path | None = None,
-        on_doubt: Callable[[str], object] | None = None,
-    ) -> pa.Table:
-        """The rows that a table ("database.table") has at a GTID position, or at the end of the log.
-
-        They are exactly those that its server had there, and the metadata of the result say so, under
-        `exact at GTID`; else it is an error that says since which GTID they are not, and why. With `on_doubt` that
-        hears it instead, and the rows are what the changes of rows come to, distinguished by `key`, or the primary key.
-        `zero_dates` "text" makes texts of dates, so that `0000-00-00` is kept. `base` is the path of
-        a dump with the GTID position that the log goes on from, as `mariadb-dump --master-data --gtid` writes it. The
-        same is answered by `ibbmaster lake snapshot`.
-
-        Raises:
-            InexactError: rows have changed in ways that the log does not show.
-            ConfigurationError: there is no such table, its columns have no names, or pyarrow is missing.
-            DamageError, EventError, PositionError, FormatError, ClassicFormatError, StoreError: as `to_arrow`.
-        """
-        with needed_for("snapshot"):
-            import pyarrow  # noqa: F401  # wanted by what is imported later
-
-        from ibbmaster.lake.arrow_snapshots import arrow_snapshot
-
-        return arrow_snapshot(self._table_options(table, at, zero_dates, base), key=key, on_doubt=on_doubt)
-
-    def history(
-        self,
-        table: str,
-        at: Position | None = None,
-        *,
-        key: Sequence[str] = (),
-        zero_dates: str = "null",
-        base: str | Path | None = None,
-        on_doubt: Callable[[str], object] | None = None,
-    ) -> pa.Table:
-        """Every version that each row of a table has had up to a GTID position, or to the end of the log.
-
-        Beside its values it has `_valid_from` and `_valid_to`, when it held, `_gtid_from` and `_gtid_to`, and
-        `_is_current`. Other arguments, metadata and errors are those of `snapshot`.
-        """
-        with needed_for("history"):
-            import pyarrow  # noqa: F401  # wanted by what is imported later
-
-        from ibbmaster.lake.arrow_snapshots import arrow_history
-
-        options = self._table_options(table, at, zero_dates, base, reader="history")
-        return arrow_history(options, key=key, on_doubt=on_doubt)
-
-    def difference(
-        self,
-        table: str,
-        after: Position,
-        until: Position | None = None,
-        *,
-        zero_dates: str = "null",
-        base: str | Path | None = None,
-    ) -> pa.Table:
-        """How the rows of a table at one GTID position differ from those at a later one, or at the end of the log.
-
-        `_change_type` is "insert", "delete", or "update_preimage" with "update_postimage" after it; a row that has
-        come and gone meanwhile, or has its old values again, is in none. The columns are those of the later position,
-        and those that the table has had since then alone are NULL in earlier rows, and no difference by themselves.
-
-        Raises: as `snapshot`; ConfigurationError also where a column has values of other types at the two.
-        """
-        with needed_for("difference"):
-            import pyarrow  # noqa: F401  # wanted by what is imported later
-
-        from ibbmaster.lake.arrow_snapshots import arrow_difference
-
-        options = self._table_options(table, until, zero_dates, base, reader="difference")
-        return arrow_difference(replace(options, starting_gtid=str(as_position(after))))
-
-    def _table_options(
-        self,
-        table: str,
-        at: Position | None,
-        zero_dates: str,
-        base: str | Path | None = None,
-        *,
-        reader: str = "snapshot",
-    ) -> ReadOptions:
-        """The options for one table up to a position. Raises ConfigurationError: an argument is none that is known."""
-        from ibbmaster.arrow.read_options import ZeroDates
-        from ibbmaster.kernel.loading import do_pay
-
-        table = str(parse_table_name(table))
-        if zero_dates not in ("null", "text"):
-            raise ConfigurationError(f"zero_dates is {zero_dates[:60]!r}, expected null or text")
-        self._expect_files(reader)
-        if base is not None and self.stages:
-            raise ConfigurationError("a base is of a log as it is written, and this one goes through stages")
-        return self.read_options(
-            base=None if base is None else str(base),
-            stages=self.stages,
-            spans=self.spans,
-            table=table,
-            tables=(table,),
-            ending_gtid=None if at is None else str(as_position(at)),
-            zero_dates=ZeroDates(zero_dates),
-            uses_kernels=do_pay(self.stored_bytes),
-        )
-
-    def _expect_files(self, what: str) -> None:
-        """See that the files of the log have all that `what` is to read. Raises ConfigurationError: it cannot be read
-        from files; DamageError: groups are in the redo log of a writer that is gone, and not in the files."""
-        self.bring_to_files()
-        self.stored.expect_whole()
-
-    def read_options(self, **given: Any) -> ReadOptions:
-        """The options with which record batches of this log are read; `given` are more of their fields."""
-        from ibbmaster.arrow.read_options import ReadOptions
-
-        return ReadOptions(
-            path=str(self.path.absolute()),
-            is_classic=self.stored.is_classic,
-            declarations={name: dict(declared) for name, declared in self._schema.items()},
-            name_case=self.name_case,
-            row_event_max=self.row_event_max,
-            **given,
-        )
-
-    @property
-    def stored_bytes(self) -> int:
-        """What its files take on the disk: less than their sizes where they were made for what is to come."""
-        paths = (self.path if self.path.is_file() else self.path / file.name for file in self.files)
-        return sum(path.stat().st_blocks * BLOCK_SIZE for path in paths if path.exists())
 
     def verify(self, *, jobs: int = 1, on_bytes: OnBytes = lambda count: None) -> LogVerification:
         """Everything that is wrong, found while it is iterated over; nothing if the log is sound.
@@ -630,9 +325,6 @@ class Log:
         ):
             return back_up(source, target, progress=on_bytes)
 
-    def bring_to_files(self) -> None:
-        """Have in the files what is in the log, as far as it is ours."""
-
     # Life -----------------------------------------------------------------------------------
 
     def close(self) -> None:
@@ -644,79 +336,3 @@ class Log:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-class LogView(Log):
-    """What is made of a log. What copies or checks files does that with all of a log, and is refused here."""
-
-    def __init__(self, log: Log, engine: LogEngine) -> None:
-        super().__init__(log.path, engine, stored=log.stored, name_case=log.name_case, row_event_max=log.row_event_max)
-        self._schema = log._schema
-        self._whole = log
-
-    @property
-    def history_cache(self) -> HistoryCache:
-        return HistoryCache(self.path, is_written=False, keeps=False)
-
-    def bring_to_files(self) -> None:
-        self._whole.bring_to_files()
-
-    def _expect_files(self, what: str) -> None:
-        self._whole._expect_files(what)
-
-    def verify(self, **options: object) -> NoReturn:
-        raise self._refused("verify")
-
-    def back_up(self, *given: object, **options: object) -> NoReturn:
-        raise self._refused("back_up")
-
-    def _refused(self, what: str) -> ConfigurationError:
-        return ConfigurationError(
-            f"{what} reads the files of a log, and a log after stages has none: `ibbmaster convert` writes them with "
-            "the same options"
-        )
-
-
-class StagedView(LogView):
-    """A log after stages: `staged`, those of `options` the last."""
-
-    def __init__(self, log: Log, engine: StagedLog, options: StageOptions | None = None) -> None:
-        super().__init__(log, engine)
-        self.staged = engine
-        if options:
-            self.stages, self.spans = (*log.stages, options), (*log.spans, engine.span)
-            case = log.name_case or NameCase.EXACT
-            self._schema = {
-                str(renamed_table(parse_table_name(name), options, lambda: case)): one
-                for name, one in log._schema.items()
-            }
-
-
-class FileView(StagedView):
-    """What one `.ibb` file of a log has."""
-
-    def __init__(self, log: Log, engine: StagedLog, name: str) -> None:
-        super().__init__(log, engine)
-        self.stages, self.spans = (StageOptions(),), (engine.span,)
-        self._name = name
-
-    @property
-    def files(self) -> list[LogFile]:
-        return [file for file in super().files if file.name == self._name]
-
-    def _refused(self, what: str) -> ConfigurationError:
-        return ConfigurationError(
-            f"{what} reads whole logs, and {self.path / self._name} is one file: name {self.path}"
-        )
-
-
-class PlayedView(LogView):
-    """A recording that is played by `player`."""
-
-    def __init__(self, log: Log, engine: PlayedLog) -> None:
-        super().__init__(log, engine)
-        self.stored = log.stored.named_by(engine)
-        self.player = engine
-
-    def _expect_files(self, what: str) -> None:
-        raise ConfigurationError(f"{what} reads the files of a log, and a recording that is played has none: read that")

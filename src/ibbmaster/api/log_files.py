@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from ibbmaster.api.log_path import log_path
 from ibbmaster.disk.place import open_disk
-from ibbmaster.errors import DamageError
+from ibbmaster.errors import ConfigurationError, DamageError
 from ibbmaster.ibb.file_name import parse_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.log.fault import Fault, Totals
-from ibbmaster.log.verify import verify
 from ibbmaster.position import LogPosition, NamedPosition
 from ibbmaster.store.redo_names import has_redo_log
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ibbmaster.classic.engine import ClassicBinlog
     from ibbmaster.disk.interface import SharedDisk
     from ibbmaster.log.interface import LogEngine, ReadPlan
+    from ibbmaster.stages.engine import StagedLog
     from ibbmaster.store.redo_check import RedoReport
 
 OnBytes = Callable[[int], object]
@@ -37,6 +38,10 @@ class LogCheck:
 
 class LogFiles(Protocol):
     """The files of one log."""
+
+    @property
+    def engine(self) -> LogEngine:
+        """Reads the groups in them."""
 
     @property
     def is_classic(self) -> bool:
@@ -80,6 +85,9 @@ class LogFiles(Protocol):
         """See that the files have what the log has, but for what a writer is about to bring there. Raises DamageError:
         the writer is gone, so it never will be."""
 
+    def close(self) -> None:
+        """Release what reads them."""
+
 
 class PagedLogFiles(LogFiles):
     """A directory of `.ibb` files, with the redo log of who writes them."""
@@ -93,7 +101,7 @@ class PagedLogFiles(LogFiles):
         self._reading = engine
 
     @property
-    def _engine(self) -> LogEngine:
+    def engine(self) -> LogEngine:
         if self._reading is None:
             from ibbmaster.store.followed import FollowedDirectory
 
@@ -104,7 +112,7 @@ class PagedLogFiles(LogFiles):
         return [self._path / name for name in open_disk(self._path).list() if parse_file_name(name) is not None]
 
     def plan_of_group(self, start: LogPosition) -> ReadPlan:
-        plan = self._engine.start_of_file(start.file_no)
+        plan = self.engine.start_of_file(start.file_no)
         return replace(plan, position=LogPosition.on_page(start.file_no, start.page_no))
 
     def place(self, position: LogPosition) -> LogPosition:
@@ -114,6 +122,8 @@ class PagedLogFiles(LogFiles):
         return PagedLogFiles(self._path, engine)
 
     def faults(self, verified: LogCheck, *, jobs: int, on_bytes: OnBytes) -> Iterator[Fault]:
+        from ibbmaster.log.verify import verify
+
         with ExitStack() as stack:
             first, *others = [stack.enter_context(closing(open_disk(self._path))) for _ in range(jobs)]
             redo = verified.redo = _redo_of(first)
@@ -126,7 +136,7 @@ class PagedLogFiles(LogFiles):
     def facts(self) -> list[FileFacts]:
         from ibbmaster.api.file_states import paged_facts
 
-        return paged_facts(self._path, self._engine.files())
+        return paged_facts(self._path, self.engine.files())
 
     def redo(self) -> RedoReport | None:
         with closing(open_disk(self._path)) as disk:
@@ -135,9 +145,9 @@ class PagedLogFiles(LogFiles):
     def expect_whole(self) -> None:
         from ibbmaster.log.directory import BinlogDirectory
 
-        if not any(file.size for file in self._engine.files()):
+        if not any(file.size for file in self.engine.files()):
             return
-        state = self._engine.state()
+        state = self.engine.state()
         with closing(open_disk(self._path)) as disk:
             missing = set(state) - set(BinlogDirectory(disk).state())
             is_written = disk.is_locked()
@@ -146,6 +156,26 @@ class PagedLogFiles(LogFiles):
                 f"{self._path}: groups up to {state.position()} are in the redo log of a writer that is gone, and "
                 "not in the files: `ibbmaster recover` brings them there"
             )
+
+    def close(self) -> None:
+        if self._reading is not None:
+            self._reading.close()
+
+
+class OnePagedFile(PagedLogFiles):
+    """One `.ibb` file of a log: the part of the log in it."""
+
+    def __init__(self, path: Path, file_no: int) -> None:
+        super().__init__(path.parent)
+        self._file = path
+        self._file_no = file_no
+
+    @property
+    def engine(self) -> LogEngine:
+        return part_in_file(super().engine, self._file_no)
+
+    def paths(self) -> list[Path]:
+        raise one_file_refusal("verify", self._file)
 
 
 def _redo_of(disk: SharedDisk) -> RedoReport | None:
@@ -157,18 +187,45 @@ def _redo_of(disk: SharedDisk) -> RedoReport | None:
     return check_redo(disk, is_in_use=disk.is_locked)
 
 
-def traditional_files(path: Path) -> ClassicBinlog | None:
-    """The traditional files at a path; None where there is something else, or nothing. Raises ClassicFormatError,
-    StoreError: one of them is no binlog, or cannot be read."""
+def file_no_of(path: Path) -> int | None:
+    """The number of an `.ibb` file; None where something else is, or nothing."""
+    return parse_file_name(path.name) if path.exists() and not path.is_dir() else None
+
+
+def part_in_file(engine: LogEngine, file_no: int) -> StagedLog:
+    """The part of a log of `.ibb` files in one of them."""
+    from ibbmaster.stages.engine import StagedLog
+    from ibbmaster.stages.span import span_of_file
+
+    return StagedLog(engine, span=span_of_file(engine, file_no))
+
+
+def one_file_refusal(what: str, path: Path) -> ConfigurationError:
+    """The error where one file cannot be read by itself."""
+    return ConfigurationError(f"{what} reads whole logs, and {path} is one file: name {path.parent}")
+
+
+def files_at(path: Path) -> LogFiles:
+    """The files of a log. Raises ClassicFormatError, StoreError: they cannot be read, or there is nothing."""
     from ibbmaster.classic.packing import holds_traditional
 
-    if not holds_traditional(path):
-        return None
-    from ibbmaster.classic.engine import ClassicBinlog
+    if holds_traditional(path):
+        from ibbmaster.classic.engine import ClassicBinlog
 
-    found = ClassicBinlog([path])
-    found.start_of_file()  # looks at each head, so that what is no binlog is refused at once
-    return found
+        found = ClassicBinlog([path])
+        found.start_of_file()  # looks at each head, so that what is no binlog is refused at once
+        return ClassicLogFiles(found)
+    if (file_no := file_no_of(path)) is not None:
+        return OnePagedFile(path, file_no)
+    open_disk(path).list()
+    return PagedLogFiles(path)
+
+
+@contextmanager
+def opened_files(path: Path) -> Iterator[LogFiles]:
+    """The files of a log as `ibbmaster.open` takes them, without what reads rows and schemas; errors as `files_at`."""
+    with closing(files_at(log_path(path))) as files:
+        yield files
 
 
 class ClassicLogFiles(LogFiles):
@@ -179,6 +236,10 @@ class ClassicLogFiles(LogFiles):
     def __init__(self, engine: ClassicBinlog, names: LogEngine | None = None) -> None:
         self._engine = engine
         self._names = engine if names is None else names
+
+    @property
+    def engine(self) -> LogEngine:
+        return self._engine
 
     @property
     def server_version(self) -> str:
@@ -211,6 +272,9 @@ class ClassicLogFiles(LogFiles):
 
     def expect_whole(self) -> None:
         """What is in none of these files is in no log."""
+
+    def close(self) -> None:
+        self._engine.close()
 
 
 class LogVerification:

@@ -1,31 +1,26 @@
 """Which log a path is: what `ibbmaster.open` and `ibbmaster.create` give."""
 
-import logging
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, Unpack, overload
 
-from ibbmaster.api.log import FileView, Log
-from ibbmaster.api.log_files import ClassicLogFiles, traditional_files
-from ibbmaster.api.writing import WritableLog, WritingOptions, store_options
+from ibbmaster.api.log import Log
+from ibbmaster.api.log_files import file_no_of, files_at, part_in_file
+from ibbmaster.api.log_path import PathLike, log_path
+from ibbmaster.api.log_views import FileView
+from ibbmaster.api.stores import WritingOptions, existing_store, opened_store, store_options
+from ibbmaster.api.writing import WritableLog
 from ibbmaster.classic.packing import holds_classic_files
 from ibbmaster.disk.local import RealDisk
-from ibbmaster.disk.place import ObjectPath, local_place, open_disk, place
+from ibbmaster.disk.place import local_place
 from ibbmaster.errors import ConfigurationError, StoreError
 from ibbmaster.event.rows.declared import Declaration
 from ibbmaster.gtid import GtidState
-from ibbmaster.ibb.file_name import parse_file_name
 from ibbmaster.log.large_rows import parse_row_event_max
 from ibbmaster.schema.declarations import parse_declarations
 from ibbmaster.schema.name_case import NameCase, parse_name_case
 from ibbmaster.sqltext.table_name import parse_table_name
-from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.redo_names import holds_log
-
-log = logging.getLogger(__name__)
-
-PathLike = str | os.PathLike[str]
 
 
 @overload
@@ -80,7 +75,7 @@ def open(
         DamageError, FormatError: it is to be written, and is not as a crash leaves it.
         StoreError: there is no such directory, or nothing there that can be written.
     """
-    where = _directory(path)
+    where = log_path(path)
     declared = declarations_of(schema)
     case = parse_name_case("lower_case_table_names", lower_case_table_names)
     row_event_max = parse_row_event_max(max_row_event_bytes)
@@ -88,14 +83,10 @@ def open(
         if options:
             raise TypeError(f"{', '.join(options)}: for a log that is written, with writable=True")
         return _open_to_read(where, declared, case, row_event_max)
-    disk = RealDisk(local_place(where, "a log that is written"))
-    if holds_classic_files(disk.list()):
-        raise StoreError(
-            f"{where} holds traditional binlog files, which are only read; `ibbmaster convert` copies them"
-        )
-    if not holds_log(disk):
-        raise StoreError(f"{where}: no binlog files (binlog-000000.ibb and so on)")
-    return _open_store(where, options, None, declared, has_background, case, row_event_max)
+    store = existing_store(where, options)
+    return WritableLog(
+        where, store, schema=declared, name_case=case, row_event_max=row_event_max, has_background=has_background
+    )
 
 
 def create(
@@ -128,7 +119,7 @@ def create(
         ConfigurationError: an option cannot be used.
         StoreError: there is a log already, or the directory cannot be written.
     """
-    where = local_place(_directory(path), "a log that is written")
+    where = local_place(log_path(path), "a log that is written")
     declared = declarations_of(schema)
     store_options(options).log_limits()  # what cannot be used shall leave no directory behind
     initial = GtidState.parse(state) if isinstance(state, str) else state
@@ -141,70 +132,22 @@ def create(
         raise StoreError(
             f"{where} holds a log already: ibbmaster.open(path, writable=True) continues one of .ibb files"
         )
-    return _open_store(where, options, initial, declared, has_background)
-
-
-def _directory(path: PathLike) -> Path:
-    """A path that the system takes, or a URL; what is there is another question. Raises ConfigurationError: no log can
-    be at such a URL; StoreError: no file can be called so."""
-    where = place(path)
-    if isinstance(where, ObjectPath):
-        return where
-    try:
-        os.lstat(where)
-    except (FileNotFoundError, NotADirectoryError, PermissionError):
-        pass
-    except (OSError, ValueError) as error:
-        problem = error.strerror if isinstance(error, OSError) else str(error)
-        shown = str(path)[:80].replace("\0", "\\0")
-        raise StoreError(f"{shown!r} cannot be the path of a log: {problem}") from None
-    return where
+    return WritableLog(where, opened_store(where, options, initial), schema=declared, has_background=has_background)
 
 
 def _open_to_read(
     path: Path, schema: Mapping[str, Declaration], case: NameCase | None, row_event_max: int | None
 ) -> Log:
-    is_file = path.exists() and not path.is_dir()
-    file_no = parse_file_name(path.name) if is_file else None
-    if file_no is not None:
-        from ibbmaster.stages.engine import StagedLog
-        from ibbmaster.stages.span import span_of_file
-
-        log = _open_to_read(path.parent, schema, case, row_event_max)
-        try:
-            return FileView(log, StagedLog(log.engine, span=span_of_file(log.engine, file_no)), path.name)
-        except BaseException:
-            log.close()
-            raise
-    if (found := traditional_files(path)) is not None:
-        stored = ClassicLogFiles(found)
-        return Log(path, found, stored=stored, schema=schema, name_case=case, row_event_max=row_event_max)
-    from ibbmaster.store.followed import FollowedDirectory
-
-    disk = open_disk(path)
-    disk.list()
-    return Log(path, FollowedDirectory(disk), schema=schema, name_case=case, row_event_max=row_event_max)
-
-
-def _open_store(
-    path: Path,
-    options: WritingOptions,
-    state: GtidState | None,
-    schema: dict[str, Declaration],
-    has_background: bool,
-    case: NameCase | None = None,
-    row_event_max: int | None = None,
-) -> WritableLog:
-    store = BinlogStore(RealDisk(path), store_options(options), initial_state=state)
+    file_no = file_no_of(path)
+    if file_no is None:
+        stored = files_at(path)
+        return Log(path, stored.engine, stored=stored, schema=schema, name_case=case, row_event_max=row_event_max)
+    log = _open_to_read(path.parent, schema, case, row_event_max)
     try:
-        store.check_unbroken()
+        return FileView(log, part_in_file(log.engine, file_no), path.name)
     except BaseException:
-        store.close()
+        log.close()
         raise
-    log.info("%d redo records applied, %d transactions rolled back", store.replayed_records, store.rolled_back)
-    return WritableLog(
-        path, store, schema=schema, name_case=case, row_event_max=row_event_max, has_background=has_background
-    )
 
 
 def declarations_of(schema: str, where: str = "schema") -> dict[str, Declaration]:

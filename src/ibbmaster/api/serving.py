@@ -19,6 +19,7 @@ import trio
 from ibbmaster.api import opening
 from ibbmaster.api.accounts import read_accounts
 from ibbmaster.api.log import Log
+from ibbmaster.api.log_path import PathLike
 from ibbmaster.api.serving_options import ServingOptions, TlsChoice, default_options
 from ibbmaster.api.writing import WritableLog
 from ibbmaster.codec.printable import address
@@ -152,7 +153,7 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _certificate(tls: str, cert: opening.PathLike | None, key: opening.PathLike | None) -> Certificate | None:
+def _certificate(tls: str, cert: PathLike | None, key: PathLike | None) -> Certificate | None:
     if tls not in TLS_CHOICES:
         raise ConfigurationError(f"TLS {tls!r}: expected auto, off or required")
     if (cert is None) != (key is None):
@@ -242,7 +243,7 @@ class RunningPrimary:
 
 
 async def serve_trio(
-    log: Log | opening.PathLike,
+    log: Log | PathLike,
     *,
     handle_signals: bool = False,
     task_status: trio.TaskStatus[RunningPrimary] = trio.TASK_STATUS_IGNORED,
@@ -260,7 +261,7 @@ async def serve_trio(
 
 
 async def run_primary(
-    log: Log | opening.PathLike,
+    log: Log | PathLike,
     checked: CheckedOptions,
     *,
     handle_signals: bool = False,
@@ -280,7 +281,7 @@ async def run_primary(
             await primary.serve(handle_signals=handle_signals, task_status=StatusCall(announce), read_again=again)
 
 
-def serve(log: Log | opening.PathLike, **options: Unpack[ServingOptions]) -> RunningPrimary:
+def serve(log: Log | PathLike, **options: Unpack[ServingOptions]) -> RunningPrimary:
     """Serve a log in a thread of its own; a path is opened, and closed at the end.
 
     Options: `host` ("127.0.0.1") and `port` (0: any free one) to listen on; `user` ("repl"), `password` (""; then only
@@ -299,7 +300,7 @@ def serve(log: Log | opening.PathLike, **options: Unpack[ServingOptions]) -> Run
     return serve_checked(log, check_options(**options))
 
 
-def serve_checked(log: Log | opening.PathLike, checked: CheckedOptions) -> RunningPrimary:
+def serve_checked(log: Log | PathLike, checked: CheckedOptions) -> RunningPrimary:
     """`serve` with options that are checked."""
     started: Future[RunningPrimary] = Future()
     ended: list[BaseException] = []
@@ -344,7 +345,7 @@ class StatusCall(Generic[Announced]):
 
 
 @contextlib.contextmanager
-def _opened(log: Log | opening.PathLike) -> Iterator[Log]:
+def _opened(log: Log | PathLike) -> Iterator[Log]:
     if isinstance(log, Log):
         yield log
         return

@@ -6,65 +6,23 @@ from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Self, TypedDict
+from typing import Self
 
 from ibbmaster.api.log import Log
 from ibbmaster.api.statements import TRANSACTION, Origin, group_of, is_of_transaction, whole_group
+from ibbmaster.api.stores import Size, purge_request
 from ibbmaster.codec.buffer import Buffer
-from ibbmaster.errors import ConfigurationError, StoreError
+from ibbmaster.errors import StoreError
 from ibbmaster.event.rows.declared import Declaration
 from ibbmaster.gtid import Gtid, GtidState
-from ibbmaster.ibb.file_name import parse_file_name
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.log.group_writer import GroupWriter
-from ibbmaster.log.purge import PurgeRequest, PurgeResult
+from ibbmaster.log.purge import PurgeResult
 from ibbmaster.position import LogPosition
 from ibbmaster.schema.name_case import NameCase
-from ibbmaster.sizes import parse_size
 from ibbmaster.store.background import Background
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.store_options import Durability, StoreOptions, StoreStatus
-
-Size = int | str  # bytes, or text as "64M"
-
-
-class WritingOptions(TypedDict, total=False):
-    """What a log is written with; what is left out is as `StoreOptions` has it, but for sparse files."""
-
-    durability: Literal["sync", "write", "later"]
-    max_file_bytes: Size
-    state_interval_bytes: Size
-    oob_piece_bytes: Size
-    spill_bytes: Size
-    redo_bytes: Size
-    is_sparse: bool
-    full_disk_retry_s: float
-    expire_s: float | None
-    max_total_bytes: Size | None
-    replicas_needed_for_purge: int
-    gtid_strict: bool
-
-
-def store_options(options: WritingOptions) -> StoreOptions:
-    """The options of a store. Raises ConfigurationError: one cannot be used as given."""
-    given: dict[str, object] = {"is_sparse": True, **options}
-    for name, value in given.items():
-        if name.endswith("_bytes") and isinstance(value, str):
-            given[name] = parse_size(value)
-    durability = str(given.pop("durability", "sync"))
-    if durability not in DURABILITIES:
-        raise ConfigurationError(f"durability {durability!r}: expected one of {', '.join(DURABILITIES)}")
-    made = StoreOptions(durability=DURABILITIES[durability], **given)  # type: ignore[arg-type]
-    if made.expire_s is not None and not made.expire_s > 0:
-        raise ConfigurationError(f"files that expire after {made.expire_s} s: expected a number of seconds above 0")
-    if made.replicas_needed_for_purge < 0:
-        raise ConfigurationError(
-            f"{made.replicas_needed_for_purge} replicas needed to remove files: expected 0 or more"
-        )
-    return made
-
-
-DURABILITIES: dict[str, Durability] = {member.name.lower(): member for member in Durability}
+from ibbmaster.store.store_options import StoreStatus
 
 
 def as_gtid(gtid: Gtid | str) -> Gtid:
@@ -268,16 +226,7 @@ class WritableLog(Log):
 
         Raises ConfigurationError: that is no name of a file, or no size; StoreError: there never was such a file.
         """
-        file_no = None if to is None else parse_file_name(to)
-        if to is not None and file_no is None:
-            raise ConfigurationError(f"{to!r}: expected the name of a file, as binlog-000012.ibb")
-        return self._store.purge(
-            PurgeRequest(
-                to_file_no=file_no,
-                before=before.timestamp() if isinstance(before, datetime) else before,
-                total_bytes=parse_size(max_total) if isinstance(max_total, str) else max_total,
-            )
-        )
+        return self._store.purge(purge_request(to, before, max_total))
 
     def reset(self, state: GtidState | str = "") -> None:
         """Remove every file and begin again with number 0, as RESET MASTER does; `state` was logged before. Raises

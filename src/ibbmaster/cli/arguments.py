@@ -7,43 +7,15 @@ import contextlib
 import errno
 import json
 import os
-import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ibbmaster.disk.place import ObjectPath
 from ibbmaster.errors import FormatError, StoreError
 
 if TYPE_CHECKING:
-    import ibbmaster
-    from ibbmaster.stages.options import StageOptions
-
-
-def chosen_stages(args: argparse.Namespace) -> StageOptions:
-    """What the flags of stages say, as `Log.through` takes it."""
-    from ibbmaster.stages.options import stage_options
-
-    said: Any = {name: getattr(args, name) for name, *_ in stage_options()}
-    return said  # type: ignore[no-any-return]
-
-
-def chosen_part(log: ibbmaster.Log, args: argparse.Namespace) -> ibbmaster.Log:
-    """What the flags of stages choose of a log; what is worth knowing of it goes to standard error.
-
-    Raises ConfigurationError: an option cannot be used with this log, or a pattern is about no table; PositionError,
-    FormatError, ClassicFormatError, StoreError: as `Log.groups`.
-    """
-    from ibbmaster.stages.options import expect_tables, given_stages
-
-    given = given_stages(chosen_stages(args))
-    if not given:
-        return log
-    part = log.through(**given)
-    for note in part.staged.notes:
-        print(f"ibbmaster: {note}", file=sys.stderr)
-    expect_tables(part.staged)
-    return part
+    from ibbmaster.store.binlog_store import BinlogStore
 
 
 def expect_log(directory: Path | str) -> None:
@@ -82,11 +54,11 @@ def expect_writable(directory: Path) -> None:
         )
 
 
-def open_to_change(directory: Path) -> ibbmaster.WritableLog:
-    """The log that a command changes and leaves; a full disk is reported, not waited for."""
-    import ibbmaster
+def open_to_change(directory: Path) -> BinlogStore:
+    """The store that a command changes and leaves; a full disk is reported, not waited for."""
+    from ibbmaster.api.stores import existing_store
 
-    return ibbmaster.open(directory, writable=True, has_background=False, full_disk_retry_s=0)
+    return existing_store(directory, {"full_disk_retry_s": 0})
 
 
 def report(args: argparse.Namespace, facts: Mapping[str, object], *lines: str) -> None:

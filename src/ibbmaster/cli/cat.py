@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import ibbmaster
-from ibbmaster.cli.arguments import chosen_part
+from ibbmaster.cli.chosen import chosen_part
 from ibbmaster.cli.progress import progress, signalled
 from ibbmaster.errors import ConfigurationError, StoreError
 from ibbmaster.position import LogPosition

@@ -18,7 +18,8 @@ from ibbmaster.classic.exporting import FILE_BYTES_MIN, ConversionReport, LogRea
 from ibbmaster.classic.head import without_unbegun
 from ibbmaster.classic.packing import holds_traditional
 from ibbmaster.classic.series import find_series
-from ibbmaster.cli.arguments import chosen_part, chosen_stages, expect_log, expect_readable, expect_writable, report
+from ibbmaster.cli.arguments import expect_log, expect_readable, expect_writable, report
+from ibbmaster.cli.chosen import chosen_part, chosen_stages
 from ibbmaster.cli.progress import progress
 from ibbmaster.disk.local import RealDisk, left_unfinished
 from ibbmaster.disk.place import local_place

@@ -15,7 +15,7 @@ from typing import Any
 import ibbmaster
 from ibbmaster.capture.client import PrimaryAddress
 from ibbmaster.cli import credentials
-from ibbmaster.cli.arguments import chosen_stages
+from ibbmaster.cli.chosen import chosen_stages
 from ibbmaster.codec.printable import printable
 from ibbmaster.comparison.differences import (
     ComparedGroup,

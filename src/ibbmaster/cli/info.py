@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import ibbmaster
-from ibbmaster.cli.arguments import chosen_part
+from ibbmaster.cli.chosen import chosen_part
 from ibbmaster.cli.progress import progress
 from ibbmaster.cli.seek import seek_facts
 from ibbmaster.ibb.file_name import parse_file_name

@@ -19,6 +19,7 @@ from ibbmaster.extras import needed_for
 from ibbmaster.facts import rows_of
 
 PLUGINS = "ibbmaster.commands"  # entry points: name = module with `run`, beside tables as ours
+GC_THRESHOLDS = (50_000, 20, 50)  # modules, and a thousand waiting replicas, are many objects and no garbage
 EXIT_FAILURE = 1
 EXIT_UNUSABLE = 2  # the command could not do its work; argparse uses the same for wrong options
 EXIT_INTERRUPTED = 130  # what shells report for SIGINT
@@ -117,6 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def program() -> int:
     """All of a process: `main`, and what makes its start and its end quick."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # nothing here is for the threads that NumPy would start
+    gc.set_threshold(*GC_THRESHOLDS)
     code = main()
     gc.freeze()  # the process ends: what it leaves need not be searched for cycles
     return code

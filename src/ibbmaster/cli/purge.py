@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from ibbmaster.api.stores import purge_request
 from ibbmaster.cli.arguments import open_to_change, report
 from ibbmaster.log.time_search import parse_time
 
@@ -11,9 +12,10 @@ from ibbmaster.log.time_search import parse_time
 def run(args: argparse.Namespace) -> int:
     """Purge, and print what went."""
     before = None if args.before is None else parse_time("--before", args.before).seconds
-    with open_to_change(args.directory) as log:
-        result = log.purge(to=args.to, before=before, max_total=args.max_total)
-        oldest = log.files[0].name
+    request = purge_request(args.to, before, args.max_total)
+    with open_to_change(args.directory) as store:
+        result = store.purge(request)
+        oldest = next(file.name for file in store.files() if file.size)
     gone = list(result.names)
     line = f"{len(gone)} file{'s' * (len(gone) != 1)} removed, the oldest is {oldest}"
     kept = [] if result.kept is None else [result.kept]

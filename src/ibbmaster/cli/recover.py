@@ -15,10 +15,10 @@ def run(args: argparse.Namespace) -> int:
     """Recover, and print the end of the log; or salvage, and print what is lost."""
     if args.salvage is not None:
         return salvage(args)
-    with open_to_change(args.directory) as log:
-        status, state = log.status, str(log.state)
-        replayed, rolled_back = log.recovered
-        prepared = [f"{xid.format_id},{xid.gtrid.hex()},{xid.bqual.hex()}" for xid in log.prepared]
+    with open_to_change(args.directory) as store:
+        status, state = store.status(), str(store.state())
+        replayed, rolled_back = store.replayed_records, store.rolled_back
+        prepared = [f"{xid.format_id},{xid.gtrid.hex()},{xid.bqual.hex()}" for xid in store.xa_recover()]
     file, offset = status.durable_file, status.durable_offset
     facts = {"replayed_records": replayed, "rolled_back": rolled_back, "file": file, "file_offset": offset}
     report(

@@ -7,23 +7,24 @@ import json
 import sys
 from typing import Any
 
-import ibbmaster
-from ibbmaster.api.log import Start
+from ibbmaster.api.log_files import opened_files
+from ibbmaster.api.seeking import Start, start_at
 from ibbmaster.errors import ConfigurationError, GtidError
-from ibbmaster.log.time_search import TimeStart, is_date, is_time
+from ibbmaster.log.time_search import TimeStart, is_date, is_time, parse_time, time_start
 
 
 def run(args: argparse.Namespace) -> int:
     """Seek, and print the plan or the refusal."""
     if (args.position is None) == (args.time is None):
         raise ConfigurationError("expected a GTID position, or --time TIME, and not both")
-    with ibbmaster.open(args.directory) as log:
+    with opened_files(args.directory) as files:
+        engine = files.engine
         if args.time is not None:
-            start = log.seek_time(args.time)
+            start = time_start(engine, parse_time("time", args.time))
             print(json.dumps(_time_as_json(start)) if args.json else start.explain())
             return 0
         try:
-            found = log.seek(args.position)
+            found = start_at(args.directory, engine, files, args.position)
         except GtidError as error:
             if not is_time(args.position):
                 raise

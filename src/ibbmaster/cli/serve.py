@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import functools
-import gc
 import json
 import logging
 import resource
@@ -20,7 +19,7 @@ from ibbmaster.api.log import Log
 from ibbmaster.api.serving import CheckedOptions, RunningPrimary, StatusCall, check_options, run_primary
 from ibbmaster.api.serving_options import ServingOptions, default_options
 from ibbmaster.api.serving_options import serving_options as options_of_serving
-from ibbmaster.api.writing import WritingOptions, store_options
+from ibbmaster.api.stores import WritingOptions, store_options
 from ibbmaster.cli import credentials
 from ibbmaster.codec.printable import address
 from ibbmaster.errors import ConfigurationError
@@ -30,7 +29,6 @@ log = logging.getLogger(__name__)
 DEFAULT_LISTEN = "127.0.0.1:3307"  # one beside a MariaDB server's own port
 
 OTHER_FILES = 512  # binlog files, blocks in the cache, and what a process needs
-GC_THRESHOLDS = (50_000, 20, 50)  # a thousand waiting replicas are many objects to look at, and none to throw away
 
 
 def run(args: argparse.Namespace) -> int:
@@ -47,7 +45,6 @@ def run(args: argparse.Namespace) -> int:
     options = read_options(args)
 
     begin_log(is_verbose=args.verbose)
-    gc.set_threshold(*GC_THRESHOLDS)
     allow_open_files(args.max_connections)
     tell = functools.partial(announce, as_json=args.json)
     with open_log(args, is_played=is_played) as opened:

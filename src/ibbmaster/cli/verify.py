@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from pathlib import Path
 
-from ibbmaster.api.log_files import LogFiles, LogVerification
+from ibbmaster.api.log_files import LogVerification, opened_files
 from ibbmaster.cli.arguments import report
 from ibbmaster.cli.progress import interruptible, progress
 from ibbmaster.kernel.loading import load_for_work
@@ -36,25 +33,3 @@ def run(args: argparse.Namespace) -> int:
     of_redo = [redo.line()] if redo is not None and redo.problem is None else []
     report(args, {**facts, "faults": faults, "notes": notes}, *of_redo, f"{totals}: {verdict}")
     return 1 if faults else 0
-
-
-@contextmanager
-def opened_files(path: Path) -> Iterator[LogFiles]:
-    """The files of a log as `ibbmaster.open` takes them, for those who read no groups: it loads half as many modules.
-
-    Raises ClassicFormatError, StoreError: they cannot be read, or there are none; ConfigurationError: `path` is one
-    `.ibb` file of a log.
-    """
-    from ibbmaster.api.log_files import ClassicLogFiles, PagedLogFiles, traditional_files
-
-    if (found := traditional_files(path)) is not None:
-        with closing(found):
-            yield ClassicLogFiles(found)
-    elif path.is_dir():
-        yield PagedLogFiles(path)
-    else:
-        from ibbmaster.api.opening import open
-
-        with open(path) as log:
-            log.verify()  # says why not
-            yield log.stored

@@ -8,14 +8,16 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from ibbmaster.dump.error import FATAL_ERROR_READING_BINLOG, DumpError
 from ibbmaster.dump.profile import Profile
 from ibbmaster.errors import DuplicateDomainError, GtidError
 from ibbmaster.event.format_description import ChecksumAlgorithm
 from ibbmaster.gtid import GtidPosition
-from ibbmaster.wire.command import BinlogDump, DumpFlag
+
+if TYPE_CHECKING:
+    from ibbmaster.wire.command import BinlogDump
 
 UserValue: TypeAlias = int | float | Decimal | str | bytes | None  # of a user variable; None is NULL
 
@@ -28,7 +30,6 @@ HEARTBEAT_PERIOD_MIN_S = 0.001  # MariaDB's limits for MASTER_HEARTBEAT_PERIOD
 HEARTBEAT_PERIOD_MAX_S = 4294967.0
 CAPABILITY_ENGINE = 5  # knows primaries that keep their binlog in the engine: MariaDB 12.3
 CAPABILITY_MAX = 255
-_SEND_ANNOTATE_ROWS, _NON_BLOCKING = int(DumpFlag.SEND_ANNOTATE_ROWS), int(DumpFlag.NON_BLOCKING)  # quicker than flags
 KNOWN_SIZE_MAX = 1024  # of a list of GTIDs that is parsed once for all replicas
 _DOMAIN_IDS = re.compile(r"\s*[0-9]{1,10}\s*(?:,\s*[0-9]{1,10}\s*)*", re.ASCII)
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
@@ -99,6 +100,8 @@ def dump_request(
     Raises DumpError: a GTID list cannot be read, or is missing where it is needed.
     Source: MariaDB 12.3, sql_repl.cc, init_binlog_sender() and mysql_binlog_send().
     """
+    from ibbmaster.wire.command import DumpFlag  # who only looks where a dump would begin parses no commands
+
     position = _gtid_list(variables, "slave_connect_state")
     capability = min(max(_number(variables.get("mariadb_slave_capability")), 0), CAPABILITY_MAX)
     if position is None and profile.requires_gtid:
@@ -120,13 +123,13 @@ def dump_request(
         ignores_duplicates=_is_set(variables, "slave_gtid_ignore_duplicates"),
         capability=capability,
         heartbeat_period_s=_period_s(_number(variables.get("master_heartbeat_period"))),
-        wants_annotate_rows=bool(command.flags & _SEND_ANNOTATE_ROWS),
+        wants_annotate_rows=bool(command.flags & DumpFlag.SEND_ANNOTATE_ROWS),
         leaves_out_marked=skip_replication,
         has_semi_sync=_is_set(variables, "rpl_semi_sync_slave"),
         knows_checksums=knows_checksums,
         wants_rotate_checksum=checksum == "CRC32"
         or (has_unclear_checksum and profile.event_checksum is ChecksumAlgorithm.CRC32),
-        waits_at_end=command.server_id != 0 and not command.flags & _NON_BLOCKING,
+        waits_at_end=command.server_id != 0 and not command.flags & DumpFlag.NON_BLOCKING,
         is_registered=is_registered,
     )
 

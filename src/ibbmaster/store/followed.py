@@ -38,7 +38,6 @@ from ibbmaster.log.states import FULL_STATE_PAGE
 from ibbmaster.log.strictness import StrictDirectory
 from ibbmaster.position import LogPosition
 from ibbmaster.store.followed_files import COMPLETE_FILES, FollowedIbbFiles, IbbFile
-from ibbmaster.store.redo_check import check_redo
 from ibbmaster.store.redo_log import read_durable_end, scan_redo
 from ibbmaster.store.redo_names import SEGMENT_NAMES
 from ibbmaster.store.redo_tail import RedoTail
@@ -317,6 +316,8 @@ class FollowedDirectory(LogEngine):
         for name in SEGMENT_NAMES:
             with contextlib.suppress(MissingFileError):
                 self._disk.make_durable(name)
+        from ibbmaster.store.redo_check import check_redo  # seldom needed
+
         report = check_redo(self._disk)
         scan = None if report is None or report.problem is not None else scan_redo(self._disk)
         tail = None if scan is None else RedoTail(self._disk, scan)

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Unpack
 
-from ibbmaster.api.writing import OpenGroup, WritableLog, WritingOptions, store_options
+from ibbmaster.api.stores import WritingOptions, store_options
+from ibbmaster.api.writing import OpenGroup, WritableLog
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import StoreError

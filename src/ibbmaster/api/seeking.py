@@ -1,0 +1,73 @@
+"""The place where a replica at a GTID position begins to read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ibbmaster.api.log_files import LogFiles
+from ibbmaster.dump.error import DumpError
+from ibbmaster.dump.request import DumpRequest
+from ibbmaster.dump.start import check_start
+from ibbmaster.errors import PositionPurgedError, StoreError
+from ibbmaster.gtid import Gtid, GtidPosition, GtidState
+from ibbmaster.log.interface import LogEngine
+from ibbmaster.log.seek import SeekPlan
+from ibbmaster.position import LogPosition
+
+Position = GtidPosition | Gtid | str  # how far a replica is; text as `0-1-100,1-1-7`
+
+
+def as_position(position: Position) -> GtidPosition:
+    """A position from any of its forms. Raises GtidError: the text is none."""
+    if isinstance(position, str):
+        return GtidPosition.parse(position)
+    return GtidPosition([position]) if isinstance(position, Gtid) else position
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """Where a dump from a GTID position begins, or why there is none.
+
+    `refusal` is the error that a replica gets, `reason` why; both are None where the
+    position can be served. Then reading begins at `place`, in file `file_name`, and `state` was
+    logged before; `plan` has the steps of the search in `.ibb` files.
+    """
+
+    position: GtidPosition
+    file_name: str | None = None
+    place: LogPosition | None = None
+    state: GtidState | None = None
+    plan: SeekPlan | None = None
+    refusal: str | None = None
+    reason: str | None = None
+
+    def explain(self) -> str:
+        """The search in words, one step a line."""
+        if self.refusal is not None:
+            return f"position [{self.position}]\n  refused: {self.refusal}\n  because: {self.reason}"
+        if self.plan is not None:
+            return str(self.plan)
+        assert self.place is not None
+        return f"position [{self.position}]\nstart at {self.file_name} offset {self.place.offset}, state [{self.state}]"
+
+
+def start_at(path: Path, engine: LogEngine, files: LogFiles, position: Position) -> Start:
+    """The start of a dump from a position, or its refusal; errors as `Log.seek`."""
+    wanted = as_position(position)
+    if not any(file.size for file in engine.files()):
+        raise StoreError(f"{path}: no binlog files (binlog-000000.ibb and so on)")
+    try:
+        check_start(DumpRequest(replica_server_id=0, position=wanted), engine.state())
+        plan = engine.seek(wanted)
+    except DumpError as error:
+        return Start(position=wanted, refusal=error.text, reason=error.explanation)
+    except PositionPurgedError as error:
+        return Start(position=wanted, refusal="the position is too old", reason=str(error))
+    return Start(
+        position=wanted,
+        file_name=engine.file_name(plan.position.file_no),
+        place=files.place(plan.position),
+        state=plan.state,
+        plan=plan if isinstance(plan, SeekPlan) else None,
+    )
