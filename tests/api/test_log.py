@@ -5,11 +5,13 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import ibbmaster
+from ibbmaster.api.log import Log
 from ibbmaster.errors import ClassicFormatError, DamageError, GtidError, PositionPurgedError
 
 ROOT = Path(__file__).parents[2]
@@ -20,7 +22,7 @@ DOMAINS_END = "0-2-27,1-77-4611686023427388938,2-4294967295-34,7-2-29,4294967295
 
 
 @pytest.fixture(params=DOMAINS.values(), ids=DOMAINS)
-def domains(request):
+def domains(request) -> Iterator[Log]:
     with ibbmaster.open(request.param) as log:
         yield log
 

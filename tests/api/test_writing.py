@@ -1,11 +1,13 @@
 """Writing by the front door: SQL texts, events, groups in pieces; and what is refused."""
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 import ibbmaster
+from ibbmaster.api.writing import WritableLog
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import DuplicateGtidError, EventError, GtidError, GtidOrderError
 from ibbmaster.event.group import GroupBoundary
@@ -20,7 +22,7 @@ INSERT = "INSERT INTO shop.orders VALUES (1)"
 
 
 @pytest.fixture
-def log(tmp_path):
+def log(tmp_path) -> Iterator[WritableLog]:
     with ibbmaster.create(tmp_path / "log") as made:
         yield made
 

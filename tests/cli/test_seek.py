@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import ibbmaster
+
 IBB = Path(__file__).parents[2] / "fixtures" / "ibb"
 
 
@@ -18,6 +20,17 @@ def test_seek_explains_a_refusal(run):
     assert code == 1
     assert "refused: Error: connecting slave requested to start from GTID 0-1-999" in out
     assert "because: domain 0: the log ends at 0-1-151" in out
+
+
+def test_seek_looks_in_one_file_as_the_library_does(run):
+    path = IBB / "types" / "binlog-000001.ibb"
+    with ibbmaster.open(path) as log:
+        first = next(iter(log)).gtid
+        starts = [log.seek(position) for position in ("0-1-1", first, log.position)]
+    for start in starts:
+        code, out, _ = run("seek", path, start.position)
+        assert (code, out) == (0 if start.refusal is None else 1, f"{start.explain()}\n")
+    assert [start.refusal is None for start in starts] == [False, True, True]
 
 
 def test_seek_speaks_json(run):
