@@ -13,6 +13,7 @@ from contextlib import closing
 from dataclasses import replace
 
 import pytest
+from ibbmaster.log.strictness import open_directory
 
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.disk.watch import DirectoryWatch
@@ -20,7 +21,6 @@ from ibbmaster.errors import PositionPurgedError, StoreError
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.log.log_range import WHOLE_FILE
 from ibbmaster.log.purge import PurgeRequest
-from ibbmaster.log.strictness import open_directory
 from ibbmaster.position import LOG_START
 from ibbmaster.store import followed
 from ibbmaster.store.binlog_store import BinlogStore

@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import NoReturn, Self, Unpack
 
 from ibbmaster.api.group import Group, RowShapes
-from ibbmaster.api.log_files import LogFiles, LogVerification, OnBytes, PagedLogFiles
+from ibbmaster.api.log_files import LogFiles, LogVerification, OnBytes, PagedLogFiles, one_file_refusal
 from ibbmaster.api.log_tables import LogTables
 from ibbmaster.api.seeking import Position, Start, as_position, start_at
 from ibbmaster.arrow.read_options import parse_schema_mode
@@ -41,16 +41,13 @@ from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace
 from ibbmaster.schema.name_case import NameCase
 from ibbmaster.schema.versions import TableState
+from ibbmaster.sqltext.table_name import parse_table_name
 from ibbmaster.stages.engine import StagedLog
-from ibbmaster.stages.options import StageOptions, expect_only, staged
+from ibbmaster.stages.options import StageOptions, expect_only, renamed_table, staged
 from ibbmaster.stages.span import span_so_far
 from ibbmaster.store.backup import BackupReport, back_up
 
-if TYPE_CHECKING:
-    from ibbmaster.api.log_views import PlayedView, StagedView
-
 FOLLOW_PERIOD_S = 1.0  # between two questions to a follower whether to go on
-BLOCK_SIZE = 512  # bytes, in which the system counts what a file has of the disk
 
 
 class Log(LogTables):
@@ -249,8 +246,6 @@ class Log(LogTables):
             GtidError: a text is no position.
             PositionError, FormatError, ClassicFormatError, StoreError: as `groups`.
         """
-        from ibbmaster.api.log_views import StagedView
-
         log = staged(self._engine, options, self.name_case, self._folded_schema)
         expect_only(log, options)
         return StagedView(self, log, options)
@@ -266,8 +261,6 @@ class Log(LogTables):
         Raises ConfigurationError: `pace` is none of these, there is nothing to play, or the numbers of a domain end in
         these rounds; FormatError, ClassicFormatError, StoreError: the log cannot be read.
         """
-        from ibbmaster.api.log_views import PlayedView
-
         speed = Pace.parse(pace)
         if rounds is not None and rounds < 1:
             raise ConfigurationError(f"{rounds} rounds: expected at least 1")
@@ -336,3 +329,77 @@ class Log(LogTables):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class LogView(Log):
+    """What is made of a log. What copies or checks files does that with all of a log, and is refused here."""
+
+    def __init__(self, log: Log, engine: LogEngine) -> None:
+        super().__init__(log.path, engine, stored=log.stored, name_case=log.name_case, row_event_max=log.row_event_max)
+        self._schema = log._schema
+        self._whole = log
+
+    @property
+    def history_cache(self) -> HistoryCache:
+        return HistoryCache(self.path, is_written=False, keeps=False)
+
+    def bring_to_files(self) -> None:
+        self._whole.bring_to_files()
+
+    def _expect_files(self, what: str) -> None:
+        self._whole._expect_files(what)
+
+    def verify(self, **options: object) -> NoReturn:
+        raise self._refused("verify")
+
+    def back_up(self, *given: object, **options: object) -> NoReturn:
+        raise self._refused("back_up")
+
+    def _refused(self, what: str) -> ConfigurationError:
+        return ConfigurationError(
+            f"{what} reads the files of a log, and a log after stages has none: `ibbmaster convert` writes them with "
+            "the same options"
+        )
+
+
+class StagedView(LogView):
+    """A log after stages: `staged`, those of `options` the last."""
+
+    def __init__(self, log: Log, engine: StagedLog, options: StageOptions | None = None) -> None:
+        super().__init__(log, engine)
+        self.staged = engine
+        if options:
+            self.stages, self.spans = (*log.stages, options), (*log.spans, engine.span)
+            case = log.name_case or NameCase.EXACT
+            self._schema = {
+                str(renamed_table(parse_table_name(name), options, lambda: case)): one
+                for name, one in log._schema.items()
+            }
+
+
+class FileView(StagedView):
+    """What one `.ibb` file of a log has."""
+
+    def __init__(self, log: Log, engine: StagedLog, name: str) -> None:
+        super().__init__(log, engine)
+        self.stages, self.spans = (StageOptions(),), (engine.span,)
+        self._name = name
+
+    @property
+    def files(self) -> list[LogFile]:
+        return [file for file in super().files if file.name == self._name]
+
+    def _refused(self, what: str) -> ConfigurationError:
+        return one_file_refusal(what, self.path / self._name)
+
+
+class PlayedView(LogView):
+    """A recording that is played by `player`."""
+
+    def __init__(self, log: Log, engine: PlayedLog) -> None:
+        super().__init__(log, engine)
+        self.stored = log.stored.named_by(engine)
+        self.player = engine
+
+    def _expect_files(self, what: str) -> None:
+        raise ConfigurationError(f"{what} reads the files of a log, and a recording that is played has none: read that")

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ibbmaster.schema.name_case import NameCase
 
 BLOCK_SIZE = 512  # bytes, in which the system counts what a file has of the disk
+OnDoubt = Callable[[str], object]
 
 
 class LogTables:
@@ -55,11 +56,11 @@ class LogTables:
     ) -> pa.Table:
         """Every change of every row, or with `table` ("database.table") those of one, with columns of its own types.
 
-        The columns are those of the DataFrames that docs/spark.md describes; `columns` takes some of them.
-        `schema_mode` says which columns a table has that the log alters: "latest", "asWritten" or "at:GTID". With
-        `complete_keys` an image after an update has the values of the one before it in columns that it leaves out, as
-        under binlog_row_image=MINIMAL its key. `after` and `until` are as in `groups`. It is the log as its files have
-        it, which of one that another process writes may be a second old; all of it is in memory.
+        The columns are those of the DataFrames in docs/spark.md; `columns` takes some of them. `schema_mode` chooses
+        the columns of a table that the log alters: "latest", "asWritten" or "at:GTID". `complete_keys` fills columns
+        that an image after an update leaves out from the image before it, as the key under binlog_row_image=MINIMAL.
+        `after` and `until` are as in `groups`. The files of a log that another process writes may be a second old. The
+        result is in memory as a whole.
 
         Raises:
             ConfigurationError: there is no such table or column, or its columns have no names; or pyarrow is missing.
@@ -75,15 +76,8 @@ class LogTables:
         from ibbmaster.arrow.reading import read_task
         from ibbmaster.arrow.shape import arrow_schema
 
-        options = self._changes_options(
-            "to_arrow",
-            tables=() if table is None else (table,),
-            after=after,
-            until=until,
-            columns=columns,
-            schema_mode=schema_mode,
-            complete_keys=complete_keys,
-        )
+        named = () if table is None else (table,)
+        options = self._changes_options("to_arrow", named, after, until, schema_mode, complete_keys, columns)
         options = replace(options, table=next(iter(options.tables), None))
         fields = find_fields(options)
         batches = [batch for task in plan_tasks(options, fields) for batch in read_task(task)]
@@ -98,10 +92,10 @@ class LogTables:
         schema_mode: str = "latest",
         complete_keys: bool = False,
     ) -> dict[str, pa.Table]:
-        """The changes of several tables, each as `to_arrow` gives them, by name: the log's rows are read once for all.
+        """The changes of several tables by name, each as `to_arrow` gives them; rows of the log are read once for all.
 
-        `tables` is a pattern, or several, as "shop.*". Every table that is there at the end, or was written to, is
-        among them, by its name there. Other arguments, and errors, are those of `to_arrow`.
+        `tables` is a pattern, or several, as "shop.*". The result has every table that exists at the end or was written
+        to, under its name there. Other arguments, and errors, are those of `to_arrow`.
 
         Raises ConfigurationError: a pattern matches no table; the error names those that there are.
         """
@@ -113,14 +107,7 @@ class LogTables:
         from ibbmaster.arrow.shape import arrow_schema
 
         patterns = (tables,) if isinstance(tables, str) else tuple(tables)
-        options = self._changes_options(
-            "to_arrow_tables",
-            tables=patterns,
-            after=after,
-            until=until,
-            schema_mode=schema_mode,
-            complete_keys=complete_keys,
-        )
+        options = self._changes_options("to_arrow_tables", patterns, after, until, schema_mode, complete_keys)
         found = find_tables(options)
         batches: dict[str, list[pa.RecordBatch]] = {name: [] for name in found}
         for task in plan_tables(options, found):
@@ -131,24 +118,19 @@ class LogTables:
     def _changes_options(
         self,
         reader: str,
-        *,
         tables: tuple[str, ...],
         after: Position | None,
         until: Position | None,
-        columns: Sequence[str] = (),
         schema_mode: str,
         complete_keys: bool,
+        columns: Sequence[str] = (),
     ) -> ReadOptions:
-        """The options with which a reader gets the changes of tables; errors as `to_arrow`."""
         from ibbmaster.arrow.read_options import with_keys
-        from ibbmaster.kernel.loading import do_pay
 
         mode, schema_at = parse_schema_mode("schema_mode", schema_mode)
         self._expect_files(reader)
         return with_keys(
-            self.read_options(
-                stages=self.stages,
-                spans=self.spans,
+            self._staged_options(
                 tables=tables,
                 starting_gtid=None if after is None else str(as_position(after)),
                 ending_gtid=None if until is None else str(as_position(until)),
@@ -156,7 +138,6 @@ class LogTables:
                 schema_mode=mode,
                 schema_at=schema_at,
                 completes_keys=complete_keys,
-                uses_kernels=do_pay(self.stored_bytes),
             )
         )
 
@@ -168,28 +149,25 @@ class LogTables:
         key: Sequence[str] = (),
         zero_dates: str = "null",
         base: str | Path | None = None,
-        on_doubt: Callable[[str], object] | None = None,
+        on_doubt: OnDoubt | None = None,
     ) -> pa.Table:
-        """The rows that a table ("database.table") has at a GTID position, or at the end of the log.
+        """The rows of a table ("database.table") at a GTID position, or at the end of the log.
 
-        They are exactly those that its server had there, and the metadata of the result say so, under
-        `exact at GTID`; else it is an error that says since which GTID they are not, and why. With `on_doubt` that
-        hears it instead, and the rows are what the changes of rows come to, distinguished by `key`, or the primary key.
-        `zero_dates` "text" makes texts of dates, so that `0000-00-00` is kept. `base` is the path of
-        a dump with the GTID position that the log goes on from, as `mariadb-dump --master-data --gtid` writes it. The
-        same is answered by `ibbmaster lake snapshot`.
+        They are exactly those that its server had there, as the metadata of the result say under `exact at GTID`; else
+        an error names the GTID since which they are not, and why. `on_doubt` hears that instead, and the rows are then
+        what the changes of rows come to, distinguished by `key`, or the primary key. `zero_dates` "text" makes dates
+        texts, which keeps `0000-00-00`. `base` is the path of a dump with the GTID position from which the log goes on,
+        as `mariadb-dump --master-data --gtid` writes it. `ibbmaster lake snapshot` gives the same rows.
 
         Raises:
             InexactError: rows have changed in ways that the log does not show.
             ConfigurationError: there is no such table, its columns have no names, or pyarrow is missing.
             DamageError, EventError, PositionError, FormatError, ClassicFormatError, StoreError: as `to_arrow`.
         """
-        with needed_for("snapshot"):
-            import pyarrow  # noqa: F401  # wanted by what is imported later
-
+        options = self._table_options("snapshot", table, at, zero_dates, base)
         from ibbmaster.lake.arrow_snapshots import arrow_snapshot
 
-        return arrow_snapshot(self._table_options(table, at, zero_dates, base), key=key, on_doubt=on_doubt)
+        return arrow_snapshot(options, key=key, on_doubt=on_doubt)
 
     def history(
         self,
@@ -199,19 +177,16 @@ class LogTables:
         key: Sequence[str] = (),
         zero_dates: str = "null",
         base: str | Path | None = None,
-        on_doubt: Callable[[str], object] | None = None,
+        on_doubt: OnDoubt | None = None,
     ) -> pa.Table:
-        """Every version that each row of a table has had up to a GTID position, or to the end of the log.
+        """Every version that each row of a table had up to a GTID position, or to the end of the log.
 
-        Beside its values it has `_valid_from` and `_valid_to`, when it held, `_gtid_from` and `_gtid_to`, and
-        `_is_current`. Other arguments, metadata and errors are those of `snapshot`.
+        `_valid_from` and `_valid_to` say when a version held, as do `_gtid_from`, `_gtid_to` and `_is_current`. Other
+        arguments, metadata and errors are those of `snapshot`.
         """
-        with needed_for("history"):
-            import pyarrow  # noqa: F401  # wanted by what is imported later
-
+        options = self._table_options("history", table, at, zero_dates, base)
         from ibbmaster.lake.arrow_snapshots import arrow_history
 
-        options = self._table_options(table, at, zero_dates, base, reader="history")
         return arrow_history(options, key=key, on_doubt=on_doubt)
 
     def difference(
@@ -225,32 +200,25 @@ class LogTables:
     ) -> pa.Table:
         """How the rows of a table at one GTID position differ from those at a later one, or at the end of the log.
 
-        `_change_type` is "insert", "delete", or "update_preimage" with "update_postimage" after it; a row that has
-        come and gone meanwhile, or has its old values again, is in none. The columns are those of the later position,
-        and those that the table has had since then alone are NULL in earlier rows, and no difference by themselves.
+        `_change_type` is "insert", "delete", or "update_preimage" followed by "update_postimage". A row that came and
+        went meanwhile, or has its old values again, is left out. The columns are those of the later position; columns
+        that the table got since the earlier one are NULL in earlier rows, which is no difference by itself.
 
         Raises: as `snapshot`; ConfigurationError also where a column has values of other types at the two.
         """
-        with needed_for("difference"):
-            import pyarrow  # noqa: F401  # wanted by what is imported later
-
+        options = self._table_options("difference", table, until, zero_dates, base)
         from ibbmaster.lake.arrow_snapshots import arrow_difference
 
-        options = self._table_options(table, until, zero_dates, base, reader="difference")
         return arrow_difference(replace(options, starting_gtid=str(as_position(after))))
 
     def _table_options(
-        self,
-        table: str,
-        at: Position | None,
-        zero_dates: str,
-        base: str | Path | None = None,
-        *,
-        reader: str = "snapshot",
+        self, reader: str, table: str, at: Position | None, zero_dates: str, base: str | Path | None
     ) -> ReadOptions:
         """The options for one table up to a position. Raises ConfigurationError: an argument is none that is known."""
+        with needed_for(reader):
+            import pyarrow  # noqa: F401  # wanted by what is imported later
+
         from ibbmaster.arrow.read_options import ZeroDates
-        from ibbmaster.kernel.loading import do_pay
 
         table = str(parse_table_name(table))
         if zero_dates not in ("null", "text"):
@@ -258,15 +226,12 @@ class LogTables:
         self._expect_files(reader)
         if base is not None and self.stages:
             raise ConfigurationError("a base is of a log as it is written, and this one goes through stages")
-        return self.read_options(
+        return self._staged_options(
             base=None if base is None else str(base),
-            stages=self.stages,
-            spans=self.spans,
             table=table,
             tables=(table,),
             ending_gtid=None if at is None else str(as_position(at)),
             zero_dates=ZeroDates(zero_dates),
-            uses_kernels=do_pay(self.stored_bytes),
         )
 
     def _expect_files(self, what: str) -> None:
@@ -274,6 +239,11 @@ class LogTables:
         from files; DamageError: groups are in the redo log of a writer that is gone, and not in the files."""
         self.bring_to_files()
         self.stored.expect_whole()
+
+    def _staged_options(self, **given: Any) -> ReadOptions:
+        from ibbmaster.kernel.loading import do_pay
+
+        return self.read_options(stages=self.stages, spans=self.spans, uses_kernels=do_pay(self.stored_bytes), **given)
 
     def read_options(self, **given: Any) -> ReadOptions:
         """The options with which record batches of this log are read; `given` are more of their fields."""
@@ -290,7 +260,7 @@ class LogTables:
 
     @property
     def stored_bytes(self) -> int:
-        """What its files take on the disk: less than their sizes where they were made for what is to come."""
+        """The room of its files on the disk: less than their sizes where they were made in advance."""
         paths = (self.path if self.path.is_file() else self.path / file.name for file in self.files)
         return sum(path.stat().st_blocks * BLOCK_SIZE for path in paths if path.exists())
 

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, Unpack, overload
 
-from ibbmaster.api.log import Log
+from ibbmaster.api.log import FileView, Log
 from ibbmaster.api.log_files import file_no_of, files_at, part_in_file
 from ibbmaster.api.log_path import PathLike, log_path
-from ibbmaster.api.log_views import FileView
 from ibbmaster.api.stores import WritingOptions, existing_store, opened_store, store_options
 from ibbmaster.api.writing import WritableLog
 from ibbmaster.classic.packing import holds_classic_files

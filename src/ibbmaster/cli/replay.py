@@ -11,8 +11,7 @@ from dataclasses import replace
 
 import trio
 
-from ibbmaster.api.log import Log
-from ibbmaster.api.log_views import PlayedView
+from ibbmaster.api.log import Log, PlayedView
 from ibbmaster.api.serving import CheckedOptions, RunningPrimary, StatusCall, run_primary, staged_log
 from ibbmaster.stages.options import StageOptions
 

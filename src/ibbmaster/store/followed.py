@@ -28,14 +28,13 @@ from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.ibb.chunk import CHUNK_SIZE_MIN
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
-from ibbmaster.log.directory import BinlogDirectory
+from ibbmaster.log.directory import BinlogDirectory, StrictDirectory
 from ibbmaster.log.event_groups import EventGroupReader
 from ibbmaster.log.interface import LogEngine, LogFile, OnFault, ReadPlan
 from ibbmaster.log.log_range import LogRange
 from ibbmaster.log.observer import Picture
 from ibbmaster.log.seek import SeekPlan
 from ibbmaster.log.states import FULL_STATE_PAGE
-from ibbmaster.log.strictness import StrictDirectory
 from ibbmaster.position import LogPosition
 from ibbmaster.store.followed_files import COMPLETE_FILES, FollowedIbbFiles, IbbFile
 from ibbmaster.store.redo_log import read_durable_end, scan_redo

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, TypeAlias, dataclass_transform
 
 from ibbmaster.testkit.fixture_logs import TORN
+from ibbmaster.testkit.incident import Incidents
 from ibbmaster.testkit.malformed import MALFORMATIONS
 from ibbmaster.testkit.place import Landmark, Side
 
@@ -26,39 +27,14 @@ ACTIONS: dict[str, type[FaultAction]] = {}  # by their words
 LOGIN = frozenset(((Landmark.HANDSHAKE, Side.BEFORE), (Landmark.LOGIN, Side.BEFORE)))
 
 
-class MovableClock(Protocol):
-    """The clock of a primary of tests."""
-
-    def advance(self, seconds: float) -> None:
-        """Move it, back if negative."""
+FaultyPrimary: TypeAlias = Incidents
 
 
-class FaultyPrimary(Protocol):
-    """What a primary of tests can do as a whole; each call may wait, and comes from a thread of its own."""
-
-    @property
-    def clock(self) -> MovableClock: ...
-
-    def crash(self, torn: str | None = None) -> None:
-        """Reset every connection, close the port, leave the log as a crash does, `torn` where it was written to."""
-
-    def stop(self) -> None:
-        """Shut down in order."""
-
-    def restart(self, after_s: float = 0.0, *, profile: str | None = None) -> None:
-        """Listen on the same port again, `after_s` seconds later, perhaps as another kind of server."""
-
-    def purge(self) -> None:
-        """Remove every file but the newest."""
-
-    def fail_over(self, *, lose: int = 0, add: int = 0, server_id: int | None = None) -> None:
-        """Serve another log on the same port: without the last groups, and with some of its own after."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+@dataclass(frozen=True, kw_only=True)
 class FaultAction:
-    """What goes wrong at a place. `word` names it in scenarios. `sides` are those of an event or a packet it can happen
-    on; `not_at` are steps of a conversation at which it cannot, if it can be `in_conversation` at all."""
+    """What goes wrong at a place. `word` names it in scenarios; it can happen on these `sides` of an event or a packet,
+    and, if `in_conversation`, at each step but those in `not_at`."""
 
     word: ClassVar[str]
     sides: ClassVar[frozenset[Side]] = EVENTS
@@ -66,45 +42,40 @@ class FaultAction:
     not_at: ClassVar[frozenset[tuple[Landmark, Side]]] = frozenset()
 
     def __init_subclass__(cls, **told: object) -> None:
-        """Keep what is told of a kind of action; `dataclass` makes it a second time, with slots, and tells nothing."""
+        """Make each kind of action a dataclass, with what is told of it."""
         for name, value in told.items():
             setattr(cls, name, value)
-        if word := vars(cls).get("word"):
-            ACTIONS[word] = cls
+        dataclass(frozen=True, kw_only=True)(cls)
+        if "word" in told:
+            ACTIONS[cls.word] = cls
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CutConnection(FaultAction, word="cut", sides=ANYWHERE, in_conversation=True):
     """End the connection: `by` a "reset" (RST), an orderly "end" (FIN), or "silence", which never ends."""
 
     by: str = "reset"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Stall(FaultAction, word="stall", sides=ANYWHERE, in_conversation=True):
     """Send nothing for `seconds`, heartbeats neither."""
 
     seconds: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Drip(FaultAction, word="drip", sides=ANYWHERE):
     """From here on send `bytes_per_s` bytes a second, one by one; 0 sends at full speed again."""
 
     bytes_per_s: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class MuteHeartbeats(FaultAction, word="mute", sides=BORDERS):
     """From here on send no heartbeats in this dump."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class EndDump(FaultAction, word="eof", sides=BORDERS, in_conversation=True, not_at=UNANSWERED | LOGIN):
     """Send the packet that ends a dump in order, and close; to a statement it is the answer."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SendError(FaultAction, word="error", sides=BORDERS, in_conversation=True, not_at=UNANSWERED):
     """Send an error of this `code`, `state` and `text`, and end."""
 
@@ -113,33 +84,28 @@ class SendError(FaultAction, word="error", sides=BORDERS, in_conversation=True, 
     text: str = "a fault of the test"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerOtherwise(FaultAction, word="answer", sides=frozenset(), in_conversation=True, not_at=UNANSWERED | LOGIN):
     """Answer a statement with one row of one column, `value`, instead."""
 
     value: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SendGarbage(FaultAction, word="garbage", sides=ANYWHERE, in_conversation=True):
     """Send `count` random bytes that are not a packet; the seed decides which."""
 
     count: int = 64
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class KillConnection(FaultAction, word="kill", sides=BORDERS, in_conversation=True):
     """KILL it; with `query` true KILL QUERY, which ends a dump in order, and a statement by error 1317."""
 
     query: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TakeOver(FaultAction, word="newer dump", sides=BORDERS):
     """End the dump as a newer dump of the same server id does."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FlipBits(FaultAction, word="alter"):
     """Change a `byte` of the event by XOR with `bits`; -1 is the last one. Its checksum stays as it was."""
 
@@ -147,43 +113,36 @@ class FlipBits(FaultAction, word="alter"):
     bits: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SpoilChecksum(FaultAction, word="checksum"):
     """Make the event's checksum "wrong", "missing", or "unexpected": there where the stream has none."""
 
     be: str = "wrong"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ShortenEvent(FaultAction, word="shorten"):
     """Leave out the last `count` bytes of the event; its header still counts them."""
 
     count: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LengthenEvent(FaultAction, word="lengthen"):
     """Add `count` zeros to the event, which its header does not count."""
 
     count: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LeaveOut(FaultAction, word="drop"):
     """Leave the event out; at a GTID event the whole group, which makes a gap."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SendTwice(FaultAction, word="repeat"):
     """Send the event twice; at a GTID event the whole group."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SwapGroups(FaultAction, word="swap"):
     """At a GTID event: send the group after the one that follows it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeHeader(FaultAction, word="header"):
     """Give the event another `timestamp`, `server_id`, `log_pos`, `flags` or `event_type`, and a right checksum."""
 
@@ -194,14 +153,12 @@ class ChangeHeader(FaultAction, word="header"):
     event_type: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SpoilEvent(FaultAction, word="malform"):
     """Let the event `be` one whose parts contradict each other, as in [malformed events](#malformed-events)."""
 
     be: str = "hidden event"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class InsertEvent(FaultAction, word="insert", sides=BORDERS):
     """Send an unexpected `event`: "rotate" to `file` and `position`, "format", "heartbeat", or "stop"."""
 
@@ -210,7 +167,6 @@ class InsertEvent(FaultAction, word="insert", sides=BORDERS):
     position: int = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PrimaryAction(FaultAction, ABC, sides=ANYWHERE, in_conversation=True):
     """What happens to the primary as a whole, at a place or at a time."""
 
@@ -219,7 +175,6 @@ class PrimaryAction(FaultAction, ABC, sides=ANYWHERE, in_conversation=True):
         """Do it; this may take as long as it says."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CrashPrimary(PrimaryAction, word="crash"):
     """Reset all connections, close the port, recover a log that is `torn`; `closed_s` seconds later listen again."""
 
@@ -231,7 +186,6 @@ class CrashPrimary(PrimaryAction, word="crash"):
         primary.restart(self.closed_s)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RestartPrimary(PrimaryAction, word="restart"):
     """Shut down in order; `closed_s` seconds later listen again, as another `profile` or version if given."""
 
@@ -243,7 +197,6 @@ class RestartPrimary(PrimaryAction, word="restart"):
         primary.restart(self.closed_s, profile=self.profile)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PurgeFiles(PrimaryAction, word="purge"):
     """Remove every file of the log but the newest; dumps that read them are reset, and find their place purged."""
 
@@ -251,7 +204,6 @@ class PurgeFiles(PrimaryAction, word="purge"):
         primary.purge()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FailOver(PrimaryAction, word="failover"):
     """From now on another primary is there: it lacks the last `lose` groups, and has `add` groups of its own."""
 
@@ -263,7 +215,6 @@ class FailOver(PrimaryAction, word="failover"):
         primary.fail_over(lose=self.lose, add=self.add, server_id=self.server_id)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class MoveClock(PrimaryAction, word="clock"):
     """Let the primary's clock jump by `seconds`, back if negative."""
 

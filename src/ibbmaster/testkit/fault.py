@@ -12,7 +12,7 @@ import types
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 from ibbmaster.errors import ConfigurationError, GtidError
 from ibbmaster.gtid import Gtid
@@ -21,7 +21,8 @@ from ibbmaster.testkit.place import Landmark, Place, Side
 
 TEXT_SIZE_MAX = 4000
 LINE_SIZE_MAX = 4000
-_COMMON = ("place", "at", "gtid", "sql", "replica", "times", "connection", "action")
+_WHERE = {"place": str | None, "at": float | None, "gtid": str | None, "sql": str | None}
+_COMMON = (*_WHERE, "replica", "times", "connection", "action")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,15 +51,10 @@ class PlannedFault:
         kind = ACTIONS.get(word) if isinstance(word, str) else None
         if kind is None:
             raise ConfigurationError(f"action {_short(word)}: expected one of {', '.join(ACTIONS)}")
-        common = {
-            "place": _checked(kind, "place", str | None, given.get("place")),
-            "at": _checked(kind, "at", float | None, given.get("at")),
-            "gtid": _checked(kind, "gtid", str | None, given.get("gtid")),
-            "sql": _checked(kind, "sql", str | None, given.get("sql")),
-        }
+        text, at, gtid, sql = (_checked(kind, name, wanted, given.get(name)) for name, wanted in _WHERE.items())
         counts = {name: _count(kind, name, given[name]) for name in ("replica", "connection", "times") if name in given}
         action = _action(kind, {name: value for name, value in given.items() if name not in _COMMON})
-        fault = cls(place=_place(kind, common), at=typing.cast("float | None", common["at"]), action=action, **counts)
+        fault = cls(place=_place(kind, text, at, gtid, sql), at=at, action=action, **counts)
         fault._check()
         return fault
 
@@ -114,9 +110,10 @@ def table_of(line: str) -> dict[str, object]:
     return given
 
 
-def _place(kind: type[FaultAction], common: Mapping[str, object]) -> Place | None:
-    text, gtid, sql = (typing.cast("str | None", common[name]) for name in ("place", "gtid", "sql"))
-    if (text is None) == (common["at"] is None):
+def _place(
+    kind: type[FaultAction], text: str | None, at: float | None, gtid: str | None, sql: str | None
+) -> Place | None:
+    if (text is None) == (at is None):
         raise ConfigurationError(
             f"{kind.word}: expected a place as 'after gtid', or at, seconds on the clock: one of both"
         )
@@ -147,7 +144,7 @@ def _action(kind: type[FaultAction], given: Mapping[str, object]) -> FaultAction
     return kind(**{name: _checked(kind, name, hints[name], value) for name, value in given.items()})
 
 
-def _checked(kind: type[FaultAction], name: str, wanted: object, value: object) -> object:
+def _checked(kind: type[FaultAction], name: str, wanted: object, value: Any) -> Any:
     """A value of the type a field has, and within its bounds."""
     choices = CHOICES.get((kind.word, name))
     if choices is not None and value not in choices:
@@ -167,8 +164,8 @@ def _checked(kind: type[FaultAction], name: str, wanted: object, value: object) 
         raise ConfigurationError(f"{kind.word}: {name} {_short(value)}: expected true or false")
     low, high = BOUNDS.get((kind.word, name), (0, NUMBER_MAX))
     numbers = (int, float) if float in accepted else int
-    if isinstance(value, numbers) and not isinstance(value, bool) and low <= typing.cast("float", value) <= high:
-        return float(typing.cast("float", value)) if float in accepted else value
+    if isinstance(value, numbers) and not isinstance(value, bool) and low <= value <= high:
+        return float(value) if float in accepted else value
     what = "a number" if float in accepted else "a whole number"
     raise ConfigurationError(f"{kind.word}: {name} {_short(value)}: expected {what} from {low} to {high}")
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.facts import rows_of
 from ibbmaster.testkit.mariadb_programs import ServerPrograms
 from ibbmaster.user_cache import make_directory, program_directory
 
@@ -36,22 +37,7 @@ BLOCK_SIZE = 4096  # of a file system
 CONNECT_RETRY_S = 1  # of a replica
 REPLICA_SERVER_ID = 1001
 
-SMALL = (  # a server that starts fast and lives for one test: nothing on its disk must survive the machine
-    "--innodb-log-file-size=8M",
-    "--innodb-buffer-pool-size=64M",
-    "--innodb-undo-tablespaces=0",
-    "--innodb-data-file-path=ibdata1:8M:autoextend",
-    "--innodb-temp-data-file-path=ibtmp1:1M:autoextend",
-    "--innodb-autoextend-increment=1",
-    "--innodb-use-native-aio=OFF",
-    "--innodb-doublewrite=OFF",
-    "--innodb-flush-log-at-trx-commit=0",
-    "--innodb-buffer-pool-dump-at-shutdown=OFF",
-    "--innodb-buffer-pool-load-at-startup=OFF",
-    "--performance-schema=OFF",
-    "--max-allowed-packet=1G",  # rows of 17 MiB, in hexadecimal
-    "--skip-log-bin",
-)
+SMALL = tuple(option for option, _ in rows_of(__package__, "small_server"))
 
 Row = tuple[Any, ...]
 

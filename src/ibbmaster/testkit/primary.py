@@ -308,7 +308,7 @@ class FixturePrimary:
 
         Raises GtidError: that is no GTID.
         """
-        return self._writer.begin(options)
+        return FixtureTransaction(self._writer, options)
 
     def ddl(self, sql: str, *, database: str = "", **options: Unpack[GtidOptions]) -> Gtid:
         """Log a statement that is a group by itself; tables are from now on what it made of them.

@@ -175,7 +175,10 @@ def scenario_of(given: Mapping[str, Any], base: Path | None = None) -> Scenario:
         primary=_primary(expect_table("primary", given.get("primary", {}))),
         directory=None if directory is None else (base or Path()) / directory,
         tables={
-            name: {column: expect(f"tables.{name}.{column}", str, text) for column, text in _columns(name, columns)}
+            name: {
+                column: expect(f"tables.{name}.{column}", str, text)
+                for column, text in expect_table(f"tables.{name}", columns).items()
+            }
             for name, columns in expect_table("tables", given.get("tables", {})).items()
         },
         groups=tuple(_each("group", given, WrittenGroup.of)),
@@ -199,10 +202,6 @@ def _primary(given: Mapping[str, Any]) -> dict[str, Any]:
     if "fragments" in options:
         options["fragment_bytes"] = options.pop("fragments")
     return options
-
-
-def _columns(name: str, columns: object) -> Iterator[tuple[str, object]]:
-    yield from expect_table(f"tables.{name}", columns).items()
 
 
 def _each(key: str, given: Mapping[str, Any], make: Callable[[Mapping[str, Any]], Value]) -> Iterator[Value]:

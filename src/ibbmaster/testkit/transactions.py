@@ -56,7 +56,7 @@ class TransactionOptions(GtidOptions, total=False):
 
 
 class OpenAlter(NamedTuple):
-    """An ALTER of two phases that has begun."""
+    """A statement to log; of an ALTER of two phases, in both of its parts."""
 
     sql: str
     database: str
@@ -75,7 +75,7 @@ class FixtureTransaction:
     inside of it, is committed at the end, and rolled back by an exception. One that changes nothing is not logged."""
 
     def __init__(self, writer: FixtureWriter, options: TransactionOptions) -> None:
-        self._writer = writer
+        self.writer = writer
         self._options = options
         named = writer.named(options)
         self.server_id, self.domain = named.server_id, named.domain_id
@@ -100,7 +100,7 @@ class FixtureTransaction:
 
     def annotate(self, sql: str) -> None:
         """Say by an ANNOTATE_ROWS event which statement the next change of rows comes from."""
-        timestamp = self._writer.clock.timestamp
+        timestamp = self.writer.clock.timestamp
         body = sql.encode()
         event = encode_event(
             event_type=EventType.ANNOTATE_ROWS, body=body, server_id=self.server_id, timestamp=timestamp
@@ -143,8 +143,8 @@ class FixtureTransaction:
             return None
         flags = GtidFlag.ALLOW_PARALLEL | (GtidFlag.TRANSACTIONAL if self.is_transactional else GtidFlag(0))
         try:
-            with self._writer.next_gtid(self._options) as gtid:
-                origin = self._writer.origin(self.server_id)
+            with self.writer.next_gtid(self._options) as gtid:
+                origin = self.writer.origin(self.server_id)
                 self._group.write(origin.xid(gtid.seq_no) if self.is_transactional else self._query("COMMIT"))
                 self._group.commit(gtid, self._gtid_event(gtid, flags))
         except BaseException:
@@ -166,11 +166,12 @@ class FixtureTransaction:
         says nothing of it before its commit; one of a traditional primary has a group of its own."""
         self._expect_open()
         name = as_xid(xid)
-        self._writer.expect_unprepared(name)
-        if self._writer.has_prepared_groups:
+        if name in self.writer.prepared:
+            raise ConfigurationError(f"{name.gtrid!r} is the name of a prepared transaction already")
+        if self.writer.has_prepared_groups:
             shown = GtidXid(format_id=name.format_id, gtrid=name.gtrid, bqual=name.bqual)
-            origin = self._writer.origin(self.server_id)
-            with self._writer.next_gtid(self._options) as gtid:
+            origin = self.writer.origin(self.server_id)
+            with self.writer.next_gtid(self._options) as gtid:
                 self._group.write(self._query(f"XA END {shown}"))
                 self._group.write(_xa_prepare_event(name, origin))
                 flags = GtidFlag.TRANSACTIONAL | GtidFlag.ALLOW_PARALLEL | GtidFlag.PREPARED_XA
@@ -180,7 +181,7 @@ class FixtureTransaction:
             self._group.write(self._query("COMMIT"))
             self._group.prepare(name)
         self._undo(self._steps)
-        self._writer.keep_prepared(name, self._steps)
+        self.writer.prepared[name] = self._steps
         self._end()
 
     def __enter__(self) -> Self:
@@ -200,10 +201,6 @@ class FixtureTransaction:
         else:
             self.roll_back()
 
-    def is_of(self, writer: FixtureWriter) -> bool:
-        """Whether it is one of this writer's."""
-        return self._writer is writer
-
     def _end(self) -> None:
         self.is_open = False
         self._steps = []
@@ -213,7 +210,7 @@ class FixtureTransaction:
             raise ConfigurationError("the transaction has ended: begin another one")
 
     def _query(self, sql: str, database: str = "") -> bytes:
-        return self._writer.query(sql, self._writer.origin(self.server_id, database))
+        return self.writer.query(sql, self.writer.origin(self.server_id, database))
 
     def _gtid_event(self, gtid: Gtid, flags: GtidFlag, xid: GtidXid | None = None) -> bytes:
         commit_id = self._options.get("commit_id")
@@ -225,7 +222,7 @@ class FixtureTransaction:
             extra_flags=None if xid is None else GtidExtraFlag.MULTI_ENGINE,
             engine_count=None if xid is None else READ_ONLY_ENGINES,
         )
-        return self._writer.gtid_event(value)
+        return self.writer.gtid_event(value)
 
     @staticmethod
     def _undo(steps: Sequence[RowStep]) -> None:
@@ -261,25 +258,21 @@ class FixtureWriter:
         self._server_id = server_id
         self._domain = domain
         self._lock = threading.Lock()  # of whatever takes the next GTID
-        self._prepared: dict[Xid, list[RowStep]] = {}
+        self.prepared: dict[Xid, list[RowStep]] = {}  # the changes of transactions that XA PREPARE has ended
         self._alters: dict[Gtid, OpenAlter] = {}
-
-    def begin(self, options: TransactionOptions) -> FixtureTransaction:
-        """Open a transaction."""
-        return FixtureTransaction(self, options)
 
     @contextlib.contextmanager
     def taking(self, *, is_apart: bool = False) -> Iterator[FixtureTransaction]:
         """The transaction that is open here, or one of a single statement. `is_apart`: what is logged is not undone by
         a rollback, and waits for no commit."""
-        here = next((one for one in reversed(OPEN.get()) if one.is_of(self) and one.is_open), None)
+        here = next((one for one in reversed(OPEN.get()) if one.writer is self and one.is_open), None)
         if here is not None and not (is_apart and here.is_transactional):
             yield here
             return
         options: TransactionOptions = {"is_transactional": not is_apart}
         if here is not None:
             options |= {"domain": here.domain, "server_id": here.server_id, "format": here.format}
-        with self.begin(options) as alone:
+        with FixtureTransaction(self, options) as alone:
             yield alone
 
     def ddl(self, sql: str, database: str, options: GtidOptions) -> WrittenStatement:
@@ -287,19 +280,15 @@ class FixtureWriter:
         if is_of_transaction(sql):
             raise ConfigurationError(f"{sql[:60]!r} changes rows: give it to transaction().statement()")
         expect_statement(sql, database)
-        with self.next_gtid(options) as gtid:
-            origin = self.origin(gtid.server_id, database)
-            query = _packed(self.query(sql, origin, number=gtid.seq_no), sql, self.format)
-            is_of_sequence = Cursor(tokens(sql)).takes_words("ALTER", "SEQUENCE")
-            head = GtidEvent(gtid=gtid, flags=ALONE if is_of_sequence else DDL)
-            return WrittenStatement(gtid, self.log.append(gtid, [self.gtid_event(head), query]), query)
+        is_of_sequence = Cursor(tokens(sql)).takes_words("ALTER", "SEQUENCE")
+        return self._log_statement(OpenAlter(sql, database), options, flags=ALONE if is_of_sequence else DDL)
 
     def start_alter(self, sql: str, database: str, options: GtidOptions) -> Gtid:
         """Log the first part of an ALTER of two phases, which changes nothing yet."""
         if not sql.lstrip().upper().startswith("ALTER"):
             raise ConfigurationError(f"{sql[:60]!r} is no ALTER TABLE")
         expect_statement(sql, database)
-        started = self._log_alter(OpenAlter(sql, database), GtidExtraFlag.START_ALTER, None, options)
+        started = self._log_statement(OpenAlter(sql, database), options, phase=GtidExtraFlag.START_ALTER)
         self._alters[started.gtid] = OpenAlter(sql, database)
         return started.gtid
 
@@ -311,22 +300,29 @@ class FixtureWriter:
             known = ", ".join(map(str, self._alters)) or "none"
             raise ConfigurationError(f"no ALTER has begun with {start}; begun have: {known}")
         options = {"domain": start.domain_id, "server_id": start.server_id, **options}
-        ended = self._log_alter(alter, end, start.seq_no, options)
+        ended = self._log_statement(alter, options, phase=end, started=start.seq_no)
         del self._alters[start]
         return ended
 
-    def _log_alter(
-        self, alter: OpenAlter, phase: GtidExtraFlag, seq_no: int | None, options: GtidOptions
+    def _log_statement(
+        self,
+        said: OpenAlter,
+        options: GtidOptions,
+        *,
+        flags: GtidFlag = DDL,
+        phase: GtidExtraFlag | None = None,
+        started: int | None = None,
     ) -> WrittenStatement:
-        part = bytes([phase]) + (b"" if seq_no is None else ALTER_SEQ_NO.pack(seq_no))
+        part = b"" if phase is None else bytes([phase]) + (b"" if started is None else ALTER_SEQ_NO.pack(started))
+        is_done = phase in (None, GtidExtraFlag.COMMIT_ALTER)
+        error_code = DUPLICATE_ENTRY if phase is GtidExtraFlag.ROLLBACK_ALTER else 0
         with self.next_gtid(options) as gtid:
-            origin = self.origin(gtid.server_id, alter.database)
-            head = GtidEvent(gtid=gtid, flags=DDL, extra_flags=phase, alter_seq_no=seq_no)
-            error_code = DUPLICATE_ENTRY if phase is GtidExtraFlag.ROLLBACK_ALTER else 0
-            number = gtid.seq_no if phase is GtidExtraFlag.COMMIT_ALTER else None
-            event = self.query(alter.sql, origin, number=number, alter=part, error_code=error_code)
-            query = _packed(event, alter.sql, self.format)
-            return WrittenStatement(gtid, self.log.append(gtid, [self.gtid_event(head), query]), query)
+            origin = self.origin(gtid.server_id, said.database)
+            number = gtid.seq_no if is_done else None
+            event = self.query(said.sql, origin, number=number, alter=part, error_code=error_code)
+            query = _packed(event, said.sql, self.format)
+            head = self.gtid_event(GtidEvent(gtid=gtid, flags=flags, extra_flags=phase, alter_seq_no=started))
+            return WrittenStatement(gtid, self.log.append(gtid, [head, query]), query)
 
     def xa_commit(self, xid: Xid | str, options: GtidOptions) -> Gtid:
         """Log the commit of a prepared transaction; its rows are there now."""
@@ -337,7 +333,7 @@ class FixtureWriter:
             with self.next_gtid(options) as gtid:
                 flags = GtidFlag.TRANSACTIONAL | GtidFlag.ALLOW_PARALLEL
                 self.log.xa_commit(name, gtid, self.gtid_event(GtidEvent(gtid=gtid, flags=flags)))
-        for step in self._prepared.pop(name):
+        for step in self.prepared.pop(name):
             step.redo()
         return gtid
 
@@ -349,17 +345,8 @@ class FixtureWriter:
             gtid = self._end_prepared("XA ROLLBACK", name, options)
         else:
             self.log.xa_rollback(name)
-        del self._prepared[name]
+        del self.prepared[name]
         return gtid
-
-    def expect_unprepared(self, name: Xid) -> None:
-        """See that a name is free."""
-        if name in self._prepared:
-            raise ConfigurationError(f"{name.gtrid!r} is the name of a prepared transaction already")
-
-    def keep_prepared(self, name: Xid, steps: list[RowStep]) -> None:
-        """Remember what a prepared transaction will change."""
-        self._prepared[name] = steps
 
     def gtid_event(self, value: GtidEvent) -> bytes:
         """The event that begins a group now."""
@@ -394,8 +381,8 @@ class FixtureWriter:
 
     def _prepared_name(self, xid: Xid | str) -> Xid:
         name = as_xid(xid)
-        if name not in self._prepared:
-            known = ", ".join(repr(one.gtrid.decode("utf-8", "replace")) for one in self._prepared) or "none"
+        if name not in self.prepared:
+            known = ", ".join(repr(one.gtrid.decode("utf-8", "replace")) for one in self.prepared) or "none"
             raise ConfigurationError(f"no transaction {xid!r} is prepared; prepared are: {known}")
         return name
 

@@ -15,7 +15,6 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import trio
 
@@ -29,6 +28,7 @@ from ibbmaster.server.registry import Session
 from ibbmaster.streaming.block import Block
 from ibbmaster.streaming.sink import Send, Stage
 from ibbmaster.testkit.clock import FixtureClock
+from ibbmaster.testkit.fault_stage import Faults
 from ibbmaster.testkit.stream_places import StreamPlaces
 from ibbmaster.wire.command import AnyCommand, BinlogDump, InitDb, Ping, QueryCommand, RegisterReplica
 from ibbmaster.wire.packet import EVENT_STATUS, PACKET_HEADER_SIZE, PACKET_PAYLOAD_MAX
@@ -158,22 +158,10 @@ class SeenConnection:
         return f"{who} {doing}"
 
 
-class FaultMaker(Protocol):
-    """What makes faults: asked at every step, after the witness, and for a stage for each dump."""
-
-    async def reached(
-        self, step: ConnectionStep, session: Session, command: AnyCommand | None
-    ) -> Sequence[Response] | None: ...
-
-    def left(self, session: Session) -> None: ...
-
-    def stage(self, session: Session) -> Stage | None: ...
-
-
 class Witness:
     """An observer that notes everything, and lets faults happen after it."""
 
-    def __init__(self, clock: FixtureClock, faults: FaultMaker | None = None) -> None:
+    def __init__(self, clock: FixtureClock, faults: Faults | None = None) -> None:
         self.connections: list[SeenConnection] = []
         self.faults = faults
         self._clock = clock

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from ibbmaster.errors import ConfigurationError, GtidError
 from ibbmaster.gtid import Gtid
@@ -29,8 +29,6 @@ _BESIDE = {
     "statement": ("database",),
 }
 _TYPES = {"domain": int, "server_id": int, "seq_no": int, "commit_id": int, "is_transactional": bool, "flush": bool}
-
-Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,15 +137,11 @@ def _do(primary: FixturePrimary, transaction: FixtureTransaction, verb: str, cha
             transaction.statement(change["statement"], database=expect("database", str, change.get("database", "")))
         case "next":
             primary.table(change["next"]).next()
-        case "annotate":
-            transaction.annotate(change["annotate"])
-        case "savepoint":
-            transaction.savepoint(change["savepoint"])
-        case "roll_back_to":
-            transaction.roll_back_to(change["roll_back_to"])
+        case _:  # "annotate", "savepoint", "roll_back_to"
+            getattr(transaction, verb)(change[verb])
 
 
-def expect(where: str, kind: type[Value] | tuple[type, ...], value: object) -> Any:
+def expect(where: str, kind: type | tuple[type, ...], value: object) -> Any:
     """A value of a type; truth values are no numbers. Raises ConfigurationError: it is of another one."""
     kinds = kind if isinstance(kind, tuple) else (kind,)
     if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
@@ -157,15 +151,13 @@ def expect(where: str, kind: type[Value] | tuple[type, ...], value: object) -> A
 
 
 def expect_table(where: str, value: object) -> Mapping[str, Any]:
-    """A table of TOML or an object of JSON. Raises ConfigurationError: it is something else."""
-    found: Mapping[str, Any] = expect(where, dict, value)
-    return found
+    """A table of TOML or an object of JSON; else as `expect`."""
+    return expect(where, dict, value)  # type: ignore[no-any-return]
 
 
 def expect_list(where: str, value: object) -> Sequence[Any]:
-    """A list. Raises ConfigurationError: it is something else."""
-    found: Sequence[Any] = expect(where, list, value)
-    return found
+    """A list; else as `expect`."""
+    return expect(where, list, value)  # type: ignore[no-any-return]
 
 
 def only(where: str, given: Mapping[str, Any], keys: Sequence[str]) -> None:
