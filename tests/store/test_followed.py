@@ -13,7 +13,7 @@ from contextlib import closing
 from dataclasses import replace
 
 import pytest
-from ibbmaster.log.strictness import open_directory
+from ibbmaster.log.directory import open_directory
 
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.disk.watch import DirectoryWatch
