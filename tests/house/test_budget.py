@@ -32,7 +32,7 @@ BUDGET: dict[str, int] = {
     "recorder": 1_710,
     "rows": 1_020,
     "schema": 6_220,
-    "scorecard": 0,
+    "scorecard": 4_660,
     "select": 2_850,
     "server": 3_250,
     "spark": 2_140,
