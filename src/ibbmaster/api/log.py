@@ -11,7 +11,7 @@ from typing import NoReturn, Self, Unpack
 
 from ibbmaster.api.group import Group, RowShapes
 from ibbmaster.api.log_files import LogFiles, LogVerification, OnBytes, PagedLogFiles, one_file_refusal
-from ibbmaster.api.log_tables import LogTables
+from ibbmaster.api.log_tables import TabularLog
 from ibbmaster.api.seeking import Position, Start, as_position, start_at
 from ibbmaster.arrow.read_options import parse_schema_mode
 from ibbmaster.arrow.schema_reading import schema_of_log, versions_of
@@ -50,7 +50,7 @@ from ibbmaster.store.backup import BackupReport, back_up
 FOLLOW_PERIOD_S = 1.0  # between two questions to a follower whether to go on
 
 
-class Log(LogTables):
+class Log(TabularLog):
     """A binlog: a directory of `.ibb` files, or traditional files. Made by `ibbmaster.open`. May be used by many
     threads; what `groups` gives belongs to its caller. The log may grow meanwhile."""
 

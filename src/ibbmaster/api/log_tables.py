@@ -28,7 +28,7 @@ BLOCK_SIZE = 512  # bytes, in which the system counts what a file has of the dis
 OnDoubt = Callable[[str], object]
 
 
-class LogTables:
+class TabularLog:
     """The part of a `Log` that makes tables; each call loads what it needs."""
 
     path: Path

@@ -9,7 +9,7 @@ import mmap
 
 
 def page_map(size: int) -> mmap.mmap:
-    """So many zero bytes, freed with the last reference to them."""
+    """That many zero bytes, freed with the last reference to them."""
     return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 
 
