@@ -142,9 +142,8 @@ def dump(directory, position, **wishes) -> tuple[list[bytes], str | None]:
     while block is None or len(block) or not (source.is_at_end or session.is_finished):
         block = source.next_block(1, may_wait=True)
         packets.receive_data(block.data())
-    payloads = (packet.payload for packet in iter(packets.next_packet, None))
     error = None if session.error is None else str(session.error)
-    return [payload[1:] for payload in payloads if payload[0] == 0], error
+    return [payload[1:] for payload in iter(packets.next_payload, None) if payload[0] == 0], error
 
 
 @pytest.fixture

@@ -142,9 +142,7 @@ class Conversation:
 
     def payloads(self) -> list[bytes]:
         """The payloads that came since the last call."""
-        found = []
-        while (packet := self._reader.next_packet()) is not None:
-            found.append(packet.payload)
+        found = list(iter(self._reader.next_payload, None))
         assert not self._reader.unread_size
         return found
 

@@ -739,9 +739,7 @@ class Walk:
 
     def check(self) -> None:
         """Every group once, in order and in one piece; heartbeats between groups; and one last word."""
-        payloads = []
-        while (packet := self.dump._reader.next_packet()) is not None:
-            payloads.append(packet.payload)
+        payloads = list(iter(self.dump._reader.next_payload, None))
         is_cut = self.dump._reader.unread_size > 0
         has_last_word = bool(payloads) and (payloads[-1] == EOF or payloads[-1][0] == 0xFF)
         assert self.session.is_finished == (self.was_ended or self.until is not None)

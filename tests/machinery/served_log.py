@@ -56,11 +56,11 @@ class ServedDump:
             self._packets.receive_data(block.data())
             if not len(block) and (self._source.is_at_end or dump.is_finished):
                 break
-        while (packet := self._packets.next_packet()) is not None:
-            if packet.payload[:1] == b"\0":
-                self.events.append(bytes(packet.payload[1:]))
+        while (payload := self._packets.next_payload()) is not None:
+            if payload[:1] == b"\0":
+                self.events.append(payload[1:])
             else:
-                self.end = bytes(packet.payload)
+                self.end = payload
 
     def close(self) -> None:
         self._source.close()

@@ -140,10 +140,10 @@ class _Stream:
 
     def groups(self) -> Iterator[tuple[GtidKey, bytes]]:
         """Those whose end is known, as another one has begun."""
-        while (packet := self.packets.next_packet()) is not None:
-            if packet.payload[0]:
+        while (payload := self.packets.next_payload()) is not None:
+            if payload[0]:
                 continue  # EOF or an error; the session reports it, too
-            event = bytes(packet.payload[1:])
+            event = payload[1:]
             if event[TYPE_OFFSET] == EventType.GTID:
                 yield from self.rest()
                 self._group = bytearray(event)

@@ -166,7 +166,7 @@ class WaitingDump:
         """Everything that was sent."""
         reader = PacketReader(limit=1 << 30, next_sequence=1)
         reader.receive_data(self.stream)
-        return [packet.payload for packet in iter(reader.next_packet, None)]
+        return list(iter(reader.next_payload, None))
 
     async def _receive(self, stream: trio.SocketStream) -> None:
         async for data in stream:

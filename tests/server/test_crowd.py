@@ -131,7 +131,7 @@ class Member:
         self.receive()
         reader = PacketReader(limit=1 << 30, next_sequence=self.first_sequence)
         reader.receive_data(self._received)
-        return [packet.payload for packet in iter(reader.next_packet, None)]
+        return list(iter(reader.next_payload, None))
 
 
 @pytest.fixture

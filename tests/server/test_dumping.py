@@ -64,12 +64,12 @@ class RawReplica:
 
     async def packet(self) -> bytes | None:
         """The next payload; None when the server has closed."""
-        while (packet := self._reader.next_packet()) is None:
+        while (payload := self._reader.next_payload()) is None:
             data = await self.stream.receive_some()
             if not data:
                 return None
             self._reader.receive_data(data)
-        return packet.payload
+        return payload
 
     async def send(self, payload: bytes, sequence: int = 0) -> None:
         self._reader.next_sequence = sequence + 1

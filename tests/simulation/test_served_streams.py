@@ -185,9 +185,8 @@ class Stream:
 
     def receive(self, data):
         self._packets.receive_data(data)
-        while (packet := self._packets.next_packet()) is not None:
+        while (payload := self._packets.next_payload()) is not None:
             assert self.last_word is None, "something follows the last word"
-            payload = packet.payload
             if payload[0] == 0:
                 self._take(payload[3 if self._replica.options["has_semi_sync"] else 1 :])
             else:

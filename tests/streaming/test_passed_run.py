@@ -46,11 +46,11 @@ def sent_by(dump):
     reader.receive_data(bytes(dump.data))
     found = Sent([], [], False)
     events: list[bytes] = []
-    while (packet := reader.next_packet()) is not None:
-        if packet.payload[0] != OK:
-            found.has_error = packet.payload[0] == ERR
+    while (payload := reader.next_payload()) is not None:
+        if payload[0] != OK:
+            found.has_error = payload[0] == ERR
             continue
-        event = bytes(packet.payload[1:])
+        event = payload[1:]
         found.types.append(event[TYPE_OFFSET])
         events.append(event)
         if event[TYPE_OFFSET] == EventType.XID:

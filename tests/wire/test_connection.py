@@ -88,7 +88,7 @@ class Client:
         if data:
             reader = PacketReader(limit=1 << 24, next_sequence=data[3])
             reader.receive_data(data)
-            self.answers += [packet.payload for packet in iter(reader.next_packet, None)]
+            self.answers += list(iter(reader.next_payload, None))
             assert not reader.unread_size
             self.sequence = reader.next_sequence
 
@@ -540,7 +540,7 @@ def test_rows_in_blocks_are_numbered_with_what_is_around_them(last: Err | None) 
     columns = (ColumnDefinition(name="a", column_type=3, length=11),)
     reader = PacketReader(limit=1 << 20, next_sequence=1)
     reader.receive_data(b"".join(client.connection.answer(BlockResultSet(columns=columns, blocks=blocks), Ok())))
-    packets = [packet.payload for packet in iter(reader.next_packet, None)]
+    packets = list(iter(reader.next_payload, None))
     assert packets[3:6] == [b"a", b"b", b"c"]
     assert packets[6] == (encode_eof(Eof(status=0x000A)) if last is None else encode_err(last))
     assert packets[7:] == [OK_PAYLOAD]

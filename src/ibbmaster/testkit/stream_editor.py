@@ -99,8 +99,8 @@ class StreamEditor:
             self._is_resting = False
             self._sequence = self._reader.next_sequence = data[SEQUENCE_OFFSET]
         self._reader.receive_data(data)
-        while not self._is_over and (packet := self._reader.next_packet()) is not None:
-            self._take(packet.payload)
+        while not self._is_over and (payload := self._reader.next_payload()) is not None:
+            self._take(payload)
             if self._due:
                 yield from self._hand_over()
         yield from self._hand_over()

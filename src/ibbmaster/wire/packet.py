@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import struct
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import LocalProtocolError, PacketOrderError, PacketTooLargeError
@@ -20,14 +19,6 @@ EVENT_STATUS = b"\x00"  # first byte of a dump's payload before an event
 
 _LENGTH_AND_SEQUENCE = struct.Struct("<I")  # 3 bytes of length, 1 of sequence
 _SHIFTED_NUMBERS = [number << 24 for number in range(SEQUENCE_MASK + 1)]  # where a header has them
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Packet:
-    """A whole payload, joined if it came in several packets."""
-
-    payload: bytes = field(repr=False)  # may hold an answer to a password question
-    sequence: int  # number of the (last) packet; the answer continues with the next one
 
 
 class PacketReader:
@@ -55,13 +46,8 @@ class PacketReader:
         return not self._parts and self._buffer.startswith(packet)
 
     def receive_data(self, data: Buffer) -> None:
-        """Take bytes, cut anywhere, for `next_packet`."""
+        """Take bytes, cut anywhere, for `next_payload`."""
         self._buffer += data
-
-    def next_packet(self) -> Packet | None:
-        """As `next_payload`, with the number of the packet."""
-        payload = self.next_payload()
-        return None if payload is None else Packet(payload=payload, sequence=(self.next_sequence - 1) & SEQUENCE_MASK)
 
     def next_payload(self) -> bytes | None:
         """The next whole payload, or None before it is complete. Raises PacketTooLargeError: a header announces a
