@@ -31,7 +31,6 @@ class LogPosRule(enum.Enum):
 class OpeningRotate(enum.Enum):
     """Which clients get a file name before everything else, by an artificial ROTATE."""
 
-    NOBODY = "nobody"
     OLD_REPLICAS = "registered replicas from before 12.3, whose parallel workers crash without one"
     EVERYBODY = "everybody"
 
