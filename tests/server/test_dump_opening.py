@@ -4,17 +4,13 @@ import pytest
 
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.dump.error import DumpError
-from ibbmaster.dump.profile import PROFILES
 from ibbmaster.dump.request import DumpRequest
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.server.dump_opening import DumpOpening
-from ibbmaster.server.facts import PrimaryFacts
-from ibbmaster.server.options import PrimaryOptions
-from ibbmaster.server.registry import Registry
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.followed import FollowedDirectory
-from ibbmaster.wire.auth import make_account
 from tests.machinery.events import XID_EVENT, make_gtid_event
+from tests.machinery.served_log import ServedLog
 
 
 def write(store: BinlogStore, *gtids: str) -> None:
@@ -41,9 +37,7 @@ def log(store, tmp_path) -> FollowedDirectory:
 
 @pytest.fixture
 def opening(log) -> DumpOpening:
-    account = make_account("repl", "x", plugin="native", requires_tls=False)
-    options = PrimaryOptions(host="", port=0, account=account, certificate=None, profile=PROFILES["engine"])
-    return DumpOpening(log, options, PrimaryFacts(log, options, Registry()))
+    return ServedLog(log, "engine").opening
 
 
 def asked(position: str, until: str | None = None) -> DumpRequest:

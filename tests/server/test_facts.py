@@ -9,6 +9,7 @@ from ibbmaster.dialogue.log_tables import ServerFacts
 from ibbmaster.dump.profile import PROFILES
 from ibbmaster.log.interface import LogFile
 from ibbmaster.server.facts import PrimaryFacts
+from ibbmaster.server.login_guard import LoginGuard
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.registry import Registry
 from ibbmaster.store.binlog_store import BinlogStore
@@ -53,7 +54,7 @@ def facts_of(log, registry, profile_name) -> ServerFacts:
     account = make_account("repl", "x", plugin="native", requires_tls=False)
     profile = PROFILES[profile_name]
     options = PrimaryOptions(host="", port=0, account=account, certificate=None, profile=profile, server_id=7)
-    return PrimaryFacts(log, options, registry)
+    return PrimaryFacts(log, options, registry, LoginGuard(lambda: 0.0))
 
 
 # As mysql-test/suite/binlog_in_engine/binlog_in_engine.test

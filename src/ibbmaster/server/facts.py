@@ -45,7 +45,7 @@ class PrimaryFacts:
         engine: LogEngine,
         options: PrimaryOptions,
         registry: Registry,
-        guard: LoginGuard | None = None,
+        guard: LoginGuard,
         cache: HistoryCache | None = None,
     ) -> None:
         self._guard = guard
@@ -132,12 +132,12 @@ class PrimaryFacts:
     def status(self) -> Mapping[str, int]:
         guard = self._guard
         return {
-            "Aborted_connects": 0 if guard is None else guard.refused + self._registry.dropped,
-            "Access_denied_errors": 0 if guard is None else guard.refused,
+            "Aborted_connects": guard.refused + self._registry.dropped,
+            "Access_denied_errors": guard.refused,
             "Connections": self._registry.opened,
-            "Ibb_logins_delayed": 0 if guard is None else guard.delayed,
+            "Ibb_logins_delayed": guard.delayed,
             "Ibb_logins_dropped": self._registry.dropped,
-            "Ibb_login_addresses_slowed": 0 if guard is None else guard.slowed_addresses(),
+            "Ibb_login_addresses_slowed": guard.slowed_addresses(),
         }
 
     def without_paths(self, text: str) -> str:

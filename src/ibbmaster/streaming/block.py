@@ -20,6 +20,8 @@ from ibbmaster.position import LogPosition
 OVERHEAD = 2048  # bytes: a block without packets, its key and what they refer to
 
 Key = tuple[Hashable, ...]
+FindEnd = Callable[[], LogPosition | None]
+"""The place up to which groups may be framed, if there is one."""
 
 
 class Mark(Hashable, Protocol):

@@ -6,7 +6,7 @@ import threading
 from bisect import bisect_left, insort
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakValueDictionary
 
@@ -28,21 +28,6 @@ READERS_OF_KEPT = 2  # one alone never comes back to a place
 _Begin = tuple[Hashable, Hashable]  # of a way: its file, and where in it
 
 
-@dataclass(slots=True)
-class _Way:
-    """Blocks without packets, each from the begin of the way to one of its places, in their order."""
-
-    blocks: list[Block] = field(default_factory=list)
-
-    def farthest(self, limits: Mapping[int, Gtid]) -> Block | None:
-        """To the last place with nothing before it but groups that are skipped up to `limits`."""
-        count = bisect_left(self.blocks, True, key=lambda block: not are_skipped(block.gtids, limits))
-        return self.blocks[count - 1] if count else None
-
-    def index(self, block: Block) -> int:
-        return bisect_left(self.blocks, block.end, key=lambda one: one.end)
-
-
 class KnownSkips:
     """Ways to positions, from the begin of a walk through all its places.
 
@@ -52,7 +37,7 @@ class KnownSkips:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._ways: OrderedDict[_Begin, _Way] = OrderedDict()
+        self._ways: OrderedDict[_Begin, list[Block]] = OrderedDict()  # from a begin to each place on the way, in order
         self._whole: OrderedDict[tuple[_Begin, tuple[Gtid, ...]], Block] = OrderedDict()  # up to what is not skipped
         self._gtids = 0
 
@@ -68,7 +53,8 @@ class KnownSkips:
             if way is None:
                 return None
             self._ways.move_to_end(key)
-            return way.farthest(by_domain)
+            count = bisect_left(way, True, key=lambda block: not are_skipped(block.gtids, by_domain))
+            return way[count - 1] if count else None
 
     def note(self, key: _Begin, blocks: Iterable[Block], limits: Iterable[Gtid] = ()) -> None:
         """Remember the places of blocks that follow each other and send nothing. A dump with the same `limits` need not
@@ -81,26 +67,23 @@ class KnownSkips:
             # what stopped this walk may not stop those of dumps with other limits
             self._add(key, replace(so_far, is_stopped=False) if so_far.is_stopped else so_far)
             if so_far.is_stopped and (limits := tuple(limits)) and len(so_far.gtids) <= WHOLE_GTIDS_MAX:
-                self._add_whole((key, limits), so_far)
-
-    def _add_whole(self, key: tuple[_Begin, tuple[Gtid, ...]], block: Block) -> None:
-        with self._lock:
-            self._whole[key] = block
-            if len(self._whole) > WHOLE_MAX:
-                self._whole.popitem(last=False)
+                with self._lock:
+                    self._whole[key, limits] = so_far
+                    if len(self._whole) > WHOLE_MAX:
+                        self._whole.popitem(last=False)
 
     def _add(self, key: _Begin, block: Block) -> None:
         with self._lock:
-            way = self._ways.setdefault(key, _Way())
+            way = self._ways.setdefault(key, [])
             self._ways.move_to_end(key)
-            index = way.index(block)
-            if index < len(way.blocks) and way.blocks[index].end == block.end:
+            index = bisect_left(way, block.end, key=lambda one: one.end)
+            if index < len(way) and way[index].end == block.end:
                 return
-            way.blocks.insert(index, block)
+            way.insert(index, block)
             self._gtids += 1 + len(block.gtids)
             while self._gtids > GTIDS_MAX:
                 _, oldest = self._ways.popitem(last=False)
-                self._gtids -= sum(1 + len(one.gtids) for one in oldest.blocks)
+                self._gtids -= sum(1 + len(one.gtids) for one in oldest)
 
 
 def are_skipped(gtids: Iterable[Gtid], limits: Mapping[int, Gtid]) -> bool:

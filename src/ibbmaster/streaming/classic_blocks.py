@@ -25,9 +25,11 @@ from ibbmaster.position import LogPosition
 from ibbmaster.streaming.block import (
     NO_PACKETS,
     Block,
+    BlockMaker,
     BlockPump,
     BlockShape,
     BrokenGroupError,
+    FindEnd,
     FramingState,
     Groups,
     Mark,
@@ -71,20 +73,13 @@ class ClassicPart(NamedTuple):
         return f"{FramingState(self.position)} (offset {self.offset} of a group)"
 
 
-class ClassicBlocks:
+class ClassicBlocks(BlockMaker):
     """The `BlockMaker` of traditional files; only the way to the first group is framed on the event loop.
 
     A group goes out in parts if it is longer than `WINDOW_BYTES`, or its packets than a buffer.
     """
 
-    def __init__(
-        self,
-        groups: ClassicGroups,
-        cache: BlockCache,
-        kernels: Kernels,
-        find_end: Callable[[], LogPosition | None] = lambda: None,
-    ) -> None:
-        """`find_end` gives the place up to which groups may be framed, if there is one."""
+    def __init__(self, groups: ClassicGroups, cache: BlockCache, kernels: Kernels, find_end: FindEnd) -> None:
         self.find_end = find_end
         self.groups = groups
         self.buffers = cache.buffers
@@ -99,9 +94,6 @@ class ClassicBlocks:
             return None
         self.groups.continue_at(group.start, ())
         return ClassicPart(group.start, group.start.offset)
-
-    def known_group(self, at: Mark) -> tuple[Gtid, Mark] | None:
-        return None  # a part can be framed without what comes before it
 
     def frame(self, at: Mark, selection: Selection, sequence: int, wanted: BlockShape) -> Block | None:
         if wanted.only_cached and not (wanted.is_short and isinstance(at, FramingState) and self.groups.is_in_file):

@@ -83,13 +83,7 @@ class LargeGroup:
         return self._nodes[number - 1 :]
 
     def frame(
-        self,
-        at: PartState,
-        selection: Selection,
-        sequence: int,
-        buffers: Buffers,
-        kernels: Kernels,
-        wanted: BlockShape,
+        self, at: PartState, selection: Selection, sequence: int, buffers: Buffers, wanted: BlockShape
     ) -> Block | None:
         """The packets from a place on; None with `only_cached`: would wait.
 
@@ -106,7 +100,7 @@ class LargeGroup:
             is_full = False
             try:
                 while after is not None and not is_full and workspace.state[Field.OUT] < wanted_bytes:
-                    after, is_full = self._step(workspace, after, out, kernels, only_cached=wanted.only_cached)
+                    after, is_full = self._step(workspace, after, out, only_cached=wanted.only_cached)
             except _WouldWaitError:
                 buffers.release(out)
                 return None
@@ -114,13 +108,13 @@ class LargeGroup:
             return Block(framed_packets(out, buffers, workspace.state), at, end)
 
     def _step(
-        self, workspace: Workspace, at: PartState, out: Any, kernels: Kernels, *, only_cached: bool
+        self, workspace: Workspace, at: PartState, out: Any, *, only_cached: bool
     ) -> tuple[PartState | None, bool]:
         """Call a kernel once; returns the place after it, None at the end, and whether the output is full."""
         resume(workspace, at)
         state = workspace.state
         if at.node == 0:
-            stopped, status = self._frame_data(workspace, at, out, kernels)
+            stopped, status = self._frame_data(workspace, at, out)
             if status == Status.FALLBACK:
                 raise self._event_problem(workspace)
             if status == Status.FULL:
@@ -147,7 +141,7 @@ class LargeGroup:
             if state[Field.SKIP_TYPE] >= 0 and PageReader(self._disk).header(file_no + 1) is not None:
                 return self.part_state(workspace, at.node, LogPosition(file_no + 1, PAGE_SIZE)), False
             raise self._node_problem(node)
-        status = kernels.frame_node(workspace.pages, found, workspace.framing(out, workspace.none))
+        status = self._kernels.frame_node(workspace.pages, found, workspace.framing(out, workspace.none))
         page_no += int(state[Field.PAGE])
         behind = self.part_state(workspace, at.node, LogPosition.on_page(file_no, page_no, int(state[Field.OFFSET])))
         match status:
@@ -164,13 +158,13 @@ class LargeGroup:
             case _:
                 raise self._node_problem(node)
 
-    def frame_inline(self, workspace: Workspace, at: PartState, out: Any, kernels: Kernels) -> bool:
+    def frame_inline(self, workspace: Workspace, at: PartState, out: Any) -> bool:
         """Frame the rest of the inline part; whether all of it was framed."""
-        return self._frame_data(workspace, at, out, kernels)[1] == Status.DONE
+        return self._frame_data(workspace, at, out)[1] == Status.DONE
 
-    def _frame_data(self, workspace: Workspace, at: PartState, out: Any, kernels: Kernels) -> tuple[int, int]:
+    def _frame_data(self, workspace: Workspace, at: PartState, out: Any) -> tuple[int, int]:
         data = np.frombuffer(bytearray(self._data), dtype=np.uint8)
-        return kernels.frame_bytes(data, at.place.offset, len(data), workspace.framing(out, workspace.none))
+        return self._kernels.frame_bytes(data, at.place.offset, len(data), workspace.framing(out, workspace.none))
 
     def is_end(self, at: PartState) -> bool:
         """Whether a place is after the last node, with no event under way."""

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import functools
 import os
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from itertools import takewhile
 from typing import Any, NamedTuple
 
@@ -36,7 +36,17 @@ from ibbmaster.log.event_groups import GLANCE_SIZE, StoredGroup
 from ibbmaster.log.interface import PagedEventGroups
 from ibbmaster.log.pages import PageReader, read_cached
 from ibbmaster.position import NOWHERE, LogPosition
-from ibbmaster.streaming.block import NO_PACKETS, Block, BlockShape, FramingState, Groups, Mark, Packets, file_end
+from ibbmaster.streaming.block import (
+    NO_PACKETS,
+    Block,
+    BlockShape,
+    FindEnd,
+    FramingState,
+    Groups,
+    Mark,
+    Packets,
+    file_end,
+)
 from ibbmaster.streaming.block_cache import BlockCache, KnownWay
 from ibbmaster.streaming.buffers import (
     PAGES_MAX,
@@ -72,14 +82,7 @@ class PageBlocks:
     Blocks of all dumps end where a group reaches over a border of `PAGES_PER_BLOCK` pages, so they can be shared.
     """
 
-    def __init__(
-        self,
-        groups: PagedEventGroups,
-        cache: BlockCache,
-        kernels: Kernels,
-        find_end: Callable[[], LogPosition | None] = lambda: None,
-    ) -> None:
-        """`find_end` gives the place up to which groups may be framed, if there is one."""
+    def __init__(self, groups: PagedEventGroups, cache: BlockCache, kernels: Kernels, find_end: FindEnd) -> None:
         self.find_end = find_end
         self._groups = groups
         self._disk = groups.disk
@@ -123,7 +126,7 @@ class PageBlocks:
             self.check_way()
         self.way = None
         if isinstance(at, PartState):
-            return at.group.frame(at, selection, sequence, buffers, self.kernels, wanted)
+            return at.group.frame(at, selection, sequence, buffers, wanted)
         assert isinstance(at, FramingState)
         with buffers.workspace() as workspace:
             out = buffers.take(is_shared=wanted.is_shared)
@@ -384,7 +387,7 @@ class PagePump:
         resume(workspace, at)
         progress[Progress.NODE] = progress[Progress.IS_BEGUN] = 0
         if at.node == 0:
-            if not group.frame_inline(workspace, at, self._out, self._kernels):
+            if not group.frame_inline(workspace, at, self._out):
                 return None
         elif at.place != NOWHERE:
             progress[Progress.IS_BEGUN] = 1

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from ibbmaster.classic.binlog import ClassicGroups
 from ibbmaster.kernel.loading import kernels
-from ibbmaster.log.interface import EventGroups, FramedEventGroups, are_paged, changes_of, files_end_of, files_of
+from ibbmaster.log.interface import EventGroups, are_paged, changes_of, files_end_of, files_of
 from ibbmaster.player.repeated_log import RepeatedFiles
 from ibbmaster.position import LogPosition
 from ibbmaster.streaming.block import Block, BlockMaker, joined, sent_block
@@ -106,10 +106,7 @@ class SharedBlocks:
     def maker(self, groups: EventGroups, session: DumpSession) -> tuple[BlockMaker, BlockCache] | None:
         """A maker of blocks from the files of these groups, and their cache; None if there can be none."""
         files = files_of(groups)
-        if files is None:
-            return None
-        ready = kernels()
-        if ready is None:
+        if files is None or (ready := kernels()) is None:
             return None
         from ibbmaster.streaming.block_cache import BlockCache
 
@@ -135,12 +132,25 @@ def import_makers() -> None:
 def _maker_of(groups: EventGroups, cache: BlockCache, ready: Kernels, *, makes_events: bool) -> BlockMaker | None:
     """A maker for groups, of a repeated recording for their round; None: the kernels cannot."""
     files, stages = files_of(groups), changes_of(groups)
-    find_end = partial(files_end_of, groups)
-    if type(files) is RepeatedFiles:
-        find_end = partial(_end_in_round, groups, files)
-        files = files.groups.recorded_files
+    recording = files.groups if type(files) is RepeatedFiles else None
+    if recording is not None:
+        files = recording.recorded_files
+
+    def find_end() -> LogPosition | None:
+        end = files_end_of(groups)
+        return end if end is None or recording is None else recording.there(end)
+
     assert files is not None
-    maker = _files_maker(files, find_end, cache, ready)
+    maker: BlockMaker
+    if are_paged(files):
+        from ibbmaster.streaming.page_blocks import PageBlocks
+
+        maker = PageBlocks(files, cache, ready, find_end)
+    else:
+        from ibbmaster.streaming.classic_blocks import ClassicBlocks
+
+        assert isinstance(files, ClassicGroups)
+        maker = ClassicBlocks(files, cache, ready, find_end)
     if not stages and not makes_events:
         return maker
     from ibbmaster.streaming.changed_blocks import ChangedBlocks
@@ -148,21 +158,3 @@ def _maker_of(groups: EventGroups, cache: BlockCache, ready: Kernels, *, makes_e
 
     changes = [change for stage in stages if (change := change_of(stage, ready)) is not None]
     return ChangedBlocks(maker, stages, changes, cache, ready) if len(changes) == len(stages) else None
-
-
-def _end_in_round(groups: EventGroups, files: RepeatedFiles) -> LogPosition | None:
-    end = files_end_of(groups)
-    return None if end is None else files.groups.there(end)
-
-
-def _files_maker(
-    files: FramedEventGroups, find_end: Callable[[], LogPosition | None], cache: BlockCache, ready: Kernels
-) -> BlockMaker:
-    if are_paged(files):
-        from ibbmaster.streaming.page_blocks import PageBlocks
-
-        return PageBlocks(files, cache, ready, find_end)
-    assert isinstance(files, ClassicGroups)
-    from ibbmaster.streaming.classic_blocks import ClassicBlocks
-
-    return ClassicBlocks(files, cache, ready, find_end)

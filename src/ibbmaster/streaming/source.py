@@ -7,8 +7,9 @@ decides about each; a `BlockMaker` turns runs of a file into packets, where noth
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Hashable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Hashable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.dump.error import DumpError, not_continuous
@@ -58,14 +59,6 @@ SKIPPED_AT_ONCE = 2  # blocks on the event loop, about half a millisecond
 PUMPED_BYTES = 64 << 20  # in one visit of a thread, some 10 ms
 
 
-class _Way(NamedTuple):
-    """Blocks of skipped groups from a place on, as `KnownSkips.note` takes them."""
-
-    key: tuple[Hashable, Hashable]
-    skipped: list[Block]
-    limits: tuple[Gtid, ...]
-
-
 class BlockSource:
     """The blocks of one dump, in order, whichever way makes them. One caller at a time.
 
@@ -86,7 +79,7 @@ class BlockSource:
         self._pieces: Iterator[Buffer] | None = None  # the rest of the group that goes the reference way
         self.probe: EndProbe | None = None  # others rely on it, while this dump looks whether the log ends
         self._begun: tuple[Gtid, ...] = ()  # groups that the reader does not know of yet
-        self._unnoted: _Way | None = None  # which the first block did not wait for
+        self._note: Callable[[], None] | None = None  # notes a way, for which the first block did not wait
         self._groups_at_once = 0  # since a block was framed
         self._is_first = True  # there was no block yet: the first one shall come soon
         self._is_far_behind = False
@@ -534,13 +527,14 @@ class BlockSource:
         identity = None if before == skipped[-1].after else maker.identity(before, only_cached=only_cached)
         if identity is not None:
             self._note_way()
-            self._unnoted = _Way((identity, before), skipped, limits)
+            assert self._cache is not None
+            self._note = partial(self._cache.skips.note, (identity, before), skipped, limits)
 
     def _note_way(self) -> None:
         """Let replicas that begin here later take this way to their places in one step."""
-        way, self._unnoted = self._unnoted, None
-        if way is not None and self._cache is not None:
-            self._cache.skips.note(*way)
+        note, self._note = self._note, None
+        if note is not None:
+            note()
 
     def _skipped_block(
         self, maker: BlockMaker, limits: tuple[Gtid, ...], *, only_cached: bool
