@@ -228,12 +228,14 @@ def _of_all(
 ) -> Block:
     first, last = pieces[0], pieces[-1]
     for one, other in pairwise(pieces):
-        check_continues(other, one.after)
-    sent_bytes = sum(piece.framed_bytes for piece in pieces) - len(data)
-    groups = Groups(
-        gtids_of(chain.from_iterable(piece.gtids for piece in pieces)),
-        gtids_of(chain.from_iterable(piece.stored_gtids for piece in pieces)),
-    )
+        if other.before is not one.after:
+            check_continues(other, one.after)
+    framed, begun = [piece.packets for piece in pieces], [piece.groups for piece in pieces]
+    stored = None
+    if any(groups.stored is not None for groups in begun):
+        stored = gtids_of(chain.from_iterable(piece.stored_gtids for piece in pieces))
+    groups = Groups(gtids_of(chain.from_iterable([each.gtids for each in begun])), stored)
+    sent_bytes = sum([each.size + each.sent_bytes for each in framed]) - len(data)
     packets = Packets(data, len(data), sequence, sent_bytes=sent_bytes)
     return Block(packets, first.before, last.after, groups, first.head, last.log_positions)
 
