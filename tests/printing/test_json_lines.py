@@ -10,7 +10,7 @@ from lanes.capture import load_captures
 import ibbmaster
 from ibbmaster.arrow.cell import text_of
 from ibbmaster.event.rows.encoding import written_table
-from ibbmaster.printing.json_lines import JsonLines, json_text, time_text
+from ibbmaster.printing.json_lines import JsonLines, json_text
 from tests.written_log import inserted, updated, write_log
 
 CLASSIC = Path(__file__).parents[2] / "fixtures" / "classic" / "11.8"
@@ -118,7 +118,3 @@ def test_values_with_control_characters_are_escaped(tmp_path, printed):
 def test_bytes_that_cannot_be_read_are_named(half_readable, parsed):
     *_, line = parsed(half_readable, keeps_bytes=True)
     assert line["after"] == {"id": 2, "c": {"undecodable": "//4="}}
-
-
-def test_times_are_in_utc_to_the_last_second_that_a_binlog_has():
-    assert (time_text(0), time_text(2**32 - 1)) == ("1970-01-01T00:00:00Z", "2106-02-07T06:28:15Z")

@@ -146,15 +146,8 @@ class BatchCounter:
         _, places = np.unique(servers, return_index=True)
         for server_id in servers[np.sort(places)].tolist():
             of_server = np.flatnonzero(servers == server_id)
-            domain.take_pair(
-                server_id,
-                PairSum(
-                    groups=len(of_server),
-                    size=int(run.sizes[of_server].sum()),
-                    first=int(numbers[of_server[0]]),
-                    last=int(numbers[of_server[-1]]),
-                ),
-            )
+            size, ends = int(run.sizes[of_server].sum()), numbers[of_server[[0, -1]]].tolist()
+            domain.take_pair(server_id, PairSum(len(of_server), size, *ends))
 
 
 class _Run(NamedTuple):

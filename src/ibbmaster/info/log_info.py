@@ -1,10 +1,11 @@
 """The answer of `ibbmaster info` as numbers and texts. The fields: docs/info.md."""
 
-import datetime
 from collections.abc import Callable
 
 from ibbmaster.api.log import Log
+from ibbmaster.codec.printable import time_text
 from ibbmaster.errors import StoreError
+from ibbmaster.gtid import Gtid
 from ibbmaster.info.counting import GroupCounter, take_start
 from ibbmaster.info.statistics import ChangeSum, DomainSum, GroupSum, LogStatistics, TableSum
 from ibbmaster.kernel.loading import do_pay, load
@@ -14,7 +15,6 @@ from ibbmaster.log.log_range import LogRange
 from ibbmaster.position import LOG_START
 
 RANGE_BYTES = 64 << 20
-EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 OnBytes = Callable[[int], object]
 Facts = dict[str, object]
 
@@ -84,16 +84,16 @@ def statistics_facts(statistics: LogStatistics) -> Facts:
         "groups": statistics.groups,
         "events": statistics.events,
         "bytes": statistics.size,
-        "first": _moment(statistics.first and statistics.first[0], statistics.first and statistics.first[1]),
-        "last": _moment(statistics.last and statistics.last[0], statistics.last and statistics.last[1]),
-        "earliest": shown_time(statistics.earliest) if statistics.groups else None,
-        "latest": shown_time(statistics.latest) if statistics.groups else None,
+        "first": _moment(statistics.first),
+        "last": _moment(statistics.last),
+        "earliest": time_text(statistics.earliest) if statistics.groups else None,
+        "latest": time_text(statistics.latest) if statistics.groups else None,
         "clock_steps_back": statistics.clock_steps_back,
         "longest_pause": None
         if pause is None
         else {
             "seconds": pause.seconds,
-            "from": shown_time(pause.timestamp),
+            "from": time_text(pause.timestamp),
             "after": str(pause.after),
             "before": str(pause.before),
         },
@@ -109,19 +109,15 @@ def statistics_facts(statistics: LogStatistics) -> Facts:
         "time_line": {
             "span_seconds": statistics.time_line.span_s,
             "spans": [
-                {"from": shown_time(since), "groups": groups, "bytes": size}
+                {"from": time_text(since), "groups": groups, "bytes": size}
                 for since, groups, size in statistics.time_line.rows()
             ],
         },
     }
 
 
-def shown_time(timestamp: int) -> str:
-    return (EPOCH + datetime.timedelta(seconds=timestamp)).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _moment(gtid: object, timestamp: int | None) -> Facts | None:
-    return None if timestamp is None else {"gtid": str(gtid), "time": shown_time(timestamp)}
+def _moment(found: tuple[Gtid, int] | None) -> Facts | None:
+    return None if found is None else {"gtid": str(found[0]), "time": time_text(found[1])}
 
 
 def _domain_facts(domain_id: int, found: DomainSum) -> Facts:
@@ -160,7 +156,7 @@ def _group_facts(group: GroupSum) -> Facts:
         "gtid": str(group.gtid),
         "bytes": group.size,
         "events": group.events,
-        "time": shown_time(group.timestamp),
+        "time": time_text(group.timestamp),
         "file_no": group.start.file_no,
         "offset": group.start.offset,
         "tables": list(group.tables),

@@ -114,9 +114,8 @@ class _Search:
         for group in self._groups_from(place):
             last_time = _time_of(group)
             if last_time >= self.time:
-                assert group.gtid is not None
-                return self._answer(first, group.gtid, last_time, group.start, last_time)
-        return self._answer(first, None, None, self.log.end(), last_time)
+                return self._answer(first, group, last_time)
+        return self._answer(first, None, last_time)
 
     def _end_of(self, files: Sequence[LogFile], number: int) -> LogPosition:
         end = self.log.end()
@@ -161,23 +160,23 @@ class _Search:
         for one in self.log.ranges(place, self.log.end(), size=1):
             yield from _named(self.log.groups_in(one))
 
-    def _answer(
-        self, first: TimeStep, gtid: Gtid | None, group_time: int | None, position: LogPosition, last: int
-    ) -> TimeFound:
+    def _answer(self, first: TimeStep, group: EventGroup | None, last: int) -> TimeFound:
         steps = tuple(self.steps[place] for place in sorted(self.steps))
         return TimeFound(
-            group=gtid,
-            group_time=group_time,
-            position=position,
-            state=self.log.state() if gtid is None else self._state_before(gtid, position),
+            group=None if group is None else group.gtid,
+            group_time=None if group is None else last,
+            position=self.log.end() if group is None else group.start,
+            state=self.log.state() if group is None else self._state_before(group),
             first=first.first_time,
             last=max(last, *(step.time for step in steps)),
             steps=steps,
             sets_back=tuple(pair for pair in itertools.pairwise(steps) if pair[1].time < pair[0].time),
         )
 
-    def _state_before(self, gtid: Gtid, position: LogPosition) -> GtidState:
+    def _state_before(self, found: EventGroup) -> GtidState:
         """What is logged before a group, from the state record before it on."""
+        gtid, position = found.gtid, found.start
+        assert gtid is not None
         before = Gtid(domain_id=gtid.domain_id, server_id=gtid.server_id, seq_no=gtid.seq_no - 1)
         wanted = {**self.log.state().position(), gtid.domain_id: before}
         plan = self.log.seek(GtidPosition(wanted.values()))

@@ -4,10 +4,10 @@ import base64
 import json
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from decimal import Decimal
 
 from ibbmaster.api.group import Row, UndecodableValue
+from ibbmaster.codec.printable import time_text
 from ibbmaster.event.gtid_event import GtidEvent
 from ibbmaster.event.rows.column import TableSchema
 from ibbmaster.event.statement.logged import LoggedStatement
@@ -37,11 +37,6 @@ def json_value(value: object) -> object:
 
 def json_row(row: Row | None) -> dict[str, object] | None:
     return None if row is None else {name: json_value(value) for name, value in row.items()}
-
-
-def time_text(timestamp: int) -> str:
-    """Seconds since 1970 as `2026-01-31T12:00:00Z`."""
-    return f"{datetime.fromtimestamp(timestamp, UTC):%Y-%m-%dT%H:%M:%S}Z"
 
 
 class JsonLines(ChangeLines):
