@@ -313,7 +313,9 @@ class Overlap:
                 f"what is added goes on with {gtid}, at {where}, and the log with {there}, at "
                 f"{place_of(self._log, here)}: two histories part here; {ADVICE}"
             )
-        logged, came = (_domain(state, gtid.domain_id) for state in (self._logged, self._came))
+        logged, came = (
+            GtidState(one for one in state if one.domain_id == gtid.domain_id) for state in (self._logged, self._came)
+        )
         return StoreError(
             f"the log ends at GTID state [{logged}] in domain {gtid.domain_id}, but before {gtid}, at {where}, what is "
             f"added is at [{came}]: what is between is missing; {ADVICE}"
@@ -336,7 +338,3 @@ class Overlap:
 
 def _covers(state: GtidState, gtid: Gtid) -> bool:
     return (state.seq_no(gtid.domain_id, gtid.server_id) or -1) >= gtid.seq_no
-
-
-def _domain(state: GtidState, domain_id: int) -> GtidState:
-    return GtidState(gtid for gtid in state if gtid.domain_id == domain_id)

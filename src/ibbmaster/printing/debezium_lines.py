@@ -107,17 +107,14 @@ def _decimal(column: Column, value: object) -> str:
 
 
 def _date(column: Column, value: object) -> int | None:
-    moment = _moment(str(value))
-    if moment is None:
-        return None if column.is_nullable else 0
-    return (moment - EPOCH) // MICROSECOND // DAY_US
-
-
-def _datetime(column: Column, value: object) -> int | None:
-    moment = _moment(str(value))
-    if moment is None:
+    """Of a DATE days since 1970, of a DATETIME milliseconds or microseconds."""
+    try:
+        moment = datetime.datetime.fromisoformat(str(value))
+    except ValueError:  # an impossible one, as 0000-00-00 and 2026-02-31
         return None if column.is_nullable else 0
     microseconds = (moment - EPOCH) // MICROSECOND
+    if not has_clock(column):
+        return microseconds // DAY_US
     return microseconds // 1000 if column.scale <= MILLISECONDS_MAX else microseconds
 
 
@@ -147,14 +144,6 @@ def _geometry(column: Column, value: object) -> dict[str, object]:
     return {"srid": int.from_bytes(value[:4], "little") or None, "wkb": _base64(value[4:])}
 
 
-def _moment(text: str) -> datetime.datetime | None:
-    """A date, perhaps with a clock; None for impossible ones, as 0000-00-00 and 2026-02-31."""
-    try:
-        return datetime.datetime.fromisoformat(text)
-    except ValueError:
-        return None
-
-
 def _base64(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
@@ -163,7 +152,7 @@ _OF_KIND: Mapping[ValueKind, Callable[[Column, object], object]] = {
     ValueKind.BIT: _bits,
     ValueKind.DECIMAL: _decimal,
     ValueKind.DATE: _date,
-    ValueKind.DATETIME: _datetime,
+    ValueKind.DATETIME: _date,
     ValueKind.TIMESTAMP: _timestamp,
     ValueKind.TIME: _time,
     ValueKind.BINARY: _bytes,

@@ -229,7 +229,10 @@ class LineColumns(RowColumns):
         table = decoder.schema
         if len({column.name for column in table.columns}) < len(table.columns):
             raise EventError(f"{table.name}: two of its columns have the same name")
-        before, after = (_numbers_of(bits) for bits in self._tables.presents[2 * variant : 2 * variant + 2])
+        before, after = (
+            [number for number in range(bits.bit_length()) if bits >> number & 1]
+            for bits in self._tables.presents[2 * variant : 2 * variant + 2]
+        )
         kind = int(self._tables.variants[variant, VariantColumn.KIND])
         found = []
         for piece in self._form.line(table, kind, before, after):
@@ -312,10 +315,6 @@ class LineColumns(RowColumns):
             if status == LineStatus.END:
                 break
         self._last_rows = batch.identity(int(state[LineField.GROUP])), int(state[LineField.NUMBER])
-
-
-def _numbers_of(bits: int) -> list[int]:
-    return [number for number in range(bits.bit_length()) if bits >> number & 1]
 
 
 class SideTexts:

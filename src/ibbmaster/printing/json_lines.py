@@ -12,7 +12,7 @@ from ibbmaster.event.gtid_event import GtidEvent
 from ibbmaster.event.rows.column import TableSchema
 from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.position import LogPosition
-from ibbmaster.printing.content import ChangeLines, GroupContent, RowItem, StatementItem
+from ibbmaster.printing.content import ChangeLines, GroupContent, StatementItem
 
 # What a terminal obeys, breaks lines or turns their direction, and JSON takes as it is; and halves of letters.
 UNSEEN = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
@@ -45,7 +45,13 @@ class JsonLines(ChangeLines):
     def lines(self, content: GroupContent, start: LogPosition) -> Iterator[str]:
         begin = head_text(content.head, content.timestamp)
         for number, item in enumerate(content.items()):
-            yield f'{begin},"number":{number},{_item_text(item)}'
+            if isinstance(item, StatementItem):
+                text = statement_text(item.statement, is_ddl=item.is_ddl)
+            else:
+                table, change = item
+                before, after = json_text(json_row(change.before)), json_text(json_row(change.after))
+                text = f'{change_begin(table, change.kind)},"before":{before},"after":{after}}}'
+            yield f'{begin},"number":{number},{text}'
 
 
 def head_text(head: GtidEvent, timestamp: int) -> str:
@@ -69,11 +75,3 @@ def change_begin(table: TableSchema, kind: str) -> str:
         "primary_key": [table.columns[number].name for number in table.primary_key],
     }
     return json_text(fields)[1:-1]
-
-
-def _item_text(item: RowItem | StatementItem) -> str:
-    if isinstance(item, StatementItem):
-        return statement_text(item.statement, is_ddl=item.is_ddl)
-    table, change = item
-    before, after = json_text(json_row(change.before)), json_text(json_row(change.after))
-    return f'{change_begin(table, change.kind)},"before":{before},"after":{after}}}'

@@ -271,7 +271,11 @@ class ServerScript(Printer):
             settings += filter(None, [self.settings.changed(sql_if_exists=1)])
         for setting in settings:
             yield self.statement(setting)
-        yield self.statement(_failing(query.text, query.error_code) if query.error_code else query.text)
+        text = query.text
+        if query.error_code:  # it failed after it had changed something, and must not end the script
+            handler = b"BEGIN NOT ATOMIC DECLARE CONTINUE HANDLER FOR %d BEGIN END;\n%s;\nEND"
+            text = handler % (query.error_code, text)
+        yield self.statement(text)
 
     def _client_charset(self) -> bytes:
         return f"/*!\\C {self.settings.client_charset} */".encode() + self.delimiter + b"\n"
@@ -323,11 +327,6 @@ class _RowStatements:
         yield [*self.maps, *self._rows, bytes(last)]
         self._rows.clear()
         self._size = 0
-
-
-def _failing(text: bytes, error_code: int) -> bytes:
-    """A statement that failed after it had changed something, and must not end the script."""
-    return b"BEGIN NOT ATOMIC DECLARE CONTINUE HANDLER FOR %d BEGIN END;\n%s;\nEND" % (error_code, text)
 
 
 def _binlog(events: bytes) -> Iterator[bytes]:
