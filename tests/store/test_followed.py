@@ -13,12 +13,12 @@ from contextlib import closing
 from dataclasses import replace
 
 import pytest
-from ibbmaster.log.directory import open_directory
 
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.disk.watch import DirectoryWatch
 from ibbmaster.errors import PositionPurgedError, StoreError
 from ibbmaster.gtid import GtidPosition, GtidState
+from ibbmaster.log.directory import open_directory
 from ibbmaster.log.log_range import WHOLE_FILE
 from ibbmaster.log.purge import PurgeRequest
 from ibbmaster.position import LOG_START
