@@ -89,7 +89,7 @@ def test_the_protocols_have_no_method_that_the_table_does_not_name_but_for_findi
     methods = {name for name in dir(WritableLogEngine) if not name.startswith("_")}
     assert methods - named == {
         *("close", "state", "wait_for_growth", "tell_growth", "unfinished", "ranges", "groups_in"),
-        *("is_over", "with_past", "with_left_out", "reset_count"),
+        *("is_over", "with_past", "with_left_out", "reset_count", "opened_to", "server_version_of"),
     }
     assert set(dir(LogEngine)) <= set(dir(WritableLogEngine))
 
