@@ -72,11 +72,8 @@ def test_a_record_of_every_item_is_refused_at_every_truncation_and_every_flipped
         assert decode_record(damaged, 0, 5000, 2) is None, bit
 
 
-def test_a_record_of_another_lsn_is_none():
+def test_a_record_of_another_lsn_or_an_earlier_life_is_none_and_a_later_life_begins_with_a_checkpoint():
     assert decode_record(encode_record(5000, 2, [Reset()]), 0, 5001, 2) is None
-
-
-def test_a_record_of_an_earlier_life_is_none_and_a_later_life_begins_with_a_checkpoint():
     assert decode_record(encode_record(5000, 1, [Reset()]), 0, 5000, 2) is None
     assert decode_record(encode_record(5000, 3, [Reset()]), 0, 5000, 2) is None
     assert decode_record(encode_record(5000, 3, [ITEMS["a checkpoint"]]), 0, 5000, 2) is not None

@@ -40,7 +40,7 @@ class FollowedFiles(LogObserver[ClassicFile]):
         self._reads_heads_at_once = reads_heads_at_once
         self._heads: dict[tuple[int, int], FileHead] = {}  # by number and life
         self._names: dict[int, str] = {}  # of dropped files: a dump may be in one
-        self._growing: tuple[int, int, int] | None = None  # see `growing`: resets, numbers of the first and last
+        self._growing: tuple[tuple[int, ...], int] | None = None  # the first that is `growing`, and of which files
         self._listed: tuple[Picture[ClassicFile], list[LogFile]] | None = None
         self._unfinished: tuple[Picture[ClassicFile], str] | None = None
         self._lives = itertools.count(1)
@@ -106,22 +106,12 @@ class FollowedFiles(LogObserver[ClassicFile]):
             picture = self.picture
             self.head(picture.last)  # reads those of all files, unless each is read on demand
             oldest, last = picture.first.index, picture.last.index
-            if not self._reads_heads_at_once:
+            key = picture.life, oldest, last, len(self._heads)
+            if self._growing is None or self._growing[0] != key:
                 known = sorted(number for number, _ in list(self._heads) if oldest <= number <= last)
                 steps = (later for number, later in itertools.pairwise(known) if not self._grows(number, later))
-                return picture.from_file(max(steps, default=oldest))
-            found, checked = self._growing, last
-            first = last
-            if found is not None and found[0] == picture.resets:
-                _, first, checked = found
-            for file_no in range(checked, last):
-                if not self._grows(file_no, file_no + 1):
-                    first = file_no + 1
-            if found is None or found[0] != picture.resets:
-                while first > oldest and self._grows(first - 1, first):
-                    first -= 1
-            self._growing = picture.resets, first, last
-            return picture.from_file(max(first, oldest))
+                self._growing = key, max(steps, default=known[0] if self._reads_heads_at_once else oldest)
+            return picture.from_file(self._growing[1])
 
     def _grows(self, file_no: int, later_no: int) -> bool:
         """Whether the state of a file grows to that of a later one."""
@@ -138,18 +128,21 @@ class FollowedFiles(LogObserver[ClassicFile]):
         """The head of a file, read once."""
         key = file.index, file.life
         try:
-            if key not in self._heads and self._reads_heads_at_once:  # finds at once what is no binlog
-                for each in self.picture.files:
-                    if (each.index, each.life) not in self._heads and (head := _head_of(each, is_asked=each is file)):
-                        self._heads[each.index, each.life] = head
             if key not in self._heads:
-                with told_if_purged(file):
-                    self._heads[key] = head_of(file)
+                for each in self.picture.files if self._reads_heads_at_once else ():  # finds at once what is no binlog
+                    with contextlib.suppress(PositionPurgedError):
+                        self._read_head(each)
+                self._read_head(file)
         except PositionPurgedError as error:
             if file.index == self.picture.last.index:  # the last file is never purged: it will come again
                 raise LogResetError(str(error)) from None
             raise
         return self._heads[key]
+
+    def _read_head(self, file: ClassicFile) -> None:
+        if (file.index, file.life) not in self._heads:
+            with told_if_purged(file):
+                self._heads[file.index, file.life] = head_of(file)
 
     def listed(self) -> list[LogFile]:
         """The files that are there now."""
@@ -234,17 +227,6 @@ def _paths_of(path: Path, name: str, number: int) -> list[Path]:
     """The paths that the file of a number may have beside one of that name; cached, as each look asks."""
     digits = name.rpartition(".")[2]
     return packed_or_not(path.with_name(f"{name.removesuffix(digits)}{number:0{len(digits)}d}"))
-
-
-def _head_of(file: ClassicFile, *, is_asked: bool) -> FileHead | None:
-    """The head of a file; None if the file was purged, unless it was asked for."""
-    try:
-        return head_of(file)
-    except MissingFileError:
-        if not is_asked and not file.path.exists():
-            return None
-        with told_if_purged(file):
-            raise
 
 
 @contextlib.contextmanager

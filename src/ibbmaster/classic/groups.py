@@ -101,7 +101,9 @@ class ClassicFileReader:
                 offset = window.offset
                 event_type, event = window.read_event(LARGE_EVENT_SIZE)
                 if event_type == _GTID:
-                    yield from self._read_out(self._group(offset, event))
+                    group = self._group(offset, event)
+                    yield group
+                    self._pass_over(group)
                     self._groups_end = window.offset
                 elif self._ends_file(event_type, offset):
                     return
@@ -112,9 +114,8 @@ class ClassicFileReader:
                 f"{self.file.name} offset {offset}: the server had not finished what begins here, it is left out"
             )
 
-    def _read_out(self, group: EventGroup) -> Iterator[EventGroup]:
-        """Yield a group, then read what its reader has left of it."""
-        yield group
+    def _pass_over(self, group: EventGroup) -> None:
+        """Read what the reader of a group has left of it."""
         if not self._is_passed_over:
             for _ in group.body:
                 pass

@@ -107,7 +107,8 @@ class StoredFileReader(ClassicFileReader):
                 yield None
                 continue
             self._is_lead_in = is_lead_in = is_lead_in and not is_group
-            yield from self._read_out(item)
+            yield item
+            self._pass_over(item)
             self.has_ended = event_type in ENDING_TYPES
 
     def _event(self, event_type: int, offset: int, *, is_lead_in: bool) -> EventGroup:

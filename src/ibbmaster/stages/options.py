@@ -282,9 +282,13 @@ def _values(options: StageOptions, name: str) -> list[str]:
 def _ids(options: StageOptions, name: str) -> frozenset[int]:
     values = _values(options, name)
     for value in values:
-        if not (value.isascii() and value.isdigit() and int(value) < 2**32):
+        if not _is_number(value):
             raise ConfigurationError(f"{flag_of(name)} {value[:60]!r}: expected numbers from 0 to {2**32 - 1}")
     return frozenset(map(int, values))
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and int(text) < 2**32
 
 
 def _names(options: StageOptions, find_case: Callable[[], NameCase]) -> NameMap | None:
@@ -302,7 +306,7 @@ def _numbers(options: StageOptions, name: str) -> dict[int, int]:
     found: dict[int, int] = {}
     for value in _values(options, name):
         old, _, new = value.partition("=")
-        if not all(part.isascii() and part.isdigit() and int(part) < 2**32 for part in (old, new)):
+        if not (_is_number(old) and _is_number(new)):
             raise ConfigurationError(f"{flag_of(name)} {value[:60]!r}: expected OLD=NEW, as 1=7")
         if int(old) in found:
             raise ConfigurationError(f"{flag_of(name)}: {old} is given twice")
