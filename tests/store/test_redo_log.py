@@ -36,6 +36,7 @@ def fill(log):
     while room(log):
         log.append([change(fill=count % 251)])
         count += 1
+        assert count < 1000, "a segment is used again"
     return count
 
 
