@@ -65,7 +65,7 @@ def test_a_file_is_in_use_until_it_is_ended(disk, tmp_path):
 
 
 def test_files_end_between_groups(disk, tmp_path):
-    writer = ClassicWriter(disk, CLASSIC, state=GtidState.parse("3-1-9"), stem="log", first_number=41)
+    writer = ClassicWriter(disk, CLASSIC, state=GtidState.parse("3-1-9"), stem="log")
     for seq_no in (1, 2):
         writer.begin_file(is_start=seq_no == 1, **NEAR)
         writer.write_group(gtid_event(seq_no), [row_event(100), XID])
@@ -74,11 +74,11 @@ def test_files_end_between_groups(disk, tmp_path):
     writer.write_state()
     writer.sync()
 
-    assert writer.names == ["log.000041", "log.000042"]
-    assert (tmp_path / "log.index").read_text() == "./log.000041\n./log.000042\n"
+    assert writer.names == ["log.000001", "log.000002"]
+    assert (tmp_path / "log.index").read_text() == "./log.000001\n./log.000002\n"
     assert (tmp_path / "log.state").read_text() == "3-1-9\n0-1-2\n"
     first, second = ((tmp_path / name).read_bytes() for name in writer.names)
-    assert types_in(tmp_path / "log.000041")[-1] == EventType.ROTATE
+    assert types_in(tmp_path / "log.000001")[-1] == EventType.ROTATE
     created = [struct.unpack_from("<I", data, 4 + 19 + 52)[0] for data in (first, second)]
     assert created == [1000, 0]  # only the first was begun by a start of the server
     start = 4 + decode_event_header(second, 4).size

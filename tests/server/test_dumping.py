@@ -30,6 +30,7 @@ from ibbmaster.event.header import encode_event
 from ibbmaster.event.types import EventType
 from ibbmaster.kernel import loading
 from ibbmaster.log.directory import BinlogDirectory
+from ibbmaster.log.group_writer import GroupWriter
 from ibbmaster.server.client_stream import Sender
 from ibbmaster.server.dumping import DumpSender
 from ibbmaster.server.registry import EndReason
@@ -301,7 +302,7 @@ async def test_a_large_transaction_that_is_not_committed_yet_silences_no_heartbe
         replica = await connect(port)
         await replica.dump(heartbeat_s=0.3)
         await replica.event_types(3)
-        group = growing.writer.open_group()
+        group = GroupWriter(growing.writer)
 
         async def grow() -> None:
             while True:

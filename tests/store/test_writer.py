@@ -12,6 +12,7 @@ from ibbmaster.errors import ConfigurationError, StoreError
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.ibb.appender import PageChange
 from ibbmaster.ibb.file_header import decode_file_header
+from ibbmaster.log.group_writer import GroupWriter
 from ibbmaster.position import LogPosition
 from ibbmaster.store.writer import BATCH_PAGES, ROOM_PAGES, BinlogWriter, PageWriter
 from tests.machinery.events import groups_behind, gtid_of, make_gtid_event, new_group
@@ -90,7 +91,7 @@ def test_an_out_of_band_group_is_that_of_the_worked_example(tmp_path):
     event = VECTOR_A_GTID_EVENT[:31] + b"\x0c" + VECTOR_A_GTID_EVENT[32:]
     sizes = {"max_file_bytes": FILE_BYTES_MIN, "oob_piece_bytes": 45 + 4, "spill_bytes": 0}
     with BinlogWriter(RealDisk(tmp_path), **sizes) as writer:
-        group = writer.open_group()
+        group = GroupWriter(writer)
         for letter in b"ABCDEFG":
             group.write(bytes([letter]) * 4)
         assert group.commit(gtid_of(1), event) == LogPosition(0, 16491)
@@ -207,7 +208,7 @@ def test_groups_of_several_sessions_may_be_open_at_once(tmp_path):
     feeder = Feeder(random.randrange(2**32))
     sizes = {"max_file_bytes": FILE_BYTES_MIN, "state_interval_bytes": PAGE_SIZE, "spill_bytes": 500}
     with BinlogWriter(RealDisk(tmp_path), **sizes) as writer:
-        open_groups = [(writer.open_group(), bytearray()) for _ in range(5)]
+        open_groups = [(GroupWriter(writer), bytearray()) for _ in range(5)]
         for _ in range(300):
             index = rng.randrange(5)
             group, data = open_groups[index]
@@ -223,14 +224,14 @@ def test_groups_of_several_sessions_may_be_open_at_once(tmp_path):
                 value = feeder.next_gtid()
                 group.commit(value, make_gtid_event(value))
                 feeder.written.append((value, make_gtid_event(value) + data))
-            open_groups[index] = writer.open_group(), bytearray()
+            open_groups[index] = GroupWriter(writer), bytearray()
     assert read_groups(tmp_path) == feeder.written
     assert check(tmp_path, feeder.gtids).piece_sizes
 
 
 def test_the_header_names_the_oldest_file_that_open_groups_need(tmp_path):
     with BinlogWriter(RealDisk(tmp_path), max_file_bytes=FILE_BYTES_MIN, spill_bytes=100) as writer:
-        large = writer.open_group()
+        large = GroupWriter(writer)
         large.write(bytes(40_000))  # its first piece goes into file 0
         feeder = Feeder(1)
         while writer.end.file_no < 3:
@@ -252,7 +253,7 @@ def test_a_header_written_inside_the_first_piece_of_a_group_names_the_file_befor
         writer.write_group(*new_group(1, bytes(3 * DATA_SIZE - 5 - 3 * 3 - 1 - 38 - 20_000)))
         writer.write_group(*new_group(2, bytes(20_000 - 2 * 3 + 3 - 1 - 38 - left)))
         assert writer.end == ((0, 4 * PAGE_SIZE - 4 - left) if left else (0, 4 * PAGE_SIZE))
-        group = writer.open_group()
+        group = GroupWriter(writer)
         group.write(bytes(40_000))
         header = decode_file_header(page(tmp_path, 1, 0), file_no=1)
         assert header is None or header.oob_file_no == 0
@@ -306,7 +307,7 @@ def test_a_body_that_fails_leaves_the_log_without_its_group(tmp_path):
 
 def test_a_group_is_committed_or_given_up_once(tmp_path):
     with BinlogWriter(RealDisk(tmp_path), max_file_bytes=FILE_BYTES_MIN) as writer:
-        group = writer.open_group()
+        group = GroupWriter(writer)
         group.commit(gtid_of(1), make_gtid_event(gtid_of(1)))
         group.abandon()
         for action in (lambda: group.write(b"x"), lambda: group.commit(gtid_of(2), make_gtid_event(gtid_of(2)))):

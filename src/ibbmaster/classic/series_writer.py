@@ -68,9 +68,7 @@ STATE_SUFFIX = ".state"
 class ClassicWriter:
     """Writes the files of one binlog into a directory."""
 
-    def __init__(
-        self, disk: Disk, profile: Profile, *, state: GtidState | None = None, stem: str = STEM, first_number: int = 1
-    ) -> None:
+    def __init__(self, disk: Disk, profile: Profile, *, state: GtidState | None = None, stem: str = STEM) -> None:
         """Raises ConfigurationError: a server like that writes no such files."""
         if not profile.rotates_with_files:
             raise ConfigurationError(
@@ -84,7 +82,6 @@ class ClassicWriter:
         self._profile = profile
         self._stem = stem
         self.index_name, self.state_name = stem + INDEX_SUFFIX, stem + STATE_SUFFIX
-        self._first_number = first_number
         self._has_checksums = profile.event_checksum is ChecksumAlgorithm.CRC32
         self._type_max = profile.type_count
         self._out: Any = None
@@ -147,7 +144,7 @@ class ClassicWriter:
         self._disk.sync_dir()
 
     def _name(self, number: int) -> str:
-        return f"{self._stem}.{self._first_number + number:06}"
+        return f"{self._stem}.{1 + number:06}"
 
     def write_group(self, gtid_event: bytes, body: Iterable[Buffer]) -> int:
         """Write one group; returns the bytes of its events. The caller logs its GTID in `state`.

@@ -223,10 +223,6 @@ class BinlogWriter(StepWriter):
         """Take what was placed in `room` up to `end`; `gtids` are the last of each pair."""
         self.appender.continue_at(*self._pages.placed(end), gtids)
 
-    def open_group(self) -> GroupWriter:
-        """Begin a group of unknown size; several may be open at once."""
-        return GroupWriter(self)
-
     def flush(self) -> None:
         """Make every committed group durable. Raises StoreError: the disk fails, or failed before."""
         self._check_usable()
