@@ -186,6 +186,12 @@ def dialog(new_dialog: Callable[..., Dialog]) -> Dialog:
 
 
 @pytest.fixture
+def shopping(new_dialog: Callable[..., Dialog], shop: Tables) -> Dialog:
+    """A session with the tables of a shop."""
+    return new_dialog("classic-11.8", tables=shop)
+
+
+@pytest.fixture
 def rng() -> random.Random:
     """Random numbers; a failing test shows the seed, and DIALOGUE_TEST_SEED=<seed> brings the failure back."""
     seed = int(os.environ.get("DIALOGUE_TEST_SEED") or random.randrange(2**32))

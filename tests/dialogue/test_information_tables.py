@@ -2,7 +2,8 @@
 
 import pytest
 
-from ibbmaster.dialogue.information_tables import AboutTables, information_table
+from ibbmaster.dialogue.information_tables import AboutTables
+from ibbmaster.dialogue.session_schema import information_table
 from ibbmaster.dialogue.table_columns import INFORMATION_SCHEMA, information_columns
 from ibbmaster.schema.column_text import type_text
 
@@ -53,7 +54,3 @@ def test_a_foreign_key_finds_its_parent_among_the_tables(about):
 
 def test_what_is_about_other_things_has_no_rows(about):
     assert list(about.rows("PROCESSLIST")) == []
-
-
-def test_rows_are_made_once(about):
-    assert about.rows("COLUMNS") is about.rows("COLUMNS")

@@ -13,8 +13,6 @@ from ibbmaster.wire.refusal import RefusedError
 from tests.dialogue.conftest import refused
 
 DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
-
-
 NOBODY = frozenset[str]()
 
 
@@ -46,11 +44,6 @@ def test_tables_are_sorted_and_the_unknown_one_is_among_them(schema):
 )
 def test_a_table_that_is_not_there_or_not_known_is_refused(schema, database, name, code):
     assert refused(schema.table, database, name)[0] == code
-
-
-def test_the_reason_is_told_of_a_table_that_nobody_knows(schema):
-    with pytest.raises(RefusedError, match="give --schema"):
-        schema.table("shop", "lost")
 
 
 def test_who_may_read_nothing_sees_no_table(new_schema, new_facts, shop):

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from ibbmaster.dialogue.dialog import Dialog
 from ibbmaster.dialogue.session_tables import SessionPosition
 from ibbmaster.dialogue.settings import UserVariables
 from ibbmaster.gtid import Gtid, GtidState
@@ -18,8 +17,8 @@ DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
 
 
 @pytest.fixture
-def dialog(new_facts, shop):
-    return Dialog(new_facts("classic-11.8", tables=shop), connection_id=7, user="repl", host="::1")
+def dialog(shopping):
+    return shopping
 
 
 def ask(dialog, sql):

@@ -17,9 +17,8 @@ def test_a_column_is_a_name_a_type_a_length_flags_and_decimals():
 
 def test_a_column_of_a_table_has_its_own_name_behind_an_alias():
     (column,) = read_columns("A v1", schema="information_schema", table="T")
-    assert (column.schema, column.table, column.original_table, column.original_name) == (
-        *("information_schema", "T", "T", "A"),
-    )
+    names = column.schema, column.table, column.original_table, column.original_name
+    assert names == ("information_schema", "T", "T", "A")
     assert read_columns("A v1")[0].original_name == ""
 
 

@@ -1,5 +1,4 @@
 import json
-from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -9,35 +8,9 @@ from ibbmaster.event.column_types.registry import kind_of
 from ibbmaster.expr.stored_values import stored_value
 from ibbmaster.fold.stored import StoredColumn, own_columns
 from ibbmaster.schema.model import SqlType, TableColumn, TableVersion
-from ibbmaster.sqltext.literals import Value, VariableValueError, literal_value
 from tests.schema.conftest import type_of
 
 DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
-
-
-@pytest.mark.parametrize(
-    ("expression", "value"),
-    [
-        ("7", 7),
-        ("-1.50", Decimal("-1.50")),
-        ("1e3", 1000.0),
-        ("'it''s'", "it's"),
-        ("_utf8mb4'ä'", "ä"),
-        ("b'101'", b"\5"),
-        ("0xABC", b"\x0a\xbc"),
-        ("x''", b""),
-        ("(NULL)", None),
-        ("TRUE", 1),
-    ],
-)
-def test_literals_are_constants(expression: str, value: Value) -> None:
-    assert literal_value(expression) == value
-
-
-@pytest.mark.parametrize("expression", ["current_timestamp()", "uuid()", "1 + 1", "?", "concat('x', `a`)", ""])
-def test_what_has_to_be_run_is_no_constant(expression: str) -> None:
-    with pytest.raises(VariableValueError):
-        literal_value(expression)
 
 
 def column(kind: SqlType) -> StoredColumn:

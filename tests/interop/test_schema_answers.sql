@@ -114,12 +114,10 @@ UPDATE k4 SET d = 7 WHERE c = 'x';;
 -- [told by expressions]
 SELECT * FROM information_schema.key_column_usage WHERE referenced_table_name IS NOT NULL;;
 SELECT CASE DATA_TYPE WHEN 'int' THEN 4 WHEN 'bigint' THEN -5 END AS t, CASE WHEN 1 THEN NULL ELSE NULL END FROM information_schema.columns WHERE table_name='p';;
-SELECT CAST('a' AS CHAR CHARACTER SET utf8) COLLATE utf8_bin FROM information_schema.tables LIMIT 1;;
 SELECT COALESCE(character_maximum_length, numeric_precision, 0), IFNULL(numeric_scale, -1) FROM information_schema.columns WHERE table_name = 't1';;
 SELECT CONCAT('ALTER TABLE ', table_schema, '.', table_name, ' ENGINE=InnoDB;') FROM information_schema.tables WHERE engine='MyISAM';;
 SELECT COUNT(*) AS c FROM information_schema.tables WHERE table_schema = 'r1' AND table_type = 'BASE TABLE' AND table_name = 'T1';;
 SELECT COUNT(*), MAX(ordinal_position), MIN(column_name), SUM(numeric_precision), AVG(numeric_scale) FROM information_schema.columns WHERE table_schema='r1';;
-SELECT DATE(NOW()) = CURDATE() FROM information_schema.tables LIMIT 1;;
 SELECT DEFAULT_CHARACTER_SET_NAME, DEFAULT_COLLATION_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = 'r1';;
 SELECT DISTINCT data_type FROM information_schema.columns WHERE table_schema='r1' ORDER BY data_type;;
 SELECT IF(character_maximum_length > 10, character_maximum_length, NULL) FROM information_schema.columns WHERE table_name = 't1';;
@@ -142,7 +140,6 @@ SELECT ordinal_position - 1, ordinal_position * 2, ordinal_position / 2, ordinal
 SELECT partition_name FROM information_schema.partitions WHERE table_name='pa' AND partition_name IS NOT NULL;;
 SELECT rc.constraint_name, rc.update_rule, rc.delete_rule FROM information_schema.referential_constraints rc JOIN information_schema.key_column_usage k ON rc.constraint_name = k.constraint_name AND rc.constraint_schema = k.constraint_schema;;
 SELECT routine_name FROM information_schema.routines WHERE routine_schema = 'r1' AND routine_type='PROCEDURE';;
-SELECT table_name FROM information_schema.tables WHERE BINARY table_name = 'T1';;
 SELECT table_name FROM information_schema.tables WHERE table_name LIKE CONCAT('%', 'k1', '%') AND table_schema = SCHEMA();;
 SELECT table_name n FROM information_schema.tables HAVING n = 't1';;
 SELECT table_name, index_name, non_unique FROM information_schema.statistics WHERE table_schema='r1' GROUP BY 1, 2 HAVING COUNT(*) > 1;;

@@ -16,7 +16,7 @@ from ibbmaster.position import LogPosition
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.select.engine import QueryRun
 from ibbmaster.select.table_reader import FoundRows, RowRange
-from ibbmaster.sqltext.query_tree import GivenTable, Query
+from ibbmaster.sqltext.expression import GivenTable, Query
 from ibbmaster.sqltext.token import UnreadSqlError
 from ibbmaster.wire.refusal import not_supported, unknown_table
 from ibbmaster.wire.response import BlockResultSet
@@ -51,13 +51,7 @@ def run_of(tmp_path: Path) -> Callable[..., QueryRun]:
 
     loads: list[tuple[str, list[str], int]] = []
 
-    def make(
-        sql: str,
-        *,
-        is_binary: bool = False,
-        end: LogPosition = snapshot.end,
-        **kept: Any,
-    ) -> QueryRun:
+    def make(sql: str, *, is_binary: bool = False, end: LogPosition = snapshot.end, **kept: Any) -> QueryRun:
         def rows_of(table: TableVersion, ids: Sequence[int], wanted: RowRange) -> FoundRows:
             found = tables.reader.rows_of(snapshot, table, ids, wanted)
             loads.append((table.name, [column.name for column in table.columns if column.id in ids], found.count))

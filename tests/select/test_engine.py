@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ibbmaster.select import engine, loaded
+from ibbmaster.select import engine, tables
 from ibbmaster.wire.refusal import RefusedError
 from ibbmaster.work import BreakReason, BrokenOffError, Work, doing
 
@@ -60,8 +60,8 @@ def test_a_query_takes_no_more_memory_than_it_may(run_of, monkeypatch):
 def test_a_query_that_sorts_without_end_leaves_room_on_the_file_system(run_of, monkeypatch):
     run = run_of("SELECT id FROM big ORDER BY v")
     monkeypatch.setattr(engine, "STEPS_BETWEEN_LOOKS", 100)
-    monkeypatch.setattr(loaded, "FREE_SHARE", 1.1)
-    monkeypatch.setattr(loaded, "FREE_BYTES", 1 << 62)
+    monkeypatch.setattr(tables, "FREE_SHARE", 1.1)
+    monkeypatch.setattr(tables, "FREE_BYTES", 1 << 62)
     with pytest.raises(RefusedError, match=r"Out of memory: \d+ MiB are left in /\S+ for what queries sort"):
         run.answer()
 

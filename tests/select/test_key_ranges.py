@@ -1,5 +1,6 @@
 import itertools
 import random
+from operator import eq, ge, gt, le, lt, ne
 
 import pytest
 
@@ -9,15 +10,7 @@ from ibbmaster.fold.kept_rows import successor
 from ibbmaster.select.key_ranges import KeyPart, ranges_of
 from ibbmaster.sqltext.expression import Expression, Literal, Operation
 
-SIGNS = ("=", "!=", "<", "<=", ">", ">=")
-COMPARED = {
-    "=": lambda a, b: a == b,
-    "!=": lambda a, b: a != b,
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
-}
+COMPARED = {"=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
 
 
 def encode(value: object) -> bytes:
@@ -33,6 +26,10 @@ PARTS = tuple(KeyPart(slot, inverted if slot.sql == "b" else encode, slot.sql ==
 KEYS = list(itertools.product(range(4), repeat=3))
 
 
+def compared(sign: str, slot: Slot, value: object) -> Operation:
+    return Operation(sign, (slot, Literal(value)))
+
+
 def condition(depth: int = 0) -> Expression:
     chance = random.random()
     if depth < 3 and chance < 0.5:
@@ -46,7 +43,7 @@ def condition(depth: int = 0) -> Expression:
         return Operation("BETWEEN", (column, Literal(random.randrange(4)), Literal(random.randrange(4))))
     if chance < 0.85:
         return Operation("IS NULL", (column,))
-    return Operation(random.choice(SIGNS), (column, Literal(random.randrange(4))))
+    return compared(random.choice(list(COMPARED)), column, random.randrange(4))
 
 
 def holds(expression: Expression, row: dict[str, int]) -> bool:
@@ -92,13 +89,7 @@ def test_every_row_that_meets_a_condition_is_in_a_range_and_no_other_if_they_are
 def test_a_chunk_behind_a_key_is_one_range() -> None:
     a, _, b = SLOTS
     parts = (PARTS[0], PARTS[2])
-    behind = Operation(
-        "OR",
-        (
-            Operation(">", (a, Literal(1))),
-            Operation("AND", (Operation("=", (a, Literal(1))), Operation(">", (b, Literal(2))))),
-        ),
-    )
+    behind = Operation("OR", (compared(">", a, 1), Operation("AND", (compared("=", a, 1), compared(">", b, 2)))))
 
     ranges = ranges_of(behind, parts)
 
@@ -107,7 +98,7 @@ def test_a_chunk_behind_a_key_is_one_range() -> None:
 
 
 def test_a_constant_that_the_column_cannot_hold_leaves_the_condition_to_the_rows() -> None:
-    ranges = ranges_of(Operation(">", (SLOTS[0], Literal(1.5))), PARTS)
+    ranges = ranges_of(compared(">", SLOTS[0], 1.5), PARTS)
 
     assert ranges.intervals == ((b"", None),)
     assert not ranges.is_exact

@@ -68,19 +68,10 @@ def test_what_is_missing_or_not_answered_has_its_code(ask, sql, code):
     assert caught.value.err.code == code
 
 
-@pytest.mark.parametrize(
-    ("sql", "clause"),
-    [
-        ("SELECT a.nothing FROM t a", "Unknown column 'a.nothing' in 'SELECT'"),
-        ("SELECT 1 FROM t WHERE nothing = 1", "Unknown column 'nothing' in 'WHERE'"),
-        ("SELECT 1 FROM t ORDER BY nothing", "Unknown column 'nothing' in 'ORDER BY'"),
-        ("SELECT 1 FROM t ORDER BY 9", "Unknown column '9' in 'ORDER BY'"),
-    ],
-)
-def test_a_missing_column_is_told_with_its_clause(ask, sql, clause):
-    with pytest.raises(RefusedError) as caught:
+@pytest.mark.parametrize(("sql", "text"), CASES["missing columns"].items())
+def test_a_missing_column_is_told_with_its_clause(ask, sql, text):
+    with pytest.raises(RefusedError, match=f"^{text}$"):
         ask(sql)
-    assert caught.value.err.text == clause
 
 
 def test_a_column_keeps_its_definition_and_others_have_that_of_their_expression(ask):

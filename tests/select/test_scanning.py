@@ -144,5 +144,5 @@ def test_a_limit_may_be_larger_than_any_table(tables_of: Callable[[str], OurTabl
 def test_a_type_that_the_protocol_has_no_number_for_is_told_by_its_name(word, check, metadata):
     column = TableColumn(id=1, name="c", type=SqlType(word=word), check=check)
     table = TableVersion(database="d", name="t", columns=(column,))
-    definition = column_definition(table, column, "c", text_charset="utf8mb4", text_collation_id=45)
+    definition = column_definition(table, column, charset="utf8mb4", collation_id=45)
     assert definition.extended_metadata == metadata

@@ -2,7 +2,9 @@
 
 import contextlib
 import random
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from lanes.answers import OurTables
@@ -22,23 +24,27 @@ from tests.written_log import deleted, inserted, write_log
 FIXTURES = Path(__file__).parents[2] / "fixtures/classic/11.8"
 
 
+def groups_of(ours: OurTables) -> Iterator[Any]:
+    for log_range in ours.engine.ranges(LOG_START, ours.engine.end(), size=WHOLE_FILE):
+        for group in ours.engine.groups_in(log_range):
+            list(group.body)
+            yield group
+
+
 def places_in(ours: OurTables) -> list:
     """Where each group ends."""
-    return [
-        group.end
-        for log_range in ours.engine.ranges(LOG_START, ours.engine.end(), size=WHOLE_FILE)
-        for group in ours.engine.groups_in(log_range)
-        if list(group.body) is not None
-    ]
+    return [group.end for group in groups_of(ours)]
 
 
-def everything(ours: OurTables, snapshot) -> dict[str, object]:
+def everything(ours: OurTables, snapshot, *, is_each_alone: bool = False) -> dict[str, object]:
+    """The rows of every table; with `is_each_alone` by a new reader for each."""
     found: dict[str, object] = {}
     for table in ours.base_tables(snapshot):
+        if is_each_alone:
+            ours.reader = TableReader(ours.engine, ours)
         try:
-            found[table.full_name] = ours.answer(
-                f"SELECT * FROM `{table.database}`.`{table.name}`", snapshot=snapshot
-            ).rows
+            sql = f"SELECT * FROM `{table.database}`.`{table.name}`"
+            found[table.full_name] = ours.answer(sql, snapshot=snapshot).rows
         except RefusedError as refused:
             found[table.full_name] = refused.err.text
     return found
@@ -84,12 +90,7 @@ def test_keys_are_made_anew_where_spaces_at_the_end_of_a_text_begin_to_count(tmp
 def test_a_position_between_the_halves_of_an_xa_transaction_is_read_on_from() -> None:
     directory = FIXTURES / "ddl-trx-xa"
     ours = OurTables(ibbmaster.open(directory).engine)
-    prepared = [
-        group.end
-        for log_range in ours.engine.ranges(LOG_START, ours.engine.end(), size=WHOLE_FILE)
-        for group in ours.engine.groups_in(log_range)
-        if list(group.body) is not None and group.gtid_event[GTID_FLAGS_OFFSET] & GtidFlag.PREPARED_XA
-    ]
+    prepared = [group.end for group in groups_of(ours) if group.gtid_event[GTID_FLAGS_OFFSET] & GtidFlag.PREPARED_XA]
     frozen = [ours.snapshot(place) for place in prepared]
     for snapshot in frozen:
         everything(ours, snapshot)
@@ -142,19 +143,6 @@ def test_frozen_positions_stay_and_others_go() -> None:
     assert len(kept) <= 7  # the last position, too
 
 
-def alone(ours: OurTables, snapshot) -> dict[str, object]:
-    """As `everything`, with a new reader for each table."""
-    found: dict[str, object] = {}
-    for table in ours.base_tables(snapshot):
-        ours.reader = TableReader(ours.engine, ours)
-        try:
-            sql = f"SELECT * FROM `{table.database}`.`{table.name}`"
-            found[table.full_name] = ours.answer(sql, snapshot=snapshot).rows
-        except RefusedError as refused:
-            found[table.full_name] = refused.err.text
-    return found
-
-
 def all_at_once(ours: OurTables, snapshot) -> dict[str, object]:
     """As `everything`, with a reader that is asked for many tables."""
     ours.reader = TableReader(ours.engine, ours)
@@ -166,7 +154,7 @@ def all_at_once(ours: OurTables, snapshot) -> dict[str, object]:
 def test_a_table_that_is_read_alone_has_the_rows_that_it_has_beside_all_others(name: str) -> None:
     ours = OurTables(ibbmaster.open(FIXTURES / name).engine)
     for place in [places_in(ours)[-1], *random.sample(places_in(ours), 2)]:
-        assert alone(ours, ours.snapshot(place)) == all_at_once(ours, ours.snapshot(place))
+        assert everything(ours, ours.snapshot(place), is_each_alone=True) == all_at_once(ours, ours.snapshot(place))
 
 
 def test_foreign_keys_of_other_tables_change_the_rows_of_one_that_is_read_alone(tmp_path: Path) -> None:
@@ -182,7 +170,7 @@ def test_foreign_keys_of_other_tables_change_the_rows_of_one_that_is_read_alone(
     for changes in ([], [[deleted(tables[0], [1, 1])]]):
         log = write_log(tmp_path / f"log{len(changes)}", *creates, *rows, *changes)
         ours = OurTables(ibbmaster.open(log).engine)
-        found = alone(ours, ours.snapshot())
+        found = everything(ours, ours.snapshot(), is_each_alone=True)
         assert found == all_at_once(ours, ours.snapshot())
         assert {name for name, rows in found.items() if not rows} == ({"d.t0", "d.t1", "d.t2"} if changes else set())
 

@@ -13,13 +13,13 @@ from ibbmaster.sqltext.expression import (
     ColumnName,
     Literal,
     Operation,
+    Query,
     Star,
     SystemVariable,
     UserVariable,
 )
 from ibbmaster.sqltext.expression_parser import DEPTH_MAX, STEPS_MAX
 from ibbmaster.sqltext.query_reader import QueryReader
-from ibbmaster.sqltext.query_tree import Query
 from ibbmaster.sqltext.token import SqlError, tokenize
 
 

@@ -14,7 +14,7 @@ from ibbmaster.sqltext.token import tokenize
         *(("((5))", 5), ("- 1.50", Decimal("-1.50")), ("+1e3", 1000.0), ("18446744073709551616", Decimal(2**64))),
         *(("x'4a'", b"J"), ("0x14a", b"\x01J"), ("b'101'", b"\5"), ("_utf8mb4 'a' 'b'", "ab"), (r"'a\n'", "a\n")),
         (f"-{'9' * 64}.5", Decimal(f"-{'9' * 64}.5")),
-        *(("null", None), ("TRUE", 1), ("false", 0)),
+        *(("null", None), ("TRUE", 1), ("false", 0), ("(NULL)", None), ("x''", b"")),
     ],
 )
 def test_a_literal_has_a_value(text, value):
@@ -22,7 +22,9 @@ def test_a_literal_has_a_value(text, value):
     assert (type(found), found) == (type(value), value)
 
 
-@pytest.mark.parametrize("text", ["", "a", "()", "- null", "-x'41'", "1 2", "now()", "(1) + (2)", "`5`"])
+@pytest.mark.parametrize(
+    "text", ["", "a", "()", "- null", "-x'41'", "1 2", "now()", "?", "concat(`a`)", "(1) + (2)", "`5`"]
+)
 def test_what_is_computed_is_no_literal(text):
     with pytest.raises(VariableValueError):
         literal_value(text)

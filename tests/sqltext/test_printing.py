@@ -23,8 +23,7 @@ def test_texts_that_bars_join_are_an_argument_of_concat():
 
 
 @pytest.mark.parametrize(
-    "expression",
-    [Star(), UserVariable("a"), SystemVariable("a", "", "a"), Operation("ROW", (Literal(1),) * 2)],
+    "expression", [Star(), UserVariable("a"), SystemVariable("a", "", "a"), Operation("ROW", (Literal(1),) * 2)]
 )
 def test_what_is_not_known_as_a_server_prints_it_is_not_printed(expression):
     with pytest.raises(UnknownTextError):

@@ -2,8 +2,8 @@
 
 import pytest
 
+from ibbmaster.sqltext.expression import GivenTable, Join, Query
 from ibbmaster.sqltext.query_reader import QueryReader
-from ibbmaster.sqltext.query_tree import GivenTable, Join, Query, SelectBlock
 from ibbmaster.sqltext.token import SqlError, UnreadSqlError, tokenize
 
 
@@ -16,7 +16,6 @@ def read(sql: str) -> Query:
 
 def test_a_join_has_two_sides_and_a_condition():
     found = read("SELECT * FROM a LEFT JOIN s.b AS x ON a.i = x.i")
-    assert isinstance(found, SelectBlock)
     assert isinstance(found.source, Join)
     assert (found.source.is_left, found.source.right) == (True, GivenTable("b", "s", "x"))
 

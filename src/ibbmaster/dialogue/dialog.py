@@ -1,4 +1,4 @@
-"""The conversation before, and beside, a dump: one SQL text in, answers out."""
+"""The conversation of one session: an SQL text in, answers out."""
 
 from __future__ import annotations
 
@@ -25,9 +25,8 @@ from ibbmaster.dump.error import DumpError
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.rows.charset import CODECS
 from ibbmaster.expr.session_facts import is_of_session
-from ibbmaster.sqltext.expression import Default, SystemVariable, UserVariable
+from ibbmaster.sqltext.expression import Default, Query, SystemVariable, UserVariable
 from ibbmaster.sqltext.literals import Value
-from ibbmaster.sqltext.query_tree import SelectBlock
 from ibbmaster.sqltext.token import SqlError, SqlTokens, UnreadSqlError, tokenize
 from ibbmaster.wire.capability import StatusFlag
 from ibbmaster.wire.refusal import (
@@ -56,32 +55,31 @@ if TYPE_CHECKING:  # loaded when a statement asks for tables
     from ibbmaster.dialogue.prepared import PreparedStatements
 
 STATEMENT_SIZE_MAX = 1 << 20
-#: Character sets whose letters may end with the byte of a backslash.
+#: Character sets with letters that end with the byte of a backslash.
 TWO_BYTE_CODECS = {charset: str(CODECS[charset]) for charset in ("big5", "cp932", "gbk", "sjis")}
 OPEN_ANSWER, OPEN_ANSWER_SIZE = "answers that are read", 4 << 20  # bytes that computing one takes, at most
 SAVEPOINTS_MAX = 1000
 _AUTOCOMMIT, _IN_TRANSACTION = int(StatusFlag.AUTOCOMMIT), int(StatusFlag.IN_TRANSACTION)  # quicker than flags
-#: What a client gets as an error; anything else is a fault of ours.
+#: Errors for the client; others are faults of ours.
 _ANSWERED = (SqlError, EndedRowsError, BrokenOffError, RecursionError, MemoryError, IbbMasterError)
 READ_ONLY_TEXT = "The MariaDB server is running with the --read-only option so it cannot execute this statement"
 
 
 @dataclass(frozen=True, slots=True)
 class _NextStatement:
-    """A statement of a text: its tokens, or what is wrong with them. `end` is where the text goes on."""
+    """A statement of a text: its tokens, or their error. The text goes on at `end`."""
 
     end: int
     tokens: SqlTokens | SqlError | RefusedError
 
     def __call__(self) -> verbs.Statement:
-        """Read it. Raises SqlError, RefusedError: it is no statement."""
         if isinstance(self.tokens, SqlTokens):
             return parse_one(self.tokens)
         raise self.tokens
 
 
 class Dialog:
-    """One session's side of the conversation. `variables` are its user variables, by lower-case name."""
+    """One session. `variables` are its user variables, by lower-case name."""
 
     def __init__(
         self,
@@ -93,8 +91,8 @@ class Dialog:
         hold: Callable[[str, int], None] = lambda what, size: None,
         ready: KnownAnswers | None = None,
     ) -> None:
-        """`hold` gets what the session keeps and how many bytes; it raises RefusedError where that is too much. `ready`
-        are answers of other sessions with the same facts."""
+        """`hold` gets the name and size in bytes of things that the session keeps, and raises RefusedError if they are
+        too large. `ready` are answers of other sessions with the same facts."""
         self._facts = facts
         self._version = version_number(facts)
         self._ready = KnownAnswers() if ready is None else ready
@@ -132,7 +130,7 @@ class Dialog:
         tls_version: str = "",
         tls_cipher: str = "",
     ) -> None:
-        """Note who has logged in, what the account may do, and how the connection is encrypted."""
+        """Note the account that has logged in, its privileges, and the encryption of the connection."""
         self._who.user = user
         self._who.database = database or ""
         self._held = held
@@ -140,7 +138,7 @@ class Dialog:
 
     @property
     def skip_replication(self) -> bool:
-        """Whether the session wants no events that are marked to be skipped."""
+        """Whether the session wants no events with the mark to skip them."""
         return bool(self._settings.value("skip_replication"))
 
     def check_dump(self) -> None:
@@ -151,7 +149,6 @@ class Dialog:
             raise DumpError(refused.text, explanation, code=refused.code, sqlstate=refused.sqlstate)
 
     def use(self, database: str) -> list[Response | verbs.Kill]:
-        """Choose a default database."""
         return self._answers(lambda: [verbs.Use(database)])
 
     def _use(self, name: str) -> None:
@@ -163,18 +160,17 @@ class Dialog:
         self._who.database = name
 
     def query(self, sql: bytes) -> list[Response | verbs.Kill]:
-        """All answers to a text, each with its rows still to be read."""
+        """All answers to a text; their rows are still to be read."""
         return list(self.answers(sql))
 
     def answers(self, sql: bytes) -> Iterator[Response | verbs.Kill]:
-        """Answer every statement of a text; after an error the rest is left undone, and the session continues.
+        """Answer the statements of a text up to the first error; the session continues.
 
-        A statement is carried out when its answer is asked for: by then the one before it has been read to its end.
-        Each answer but the last has the mark that another one follows.
+        A statement is carried out when its answer is asked for: the answer before it has been read by then. Each answer
+        but the last is marked as followed by another one.
         """
         if len(sql) > STATEMENT_SIZE_MAX:
-            text = "Got a packet bigger than 'max_allowed_packet' bytes"
-            yield Err(code=1153, sqlstate="08S01", text=text)
+            yield Err(code=1153, sqlstate="08S01", text="Got a packet bigger than 'max_allowed_packet' bytes")
             return
         self._has_failed = False
         text = self._decoded(sql)
@@ -188,7 +184,7 @@ class Dialog:
                 return
 
     def query_at_once(self, sql: bytes) -> list[Response | verbs.Kill] | None:
-        """As `query`, if that takes neither the disk nor long; else None, and nothing was done."""
+        """As `query`, without the disk and in a short time; None if that is impossible: nothing was done."""
         if len(sql) > IMMEDIATE_SIZE_MAX:
             return None
         statements = immediate_statements(self._decoded(sql), self._version, self._settings.sql_mode)
@@ -199,7 +195,7 @@ class Dialog:
         return self._answers(lambda: statements)
 
     def _answer_alike(self, sql: bytes, statement: verbs.Statement) -> Response | verbs.Kill:
-        """As `_carry_out`, where nothing of the session is in the answer but values."""
+        """As `_carry_out`, where the answer depends on the session only by its values."""
         self._begin(statement)
         values: list[Value | SystemValue]
         match statement:
@@ -220,7 +216,6 @@ class Dialog:
         return found
 
     def _next_statement(self, text: str, start: int) -> _NextStatement | None:
-        """The statement that begins there, cut as the session reads it now; None if there is none."""
         if not start and not text.strip(" \t\r\n;"):
             return _NextStatement(len(text), RefusedError(1065, "42000", "Query was empty"))
         try:
@@ -245,11 +240,10 @@ class Dialog:
             self._catalog.refused = ()
 
     def _limit(self) -> None:
-        """A statement has the time that its session has set, from now on."""
         limit_work(float(self._settings.value("max_statement_time") or 0) or math.inf)
 
     def guarded(self, answer: Callable[[], Iterable[Response | verbs.Kill]]) -> list[Response | verbs.Kill]:
-        """Answers up to the first error, which is the last of them."""
+        """Answers up to the first error, which is one of them."""
         answers: list[Response | verbs.Kill] = []
         try:
             answers.extend(answer())
@@ -261,7 +255,7 @@ class Dialog:
         return answers
 
     def _noted(self, error: Exception) -> Err:
-        """What the client gets for an error, which is the session's last one from now on."""
+        """The client's error, which is the session's last one from now on."""
         match error:
             case UnreadSqlError(what=what):
                 err = not_supported(what).err
@@ -281,7 +275,6 @@ class Dialog:
         return err
 
     def _guarded_rows(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """Rows, which may be computed while they are sent."""
         try:
             yield from rows
         except _ANSWERED as error:
@@ -293,7 +286,7 @@ class Dialog:
     def prepared(self) -> PreparedStatements:
         """The session's prepared statements."""
         if self._prepared is None:
-            from ibbmaster.dialogue.prepared import PreparedStatements  # few clients prepare on the server
+            from ibbmaster.dialogue.prepared import PreparedStatements
 
             self._prepared = PreparedStatements(self, self._tokens)
         return self._prepared
@@ -302,11 +295,9 @@ class Dialog:
         return self._cut(self._decoded(sql))
 
     def _cut(self, text: str, start: int = 0, *, is_one: bool = False) -> SqlTokens:
-        """The tokens of a text as the session reads it now."""
         return tokenize(text, version=self._version, sql_mode=self._settings.sql_mode, start=start, is_one=is_one)
 
     def _decoded(self, sql: bytes) -> str:
-        """A text by the character set of the client, where a quote or backslash may be a part of a letter."""
         return sql.decode(self._codec("character_set_client"), "surrogateescape")
 
     def _codec(self, variable: str) -> str:
@@ -323,7 +314,7 @@ class Dialog:
             self._is_binary = False
 
     def columns(self, statement: verbs.Statement) -> tuple[ColumnDefinition, ...]:
-        """The columns that a statement gives; none where it gives no rows. What it would set stays as it is."""
+        """The columns of the rows of a statement, if it has any. It sets nothing."""
         if isinstance(statement, verbs.SetStatement):
             return self.columns(statement.statement)
         if not isinstance(statement, verbs.Select | verbs.Show | verbs.Describe):
@@ -345,8 +336,8 @@ class Dialog:
             self.variables.restore(kept)
 
     def kill(self, connection_id: int, *, query_only: bool) -> Response | verbs.Kill:
-        """KILL: of a connection of the same account, or with the right to it of any. Source: MariaDB 12.3,
-        sql_parse.cc, kill_one_thread()."""
+        """KILL, of connections of the same account; with a privilege, of any. Source: MariaDB 12.3, sql_parse.cc,
+        kill_one_thread()."""
         found = next((row for row in self._facts.processes() if row.connection_id == connection_id), None)
         if found is None:
             return Err(code=1094, sqlstate="HY000", text=f"Unknown thread id: {connection_id}")
@@ -368,8 +359,6 @@ class Dialog:
                 return self._shown(self._shower().answer(verbs.Show(what="COLUMNS", table=table, pattern=pattern)))
             case verbs.KillStatement(connection_id=connection_id, query_only=query_only):
                 return self.kill(connection_id, query_only=query_only)
-            case verbs.KillUser():
-                raise not_supported("KILL USER")
             case verbs.Use(database=database):
                 self._use(database)
             case verbs.Transaction(verb=verb, has_snapshot=has_snapshot):
@@ -402,8 +391,8 @@ class Dialog:
         return Ok(status=self.status)
 
     def _select(self, select: verbs.Select) -> Response:
-        if (block := _of_session(select)) is not None:
-            return self._shown(values_answer(block, self._evaluator, self._version))
+        if (query := _of_session(select)) is not None:
+            return self._shown(values_answer(query, self._evaluator, self._version))
         answer = self._tables.answer(select, is_binary=self._is_binary)
         if isinstance(answer, Relation):
             return self._shown(answer)
@@ -412,7 +401,6 @@ class Dialog:
 
     @property
     def status(self) -> int:
-        """Flags of an OK."""
         settings = self._settings
         status = _AUTOCOMMIT if not settings.values or settings.value("autocommit") else 0
         return status | (_IN_TRANSACTION if self._is_in_transaction else 0)
@@ -429,7 +417,7 @@ class Dialog:
         )
 
     def _told(self, columns: tuple[ColumnDefinition, ...]) -> tuple[ColumnDefinition, ...]:
-        """Columns with the collation of the session's results; texts are sent in utf8mb4, whatever it has set."""
+        """Columns with the collation of the session's results; texts are sent in utf8mb4."""
         number = self._settings.results_collation_number
         if number == COLLATION_DEFAULT or self._settings.value("character_set_results") != "utf8mb4":
             return columns
@@ -439,7 +427,7 @@ class Dialog:
         )
 
     def _counted(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """The same rows; FOUND_ROWS() is how many were taken."""
+        """The same rows; FOUND_ROWS() is the number of those that were taken."""
         count = 0
 
         def counted() -> Iterator[Row]:
@@ -465,7 +453,6 @@ class Dialog:
         )
 
     def _processes(self) -> Iterable[ProcessRow]:
-        """The connections that the account may see: its own, or all."""
         sees_all = privileges.PROCESS in self._held
         return [row for row in self._facts.processes() if sees_all or row.user == self._who.user]
 
@@ -483,7 +470,6 @@ class Dialog:
         }
 
     def _set(self, assignments: Iterable[verbs.AnyAssignment]) -> None:
-        """All assignments, or none of them."""
         kept = dict(self._settings.values)
         try:
             for assignment in assignments:
@@ -515,7 +501,7 @@ class Dialog:
                 self._settings.assign(target, self._evaluator.evaluate(value))
 
     def _go(self, kept: Value) -> None:
-        """Find the place that `@ibb_position` names; back to the one before if there is none."""
+        """Find the place that `@ibb_position` names; the variable keeps its old value if there is none."""
         try:
             _ = self._position.stopped
         except (RefusedError, IbbMasterError):
@@ -523,7 +509,6 @@ class Dialog:
             raise
 
     def _set_statement(self, statement: verbs.SetStatement) -> Response | verbs.Kill:
-        """Run a statement under other settings, and go back to those of the session."""
         kept = dict(self._settings.values)
         names = [item.target.name for item in statement.assignments if isinstance(item.target, SystemVariable)]
         try:
@@ -532,10 +517,8 @@ class Dialog:
             return self._answer(statement.statement)
         finally:
             for name in names:
-                if name in kept:
-                    self._settings.values[name] = kept[name]
-                else:
-                    self._settings.values.pop(name, None)
+                self._settings.values.pop(name, None)
+            self._settings.values |= {name: kept[name] for name in names if name in kept}
 
     def _savepoint(self, verb: str, name: str) -> None:
         known = name.lower()
@@ -550,7 +533,7 @@ class Dialog:
             self._savepoints.discard(known)
 
     def _lock(self, statement: verbs.LockTables) -> None:
-        """Sessions here do not write, so that there is nothing to keep out: the session stops where it is."""
+        """No session writes, so that a lock only stops this session at its place."""
         if statement.writes:
             raise RefusedError(1290, "HY000", READ_ONLY_TEXT)
         if statement.privilege == privileges.RELOAD and privileges.RELOAD not in self._held:
@@ -573,8 +556,8 @@ def _with_more(answer: Response | verbs.Kill) -> Response | verbs.Kill:
     return with_more_results(answer)
 
 
-def _of_session(select: verbs.Select) -> SelectBlock | None:
-    """A query that asks only what the session, its primary or the clock says."""
+def _of_session(select: verbs.Select) -> Query | None:
+    """A query for values of the session, its primary or the clock."""
     items = select.values
     is_plain = items is not None and all(is_of_session(item.node) for item in items)
     return select.query if is_plain else None

@@ -19,6 +19,7 @@ from ibbmaster.sqltext.expression import (
     ColumnName,
     Default,
     Expression,
+    GivenTable,
     Literal,
     Operation,
     Star,
@@ -26,7 +27,6 @@ from ibbmaster.sqltext.expression import (
     UserVariable,
 )
 from ibbmaster.sqltext.literals import Value
-from ibbmaster.sqltext.query_tree import GivenTable
 from ibbmaster.wire.refusal import RefusedError, no_database, not_supported, out_of_memory
 from ibbmaster.wire.response import COLLATION_DEFAULT
 
@@ -64,7 +64,6 @@ class Evaluator:
         self._made_size = 0  # of the long values of a statement
 
     def begin_statement(self) -> None:
-        """Take the time."""
         self._made_size = 0
         fixed = self.settings.values.get("timestamp")
         seconds = fixed if isinstance(fixed, int | float) and fixed > 0 else self._facts.unix_timestamp()

@@ -99,7 +99,6 @@ class KnownAnswers:
         self._kept: dict[Key, SharedResultSet] = {}
 
     def find(self, key: Key) -> SharedResultSet | None:
-        """The answer that was kept."""
         return self._kept.get(key)
 
     def keep(self, key: Key, answer: ResultSet, rows: tuple[Row, ...]) -> SharedResultSet:

@@ -8,17 +8,20 @@ from typing import TYPE_CHECKING
 from ibbmaster.dialogue.log_tables import ProcessRow, ServerFacts
 from ibbmaster.dialogue.relation import Relation, RowValues
 from ibbmaster.dialogue.settings import Settings
-from ibbmaster.dialogue.table_columns import INFORMATION_SCHEMA, information_columns, read_columns
+from ibbmaster.dialogue.table_columns import (
+    GTID_SLAVE_POS,
+    GTID_SLAVE_POS_COLUMNS,
+    INFORMATION_SCHEMA,
+    information_columns,
+)
 from ibbmaster.dialogue.variables import is_uca_default, shown, version_number
 from ibbmaster.facts import rows_of
 from ibbmaster.schema.collations import character_sets, collations
 
 if TYPE_CHECKING:
-    from ibbmaster.dialogue.information_tables import AboutTables
     from ibbmaster.dialogue.session_schema import SessionSchema
     from ibbmaster.schema.model import UnknownTable
 
-GTID_SLAVE_POS = "gtid_slave_pos"
 WARNINGS_MAX = 64  # as `max_error_count`
 OF_COLUMNS = frozenset(("COLUMNS", "STATISTICS", "KEY_COLUMN_USAGE", "TABLE_CONSTRAINTS", "REFERENTIAL_CONSTRAINTS"))
 LICENSE = "GPL"  # of a server's own plugins
@@ -27,10 +30,6 @@ PLUGINS = (  # name, type, version, version of the type, description
     ("binlog", "DAEMON", "1.0", "110806.0", "This is a pseudo storage engine to represent the binlog in a transaction"),
     ("mysql_native_password", "AUTHENTICATION", "1.0", "2.2", "Native MySQL authentication"),
     *((name, "STORAGE ENGINE", "1.0", "110806.0", comment) for name, _, comment, *_ in ENGINES),
-)
-#: The server was never a replica: the table is empty.
-GTID_SLAVE_POS_COLUMNS = read_columns(
-    "domain_id i10:5023, sub_id l20:5023, server_id i10:1021, seq_no l20:1021", schema="mysql", table=GTID_SLAVE_POS
 )
 
 
@@ -51,13 +50,12 @@ class Catalog:
         self._processes = processes
         self._status = status
         self._schema = schema
-        self._about: AboutTables | None = None
         self.refused: tuple[UnknownTable, ...] = ()  # whose unknown columns the last statement asked for
 
     def find(self, database: str, table: str) -> Relation | None:
         """A table by its names in any case; None if there is none."""
         if database.lower() == "mysql" and table == GTID_SLAVE_POS:
-            return Relation(GTID_SLAVE_POS_COLUMNS)
+            return Relation(GTID_SLAVE_POS_COLUMNS)  # empty: the server was never a replica
         if database.lower() != "information_schema" or table.upper() not in INFORMATION_SCHEMA:
             return None
         name = table.upper()
@@ -73,11 +71,9 @@ class Catalog:
                     for name, kind, version, of_kind, comment in PLUGINS
                 ]
             case "CHARACTER_SETS":
-                is_uca = is_uca_default(self._facts)
-                return [
-                    (charset.name, charset.default_collation(is_uca=is_uca), charset.description, charset.size_max)
-                    for charset in character_sets().values()
-                ]
+                return (
+                    (name, *collation, text, size) for name, text, *collation, size in character_set_rows(self._facts)
+                )
             case "COLLATIONS":
                 return ((*row, "") for row in collation_rows(self._facts))
             case "GLOBAL_VARIABLES":
@@ -94,15 +90,12 @@ class Catalog:
                 return self._about_tables(table)
 
     def _about_tables(self, table: str) -> Iterable[RowValues]:
-        """The same list as long as the session sees the same."""
         from ibbmaster.dialogue.information_tables import AboutTables  # replicas never ask for these
 
-        schema = self._schema()
-        if self._about is None or self._about.schema is not schema:
-            self._about = AboutTables(schema, version_number(self._facts))
+        about = AboutTables(self._schema(), version_number(self._facts))
         if table in OF_COLUMNS:
-            self.refused = self._about.refused()[:WARNINGS_MAX]
-        return self._about.rows(table)
+            self.refused = about.refused()[:WARNINGS_MAX]
+        return about.rows(table)
 
     def _variables(self, scope: str) -> Iterator[RowValues]:
         for name in self._settings.names():
@@ -114,6 +107,13 @@ class Catalog:
         for row in self._processes():
             first = (row.connection_id, row.user, row.host, None, row.command, row.seconds, row.state, None)
             yield (*first, f"{row.seconds}.000", 0, 0, "0.000", *[0] * (width - len(first) - 4))
+
+
+def character_set_rows(facts: ServerFacts) -> Iterator[RowValues]:
+    """Name, description, default collation, and most bytes of a letter."""
+    for charset in character_sets().values():
+        collation = charset.default_collation(is_uca=is_uca_default(facts))
+        yield charset.name, charset.description, collation, charset.size_max
 
 
 def collation_rows(facts: ServerFacts) -> Iterator[RowValues]:

@@ -14,8 +14,11 @@ if TYPE_CHECKING:  # a replica's session needs none of these
     from ibbmaster.dialogue.relation import Relation
     from ibbmaster.expr.session_facts import QuerySession
     from ibbmaster.schema.catalog import SchemaCatalog
-    from ibbmaster.sqltext.query_tree import GivenTable, Query
+    from ibbmaster.sqltext.expression import GivenTable, Query
     from ibbmaster.wire.response import BlockResultSet, ColumnDefinition
+
+
+UNKNOWN_SCHEMA = 1105  # the code of errors about tables whose columns are not known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 from ibbmaster.dialogue.relation import RowValues, integer_of, text_of
+from ibbmaster.dialogue.table_columns import CHARSET, COLLATION, LETTER_SIZE
 from ibbmaster.expr import kinds, values
-from ibbmaster.expr.compiling import NO_SQLITE, Compiler
+from ibbmaster.expr.compiling import Compiler
 from ibbmaster.expr.kinds import EXACT_NAMES, MOMENTS, Kind, Type
 from ibbmaster.expr.scalars import Scalar, Slot, as_text, as_truth
 from ibbmaster.expr.session_facts import QuerySession
-from ibbmaster.expr.walking import mapped
-from ibbmaster.sqltext.expression import ColumnName, Expression
+from ibbmaster.sqltext.expression import ColumnName, Expression, mapped
 from ibbmaster.sqltext.literals import Value
 from ibbmaster.wire.refusal import unknown_column
 from ibbmaster.wire.response import ColumnDefinition, FieldType
 
-COLLATION, CHARSET = "utf8mb3_general_ci", "utf8mb3"
-LETTER_SIZE = 4  # bytes of a letter in the lengths of definitions
 #: Columns that a server compares exactly, as the names of files.
 _EXACT = frozenset(
     f"{of}_{what}"
@@ -33,7 +32,7 @@ BLOBS = (FieldType.BLOB, FieldType.LONG_BLOB)
 def constant_value(expression: Expression, session: QuerySession) -> Value:
     """The value of an expression that names no column. Raises RefusedError: MariaDB's value is not computed here."""
     scalar, _ = _compiled(expression, session, {})
-    if scalar.type.kind in MOMENTS or scalar.type.kind is Kind.TEXT:
+    if scalar.kind in MOMENTS or scalar.kind is Kind.TEXT:
         scalar = as_text(scalar)
     value: Value = scalar.value
     return value
@@ -70,7 +69,7 @@ def _compiled(expression: Expression, session: QuerySession, known: dict[str, Sl
             raise unknown_column(".".join(node.parts), "WHERE" if known else "SELECT")
         return found
 
-    compiler = Compiler(session, NO_SQLITE)
+    compiler = Compiler(session)
     return compiler.scalar(mapped(expression, known_part)), compiler.slots
 
 
@@ -88,9 +87,9 @@ def listed_type(column: ColumnDefinition, *, folds: bool) -> Type:
             digits = column.length - 2
             return Type(kind=Kind.DECIMAL, length=column.length, digits=digits, decimals=column.decimals, **base)
         case FieldType.DOUBLE | FieldType.FLOAT:
-            return kinds.changed(kinds.real(decimals=column.decimals), **base)
+            return replace(kinds.real(decimals=column.decimals), **base)
         case FieldType.DATETIME:
-            return kinds.changed(kinds.moment(column.decimals), **base)
+            return replace(kinds.moment(column.decimals), **base)
     is_exact = column.name.upper() in _EXACT and not folds
     return Type(
         kind=Kind.TEXT, length=column.length // LETTER_SIZE, collation=EXACT_NAMES if is_exact else COLLATION,

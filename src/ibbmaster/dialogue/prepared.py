@@ -1,4 +1,4 @@
-"""Prepared statements of one session: texts whose `?` get values later. Loaded at the first of them."""
+"""Prepared statements of one session: texts whose `?` get values later. Loaded on demand."""
 
 from __future__ import annotations
 
@@ -24,32 +24,30 @@ _COUNTED = ("LIMIT", "OFFSET", "KILL", "CONNECTION", "QUERY")
 
 @dataclass(slots=True)
 class PreparedStatement:
-    """One statement; `types` are those its parameters had the last time."""
+    """One statement; `types` are those of its last parameters."""
 
     statement_id: int
     tokens: SqlTokens
     places: tuple[int, ...]  # of the tokens that are `?`
     size: int
     types: list[int] = field(default_factory=list)
-    pieces: dict[int, bytes] = field(default_factory=dict)  # of parameters that were sent before
-    is_too_long: bool = False  # what was sent of them
+    pieces: dict[int, bytes] = field(default_factory=dict)  # of parameters, sent before
+    is_too_long: bool = False  # the pieces
 
     def parameters(self) -> tuple[ColumnDefinition, ...]:
-        """How a client sees the parameters."""
         one = ColumnDefinition(
             name=PLACEHOLDER, column_type=FieldType.NULL, length=0, collation_id=COLLATION_BINARY, flags=0x80
         )
         return (one,) * len(self.places)
 
     def bound(self, values: Sequence[Parameter]) -> SqlTokens:
-        """The statement with values in place of its `?`."""
         tokens = list(self.tokens.tokens)
         for place, value in sorted(zip(self.places, values, strict=True), reverse=True, key=lambda pair: pair[0]):
             tokens[place : place + 1] = _literal(tokens[place], value)
         return replace(self.tokens, tokens=tokens)
 
     def described(self) -> SqlTokens:
-        """The statement with values that let its columns be described: NULL, and 1 where a number has to stand."""
+        """The statement with values by which its columns can be described: NULL, or 1 where a number is required."""
         tokens = self.tokens.tokens
         values: list[Parameter] = []
         is_limit = False
@@ -65,7 +63,7 @@ Answers = Callable[[], Iterable[Response | Kill]]
 
 
 class PreparingSession(Protocol):
-    """What carries out the statements."""
+    """Carries out the statements."""
 
     @property
     def status(self) -> int: ...
@@ -103,12 +101,8 @@ class PreparedStatements:
             except Exception:
                 self.close(statement.statement_id)
                 raise
-            yield PreparedOk(
-                statement_id=statement.statement_id,
-                parameters=statement.parameters(),
-                columns=columns,
-                status=self._session.status,
-            )
+            number, parameters = statement.statement_id, statement.parameters()
+            yield PreparedOk(statement_id=number, parameters=parameters, columns=columns, status=self._session.status)
 
         return self._session.guarded(keep)
 
@@ -122,7 +116,7 @@ class PreparedStatements:
         return self._session.guarded(carry_out)
 
     def reset(self, statement_id: int) -> list[Response | Kill]:
-        """COM_STMT_RESET: forget what was sent of the parameters of a statement."""
+        """COM_STMT_RESET: forget the pieces of parameters of a statement."""
 
         def reset() -> Iterator[Response | Kill]:
             self._forget_pieces(self._find(statement_id, "mysqld_stmt_reset"))
@@ -131,7 +125,7 @@ class PreparedStatements:
         return self._session.guarded(reset)
 
     def fetch(self, statement_id: int) -> list[Response | Kill]:
-        """COM_STMT_FETCH: all rows were sent at once, so that there is nothing to fetch."""
+        """COM_STMT_FETCH: all rows were sent at once."""
 
         def fetch() -> Iterable[Response | Kill]:
             self._find(statement_id, "mysqld_stmt_fetch")
@@ -140,10 +134,7 @@ class PreparedStatements:
         return self._session.guarded(fetch)
 
     def _add(self, tokens: SqlTokens) -> PreparedStatement:
-        """Keep a statement.
-
-        Raises RefusedError: there are too many already, or too large ones, or it has too many `?`.
-        """
+        """Keep a statement. Raises RefusedError: there are too many or too large ones, or it has too many `?`."""
         places = tuple(no for no, token in enumerate(tokens.tokens) if token.is_sign(PLACEHOLDER))
         if len(places) > PARAMETERS_MAX:
             raise RefusedError(1390, "HY000", "Prepared statement contains too many placeholders")
@@ -158,12 +149,10 @@ class PreparedStatements:
         return statement
 
     def _hold(self, size: int) -> None:
-        """Raises RefusedError: there is no room for that."""
         self._session.hold("prepared statements", size)
         self._size = size
 
     def _find(self, statement_id: int, command: str) -> PreparedStatement:
-        """A statement by its number. Raises RefusedError: there is none."""
         number = self._newest if statement_id == NEWEST_STATEMENT else statement_id
         statement = self._statements.get(number)
         if statement is None:
@@ -172,35 +161,33 @@ class PreparedStatements:
         return statement
 
     def close(self, statement_id: int) -> None:
-        """Forget a statement; there is no answer, whether it was there or not."""
+        """Forget a statement; there is no answer."""
         statement = self._statements.pop(statement_id, None)
         if statement is not None:
             self._hold(self._size - statement.size - sum(map(len, statement.pieces.values())))
 
     def add_piece(self, statement_id: int, parameter_no: int, data: bytes) -> None:
-        """Keep a piece of a parameter; what is wrong with it shows when the statement is carried out."""
+        """Keep a piece of a parameter; its errors show when the statement is carried out."""
         statement = self._statements.get(statement_id)
         if statement is None or parameter_no >= len(statement.places):
             return
-        if self._size + len(data) > SIZE_MAX:
-            statement.is_too_long = True
-            return
         try:
-            self._hold(self._size + len(data))
+            if self._size + len(data) <= SIZE_MAX:
+                self._hold(self._size + len(data))
+                statement.pieces[parameter_no] = statement.pieces.get(parameter_no, b"") + data
+                return
         except RefusedError:
-            statement.is_too_long = True
-            return
-        statement.pieces[parameter_no] = statement.pieces.get(parameter_no, b"") + data
+            pass
+        statement.is_too_long = True
 
     def _forget_pieces(self, statement: PreparedStatement) -> None:
-        """Forget the pieces of its parameters."""
         self._hold(self._size - sum(map(len, statement.pieces.values())))
         statement.pieces.clear()
         statement.is_too_long = False
 
     def _bind(self, statement: PreparedStatement, parameters: bytes) -> SqlTokens:
-        """The statement with the values that a client sends; pieces sent before are used up. Raises RefusedError: they
-        cannot be read, or are too long."""
+        """The statement with the values that a client sends; it loses its pieces. Raises RefusedError: they cannot be
+        read, or are too long."""
         pieces: Mapping[int, bytes] = dict(statement.pieces)
         is_too_long = statement.is_too_long
         self._forget_pieces(statement)
@@ -215,7 +202,6 @@ class PreparedStatements:
 
 
 def _literal(place: Token, value: Parameter) -> list[Token]:
-    """The tokens of a value, all of them where the `?` is."""
     match value:
         case None:
             parts = [(TokenKind.WORD, "NULL")]

@@ -1,4 +1,4 @@
-"""What an account may do, in MariaDB's words."""
+"""Privileges of accounts, by MariaDB's names."""
 
 from __future__ import annotations
 
@@ -18,23 +18,14 @@ CONNECTION_ADMIN = "CONNECTION ADMIN"
 REPLICATION_MASTER_ADMIN = "REPLICATION MASTER ADMIN"
 SLAVE_MONITOR = "SLAVE MONITOR"
 
-#: All there are here, in the order of SHOW GRANTS. Those that change something are for others.
+#: All privileges here, in the order of SHOW GRANTS; those to change something are missing.
 PRIVILEGES = (
-    SELECT,
-    RELOAD,
-    PROCESS,
-    SHOW_DATABASES,
-    SUPER,
-    LOCK_TABLES,
-    REPLICATION_SLAVE,
-    BINLOG_MONITOR,
-    CONNECTION_ADMIN,
-    REPLICATION_MASTER_ADMIN,
-    SLAVE_MONITOR,
+    *(SELECT, RELOAD, PROCESS, SHOW_DATABASES, SUPER, LOCK_TABLES, REPLICATION_SLAVE, BINLOG_MONITOR),
+    *(CONNECTION_ADMIN, REPLICATION_MASTER_ADMIN, SLAVE_MONITOR),
 )
-#: What lets an account end the connections of others.
+#: An account with one of them may end the connections of others.
 ADMINISTRATING = frozenset((SUPER, CONNECTION_ADMIN))
-#: What an account has that is given nothing else: all that replicas and CDC clients ask for, and nothing of others.
+#: The default of an account: all that replicas and CDC clients need.
 READING = frozenset(PRIVILEGES) - ADMINISTRATING
 _SAME = {
     "REPLICATION CLIENT": BINLOG_MONITOR,
@@ -44,8 +35,8 @@ _SAME = {
 
 
 def parse_privileges(text: str) -> frozenset[str]:
-    """The privileges that a list names, as `REPLICATION SLAVE, CONNECTION ADMIN`; ALL is all of them. Raises
-    ConfigurationError: there is no such privilege."""
+    """The privileges of a list such as `REPLICATION SLAVE, CONNECTION ADMIN`, or ALL. Raises ConfigurationError: one
+    does not exist."""
     found: set[str] = set()
     for word in filter(None, (" ".join(part.upper().split()) for part in text.split(","))):
         name = _SAME.get(word, word)
@@ -59,7 +50,7 @@ def parse_privileges(text: str) -> frozenset[str]:
 
 
 def grant_text(user: str, privileges: Iterable[str]) -> str:
-    """The line of SHOW GRANTS for an account that may come from everywhere."""
+    """The line of SHOW GRANTS."""
     held = set(privileges)
     names = [name for name in PRIVILEGES if name in held]
     quoted = user.replace("`", "``")

@@ -1,6 +1,6 @@
-"""Triggers, routines and events: rows of information_schema, of which SHOW picks columns, and SHOW CREATE.
+"""Triggers, routines and events: rows of information_schema, SHOW with columns of them, and SHOW CREATE.
 
-What only their statements say is NULL: SHOW CREATE has them, as the log has them.
+Columns that only the text of a program would tell are NULL; SHOW CREATE has the text of the log.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ibbmaster.sqltext.table_name import printed_table
 from ibbmaster.wire.refusal import RefusedError, no_database, not_supported
 
 _STATUS = " STATUS"
-#: Columns of information_schema that SHOW has, in its order, before those of character sets.
+#: Columns of information_schema in SHOW, before those of character sets.
 SHOWN_COLUMNS = {
     "TRIGGERS": (
         "TRIGGER_NAME EVENT_MANIPULATION EVENT_OBJECT_TABLE ACTION_STATEMENT ACTION_TIMING CREATED SQL_MODE DEFINER"
@@ -36,7 +36,6 @@ _CHARACTERS = "CHARACTER_SET_CLIENT COLLATION_CONNECTION DATABASE_COLLATION"
 
 
 def _row(table: str, program: StoredProgram, **known: Value) -> RowValues:
-    """A row by the names of its columns; NULL where nothing is known."""
     kind = table.lower().removesuffix("s")
     known = {
         f"{kind}_catalog": CATALOG,
@@ -52,7 +51,7 @@ def _row(table: str, program: StoredProgram, **known: Value) -> RowValues:
 
 
 def trigger_rows(programs: Iterable[StoredProgram]) -> Iterator[RowValues]:
-    """The rows of TRIGGERS, in the order of the statements that made them, so that FOLLOWS finds whom it names."""
+    """The rows of TRIGGERS in the order of their statements, so that FOLLOWS finds the trigger it names."""
     found = [program for program in programs if program.kind == TRIGGER]
     for program in sorted(found, key=lambda one: one.since or BEFORE):
         yield _row(
@@ -77,14 +76,14 @@ def routine_rows(programs: Iterable[StoredProgram]) -> Iterator[RowValues]:
 
 
 def parameter_rows(programs: Iterable[StoredProgram]) -> Iterable[RowValues]:
-    """The rows of PARAMETERS, where there is no routine that could have one. Raises RefusedError: there is one."""
+    """The rows of PARAMETERS: none. Raises RefusedError: there are routines, which may have parameters."""
     if any(program.kind in (FUNCTION, PROCEDURE) for program in programs):
         raise not_supported("information_schema.PARAMETERS of stored routines; SHOW CREATE has their parameters")
     return ()
 
 
 def event_rows(programs: Iterable[StoredProgram]) -> Iterator[RowValues]:
-    """The rows of EVENTS; of one that was altered, what its session had set may be another."""
+    """The rows of EVENTS; of an altered one, settings of the session are not known."""
     for program in programs:
         if program.kind == EVENT:
             known: dict[str, Value] = {"time_zone": program.time_zone}
@@ -102,7 +101,7 @@ ROWS: dict[str, Callable[[Iterable[StoredProgram]], Iterable[RowValues]]] = {
 
 
 def listed_programs(schema: SessionSchema, show: Show, default: str) -> Relation:
-    """SHOW TRIGGERS, SHOW EVENTS, and SHOW PROCEDURE STATUS with its like; `default` is the session's database. Raises
+    """SHOW TRIGGERS, SHOW EVENTS, SHOW PROCEDURE STATUS and its like; `default` is the session's database. Raises
     RefusedError: there is no such database."""
     if show.what.endswith(_STATUS):
         kind = show.what.removesuffix(_STATUS)
@@ -126,12 +125,12 @@ def _picked(table: str, shown: str, programs: Iterable[StoredProgram]) -> Relati
 def created_program(schema: SessionSchema, kind: str, database: str, name: str) -> Relation:
     """SHOW CREATE of a program. Raises RefusedError: there is none, or it was altered."""
     program = schema.program(database, kind, name)
-    if program is None and kind == TRIGGER:
-        raise RefusedError(1360, "HY000", "Trigger does not exist")
-    if program is None and kind == EVENT:
-        raise RefusedError(1539, "HY000", f"Unknown event '{name}'")
     if program is None:
-        raise RefusedError(1305, "42000", f"{kind} {name} does not exist")
+        missing = {
+            TRIGGER: (1360, "HY000", "Trigger does not exist"),
+            EVENT: (1539, "HY000", f"Unknown event '{name}'"),
+        }
+        raise RefusedError(*missing.get(kind, (1305, "42000", f"{kind} {name} does not exist")))
     if program.is_altered:
         shown = f"SHOW CREATE {kind} {printed_table(program.database, program.name)} after ALTER"
         raise not_supported(f"{shown}; the log has both statements: ibbmaster cat, SHOW BINLOG EVENTS")

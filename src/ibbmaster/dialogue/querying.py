@@ -8,24 +8,22 @@ from decimal import Decimal
 
 from ibbmaster.dialogue.evaluating import Evaluator
 from ibbmaster.dialogue.relation import Relation, bytes_of, text_of
+from ibbmaster.dialogue.table_columns import LETTER_SIZE
 from ibbmaster.dialogue.variables import FIXED, SESSION_DEFAULTS
-from ibbmaster.expr.session_facts import BINARY, CALLS, CLOCKS, NOT_NULL, NUMBER, OF_NOW, UNSIGNED
-from ibbmaster.sqltext.expression import Call, Literal, SystemVariable, UserVariable
+from ibbmaster.expr.session_facts import BINARY, CALLS, CLOCKS, NOT_NULL, NUMBER, OF_NOW, UNSIGNED, USER_TEXT_MAX
+from ibbmaster.sqltext.expression import Call, Item, Literal, Query, SystemVariable, UserVariable
 from ibbmaster.sqltext.literals import Value
-from ibbmaster.sqltext.query_tree import Item, SelectBlock
 from ibbmaster.versions import Difference
 from ibbmaster.wire.refusal import RefusedError
 from ibbmaster.wire.response import COLLATION_BINARY, COLLATION_DEFAULT, DECIMALS_NOT_FIXED, ColumnDefinition, FieldType
 
 ROW_SIZE_MAX = 16 << 20  # bytes of one row of expressions
-LONG_BLOB_MAX = 16_777_215
 DECIMALS_OF_DOUBLE = 31
-LETTER_SIZE = 4  # bytes of the longest letter of utf8mb4, in which all texts are sent
 _LONG_DIGITS = 9  # more may not fit into 32 bits
 _MOMENTS = (FieldType.DATETIME, FieldType.TIMESTAMP, FieldType.DATE, FieldType.TIME)
 
 
-def values_answer(select: SelectBlock, evaluator: Evaluator, version: int) -> Relation:
+def values_answer(select: Query, evaluator: Evaluator, version: int) -> Relation:
     """The row of a query whose items are all `is_of_session`, as a server of this version describes it. Raises
     RefusedError: an item names what does not exist, or the row is too long."""
     values = [evaluator.evaluate(item.node) for item in select.items]
@@ -105,8 +103,8 @@ def _of_user_variable(name: str, value: Value) -> ColumnDefinition:
         case float():
             return _column(name, FieldType.DOUBLE, 23, BINARY, DECIMALS_OF_DOUBLE)
         case str():
-            return _column(name, FieldType.LONG_BLOB, LONG_BLOB_MAX, 0)
-    return _column(name, FieldType.LONG_BLOB, LONG_BLOB_MAX, BINARY, is_binary=True)
+            return _column(name, FieldType.LONG_BLOB, USER_TEXT_MAX, 0)
+    return _column(name, FieldType.LONG_BLOB, USER_TEXT_MAX, BINARY, is_binary=True)
 
 
 def _column(
@@ -129,7 +127,6 @@ def _column(
 
 
 def _digits(call: Call) -> int:
-    """Digits of a second's fraction that a clock is asked for."""
     match call.arguments:
         case (Literal(value=int() as digits),) if call.name in CLOCKS:
             return digits

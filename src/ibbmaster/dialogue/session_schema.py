@@ -1,4 +1,4 @@
-"""The databases and tables that one session sees at one position. Loaded when a statement asks for them."""
+"""The databases and tables that one session sees at one position. Loaded on demand."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from ibbmaster.dialogue import privileges
+from ibbmaster.dialogue import privileges, table_columns
+from ibbmaster.dialogue.log_tables import UNKNOWN_SCHEMA
 from ibbmaster.dialogue.settings import Settings
 from ibbmaster.dialogue.sql import parse
 from ibbmaster.dialogue.statement import Select
-from ibbmaster.dialogue.table_columns import SYSTEM_DATABASES
-from ibbmaster.event.column_types.integer import BIGINT, INT
+from ibbmaster.dialogue.table_columns import CHARSET, COLLATION, LETTER_SIZE, SYSTEM_DATABASES, information_columns
+from ibbmaster.event.column_types.registry import BY_CODE
+from ibbmaster.event.column_types.strings import TEXTS, VARCHAR
 from ibbmaster.schema.catalog import SchemaCatalog, StoredProgram, program_key
 from ibbmaster.schema.model import (
     DatabaseVersion,
@@ -26,10 +28,10 @@ from ibbmaster.schema.model import (
 )
 from ibbmaster.schema.name_case import NameCase
 from ibbmaster.schema.view_text import view_parts
-from ibbmaster.sqltext.expression import ColumnName, Star
-from ibbmaster.sqltext.query_tree import GivenTable, Item, SelectBlock
+from ibbmaster.sqltext.expression import ColumnName, GivenTable, Item, Star
 from ibbmaster.sqltext.token import SqlError
 from ibbmaster.wire.refusal import RefusedError, unknown_database, unknown_table
+from ibbmaster.wire.response import ColumnDefinition, ColumnFlag, FieldType
 
 NESTING_MAX = 8  # views of views
 
@@ -37,14 +39,14 @@ FindTable = Callable[[str, str], TableVersion]
 
 
 def with_columns(view: TableVersion, find: FindTable, depth: int = 0) -> TableVersion | None:
-    """A view with its columns; None where one of them is an expression, or of a table that is joined or not known."""
+    """A view with its columns; None where one is an expression, or of a joined or unknown table."""
     parts = view_parts(view)
     try:
         (statement,) = parse(parts.query)
     except (SqlError, ValueError):
         return None
     query = statement.query if isinstance(statement, Select) else None
-    if not isinstance(query, SelectBlock) or not isinstance(query.source, GivenTable) or depth > NESTING_MAX:
+    if query is None or not isinstance(query.source, GivenTable) or depth > NESTING_MAX:
         return None
     name = query.source
     table = _found(name, view.database, find)
@@ -84,7 +86,6 @@ def _columns(items: Sequence[Item], table: TableVersion, name: GivenTable) -> It
 
 
 def _seen(column: TableColumn) -> TableColumn:
-    """A column as a view shows it: its value alone."""
     default = "0" if column.is_auto_increment else column.default
     return replace(
         column,
@@ -99,32 +100,51 @@ def _seen(column: TableColumn) -> TableColumn:
     )
 
 
-UNKNOWN_SCHEMA = 1105
+def _of_definitions(database: str, name: str, definitions: Sequence[ColumnDefinition]) -> TableVersion:
+    columns = [
+        TableColumn(id=no, name=column.name, type=_type(column), is_nullable=not column.flags & ColumnFlag.NOT_NULL)
+        for no, column in enumerate(definitions)
+    ]
+    return TableVersion(database=database, name=name, columns=tuple(columns), charset=CHARSET, collation=COLLATION)
 
-_INT = SqlType(word=INT.word, length=10, is_unsigned=True)
-_BIGINT = SqlType(word=BIGINT.word, length=20, is_unsigned=True)
 
-GTID_SLAVE_POS = TableVersion(
-    database="mysql",
-    name="gtid_slave_pos",
-    columns=tuple(
-        TableColumn(id=no, name=name, type=column_type, is_nullable=False)
-        for no, (name, column_type) in enumerate(
-            (("domain_id", _INT), ("sub_id", _BIGINT), ("server_id", _INT), ("seq_no", _BIGINT))
+def _type(column: ColumnDefinition) -> SqlType:
+    if column.column_type in (FieldType.VAR_STRING, FieldType.BLOB, FieldType.LONG_BLOB):
+        is_long = column.column_type != FieldType.VAR_STRING
+        return SqlType(
+            word=(TEXTS[-1] if is_long else VARCHAR).word,
+            length=None if is_long else column.length // LETTER_SIZE,
+            charset=CHARSET,
+            collation=COLLATION,
         )
-    ),
-    indexes=(
-        TableIndex(name="PRIMARY", kind=IndexKind.PRIMARY, parts=(IndexPart(column_id=0), IndexPart(column_id=1))),
-    ),
+    kind = BY_CODE[column.column_type]
+    if kind.is_clock:
+        return SqlType(word=kind.word, scale=column.decimals or None)
+    scale = column.decimals if kind.has_scale else None
+    length = column.length if kind.is_exact else None
+    return SqlType(word=kind.word, length=length, scale=scale, is_unsigned=bool(column.flags & ColumnFlag.UNSIGNED))
+
+
+@functools.cache
+def information_table(name: str) -> TableVersion:
+    """A table of information_schema, by its name in upper case."""
+    table = _of_definitions("information_schema", name, information_columns(name))
+    return replace(table, options={"ENGINE": "MEMORY"})
+
+
+_PRIMARY = TableIndex(name="PRIMARY", kind=IndexKind.PRIMARY, parts=(IndexPart(column_id=0), IndexPart(column_id=1)))
+GTID_SLAVE_POS = replace(
+    _of_definitions("mysql", table_columns.GTID_SLAVE_POS, table_columns.GTID_SLAVE_POS_COLUMNS),
+    indexes=(_PRIMARY,),
     charset="latin1",
     collation="latin1_swedish_ci",
     options={"ENGINE": "InnoDB", "COMMENT": "Replication slave GTID position"},
 )
-"""The one table of a server's own that clients read here, as DDL would define it."""
+"""The one table of a server's own that clients read."""
 
 
 class SessionSchema:
-    """What a session with these privileges sees. `own` are the databases of a server itself, by name."""
+    """The schema for a session with these privileges. `own` are the databases of every server, by name."""
 
     def __init__(self, catalog: SchemaCatalog, held: frozenset[str], own: Mapping[str, DatabaseVersion]) -> None:
         self._catalog = catalog
@@ -134,17 +154,16 @@ class SessionSchema:
         self._own = own
 
     def is_of(self, catalog: SchemaCatalog, held: frozenset[str]) -> bool:
-        """Whether it is what a session with these privileges sees of a catalog."""
+        """Whether it shows this catalog to a session with these privileges."""
         return self._catalog is catalog and self._held == held
 
     @property
     def case(self) -> NameCase:
-        """How names of databases and tables are compared."""
         return self._catalog.case
 
     @functools.cached_property
     def databases(self) -> dict[str, DatabaseVersion]:
-        """Every database by what it is found by, the server's own among them, sorted."""
+        """Every database by its key, also those of every server, sorted."""
         if not self._sees_databases:
             return {SYSTEM_DATABASES[0]: self._own[SYSTEM_DATABASES[0]]}
         found = dict(self._own)
@@ -155,7 +174,7 @@ class SessionSchema:
         return dict(sorted(found.items()))
 
     def database(self, name: str) -> DatabaseVersion:
-        """A database by its name; those of a server by their names in any case. Raises RefusedError: there is none."""
+        """A database by its name; those of every server in any case. Raises RefusedError: there is none."""
         found = self._own.get(name.lower()) or self.databases.get(self.case.key(name))
         if found is None:
             raise unknown_database(name)
@@ -171,18 +190,18 @@ class SessionSchema:
         return dict(sorted(found.items()))
 
     def all_tables(self, database: str | None = None) -> Iterator[TableVersion | UnknownTable]:
-        """Every table, or those of a database, sorted by name; also those whose columns are not known."""
+        """Every table, or those of a database, sorted by name; also those with unknown columns."""
         wanted = None if database is None else self.case.key(database)
         for place, table in self._tables.items():
             if wanted is None or place[0] == wanted:
                 yield table
 
     def tables(self, database: str | None = None) -> Iterator[TableVersion]:
-        """Every table whose columns are known, and every view, sorted by name."""
+        """Every table with known columns, and every view, sorted by name."""
         return (self._with_columns(table) for table in self.all_tables(database) if isinstance(table, TableVersion))
 
     def _with_columns(self, table: TableVersion) -> TableVersion:
-        """A view with its columns, where they can be determined; another table as it is."""
+        """A view with its columns, where these can be determined; another table as it is."""
         if table.kind is not TableKind.VIEW:
             return table
         return with_columns(table, self._find) or table
@@ -194,13 +213,12 @@ class SessionSchema:
                 yield self._catalog.programs[key]
 
     def program(self, database: str, kind: str, name: str) -> StoredProgram | None:
-        """One of them, or None; the name of a routine or an event in any case."""
+        """A program, or None; the name of a routine or an event in any case."""
         key = program_key(self.case.key(database), kind, name)
         return self._catalog.programs.get(key) if self._sees_tables else None
 
     def table(self, database: str, name: str) -> TableVersion:
-        """A table whose columns are known, or a view. Raises RefusedError: there is none of that name, or its columns
-        are not known."""
+        """A table or view. Raises RefusedError: there is none, or its columns are not known."""
         return self._with_columns(self._find(database, name))
 
     def _find(self, database: str, name: str) -> TableVersion:
@@ -218,7 +236,5 @@ def own_databases(settings: Settings) -> dict[str, DatabaseVersion]:
     charset = str(settings.value("character_set_server", "global"))
     collation = str(settings.value("collation_server", "global"))
     for_mysql = DatabaseVersion(name="mysql", charset=charset, collation=collation)
-    others = [
-        DatabaseVersion(name=name, charset="utf8mb3", collation="utf8mb3_general_ci") for name in SYSTEM_DATABASES
-    ]
-    return {**{database.name: database for database in others}, "mysql": for_mysql}
+    others = {name: DatabaseVersion(name=name, charset=CHARSET, collation=COLLATION) for name in SYSTEM_DATABASES}
+    return {**others, "mysql": for_mysql}

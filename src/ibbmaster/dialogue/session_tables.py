@@ -14,7 +14,7 @@ from ibbmaster.dialogue.settings import UserVariables
 from ibbmaster.dialogue.statement import Select
 from ibbmaster.errors import DuplicateDomainError, GtidError
 from ibbmaster.gtid import GtidPosition, GtidState
-from ibbmaster.sqltext.query_tree import GivenTable
+from ibbmaster.sqltext.expression import GivenTable
 from ibbmaster.sqltext.token import UnreadSqlError
 from ibbmaster.wire.refusal import NOT_SUPPORTED, RefusedError, not_supported
 
@@ -53,16 +53,13 @@ class SessionPosition:
         return self._chosen[1]
 
     def snapshot(self) -> LogSnapshot:
-        """What the session sees now."""
         return self.stopped or self._tables.newest()
 
     def state(self) -> GtidState:
-        """What is logged up to the session's place."""
         stopped = self.stopped
         return self._facts.binlog_state() if stopped is None else stopped.state
 
     def end(self) -> tuple[str, int]:
-        """File and offset of the session's place."""
         stopped = self.stopped
         return self._facts.binlog_end() if stopped is None else (stopped.file_name, stopped.end.offset)
 
@@ -80,7 +77,6 @@ class SessionPosition:
         self._of_transaction = self._locked or (self._tables.newest() if has_snapshot else None)
 
     def end_transaction(self) -> None:
-        """COMMIT or ROLLBACK."""
         self._of_transaction = None
 
 

@@ -81,7 +81,6 @@ class UserVariables(dict[str, Value]):
 
 
 def _size_of(value: Value) -> int:
-    """About how many bytes a value takes."""
     if isinstance(value, str | bytes):
         return len(value) * (1 if value.isascii() else 4)
     return 8 if value is None else len(text_of(value))
@@ -103,7 +102,6 @@ class Settings:
 
     @staticmethod
     def is_of_sessions(name: str) -> bool:
-        """Whether a variable has no value for the whole primary."""
         return name in SESSION_ONLY
 
     def value(self, name: str, scope: str = "") -> SystemValue:
@@ -191,7 +189,6 @@ class Settings:
 
     @property
     def collation(self) -> str:
-        """The collation of texts the session writes."""
         return str(self.value("collation_connection"))
 
     @property
@@ -230,10 +227,12 @@ class Settings:
         match SESSION_DEFAULTS[name]:
             case bool():
                 return _switch(written, value)
-            case int():
-                return _integer(written, value)
-            case float():
-                return _real(written, value)
+            case int() if isinstance(value, int):
+                return value
+            case float() if isinstance(value, int | float | Decimal):
+                return float(value)
+            case int() | float():
+                raise RefusedError(1232, "42000", f"Incorrect argument type to variable '{written}'")
             case _:
                 return _text(name, written, value)
 
@@ -267,10 +266,6 @@ def _wrong_value(name: str, value: Value) -> RefusedError:
     return RefusedError(1231, "42000", f"Variable '{name}' can't be set to the value of '{_shown(value)}'")
 
 
-def _wrong_type(name: str) -> RefusedError:
-    return RefusedError(1232, "42000", f"Incorrect argument type to variable '{name}'")
-
-
 def _shown(value: Value) -> str:
     return "NULL" if value is None else text_of(value)[:64]
 
@@ -281,18 +276,6 @@ def _switch(name: str, value: Value) -> bool:
     if found is None:
         raise _wrong_value(name, value)
     return found
-
-
-def _integer(name: str, value: Value) -> int:
-    if not isinstance(value, int):
-        raise _wrong_type(name)
-    return value
-
-
-def _real(name: str, value: Value) -> float:
-    if not isinstance(value, int | float | Decimal):
-        raise _wrong_type(name)
-    return float(value)
 
 
 def _text(name: str, written: str, value: Value) -> str:

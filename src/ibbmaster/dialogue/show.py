@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 from ibbmaster.dialogue import privileges
 from ibbmaster.dialogue.evaluating import Evaluator
-from ibbmaster.dialogue.information_schema import ENGINES, LICENSE, PLUGINS, Catalog, collation_rows
-from ibbmaster.dialogue.log_tables import ProcessRow, ServerFacts
+from ibbmaster.dialogue.information_schema import ENGINES, LICENSE, PLUGINS, Catalog, character_set_rows, collation_rows
+from ibbmaster.dialogue.log_tables import UNKNOWN_SCHEMA, ProcessRow, ServerFacts
 from ibbmaster.dialogue.relation import Relation, RowValues, matcher
 from ibbmaster.dialogue.statement import Show
 from ibbmaster.dialogue.table_columns import information_columns, shown_columns
-from ibbmaster.dialogue.variables import is_uca_default, shown, version_number
-from ibbmaster.schema.collations import character_sets
+from ibbmaster.dialogue.variables import shown, version_number
 from ibbmaster.sqltext.literals import Value
 from ibbmaster.versions import Difference
 from ibbmaster.wire.refusal import RefusedError, missing_privilege
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from ibbmaster.dialogue.session_schema import SessionSchema
     from ibbmaster.dialogue.show_tables import TableShower
 
-UNKNOWN_SCHEMA = 1105
 NO_TARGET_LOG = RefusedError(1373, "HY000", "Target log not found in binlog index")
 #: The privileges that an account needs.
 _NEEDED = {
@@ -124,11 +122,7 @@ class Shower:
             case "COLLATION":
                 return collation_rows(facts)
             case "CHARACTER SET":
-                is_uca = is_uca_default(facts)
-                return [
-                    (each.name, each.description, each.default_collation(is_uca=is_uca), each.size_max)
-                    for each in character_sets().values()
-                ]
+                return character_set_rows(facts)
             case "ENGINES":
                 return ENGINES
             case "PLUGINS":
@@ -143,7 +137,6 @@ class Shower:
             yield "Warning", UNKNOWN_SCHEMA, f"{table.full_name}: {table.reason}"
 
     def _chosen(self, show: Show, relation: Relation) -> Relation:
-        """The rows that LIKE and WHERE choose."""
         if show.pattern is not None and show.what != "COUNT":
             matches = matcher(show.pattern)
             place = _LIKE_IS_ABOUT.get(show.what, 0)

@@ -1,15 +1,14 @@
-"""Answers to SHOW about databases and their tables. Loaded when one is asked for."""
+"""Answers to SHOW about databases and their tables. Loaded on demand."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from ibbmaster.dialogue.information_tables import LETTER_SIZE, information_table
 from ibbmaster.dialogue.relation import Relation
-from ibbmaster.dialogue.session_schema import SessionSchema
+from ibbmaster.dialogue.session_schema import SessionSchema, information_table
 from ibbmaster.dialogue.statement import Show
-from ibbmaster.dialogue.table_columns import INFORMATION_SCHEMA, shown_columns
+from ibbmaster.dialogue.table_columns import INFORMATION_SCHEMA, LETTER_SIZE, shown_columns
 from ibbmaster.schema import describing, render, view_text
 from ibbmaster.schema.model import TableKind, TableVersion, UnknownTable
 from ibbmaster.wire.refusal import RefusedError, no_database, not_supported
@@ -23,9 +22,9 @@ class TableShower:
     version: int
 
     def of_database(self, show: Show, default: str) -> Relation:
-        """What a database holds, or the default one. Raises RefusedError: there is no such database."""
+        """The tables of a database, or the default one. Raises RefusedError: there is no such database."""
         name = show.database or default
-        if show.what == "OPEN TABLES":  # there are none, whatever database is asked for
+        if show.what == "OPEN TABLES":  # there are none
             return Relation(shown_columns(show.what))
         if not name:
             raise no_database()
@@ -46,7 +45,6 @@ class TableShower:
         return Relation(columns, list(self._types(database)))
 
     def _types(self, database: str) -> Iterator[tuple[str, str]]:
-        """Name and kind of each table; one whose columns are not known is listed, too."""
         if database == "information_schema":
             yield from ((name, "SYSTEM VIEW") for name in INFORMATION_SCHEMA)
         for table in self.schema.all_tables(database):
@@ -71,7 +69,7 @@ class TableShower:
 
     def created(self, show: Show, database: str, name: str, default: str) -> Relation:
         """SHOW CREATE TABLE, VIEW and SEQUENCE; `default` is the session's database. Raises RefusedError: there is no
-        such table, it is of another kind, or its columns are not known."""
+        such table, it has another kind, or its columns are not known."""
         table = self._table(database, name)
         if show.what == "CREATE VIEW" and table.kind is not TableKind.VIEW:
             raise RefusedError(1347, "HY000", f"'{database}.{name}' is not of type 'VIEW'")

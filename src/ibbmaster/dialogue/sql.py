@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ibbmaster.dialogue import statement as verbs
-from ibbmaster.dialogue.sql_show import ShowParser
-from ibbmaster.sqltext.expression import Default, Expression, Literal, SystemVariable, UserVariable
-from ibbmaster.sqltext.query_tree import GivenTable
+from ibbmaster.facts import rows_of
+from ibbmaster.schema.collations import find_charset
+from ibbmaster.sqltext.cursor import END
+from ibbmaster.sqltext.expression import Default, Expression, GivenTable, Literal, SystemVariable, UserVariable
+from ibbmaster.sqltext.query_reader import QueryReader
 from ibbmaster.sqltext.token import SqlError, SqlTokens, Token, TokenKind, UnreadSqlError, tokenize, words
 
-_ENDS_FROM = words("WHERE GROUP HAVING ORDER LIMIT UNION EXCEPT INTERSECT SELECT INTO FOR LOCK PROCEDURE WINDOW")
-_BEGINS_QUERY = words("SELECT WITH VALUES TABLE")
+_WORDS = {part: words(text) for part, text in rows_of("ibbmaster.dialogue", "verbs")}
+_ENDS_FROM, _BEGINS_QUERY, _NOT_SUPPORTED = _WORDS["ends_from"], _WORDS["begins_query"], _WORDS["not_supported"]
 _NO_TABLE = _ENDS_FROM | words("ON USING SET LATERAL")
+_UNREAD_VERBS = _NOT_SUPPORTED | {"SELECT", "HANDLER", "(", "SHOW"}
+_QUERIES = frozenset(("SELECT", "WITH", "("))
+_SHOWN_ROWS = rows_of("ibbmaster.dialogue", "shown")
+#: The names of what can be shown, by the words for it.
+_SHOWN = {of: {written: name for written, kind, name in _SHOWN_ROWS if kind == of} for _, of, _ in _SHOWN_ROWS}
+_LEVELS = ("READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE")
 
 
 def named_tables(tokens: Sequence[Token]) -> tuple[GivenTable, ...]:
-    """The tables after FROM and JOIN, each once, in their order; names that WITH defines are none."""
+    """The tables after FROM and JOIN, each once, in their order, but names that WITH defines."""
     defined = _defined_names(tokens)
     found: dict[GivenTable, None] = {}
-    is_after_from = False  # in the list of tables of the query that is read
+    is_after_from = False  # in the list of tables of a query
     is_due = False  # a table comes next
-    has_select = False  # in these brackets: else FROM belongs to a call, as in EXTRACT(YEAR FROM x)
+    has_select = False  # in these brackets; else FROM belongs to a call, as in EXTRACT(YEAR FROM x)
     outer: list[tuple[bool, bool]] = []
     index = 0
     while index < len(tokens):
@@ -55,7 +64,6 @@ def named_tables(tokens: Sequence[Token]) -> tuple[GivenTable, ...]:
 
 
 def handled_table(tokens: Sequence[Token]) -> GivenTable:
-    """The table after HANDLER."""
     return _name(tokens, 1)[0]
 
 
@@ -78,24 +86,6 @@ def _name(tokens: Sequence[Token], index: int) -> tuple[GivenTable, int]:
     return GivenTable(first), index
 
 
-#: Statements that write nothing, and are answered with "not supported".
-_NOT_SUPPORTED = words(
-    "PREPARE EXECUTE DEALLOCATE XA SIGNAL RESIGNAL GET CHECK CHECKSUM VALUES WITH EXPLAIN DESC DESCRIBE"
-)
-_OTHER_SHOWN = words(
-    "EXPLAIN ANALYZE PROFILE RELAYLOG SLAVE REPLICA USER_STATISTICS INDEX_STATISTICS CLIENT_STATISTICS "
-    "TABLE_STATISTICS LOCALES PLUGINS USER SERVER"
-)
-_ADMINISTRATION = words(
-    "ALTER ANALYZE BACKUP BINLOG CACHE CHANGE CREATE DELETE DROP GRANT INSERT INSTALL "
-    "LOAD OPTIMIZE PURGE RENAME REPAIR REPLACE RESET REVOKE SHUTDOWN START STOP TRUNCATE "
-    "UNINSTALL UPDATE FLUSH"
-)
-_UNREAD_VERBS = frozenset(("SELECT", "HANDLER", "(", "SHOW"))
-_QUERIES = frozenset(("SELECT", "WITH", "("))
-_LEVELS = ("READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE")
-
-
 def parse(sql: str, *, version: int = 0, sql_mode: int = 0) -> list[verbs.Statement]:
     """The statements of a text; `version` decides on conditional comments. Raises SqlError: the text makes no sense."""
     parser = _Parser(tokenize(sql, version=version, sql_mode=sql_mode))
@@ -104,7 +94,7 @@ def parse(sql: str, *, version: int = 0, sql_mode: int = 0) -> list[verbs.Statem
         statements.append(parser.statement())
         while not parser.is_at_end:
             parser.expect(";")
-            if not parser.is_next(";"):
+            if not parser._peek(";"):
                 break
     return statements or [verbs.Nothing()]
 
@@ -119,7 +109,7 @@ def parse_one(tokens: SqlTokens) -> verbs.Statement:
     return statement
 
 
-class _Parser(ShowParser):
+class _Parser(QueryReader):
     """One statement after the other."""
 
     def statement(self) -> verbs.Statement:
@@ -163,7 +153,7 @@ class _Parser(ShowParser):
             case "DESCRIBE" | "DESC" | "EXPLAIN" if not self._begins_query():
                 table = self._table_name()
                 is_named = not (self.is_at_end or self._peek(";"))
-                return verbs.Describe(table, self._column_pattern() if is_named else None)
+                return verbs.Describe(table, self._take_name() if is_named else None)
             case "CALL":
                 table = self._table_name()
                 self._skip_statement()
@@ -173,16 +163,81 @@ class _Parser(ShowParser):
             case "HELP":
                 self._skip_statement()
                 return verbs.Nothing()
-            case _ if keyword in _ADMINISTRATION:
+            case _ if keyword in _WORDS["administration"]:
                 self._skip_statement()
                 return verbs.Administration(keyword)
         self._index -= 1
         raise self._error()
 
-    def _column_pattern(self) -> str:
-        """The column of DESCRIBE, a name or a text; both are patterns."""
-        token = self._token()
-        return self._take_text() if token is not None and token.kind is TokenKind.TEXT else self._take_name()
+    def _charset(self, name: str) -> str | None:
+        return find_charset(name)
+
+    def _show(self) -> verbs.Show:
+        scope = self._take_scope()
+        is_full = self._accept("FULL")
+        if self._accept("COUNT", "(", "*", ")"):
+            return verbs.Show(what="COUNT", pattern=self._choice("WARNINGS", "ERRORS"))
+        if self._accept("BINLOG", "EVENTS"):
+            return self._binlog_events()
+        if self._accept("GRANTS"):
+            return verbs.Show(what="GRANTS", user=self._grantee() if self._accept("FOR") else None)
+        if self._accept("CREATE"):
+            what = self._choice(*_SHOWN["created"])
+            if_not_exists = self._accept("IF", "NOT", "EXISTS")
+            return verbs.Show(what=f"CREATE {what}", table=self._table_name(), if_not_exists=if_not_exists)
+        if self._accept("ENGINE"):
+            table = GivenTable(self._take_name())
+            self._choice("STATUS", "MUTEX", "LOGS")
+            return verbs.Show(what="ENGINE", table=table)
+        for written, name in _SHOWN["table"].items():
+            if self._accept(written):
+                return self._of_a_table(name, is_full)
+        for name in _SHOWN["database"]:
+            if self._accept(*name.split()):
+                database = self._take_name() if self._accept("FROM") or self._accept("IN") else None
+                return self._chosen(verbs.Show(what=name, is_full=is_full, database=database))
+        what = _SHOWN["server"][self._choice(*_SHOWN["server"])]
+        return self._chosen(verbs.Show(what=what, scope=scope, is_full=is_full))
+
+    def _of_a_table(self, what: str, is_full: bool) -> verbs.Show:
+        self._choice("FROM", "IN")
+        table = self._table_name()
+        if self._accept("FROM") or self._accept("IN"):
+            table = GivenTable(table.name, self._take_name())
+        return self._chosen(verbs.Show(what=what, is_full=is_full, table=table))
+
+    def _chosen(self, show: verbs.Show) -> verbs.Show:
+        """The same with LIKE, WHERE or, for messages, LIMIT behind it."""
+        pattern = self._take(TokenKind.TEXT) if self._accept("LIKE") else None
+        where = self._expression() if pattern is None and self._accept("WHERE") else None
+        limit = self._limited() if show.what in ("WARNINGS", "ERRORS") else None
+        return replace(show, pattern=pattern, where=where, limit=limit)
+
+    def _binlog_events(self) -> verbs.Show:
+        file_name = self._take_name() if self._accept("IN") else None
+        offset = self._take_int() if self._accept("FROM") else None
+        return verbs.Show(what="BINLOG EVENTS", file_name=file_name, offset=offset, limit=self._limited())
+
+    def _grantee(self) -> str | None:
+        if self._accept("CURRENT_USER"):
+            if self._accept("("):
+                self.expect(")")
+            return None
+        name = self._take_name()
+        self._index += self._token().kind is TokenKind.USER
+        return name
+
+    def _table_name(self) -> GivenTable:
+        name = self._take_name()
+        if self._accept("."):
+            return GivenTable(self._take_name(), name)
+        return GivenTable(name)
+
+    def _choice(self, *choices: str) -> str:
+        for choice in choices:
+            if self._accept(*choice.split()):
+                return choice
+        raise self._error()
 
     def _select(self) -> verbs.Select:
         start = self._index
@@ -194,7 +249,7 @@ class _Parser(ShowParser):
         """A statement in an unknown form, with the tables it names; None if it is none. `failed` is the place of the
         first unknown token."""
         token = self._token()
-        if token is None or token.word not in _UNREAD_VERBS | _NOT_SUPPORTED:
+        if token.word not in _UNREAD_VERBS:
             return None
         if token.word == "SHOW":
             return self._unread_show()
@@ -215,9 +270,9 @@ class _Parser(ShowParser):
     def _unread_show(self) -> verbs.Unread | None:
         self._index += 1
         self._accept("CREATE")
-        token = self._token()
+        word = self._token().word
         self._skip_statement()
-        return verbs.Unread("SHOW", ()) if token is not None and token.word in _OTHER_SHOWN else None
+        return verbs.Unread("SHOW", ()) if word in _WORDS["shown"] else None
 
     def _set_statement(self) -> verbs.SetStatement:
         assignments = [self._assignment("")]
@@ -241,8 +296,7 @@ class _Parser(ShowParser):
             scope = self._take_scope() or scope
 
     def _charset_assignment(self) -> verbs.CharsetAssignment | None:
-        token = self._tokens[self._index + 1] if self._index + 1 < len(self._tokens) else None
-        if token is not None and token.word in ("=", ":="):
+        if self._token(1).word in ("=", ":="):
             return None  # a variable of that name
         is_names = self._accept("NAMES")
         if not (is_names or self._accept("CHARACTER", "SET") or self._accept("CHARSET")):
@@ -274,15 +328,15 @@ class _Parser(ShowParser):
                 )
 
     def _assignment(self, scope: str) -> verbs.Assignment:
-        token = self._token()
         target: UserVariable | SystemVariable
-        if token is not None and token.kind is TokenKind.USER:
-            target = self._take_user_variable()
-        elif token is not None and token.kind is TokenKind.SYSTEM:
-            target = self._system_variable()
-        else:
-            name = self._take_name()
-            target = SystemVariable(name.lower(), scope, name)
+        match self._token().kind:
+            case TokenKind.USER:
+                target = self._take_user_variable()
+            case TokenKind.SYSTEM:
+                target = self._system_variable()
+            case _:
+                name = self._take_name()
+                target = SystemVariable(name.lower(), scope, name)
         if not (self._accept("=") or self._accept(":=")):
             raise self._error()
         return verbs.Assignment(target, self._assigned_value(target))
@@ -290,15 +344,13 @@ class _Parser(ShowParser):
     def _assigned_value(self, target: UserVariable | SystemVariable) -> Expression:
         """A value; system variables also take keywords such as ON."""
         token = self._token()
-        if isinstance(target, SystemVariable) and token is not None and token.kind is TokenKind.WORD:
-            following = self._tokens[self._index + 1] if self._index + 1 < len(self._tokens) else None
-            if following is None or following.word in (",", ";") or following.word == "FOR":
-                self._index += 1
-                word = token.word
-                return Default() if word == "DEFAULT" else Literal(None) if word == "NULL" else Literal(token.text)
+        is_word = token.kind is TokenKind.WORD and (self._token(1) is END or self._token(1).word in (",", ";", "FOR"))
+        if is_word and isinstance(target, SystemVariable):
+            self._index += 1
+            return Default() if token.word == "DEFAULT" else Literal(None if token.word == "NULL" else token.text)
         return self._expression()
 
-    def _kill(self) -> verbs.KillStatement | verbs.KillUser:
+    def _kill(self) -> verbs.KillStatement:
         if not self._accept("HARD"):
             self._accept("SOFT")
         query_only = self._accept("QUERY")
@@ -307,7 +359,7 @@ class _Parser(ShowParser):
         else:
             self._accept("CONNECTION")
         if self._accept("USER"):
-            return verbs.KillUser(self._take_name(), query_only)
+            raise UnreadSqlError("KILL USER")
         return verbs.KillStatement(self._take_int(), query_only)
 
     def _transaction(self, verb: str) -> verbs.Transaction | verbs.Savepoint:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from ibbmaster.sqltext.expression import Expression, SystemVariable, UserVariable
-from ibbmaster.sqltext.query_tree import GivenTable, Item, Query
+from ibbmaster.sqltext.expression import Expression, GivenTable, Item, Query, SystemVariable, UserVariable
 from ibbmaster.wire.response import Ok, Response
 
 if TYPE_CHECKING:
@@ -110,14 +109,6 @@ class KillStatement:
 
 
 @dataclass(frozen=True, slots=True)
-class KillUser:
-    """KILL USER name."""
-
-    user: str
-    query_only: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Use:
     """USE name."""
 
@@ -197,4 +188,4 @@ class Kill:
 
 _Questions: TypeAlias = Select | Unread | Show | Describe | Do | CallProcedure
 _Settings: TypeAlias = Set | SetStatement | Use | Transaction | Savepoint | LockTables
-Statement: TypeAlias = _Questions | _Settings | KillStatement | KillUser | Nothing | Administration
+Statement: TypeAlias = _Questions | _Settings | KillStatement | Nothing | Administration

@@ -1,4 +1,4 @@
-"""The columns of information_schema's tables and of what SHOW lists: a row each in `table_columns.tsv`."""
+"""The columns of the tables of information_schema and of SHOW: a row each in `table_columns.tsv`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from dataclasses import replace
 from ibbmaster.facts import rows_of
 from ibbmaster.wire.response import COLLATION_BINARY, COLLATION_DEFAULT, ColumnDefinition, FieldType
 
+GTID_SLAVE_POS = "gtid_slave_pos"
 SYSTEM_DATABASES = ("information_schema", "mysql", "performance_schema")
-
+CHARSET, COLLATION = "utf8mb3", "utf8mb3_general_ci"  # of texts in these tables
+LETTER_SIZE = 4  # bytes of the longest letter of utf8mb4, in which all texts are sent
 _FLAGS = 0x1001  # NOT NULL, and without a default
 _MAY_BE_NULL = 0x1000
 _TYPES = {
@@ -29,8 +31,8 @@ _TEXTS = "vtb"
 
 
 def read_columns(text: str, *, schema: str = "", table: str = "") -> tuple[ColumnDefinition, ...]:
-    """Columns out of a text such as `Charset v128, Maxlen l3`. A column is its name, a letter for its type with its
-    length in bytes, its flags in hexadecimal if they are not NOT NULL (`?`: it may be NULL), and its decimals."""
+    """Columns out of a text such as `Charset v128, Maxlen l3`: the name, a letter for the type, the length in bytes,
+    the flags in hexadecimal if they are not NOT NULL (`?`: it may be NULL), and the decimals."""
     return tuple(_column(part, schema, table) for part in text.split(", "))
 
 
@@ -41,7 +43,7 @@ def information_columns(table: str) -> tuple[ColumnDefinition, ...]:
 
 
 def shown_columns(what: str, name: str = "") -> tuple[ColumnDefinition, ...]:
-    """The columns of what SHOW lists, the first one by another name if one is given."""
+    """The columns of an answer to SHOW; `name` is another name of the first one."""
     columns = _shown(what)
     return (replace(columns[0], name=name), *columns[1:]) if name else columns
 
@@ -77,3 +79,6 @@ def _columns_of(statement: str) -> dict[str, str]:
 
 INFORMATION_SCHEMA = _columns_of("SELECT")
 SHOWN = _columns_of("SHOW")  # by what is shown
+GTID_SLAVE_POS_COLUMNS = read_columns(
+    "domain_id i10:5023, sub_id l20:5023, server_id i10:1021, seq_no l20:1021", schema="mysql", table=GTID_SLAVE_POS
+)

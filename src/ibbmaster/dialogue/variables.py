@@ -38,14 +38,12 @@ CHOICES = {name: tuple(words.split()) for name, _, _, words, *_ in _ROWS if word
 SESSION_ONLY = frozenset(name for name, _, scope, *_ in _ROWS if scope == "session only")
 #: Variables of the whole primary that a real one lets its administrators set.
 SETTABLE_GLOBALS = frozenset(name for name, _, scope, *_ in _ROWS if scope == "global")
-
-
 LOWER_CASE_TABLE_NAMES = "lower_case_table_names"
 #: Values that follow from the server.
 COMPUTED: Mapping[str, Callable[[ServerFacts], SystemValue]] = {
-    "collation_connection": lambda facts: _default_collation(facts),
-    "collation_database": lambda facts: _default_collation(facts),
-    "collation_server": lambda facts: _default_collation(facts),
+    **dict.fromkeys(
+        ("collation_connection", "collation_database", "collation_server"), lambda facts: _default_collation(facts)
+    ),
     "binlog_row_event_max_size": lambda facts: (
         65536 if Difference.LARGE_ROW_EVENTS.holds(version_number(facts)) else 8192
     ),

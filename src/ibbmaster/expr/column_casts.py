@@ -1,8 +1,7 @@
-"""Values of a column in another type, as the ALTER TABLE of a server converts them.
+"""Values of a column in another type, as ALTER TABLE converts them.
 
-A value that has no exact counterpart is an error, but for digits that every server rounds or cuts
-off alike. What depends on a time zone, on the day of the ALTER or on how a number is printed
-cannot be told: then there is no cast at all.
+A value without an exact counterpart is an error, but for digits that every server rounds or cuts off alike. There is no
+cast where the result depends on a time zone, the day of the ALTER or the printed form of a number.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from ibbmaster.event.rows.column import Column, ValueKind
 from ibbmaster.event.rows.value import Value
 
 Convert = Callable[[Value], Value]
-"""Takes a value that is not NULL. Raises ValueError where the other type does not have it."""
+"""Takes a value that is not NULL. Raises ValueError: the other type lacks it."""
 
 ZERO_CLOCK = " 00:00:00"
 _EXACT = decimal.Context(prec=4 * DIGITS_MAX, rounding=decimal.ROUND_HALF_UP)
@@ -38,17 +37,17 @@ _PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?", re.ASCII)
 
 
 def unchanged(value: Value) -> Value:
-    """The cast between columns that have the same values."""
+    """The cast between columns with the same values."""
     return value
 
 
 def converted(convert: Convert, value: Value) -> Value:
-    """A value converted; what is none stays what it is."""
+    """A value converted; NULL and raw values stay as they are."""
     return value if value is None or value is ABSENT or isinstance(value, RawValue) else convert(value)
 
 
 def cast_of(old: Column, new: Column) -> Convert | None:
-    """What makes values of one column values of another; None if that cannot be told."""
+    """The cast from one column to another; None if it is not known."""
     match old.kind, new.kind:
         case kind, _Kind.INTEGER | _Kind.YEAR | _Kind.BIT if kind in _COUNTS:
             return _bounded(new)
@@ -112,7 +111,6 @@ def _bounded(new: Column) -> Convert:
 
 
 def _rounded(value: Value) -> int:
-    """A DECIMAL as a whole number, halves away from zero."""
     assert isinstance(value, Decimal)
     return int(value.to_integral_value(context=_EXACT))
 
@@ -125,7 +123,6 @@ def _whole(value: Value) -> int:
 
 
 def _number(value: Value, scale: int) -> Decimal | int:
-    """A number that a text is, and nothing else."""
     text = str(value)
     if _PLAIN_NUMBER.fullmatch(text) is None or len(text.partition(".")[2]) > scale:
         raise ValueError(f"{text[:60]!r} is no plain number of {scale} digits behind the point")
@@ -145,7 +142,7 @@ def _with_scale(new: Column) -> Convert:
 
 
 def _floating(old: Column, new: Column) -> Convert | None:
-    """Numbers as FLOAT or DOUBLE, which may have so many digits alone: only whole numbers need no rounding to these."""
+    """Numbers as FLOAT or DOUBLE; those with fixed digits take whole numbers alone, which need no rounding."""
     is_short = new.is_single_precision
     loses_sign = new.is_unsigned and not old.is_unsigned
     if (old.type, old.size, old.scale) == (new.type, new.size, new.scale) and not loses_sign:
@@ -170,7 +167,7 @@ def _floating(old: Column, new: Column) -> Convert | None:
 
 
 def _with_digits(old: int, new: int) -> Convert:
-    """With more digits of a second, or fewer: whether others are cut off or rounded is a matter of sql_mode."""
+    """With other digits of a second; sql_mode decides whether lost ones are cut off or rounded."""
     if new == old:
         return unchanged
     if new > old:
@@ -215,7 +212,7 @@ def _in_order(labels: Sequence[str]) -> Convert:
 
 
 def as_text(new: Column) -> Convert:
-    """What makes values, as they are shown, texts of a column."""
+    """The cast of shown values to texts of a column."""
     charset, most, characters = new.charset or "utf8mb4", bytes_max(new), characters_max(new)
     is_trimmed = new.is_fixed_length  # CHAR has no spaces at its end
 

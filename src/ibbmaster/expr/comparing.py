@@ -1,4 +1,4 @@
-"""Values so that Python and SQLite compare them as MariaDB does."""
+"""Values in forms that Python and SQLite compare as MariaDB compares the values."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from ibbmaster.wire.refusal import not_supported
 
 
 def comparable(operator: str, one: Scalar, other: Scalar) -> tuple[Scalar, Scalar]:
-    """Two values so that Python compares them as MariaDB does. Raises RefusedError: how is not told here."""
+    """Two values as Python has to compare them. Raises RefusedError: MariaDB's way is not known here."""
     expect_judged(operator, one, other)
-    if Kind.NULL in (one.type.kind, other.type.kind):
+    if Kind.NULL in (one.kind, other.kind):
         return one, other
     one, other = as_shown(one), as_shown(other)
     for left, right, is_turned in ((one, other, False), (other, one, True)):
         found = _comparable(left, right)
         if found is not None:
             return (found[1], found[0]) if is_turned else found
-    raise not_supported(f"comparing {one.type.kind.value} with {other.type.kind.value}")
+    raise not_supported(f"comparing {one.kind.value} with {other.kind.value}")
 
 
 def as_shown(scalar: Scalar) -> Scalar:
-    """An exact number with no more digits than it shows, as it is compared and sorted."""
+    """An exact number without digits that it does not show, as it is compared and sorted."""
     kind = scalar.type
     if kind.kind is not Kind.DECIMAL or kind.fraction <= kind.decimals:
         return scalar
@@ -40,7 +40,7 @@ def as_shown(scalar: Scalar) -> Scalar:
 
 
 def _comparable(one: Scalar, other: Scalar) -> tuple[Scalar, Scalar] | None:
-    left, right = one.type.kind, other.type.kind
+    left, right = one.kind, other.kind
     if Kind.OPAQUE in (left, right):
         return _comparable_words(one, other)
     if left in MOMENTS:
@@ -78,9 +78,9 @@ def _comparable(one: Scalar, other: Scalar) -> tuple[Scalar, Scalar] | None:
 
 
 def _comparable_words(one: Scalar, other: Scalar) -> tuple[Scalar, Scalar] | None:
-    """Values that are shown as texts, and compare by what is stored."""
+    """Values that show as texts, and compare by their stored bytes."""
     kind = None if one.type.sql is None else BY_NAME[one.type.sql.word]
-    if not isinstance(kind, FixedContent) or other.type.kind is not Kind.TEXT or not other.is_constant:
+    if not isinstance(kind, FixedContent) or other.kind is not Kind.TEXT or not other.is_constant:
         return None
     try:
         return converted(one, kind.kept), converted(other, kind.kept)
@@ -89,7 +89,7 @@ def _comparable_words(one: Scalar, other: Scalar) -> tuple[Scalar, Scalar] | Non
 
 
 def _comparable_moments(one: Scalar, other: Scalar) -> tuple[Scalar, Scalar] | None:
-    left, right = one.type.kind, other.type.kind
+    left, right = one.kind, other.kind
     if left is Kind.TIME:
         if right is Kind.TIME:
             return one, other
@@ -118,15 +118,14 @@ def _comparable_moments(one: Scalar, other: Scalar) -> tuple[Scalar, Scalar] | N
 
 
 def check_digits(decimals: int, value: Decimal | float | None) -> None:
-    """Raises RefusedError: a constant has digits that its column does not: an index takes it for another one."""
+    """Raises RefusedError: a constant has more digits than its column: an index takes it for another one."""
     exact = None if value is None else Decimal(repr(value) if isinstance(value, float) else value)
     if exact is not None and exact != values.rounded(exact, decimals):
         raise not_supported(f"{value} beside a column of {decimals} digits after the point")
 
 
 def check_letters(one: Scalar, other: Scalar) -> None:
-    """Whether a text can be compared in the character set of the other's column. Raises RefusedError: a server would
-    compare both in another one."""
+    """Raises RefusedError: a server compares both texts in another character set than that of a column."""
     for column, text in ((one, other), (other, one)):
         charset = column.type.charset
         if charset in (None, "utf8mb4") or text.type.charset == charset:
@@ -148,15 +147,14 @@ def _encode(value: str | bytes) -> bytes:
 
 
 def _whole_or_real(text: str) -> int | float:
-    match = values._INTEGER.fullmatch(text.rstrip())
+    match = values.INTEGER.fullmatch(text.rstrip())
     return int(match[1]) if match is not None else values.real_of_text(text)
 
 
-KEYS_MAX = 10_000  # texts of which keys are kept
+KEYS_MAX = 10_000  # kept for short texts
 
 
 def cached(key: Callable[[str], bytes]) -> Callable[[str], bytes]:
-    """The same, which remembers short texts."""
     known: dict[str, bytes] = {}
 
     def find(text: str) -> bytes:
@@ -171,8 +169,8 @@ def cached(key: Callable[[str], bytes]) -> Callable[[str], bytes]:
 
 
 def sort_key(scalar: Scalar) -> Scalar:
-    """What SQLite orders and groups by, and compares: bytes or numbers that compare as the values do. Raises
-    RefusedError: how they compare is not told here."""
+    """Bytes or numbers that compare as the values do, for SQLite. Raises RefusedError: their order is not known
+    here."""
     kind = scalar.type
     match kind.kind:
         case Kind.TEXT:
@@ -183,14 +181,11 @@ def sort_key(scalar: Scalar) -> Scalar:
         case Kind.DOUBLE | Kind.FLOAT:
             return Scalar(kind, converted(scalar, lambda value: value + 0.0).run, scalar.is_constant)
         case Kind.DATETIME if not scalar.slot:
-            return Scalar(
-                kind,
-                converted(scalar, lambda value: values.fitted_moment(value, kind.decimals)).run,
-                scalar.is_constant,
-            )
+            fitted = converted(scalar, lambda value: values.fitted_moment(value, kind.decimals))
+            return Scalar(kind, fitted.run, scalar.is_constant)
     return scalar
 
 
 def is_ordered_by_sqlite(kind: Type) -> bool:
-    """Whether values compare in SQLite as they are."""
+    """Whether SQLite compares values as they are."""
     return kind.kind not in (Kind.TEXT, Kind.OPAQUE)

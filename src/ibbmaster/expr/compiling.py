@@ -8,12 +8,19 @@ from decimal import Decimal
 from typing import Any, Protocol
 
 from ibbmaster.expr import arithmetic, functions, kinds, operators, values
-from ibbmaster.expr.casting import binary, cast_as, collated
 from ibbmaster.expr.comparing import as_shown, sort_key
 from ibbmaster.expr.judged import expect_function, expect_judged
 from ibbmaster.expr.kinds import Kind, Type
-from ibbmaster.expr.scalars import Row, Scalar, Slot, apply, as_truth, cast_to, constant
-from ibbmaster.expr.session_facts import CALLS, CLOCKS, DATES, SESSION_FUNCTIONS, QuerySession, is_of_session
+from ibbmaster.expr.scalars import Row, Scalar, Slot, apply, as_truth, constant
+from ibbmaster.expr.session_facts import (
+    CALLS,
+    CLOCKS,
+    DATES,
+    SESSION_FUNCTIONS,
+    USER_TEXT_MAX,
+    QuerySession,
+    is_of_session,
+)
 from ibbmaster.sqltext.expression import Call, Cast, Literal, Operation, SystemVariable, UserVariable
 from ibbmaster.sqltext.moment import parse_duration
 from ibbmaster.sqltext.operators import JOINED
@@ -25,7 +32,6 @@ from ibbmaster.wire.response import FieldType
 
 COMPARISONS = frozenset(("=", "!=", "<", "<=", ">", ">=", "<=>", "IN", "BETWEEN", "LIKE"))
 NESTING_MAX = 60
-USER_TEXT_MAX = 16_777_215  # bytes of a variable of a user
 OF_SESSION = words(
     "version database schema user session_user system_user current_user connection_id unix_timestamp found_rows "
     "last_insert_id row_count"
@@ -45,28 +51,11 @@ class SqlFunctions(Protocol):
         """A column with the sort key of a column of a table; None for other slots."""
 
 
-class _NoSqlite:
-    """Raises RefusedError: SQLite is not asked."""
-
-    def function(self, compute: Callable[..., Any], count: int) -> str:
-        raise not_supported("a query in this expression")
-
-    def parameter(self, value: Any) -> str:
-        raise not_supported("a query in this expression")
-
-    def key_column(self, slot: Slot) -> str | None:
-        return None
-
-
-NO_SQLITE = _NoSqlite()
-
-
 @dataclass(slots=True)
 class Compiler:
     """Makes scalars of one expression; `slots` are the values that it needs of a row."""
 
     session: QuerySession
-    registry: SqlFunctions
     slots: list[Slot] = field(default_factory=list)
     depth: int = 0
 
@@ -94,7 +83,7 @@ class Compiler:
                 inner = self.scalar(node.value)
                 kind = "unsigned" if node.kind == "integer" and node.is_unsigned else node.kind
                 expect_function(f"CAST {kind}", [inner])
-                return cast_as(inner, node, self.session)
+                return operators.cast_as(inner, node, self.session.collation)
             case Call():
                 found = self._call(node)
                 if found.is_constant:
@@ -122,12 +111,11 @@ class Compiler:
                 digits = len(str(abs(value)))
                 kind = kinds.integer(digits, length=len(str(value)), is_nullable=False, is_unsigned=value >= 1 << 63)
                 field_ = FieldType.LONG if digits <= 9 else FieldType.LONGLONG
-                return constant(kinds.changed(kind, field=field_), value)
+                return constant(replace(kind, field=field_), value)
             case Decimal():
                 scale = values.scale_of(value)
                 digits = max(len(value.as_tuple().digits), scale + 1)
-                kind = kinds.decimal(digits, scale, is_nullable=False)
-                return constant(kind, value)
+                return constant(kinds.decimal(digits, scale, is_nullable=False), value)
             case float() if value - value != 0:
                 raise not_supported("a number so large")
             case float():
@@ -146,18 +134,18 @@ class Compiler:
         literal = f"@{kind.kind.value.lower()}" if is_of_user else ""
         match value:
             case int() if is_of_user:
-                kind = kinds.changed(kinds.integer(19, length=20), field=FieldType.LONGLONG)
+                kind = replace(kinds.integer(19, length=20), field=FieldType.LONGLONG)
             case int() if isinstance(node, SystemVariable) and self.session.evaluator.is_switch(node):
-                kind = kinds.changed(kinds.integer(1, length=1), field=FieldType.LONGLONG)
+                kind = replace(kinds.integer(1, length=1), field=FieldType.LONGLONG)
                 literal = "switch"
             case int():
                 kind = kinds.integer(20, length=21, is_unsigned=True)
             case float() if not is_of_user:
                 kind = kinds.real(decimals=6, length=21)
             case str() if not is_of_user:
-                kind = kinds.changed(kind, collation="utf8mb3_general_ci")
+                kind = replace(kind, collation="utf8mb3_general_ci")
             case str() | bytes() if is_of_user:
-                kind = kinds.changed(kind, length=USER_TEXT_MAX, is_blob=True)
+                kind = replace(kind, length=USER_TEXT_MAX, is_blob=True)
         return constant(kind, value, literal)
 
     # Operators --------------------------------------------------------------------------------
@@ -166,14 +154,10 @@ class Compiler:
         match operator:
             case "INTERVAL":
                 raise not_supported("INTERVAL in a query")
-            case "COLLATE":
-                return collated(self.scalar(operands[0]), str(operands[1].value).lower())
             case "ROW":
                 raise RefusedError(1241, "21000", "Operand should contain 1 column(s)")
             case ":=":
                 raise not_supported("assignments in a query over tables")
-        if operator.startswith("LITERAL "):
-            return self._moment_literal(operator.removeprefix("LITERAL "), str(operands[0].value))
         given = [self.scalar(operand) for operand in operands]
         first = given[0]
         if operator not in COMPARISONS and operator != JOINED:
@@ -209,22 +193,7 @@ class Compiler:
             case "CASE OF":
                 tests = [operators.compared("=", first, one) for one in given[1:-1:2]]
                 return operators.chosen(tests, [*given[2:-1:2], given[-1]])
-            case "BINARY":
-                return binary(first)
         raise not_supported(f"{operator} over columns of a table")
-
-    def _moment_literal(self, word: str, text: str) -> Scalar:
-        if word == "TIME":
-            duration = parse_duration(text)
-            if duration is None:
-                raise not_supported(f"TIME {text[:40]!r}")
-            return constant(kinds.duration(min(len(text.partition(".")[2]), 6), is_nullable=False), duration, word)
-        found = values.parsed_moment(text)
-        if found is None or (word == "DATE") != (len(found) == 10):
-            raise not_supported(f"{word} {text[:40]!r}")
-        if word == "DATE":
-            return constant(kinds.date(is_nullable=False), found, word)
-        return constant(kinds.moment(min(len(text.partition(".")[2]), 6), is_nullable=False), found, word)
 
     # Calls ------------------------------------------------------------------------------------
 
@@ -249,11 +218,10 @@ class Compiler:
         kind = _type_of_call(name)
         if kind is None:
             kind = self._literal(value).type.computed(strength=3)
-            kind = kinds.changed(kind, collation="utf8mb3_general_ci") if kind.kind is Kind.TEXT else kind
+            kind = replace(kind, collation="utf8mb3_general_ci") if kind.kind is Kind.TEXT else kind
         return constant(kind, value)
 
     def _clock(self, call: Call) -> Scalar:
-        """Now, the date, the time of day, and all of them in UTC."""
         if not is_of_session(call):
             raise not_supported(f"{call.written}() of such digits")
         text = str(self.session.evaluator.evaluate(call))
@@ -266,7 +234,7 @@ class Compiler:
                 return constant(kinds.duration(digits, is_nullable=False), parse_duration(text))
         kind = kinds.moment(digits, is_nullable=False)
         if field_ is FieldType.TIMESTAMP and Difference.NOW_IS_TIMESTAMP.holds(self.session.version):
-            kind = kinds.changed(kind, field=field_)
+            kind = replace(kind, field=field_)
         return constant(kind, text)
 
 
@@ -279,11 +247,10 @@ def _type_of_call(name: str) -> Type | None:
     if field_ is FieldType.VAR_STRING:
         return kinds.text(length, "utf8mb3_general_ci", strength=3, is_nullable=is_nullable)
     kind = kinds.integer(length, length=length, is_unsigned=bool(flags & kinds.UNSIGNED), is_nullable=is_nullable)
-    return kinds.changed(kind, field=field_)
+    return replace(kind, field=field_)
 
 
 def _kind_of(value: Any, written: str) -> str:
-    """What kind of literal it is."""
     match value:
         case None:
             return "NULL"
@@ -314,7 +281,6 @@ def emit_scalar(scalar: Scalar, slots: Sequence[Slot], registry: SqlFunctions) -
 
 
 def _is_same(one: Type, other: Type) -> bool:
-    """Whether SQLite has values of both types alike."""
     return (one.kind, one.scale, one.is_wide) == (other.kind, other.scale, other.is_wide)
 
 
@@ -346,32 +312,33 @@ class Emitter:
     registry: SqlFunctions
 
     def scalar(self, node: Any) -> tuple[Scalar, list[Slot]]:
-        compiler = Compiler(self.session, self.registry)
+        compiler = Compiler(self.session)
         return compiler.scalar(node), compiler.slots
 
-    def value(self, node: Any, kind: Type | None = None) -> tuple[str, Type]:
-        """SQL of a value, and its type; or as a value of a type that holds it."""
+    def value(self, node: Any) -> tuple[str, Type]:
         scalar, slots = self.scalar(node)
-        if kind is not None:
-            if scalar.type.kind is Kind.NULL:
-                return "NULL", kind
-            if _is_same(scalar.type, kind) and scalar.slot is not None:
-                return scalar.slot.sql, kind
-            scalar = cast_to(scalar, kind)
+        return emit_scalar(scalar, slots, self.registry), scalar.type
+
+    def shown(self, node: Any) -> tuple[str, Type]:
+        """As `value`, of a column of a result, which has no more digits than it shows."""
+        scalar, slots = self.scalar(node)
+        if scalar.kind is Kind.NULL and isinstance(node, UserVariable):
+            return "NULL", replace(kinds.data(USER_TEXT_MAX), is_blob=True)
+        scalar = as_shown(scalar)
         return emit_scalar(scalar, slots, self.registry), scalar.type
 
     def key(self, node: Any) -> str:
-        """SQL of what orders and groups values."""
+        """SQL of the keys that order and group values."""
         scalar, slots = self.scalar(node)
         scalar = as_shown(scalar)
-        if scalar.slot is not None and scalar.type.kind is Kind.TEXT:
+        if scalar.slot is not None and scalar.kind is Kind.TEXT:
             found = self.registry.key_column(scalar.slot)
             if found is not None:
                 return found
         return emit_scalar(sort_key(scalar), slots, self.registry)
 
     def condition(self, node: Any) -> str:
-        """SQL of a condition; what SQLite compares as MariaDB does, it compares itself."""
+        """SQL of a condition; SQLite itself compares values that it orders as MariaDB does."""
         match node:
             case Operation(operator="AND", operands=operands):
                 return " AND ".join(f"({self.condition(operand)})" for operand in operands)
@@ -381,11 +348,9 @@ class Emitter:
                     return native
         scalar, slots = self.scalar(node)
         expect_function("NOT", [scalar])
-        truth = as_truth(scalar)
-        found = Scalar(kinds.truth(), apply(kinds.truth(), int, truth).run, truth.is_constant)
-        if scalar.slot is not None and scalar.type.kind is Kind.INT and not scalar.type.is_wide:
+        if scalar.slot is not None and scalar.kind is Kind.INT and not scalar.type.is_wide:
             return scalar.slot.sql
-        return emit_scalar(found, slots, self.registry)
+        return emit_scalar(apply(kinds.truth(), int, as_truth(scalar)), slots, self.registry)
 
     def _native(self, operator: str, left: Any, right: Any) -> str | None:
         (one, first), (other, second) = self.scalar(left), self.scalar(right)
@@ -393,14 +358,14 @@ class Emitter:
             return None
         expect_judged(operator, one, other)
         kind = one.type
-        if kind.kind is Kind.TEXT and other.type.kind is Kind.TEXT:
+        if kind.kind is Kind.TEXT and other.kind is Kind.TEXT:
             if one.slot is None or other.slot is None:
                 return None
             if kind.collation != other.type.collation or kind.charset != other.type.charset:
                 return None
             keys = self.registry.key_column(one.slot), self.registry.key_column(other.slot)
             return None if None in keys else f"{keys[0]} {operator} {keys[1]}"
-        if kind.kind is not other.type.kind or kind.kind not in (Kind.INT, Kind.DATE, Kind.TIME, Kind.DECIMAL):
+        if kind.kind is not other.kind or kind.kind not in (Kind.INT, Kind.DATE, Kind.TIME, Kind.DECIMAL):
             return None
         if kind.is_wide or other.type.is_wide or (kind.kind is Kind.DECIMAL and kind.scale != other.type.scale):
             return None

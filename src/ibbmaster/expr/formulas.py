@@ -1,6 +1,6 @@
-"""What generated columns and defaults give, where that hangs on no session; of all others nothing is said.
+"""Values of generated columns and defaults that depend on no session.
 
-A constant, a column, + - * of numbers, MOD and DIV, IFNULL, COALESCE, CONCAT.
+Expressions may have constants, columns, + - * of numbers, MOD and DIV, IFNULL, COALESCE and CONCAT.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ibbmaster.errors import IbbMasterError
@@ -16,19 +17,18 @@ from ibbmaster.event.column_types.registry import kind_of
 from ibbmaster.event.rows.column import Column, ValueKind
 from ibbmaster.event.rows.value import Value
 from ibbmaster.expr import kinds
-from ibbmaster.expr.compiling import NO_SQLITE, Compiler
+from ibbmaster.expr.compiling import Compiler
 from ibbmaster.expr.kinds import Type
 from ibbmaster.expr.scalars import Scalar, Slot
 from ibbmaster.expr.session_facts import QuerySession
-from ibbmaster.expr.walking import children, mapped
 from ibbmaster.schema.expression_text import definition_expression
-from ibbmaster.sqltext.expression import Call, ColumnName, Expression, Literal, Operation
+from ibbmaster.sqltext.expression import Call, ColumnName, Expression, Literal, Operation, children, mapped
 from ibbmaster.sqltext.token import SqlError
 from ibbmaster.wire.refusal import RefusedError, not_supported
 from ibbmaster.wire.response import COLLATION_DEFAULT, ColumnDefinition, FieldType
 
 Evaluate = Callable[[Mapping[str, Value]], Value]
-"""Takes the values of columns by their names in lower case."""
+"""Takes values of columns by lower-case name."""
 
 TEXT_SIZE_MAX = 1 << 16  # characters
 OPERANDS_MAX = 250  # of one sum
@@ -38,7 +38,7 @@ _NUMBER = re.compile(r"[+-]?\d{1,65}(?:\.\d{1,38})?", re.ASCII)
 
 
 class NotSimpleError(IbbMasterError):
-    """What an expression gives cannot be determined here; the text says why."""
+    """The value of an expression cannot be determined here; the text says why."""
 
 
 class _NoSession:
@@ -67,10 +67,7 @@ _SESSION = QuerySession(
 
 
 def constant(text: str, column: Column) -> Value:
-    """What a column holds that is given an expression without columns.
-
-    Raises NotSimpleError: it cannot be determined.
-    """
+    """The value that an expression without columns gives a column. Raises NotSimpleError: it is not known here."""
     match _read(text):
         case Literal(charset=None) as literal:
             value = _literal(literal, text)
@@ -82,10 +79,8 @@ def constant(text: str, column: Column) -> Value:
 
 
 def formula(text: str, columns: Mapping[str, Column], target: Column) -> tuple[frozenset[str], Evaluate]:
-    """What computes a generated column: the columns it takes, in lower case, and how.
-
-    `columns` are those of its table, by name in lower case. What is computed raises NotSimpleError
-    for values that the column could not hold.
+    """The columns that a generated column takes, and the function that computes it; that raises NotSimpleError for
+    values that the column cannot hold. `columns` are those of its table; all names are in lower case.
 
     Raises NotSimpleError: the expression is not simple.
     """
@@ -107,14 +102,13 @@ def formula(text: str, columns: Mapping[str, Column], target: Column) -> tuple[f
 
 
 def _is_alike(one: Column, other: Column) -> bool:
-    """Whether a value goes from one column into another without being rounded or read in a time zone."""
+    """Whether a value fits into another column without rounding and time zones."""
     if kind_of(one).is_exact and kind_of(other).is_exact:
         return True
     return one.kind is other.kind and one.type == other.type and one.scale == other.scale and one.labels == other.labels
 
 
 def _compiled(expression: Expression, text: str, columns: Mapping[str, Column]) -> tuple[Scalar, list[str]]:
-    """What computes an expression, and the columns that it takes."""
 
     def known(node: Any) -> Slot | None:
         if not isinstance(node, ColumnName):
@@ -126,7 +120,7 @@ def _compiled(expression: Expression, text: str, columns: Mapping[str, Column]) 
 
     if not _hangs_on_nothing(expression):
         raise _not_simple(text)
-    compiler = Compiler(_SESSION, NO_SQLITE)
+    compiler = Compiler(_SESSION)
     try:
         scalar = compiler.scalar(mapped(expression, known))
     except RefusedError:
@@ -158,7 +152,7 @@ def _type_of(column: Column) -> Type:
         found = kinds.decimal(column.size, column.scale)
     else:
         found = kinds.text(column.size, "utf8mb4_general_ci")
-    return kinds.changed(found, column=definition)
+    return replace(found, column=definition)
 
 
 def _literal(literal: Literal, text: str) -> Value:
@@ -180,7 +174,7 @@ def _not_simple(text: str) -> NotSimpleError:
 
 
 def _read(text: str) -> Expression:
-    """Raises NotSimpleError: it is no expression that is understood, or a long one."""
+    """Raises NotSimpleError: it is long, or makes no sense."""
     if len(text) <= TEXT_SIZE_MAX:
         with contextlib.suppress(SqlError):
             return definition_expression(text)
@@ -188,8 +182,7 @@ def _read(text: str) -> Expression:
 
 
 def stored(value: Value, column: Column) -> Value:
-    """What a column holds that an expression's value is stored in. Raises NotSimpleError: the value is not one of the
-    column's as it stands."""
+    """A value as the column stores it. Raises NotSimpleError: the column cannot hold it as it is."""
     if value is None:
         return None
     found = kind_of(column).fitted(value, column)

@@ -1,7 +1,7 @@
-"""Answered is what was judged: which operations, over which kinds of values, gave what real servers give.
+"""The operations over families of values whose answers were those of real servers; others are not answered.
 
-`judged.tsv` is made by a program that asks 10.11 and 11.8 a grid of conditions and functions, and leaves out each pair
-of which one answer of ours was another (tests/interop/lanes/select_grid.py).
+A program makes `judged.tsv`: it asks 10.11 and 11.8 a grid of conditions and functions, and leaves out each pair of
+which one answer of ours was another (tests/interop/lanes/select_grid.py).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ibbmaster.expr.scalars import Scalar
 from ibbmaster.facts import rows_of
 from ibbmaster.wire.refusal import not_supported
 
-#: Parameters of functions that any of them takes after its first argument.
+#: Arguments that any function takes behind its first one.
 PARAMETERS = frozenset(("'int'", "'decimal'", "'text'", "'number text'", "'NULL'"))
 _ORDERS = frozenset(("<", "<=", ">", ">="))
 _TURNED = frozenset(("<", "=", "!=", "<=>"))
@@ -29,8 +29,7 @@ _LITERALS = (
 
 
 def family(scalar: Scalar) -> str:
-    """What a value is, as far as servers make a difference: in quotes what stands in the statement, in brackets what is
-    computed."""
+    """The name of values that servers treat alike: in quotes those in the statement, in brackets computed ones."""
     kind = scalar.type
     name = kind.kind.value.lower()
     match kind.kind:
@@ -53,13 +52,12 @@ def family(scalar: Scalar) -> str:
 
 def _literal(scalar: Scalar) -> str:
     if scalar.literal != "text":
-        return scalar.literal  # also @int and so on, of variables
+        return scalar.literal  # also @int and its like, of variables
     return next((name for name, form in _LITERALS if form.fullmatch(scalar.value)), "text")
 
 
 def expect_judged(operator: str, one: Scalar, *others: Scalar) -> None:
-    """See that a comparison was judged of such values; less and greater are one. Raises RefusedError: it was not, or a
-    server answers otherwise."""
+    """Raises RefusedError: a comparison of such values was not judged, or a server answers otherwise."""
     operator = "<" if operator in _ORDERS else operator
     for other in others:
         pair = (other, one) if one.is_constant and not other.is_constant and operator in _TURNED else (one, other)
@@ -69,7 +67,7 @@ def expect_judged(operator: str, one: Scalar, *others: Scalar) -> None:
 
 
 def expect_function(name: str, arguments: Sequence[Scalar]) -> None:
-    """The same of a function, or of an operator that takes each of its operands alike."""
+    """As `expect_judged`, of a function, or an operator that takes all operands alike."""
     for number, argument in enumerate(arguments):
         found = family(argument)
         if (not number or found not in PARAMETERS) and found not in judged().get(name, ()):

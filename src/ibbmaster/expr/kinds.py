@@ -1,4 +1,4 @@
-"""Types of expressions as MariaDB tells them without a row, and the columns of results that hold such values."""
+"""Types of expressions as MariaDB determines them without a row, and the columns of results with such values."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ LENGTH_MAX = (1 << 32) - 1
 FLOATING = 31  # decimals of numbers without a fixed scale
 NOT_FIXED = 39
 UNSIGNED, BINARY, NOT_NULL = ColumnFlag.UNSIGNED, ColumnFlag.BINARY, ColumnFlag.NOT_NULL
-INT_DIGITS_MAX = 9  # that an INT has for certain
+INT_DIGITS_MAX = 9  # that any INT holds
 
 
 class Kind(enum.Enum):
-    """What values are. In brackets: in Python, and for SQLite where that is something else."""
+    """Kinds of values; the comments say the type in Python, and in SQLite where that is another one."""
 
     NULL = "NULL"
     INT = "INT"  # int; BIGINT UNSIGNED less 2**63
@@ -59,15 +59,15 @@ class Type:
     is_unsigned: bool = False
     is_nullable: bool = True
     collation: str | None = None  # of texts
-    strength: int = 2  # how that stands against others: 0 COLLATE, 2 column, 4 literal, 5 number
+    strength: int = 2  # of the collation, the least wins: 0 COLLATE, 2 column, 4 literal, 5 number
     labels: tuple[str, ...] = ()  # of ENUM and SET
-    field: FieldType | None = None  # the number on the wire, where a column has a narrower one than expressions
-    column: ColumnDefinition | None = None  # the definition of the column, as long as the expression is nothing but one
+    field: FieldType | None = None  # on the wire, where a column has a narrower one than expressions
+    column: ColumnDefinition | None = None  # of an expression that is nothing but a column
     sql: SqlType | None = None
     is_blob: bool = False
-    is_truth: bool = False  # whether it is the result of a comparison
-    fraction: int = -1  # digits behind the point that are computed with, where these are more than those shown
-    charset: str | None = None  # of a column's texts, where they can hold only its letters
+    is_truth: bool = False  # the result of a comparison
+    fraction: int = -1  # digits behind the point in computations, where these are more than those shown
+    charset: str | None = None  # of a column's texts, where these hold no other letters
 
     @property
     def is_number(self) -> bool:
@@ -80,21 +80,15 @@ class Type:
 
     @property
     def scale(self) -> int:
-        """Digits behind the point that values have."""
         return max(self.fraction, self.decimals)
 
     def computed(self, **changes: Any) -> Type:
-        """As the type of an expression that is no column any more."""
+        """The type of an expression that is more than a column."""
         return replace(self, column=None, sql=None, **changes)
 
 
 NULL = Type(kind=Kind.NULL)
-EXACT_NAMES = "utf8mb3_names"  # of names of databases and tables: ordered as others, but equal only to themselves
-
-
-def changed(kind: Type, **changes: Any) -> Type:
-    """The same type but for these attributes."""
-    return replace(kind, **changes)
+EXACT_NAMES = "utf8mb3_names"  # of databases and tables: ordered as others, but equal only to themselves
 
 
 def integer(digits: int, *, length: int | None = None, is_unsigned: bool = False, is_nullable: bool = True) -> Type:
@@ -107,7 +101,6 @@ def integer(digits: int, *, length: int | None = None, is_unsigned: bool = False
 
 
 def truth(*, is_nullable: bool = True) -> Type:
-    """What comparisons give."""
     return Type(kind=Kind.INT, length=1, digits=1, field=FieldType.LONG, is_nullable=is_nullable, is_truth=True)
 
 
@@ -117,18 +110,18 @@ def decimal(digits: int, decimals: int, *, is_unsigned: bool = False, is_nullabl
         raise not_supported(f"numbers with more than {SCALE_MAX} digits behind the point")
     digits = min(digits, PRECISION_MAX)
     length = digits + (decimals > 0) + (not is_unsigned and digits > 0)
-    return Type(
-        kind=Kind.DECIMAL,
-        length=length,
-        digits=digits,
-        decimals=decimals,
-        is_unsigned=is_unsigned,
-        is_nullable=is_nullable,
-    )
+    found = Type(kind=Kind.DECIMAL, length=length, digits=digits, decimals=decimals, is_nullable=is_nullable)
+    return replace(found, is_unsigned=is_unsigned)
 
 
 def real(*, decimals: int = FLOATING, is_nullable: bool = True, length: int = 23) -> Type:
     return Type(kind=Kind.DOUBLE, length=length, digits=17, decimals=decimals, is_nullable=is_nullable)
+
+
+def shown_real(decimals: int, *, is_nullable: bool = True) -> Type:
+    """A floating number as long as its digits, where these are fixed."""
+    decimals = min(decimals, FLOATING)
+    return real(decimals=decimals, is_nullable=is_nullable, length=23 if decimals == FLOATING else 17 + decimals)
 
 
 def text(length: int, collation: str, *, strength: int = 4, is_nullable: bool = True) -> Type:
@@ -144,39 +137,22 @@ def date(*, is_nullable: bool = True) -> Type:
 
 
 def moment(decimals: int = 0, *, is_nullable: bool = True) -> Type:
-    return Type(
-        kind=Kind.DATETIME,
-        length=19 + (decimals + 1 if decimals else 0),
-        digits=14 + decimals,
-        decimals=decimals,
-        is_nullable=is_nullable,
-    )
+    length = 19 + (decimals + 1 if decimals else 0)
+    return Type(kind=Kind.DATETIME, length=length, digits=14 + decimals, decimals=decimals, is_nullable=is_nullable)
 
 
 def duration(decimals: int = 0, *, is_nullable: bool = True) -> Type:
-    return Type(
-        kind=Kind.TIME,
-        length=10 + (decimals + 1 if decimals else 0),
-        digits=7 + decimals,
-        decimals=decimals,
-        is_nullable=is_nullable,
-    )
+    length = 10 + (decimals + 1 if decimals else 0)
+    return Type(kind=Kind.TIME, length=length, digits=7 + decimals, decimals=decimals, is_nullable=is_nullable)
 
 
 def numeric_digits(kind: Type) -> int:
-    """Digits that a value has at most as a number."""
+    """The most digits that a value has as a number."""
     if kind.kind in MOMENTS or kind.is_number or kind.kind in (Kind.ENUM, Kind.SET):
         return kind.digits
     if kind.kind in TEXTS or kind.kind is Kind.BYTES:
         return min(kind.length, PRECISION_MAX)
     return 0
-
-
-def _blob_field(kind: Type) -> FieldType:
-    """Of texts too long for VARCHAR; GROUP_CONCAT's are BLOBs of any length."""
-    if kind.field is FieldType.BLOB:
-        return kind.field
-    return FieldType.MEDIUM_BLOB if kind.length * 4 < 1 << 24 else FieldType.LONG_BLOB
 
 
 _FIELDS = {
@@ -198,45 +174,31 @@ _FIELDS = {
 
 
 def definition_of(kind: Type, name: str, charset: str | None, collation_id: int) -> ColumnDefinition:
-    """The column of a result whose values are of a type; texts are sent in a character set (None: their own)."""
+    """The column of a result with values of a type; texts are sent in a character set (None: their own)."""
     if kind.column is not None:
         return replace(kind.column, name=name)
     flags = 0 if kind.is_nullable else NOT_NULL
+    field, length, decimals = kind.field or _FIELDS.get(kind.kind, FieldType.VAR_STRING), kind.length, kind.decimals
+    collation = COLLATION_BINARY
     if kind.kind in TEXTS or (kind.kind is Kind.OPAQUE and kind.collation is not None):
-        size = character_size(charset if charset not in (None, "binary") else "utf8mb4")
-        is_large = kind.is_blob or kind.length * 4 > VARIABLE_MAX
-        return ColumnDefinition(
-            name=name,
-            column_type=_blob_field(kind) if is_large else kind.field or FieldType.VAR_STRING,
-            length=min(kind.length * size, LENGTH_MAX),
-            flags=flags | (BINARY if (kind.collation or "").endswith("_bin") else 0),
-            decimals=NOT_FIXED,
-            collation_id=collation_id,
-        )
-    decimals = kind.decimals
-    if kind.kind is Kind.BYTES:
-        is_large = kind.is_blob or kind.length > VARIABLE_MAX
-        return ColumnDefinition(
-            name=name,
-            column_type=FieldType.BLOB if is_large else FieldType.VAR_STRING,
-            length=min(kind.length, LENGTH_MAX),
-            flags=flags | BINARY,
-            decimals=NOT_FIXED,
-            collation_id=COLLATION_BINARY,
-        )
-    flags |= BINARY | (UNSIGNED if kind.is_unsigned else 0)
+        field, decimals, collation = kind.field or FieldType.VAR_STRING, NOT_FIXED, collation_id
+        if kind.is_blob or length * 4 > VARIABLE_MAX:
+            field = FieldType.MEDIUM_BLOB if length * 4 < 1 << 24 else FieldType.LONG_BLOB
+        length = min(length * character_size(charset if charset not in (None, "binary") else "utf8mb4"), LENGTH_MAX)
+        flags |= BINARY if (kind.collation or "").endswith("_bin") else 0
+    elif kind.kind is Kind.BYTES:
+        field = FieldType.BLOB if kind.is_blob or length > VARIABLE_MAX else FieldType.VAR_STRING
+        length, decimals = min(length, LENGTH_MAX), NOT_FIXED
+        flags |= BINARY
+    else:
+        flags |= BINARY | (UNSIGNED if kind.is_unsigned else 0)
     return ColumnDefinition(
-        name=name,
-        column_type=kind.field or _FIELDS[kind.kind],
-        length=kind.length,
-        flags=flags,
-        decimals=decimals,
-        collation_id=COLLATION_BINARY,
+        name=name, column_type=field, length=length, flags=flags, decimals=decimals, collation_id=collation
     )
 
 
 def of_all(kinds: Sequence[Type]) -> Type:
-    """The type that holds the values of each, as of CASE, COALESCE and UNION. Raises RefusedError: that is not told
+    """The type that holds the values of each, as of CASE and COALESCE. Raises RefusedError: MariaDB's type is not known
     here."""
     known = [kind for kind in kinds if kind.kind is not Kind.NULL]
     is_nullable = any(kind.is_nullable for kind in kinds)
@@ -245,7 +207,8 @@ def of_all(kinds: Sequence[Type]) -> Type:
     if known != list(kinds[: len(known)]) and any(kind.kind is Kind.INT and kind.is_unsigned for kind in known):
         raise not_supported("NULL beside whole numbers without a sign")
     if len(known) == 1 and known[0].kind is not Kind.BIT:
-        return _widened(known[0].computed(is_nullable=is_nullable))
+        only = known[0].computed(is_nullable=is_nullable)
+        return replace(only, kind=Kind.TEXT, labels=(), field=None) if only.kind in (Kind.ENUM, Kind.SET) else only
     found = {kind.kind for kind in known}
     if found & {Kind.OPAQUE, Kind.BIT}:
         raise not_supported("values of such types in one column")
@@ -253,78 +216,57 @@ def of_all(kinds: Sequence[Type]) -> Type:
         raise not_supported("a YEAR beside another one")
     if found <= NUMBERS:
         return _number_of_all(known, is_nullable)
-    if found <= {Kind.DATE}:
+    decimals = max(kind.decimals for kind in known)
+    if found == {Kind.DATE}:
         return date(is_nullable=is_nullable)
     if found <= {Kind.DATE, Kind.DATETIME}:
         fields = {kind.field for kind in known}
-        return changed(
-            moment(max(kind.decimals for kind in known), is_nullable=is_nullable),
-            field=FieldType.TIMESTAMP if fields == {FieldType.TIMESTAMP} else None,
-        )
-    if found <= {Kind.TIME}:
-        return duration(max(kind.decimals for kind in known), is_nullable=is_nullable)
-    if found & MOMENTS and found & {Kind.TIME}:
+        field = FieldType.TIMESTAMP if fields == {FieldType.TIMESTAMP} else None
+        return replace(moment(decimals, is_nullable=is_nullable), field=field)
+    if found == {Kind.TIME}:
+        return duration(decimals, is_nullable=is_nullable)
+    if Kind.TIME in found:
         raise not_supported("moments and durations in one column")
-    if found <= {Kind.BYTES}:
-        return data(max(kind.length for kind in known), is_nullable=is_nullable)
-    if Kind.BYTES in found or found & {Kind.FLOAT, Kind.DOUBLE}:
+    length = max(kind.length for kind in known)
+    if found == {Kind.BYTES}:
+        return data(length, is_nullable=is_nullable)
+    if found & {Kind.BYTES, *REALS}:
         raise not_supported("texts and such values in one column")
     texts = [kind for kind in known if kind.kind in TEXTS]
     collation, strength = joint_collation(texts or known)
     is_char = bool(texts) and all(kind.kind is Kind.TEXT and kind.field is FieldType.STRING for kind in texts)
-    length = max(kind.length for kind in known)
-    return Type(
-        kind=Kind.TEXT,
-        length=length,
-        collation=collation,
-        strength=strength,
-        is_nullable=is_nullable,
+    return replace(
+        text(length, collation, strength=strength, is_nullable=is_nullable),
         is_blob=any(kind.is_blob for kind in known),
         field=FieldType.STRING if is_char else None,
     )
 
 
-def _widened(kind: Type) -> Type:
-    if kind.kind is Kind.INT:
-        return replace(kind, field=kind.field)
-    if kind.kind in (Kind.ENUM, Kind.SET):
-        return replace(kind, kind=Kind.TEXT, labels=(), field=None)
-    return kind
-
-
 def _number_of_all(kinds: Sequence[Type], is_nullable: bool) -> Type:
     found = {kind.kind for kind in kinds}
+    decimals = max(kind.decimals for kind in kinds)
     if found & REALS:
         if found == {Kind.FLOAT}:
-            return replace(kinds[0].computed(), is_nullable=is_nullable)
+            return kinds[0].computed(is_nullable=is_nullable)
         if Kind.FLOAT in found:
             raise not_supported("FLOAT and other numbers in one column")
-        decimals = max(kind.decimals for kind in kinds)
         return real(is_nullable=is_nullable, decimals=decimals)
     whole = max(kind.digits - kind.decimals for kind in kinds)
-    decimals = max(kind.decimals for kind in kinds)
     is_unsigned = all(kind.is_unsigned for kind in kinds)
     if Kind.DECIMAL in found:
         return decimal(whole + decimals, decimals, is_unsigned=is_unsigned, is_nullable=is_nullable)
     if is_unsigned != any(kind.is_unsigned for kind in kinds):
         return decimal(whole, 0, is_nullable=is_nullable)
+    field = max((kind.field or FieldType.LONGLONG for kind in kinds), key=_INTEGER_FIELDS.index)
     length = max(kind.length for kind in kinds)
-    field = _widest_field(kinds)
-    return Type(
-        kind=Kind.INT, length=length, digits=whole, is_unsigned=is_unsigned, is_nullable=is_nullable, field=field
-    )
+    return replace(integer(whole, length=length, is_unsigned=is_unsigned, is_nullable=is_nullable), field=field)
 
 
 _INTEGER_FIELDS = (FieldType.TINY, FieldType.SHORT, FieldType.INT24, FieldType.LONG, FieldType.LONGLONG)
 
 
-def _widest_field(kinds: Sequence[Type]) -> FieldType:
-    return max((kind.field or FieldType.LONGLONG for kind in kinds), key=_INTEGER_FIELDS.index)
-
-
 def joint_collation(kinds: Sequence[Type]) -> tuple[str, int]:
-    """The collation by which texts are compared or put together, and how it stands. Raises RefusedError: they have
-    several."""
+    """The collation by which texts are compared or joined, and its strength. Raises RefusedError: there are several."""
     best = min(kind.strength for kind in kinds)
     strong = {kind.collation for kind in kinds if kind.strength == best}
     strong.discard(None)

@@ -1,45 +1,47 @@
-"""What operators make of values: comparison, logic, LIKE, CASE."""
+"""Operators: comparison, logic, LIKE, CASE, CAST."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from decimal import Decimal
+from operator import eq, ge, gt, le, lt, ne
 from typing import Any
 
-from ibbmaster.expr import kinds
+from ibbmaster.expr import kinds, values
 from ibbmaster.expr.comparing import check_letters, comparable
 from ibbmaster.expr.judged import expect_judged
 from ibbmaster.expr.kinds import Kind, Type, of_all
-from ibbmaster.expr.scalars import Row, Scalar, apply, apply_any, as_text, as_truth, cast_to
+from ibbmaster.expr.scalars import (
+    Row,
+    Scalar,
+    apply,
+    apply_any,
+    as_exact,
+    as_integer,
+    as_text,
+    as_truth,
+    cast_to,
+    converted,
+)
 from ibbmaster.expr.weights import letters_of
+from ibbmaster.sqltext.expression import Cast
 from ibbmaster.wire.refusal import RefusedError, not_supported
 
-ORDERS: Mapping[str, Callable[[Any, Any], bool]] = {
-    "=": lambda one, other: one == other,
-    "!=": lambda one, other: one != other,
-    "<": lambda one, other: one < other,
-    "<=": lambda one, other: one <= other,
-    ">": lambda one, other: one > other,
-    ">=": lambda one, other: one >= other,
-}
+ORDERS: Mapping[str, Callable[[Any, Any], bool]] = {"=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
 
 
 def compared(operator: str, left: Scalar, right: Scalar) -> Scalar:
-    """A comparison: 1, 0 or NULL."""
     kind = kinds.truth(is_nullable=left.type.is_nullable or right.type.is_nullable)
     one, other = comparable(operator, left, right)
     if operator == "<=>":
-        return apply_any(
-            kinds.truth(is_nullable=False),
-            lambda a, b: int(a == b if a is not None and b is not None else a is b),
-            one,
-            other,
-        )
+        kind = kinds.truth(is_nullable=False)
+        return apply_any(kind, lambda a, b: int(a is b if None in (a, b) else a == b), one, other)
     decide = ORDERS[operator]
     return apply(kind, lambda a, b: int(decide(a, b)), one, other)
 
 
 def junction(operator: str, operands: list[Scalar]) -> Scalar:
-    """AND and OR."""
     runs = [as_truth(operand).run for operand in operands]
     decides = operator == "OR"
 
@@ -70,10 +72,10 @@ def is_truth(operand: Scalar, wanted: bool) -> Scalar:
 
 
 def between(value: Scalar, low: Scalar, high: Scalar) -> Scalar:
-    """MariaDB compares all three alike; here that is told where each pair compares in the same way."""
-    if value.type.kind in kinds.TEXTS and not {low.type.kind, high.type.kind} <= kinds.TEXTS:
+    """MariaDB compares all three alike; here each pair must compare in the same way."""
+    if value.kind in kinds.TEXTS and not {low.kind, high.kind} <= kinds.TEXTS:
         raise not_supported("BETWEEN of a text and something else")
-    if (value.type.kind in kinds.NUMBERS) and ((low.type.kind in kinds.TEXTS) != (high.type.kind in kinds.TEXTS)):
+    if (value.kind in kinds.NUMBERS) and ((low.kind in kinds.TEXTS) != (high.kind in kinds.TEXTS)):
         raise not_supported("BETWEEN a number and a text")
     expect_judged("BETWEEN", value, low, high)
     return junction("AND", [compared(">=", value, low), compared("<=", value, high)])
@@ -81,7 +83,7 @@ def between(value: Scalar, low: Scalar, high: Scalar) -> Scalar:
 
 def member(value: Scalar, candidates: list[Scalar]) -> Scalar:
     """IN."""
-    found = {_family(candidate.type) for candidate in candidates if candidate.type.kind is not Kind.NULL}
+    found = {_family(candidate.type) for candidate in candidates if candidate.kind is not Kind.NULL}
     if len(found) > 1:
         raise not_supported("IN of values of several types")
     kind = kinds.truth(is_nullable=value.type.is_nullable or any(one.type.is_nullable for one in candidates))
@@ -90,18 +92,15 @@ def member(value: Scalar, candidates: list[Scalar]) -> Scalar:
         keys = [other.value for _, other in pairs]
         known = frozenset(key for key in keys if key is not None)
         missing = None if None in keys else 0
-        run = next((one.run for one, other in pairs if other.type.kind is not Kind.NULL), value.run)
+        run = next((one.run for one, other in pairs if other.kind is not Kind.NULL), value.run)
 
         def find(row: Row) -> int | None:
             wanted = run(row)
             return None if wanted is None else 1 if wanted in known else missing
 
         return Scalar(kind, find)
-    return kinds_of(junction("OR", [compared("=", value, candidate) for candidate in candidates]), kind)
-
-
-def kinds_of(scalar: Scalar, kind: Type) -> Scalar:
-    return Scalar(kind, scalar.run, scalar.is_constant)
+    either = junction("OR", [compared("=", value, candidate) for candidate in candidates])
+    return Scalar(kind, either.run, either.is_constant)
 
 
 def _family(kind: Type) -> str:
@@ -120,16 +119,16 @@ def like(value: Scalar, pattern: Scalar, escape: Scalar | None) -> Scalar:
     if len(sign) > 1:
         raise RefusedError(1210, "HY000", "Incorrect arguments to ESCAPE")
     kind = kinds.truth(is_nullable=value.type.is_nullable or pattern.type.is_nullable)
-    if Kind.NULL in (value.type.kind, pattern.type.kind):
+    if Kind.NULL in (value.kind, pattern.kind):
         return apply(kind, lambda a, b: None, value, pattern)
     expect_judged("LIKE", value, pattern)
     subject, wanted = as_text(value), as_text(pattern)
-    if Kind.OPAQUE in (value.type.kind, pattern.type.kind) or Kind.BIT in (value.type.kind, pattern.type.kind):
+    if Kind.OPAQUE in (value.kind, pattern.kind) or Kind.BIT in (value.kind, pattern.kind):
         raise not_supported("LIKE of such values")
-    if Kind.BYTES in (value.type.kind, pattern.type.kind):
+    if Kind.BYTES in (value.kind, pattern.kind):
         collation = "binary"
     else:
-        texts = [one.type for one in (value, pattern) if one.type.kind in kinds.TEXTS]
+        texts = [one.type for one in (value, pattern) if one.kind in kinds.TEXTS]
         collation, _ = kinds.joint_collation(texts or [value.type])
         check_letters(value, pattern)
     weigh = letters_of(collation)
@@ -171,7 +170,7 @@ def _steps(pattern: str, sign: str, weigh: Callable[[str], list[str]]) -> list[o
 
 
 def _matches(letters: list[str], steps: list[object]) -> bool:
-    """Greedy, back to the last % where it fails: so work grows with both lengths only."""
+    """Greedy, and back to the last % where that fails: work grows with the product of both lengths."""
     place = step = 0
     mark = start = -1
     while place < len(letters):
@@ -190,7 +189,7 @@ def _matches(letters: list[str], steps: list[object]) -> bool:
 
 
 def chosen(conditions: list[Scalar], results: list[Scalar]) -> Scalar:
-    """CASE: the result of the first condition that is true; the last result stands for all others."""
+    """CASE: the result of the first condition that is true, or the last result."""
     kind = of_all([result.type for result in results])
     runs = [cast_to(result, kind).run for result in results]
     tests = [as_truth(condition).run for condition in conditions]
@@ -204,13 +203,13 @@ def chosen(conditions: list[Scalar], results: list[Scalar]) -> Scalar:
     return Scalar(kind, run, all(one.is_constant for one in (*conditions, *results)))
 
 
-def first_known(arguments: list[Scalar]) -> Scalar:
+def first_known(*arguments: Scalar) -> Scalar:
     """COALESCE."""
     if arguments[0].type.kind is Kind.NULL and not all(argument.is_constant for argument in arguments):
         raise not_supported("NULL as what COALESCE begins with")
     kind = of_all([argument.type for argument in arguments])
     if any(not argument.type.is_nullable for argument in arguments):
-        kind = kinds.changed(kind, is_nullable=False)
+        kind = replace(kind, is_nullable=False)
     runs = [cast_to(argument, kind).run for argument in arguments]
 
     def run(row: Row) -> Any:
@@ -221,3 +220,71 @@ def first_known(arguments: list[Scalar]) -> Scalar:
         return None
 
     return Scalar(kind, run, all(argument.is_constant for argument in arguments))
+
+
+# CAST -----------------------------------------------------------------------------------------
+
+
+def cast_as(value: Scalar, cast: Cast, collation: str) -> Scalar:
+    """CAST, CONVERT; texts get a collation. Raises RefusedError: MariaDB's result is not known here."""
+    is_nullable = value.type.is_nullable
+    if value.kind is Kind.OPAQUE:
+        raise not_supported("CAST of such values")
+    match cast.kind:
+        case "integer":
+            return _to_integer(value, is_unsigned=cast.is_unsigned)
+        case "decimal":
+            digits, scale = cast.length or 10, cast.scale or 0
+            if digits > 65 or scale > 38 or scale > digits:
+                raise not_supported("CAST to such a DECIMAL")
+            limit = Decimal(10) ** (digits - scale)
+
+            def fit(number: Decimal | int) -> Decimal:
+                if -limit < number < limit and abs(found := values.rounded(number, scale)) < limit:
+                    return found
+                most = values.EXACT.subtract(limit, Decimal(1).scaleb(-scale))
+                return most if number > 0 else values.EXACT.minus(most)
+
+            return apply(kinds.decimal(digits, scale, is_nullable=is_nullable), fit, as_exact(value))
+        case "char" | "varchar":
+            return _to_text(value, cast, collation)
+    raise not_supported(f"CAST AS {cast.kind.upper()}")
+
+
+def _to_integer(value: Scalar, *, is_unsigned: bool) -> Scalar:
+    own = value.type
+    if own.kind in kinds.MOMENTS and own.decimals:
+        raise not_supported("CAST of a fraction of a second AS SIGNED")
+    length = 21 if own.kind in kinds.REALS else own.length
+    is_literal = value.is_constant and own.kind is Kind.INT and value.value is not None
+    if is_unsigned and not own.is_unsigned and length > 1 and (not is_literal or value.value < 0):
+        length = 20
+    elif not is_unsigned and own.kind is Kind.TEXT:
+        length = max(length, 2)
+    kind = kinds.integer(20 if is_unsigned else 19, length=length, is_unsigned=is_unsigned, is_nullable=own.is_nullable)
+
+    def fit(number: int) -> int:
+        if is_unsigned:
+            if own.kind in (Kind.DECIMAL, *kinds.REALS) and number < 0:
+                if own.kind is Kind.DECIMAL:
+                    return 0
+                raise not_supported("a negative number AS UNSIGNED")
+            return number % (1 << 64) if number < 1 << 64 else (1 << 64) - 1
+        if number >= 1 << 63:
+            if own.kind in (Kind.INT, Kind.TEXT):
+                return min(number, (1 << 64) - 1) - (1 << 64)
+            return (1 << 63) - 1
+        return max(number, -(1 << 63))
+
+    number = converted(value, values.leading_integer) if own.kind is Kind.TEXT else as_integer(value)
+    return apply(kind, fit, number)
+
+
+def _to_text(value: Scalar, cast: Cast, collation: str) -> Scalar:
+    own, size = value.type, cast.length
+    if cast.charset is not None or own.kind in (Kind.BYTES, Kind.BIT):
+        raise not_supported("CAST to texts of such a kind")
+    if own.kind in kinds.TEXTS and (own.charset or "utf8mb4") not in (collation.split("_")[0], "utf8mb3"):
+        raise not_supported("CAST of texts of another character set")
+    kind = kinds.text(own.length if size is None else size, collation, strength=2)
+    return apply(kind, lambda text: text[:size], as_text(value))

@@ -1,4 +1,4 @@
-"""What rows are partitioned by: integers, dates, and the functions of them that people take."""
+"""Expressions of partitions: integers, dates, and the usual functions of them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ INT64_MAX = 1 << 63
 Value = int | Moment | None
 Values = Sequence[bytes | None]
 Compute = Callable[[Values], Value]
-"""Takes the stored values of a row. Raises NotSimpleError for what is not followed."""
+"""Takes the stored values of a row. Raises NotSimpleError: the value is not known here."""
 
 
 def compiled(expression: Expression, columns: Mapping[str, Compute]) -> Compute:
-    """What computes an expression of columns, by their names in lower case. Raises NotSimpleError: it is none that is
-    followed."""
+    """What computes an expression of columns, by lower-case name. Raises NotSimpleError: it has another form."""
     match expression:
         case Literal(value=int() | None as value):
             return lambda values: value
@@ -99,7 +98,6 @@ _ARITHMETIC: dict[str, Callable[[int, int], int | None]] = {
 
 
 def _of_day(read: Callable[[Moment], int]) -> Callable[[Value], Value]:
-    """A function of a date that the calendar has."""
 
     def compute(value: Value) -> Value:
         if not isinstance(value, Moment) or not value.month or not value.day:

@@ -1,4 +1,4 @@
-"""Expressions as functions of a row: typed once, then computed with MariaDB's conversions."""
+"""Expressions as typed functions of a row, with MariaDB's conversions."""
 
 from __future__ import annotations
 
@@ -18,22 +18,26 @@ Run = Callable[[Row], Any]
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A value that SQLite gives: a column, an aggregate, a query in brackets."""
+    """A value from SQLite: a column or an aggregate."""
 
     sql: str
     type: Type
-    table: str = ""  # of a column: the alias that SQLite knows its table by
+    table: str = ""  # of a column: the name of its table in SQLite
 
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """An expression; `run` takes the values of its slots. `value` is that of a constant, which needs none."""
+    """An expression; `run` takes the values of its slots, of which a constant needs none."""
 
     type: Type
     run: Run
     is_constant: bool = False
-    slot: Slot | None = None  # where it is nothing else
-    literal: str = ""  # where it is one: of which kind
+    slot: Slot | None = None  # of an expression that is nothing else
+    literal: str = ""  # the kind of a literal
+
+    @property
+    def kind(self) -> Kind:
+        return self.type.kind
 
     @property
     def value(self) -> Any:
@@ -45,7 +49,7 @@ def constant(kind: Type, value: Any, literal: str = "") -> Scalar:
 
 
 def apply(kind: Type, function: Callable[..., Any], *arguments: Scalar) -> Scalar:
-    """A function that is NULL where one of its arguments is."""
+    """A function that is NULL if one of its arguments is."""
     if all(argument.is_constant for argument in arguments):
         given = [argument.value for argument in arguments]
         return constant(kind, None if any(value is None for value in given) else function(*given))
@@ -118,7 +122,7 @@ def as_number(scalar: Scalar) -> Scalar:
 
 def as_exact(scalar: Scalar) -> Scalar:
     """As int or Decimal."""
-    kind = scalar.type.kind
+    kind = scalar.kind
     if kind in REALS:
         return converted(scalar, lambda value: Decimal(repr(value)))
     if kind in (Kind.TEXT, Kind.BYTES):
@@ -127,14 +131,13 @@ def as_exact(scalar: Scalar) -> Scalar:
 
 
 def as_real(scalar: Scalar) -> Scalar:
-    """As float."""
     number = as_number(scalar)
-    return number if scalar.type.kind in REALS else converted(number, float)
+    return number if scalar.kind in REALS else converted(number, float)
 
 
 def as_integer(scalar: Scalar) -> Scalar:
     """As int, rounded."""
-    kind = scalar.type.kind
+    kind = scalar.kind
     if kind in INTEGERS or kind in (Kind.ENUM, Kind.SET):
         return scalar
     if kind in REALS:
@@ -157,7 +160,7 @@ def as_text(scalar: Scalar) -> Scalar:
 
 def as_truth(scalar: Scalar) -> Scalar:
     """As bool."""
-    match scalar.type.kind:
+    match scalar.kind:
         case Kind.DATE | Kind.DATETIME:
             return converted(scalar, lambda value: values.packed_moment(value) != 0)
         case Kind.OPAQUE:
@@ -166,17 +169,14 @@ def as_truth(scalar: Scalar) -> Scalar:
 
 
 def as_moment(scalar: Scalar) -> Scalar:
-    """As date, or date and time; NULL where a text or number is none. Raises RefusedError: a duration, or what else is
-    none at all."""
-    kind = scalar.type.kind
-    if kind in (Kind.DATE, Kind.DATETIME):
-        return scalar
-    if kind is Kind.TEXT:
-        return apply_any(scalar.type, lambda value: None if value is None else _moment_or_refusal(value), scalar)
-    if kind is Kind.INT and scalar.is_constant:
-        return apply(scalar.type, _moment_of_number, scalar)
-    if kind is Kind.NULL:
-        return scalar
+    """As date, or date and time. Raises RefusedError: the value is no moment."""
+    match scalar.kind:
+        case Kind.DATE | Kind.DATETIME | Kind.NULL:
+            return scalar
+        case Kind.TEXT:
+            return converted(scalar, _moment_or_refusal)
+        case Kind.INT if scalar.is_constant:
+            return converted(scalar, _moment_of_number)
     raise not_supported("such values as dates")
 
 
@@ -199,30 +199,22 @@ def _moment_of_number(value: int) -> str:
 
 
 def cast_to(scalar: Scalar, kind: Type) -> Scalar:
-    """The value in a type that holds those of several expressions, as of CASE and UNION."""
-    return Scalar(kind, _cast_run(scalar, kind), scalar.is_constant)
-
-
-def _cast_run(scalar: Scalar, kind: Type) -> Run:
-    own = scalar.type
-    if own.kind is Kind.NULL:
-        return scalar.run
-    match kind.kind:
-        case Kind.INT | Kind.YEAR:
-            return as_integer(scalar).run
-        case Kind.DECIMAL:
-            exact = as_exact(scalar)
-            return converted(exact, lambda value: values.at_most(value, kind.decimals)).run
-        case Kind.DOUBLE | Kind.FLOAT:
-            return as_real(scalar).run
-        case Kind.TEXT:
+    """The value in a type that holds those of several expressions, as of CASE."""
+    found = scalar
+    match scalar.kind, kind.kind:
+        case (Kind.NULL, _):
+            pass
+        case (_, Kind.INT | Kind.YEAR):
+            found = as_integer(scalar)
+        case (_, Kind.DECIMAL):
+            found = converted(as_exact(scalar), lambda value: values.at_most(value, kind.decimals))
+        case (_, Kind.DOUBLE | Kind.FLOAT):
+            found = as_real(scalar)
+        case (_, Kind.TEXT):
             found = as_text(scalar)
-            return found.run
-        case Kind.DATE:
-            return scalar.run
-        case Kind.DATETIME:
-            return converted(as_moment(scalar), lambda value: values.fitted_moment(value, kind.decimals)).run
-    return scalar.run
+        case (_, Kind.DATETIME):
+            found = converted(as_moment(scalar), lambda value: values.fitted_moment(value, kind.decimals))
+    return Scalar(kind, found.run, scalar.is_constant)
 
 
 def negated(value: Decimal | float | int) -> Decimal | float | int:

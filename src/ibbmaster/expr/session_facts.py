@@ -26,6 +26,7 @@ from ibbmaster.wire.response import ColumnFlag, FieldType
 
 NOT_NULL, UNSIGNED, BINARY = ColumnFlag.NOT_NULL, ColumnFlag.UNSIGNED, ColumnFlag.BINARY
 NUMBER = NOT_NULL | BINARY
+USER_TEXT_MAX = 16_777_215  # bytes of a variable of a user
 OF_NOW = ("now", "current_timestamp", "localtime", "localtimestamp", "sysdate")
 CLOCKS = {  # how they show a moment, and whether in UTC
     **dict.fromkeys(OF_NOW, (moment.moment_text, False)),

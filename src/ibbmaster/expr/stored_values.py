@@ -1,4 +1,4 @@
-"""Values of SQL as the bytes that a column stores: what a default gives to a row, what a condition compares with."""
+"""Values of SQL as the bytes that a column stores, for defaults and conditions."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from ibbmaster.sqltext.literals import Value
 
 
 def stored_value(column: Column, kind: SqlType, value: Value) -> bytes | None:
-    """The bytes of a constant in a column, without what tells their length. Raises ValueError: the column cannot hold
-    it as it is."""
+    """The bytes of a constant in a column, without their length. Raises ValueError: the column cannot hold it as it
+    is."""
     if value is None:
         return None
     if column.has_old_format:
@@ -20,8 +20,8 @@ def stored_value(column: Column, kind: SqlType, value: Value) -> bytes | None:
 
 
 def key_literal(column: Column, kind: SqlType, value: Value, time_zone_s: int) -> bytes:
-    """What a column stores where it is equal to a literal; less and greater are those of the bytes of its key. Raises
-    ValueError: it is not compared with such a literal by what is stored."""
+    """The bytes that a column stores where it equals a literal; the bytes of its key have the same order. Raises
+    ValueError: stored bytes do not decide on such a comparison."""
     alike = kind_of(column).key_value(column, kind, value, time_zone_s)
     found = None if alike is None else stored_value(column, kind, alike)
     if found is None:

@@ -1,34 +1,40 @@
-"""Values of expressions in Python: what they are as numbers, texts and moments, and how they lie in SQLite."""
+"""Values of expressions in Python, as numbers, texts and moments, in SQLite and for clients."""
 
 from __future__ import annotations
 
 import decimal
 import functools
+import math
 import re
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
 from ibbmaster.event.column_types.floating import FLOAT_DIGITS, fixed_text, floating_text
-from ibbmaster.expr.kinds import FLOATING, PRECISION_MAX, Kind, Type
+from ibbmaster.event.rows.charset import encoded
+from ibbmaster.expr.kinds import FLOATING, PRECISION_MAX, REALS, Kind, Type
+from ibbmaster.expr.session_facts import QuerySession
 from ibbmaster.sqltext.moment import civil_date, days_of, duration_text
-from ibbmaster.wire.refusal import RefusedError
+from ibbmaster.versions import Difference
+from ibbmaster.wire.refusal import RefusedError, not_supported
 
 Value = Any
 Convert = Callable[[Value], Value]
 
 EXACT = decimal.Context(prec=250, rounding=decimal.ROUND_HALF_UP, traps=[], Emin=-999, Emax=999)
 WIDE = 1 << 63
-EXACT_DIGITS = 15  # that a floating number has for certain
+EXACT_DIGITS = 15  # that any floating number holds
 DECIMAL_BYTES = 28
-_BIAS = 1 << (8 * DECIMAL_BYTES - 1)
+BIAS = 1 << (8 * DECIMAL_BYTES - 1)
 _WORD = 9  # decimal digits that a server keeps together
 _NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)", re.ASCII)
-_INTEGER = re.compile(r"\s*([+-]?\d+)", re.ASCII)
+INTEGER = re.compile(r"\s*([+-]?\d+)", re.ASCII)
 _MOMENT = re.compile(
     r"\s*(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T]+(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,6})\d*)?)?)?\s*", re.ASCII
 )
 SECOND = 10**6
+FIXED_MAX = 1e17  # of floating numbers with a fixed point
+REAL_MAX = 1.7976931348623157e308
 
 
 def out_of_range(what: str) -> RefusedError:
@@ -61,12 +67,11 @@ def _unit(decimals: int) -> Decimal:
 
 
 def rounded(value: Decimal | int, decimals: int, rounding: str = decimal.ROUND_HALF_UP) -> Decimal:
-    """A number with so many digits behind the point."""
     return Decimal(value).quantize(_unit(decimals), rounding=rounding, context=EXACT)
 
 
 def at_most(value: Decimal | int, decimals: int) -> Decimal:
-    """A number with no more digits behind the point; with fewer it stays as it is, as a quotient of it shows."""
+    """A number with no more digits behind the point; one with fewer stays as it is, which a quotient of it shows."""
     return Decimal(value) if scale_of(value) <= decimals else rounded(value, decimals)
 
 
@@ -78,15 +83,14 @@ def checked_decimal(value: Decimal) -> Decimal:
 
 
 def scale_of_quotient(first: int, second: int, more: int) -> int:
-    """Digits behind the point of a quotient of numbers that have so many. Source: MariaDB 12.3, decimal.c,
-    do_div_mod()."""
+    """Digits behind the point of a quotient. Source: MariaDB 12.3, decimal.c, do_div_mod()."""
     whole = -(-first // _WORD) * _WORD, -(-second // _WORD) * _WORD
     more = max(more - (whole[0] - first + whole[1] - second), 0)
     return -(-(whole[0] + whole[1] + more) // _WORD) * _WORD
 
 
 def divided(left: Decimal | int, right: Decimal | int, more: int) -> Decimal | None:
-    """A quotient with as many digits as a server computes, which cuts the others off."""
+    """A quotient with the digits that a server computes; it cuts others off."""
     if not right:
         return None
     digits = scale_of_quotient(scale_of(left), scale_of(right), more)
@@ -104,7 +108,7 @@ def number_text(value: float, decimals: int) -> str:
 
 
 def text_function(kind: Type) -> Convert:
-    """How values of a type become texts; of BYTES and BIT, bytes."""
+    """What makes texts of values of a type; bytes of BYTES and BIT."""
     decimals = kind.decimals
     width = kind.column.length if kind.sql is not None and kind.sql.is_zerofill and kind.column is not None else 0
     match kind.kind:
@@ -136,36 +140,26 @@ def text_function(kind: Type) -> Convert:
 # Numbers --------------------------------------------------------------------------------------
 
 
+def _number_in(text: str | bytes) -> str:
+    match = _NUMBER.match(text if isinstance(text, str) else text.decode("latin-1"))
+    return "0" if match is None else match[1]
+
+
 def real_of_text(text: str | bytes) -> float:
-    """The number that a text begins with."""
-    if isinstance(text, bytes):
-        text = text.decode("latin-1")
-    match = _NUMBER.match(text)
-    value = float(match[1]) if match is not None else 0.0
-    if value - value != 0:
-        value = 1.7976931348623157e308 if value > 0 else -1.7976931348623157e308
-    return value
+    return max(min(float(_number_in(text)), REAL_MAX), -REAL_MAX)
 
 
 def exact_of_text(text: str | bytes) -> Decimal:
-    if isinstance(text, bytes):
-        text = text.decode("latin-1")
-    match = _NUMBER.match(text)
-    return Decimal(match[1]) if match is not None else Decimal(0)
+    return Decimal(_number_in(text))
 
 
 def integer_of_text(text: str | bytes) -> int:
-    if isinstance(text, bytes):
-        text = text.decode("latin-1")
-    match = _NUMBER.match(text)
-    if match is None:
-        return 0
-    return int(EXACT.to_integral_value(Decimal(match[1])))
+    return int(EXACT.to_integral_value(exact_of_text(text)))
 
 
 def leading_integer(text: str) -> int:
     """The digits that a text begins with: CAST sees no point and no exponent."""
-    match = _INTEGER.match(text)
+    match = INTEGER.match(text)
     return 0 if match is None else int(match[1])
 
 
@@ -195,7 +189,7 @@ def exact_duration(value: int, decimals: int) -> Decimal:
 
 
 def parsed_moment(text: str) -> str | None:
-    """A date, or date and time, of a text that is one: YYYY-MM-DD[ hh:mm:ss[.ffffff]]; None if it is none."""
+    """The date, or date and time, of a text: YYYY-MM-DD[ hh:mm:ss[.ffffff]]; None if it is none."""
     match = _MOMENT.fullmatch(text)
     if match is None:
         return None
@@ -213,14 +207,14 @@ def parsed_moment(text: str) -> str | None:
 
 
 def whole_moment(value: str) -> str:
-    """With all six digits, so that dates and moments compare."""
+    """A moment with all six digits, so that dates and moments compare."""
     if len(value) == 10:
         return value + " 00:00:00.000000"
     return (value + ("" if "." in value else ".")).ljust(26, "0")
 
 
 def fitted_moment(value: str, decimals: int) -> str:
-    """Date and time with so many digits; those behind are cut off."""
+    """Date and time with so many digits, the others cut off."""
     return whole_moment(value)[: 20 + decimals if decimals else 19]
 
 
@@ -235,13 +229,13 @@ def microseconds_of(value: str) -> int:
 
 
 def store_decimal(value: Decimal | int, decimals: int) -> bytes:
-    """A number as bytes that compare as numbers of so many digits behind the point."""
+    """A number as bytes that compare as it does among numbers of so many digits behind the point."""
     whole = int(EXACT.scaleb(rounded(value, decimals), decimals))
-    return (whole + _BIAS).to_bytes(DECIMAL_BYTES, "big")
+    return (whole + BIAS).to_bytes(DECIMAL_BYTES, "big")
 
 
 def storing(kind: Type) -> Convert | None:
-    """How values of a type are handed to SQLite; None: as they are."""
+    """What makes values for SQLite; None: they stay as they are."""
     if kind.kind is Kind.DECIMAL:
         decimals = kind.scale
         return lambda value: store_decimal(value, decimals)
@@ -254,7 +248,60 @@ def loading(kind: Type) -> Convert | None:
     """The inverse of `storing`."""
     if kind.kind is Kind.DECIMAL:
         decimals = kind.scale
-        return lambda data: Decimal(int.from_bytes(data, "big") - _BIAS).scaleb(-decimals, EXACT)
+        return lambda data: Decimal(int.from_bytes(data, "big") - BIAS).scaleb(-decimals, EXACT)
     if kind.is_wide:
         return lambda value: value + WIDE
     return None
+
+
+# Results --------------------------------------------------------------------------------------
+
+
+def shower(kind: Type, session: QuerySession) -> Callable[[Any], bytes] | None:
+    """What makes texts of values from SQLite; None for NULL."""
+    load = loading(kind)
+    charset = session.charset
+    target = charset if charset not in (None, "binary") else kind.charset or "utf8mb4"
+    if kind.kind is Kind.NULL:
+        return None
+    if kind.kind is Kind.OPAQUE:
+        return lambda value: value if isinstance(value, bytes) else value.encode()
+    has_negative_zero = Difference.SHOWS_NEGATIVE_ZERO.holds(session.version)
+    if kind.kind is Kind.DOUBLE and kind.column is None and not has_negative_zero:
+        load = lambda value: value + 0.0  # noqa: E731 - as the other ways to load
+    elif kind.kind is Kind.DOUBLE and kind.column is None:
+        load = _without_negative_zero
+    if kind.kind is Kind.DOUBLE and kind.column is None and kind.decimals < FLOATING and not session.is_binary:
+        load = _within_length(load)
+    if kind.kind is Kind.DATETIME:
+        decimals = kind.decimals
+        return lambda value: fitted_moment(value, decimals).encode()
+    text = text_function(kind)
+    if session.is_binary and kind.kind in REALS:
+        text = repr
+
+    def show(value: Any) -> bytes:
+        shown = text(value if load is None else load(value))
+        if isinstance(shown, bytes):
+            return shown
+        return shown.encode() if target == "utf8mb4" and shown.isascii() else encoded(shown, str(target))
+
+    return show
+
+
+def _without_negative_zero(value: float) -> float:
+    """Raises RefusedError: it is -0, which a server shows as -0 or 0 by how it was computed."""
+    if not value and math.copysign(1, value) < 0:
+        raise not_supported("the number -0")
+    return value
+
+
+def _within_length(load: Convert | None) -> Convert:
+    """Numbers with a fixed point: of a larger one, a server cuts digits off if a temporary table has held it."""
+
+    def check(value: float) -> float:
+        if abs(value) >= FIXED_MAX:
+            raise not_supported(f"numbers with a fixed point from {FIXED_MAX:g} on")
+        return value if load is None else float(load(value))
+
+    return check

@@ -1,7 +1,7 @@
-"""Collations as keys: bytes that compare as a server compares the texts, for those whose weights are known here.
+"""Keys of texts: bytes that compare as a server compares the texts by a collation.
 
-The tables beside this module are facts of MariaDB 10.11 and 11.8: what WEIGHT_STRING() of each letter of
-the basic plane answers. Letters that are compared together with others are no part of them: they have no key.
+The tables beside this module are facts of MariaDB 10.11 and 11.8: WEIGHT_STRING() of each letter of the basic plane.
+They lack letters that compare together with others: texts with these have no key.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from importlib import resources
 
 from ibbmaster.event.rows.charset import encode_text
 from ibbmaster.expr.kinds import EXACT_NAMES
-from ibbmaster.schema.collations import character_sets, collations
 from ibbmaster.wire.refusal import RefusedError, not_supported
 
 UNKNOWN = 0xFF  # as the size of weights
@@ -34,7 +33,7 @@ Key = Callable[[str], bytes]
 
 
 class _Weights(dict[int, str]):
-    """What each letter becomes; `follow` says it of those that are not in the table."""
+    """The weights of letters; `follow` gives those that are not in the table."""
 
     def __init__(self, known: dict[int, str], follow: Callable[[int], str]) -> None:
         super().__init__(known)
@@ -47,48 +46,41 @@ class _Weights(dict[int, str]):
 
 @functools.cache
 def key_of(collation: str) -> Key:
-    """How texts of a collation become keys. Raises RefusedError: its weights are not known here."""
+    """What makes keys of texts of a collation. Raises RefusedError: its weights are not known here."""
     if collation.endswith("_bin"):
         return _binary_key(collation)
     if collation == EXACT_NAMES:
         folded = key_of("utf8mb3_general_ci")
         return lambda text: folded(text) + b"\0" + text.encode("utf-8", "surrogateescape")
-    if collation in _BYTE_TABLES:
-        return _padded(_bytes_table(collation), is_padded=True)
-    match = _NAMES.fullmatch(collation)
-    if match is None:
-        raise not_supported(f"comparing or ordering texts of {collation}, whose weights are not known here")
-    return _padded(_load(match[1]), is_padded=match[2] is None)
+    table, is_padded = _table_of(collation)
+    return _padded(table, is_padded=is_padded)
 
 
 @functools.cache
 def letters_of(collation: str) -> Callable[[str], list[str]]:
-    """The weights of a text letter by letter, as LIKE compares them. Raises RefusedError: its weights are not known
-    here."""
+    """What makes weights of a text letter by letter, for LIKE. Raises RefusedError: they are not known here."""
     if collation.endswith("_bin") or collation == "binary":
         return list
-    if collation in _BYTE_TABLES:
-        table = _bytes_table(collation)
-    else:
-        match = _NAMES.fullmatch("utf8mb3_general_ci" if collation == EXACT_NAMES else collation)
-        if match is None:
-            raise not_supported(f"comparing texts of {collation}, whose weights are not known here")
-        table = _load(match[1])
+    table, _ = _table_of("utf8mb3_general_ci" if collation == EXACT_NAMES else collation)
     return lambda text: [table[ord(letter)] for letter in text]
+
+
+def _table_of(collation: str) -> tuple[_Weights, bool]:
+    """The weights of letters, and whether texts are padded."""
+    if collation in _BYTE_TABLES:
+        return _bytes_table(collation), True
+    match = _NAMES.fullmatch(collation)
+    if match is None:
+        raise not_supported(f"comparing or ordering texts of {collation}, whose weights are not known here")
+    return _load(match[1]), match[2] is None
 
 
 def _binary_key(collation: str) -> Key:
     charset = collation.split("_")[0]
-    if charset not in character_sets():
+    if charset not in ("utf8mb4", "utf8mb3", "ascii", "latin1"):
         raise not_supported(f"comparing or ordering texts of {collation}")
-    if charset in ("utf8mb4", "utf8mb3", "ascii"):
-        return _padded(_Weights({}, chr), is_padded="nopad" not in collation)
-    if charset in ("ucs2", "utf16", "utf16le", "utf32") or collations().get(collation) is None:
-        raise not_supported(f"comparing or ordering texts of {collation}")
-    if charset != "latin1":
-        raise not_supported(f"comparing or ordering texts of {collation}")
-    table = _Weights({}, lambda letter: encode_text(chr(letter), charset).decode("latin-1"))
-    return _padded(table, is_padded="nopad" not in collation)
+    follow = (lambda letter: encode_text(chr(letter), charset).decode("latin-1")) if charset == "latin1" else chr
+    return _padded(_Weights({}, follow), is_padded="nopad" not in collation)
 
 
 def _bytes_table(collation: str) -> _Weights:
@@ -125,7 +117,7 @@ def _load(name: str) -> _Weights:
 
 
 def _implicit(letter: int, name: str) -> str:
-    """The weight of an ideograph, or of another letter that no table lists."""
+    """The weight of an ideograph, or another letter without a row."""
     if letter > 0xFFFD:
         if name == "unicode":
             return "\ufffd"
@@ -139,18 +131,15 @@ def _refuse(letter: int, collation: str) -> str:
 
 
 class UnknownLetterError(RefusedError):
-    """A text has a letter that has no weight here."""
+    """A text has a letter without a weight here."""
 
     def __init__(self, what: str) -> None:
         super().__init__(1235, "42000", f"This version of ibbmaster doesn't yet support '{what}'")
 
 
 def _padded(table: _Weights, *, is_padded: bool) -> Key:
-    """Keys of the weights of a table.
-
-    Where texts are padded, each one goes on as if spaces stood behind it for ever: its end is one of three
-    weights around that of a space, and a space is another of them, by what comes behind all spaces here.
-    """
+    """Keys of the weights of a table. A padded text continues with endless spaces: its end is the middle one of three
+    weights around that of a space, and each space before it is one of the others, by the letter behind the spaces."""
     if not is_padded:
         return lambda text: text.translate(table).encode("utf-32-be", "surrogatepass")
     space = ord(table[SPACE])

@@ -1,4 +1,4 @@
-"""Columns of result sets as a primary defines those of its tables: type, length, decimals, flags, collation."""
+"""Definitions of a table's columns in result sets: type, length, decimals, flags, collation."""
 
 from __future__ import annotations
 
@@ -16,34 +16,30 @@ from ibbmaster.schema.model import IndexKind, SqlType, TableColumn, TableVersion
 from ibbmaster.wire.response import ColumnDefinition, ColumnFlag
 
 LENGTH_MAX = (1 << 32) - 1
-TYPE_NAME, FORMAT_NAME = 0, 1  # what a piece of the extended metadata is
+TYPE_NAME, FORMAT_NAME = 0, 1  # pieces of the extended metadata
 _JSON_CHECK = re.compile(r"json_valid\(`(?:[^`]|``)*`\)", re.IGNORECASE)
 
 
 def column_definition(
-    table: TableVersion,
-    column: TableColumn,
-    name: str,
-    *,
-    alias: str | None = None,
-    text_charset: str | None,
-    text_collation_id: int,
+    table: TableVersion, column: TableColumn, *, alias: str | None = None, charset: str | None, collation_id: int
 ) -> ColumnDefinition:
-    """The definition of a column that a query calls `name`; texts are sent in `text_charset`, or as stored."""
+    """The definition of a column of a table, or of its alias; texts are sent in `charset` (None: as stored)."""
     kind = BY_NAME[column.type.word]
     result = kind.result(column.type)
     flags = _type_flags(column.type, result.flags) | _key_flags(table, column) | _default_flags(column)
     length, collation = result.length, BINARY_COLLATION
     if result.is_text:
-        target = (column.type.charset or "latin1") if text_charset is None else text_charset
-        length = min(length * character_size(target), LENGTH_MAX)
-        if text_charset is None and isinstance(kind, LargeStrings):
-            length = kind.bytes_max
-        elif text_charset is None and column.type.is_compressed:
-            length = (column.type.length or 0) * character_size(target) + 1
-        collation = text_collation_id if text_charset is not None else _own_collation(column.type)
+        size = character_size((column.type.charset or "latin1") if charset is None else charset)
+        length, collation = min(length * size, LENGTH_MAX), collation_id
+        if charset is None:
+            found = sent_collation_number(column.type.collation or "latin1_swedish_ci")
+            collation = BINARY_COLLATION if found is None else found
+            if isinstance(kind, LargeStrings):
+                length = kind.bytes_max
+            elif column.type.is_compressed:
+                length = (column.type.length or 0) * size + 1
     return ColumnDefinition(
-        name=name,
+        name=column.name,
         column_type=result.type,
         length=length,
         collation_id=collation,
@@ -58,8 +54,8 @@ def column_definition(
 
 
 def _extended_metadata(column: TableColumn) -> bytes:
-    """The name of a type that its number does not tell, or of the format of a text that is JSON. Source: MariaDB 11.8,
-    sql_type.cc and sql_type_json.cc, make_send_field() and set_format_name()."""
+    """The name of a type without a number of its own, or of the format JSON. Source: MariaDB 11.8, sql_type.cc and
+    sql_type_json.cc, make_send_field() and set_format_name()."""
     if BY_NAME[column.type.word].has_name:
         kind, name = TYPE_NAME, column.type.word
     elif column.check is not None and _JSON_CHECK.fullmatch(column.check):
@@ -70,7 +66,6 @@ def _extended_metadata(column: TableColumn) -> bytes:
 
 
 def _type_flags(kind: SqlType, names: Iterable[str]) -> ColumnFlag:
-    """Those of a type by their names, of its sign and of how it is compared."""
     flags = ColumnFlag.UNSIGNED if kind.is_unsigned else ColumnFlag(0)
     flags |= ColumnFlag.ZEROFILL if kind.is_zerofill else ColumnFlag(0)
     if (kind.collation or "").endswith("_bin"):
@@ -113,9 +108,3 @@ def _key_flags(table: TableVersion, column: TableColumn) -> ColumnFlag:
             is_single = len(ids) == 1 and index.kind is IndexKind.UNIQUE
             flags |= ColumnFlag.UNIQUE_KEY if is_single else ColumnFlag.MULTIPLE_KEY
     return flags
-
-
-def _own_collation(kind: SqlType) -> int:
-    """The number of a column's collation; latin1's where it has letters and no collation."""
-    found = sent_collation_number(kind.collation or "latin1_swedish_ci")
-    return BINARY_COLLATION if found is None else found

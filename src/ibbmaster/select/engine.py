@@ -12,21 +12,20 @@ from typing import Any
 from ibbmaster.dialogue.log_tables import TableQuery
 from ibbmaster.dialogue.relation import Relation
 from ibbmaster.errors import IbbMasterError
-from ibbmaster.expr.kinds import Type, definition_of
+from ibbmaster.expr.kinds import definition_of
 from ibbmaster.expr.scalars import Slot
-from ibbmaster.expr.showing import shower
+from ibbmaster.expr.values import shower
 from ibbmaster.schema.model import TableKind, TableVersion
-from ibbmaster.select import collecting
 from ibbmaster.select.definitions import column_definition
+from ibbmaster.select.grouping import AGGREGATES
 from ibbmaster.select.listed import ServerTable
-from ibbmaster.select.loaded import KeptDatabase, expect_free_space, new_database
 from ibbmaster.select.local_values import local_columns
 from ibbmaster.select.row_values import ShownColumn
-from ibbmaster.select.scanning import TableScan, is_scanned
+from ibbmaster.select.scanning import TableScan, in_question, is_scanned
 from ibbmaster.select.sources import Plan, SourceColumn, SourceTable
 from ibbmaster.select.table_reader import ALL_ROWS, FoundRows, RowRange
-from ibbmaster.select.tables import LoadedTable
-from ibbmaster.sqltext.query_tree import DerivedTable, GivenTable, Query
+from ibbmaster.select.tables import KeptDatabase, LoadedTable, expect_free_space, new_database
+from ibbmaster.sqltext.expression import DerivedTable, GivenTable, Query
 from ibbmaster.sqltext.sql_mode import (
     MSSQL,
     NO_UNSIGNED_SUBTRACTION,
@@ -40,13 +39,12 @@ from ibbmaster.wire.response import BlockResultSet, ColumnDefinition
 from ibbmaster.work import BrokenOffError, check_wanted
 
 FIRST_ROWS = 100  # that are computed before the answer begins
-STEPS_BETWEEN_LOOKS = 4_000  # each of which may make a long value
-LOOKS_AT_SPACE = 8  # one look of these is also at the file system
+STEPS_BETWEEN_LOOKS = 4_000  # each may make a long value
+LOOKS_AT_SPACE = 8  # one of them is also at the file system
 STEPS_MAX = 30_000_000  # of SQLite's machine, for a query of no table of the log: about a second
 STEPS_OF_TABLES = 10_000_000_000  # likewise, of tables of the log: some minutes
-PAGES_MAX = 1 << 20  # of 4 KiB, for the rows and what is sorted of them
+PAGES_MAX = 1 << 20  # of 4 KiB, for rows and for sorting them
 FUNCTIONS_MAX = 2_000
-OUT_OF_RANGE = 1690
 TOO_COSTLY = RefusedError(
     1104,
     "42000",
@@ -68,13 +66,13 @@ class QueryRun:
     ) -> None:
         """`kept` has the table of an earlier query; at the same `place` it has the same rows."""
         self._kept, self._place = kept, place
-        self._key: object = None  # of what is loaded, if it can be kept
+        self._key: object = None  # of the loaded table, if it can be kept
         self._query = query.query
         self._sql_mode = query.sql_mode
         self._session = query.session
         self._find = query.find
         self._rows_of = rows_of
-        self._tables: dict[str, LoadedTable] = {}
+        self._table: LoadedTable | None = None  # of the log
         self._listed: dict[str, ServerTable] = {}
         self._parameters: dict[str, Any] = {}
         self._functions: list[tuple[str, int, Callable[..., Any]]] = []
@@ -99,8 +97,9 @@ class QueryRun:
         return f":{name}"
 
     def key_column(self, slot: Slot) -> str | None:
-        table = self._tables.get(slot.table) or self._listed.get(slot.table)
-        return None if table is None else table.key_column(slot)
+        if slot.table in self._listed:
+            return self._listed[slot.table].key_column(slot)
+        return self._table.key_column(slot) if self._table is not None and slot.table else None
 
     def source(self, table: GivenTable, sql_alias: str) -> tuple[str, SourceTable]:
         found = self._find(table)
@@ -109,34 +108,24 @@ class QueryRun:
         assert isinstance(found, TableVersion)
         if found.kind is TableKind.VIEW:
             raise not_supported(f"SELECT from a {found.kind.value.lower()}")
-        definitions = {
-            column.id: column_definition(
-                found,
-                column,
-                column.name,
-                alias=table.alias,
-                text_charset=self._session.charset,
-                text_collation_id=self._session.collation_id,
+        if self._table is None or self._table.table != found:
+            self._table = LoadedTable(sql_alias, found)
+        loaded = self._table
+        of_indexes = {
+            part.column_id for index in found.indexes if index is not found.primary_key for part in index.parts
+        }
+        columns, indexed = [], set()
+        for place, column in enumerate(loaded.columns):
+            definition = column_definition(
+                found, column, alias=table.alias, charset=self._session.charset, collation_id=self._session.collation_id
             )
-            for column in found.columns
-        }
-        known = (one for one in self._tables.values() if one.table == found)
-        loaded = next(known, None) or LoadedTable(f"t{len(self._tables)}", found)
-        self._tables[loaded.name] = loaded
-        columns = []
-        by_id = {}
-        for column, slot in loaded.slots(sql_alias, definitions):
+            slot = loaded.slot(place, definition)
             columns.append(SourceColumn(column.name, slot, not column.is_invisible))
-            by_id[column.id] = slot
-        database = table.database or self._session.database
-        indexed = {
-            by_id[part.column_id]
-            for index in found.indexes
-            if index is not found.primary_key
-            for part in index.parts
-            if part.column_id in by_id
-        }
-        source = SourceTable(table.alias or table.name, database, columns, frozenset(indexed))
+            if column.id in of_indexes:
+                indexed.add(slot)
+        source = SourceTable(
+            table.alias or table.name, table.database or self._session.database, columns, frozenset(indexed)
+        )
         source.is_clustered = found.options.get("ENGINE", "InnoDB").lower() == "innodb" and found.partitioning is None
         return loaded.name, source
 
@@ -146,13 +135,11 @@ class QueryRun:
             table.restrict(slot, text)
 
     def _listed_source(self, table: GivenTable, relation: Relation, sql_alias: str) -> tuple[str, SourceTable]:
-        session = self._session
-        loaded = ServerTable(len(self._listed), sql_alias, relation, session)
+        loaded = ServerTable(len(self._listed), sql_alias, relation, self._session)
         self._listed[loaded.name] = loaded
         columns = [SourceColumn(name, slot) for name, slot in loaded.slots()]
-        database = table.database or session.database
-        source = SourceTable(table.alias or table.name, database, columns)
-        source.is_clustered = source.is_listed = True
+        database = table.database or self._session.database
+        source = SourceTable(table.alias or table.name, database, columns, is_clustered=True, is_listed=True)
         return loaded.name, source
 
     # Rows -------------------------------------------------------------------------------------
@@ -160,9 +147,7 @@ class QueryRun:
     def columns(self) -> tuple[ColumnDefinition, ...]:
         """The columns of the answer; no row is read."""
         shown, plan = self._planned()
-        if plan is None:
-            return tuple(column.definition for column in shown)
-        return tuple(self._definition(column.name, column.type) for column in plan.columns)
+        return tuple(column.definition for column in shown) if plan is None else self._definitions(plan)
 
     def answer(self) -> Relation | BlockResultSet:
         """Raises RefusedError: MariaDB's answer is not computed here, or its tables are not known."""
@@ -172,11 +157,9 @@ class QueryRun:
         assert self._scan is not None
         if plan is None:
             return self._scan.answer(shown, self._rows_of)
-        definitions = tuple(self._definition(column.name, column.type) for column in plan.columns)
-        return self._scan.count(definitions, self._rows_of)
+        return self._scan.count(self._definitions(plan), self._rows_of)
 
     def _planned(self) -> tuple[list[ShownColumn], Plan | None]:
-        """The columns of a query whose rows are sent as they are stored; or the plan of another one."""
         shown = self._shown()
         return ([], self._plan()) if shown is None else (shown, None)
 
@@ -191,17 +174,17 @@ class QueryRun:
         if name in self._listed:
             del self._listed[name]  # the plan asks for it again, and only what it has is loaded
             return None
-        self._scan = TableScan(block, source, self._tables[name], self._session)
+        assert self._table is not None
+        self._scan = TableScan(block, source, self._table, self._session)
         if block is not query:
             return None  # of which only the rows are loaded that it gives
         others = PAD_CHAR_TO_FULL_LENGTH if self._scan.ranges.is_exact else OTHER_VALUES
         return None if self._sql_mode & others else self._scan.shown()
 
     def _computed(self, plan: Plan) -> Relation:
-        definitions = tuple(self._definition(column.name, column.type) for column in plan.columns)
         try:
             self._load(plan.sql)
-            self._steps_left = STEPS_OF_TABLES if self._tables else STEPS_MAX
+            self._steps_left = STEPS_MAX if self._table is None else STEPS_OF_TABLES
             cursor = self._execute(plan.sql)
             shows = [shower(column.type, self._session) for column in plan.columns]
             rows = self._rows(cursor, shows)
@@ -210,7 +193,7 @@ class QueryRun:
             self._close()
             raise
         is_all = len(first) < FIRST_ROWS
-        return Relation(definitions, first if is_all else itertools.chain(first, rows), is_open=not is_all)
+        return Relation(self._definitions(plan), first if is_all else itertools.chain(first, rows), is_open=not is_all)
 
     def _plan(self) -> Plan:
         from ibbmaster.select.planning import Planner
@@ -220,14 +203,15 @@ class QueryRun:
             raise not_supported(f"a query of this form under sql_mode {sql_mode_text(sql_mode & OTHER_VALUES)}")
         return Planner(self._session, self, self).plan(self._query)
 
-    def _definition(self, name: str, kind: Type) -> ColumnDefinition:
-        return definition_of(kind, name, self._session.charset, self._session.collation_id)
+    def _definitions(self, plan: Plan) -> tuple[ColumnDefinition, ...]:
+        charset, number = self._session.charset, self._session.collation_id
+        return tuple(definition_of(column.type, column.name, charset, number) for column in plan.columns)
 
     def _open(self, database: sqlite3.Connection) -> None:
         self._database = database
         for name, count, compute in self._functions:
             database.create_function(name, count, self._guarded(compute))
-        for name, (count, made) in collecting.AGGREGATES.items():
+        for name, (count, made) in AGGREGATES.items():
             database.create_aggregate(name, count, self._guarded_class(made))
         database.set_progress_handler(self._look, STEPS_BETWEEN_LOOKS)
 
@@ -237,19 +221,18 @@ class QueryRun:
 
     def _give_back(self) -> None:
         """Keep what was loaded for the next query, and nothing of this one."""
-        database = self._database
+        database, kept = self._database, self._kept
         assert database is not None
-        assert self._kept is not None
+        assert kept is not None
         database.set_progress_handler(None, 0)
         for name, count, _ in self._functions:
             database.create_function(name, count, None)
-        for name, (count, _) in collecting.AGGREGATES.items():
+        for name, (count, _) in AGGREGATES.items():
             database.create_aggregate(name, count, None)  # type: ignore[arg-type]
-        self._kept.give(self._key, database)
+        kept.give(self._key, database)
         self._database = None
 
     def _guarded(self, compute: Callable[..., Any]) -> Callable[..., Any]:
-        """A function whose errors are found again behind SQLite."""
 
         def call(*arguments: Any) -> Any:
             try:
@@ -286,29 +269,25 @@ class QueryRun:
         return 0
 
     def _load(self, sql: str) -> None:
+        if (table := self._table) is None:
+            self._open(new_database(PAGES_MAX))
+            for listed in self._listed.values():
+                self._fill(*listed.load(sql), "information_schema")
+            return
         wanted = ALL_ROWS if self._scan is None else self._scan.wanted()
-        used = {table: table.used(sql) for table in self._tables.values()}
-        for table, named in used.items():
-            local = local_columns(table.table)
-            for column in table.columns(named):
-                if column.id in local:
-                    raise not_supported(
-                        f"column {column.name}, which each reader's session computes anew, in such a query"
-                    )
-        if self._kept is not None and len(used) == 1 and not self._listed:
-            loaded = [(table.table, named) for table, named in used.items()]
-            self._key = self._place, loaded, wanted, self._session.time_zone_s
+        named, local = table.used(sql), local_columns(table.table)
+        columns = table.of_places(named)
+        for column in columns:
+            if column.id in local:
+                raise not_supported(f"column {column.name}, which each reader's session computes anew, in such a query")
+        if self._kept is not None:
+            self._key = self._place, table.table, named, wanted, self._session.time_zone_s
             if (database := self._kept.take(self._key)) is not None:
                 self._open(database)
                 return
         self._open(new_database(PAGES_MAX))
-        for listed in self._listed.values():
-            made, filled, rows = listed.load(sql)
-            self._fill(made, filled, rows, "information_schema")
-        for table, named in used.items():
-            found = self._rows_of(table.table, [column.id for column in table.columns(named)], wanted)
-            rows = table.rows(found, named, self._session.time_zone_s)
-            self._fill(table.create(named), table.insert(named), rows, table.table.full_name)
+        found = self._rows_of(table.table, [column.id for column in columns], wanted)
+        self._fill(*table.load(found, named, self._session.time_zone_s), table.table.full_name)
 
     def _fill(self, made: str, filled: str, rows: Iterable[tuple[Any, ...]], name: str) -> None:
         assert self._database is not None
@@ -348,10 +327,9 @@ class QueryRun:
                 self._close()
 
     def _cause(self, error: Exception, what: str) -> Exception:
-        """What is to be said of a failure."""
-        if isinstance(self._error, RefusedError) and self._error.err.code == OUT_OF_RANGE and _is_limited(self._query):
-            return not_supported("LIMIT over rows of which some have a value out of range")  # perhaps never computed
-        if self._error is not None and isinstance(self._error, RefusedError | BrokenOffError | IbbMasterError):
+        if isinstance(self._error, RefusedError):
+            return in_question(self._error, is_limited=_is_limited(self._query))
+        if isinstance(self._error, BrokenOffError | IbbMasterError):
             return self._error
         if isinstance(error, IbbMasterError):
             return error
@@ -362,5 +340,4 @@ class QueryRun:
 
 
 def _is_limited(query: Query) -> bool:
-    """Whether LIMIT leaves rows out."""
     return query.limit is not None or (isinstance(query.source, DerivedTable) and _is_limited(query.source.query))

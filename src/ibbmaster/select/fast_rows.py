@@ -1,4 +1,4 @@
-"""Blocks of rows written by a kernel: what it is given, and how it is called; the reference is `row_values.Writer`."""
+"""Blocks of rows written by a kernel; the reference is `row_values.Writer`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ibbmaster.wire.packet import frame_packets
 if TYPE_CHECKING:
     from ibbmaster.kernel.fields import Numbers
 
-FIXED_BOUND = 96  # bytes, and more, that a value without a length of its own takes; more zeros are for Python
+FIXED_BOUND = 96  # bytes of a value without a length of its own; longer zeros are for Python
 LENGTH_BOUND = 9
 LABELS_MAX = 4096
 
@@ -38,7 +38,7 @@ class AnswerPlanner:
         self._values = values
         self._texts: list[bytes] = []
         self._known_texts: dict[tuple[bytes, ...], int] = {}
-        self.sides: list[int] = []  # of columns that Python encodes: their numbers in the answer, by side
+        self.sides: list[int] = []  # numbers in the answer of the columns that Python encodes
         self._encoders: dict[tuple[int, int], Encode] = {}
         steps: list[list[int]] = []
         rows = np.full((max((layout.number for layout in layouts), default=0) + 1, LayoutColumn.COLUMNS), -1, np.int64)
@@ -47,7 +47,7 @@ class AnswerPlanner:
             try:
                 own = [self._step(number, column, layout) for number, column in enumerate(values.columns)]
             except (ValueError, LookupError):
-                continue  # the reference says what is wrong with its rows
+                continue  # the reference raises the error of its rows
             bound = 64 + (len(values.columns) + 9) // 8 + sum(self._bound(step) for step, _ in own)
             factor = 4 if any(step[0] == ValueOp.BYTES for step, _ in own) else 1
             rows[layout.number] = len(stored), len(layout.columns), len(steps), bound, factor
@@ -63,14 +63,14 @@ class AnswerPlanner:
         self._joined = np.frombuffer(b"".join(self._texts) + b"\0", dtype=np.uint8).copy()
 
     def plan(self, side_offsets: Numbers, sides: bytes) -> AnswerPlan:
-        """The arrays, with the texts of each side for the rows that come next."""
+        """The arrays, with the texts of each side for the next rows."""
         texts = np.frombuffer(sides or b"\0", dtype=np.uint8).copy()
         made = self._layouts, self._stored, self._steps, self._offsets, self._joined
         return AnswerPlan(*made, side_offsets, texts, self._spans)
 
     def encoder(self, number: int, layout_no: int) -> Encode | None:
-        """How values of a column in rows of a layout are encoded that the kernel does not know; None: it does. A column
-        may have both: rows from before and from after a change of its type or character set."""
+        """How Python encodes a column in rows of a layout; None: the kernel does. Rows from before a change of its type
+        or character set may differ from later ones."""
         return self._encoders.get((number, layout_no))
 
     def _bound(self, step: Step) -> int:
@@ -84,7 +84,6 @@ class AnswerPlanner:
         return FIXED_BOUND
 
     def _add_texts(self, texts: Sequence[bytes]) -> int:
-        """The number of the first of some texts."""
         known = tuple(texts)
         if known not in self._known_texts:
             self._known_texts[known] = len(self._texts)
@@ -109,7 +108,7 @@ class AnswerPlanner:
         return step, place
 
     def _kernel_step(self, column: Column, kind: SqlType, encode: Encode) -> Step | None:
-        """How the kernel makes values; None: it does not."""
+        """The step of the kernel; None: it has none for such values."""
         found = kind_of(column).answer(column, kind, is_binary=self._values.is_binary)
         if found is not None:
             op, first, second, third, fourth = found
@@ -128,7 +127,7 @@ class AnswerPlanner:
         return None
 
 
-SIDE_ROWS = 1 << 11  # whose texts Python makes at a time
+SIDE_ROWS = 1 << 11  # for which Python makes texts at a time
 
 
 class FastWriter(Writer):
@@ -169,7 +168,7 @@ class FastWriter(Writer):
         return (out[:size].data, int(state[AnswerField.SEQUENCE])) if size else None
 
     def _make_sides(self) -> None:
-        """The values that Python encodes, of the rows that come next; up to the first that the reference writes."""
+        """Encode values of the next rows in Python, up to the first row that the reference writes."""
         state = self._state
         state[AnswerField.NEXT], state[AnswerField.END] = self._next, len(self._places)
         starts, sizes = np.zeros(SIDE_ROWS, dtype=np.int64), np.zeros(SIDE_ROWS, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Which keys a condition leaves: ranges of them, so that only rows are read that may be wanted."""
+"""The ranges of keys that a condition leaves: only rows in them are read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FLIPPED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
 
 @dataclass(frozen=True, slots=True)
 class KeyPart:
-    """One column of a key. `encode` makes the bytes of a constant, or raises ValueError: the column cannot hold it."""
+    """One column of a key. `encode` makes bytes of a constant, or raises ValueError: the column cannot hold it."""
 
     slot: Slot
     encode: Callable[[Value], bytes]
@@ -26,7 +26,7 @@ class KeyPart:
 
 @dataclass(frozen=True, slots=True)
 class KeyRanges:
-    """Ranges of keys in order, without overlap; with `is_exact` a row is wanted if its key is in one of them."""
+    """Ranges of keys in order, without overlap; `is_exact`: a row is wanted exactly if its key is in one of them."""
 
     intervals: tuple[Interval, ...]
     is_exact: bool
@@ -45,7 +45,7 @@ class _Narrowing:
     parts: Sequence[KeyPart]
 
     def ranges(self, condition: Any, depth: int, prefix: bytes) -> KeyRanges:
-        """Of keys that begin with a prefix, which the first columns of the key are."""
+        """Ranges of keys with a prefix, the bytes of the first columns."""
         scope: Interval = (prefix, successor(prefix))
         unknown = KeyRanges((scope,), is_exact=False)
         match condition:
@@ -60,8 +60,9 @@ class _Narrowing:
                 inner = self.ranges(operand, depth, prefix)
                 return KeyRanges(_without(scope, inner.intervals), is_exact=True) if inner.is_exact else unknown
             case Operation("IN", (left, *values)):
-                found = [self.ranges(Operation("=", (left, value)), depth, prefix) for value in values]
-                return _checked(_union([one for each in found for one in each.intervals]), found, scope)
+                return self.ranges(
+                    Operation("OR", tuple(Operation("=", (left, value)) for value in values)), depth, prefix
+                )
             case Operation("BETWEEN", (left, low, high)):
                 both = (Operation(">=", (left, low)), Operation("<=", (left, high)))
                 return self._all(both, depth, prefix)
@@ -80,7 +81,7 @@ class _Narrowing:
         return unknown
 
     def _all(self, operands: Sequence[Any], depth: int, prefix: bytes) -> KeyRanges:
-        """AND: where one column of the key is given, the next one may narrow it further."""
+        """AND: behind a column with a given value, the next one narrows further."""
         flat = list(_flattened(operands))
         for number, operand in enumerate(flat):
             match operand:
@@ -143,12 +144,16 @@ def _present(intervals: Sequence[Interval]) -> tuple[Interval, ...]:
     return tuple(one for one in intervals if one[1] is None or one[0] < one[1])
 
 
+def _rank(end: bytes | None) -> tuple[bool, bytes]:
+    """The order of ends: None is behind all others."""
+    return end is None, end or b""
+
+
 def _union(intervals: list[Interval]) -> tuple[Interval, ...]:
     merged: list[Interval] = []
     for first, end in sorted(_present(intervals), key=lambda one: one[0]):
         if merged and (merged[-1][1] is None or first <= merged[-1][1]):
-            last = merged[-1][1]
-            merged[-1] = merged[-1][0], None if last is None or end is None else max(last, end)
+            merged[-1] = merged[-1][0], max(merged[-1][1], end, key=_rank)
         else:
             merged.append((first, end))
     return tuple(merged)
@@ -158,29 +163,21 @@ def _intersection(one: Sequence[Interval], other: Sequence[Interval]) -> tuple[I
     found: list[Interval] = []
     left, right = 0, 0
     while left < len(one) and right < len(other):
-        first = max(one[left][0], other[right][0])
-        ends = [end for end in (one[left][1], other[right][1]) if end is not None]
-        end = min(ends) if ends else None
-        if end is None or first < end:
-            found.append((first, end))
-        if one[left][1] is not None and one[left][1] == end:
+        first, end = max(one[left][0], other[right][0]), min(one[left][1], other[right][1], key=_rank)
+        found.append((first, end))
+        if one[left][1] == end:
             left += 1
-        elif other[right][1] is not None and other[right][1] == end:
-            right += 1
         else:
-            break
-    return tuple(found)
+            right += 1
+    return _present(found)
 
 
 def _without(scope: Interval, taken: Sequence[Interval]) -> tuple[Interval, ...]:
     found: list[Interval] = []
-    start: bytes | None = scope[0]
+    start = scope[0]
     for first, end in taken:
-        assert start is not None
         found.append((start, first))
         if end is None:
             return _present(found)
         start = end
-    assert start is not None
-    found.append((start, scope[1]))
-    return _present(found)
+    return _present([*found, (start, scope[1])])

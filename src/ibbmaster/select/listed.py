@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from ibbmaster.dialogue.lone_expressions import BLOBS, CHARSET, COLLATION, LETTER_SIZE, listed_type, storing
+from ibbmaster.dialogue.lone_expressions import BLOBS, listed_type, storing
 from ibbmaster.dialogue.relation import Relation, text_of
+from ibbmaster.dialogue.table_columns import CHARSET, COLLATION, LETTER_SIZE
 from ibbmaster.event.rows.charset import character_size
 from ibbmaster.expr.comparing import cached
 from ibbmaster.expr.scalars import Slot
@@ -74,7 +75,6 @@ class ServerTable:
 
 
 def _sent(column: ColumnDefinition, session: QuerySession) -> ColumnDefinition:
-    """A definition for texts in the character set of the session's results."""
     if FieldType(column.column_type) not in (FieldType.VAR_STRING, *BLOBS):
         return column
     charset, collation_id = session.charset, session.collation_id
@@ -84,6 +84,5 @@ def _sent(column: ColumnDefinition, session: QuerySession) -> ColumnDefinition:
 
 
 def _equal_to(text: str, key: Callable[[str], bytes]) -> Callable[[Any], bool]:
-    """Whether values compare equal to a text; NULL does not."""
     wanted = key(text)
     return lambda value: value is not None and (value == text or key(text_of(value)) == wanted)

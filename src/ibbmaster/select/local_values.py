@@ -1,7 +1,6 @@
-"""VIRTUAL columns that a server computes when they are read: over a TIMESTAMP, in the time zone of the reader.
+"""VIRTUAL columns over a TIMESTAMP, which a server computes in the time zone of each reader.
 
-Their values in a log are those that the writer saw. The common forms are computed here from the TIMESTAMP
-itself; a column of another form is not answered.
+A log has the values that the writer saw. The common forms are computed here from the TIMESTAMP; others are refused.
 """
 
 from __future__ import annotations
@@ -11,22 +10,19 @@ from dataclasses import dataclass
 
 from ibbmaster.event.column_types.registry import BY_NAME
 from ibbmaster.schema.model import TableColumn, TableVersion
-from ibbmaster.sqltext.token import Token, TokenKind, tokens
+from ibbmaster.sqltext.cursor import END
+from ibbmaster.sqltext.token import Token, TokenKind, tokens, words
 
 Change = Callable[[bytes], bytes]
-"""Takes the text of a TIMESTAMP in the session's time zone, gives that of the VIRTUAL column."""
+"""Makes the text of a VIRTUAL column of that of a TIMESTAMP in the session's time zone."""
 
-#: Functions whose values hang on the session, or on when they are called, whatever they are given.
-OF_THE_SESSION = frozenset(
-    """
-    NOW CURRENT_TIMESTAMP LOCALTIME LOCALTIMESTAMP SYSDATE CURDATE CURRENT_DATE CURTIME CURRENT_TIME UTC_DATE UTC_TIME
-    UTC_TIMESTAMP FROM_UNIXTIME USER CURRENT_USER SESSION_USER SYSTEM_USER CURRENT_ROLE DATABASE SCHEMA CONNECTION_ID
-    RAND UUID UUID_SHORT SYS_GUID
-    """.split()  # noqa: SIM905
+#: Functions whose values depend on the session or the time, whatever their arguments.
+OF_THE_SESSION = words(
+    "NOW CURRENT_TIMESTAMP LOCALTIME LOCALTIMESTAMP SYSDATE CURDATE CURRENT_DATE CURTIME CURRENT_TIME UTC_DATE "
+    "UTC_TIME UTC_TIMESTAMP FROM_UNIXTIME USER CURRENT_USER SESSION_USER SYSTEM_USER CURRENT_ROLE DATABASE SCHEMA "
+    "CONNECTION_ID RAND UUID UUID_SHORT SYS_GUID"
 )
-_WITHOUT_BRACKETS = frozenset(
-    ("CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP", "CURRENT_DATE", "CURRENT_TIME", "CURRENT_USER")
-)
+_WITHOUT_BRACKETS = words("CURRENT_TIMESTAMP LOCALTIME LOCALTIMESTAMP CURRENT_DATE CURRENT_TIME CURRENT_USER")
 _PARTS = {  # of a moment, and where they are in its text
     "YEAR": slice(0, 4),
     "MONTH": slice(5, 7),
@@ -37,23 +33,22 @@ _PARTS = {  # of a moment, and where they are in its text
     "SECOND": slice(17, 19),
 }
 _DATE = slice(0, 10)
-_END = Token(TokenKind.SIGN, "")
 
 
 @dataclass(frozen=True, slots=True)
 class LocalColumn:
-    """What a VIRTUAL column is computed from, and how; None: that is not done here."""
+    """The source of a VIRTUAL column and its computation; None: it is not known here."""
 
     source: TableColumn | None = None
     change: Change | None = None
 
 
 def local_columns(table: TableVersion) -> Mapping[int, LocalColumn]:
-    """The VIRTUAL columns of a table that a server computes otherwise for each reader, by their ids."""
+    """The VIRTUAL columns of a table whose values each reader sees otherwise, by their ids."""
     names = {column.name.lower(): column for column in table.columns}
     found: dict[int, LocalColumn] = {}
     computed = [column for column in table.columns if column.expression is not None and not column.is_stored]
-    for _ in computed:  # one may be over another one, before it or behind it
+    for _ in computed:  # one may be over any other
         before = len(found)
         for column in computed:
             parts = list(tokens(column.expression or ""))
@@ -65,7 +60,7 @@ def local_columns(table: TableVersion) -> Mapping[int, LocalColumn]:
 
 
 def _is_local(parts: Sequence[Token], names: Mapping[str, TableColumn], found: Mapping[int, object]) -> bool:
-    for number, (part, following) in enumerate(zip(parts, [*parts[1:], _END], strict=True)):
+    for number, (part, following) in enumerate(zip(parts, [*parts[1:], END], strict=True)):
         if part.kind is TokenKind.WORD and part.text.upper() in OF_THE_SESSION:
             if following.is_sign("(") or part.text.upper() in _WITHOUT_BRACKETS:
                 return True

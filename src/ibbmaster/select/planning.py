@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from ibbmaster.expr.comparing import is_ordered_by_sqlite
 from ibbmaster.expr.compiling import Emitter, SqlFunctions
-from ibbmaster.expr.kinds import Kind, Type, changed, data, joint_collation
+from ibbmaster.expr.kinds import Kind, joint_collation
 from ibbmaster.expr.scalars import Slot
 from ibbmaster.expr.session_facts import QuerySession
-from ibbmaster.expr.walking import contains, equalities
 from ibbmaster.select.grouping import GroupPlan, choosing, has_known_order, sorts_groups
 from ibbmaster.select.sources import KnownNames, Plan, PlannedColumn, SourceColumn, SourceTable, Tables
-from ibbmaster.sqltext.expression import Aggregate, Call, Literal, UserVariable
-from ibbmaster.sqltext.query_tree import DerivedTable, GivenTable, Item, Join, OrderKey, Query, SelectBlock, Source
+from ibbmaster.sqltext.expression import (
+    Aggregate,
+    Call,
+    DerivedTable,
+    GivenTable,
+    Item,
+    Join,
+    Literal,
+    OrderKey,
+    Query,
+    Source,
+    contains,
+    equalities,
+)
 from ibbmaster.wire.refusal import RefusedError, not_supported
 
 TABLES_MAX = 61
 ROWS_MAX = (1 << 63) - 1
-BLOB_MAX = 16_777_215  # bytes, of a variable of a user without a value
 
 
 class Planner:
@@ -30,17 +40,7 @@ class Planner:
         self._tables = tables
         self._emitter = Emitter(session, registry)
         self._count = 0
-        self._has_table = self._has_log_table = self._has_several = False
-
-    def plan(self, query: Query) -> Plan:
-        """
-        Raises:
-            RefusedError: the query names what does not exist, or MariaDB's answer is not computed here.
-        """
-        plan = self._block(query)
-        if self._has_log_table and self._has_several:
-            raise not_supported("a query of several tables over tables of the log")
-        return plan
+        self._has_table = self._has_log_table = False
 
     def _next(self) -> int:
         self._count += 1
@@ -48,7 +48,8 @@ class Planner:
             raise not_supported("a query of so many parts")
         return self._count
 
-    def _block(self, block: SelectBlock) -> Plan:
+    def plan(self, block: Query) -> Plan:
+        """Raises RefusedError: the query names what does not exist, or MariaDB's answer is not computed here."""
         scope = KnownNames([])
         from_sql = "" if block.source is None else f" FROM {self._source(block.source, scope)}"
         items = scope.items(block.items)
@@ -68,12 +69,12 @@ class Planner:
         if is_grouped:
             is_stable = is_ordered and not any(map(sorts_groups, nodes))
             grouping = GroupPlan(self._emitter, scope, group_by, is_stable=is_stable)
-            items = [dataclasses.replace(item, node=grouping.of(item.node)) for item in items]
+            items = [replace(item, node=grouping.of(item.node)) for item in items]
             order_by = [OrderKey(grouping.of(key.node), key.is_descending) for key in order_by]
             having = None if having is None else grouping.of(having)
         elif having is not None:
             conditions.append(self._emitter.condition(having))
-        emitted = [self._shown_value(item.node) for item in items]
+        emitted = [self._emitter.shown(item.node) for item in items]
         columns = tuple(PlannedColumn(item.name, kind) for item, (_, kind) in zip(items, emitted, strict=True))
         sql = f"SELECT {', '.join(f'{value} AS o{no}' for no, (value, _) in enumerate(emitted))}{from_sql}"
         if conditions:
@@ -106,18 +107,9 @@ class Planner:
             if is_text and scalar.value is not None and joint_collation(types)[0] == slot.type.collation:
                 self._tables.restrict(slot, scalar.value)
 
-    def _shown_value(self, node: Any) -> tuple[str, Type]:
-        """A value as a column of a result has it: with no more digits than it shows."""
-        sql, kind = self._emitter.value(node)
-        if kind.kind is Kind.NULL and isinstance(node, UserVariable):
-            return sql, changed(data(BLOB_MAX), is_blob=True)
-        if kind.kind is not Kind.DECIMAL or kind.fraction <= kind.decimals:
-            return sql, kind
-        return self._emitter.value(node, changed(kind, fraction=-1))
-
     def _sorted_distinct(
         self,
-        block: SelectBlock,
+        block: Query,
         sql: str,
         columns: Sequence[PlannedColumn],
         items: Sequence[Item],
@@ -157,21 +149,22 @@ class Planner:
             case GivenTable():
                 return self._named(source, scope)
             case DerivedTable():
-                return self._derived(self._block(source.query), source.alias, scope)
+                return self._derived(self.plan(source.query), source.alias, scope)
         return self._join(source, scope)
 
     def _named(self, table: GivenTable, scope: KnownNames) -> str:
         alias = f"a{self._next()}"
         name, found = self._tables.source(table, alias)
-        self._has_several |= self._has_table
-        self._has_table = True
         self._has_log_table |= not found.is_listed
+        if self._has_table and self._has_log_table:
+            raise not_supported("a query of several tables over tables of the log")
+        self._has_table = True
         self._add(scope, found)
         return f"{name} AS {alias}"
 
     def _derived(self, plan: Plan, alias: str, scope: KnownNames) -> str:
         name = f"a{self._next()}"
-        kinds = [changed(column.type, strength=min(column.type.strength, 2)) for column in plan.columns]
+        kinds = [replace(column.type, strength=min(column.type.strength, 2)) for column in plan.columns]
         columns = [
             SourceColumn(column.name, Slot(f"{name}.o{no}", kind))
             for no, (column, kind) in enumerate(zip(plan.columns, kinds, strict=True))

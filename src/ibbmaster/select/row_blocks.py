@@ -1,4 +1,4 @@
-"""Blocks of rows on their way to a client: made when they are asked for, so that a slow one costs no memory."""
+"""Blocks of rows for a client, made on demand, so that a slow client costs no memory."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from ibbmaster.wire.refusal import broken_off
 from ibbmaster.wire.response import Err
 from ibbmaster.work import BrokenOffError, check_wanted
 
-CHOSEN_ROWS = 1 << 12  # that a filter has left, to be written together
+CHOSEN_ROWS = 1 << 12  # that a filter leaves, written together
 ROWS_BETWEEN_LOOKS = 1 << 8
 
 Condition = Callable[[bytes, Sequence[Span]], bool]
-"""Whether a row is wanted, by its image and where the values are in it."""
+"""Whether a row is wanted, by its image and the places of values in it."""
 
 
 class StoredRowBlocks:
-    """Rows by the places where they are kept, of which a filter may leave some out; see `RowBlocks`."""
+    """Rows by the places where they are kept; a filter may leave some out. See `RowBlocks`."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class StoredRowBlocks:
         self._kernels = kernels
         self._blocks: Iterator[array[int]] | None = None
         self._writer: Writer | None = None
-        self.row_count = 0  # that were written, or are about to be
+        self.row_count = 0  # written, or about to be
 
     def next_block(self, sequence: int) -> tuple[Buffer, int] | Err | None:
         """Packets of more rows."""
@@ -75,7 +75,6 @@ class StoredRowBlocks:
             return broken_off(error.reason).err
 
     def close(self) -> None:
-        """Nothing more is asked for."""
         self._blocks, self._writer = iter(()), None
 
     def _new_writer(self, places: array[int]) -> Writer:
@@ -86,7 +85,6 @@ class StoredRowBlocks:
         return FastWriter(self._data, places, self._values, self._kernels)
 
     def _chosen(self) -> Iterator[array[int]]:
-        """The rows that are wanted, in portions."""
         if self._make_condition is None:
             yield self._places
             return

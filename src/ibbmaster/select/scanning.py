@@ -1,4 +1,4 @@
-"""A SELECT of one table as a scan of its rows: the ranges of its key, a condition, and rows sent as they are stored."""
+"""A SELECT of one table as a scan: ranges of its key, a condition, and rows sent as they are stored."""
 
 from __future__ import annotations
 
@@ -12,14 +12,12 @@ from ibbmaster.event.column_types.decimals import Decimals
 from ibbmaster.event.column_types.kind import TextSettings
 from ibbmaster.event.column_types.registry import kind_of
 from ibbmaster.expr import values
-from ibbmaster.expr.compiling import NO_SQLITE, Compiler
+from ibbmaster.expr.compiling import Compiler
 from ibbmaster.expr.judged import expect_function
 from ibbmaster.expr.kinds import definition_of
 from ibbmaster.expr.scalars import Slot, as_truth
 from ibbmaster.expr.session_facts import QuerySession
-from ibbmaster.expr.showing import shower
 from ibbmaster.expr.stored_values import key_literal
-from ibbmaster.expr.walking import children, contains, slots
 from ibbmaster.fold.stored import Span, StoredColumn, StoredLayout, is_text, own_columns, sort_key
 from ibbmaster.kernel.loading import kernels
 from ibbmaster.schema.indexing import row_key
@@ -30,25 +28,29 @@ from ibbmaster.select.row_values import RowValues, ShownColumn
 from ibbmaster.select.sources import KnownNames, SourceTable
 from ibbmaster.select.table_reader import ALL_ROWS, UNKNOWN_ROWS, FoundRows, RowRange
 from ibbmaster.select.tables import LoadedTable, step_of
-from ibbmaster.sqltext.expression import Aggregate, Literal, Operation
-from ibbmaster.sqltext.query_tree import Item, SelectBlock
+from ibbmaster.sqltext.expression import (
+    Aggregate,
+    Item,
+    Literal,
+    Operation,
+    Query,
+    children,
+    contains,
+    equalities,
+    parts,
+)
 from ibbmaster.wire.refusal import RefusedError, not_supported
 from ibbmaster.wire.response import BlockResultSet, ColumnDefinition, Err
 
-ROWS_MAX = 1 << 62  # more than any table has
+ROWS_MAX = 1 << 62
 OUT_OF_RANGE = 1690
 
 
 class TableScan:
-    """One SELECT of one table of the log.
+    """One SELECT of one table of the log, whose wanted rows are in `ranges` of its key. Raises RefusedError: it names
+    what does not exist."""
 
-    Attributes:
-        ranges: of the key, in which all rows are that are wanted.
-
-    Raises RefusedError: it names what does not exist.
-    """
-
-    def __init__(self, block: SelectBlock, source: SourceTable, loaded: LoadedTable, session: QuerySession) -> None:
+    def __init__(self, block: Query, source: SourceTable, loaded: LoadedTable, session: QuerySession) -> None:
         self._block = block
         self._loaded = loaded
         self._session = session
@@ -83,7 +85,7 @@ class TableScan:
 
     @property
     def counts_rows(self) -> bool:
-        """Whether nothing but the number of rows in ranges of keys is asked for."""
+        """Whether only the number of rows in ranges of keys is wanted."""
         counts = all(
             isinstance(node, Aggregate) and node.name == "count" and not node.is_distinct and _is_counted(node)
             for node in self._nodes()
@@ -91,7 +93,7 @@ class TableScan:
         return counts and self.ranges.is_exact and not self._block.order_by
 
     def wanted(self) -> RowRange:
-        """The rows that an answer may depend on."""
+        """The rows that may have an effect on the answer."""
         direction, (skip, limit) = self._direction(), self._block.limit or (0, None)
         is_plain = self.ranges.is_exact and not any(contains(node, Aggregate) for node in self._nodes())
         if is_plain and limit is not None and direction is not None:
@@ -101,7 +103,7 @@ class TableScan:
         return RowRange(are_ends=True) if all(map(self._is_at_an_end, self._nodes())) else ALL_ROWS
 
     def count(self, columns: tuple[ColumnDefinition, ...], rows_of: Callable[..., FoundRows]) -> Relation:
-        """How many rows there are, of which none is looked at."""
+        """The number of rows; none of them is read."""
         key = [] if self._index is None else [part.column_id for part in self._index.parts]
         found = rows_of(self._table, key, RowRange(self.ranges.intervals, is_counted=True))
         return Relation(columns, [(b"%d" % found.count,) * len(columns)]).limited(self._block.limit)
@@ -110,7 +112,7 @@ class TableScan:
         return [item.node for item in self._items]
 
     def _is_at_an_end(self, node: Any) -> bool:
-        """Whether the first row or the last one in the order of the key has what an aggregate looks for."""
+        """Whether the first row or the last one in the order of the key decides on an aggregate."""
         match node:
             case Aggregate(name=("min" | "max"), arguments=(Slot() as slot,)) if self._index is not None:
                 first = self._own[self._index.parts[0].column_id]
@@ -121,12 +123,12 @@ class TableScan:
     # Rows as they are stored ----------------------------------------------------------------------
 
     def shown(self) -> list[ShownColumn] | None:
-        """The columns of the answer, if its rows are those that are stored, in the order of the key or against it.
-        Raises RefusedError: the values of one are not known."""
+        """The columns of an answer with stored rows, in the order of the key or against it; None for another answer.
+        Raises RefusedError: the values of a column are not known."""
         if contains(self._where, Aggregate):
             return None
         found = [self._shown_column(item) for item in self._items]
-        used = {slot for node in (self._where, *(key for key, _ in self._order)) for slot in slots(node)}
+        used = {slot for node in (self._where, *(key for key, _ in self._order)) for slot in parts(node, Slot)}
         if any(self._loaded.column(slot).id in self._local for slot in used) or self._direction() is None:
             return None
         return None if None in found else [column for column in found if column is not None]
@@ -144,8 +146,8 @@ class TableScan:
                     raise RefusedError(UNKNOWN_ROWS, "HY000", text)
                 return ShownColumn(definition, local.source, self._own[local.source.id], change=local.change)
             case Literal() as literal:
-                scalar = Compiler(self._session, NO_SQLITE).scalar(literal)
-                store, show = values.storing(scalar.type), shower(scalar.type, self._session)
+                scalar = Compiler(self._session).scalar(literal)
+                store, show = values.storing(scalar.type), values.shower(scalar.type, self._session)
                 value = scalar.value if store is None or scalar.value is None else store(scalar.value)
                 return ShownColumn(
                     definition_of(scalar.type, item.name, self._session.charset, self._session.collation_id),
@@ -158,12 +160,12 @@ class TableScan:
         return replace(slot.type.column, name=name)
 
     def answer(self, shown: list[ShownColumn], rows_of: Callable[..., FoundRows]) -> BlockResultSet:
-        """The rows: their places are found now, they themselves are read and encoded as they are asked for. Raises
-        RefusedError: the condition is not computed as a server does it, or rows are not known."""
+        """Find the places of the rows; they are read and encoded on demand. Raises RefusedError: MariaDB's value of the
+        condition is not computed here, or rows are not exact."""
         condition = None if self.ranges.is_exact else self._condition()
         skip, limit = self._block.limit or (0, None)
         last = None if limit is None or condition is not None else min(skip + limit, ROWS_MAX)
-        touched = {slot for node in (*self._nodes(), self._where) for slot in slots(node)}
+        touched = {slot for node in (*self._nodes(), self._where) for slot in parts(node, Slot)}
         ids = {self._loaded.column(slot).id for slot in touched} | {
             part.column_id for part in (self._index.parts if self._index is not None else ())
         }
@@ -195,13 +197,11 @@ class TableScan:
     def _error(self, error: Exception) -> Err:
         if not isinstance(error, RefusedError):
             return Err(code=UNKNOWN_ROWS, sqlstate="HY000", text=f"a row of {self._table.full_name}: {error}")
-        if error.err.code == OUT_OF_RANGE and self._block.limit is not None:
-            return not_supported("LIMIT over rows of which some have a value out of range").err  # perhaps never seen
-        return error.err
+        return in_question(error, is_limited=self._block.limit is not None).err
 
     def _condition(self) -> Callable[[StoredLayout], Condition]:
-        """The whole condition over images of a layout, for rows in ranges that may not meet it."""
-        compiler = Compiler(self._session, NO_SQLITE)
+        """The condition over images of a layout, for rows in ranges that are not exact."""
+        compiler = Compiler(self._session)
         scalar = compiler.scalar(self._where)
         expect_function("NOT", [scalar])
         truth = as_truth(scalar).run
@@ -250,7 +250,7 @@ class TableScan:
         return of_layout
 
     def _direction(self) -> bool | None:
-        """Whether rows go against the order of their keys; None if they are ordered by something else."""
+        """Whether rows go against the order of their keys; None if something else orders them."""
         if not self._order:
             return False
         parts = [] if self._index is None else list(self._index.parts)
@@ -260,7 +260,7 @@ class TableScan:
             while parts and (slot := self._by_id.get(parts[0].column_id)) != node and slot in fixed:
                 parts.pop(0)
             if self._index is not None and not parts:
-                break  # the key is unique: what follows decides nothing
+                break  # the key is unique
             is_next = bool(parts) and self._by_id.get(parts[0].column_id) == node
             if node in fixed and not is_next:
                 continue
@@ -277,7 +277,7 @@ class TableScan:
         return bool(found)
 
     def _is_one_value(self, slot: Slot, literal: Literal) -> bool:
-        """Whether all values that equal a literal are stored alike, so that rows with them lie by the rest of a key."""
+        """Whether all values that equal a literal are stored alike: the rest of the key orders rows with them."""
         own = self._own[self._loaded.column(slot).id]
         with suppress(ValueError):
             key_literal(own.column, own.type, literal.value, self._session.time_zone_s)
@@ -285,13 +285,19 @@ class TableScan:
         return False
 
 
-def is_scanned(block: SelectBlock) -> bool:
-    """Whether a SELECT needs no groups: its rows are those of its table, or one row of aggregates."""
+def in_question(error: RefusedError, *, is_limited: bool) -> RefusedError:
+    """The error of a query: behind a LIMIT a server perhaps never computes a value out of range."""
+    if error.err.code == OUT_OF_RANGE and is_limited:
+        return not_supported("LIMIT over rows of which some have a value out of range")
+    return error
+
+
+def is_scanned(block: Query) -> bool:
+    """Whether a SELECT needs no groups."""
     return not (block.is_distinct or block.group_by or block.having is not None)
 
 
 def _is_counted(node: Aggregate) -> bool:
-    """Whether it counts rows, whatever they hold."""
     match node.arguments:
         case () | (Literal(value=(int() | str())),):
             return True
@@ -299,7 +305,7 @@ def _is_counted(node: Aggregate) -> bool:
 
 
 def _valued(node: Any) -> Iterator[Slot]:
-    """The columns of a condition of which more is asked than whether they are NULL."""
+    """The columns of a condition that looks at more than whether they are NULL."""
     match node:
         case Operation("IS NULL", (Slot(),)):
             return
@@ -310,10 +316,8 @@ def _valued(node: Any) -> Iterator[Slot]:
 
 
 def _equal(where: Any) -> Iterator[tuple[Slot, Literal]]:
-    """Columns that are equal to a literal in all rows that meet a condition."""
-    match where:
-        case Operation("AND", operands):
-            for operand in operands:
-                yield from _equal(operand)
-        case Operation("=", (Slot() as slot, Literal() as one)) | Operation("=", (Literal() as one, Slot() as slot)):
-            yield slot, one
+    """Columns that equal a literal in all rows that meet a condition."""
+    for pair in equalities(where):
+        match pair:
+            case (Slot() as slot, Literal() as one) | (Literal() as one, Slot() as slot):
+                yield slot, one

@@ -9,9 +9,17 @@ from typing import Any, Protocol
 
 from ibbmaster.expr.kinds import NOT_NULL, Type
 from ibbmaster.expr.scalars import Slot
-from ibbmaster.expr.walking import contains, mapped_children, rows_compared
-from ibbmaster.sqltext.expression import Aggregate, ColumnName, Literal, Operation, Star
-from ibbmaster.sqltext.query_tree import GivenTable, Item
+from ibbmaster.sqltext.expression import (
+    Aggregate,
+    ColumnName,
+    GivenTable,
+    Item,
+    Literal,
+    Operation,
+    Star,
+    contains,
+    mapped_children,
+)
 from ibbmaster.wire.refusal import RefusedError, not_supported, unknown_column
 
 
@@ -139,7 +147,7 @@ class KnownNames:
     def resolved(self, node: Any, clause: str) -> Any:
         """The same with columns as slots."""
         if clause != "SELECT" and isinstance(node, Operation):
-            node = rows_compared(node)
+            node = _rows_compared(node)
         match node:
             case ColumnName(parts=parts):
                 found = self._find(parts)
@@ -152,7 +160,7 @@ class KnownNames:
                 return found
             case Star():
                 raise not_supported("* in an expression")
-        return mapped_children(rows_compared(node), lambda child: self.resolved(child, clause))
+        return mapped_children(_rows_compared(node), lambda child: self.resolved(child, clause))
 
     def _find(self, parts: tuple[str, ...]) -> Slot | None:
         name = parts[-1].lower()
@@ -172,3 +180,31 @@ def _numbered(items: Sequence[Item], number: int, clause: str) -> Any:
     if not 1 <= number <= len(items):
         raise unknown_column(str(number), clause)
     return items[number - 1].node
+
+
+def _rows_compared(node: Any) -> Any:
+    """A comparison of rows as comparisons of their values; other nodes as they are."""
+    match node:
+        case Operation(
+            operator=("=" | "!=" | "<" | "<=" | ">" | ">=") as operator,
+            operands=(Operation(operator="ROW", operands=left), Operation(operator="ROW", operands=right)),
+        ):
+            if len(left) != len(right):
+                raise RefusedError(1241, "21000", f"Operand should contain {len(left)} column(s)")
+            return _compared_parts(operator, left, right)
+        case Operation(operator="IN", operands=(Operation(operator="ROW") as left, *others)):
+            if not all(isinstance(one, Operation) and one.operator == "ROW" for one in others):
+                raise not_supported("rows IN such a list")
+            return Operation("OR", tuple(_rows_compared(Operation("=", (left, one))) for one in others))
+    return node
+
+
+def _compared_parts(operator: str, left: Sequence[Any], right: Sequence[Any]) -> Operation:
+    if operator in ("=", "!="):
+        parts = tuple(Operation(operator, pair) for pair in zip(left, right, strict=True))
+        return Operation("AND" if operator == "=" else "OR", parts)
+    found = Operation(operator, (left[-1], right[-1]))
+    for one, other in reversed(list(zip(left[:-1], right[:-1], strict=True))):
+        strict = Operation(operator[0], (one, other))
+        found = Operation("OR", (strict, Operation("AND", (Operation("=", (one, other)), found))))
+    return found

@@ -1,4 +1,4 @@
-"""SELECT over one table at a position of the log: the rows of positions that are kept, and the answer out of them."""
+"""Rows of tables at positions of the log, kept for the next query."""
 
 from __future__ import annotations
 
@@ -29,16 +29,14 @@ from ibbmaster.wire.refusal import RefusedError
 from ibbmaster.work import holding
 
 FOLDS_MAX = 4  # positions whose rows are kept
-ALONE_MAX = 3  # tables whose rows are read by themselves; who asks for more is given all at once
-FROZEN_MAX = 16  # if sessions have frozen them; the rows of others are read again each time
-
-
+ALONE_MAX = 3  # tables whose rows are read by themselves; for more tables all are read at once
+FROZEN_MAX = 16  # if sessions have frozen them; others are read again each time
 UNKNOWN_ROWS = 1105
-FEW = 4  # rows of which one is wanted
+FEW = 4  # rows for one that is wanted
 
 
 class UnknownRowsError(RefusedError):
-    """The log does not tell the rows of a table; `unknown` says since when, and why."""
+    """The rows of a table are not exact; `unknown` says since when, and why."""
 
     def __init__(self, table: TableVersion, unknown: UnknownRows) -> None:
         super().__init__(UNKNOWN_ROWS, "HY000", f"{table.full_name}: {doubt_text(unknown.gtid, unknown.reason)}")
@@ -52,9 +50,9 @@ class RowRange:
     intervals: Sequence[Interval] = (EVERYTHING,)
     is_descending: bool = False
     limit: int | None = None
-    is_counted: bool = False  # their number is asked for, not where they are
-    are_ends: bool = False  # the first and the last alone
-    are_few: bool = False  # if they are many, all rows of the table are as good
+    is_counted: bool = False  # only their number is wanted
+    are_ends: bool = False  # only the first and the last
+    are_few: bool = False  # if they are many, all rows of the table will do
 
 
 ALL_ROWS = RowRange()
@@ -62,7 +60,7 @@ ALL_ROWS = RowRange()
 
 @dataclass(frozen=True, slots=True)
 class FoundRows:
-    """Rows of a table where they are kept: the places of their images in a buffer that stays as it is."""
+    """Rows of a table: the places of their images in a buffer that does not change."""
 
     contents: TableContents
     places: array[int]
@@ -71,14 +69,13 @@ class FoundRows:
 
 
 class TableReader:
-    """Answers queries over the tables of a log, each at its own position. Thread-safe.
+    """Finds rows of the tables of a log, each query at its own position. Thread-safe.
 
-    A query has the rows of its table read, no others; who asks for several tables, one after the other, has all
-    of them read at once. What was read for one query is there for the next one, and for later positions it is
-    only read on from there. Positions are kept as long as a session has them frozen, the last ones
-    also longer. The rows of one position take `bytes_max` of temporary disk space at most;
-    `large` is what is done with row events that are larger than the memory. Kernels are taken where they are
-    ready; who `loads_kernels` also waits for them if they pay and need not be compiled.
+    A query reads the rows of its own table, until several tables have been asked for: then all are read at once. Later
+    queries use what was read, and read on from there to later positions. Positions are kept while a session has them
+    frozen, the last ones longer. The rows of a position take up to `bytes_max` of temporary disk space; `large` handles
+    row events that exceed the memory. Kernels are used if they are at hand; with `loads_kernels` they are also loaded
+    where that pays.
     """
 
     def __init__(
@@ -105,8 +102,8 @@ class TableReader:
     def rows_of(
         self, snapshot: LogSnapshot, table: TableVersion, column_ids: Sequence[int], wanted: RowRange = ALL_ROWS
     ) -> FoundRows:
-        """Rows of a table, in the order of its key. Raises RefusedError: they, or the values of these columns, are not
-        known; IbbMasterError: the log cannot be read."""
+        """Rows of a table, in the order of its key. Raises RefusedError: they, or values of these columns, are not
+        exact; IbbMasterError: the log cannot be read."""
         self._check_reached(snapshot)
         with holding(self._lock):
             contents = self._contents_at(snapshot, table)
@@ -126,20 +123,18 @@ class TableReader:
             return FoundRows(contents, places, kept.rows.data(), len(places))
 
     def _check_reached(self, snapshot: LogSnapshot) -> None:
-        """Raises RefusedError: the base is of a later position."""
         if self._base is not None and not _has_reached(snapshot.state, self._base.position):
             text = f"rows of tables are known from GTID position {self._base.position} on, which the base is of"
             raise RefusedError(UNKNOWN_ROWS, "HY000", text)
 
     def close(self) -> None:
-        """Forget everything."""
         with holding(self._lock):
             for fold in self._folds:
                 fold.close()
             self._folds.clear()
 
     def _contents_at(self, snapshot: LogSnapshot, table: TableVersion) -> TableContents:
-        """The rows of a table at a position: those that are there, read on, or read anew."""
+        """The rows of a table at a position: kept, read on, or read anew."""
         self._users = [(user, place) for user, place in self._users if user() is not None]
         self._users.append((weakref.ref(snapshot), snapshot.end))
         able = [fold for fold in self._folds if fold.keeps(table)]
@@ -152,7 +147,7 @@ class TableReader:
         return contents
 
     def _read_on(self, fold: RowFold, end: LogPosition, table: TableVersion) -> tuple[RowFold, TableContents]:
-        """A fold at a position, and a table of it; another fold where more tables have a say in it, or a group needs
+        """A fold at a position, and a table of it; another fold where the rows depend on more tables, or a group needs
         the reference."""
         while True:
             wanted, is_plain = fold.wanted, True
@@ -165,7 +160,7 @@ class TableReader:
             except (NotPlainError, WrongChangeError):
                 is_plain = False
             except BaseException:
-                self._drop(fold)  # what is half done is of no use
+                self._drop(fold)
                 raise
             self._drop(fold)
             fold = self._new_fold(end, wanted, is_plain=is_plain)
@@ -175,9 +170,9 @@ class TableReader:
         fold.close()
 
     def _forget_oldest(self) -> None:
-        """Keep the last positions, and as far as that goes those that sessions have frozen."""
+        """Keep the last positions, and those that sessions have frozen, up to a limit."""
         last = self._folds[-1]
-        if last.wanted is None:  # it has what others have of single tables there
+        if last.wanted is None:  # it has all tables
             for fold in [fold for fold in self._folds[:-1] if fold.position == last.position]:
                 self._drop(fold)
         frozen = {place for _, place in self._users}
@@ -191,7 +186,6 @@ class TableReader:
                 self._drop(fold)
 
     def _nearest(self, end: LogPosition, able: Sequence[RowFold], table: TableVersion) -> RowFold:
-        """What may be read on up to a position."""
         before = [fold for fold in able if fold.position < end]
         fold = max(before, key=lambda fold: fold.position, default=None)
         if fold is None:
@@ -203,7 +197,7 @@ class TableReader:
         return fold
 
     def _new_fold(self, end: LogPosition, wanted: frozenset[int] | None, *, is_plain: bool = True) -> RowFold:
-        """One at the start of the log, to be read on up to a position; one that is not plain is for the reference."""
+        """A fold at the start of the log, to be read on up to a position; without `is_plain` by the reference."""
         start = self._engine.start_of_file().position
         settings = (start, self._bytes_max, self._base, self._large, wanted)
         found = self._kernels(start, end) if is_plain else None
@@ -218,17 +212,15 @@ class TableReader:
         return fold
 
     def _kernels(self, start: LogPosition, end: LogPosition) -> Kernels | None:
-        """Those that read from one position to another."""
         return kernels_at_hand(start, end if self._loads_kernels else start)
 
 
 def _has_reached(state: GtidState, position: GtidPosition) -> bool:
-    """Whether the groups up to a position are logged; of a domain that the log does not have none is missed."""
+    """Whether the groups up to a position are logged, but for domains that the log lacks."""
     return all((state.highest_seq_no(gtid.domain_id) or gtid.seq_no) >= gtid.seq_no for gtid in position.values())
 
 
 def _places(contents: TableContents, wanted: RowRange) -> array[int]:
-    """Where rows are, in order."""
     kept, number = contents.kept, contents.number
     if wanted == ALL_ROWS:
         return kept.all_places(number)

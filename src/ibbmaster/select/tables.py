@@ -1,10 +1,15 @@
-"""Tables of the log in SQLite: only the columns that a query names, decoded once."""
+"""Tables of the log in SQLite: only the columns that a query names, decoded once and kept for the next query."""
 
 from __future__ import annotations
 
+import functools
+import math
+import os
 import re
+import sqlite3
+import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ibbmaster.event.column_types.floating import Floating
@@ -21,17 +26,29 @@ from ibbmaster.fold.stored import StoredColumn, StoredLayout, own_columns
 from ibbmaster.schema.model import TableColumn, TableVersion
 from ibbmaster.select.table_reader import FoundRows
 from ibbmaster.sqltext.moment import parse_duration
-from ibbmaster.wire.refusal import not_supported
+from ibbmaster.wire.refusal import not_supported, out_of_memory
 from ibbmaster.wire.response import ColumnDefinition, FieldType
 from ibbmaster.work import check_wanted
 
 ROWS_BETWEEN_LOOKS = 1 << 10
 WIDE_SIZE = 8  # bytes of an integer that SQLite may not hold
 Decode = Callable[[bytes], Any]
+CACHE_KIB = 8 << 10
+VALUE_MAX = 64 << 20  # bytes of one value
+KEPT_BYTES_MAX = 64 << 20
+FREE_SHARE = 0.1  # of the file system of temporary files, for others: SQLite sorts there without a limit
+FREE_BYTES = 1 << 30  # of a large one
+_LIMITS = {
+    sqlite3.SQLITE_LIMIT_LENGTH: VALUE_MAX,
+    sqlite3.SQLITE_LIMIT_SQL_LENGTH: 4 << 20,
+    sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 500,
+    sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 50,
+    sqlite3.SQLITE_LIMIT_COLUMN: 2000,
+}
 
 
-def column_type(column: TableColumn, definition: ColumnDefinition) -> Type:
-    """The type of a column's values. Raises RefusedError: there is none for it here."""
+def _column_type(column: TableColumn, definition: ColumnDefinition) -> Type:
+    """The type of a column's values."""
     sql = column.type
     kind = BY_NAME[sql.word]
     family, digits = Kind[kind.family], max(kind.digits(sql), 0)
@@ -41,23 +58,19 @@ def column_type(column: TableColumn, definition: ColumnDefinition) -> Type:
         case Kind.YEAR | Kind.BIT:
             return Type(kind=family, length=sql.length or digits, digits=digits, is_unsigned=True, **base)
         case Kind.INT | Kind.DECIMAL | Kind.DOUBLE | Kind.FLOAT:
-            return Type(
-                kind=family, length=definition.length, digits=digits, decimals=definition.decimals,
-                is_unsigned=sql.is_unsigned,
-                field=FieldType(definition.column_type) if family is Kind.INT else None, **base,
-            )  # fmt: skip
+            field = FieldType(definition.column_type) if family is Kind.INT else None
+            base |= {"is_unsigned": sql.is_unsigned, "field": field, "decimals": definition.decimals}
+            return Type(kind=family, length=definition.length, digits=digits, **base)
         case Kind.DATE:
-            return kinds.changed(kinds.date(), **base)
+            return replace(kinds.date(), **base)
         case Kind.DATETIME:
-            found = kinds.moment(definition.decimals)
-            return kinds.changed(found, field=FieldType(definition.column_type), **base)
+            return replace(kinds.moment(definition.decimals), field=FieldType(definition.column_type), **base)
         case Kind.TIME:
-            return kinds.changed(kinds.duration(definition.decimals), **base)
+            return replace(kinds.duration(definition.decimals), **base)
         case Kind.ENUM | Kind.SET:
             return Type(kind=family, length=digits, digits=digits, **letters)
         case Kind.TEXT:
-            is_fixed = kind.is_string and not kind.is_varying
-            field = FieldType.STRING if is_fixed else None
+            field = FieldType.STRING if kind.is_string and not kind.is_varying else None
             return Type(kind=family, length=digits, field=field, is_blob=kind.is_large, **letters)
     return Type(kind=family, length=definition.length, is_blob=kind.is_large, **base)
 
@@ -71,58 +84,50 @@ class LoadedColumns:
 
 
 class LoadedTable:
-    """One table of one query. Columns are told before the rows are loaded, as slots name them."""
+    """One table of one query, with its `columns`; rows are loaded once the slots of them that SQL names are known."""
 
-    def __init__(self, name: str, table: TableVersion) -> None:
+    def __init__(self, alias: str, table: TableVersion) -> None:
+        """SQL calls it `alias`."""
         self.table = table
-        self.name = name
-        self._columns = [column for column in table.columns if not column.is_hidden]
-        self._aliases: set[str] = set()
-        self._keys: dict[int, str] = {}  # of texts that are compared: their collations
+        self.name = "t"
+        self.columns = [column for column in table.columns if not column.is_hidden]
+        self._alias = alias
+        self._keys: dict[int, str] = {}  # collations of texts that are compared
 
-    def slots(self, alias: str, definitions: dict[int, ColumnDefinition]) -> Iterator[tuple[TableColumn, Slot]]:
-        """Each column as SQL knows it."""
-        self._aliases.add(alias)
-        for place, column in enumerate(self._columns):
-            kind = column_type(column, definitions[column.id])
-            yield column, Slot(f"{alias}.c{place}", kind, table=self.name)
+    def slot(self, place: int, definition: ColumnDefinition) -> Slot:
+        """The column of a place in SQL."""
+        return Slot(f"{self._alias}.c{place}", _column_type(self.columns[place], definition), table=self.name)
 
     def column(self, slot: Slot) -> TableColumn:
-        """The column that a slot is."""
-        return self._columns[int(slot.sql.partition(".")[2][1:])]
+        return self.columns[int(slot.sql.partition(".")[2][1:])]
 
     def key_column(self, slot: Slot) -> str:
-        """The column beside a text that compares as it does."""
-        alias, _, name = slot.sql.partition(".")
-        place = int(name[1:])
+        """The column with the sort key of a text."""
+        place = int(slot.sql.partition(".")[2][1:])
         assert slot.type.collation is not None
         key_of(slot.type.collation)
         self._keys[place] = slot.type.collation
-        return f"{alias}.k{place}"
+        return f"{self._alias}.k{place}"
 
     def used(self, sql: str) -> LoadedColumns:
-        """What a statement names."""
-        named = re.findall(rf"\b(?:{'|'.join(self._aliases)})\.c(\d+)\b", sql)
+        named = re.findall(rf"\b{self._alias}\.c(\d+)\b", sql)
         return LoadedColumns(frozenset(map(int, named)) | self._keys.keys(), frozenset(self._keys.items()))
 
-    def columns(self, used: LoadedColumns) -> list[TableColumn]:
-        """The columns of these places, in their order."""
-        return [self._columns[place] for place in sorted(used.places)]
+    def of_places(self, used: LoadedColumns) -> list[TableColumn]:
+        return [self.columns[place] for place in sorted(used.places)]
 
-    def create(self, used: LoadedColumns) -> str:
-        """The statement that makes the table."""
+    def load(self, found: FoundRows, used: LoadedColumns, time_zone_s: int) -> tuple[str, str, Iterator[Any]]:
+        """The statements that make and fill the table, and the rows for the second one. Rows raise ValueError: a value
+        cannot be read."""
         names = [f"c{place}" for place in sorted(used.places)] + [f"k{place}" for place, _ in sorted(used.keys)]
-        return f"CREATE TABLE {self.name} ({', '.join(names) or 'none'})"
-
-    def insert(self, used: LoadedColumns) -> str:
-        count = len(used.places) + len(used.keys) or 1
-        return f"INSERT INTO {self.name} VALUES ({', '.join('?' * count)})"
+        made = f"CREATE TABLE {self.name} ({', '.join(names) or 'none'})"
+        filled = f"INSERT INTO {self.name} VALUES ({', '.join('?' * (len(names) or 1))})"
+        return made, filled, self.rows(found, used, time_zone_s)
 
     def rows(self, found: FoundRows, used: LoadedColumns, time_zone_s: int) -> Iterator[tuple[Any, ...]]:
-        """The rows for `insert`. Raises ValueError: a value cannot be read."""
         shown = TextSettings("utf8mb4", time_zone_s)
         own = {column.id: column for column in own_columns(self.table)}
-        columns, order = self.columns(used), sorted(used.places)
+        columns, order = self.of_places(used), sorted(used.places)
         keys = [(order.index(place), cached(key_of(collation))) for place, collation in sorted(used.keys)]
         plans: dict[int, list[tuple[int | None, Any]]] = {}
         data, layouts = found.data, found.contents.layouts
@@ -146,13 +151,13 @@ class LoadedTable:
             for index, key in keys:
                 text = row[index]
                 row.append(None if text is None else key(text))
-            yield tuple(row) or (None,)  # of no column: that it is there
+            yield tuple(row) or (None,)  # a row without columns counts, too
 
 
 def step_of(
     column: TableColumn, own: StoredColumn, layout: StoredLayout, shown: TextSettings
 ) -> tuple[int | None, Any]:
-    """Where a value is in an image and what reads it; or the value that all such images have."""
+    """Where a value is in an image and its decoder; or None and the value of all such images."""
     place = layout.places.get(column.id)
     if place is None:
         value = first_value(column, own)
@@ -161,7 +166,6 @@ def step_of(
 
 
 def _decoder(column: TableColumn, stored: StoredColumn, shown: TextSettings) -> Decode:
-    """What makes a value for SQLite of its stored bytes."""
     kind, own = BY_NAME[column.type.word], kind_of(stored.column)
     family = Kind[kind.family]
     match family:
@@ -179,7 +183,7 @@ def _decoder(column: TableColumn, stored: StoredColumn, shown: TextSettings) -> 
             return lambda data: int.from_bytes(text(data), "big") - values.WIDE
         case Kind.DECIMAL:
             size = values.DECIMAL_BYTES
-            return lambda data: (int(text(data).replace(b".", b"")) + values._BIAS).to_bytes(size, "big")
+            return lambda data: (int(text(data).replace(b".", b"")) + values.BIAS).to_bytes(size, "big")
         case Kind.DOUBLE | Kind.FLOAT:
             return lambda data: float(text(data))
         case Kind.TIME:
@@ -199,3 +203,65 @@ def _duration(text: bytes) -> int:
     if found is None:
         raise not_supported(f"the TIME {text.decode()!r}")
     return found
+
+
+# Databases ------------------------------------------------------------------------------------
+
+
+def new_database(pages_max: int) -> sqlite3.Connection:
+    """An empty database, for one query."""
+    database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+    database.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+    database.execute("PRAGMA synchronous = OFF")
+    database.execute("PRAGMA journal_mode = OFF")
+    database.execute(f"PRAGMA max_page_count = {pages_max}")
+    for category, most in _LIMITS.items():
+        database.setlimit(category, most)
+    return database
+
+
+class KeptDatabase:
+    """The table that was loaded last, for the next query with the same needs. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: tuple[object, sqlite3.Connection] | None = None
+
+    def __del__(self) -> None:
+        if self._kept is not None:
+            self._kept[1].close()
+
+    def take(self, key: object) -> sqlite3.Connection | None:
+        """The database of that key, for this query alone."""
+        with self._lock:
+            if self._kept is None or self._kept[0] != key:
+                return None
+            (_, database), self._kept = self._kept, None
+            return database
+
+    def give(self, key: object, database: sqlite3.Connection) -> None:
+        """Keep a database in which no query runs, unless it is large."""
+        unwanted: sqlite3.Connection | None = database
+        sizes = [database.execute(f"PRAGMA {part}").fetchone()[0] for part in ("page_count", "page_size")]
+        if math.prod(sizes) <= KEPT_BYTES_MAX:
+            with self._lock:
+                unwanted = None if self._kept is None else self._kept[1]
+                self._kept = key, database
+        if unwanted is not None:
+            unwanted.close()
+
+
+def expect_free_space() -> None:
+    """Raises RefusedError: the file system in which SQLite sorts is almost full."""
+    directory = _temporary_directory()
+    system = os.statvfs(directory)
+    free, all_bytes = system.f_bavail * system.f_frsize, system.f_blocks * system.f_frsize
+    if free < min(FREE_SHARE * all_bytes, FREE_BYTES):
+        raise out_of_memory(f"{free >> 20} MiB are left in {directory} for what queries sort")
+
+
+@functools.cache
+def _temporary_directory() -> str:
+    """Source: SQLite's documentation, "Temporary Files Used By SQLite"."""
+    named = (os.environ.get("SQLITE_TMPDIR"), os.environ.get("TMPDIR"), "/var/tmp", "/usr/tmp", "/tmp")
+    return next((name for name in named if name and os.path.isdir(name) and os.access(name, os.W_OK | os.X_OK)), ".")

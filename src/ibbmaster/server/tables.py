@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from ibbmaster.schema.model import SchemaPlace, TableVersion
     from ibbmaster.schema.name_case import NameCase
     from ibbmaster.select.engine import QueryRun
-    from ibbmaster.select.loaded import KeptDatabase
     from ibbmaster.select.table_reader import FoundRows, RowRange, TableReader
+    from ibbmaster.select.tables import KeptDatabase
 
 LOOKS_MAX = 100  # for a moment in which the log does not grow
 NOT_IN_LOG = 1945  # ER_GTID_POSITION_NOT_FOUND_IN_BINLOG
@@ -126,7 +126,7 @@ class PrimaryTables:
 
     def _query_run(self, query: TableQuery) -> QueryRun:
         from ibbmaster.select.engine import QueryRun
-        from ibbmaster.select.loaded import KeptDatabase
+        from ibbmaster.select.tables import KeptDatabase
 
         with holding(self._lock):
             self._kept = self._kept or KeptDatabase()

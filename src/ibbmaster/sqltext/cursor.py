@@ -1,4 +1,4 @@
-"""Walking over the tokens of a statement."""
+"""Walks over the tokens of a statement."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ END = Token(TokenKind.SIGN, "")  # after the last token
 
 
 class Cursor:
-    """Takes one token after the other; a long statement is cut only as far as it is read."""
+    """Takes one token after the other; a long statement is cut on demand."""
 
     def __init__(self, tokens: Iterable[Token]) -> None:
         self._source = iter(tokens)
         self._ahead: list[Token] = []
 
     def peek(self, distance: int = 0) -> Token:
-        """The token that comes next, or one after it; `END` where there is none."""
+        """The next token, or one after it; `END` if there is none."""
         while len(self._ahead) <= distance:
             self._ahead.append(next(self._source, END))
         return self._ahead[distance]
@@ -29,7 +29,7 @@ class Cursor:
         return token
 
     def takes_words(self, *words: str) -> bool:
-        """Skip these words if all of them come next."""
+        """Skip these words if they come next."""
         if not all(self.peek(distance).is_word(word) for distance, word in enumerate(words)):
             return False
         del self._ahead[: len(words)]
@@ -42,12 +42,11 @@ class Cursor:
         return True
 
     def pass_words(self, *words: str) -> None:
-        """Skip any of these words, as often as they come."""
         while self.peek().is_word(*words):
             self.take()
 
     def pass_condition(self) -> bool:
-        """Skip IF EXISTS or IF NOT EXISTS; whether it was there."""
+        """Skip IF EXISTS or IF NOT EXISTS, if they come next."""
         return self.takes_words("IF", "EXISTS") or self.takes_words("IF", "NOT", "EXISTS")
 
     @property
@@ -55,26 +54,23 @@ class Cursor:
         return self.peek() is END
 
     def rest(self) -> list[Token]:
-        """All that is left."""
         found = []
         while not self.is_at_end:
             found.append(self.take())
         return found
 
     def name(self) -> str | None:
-        """A name; None if none comes."""
         if not self.peek().is_name:
             return None
         return self.take().text
 
     def host(self) -> str | None:
-        """The host of an account, after its user; None if none comes."""
+        """The host of an account, behind its user."""
         if self.peek().kind is TokenKind.USER:
             return self.take().text
         return self.take().text if self.takes_sign("@") else None
 
     def table(self, database: str) -> TableName | None:
-        """The name of a table; None if none comes."""
         first = self.name()
         if first is None:
             return None
@@ -84,7 +80,7 @@ class Cursor:
         return None if second is None else TableName(first, second)
 
     def bracketed(self) -> list[Token]:
-        """What is in the brackets that open here; nothing if none do."""
+        """The tokens in the brackets that open here, if any do."""
         found: list[Token] = []
         if not self.takes_sign("("):
             return found
@@ -99,11 +95,11 @@ class Cursor:
 
 
 class PlacedCursor(Cursor):
-    """A cursor that knows where in the text of the statement it is."""
+    """A cursor that knows its place in the text of the statement."""
 
     def __init__(self, sql: str, sql_mode: int = 0) -> None:
         self.sql = sql
-        self._ends = [0]  # of all tokens that were cut
+        self._ends = [0]  # of all tokens so far
         super().__init__(self._noted(sql, sql_mode))
 
     def _noted(self, sql: str, sql_mode: int) -> Iterator[Token]:
@@ -113,17 +109,17 @@ class PlacedCursor(Cursor):
 
     @property
     def start(self) -> int:
-        """Where the next token begins; the end of the text if there is none."""
+        """The beginning of the next token, or the end of the text."""
         return len(self.sql) if self.is_at_end else self.peek().start
 
     @property
     def end(self) -> int:
-        """Where the last one that was taken ends."""
+        """The end of the last token that was taken."""
         return self._ends[-1 - sum(token is not END for token in self._ahead)]
 
 
 def parts_of(tokens: Sequence[Token]) -> Iterator[list[Token]]:
-    """What is between the commas that are in no brackets."""
+    """The tokens between commas outside of brackets."""
     part: list[Token] = []
     depth = 0
     for token in tokens:
@@ -138,7 +134,7 @@ def parts_of(tokens: Sequence[Token]) -> Iterator[list[Token]]:
 
 
 def outside_brackets(tokens: Iterable[Token]) -> Iterator[Token]:
-    """The tokens that are in no brackets; an opening bracket itself is one of them."""
+    """The tokens outside of brackets, and the opening brackets."""
     depth = 0
     for token in tokens:
         depth -= token.is_sign(")")

@@ -1,11 +1,14 @@
-"""Expressions as a tree: operators, calls, variables, literals."""
+"""Expressions and queries as trees, and walks over them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias, TypeVar
 
 from ibbmaster.sqltext.literals import Value
+
+Part = TypeVar("Part")
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,8 +16,8 @@ class Literal:
     """A number, a text, bytes (as 0x41 is written) or NULL."""
 
     value: Value
-    charset: str | None = None  # what _utf8mb4'…' names
-    written: str = field(default="", compare=False)  # of numbers and bytes, how they were
+    charset: str | None = None  # of _utf8mb4'…'
+    written: str = field(default="", compare=False)  # the text of numbers and bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,7 @@ class SystemVariable:
 
     name: str
     scope: str
-    written: str  # the name as the client wrote it
+    written: str  # by the client
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +57,8 @@ class Star:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function with its arguments; the name is in lower case. `is_read` is False where the arguments are none that
-    the parser knows: it is a call all the same."""
+    """A function with its arguments; the name is in lower case. With `is_read` False the parser does not know the
+    arguments."""
 
     name: str
     written: str
@@ -66,7 +69,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An operator, in upper case, and what it is applied to; CASE has value, WHEN, THEN, …, ELSE."""
+    """An operator, in upper case, and its operands; CASE has value, WHEN, THEN, …, ELSE."""
 
     operator: str
     operands: tuple[Expression, ...]
@@ -96,3 +99,123 @@ class Aggregate:
 Expression: TypeAlias = (
     Literal | Default | UserVariable | SystemVariable | ColumnName | Star | Call | Operation | Cast | Aggregate
 )
+
+
+# Queries --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class OrderKey:
+    """One key of ORDER BY."""
+
+    node: Expression
+    is_descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An item of SELECT with the name of its column, and its alias."""
+
+    node: Expression
+    name: str
+    alias: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GivenTable:
+    """A table by its name in a statement; without a database it is in the default one."""
+
+    name: str
+    database: str | None = None
+    alias: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedTable:
+    """A query in FROM."""
+
+    query: Query
+    alias: str
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """INNER JOIN or LEFT JOIN of two sources."""
+
+    left: Source
+    right: Source
+    is_left: bool = False
+    on: Expression | None = None
+
+
+Source: TypeAlias = GivenTable | DerivedTable | Join
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """A SELECT. `limit`: how many rows to leave out, and how many to give."""
+
+    items: tuple[Item, ...]
+    source: Source | None = None
+    where: Expression | None = None
+    group_by: tuple[Expression, ...] = ()
+    having: Expression | None = None
+    order_by: tuple[OrderKey, ...] = ()
+    limit: tuple[int, int | None] | None = None
+    is_distinct: bool = False
+
+
+# Walks ----------------------------------------------------------------------------------------
+
+
+def mapped_children(node: Any, change: Callable[[Any], Any]) -> Any:
+    match node:
+        case Operation(operator=operator, operands=operands):
+            return Operation(operator, tuple(map(change, operands)))
+        case Call(arguments=arguments) | Aggregate(arguments=arguments):
+            return replace(node, arguments=tuple(map(change, arguments)))
+        case Cast(value=value):
+            return replace(node, value=change(value))
+    return node
+
+
+def mapped(node: Any, change: Callable[[Any], Any]) -> Any:
+    """The tree with parts replaced by what `change` returns; None leaves a part, and looks into it."""
+    found = change(node)
+    if found is not None:
+        return found
+    return mapped_children(node, lambda child: mapped(child, change))
+
+
+def contains(node: Any, kind: type) -> bool:
+    """Whether a node or one of its parts is of a class."""
+    return any(True for _ in parts(node, kind))
+
+
+def children(node: Any) -> Sequence[Any]:
+    match node:
+        case Operation(operands=operands):
+            return operands
+        case Call(arguments=arguments) | Aggregate(arguments=arguments):
+            return arguments
+        case Cast(value=value):
+            return (value,)
+    return ()
+
+
+def equalities(node: Any) -> list[tuple[Any, Any]]:
+    """The pairs that are equal in every row that meets a condition."""
+    match node:
+        case Operation(operator="AND", operands=operands):
+            return [pair for operand in operands for pair in equalities(operand)]
+        case Operation(operator="=", operands=(left, right)):
+            return [(left, right)]
+    return []
+
+
+def parts(node: Any, kind: type[Part]) -> Iterator[Part]:
+    """The node and its parts, as far as they are of a class."""
+    if isinstance(node, kind):
+        yield node
+    for child in children(node):
+        yield from parts(child, kind)

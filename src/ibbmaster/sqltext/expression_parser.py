@@ -1,10 +1,12 @@
-"""The one reader of expressions: recursive descent, operators by precedence."""
+"""The one reader of expressions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
 
+from ibbmaster.facts import rows_of
+from ibbmaster.sqltext.cursor import END
 from ibbmaster.sqltext.expression import (
     Aggregate,
     Call,
@@ -26,49 +28,19 @@ from ibbmaster.sqltext.token import LITERALS, SqlError, SqlTokens, Token, TokenK
 SCOPES = {"global": "global", "session": "session", "local": "session"}
 DEPTH_MAX = 40  # brackets in brackets
 QUERY_INSIDE = "a query in an expression"
-STEPS_MAX = 100  # operators of a statement that nest in each other: a reader of the tree recurses so deep
+STEPS_MAX = 100  # operators that nest in each other; readers of the tree recurse as deep
 
-#: Functions that may be called without brackets.
-BARE_FUNCTIONS = frozenset(
-    [
-        "current_date",
-        "current_time",
-        "current_timestamp",
-        "current_user",
-        "current_role",
-        "localtime",
-        "localtimestamp",
-        "utc_date",
-        "utc_time",
-        "utc_timestamp",
-    ]
-)
-#: Functions that are others, which do not exist, where a space precedes the bracket; but with IGNORE_SPACE.
-SPACELESS = words(
-    "adddate bit_and bit_or bit_xor cast count curdate curtime date_add date_sub extract group_concat json_arrayagg "
-    "json_objectagg max mid min now position session_user std stddev stddev_pop stddev_samp subdate substr substring "
-    "sum system_user trim variance var_pop var_samp"
-)
-#: Keywords that begin no expression, so that a mistake is seen where it stands.
-RESERVED = words(
-    "FROM WHERE GROUP HAVING ORDER LIMIT UNION INTO FOR AS AND OR XOR DIV MOD THEN WHEN ELSE END ON USING "
-    "SELECT SET BY LIKE IN IS BETWEEN ASC DESC PROCEDURE LOCK JOIN INNER LEFT RIGHT CROSS NATURAL "
-    "STRAIGHT_JOIN EXCEPT INTERSECT OFFSET FETCH TABLE VALUES WITH RLIKE REGEXP DISTINCT"
-)
-AGGREGATES = words(
-    "count sum avg min max group_concat std stddev stddev_pop stddev_samp variance var_pop var_samp bit_and bit_or "
-    "bit_xor any_value json_arrayagg json_objectagg"
-)
+WORDS = {kind: words(text) for kind, text in rows_of("ibbmaster.sqltext", "words")}
+RESERVED = WORDS["reserved"]
 COMPUTED_AGGREGATES = words("count sum avg min max")
-UNITS = words("MICROSECOND SECOND MINUTE HOUR DAY WEEK MONTH QUARTER YEAR")
 _MOMENTS = words("DATE TIME TIMESTAMP")
+_SAME_TYPES = {**dict.fromkeys(("signed", "unsigned", "int"), "integer"), "dec": "decimal", "numeric": "decimal"}
 _OF_QUERIES = words("ALL ANY SOME")
-_OWN_WORDS = words("extract timestampdiff timestampadd weight_string")  # functions whose arguments are no list
 _FLAT = frozenset(("OR", "AND", "+", JOINED, JOINED_ORACLE))  # many of one kind in a row are one operation
 
 
 class ExpressionParser:
-    """Recursive descent over the tokens of one text."""
+    """Recursive descent over the tokens of one text, with operators by precedence."""
 
     def __init__(self, tokens: SqlTokens) -> None:
         self._text = tokens
@@ -84,9 +56,6 @@ class ExpressionParser:
     def is_at_end(self) -> bool:
         return self._index >= len(self._tokens)
 
-    def is_next(self, sign: str) -> bool:
-        return self._peek(sign)
-
     def expect_end(self) -> None:
         if not self.is_at_end:
             raise self._error()
@@ -96,11 +65,11 @@ class ExpressionParser:
             raise self._error()
 
     def _charset(self, name: str) -> str | None:
-        """The character set that stands before a text as _name; None if there is none."""
+        """The character set before a text as _name; None if there is none."""
         return name.lower()
 
     def _expression(self, least: int = 1) -> Expression:
-        """An expression of operators that bind at least so tightly."""
+        """An expression of operators that bind at least as tightly as `least`."""
         self._depth += 1
         if self._depth > DEPTH_MAX:
             raise self._error()
@@ -122,11 +91,8 @@ class ExpressionParser:
         return operand
 
     def _operator(self, left: Expression, least: int) -> Expression | None:
-        """What follows an operand, with it; None where it is no operator, or binds less."""
-        token = self._token()
-        if token is None or token.kind not in (TokenKind.WORD, TokenKind.SIGN):
-            return None
-        word = token.word
+        """An operand with the operator behind it; None if there is none, or it binds less."""
+        word = self._token().word
         if word in self._operators:
             precedence, operator, _ = self._operators[word]
             if precedence < least:
@@ -136,9 +102,7 @@ class ExpressionParser:
             if operator in _FLAT and isinstance(left, Operation) and left.operator == operator:
                 return Operation(operator, (*left.operands, right))
             return self._step(operator, left, right)
-        if least > PREDICATE:
-            return None
-        return self._predicate(left)
+        return self._predicate(left) if word and least <= PREDICATE else None
 
     def _predicate(self, left: Expression) -> Expression | None:
         start = self._index
@@ -152,10 +116,7 @@ class ExpressionParser:
         is_negated = self._accept("NOT")
         if self._accept("IN"):
             self.expect("(")
-            self._expect_no_query()
-            values = self._list(self._expression)
-            self.expect(")")
-            return self._negated(self._step("IN", left, *values), is_negated)
+            return self._negated(self._step("IN", left, *self._bracketed()), is_negated)
         if self._accept("BETWEEN"):
             low = self._expression(PREDICATE + 1)
             self.expect("AND")
@@ -181,8 +142,6 @@ class ExpressionParser:
 
     def _operand(self) -> Expression:
         token = self._token()
-        if token is None:
-            raise self._error()
         match token.kind:
             case TokenKind.NUMBER:
                 self._index += 1
@@ -206,9 +165,7 @@ class ExpressionParser:
 
     def _after_sign(self, sign: str) -> Expression:
         if self._accept("("):
-            self._expect_no_query()
-            values = self._list(self._expression)
-            self.expect(")")
+            values = self._bracketed()
             return values[0] if len(values) == 1 else Operation("ROW", values)
         if sign in ("-", "+", "~", "!"):
             self._index += 1
@@ -225,16 +182,14 @@ class ExpressionParser:
 
     def _after_word(self, token: Token) -> Expression:
         word = token.word
-        following = self._tokens[self._index + 1] if self._index + 1 < len(self._tokens) else None
+        following = self._token(1)
         if word in _OF_QUERIES and self._is_call():
             raise UnreadSqlError(f"{word} (SELECT …)")
-        if word[0] == "_" and following is not None and following.kind in LITERALS:
-            charset = self._charset(word[1:])
-            if charset is not None:
-                self._index += 1
-                literal = self._operand()
-                assert isinstance(literal, Literal)
-                return Literal(literal.value, charset, literal.written)
+        if word[0] == "_" and following.kind in LITERALS and (charset := self._charset(word[1:])) is not None:
+            self._index += 1
+            literal = self._operand()
+            assert isinstance(literal, Literal)
+            return Literal(literal.value, charset, literal.written)
         if word in ("NULL", "TRUE", "FALSE") and not self._is_call():
             self._index += 1
             return Literal({"NULL": None, "TRUE": 1, "FALSE": 0}[word], written="NULL" if word == "NULL" else "")
@@ -246,7 +201,7 @@ class ExpressionParser:
                 return self._case()
             case "EXISTS" if self._is_call():
                 raise UnreadSqlError(QUERY_INSIDE)
-            case _ if word in _MOMENTS and following is not None and following.kind is TokenKind.TEXT:
+            case _ if word in _MOMENTS and following.kind is TokenKind.TEXT:
                 self._index += 1
                 return Operation(f"LITERAL {word}", (Literal(self._take_texts()),))
             case "BINARY":
@@ -277,11 +232,10 @@ class ExpressionParser:
 
     def _column_or_call(self) -> Expression:
         token = self._token()
-        assert token is not None
         if self._is_call() and token.kind is not TokenKind.NAME:
             return self._call()
         start = self._index
-        if token.kind is TokenKind.WORD and token.text.lower() in BARE_FUNCTIONS:
+        if token.kind is TokenKind.WORD and token.text.lower() in WORDS["bare"]:
             self._index += 1
             return Call(token.text.lower(), token.text)
         parts = [self._take_name()]
@@ -299,7 +253,7 @@ class ExpressionParser:
     def _call(self, database: str | None = None) -> Expression:
         written = self._take_name()
         name = written.lower()
-        is_spaced = not self.is_at_end and self._tokens[self._index].is_spaced
+        is_spaced = self._token().is_spaced
         self.expect("(")
         first, depth = self._index, self._depth
         try:
@@ -312,18 +266,18 @@ class ExpressionParser:
             found = Call(name, written, is_read=False)
         if self._peek("OVER"):
             raise UnreadSqlError(f"{written}() OVER a window")
-        if is_spaced and name in SPACELESS and not self._sql_mode & IGNORE_SPACE:
-            return Call(f"{name} ", written)  # which nobody has
+        if is_spaced and name in WORDS["spaceless"] and not self._sql_mode & IGNORE_SPACE:
+            return Call(f"{name} ", written)  # which does not exist
         if database is None:
             return found
         arguments = found.arguments if isinstance(found, Call) else ()
         return Call(name, written, arguments, database, isinstance(found, Call) and found.is_read)
 
     def _called(self, name: str, written: str) -> Expression:
-        """A call after its bracket, up to the one that ends it."""
-        if name in AGGREGATES:
+        """A call behind its bracket, up to the closing one."""
+        if name in WORDS["aggregate"]:
             return self._aggregate(name)
-        if name in _OWN_WORDS:
+        if name in WORDS["own"]:
             raise UnreadSqlError(f"{written}()")
         match name:
             case "cast" | "convert":
@@ -368,21 +322,15 @@ class ExpressionParser:
         return Aggregate(name, arguments, is_distinct)
 
     def _cast(self, value: Expression) -> Cast:
-        """A type, and the bracket that ends the call."""
         kind = self._take_word().lower()
         is_unsigned = kind == "unsigned"
         if kind in ("signed", "unsigned"):
-            if not self._accept("INTEGER"):
-                self._accept("INT")
-            kind = "integer"
-        elif kind == "int":
-            kind = "integer"
-        elif kind in ("dec", "numeric"):
-            kind = "decimal"
+            _ = self._accept("INTEGER") or self._accept("INT")
         elif kind == "double":
             self._accept("PRECISION")
         elif kind == "nchar":
             raise UnreadSqlError("CAST AS NCHAR")
+        kind = _SAME_TYPES.get(kind, kind)
         length = scale = None
         if self._accept("("):
             length = self._take_int()
@@ -395,16 +343,18 @@ class ExpressionParser:
         return Cast(value, kind, length, scale, is_unsigned, charset)
 
     def _is_amount(self) -> bool:
-        """Whether brackets after INTERVAL hold how much, and not what the function INTERVAL counts."""
+        """Whether brackets after INTERVAL hold an amount, and not arguments of the function INTERVAL."""
         start, self._index = self._index, self._index + 2
         self._skip_brackets()
-        token, self._index = self._token(), start
-        return token is not None and token.word in UNITS
+        word, self._index = self._token().word, start
+        return word in WORDS["unit"]
 
-    def _expect_no_query(self) -> None:
-        """Raises UnreadSqlError: a query begins behind a bracket."""
+    def _bracketed(self) -> tuple[Expression, ...]:
         if self._begins_query():
             raise UnreadSqlError(QUERY_INSIDE)
+        values = self._list(self._expression)
+        self.expect(")")
+        return values
 
     def _begins_query(self) -> bool:
         return self._peek("SELECT") or self._peek("WITH") or self._peek("VALUES")
@@ -416,11 +366,7 @@ class ExpressionParser:
         return variable
 
     def _take_user_variable(self) -> UserVariable:
-        token = self._token()
-        if token is None or token.kind is not TokenKind.USER:
-            raise self._error()
-        self._index += 1
-        return UserVariable(token.text.lower())
+        return UserVariable(self._take(TokenKind.USER).lower())
 
     def _system_variable(self) -> SystemVariable:
         self._index += 1
@@ -438,23 +384,22 @@ class ExpressionParser:
             values.append(read())
         return tuple(values)
 
-    def _token(self) -> Token | None:
-        return None if self.is_at_end else self._tokens[self._index]
+    def _token(self, ahead: int = 0) -> Token:
+        """The next token, or one behind it; `END` if there is none."""
+        place = self._index + ahead
+        return self._tokens[place] if place < len(self._tokens) else END
 
     def _start(self) -> int:
-        token = self._token()
-        return len(self._sql) if token is None else token.start
+        return len(self._sql) if self.is_at_end else self._token().start
 
     def _is_call(self) -> bool:
-        following = self._index + 1
-        return following < len(self._tokens) and self._tokens[following].is_sign("(")
+        return self._token(1).is_sign("(")
 
     def _peek(self, text: str) -> bool:
-        token = self._token()
-        return token is not None and token.word == text
+        return self._token().word == text
 
     def _accept(self, *texts: str) -> bool:
-        """Whether these words come next; they are read then."""
+        """Read these words if they come next."""
         start = self._index
         for text in texts:
             if not self._peek(text):
@@ -463,45 +408,36 @@ class ExpressionParser:
             self._index += 1
         return True
 
-    def _take_word(self) -> str:
+    def _take(self, *wanted: TokenKind) -> str:
         token = self._token()
-        if token is None or token.kind is not TokenKind.WORD:
+        if token.kind not in wanted:
             raise self._error()
         self._index += 1
-        return token.text.upper()
+        return token.text
+
+    def _take_word(self) -> str:
+        return self._take(TokenKind.WORD).upper()
 
     def _take_name(self) -> str:
-        token = self._token()
-        if token is None or token.kind not in (TokenKind.WORD, TokenKind.NAME, TokenKind.TEXT):
-            raise self._error()
-        self._index += 1
-        return token.text
-
-    def _take_text(self) -> str:
-        token = self._token()
-        if token is None or token.kind is not TokenKind.TEXT:
-            raise self._error()
-        self._index += 1
-        return token.text
+        return self._take(TokenKind.WORD, TokenKind.NAME, TokenKind.TEXT)
 
     def _take_texts(self) -> str:
-        """Texts that follow each other are one."""
-        texts = [self._take_text()]
-        while (token := self._token()) is not None and token.kind is TokenKind.TEXT:
-            texts.append(self._take_text())
+        """Adjacent texts are one."""
+        texts = [self._take(TokenKind.TEXT)]
+        while self._token().kind is TokenKind.TEXT:
+            texts.append(self._take(TokenKind.TEXT))
         return "".join(texts)
 
     def _take_int(self) -> int:
         token = self._token()
-        value = number_value(token.text) if token is not None and token.kind is TokenKind.NUMBER else None
+        value = number_value(token.text) if token.kind is TokenKind.NUMBER else None
         if not isinstance(value, int):
             raise self._error()
         self._index += 1
         return value
 
     def _take_scope(self) -> str:
-        token = self._token()
-        scope = SCOPES.get(token.text.lower(), "") if token is not None and token.kind is TokenKind.WORD else ""
+        scope = SCOPES.get(self._token().word.lower(), "")
         self._index += bool(scope)
         return scope
 
@@ -510,7 +446,7 @@ class ExpressionParser:
             self._index += 1
 
     def _skip_brackets(self) -> None:
-        """Up to after the bracket that ends the one just read."""
+        """Skip to behind the bracket that closes the one just read."""
         open_count = 1
         while open_count:
             if self.is_at_end or self._peek(";"):
@@ -523,5 +459,4 @@ class ExpressionParser:
 
 
 def _negative(written: str) -> str:
-    """A number with the other sign."""
-    return written.removeprefix("-") if written.startswith("-") else f"-{written}"
+    return written[1:] if written.startswith("-") else f"-{written}"

@@ -1,4 +1,4 @@
-"""What literals mean: numbers, bytes, texts and NULL."""
+"""Values of literals: numbers, bytes, texts and NULL."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _NAMED = {"NULL": None, "TRUE": 1, "FALSE": 0}
 
 
 class VariableValueError(ValueError):
-    """An expression is none that is known without running it."""
+    """The value of an expression is not known without running it."""
 
 
 def literal_value(expression: str) -> Value:
-    """The value of a literal, perhaps in brackets or with a sign; texts after each other are one. Raises
-    VariableValueError: it is something else."""
+    """The value of a literal, perhaps in brackets or with a sign; adjacent texts are one. Raises VariableValueError: it
+    is something else."""
     found = list(tokens(expression))
     while len(found) > 2 and found[0].is_sign("(") and found[-1].is_sign(")"):
         found = found[1:-1]
@@ -43,7 +43,7 @@ def literal_value(expression: str) -> Value:
 
 
 def number_value(text: str) -> int | float | Decimal:
-    """A number as MariaDB types it: exact, but with an exponent."""
+    """A number, exact but with an exponent."""
     if text.isdecimal() and text.isascii():
         if len(text) <= 20 and (value := int(text)) <= UINT64_MAX:
             return value

@@ -1,4 +1,4 @@
-"""Points in time as SQL writes them, and the Gregorian calendar; microseconds count from 1970, in UTC."""
+"""Moments as texts of SQL, and the Gregorian calendar; microseconds count from 1970, in UTC."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OFFSET = re.compile(r"([+-])(\d\d?):(\d\d)", re.ASCII)
 
 
 class Moment(NamedTuple):
-    """A date and time as a column holds it, not always of the calendar: 0000-00-00 and 24:00:00 are some, too."""
+    """A date and time of a column, also outside of the calendar, as 0000-00-00 and 24:00:00."""
 
     year: int
     month: int
@@ -35,8 +35,8 @@ class Moment(NamedTuple):
 
 
 def moment_of(value: object) -> Moment:
-    """A moment from one of Python's, or from text as MariaDB shows it, with zeros for parts; a zone is for the caller.
-    Raises ValueError: it is none, or there is no such day."""
+    """A moment out of one of Python's, or of a text as MariaDB shows it; zones are up to the caller. Raises ValueError:
+    it is none, or there is no such day."""
     if hasattr(value, "year"):
         return Moment._make(getattr(value, name, 0) for name in Moment._fields)
     match = _STRICT.fullmatch(str(value))
@@ -52,7 +52,7 @@ def moment_of(value: object) -> Moment:
 
 
 def loose_moment(text: str) -> Moment:
-    """A moment as people write it, `2026/5/1 3:08`; its parts are not looked at. Raises ValueError: it is none."""
+    """A moment in free form, `2026/5/1 3:08`, with unchecked parts. Raises ValueError: it is none."""
     match = _LOOSE.fullmatch(text)
     if match is None:
         raise ValueError(f"{text!r} is no date and time")
@@ -64,8 +64,8 @@ def _moment(match: re.Match[str]) -> Moment:
 
 
 def civil_date(days: int) -> tuple[int, int, int]:
-    """Year, month and day of a day counted from 1970-01-01, in the Gregorian calendar. Years are taken to begin in
-    March, so that the day that comes and goes is their last one."""
+    """Year, month and day of a day counted from 1970-01-01. Internally years begin in March: leap days are their last
+    ones."""
     days += 719468  # from 0000-03-01
     era, day_of_era = divmod(days, 146097)
     year_of_era = (day_of_era - day_of_era // 1460 + day_of_era // 36524 - day_of_era // 146096) // 365
@@ -77,7 +77,7 @@ def civil_date(days: int) -> tuple[int, int, int]:
 
 
 def days_of(year: int, month: int, day: int) -> int:
-    """Days since 1970-01-01 of a day of the Gregorian calendar: the inverse of `civil_date`."""
+    """Days since 1970-01-01; the inverse of `civil_date`."""
     year -= month <= 2
     era, year_of_era = divmod(year, 400)
     day_of_year = (153 * (month - 3 if month > 2 else month + 9) + 2) // 5 + day - 1
@@ -86,7 +86,7 @@ def days_of(year: int, month: int, day: int) -> int:
 
 
 def moment_text(microseconds: int, digits: int = 0) -> str:
-    """`2026-05-10 03:08:16`, with that many digits of a second's fraction, cut off."""
+    """`2026-05-10 03:08:16`, with so many digits of the fraction, the others cut off."""
     return f"{date_text(microseconds)} {time_of_day_text(microseconds, digits)}"
 
 
@@ -103,7 +103,7 @@ def time_of_day_text(microseconds: int, digits: int = 0) -> str:
 
 
 def duration_text(microseconds: int, digits: int = 0) -> str:
-    """`-838:59:59` to `838:59:59`, which is as far as TIME reaches."""
+    """`-838:59:59` to `838:59:59`, the range of TIME."""
     sign = "-" if microseconds < 0 else ""
     seconds, fraction = divmod(abs(microseconds), 10**6)
     if seconds > TIME_MAX_S:
@@ -112,7 +112,7 @@ def duration_text(microseconds: int, digits: int = 0) -> str:
 
 
 def fraction_text(microsecond: int, digits: int) -> str:
-    """`.123`: the part of a second in that many digits, the others cut off."""
+    """`.123`: the fraction of a second, cut off."""
     return f".{microsecond:06}"[: digits + 1] if digits else ""
 
 
@@ -140,7 +140,7 @@ def parse_duration(text: str) -> int | None:
 
 
 def parse_time_zone(text: str) -> int | None:
-    """Seconds that `+05:30` is before UTC, 0 for SYSTEM; None if it is no time zone of a server without zone tables."""
+    """Seconds of `+05:30` before UTC, 0 for SYSTEM; None if a server without zone tables lacks the zone."""
     if text.upper() in ("SYSTEM", "UTC"):
         return 0 if text.upper() == "SYSTEM" else None
     match = _OFFSET.fullmatch(text)

@@ -1,4 +1,4 @@
-"""The operators of SQL, once: how tightly each binds, what it is called, and how a server prints it."""
+"""The operators of SQL: precedence, name and printed form."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ibbmaster.sqltext.sql_mode import ORACLE, PIPES_AS_CONCAT
 
 
 class Operator(NamedTuple):
-    """What stands between two operands. `binds` is larger for what binds more tightly."""
+    """A binary operator; a larger `binds` means a tighter one."""
 
     binds: int
     name: str
@@ -33,8 +33,7 @@ JOINED_ORACLE = "|| ORACLE"  # where NULL is an empty text
 
 
 def binary_operators(sql_mode: int) -> Mapping[str, Operator]:
-    """What may stand between two operands, by its sign or word in capitals. Source: MariaDB 11.8, sql_yacc.yy,
-    precedence of operators; and 10.11 and 11.8 as they answer."""
+    """The binary operators, by sign or word in capitals. Source: MariaDB 11.8, sql_yacc.yy, precedence of operators."""
     return _binary_operators(sql_mode & (PIPES_AS_CONCAT | ORACLE))
 
 

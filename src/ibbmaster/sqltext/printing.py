@@ -1,7 +1,6 @@
-"""Expressions as a server prints them: names quoted, operators spaced, functions by the names it prefers.
+"""Expressions as a server prints its trees of them: names quoted, operators spaced, functions by their preferred names.
 
-A server prints the tree it has parsed. Only what is known to be printed so by 10.11 and 11.8 is
-printed here; an expression with anything else in it is none that is known.
+An expression is printed only if the text of 10.11 and 11.8 is known for every part of it.
 """
 
 from __future__ import annotations
@@ -14,37 +13,33 @@ from ibbmaster.sqltext.expression import Call, Cast, ColumnName, Expression, Lit
 from ibbmaster.sqltext.operators import BY_NAME, JOINED, JOINED_ORACLE, PREDICATE, PRIMARY, SUM, UNARY
 from ibbmaster.sqltext.quoting import quoted_in_expression, quoted_name
 
-#: Functions that servers have, and the names that they are printed by; empty where that is not known.
+#: Functions of servers, and their printed names; empty where these are not known.
 KNOWN_FUNCTIONS = dict(rows_of("ibbmaster.sqltext", "functions"))
 _OPPOSITES: Mapping[str, str] = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
 class UnknownTextError(Exception):
-    """Something is in the expression whose printed form is not known."""
+    """The printed form of a part of the expression is not known."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpressionText:
-    """A part of an expression: how it is printed, and how tightly its operator binds."""
+    """A printed part of an expression, and how tightly its operator binds."""
 
     text: str
     binds: int = PRIMARY
     needs_brackets: bool = False  # as a whole DEFAULT
-    opposite: str | None = None  # how its negation is printed, where NOT becomes a part of it
+    opposite: str | None = None  # its printed negation, where NOT becomes a part of it
     opposite_binds: int = PREDICATE  # how tightly that binds
 
     def within(self, least: int) -> str:
-        """The text as an operand of what binds so tightly."""
+        """The text as an operand of an operator that binds so tightly."""
         return self.text if self.binds >= least else f"({self.text})"
 
 
 def printed(expression: Expression) -> ExpressionText:
-    """An expression as SHOW CREATE TABLE has it.
-
-    Raises UnknownTextError: it has something else in it.
-
-    Source: MariaDB 10.11 and 11.8, as they answer.
-    """
+    """An expression as SHOW CREATE TABLE has it. Raises UnknownTextError: that is not known. Source: MariaDB 10.11 and
+    11.8, as they answer."""
     match expression:
         case Literal():
             return ExpressionText(_literal(expression))
@@ -76,7 +71,7 @@ def printed(expression: Expression) -> ExpressionText:
 
 
 def _negated(operand: Expression) -> ExpressionText:
-    """NOT, which becomes a part of what it stands before, where that can be."""
+    """NOT, which becomes a part of its operand where that is possible."""
     match operand:
         case Operation(operator=("XOR" | "REGEXP")) | Call(name="isnull"):
             raise UnknownTextError
@@ -94,7 +89,7 @@ def _opposite(part: ExpressionText) -> ExpressionText:
 
 
 def _truth(operand: Expression) -> ExpressionText:
-    """What is asked for whether it is true: of a column, whether it is not 0."""
+    """An operand of a condition; a column becomes a comparison with 0."""
     found = printed(operand)
     if isinstance(operand, ColumnName):
         return _predicate(f"{found.text} <> 0", f"{found.text} = 0")
@@ -102,7 +97,6 @@ def _truth(operand: Expression) -> ExpressionText:
 
 
 def _flat(operation: Operation) -> list[Expression]:
-    """The operands of an operation, and of those in it that are the same."""
     found: list[Expression] = []
     for operand in operation.operands:
         is_same = isinstance(operand, Operation) and operand.operator == operation.operator
@@ -153,7 +147,7 @@ def _cast(cast: Cast) -> ExpressionText:
     return ExpressionText(f"cast({printed(cast.value).text} as {word}{text})")
 
 
-#: Types of CAST, and whether they have sizes, which may be either.
+#: Types of CAST, and whether they may have sizes.
 _CASTS: Mapping[str, tuple[bool, ...]] = {
     **dict.fromkeys(("signed", "unsigned", "date", "double"), (False,)),
     **dict.fromkeys(("datetime", "time"), (False, True)),
@@ -231,7 +225,6 @@ def _binary(operator: str, operands: tuple[Expression, ...]) -> ExpressionText:
 
 
 def _moved(moment: Expression, sign: str, interval: Expression) -> ExpressionText:
-    """DATE_ADD and DATE_SUB: printed as a sum."""
     match interval:
         case Operation(operator="INTERVAL", operands=(amount, Literal(value=str() as unit))):
             first = printed(moment).within(SUM + 1)

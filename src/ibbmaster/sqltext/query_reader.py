@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ibbmaster.sqltext.expression import ColumnName, Expression, Literal, Star
-from ibbmaster.sqltext.expression_parser import RESERVED, ExpressionParser
-from ibbmaster.sqltext.query_tree import DerivedTable, GivenTable, Item, Join, OrderKey, Query, SelectBlock, Source
+from ibbmaster.sqltext.expression import (
+    ColumnName,
+    DerivedTable,
+    Expression,
+    GivenTable,
+    Item,
+    Join,
+    Literal,
+    OrderKey,
+    Query,
+    Source,
+    Star,
+)
+from ibbmaster.sqltext.expression_parser import RESERVED, WORDS, ExpressionParser
 from ibbmaster.sqltext.token import PLACEHOLDER, TokenKind, UnreadSqlError, words
 
 QUERY_DEPTH_MAX = 20  # brackets in brackets
-_OPTIONS = words(
-    "ALL HIGH_PRIORITY STRAIGHT_JOIN SQL_SMALL_RESULT SQL_BIG_RESULT SQL_BUFFER_RESULT SQL_CACHE SQL_NO_CACHE "
-    "SQL_CALC_FOUND_ROWS"
-)
 _ENDS_ALIAS = RESERVED | words("USE FORCE IGNORE PARTITION WINDOW OVER ROWS RETURNING")
 
 
@@ -41,15 +48,15 @@ class QueryReader(ExpressionParser):
             raise UnreadSqlError("ORDER BY and LIMIT inside of brackets and behind them")
         return replace(found, order_by=self._order_keys(), limit=self._limited())
 
-    def _block(self) -> SelectBlock:
+    def _block(self) -> Query:
         if self._peek("WITH"):
             raise UnreadSqlError("WITH")
         self.expect("SELECT")
         is_distinct = counts_all = False
-        while (token := self._token()) is not None and token.kind is TokenKind.WORD:
+        while (token := self._token()).kind is TokenKind.WORD:
             word = token.text.upper()
             counts_all |= word == "SQL_CALC_FOUND_ROWS"
-            if word not in _OPTIONS and word not in ("DISTINCT", "DISTINCTROW"):
+            if word not in WORDS["option"] and word not in ("DISTINCT", "DISTINCTROW"):
                 break
             is_distinct |= word.startswith("DISTINCT")
             self._index += 1
@@ -68,7 +75,7 @@ class QueryReader(ExpressionParser):
             raise UnreadSqlError(f"{self._take_word()} over tables of the log")
         if counts_all and self._peek("LIMIT"):
             raise UnreadSqlError("SQL_CALC_FOUND_ROWS and LIMIT")
-        return SelectBlock(
+        return Query(
             items=tuple(items),
             source=source,
             where=where,
@@ -87,7 +94,7 @@ class QueryReader(ExpressionParser):
         return found
 
     def skip_locks(self) -> None:
-        """FOR UPDATE and LOCK IN SHARE MODE: nothing can be changed here."""
+        """Skip FOR UPDATE and LOCK IN SHARE MODE: no session changes anything."""
         if self._accept("FOR", "UPDATE") or self._accept("LOCK", "IN", "SHARE", "MODE"):
             self._accept("NOWAIT")
             self._accept("SKIP", "LOCKED")
@@ -103,10 +110,8 @@ class QueryReader(ExpressionParser):
             alias = self._take_name()
             return Item(node, alias, alias)
         token = self._token()
-        if token is not None and (
-            token.kind in (TokenKind.NAME, TokenKind.TEXT)
-            or (token.kind is TokenKind.WORD and token.word not in RESERVED | {"WINDOW"})
-        ):
+        is_word = token.kind is TokenKind.WORD and token.word not in RESERVED | {"WINDOW"}
+        if is_word or token.kind in (TokenKind.NAME, TokenKind.TEXT):
             alias = self._take_name()
             return Item(node, alias, alias)
         if isinstance(node, Literal) and isinstance(node.value, str) and name != PLACEHOLDER:
@@ -193,10 +198,8 @@ class QueryReader(ExpressionParser):
         if self._accept("AS"):
             return self._take_name()
         token = self._token()
-        is_alias = token is not None and (
-            token.kind is TokenKind.NAME or (token.kind is TokenKind.WORD and token.word not in _ENDS_ALIAS)
-        )
-        return self._take_name() if is_alias else None
+        is_word = token.kind is TokenKind.WORD and token.word not in _ENDS_ALIAS
+        return self._take_name() if is_word or token.kind is TokenKind.NAME else None
 
     def _limited(self) -> tuple[int, int | None] | None:
         if self._accept("LIMIT"):

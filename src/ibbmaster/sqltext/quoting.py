@@ -1,4 +1,4 @@
-"""Quotes around texts and names, and what a backslash means: once for all that reads or writes SQL."""
+"""Quotes around texts and names, and the meaning of backslashes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from ibbmaster.sqltext.sql_mode import NO_BACKSLASH_ESCAPES
 
-#: What the letter after a backslash stands for; any other one stands for itself.
+#: The meaning of letters behind a backslash; others mean themselves.
 ESCAPES: Mapping[str, str] = {
     "n": "\n",
     "t": "\t",
@@ -30,7 +30,7 @@ def _folded(quote: str, has_escapes: bool) -> re.Pattern[str]:
 
 
 def unescaped(inner: str, quote: str, sql_mode: int = 0) -> str:
-    """What stands between two quotes, ' or ", as it is meant: a doubled quote is one, a backslash changes a letter."""
+    """The meaning of the text between two quotes, ' or "."""
     has_escapes = not sql_mode & NO_BACKSLASH_ESCAPES
     if quote not in inner and not (has_escapes and "\\" in inner):
         return inner

@@ -1,19 +1,13 @@
-"""What sql_mode can be: its parts as bits and as names, and those that stand for several."""
+"""The parts of sql_mode as bits and as names: a row each in `sql_mode.tsv`."""
 
 from __future__ import annotations
 
 import functools
 
-#: In the order of their bits, which is the one they are shown in.
-MODES = (
-    *("REAL_AS_FLOAT", "PIPES_AS_CONCAT", "ANSI_QUOTES", "IGNORE_SPACE", "IGNORE_BAD_TABLE_OPTIONS"),
-    *("ONLY_FULL_GROUP_BY", "NO_UNSIGNED_SUBTRACTION", "NO_DIR_IN_CREATE", "POSTGRESQL", "ORACLE", "MSSQL"),
-    *("DB2", "MAXDB", "NO_KEY_OPTIONS", "NO_TABLE_OPTIONS", "NO_FIELD_OPTIONS", "MYSQL323", "MYSQL40", "ANSI"),
-    *("NO_AUTO_VALUE_ON_ZERO", "NO_BACKSLASH_ESCAPES", "STRICT_TRANS_TABLES", "STRICT_ALL_TABLES"),
-    *("NO_ZERO_IN_DATE", "NO_ZERO_DATE", "ALLOW_INVALID_DATES", "ERROR_FOR_DIVISION_BY_ZERO", "TRADITIONAL"),
-    *("NO_AUTO_CREATE_USER", "HIGH_NOT_PRECEDENCE", "NO_ENGINE_SUBSTITUTION", "PAD_CHAR_TO_FULL_LENGTH"),
-    *("EMPTY_STRING_IS_NULL", "SIMULTANEOUS_ASSIGNMENT", "TIME_ROUND_FRACTIONAL"),
-)
+from ibbmaster.facts import rows_of
+
+_STANDS_FOR = dict(rows_of("ibbmaster.sqltext", "sql_mode"))
+MODES = tuple(_STANDS_FOR)  # in the order of their bits
 _BITS = {name: 1 << number for number, name in enumerate(MODES)}
 
 REAL_AS_FLOAT = _BITS["REAL_AS_FLOAT"]
@@ -30,36 +24,18 @@ PAD_CHAR_TO_FULL_LENGTH = _BITS["PAD_CHAR_TO_FULL_LENGTH"]
 EMPTY_STRING_IS_NULL = _BITS["EMPTY_STRING_IS_NULL"]
 TIME_ROUND_FRACTIONAL = _BITS["TIME_ROUND_FRACTIONAL"]
 
-_OTHER_PRODUCT = "PIPES_AS_CONCAT ANSI_QUOTES IGNORE_SPACE NO_KEY_OPTIONS NO_TABLE_OPTIONS NO_FIELD_OPTIONS"
-_STANDS_FOR = {
-    "ANSI": "REAL_AS_FLOAT PIPES_AS_CONCAT ANSI_QUOTES IGNORE_SPACE",
-    "ORACLE": f"{_OTHER_PRODUCT} NO_AUTO_CREATE_USER SIMULTANEOUS_ASSIGNMENT",
-    "MSSQL": _OTHER_PRODUCT,
-    "DB2": _OTHER_PRODUCT,
-    "MAXDB": f"{_OTHER_PRODUCT} NO_AUTO_CREATE_USER",
-    "POSTGRESQL": _OTHER_PRODUCT,
-    "MYSQL40": "HIGH_NOT_PRECEDENCE",
-    "MYSQL323": "HIGH_NOT_PRECEDENCE",
-    "TRADITIONAL": "STRICT_TRANS_TABLES STRICT_ALL_TABLES NO_ZERO_IN_DATE NO_ZERO_DATE ERROR_FOR_DIVISION_BY_ZERO "
-    "NO_AUTO_CREATE_USER NO_ENGINE_SUBSTITUTION",
-}
-
 
 @functools.lru_cache(256)
 def sql_mode_of(text: str) -> int:
-    """The bits of names between commas, with those that they stand for.
-
-    Raises ValueError: a name is none; its text is that name as it was written.
-
-    Source: MariaDB 10.11 and 11.8, as they answer.
-    """
+    """The bits of names between commas, with those that they stand for. Raises ValueError with an unknown name, as it
+    was written. Source: MariaDB 10.11 and 11.8, as they answer."""
     found = 0
     for word in filter(None, text.split(",")):
         name = word.upper()
         if name not in _BITS:
             raise ValueError(word)
         found |= _BITS[name]
-        for other in _STANDS_FOR.get(name, "").split():
+        for other in _STANDS_FOR[name].split():
             found |= _BITS[other]
     return found
 

@@ -1,8 +1,7 @@
-"""The name of a table, and the patterns that name several: read from options here, and printed here, and nowhere else.
+"""Names of tables and patterns for several: the only place that reads them from options and prints them.
 
-Database and table are apart; text joins them where people and other programs read or write it. There a name gets
-backquotes, as `shop.eu`.orders, if a letter of it means something else: a dot, a comma, a wildcard, an equals sign.
-What is printed can be pasted as an option.
+Database and table are separate, but in texts for people and programs. There a name gets backquotes, as
+`shop.eu`.orders, if it has a dot, a comma, a wildcard or an equals sign. A printed name can be pasted as an option.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ from ibbmaster.sqltext.quoting import quoted_name, unquoted
 _NEEDS_QUOTES = re.compile(r"[`.,*?=]|\A\s|\s\Z")
 _PART = r"(`(?:[^`]|``)+`|[^`.][^.]*)"
 _NAME = re.compile(rf"{_PART}\.{_PART}", re.DOTALL)
-_QUOTED = re.compile(r"(?<![^.,=\s])`(?:[^`]|``)*`")  # a backquote inside a name is one of its letters
+_QUOTED = re.compile(r"(?<![^.,=\s])`(?:[^`]|``)*`")  # inside a name, a backquote is a letter
 _TEXT_MAX = 80  # characters of a text in an error
 
 
 class TableName(NamedTuple):
-    """The name of a table, or of a program: each name as it is, without quotes."""
+    """The name of a table or a program, without quotes."""
 
     database: str
     name: str
@@ -38,7 +37,7 @@ class TableName(NamedTuple):
 
 
 class TablePattern(NamedTuple):
-    """A database and a table as they are written: `*` stands for any letters and `?` for one, but not in backquotes."""
+    """A database and a table as they are written: `*` means any letters and `?` one, but in backquotes."""
 
     database: str
     name: str
@@ -51,7 +50,7 @@ class TablePattern(NamedTuple):
         return any(not part.startswith("`") and {"*", "?"} & set(part) for part in self)
 
     def takes(self, name: TableName) -> bool:
-        """Whether a table is meant; names are compared letter by letter."""
+        """Whether a table fits; names compare letter by letter."""
         return _takes(self, name)
 
 
@@ -62,12 +61,12 @@ def printed_name(name: str) -> str:
 
 @functools.lru_cache(maxsize=1024)
 def printed_table(database: str, name: str) -> str:
-    """The name of a table as text; what asks for it with each row is answered without a look at its letters."""
+    """The name of a table as text; cached for callers that ask with each row."""
     return f"{printed_name(database)}.{printed_name(name)}"
 
 
 def parse_name(text: str) -> str:
-    """One name, which may stand in backquotes. Raises ConfigurationError: it has a dot, and no backquotes."""
+    """One name, perhaps in backquotes. Raises ConfigurationError: it has a dot, and no backquotes."""
     found = re.fullmatch(_PART, text.strip(), re.DOTALL)
     if found is None:
         raise ConfigurationError(f"{text[:_TEXT_MAX]!r} is not a name: put backquotes around one with a dot")
@@ -85,8 +84,8 @@ def parse_table_name(text: str) -> TableName:
 
 @functools.lru_cache(maxsize=1024)
 def parse_table_pattern(text: str) -> TablePattern:
-    """Read `database.table`, in which names outside of backquotes may have wildcards. Raises ConfigurationError: it is
-    not two names with a dot between them."""
+    """Read `database.table` with wildcards outside of backquotes. Raises ConfigurationError: it is not two names with a
+    dot between them."""
     found = _NAME.fullmatch(text.strip())
     if found is None:
         raise _unread(text, "a pattern for tables", "'shop.*'")
@@ -94,7 +93,7 @@ def parse_table_pattern(text: str) -> TablePattern:
 
 
 def divided(text: str, sign: str) -> list[str]:
-    """The parts of a text between commas, for one, without spaces around them; in backquotes a sign is a letter."""
+    """The parts of a text between commas or another sign, without spaces around them; in backquotes it is a letter."""
     masked = _QUOTED.sub(lambda found: "x" * len(found[0]), text)
     ends = [place for place, letter in enumerate(masked) if letter == sign]
     return [
@@ -108,7 +107,7 @@ def _takes(pattern: TablePattern, name: TableName) -> bool:
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Whether a pattern for one name is about this one."""
+    """Whether a name fits a pattern for one name."""
     return _expression(pattern).fullmatch(name) is not None
 
 

@@ -1,11 +1,8 @@
-"""Cutting SQL into tokens, under the sql_mode that it is read in. Work is linear in the text.
+"""Cuts SQL into tokens under an sql_mode, in time linear in the text.
 
-Two kinds of texts are cut alike. What a client sends may be wrong: `tokenize` cuts all of it, and says where
-it makes no sense. What a server has logged was a statement that it understood: `tokens` cuts as far as it is
-asked to, and a text that does not end runs to the end of the statement.
-
-Texts are letters, not bytes: they are decoded by the character set of the client before, so that no second
-byte of a letter is taken for a quote or a backslash.
+`tokenize` cuts the text of a client, which may be wrong, and reports the place of an error. `tokens` cuts a logged
+statement, which its server understood, on demand; a text without an end runs to the end of the statement. Callers
+decode texts by the character set of the client, so that no second byte of a letter looks like a quote or a backslash.
 """
 
 from __future__ import annotations
@@ -24,8 +21,8 @@ from ibbmaster.versions import Difference
 
 TOKENS_MAX = 10_000  # of a text that a client sends
 PLACEHOLDER = "?"  # of a prepared statement
-NEAR_SIZE = 80  # characters of the statement an error shows
-MYSQL_VERSIONS = range(50700, 100000)  # of /*! comments that are meant for MySQL alone
+NEAR_SIZE = 80  # characters of the statement in an error
+MYSQL_VERSIONS = range(50700, 100000)  # of /*! comments for MySQL alone
 NEVER = 999999  # the number of a comment that no server runs
 
 _LETTER = r"[0-9A-Za-z_$\u0080-\ud7ff\ue000-\U0010ffff]"
@@ -35,8 +32,6 @@ _COMMENT_BORDER = re.compile(r"/\*|\*/")
 
 
 class TokenKind(enum.StrEnum):
-    """What a token is."""
-
     WORD = "word"  # a key word, or a name without quotes
     NAME = "quoted"  # in quotes
     TEXT = "text"
@@ -48,20 +43,18 @@ class TokenKind(enum.StrEnum):
     SIGN = "sign"
 
 
-LITERALS = (TokenKind.TEXT, TokenKind.HEX, TokenKind.BITS)  # what the name of a character set may stand before
+LITERALS = (TokenKind.TEXT, TokenKind.HEX, TokenKind.BITS)  # behind the name of a character set
 
 
 class Token(NamedTuple):
-    """One token."""
-
     kind: TokenKind
-    text: str  # of texts and names what is between the quotes, of `@name` the name, else what is written
+    text: str  # of texts and names without quotes, of `@name` the name
     is_spaced: bool = False  # a space, or a comment, stands before it
-    start: int = 0  # where it is in the statement
-    end: int = 0  # where it ends there
+    start: int = 0  # in the statement
+    end: int = 0
 
     def is_word(self, *words: str) -> bool:
-        """Whether this is one of some key words, which are given in capitals."""
+        """Whether this is one of these key words, in capitals."""
         return self.kind is TokenKind.WORD and self.text.upper() in words
 
     def is_sign(self, sign: str) -> bool:
@@ -69,12 +62,11 @@ class Token(NamedTuple):
 
     @property
     def is_name(self) -> bool:
-        """Whether this may be the name of something."""
         return self.kind in (TokenKind.WORD, TokenKind.NAME)
 
     @property
     def word(self) -> str:
-        """A word or sign in capitals; nothing if it is something else, so that no text is taken for a key word."""
+        """A word or sign in capitals; empty for other tokens, so that no text looks like a key word."""
         return self.text.upper() if self.kind in (TokenKind.WORD, TokenKind.SIGN) else ""
 
     @property
@@ -91,7 +83,7 @@ class Token(NamedTuple):
 
 
 class SqlError(IbbMasterError):
-    """The text is no statement that is understood; `near` is where that shows."""
+    """The text makes no sense from `near` on."""
 
     def __init__(self, near: str, line_no: int) -> None:
         super().__init__(near, line_no)
@@ -100,7 +92,7 @@ class SqlError(IbbMasterError):
 
 
 class UnreadSqlError(SqlError):
-    """The text is SQL, in a form that is not read here; `what` names it."""
+    """The text is SQL in a form that is not read here; `what` names it."""
 
     def __init__(self, what: str) -> None:
         super().__init__(what, 1)
@@ -109,16 +101,16 @@ class UnreadSqlError(SqlError):
 
 @dataclass(frozen=True, slots=True)
 class SqlTokens:
-    """A text in pieces, or one statement of it."""
+    """The tokens of a text, or of one statement of it."""
 
     sql: str
     tokens: list[Token]
-    cuts: list[tuple[int, int]]  # the places of conditional comments: their marks, or all of one not executed
+    cuts: list[tuple[int, int]]  # places of conditional comments: their marks, or all of one that is not run
     sql_mode: int = 0
     end: int = 0  # where the text goes on
 
     def text_between(self, start: int, end: int) -> str:
-        """What was executed of a part of the text, as it was written."""
+        """The part of the text that is run, as it was written."""
         pieces = []
         for cut_start, cut_end in self.cuts:
             if start <= cut_start < end:
@@ -128,31 +120,28 @@ class SqlTokens:
 
 
 def words(text: str) -> frozenset[str]:
-    """The words of a text."""
     return frozenset(text.split())
 
 
 def tokens(sql: str, sql_mode: int = 0, version: int | None = None) -> Iterator[Token]:
-    """The tokens of a logged statement, one by one: of a long one only those are cut that the caller takes.
+    """The tokens of a logged statement, cut as the caller takes them.
 
-    The content of `/*! … */` and `/*M! … */` is code: those that the server did not run are logged as plain
-    comments. `version` is of that server, as 110806; it decides on comments that only older ones run.
+    The content of `/*! … */` and `/*M! … */` is code: the server logs those that it did not run as plain comments. Its
+    `version`, as 110806, decides on comments that only older servers run.
     """
     return _Cutter(sql, sql_mode, version, is_logged=True).tokens()
 
 
 def tokenize(sql: str, *, version: int = 0, sql_mode: int = 0, start: int = 0, is_one: bool = False) -> SqlTokens:
-    """Cut the statements of a client, from `start` on; spaces and comments are left out.
+    """Cut the statements of a client from `start` on, without spaces and comments; with `is_one` only the next one: it
+    may change the meaning of others.
 
-    With `is_one` only the next of them, up to its semicolon: it may change what others mean.
+    Servers of the version NNNNNN (10.11.19 is 101119) and later run the content of `/*!NNNNNN … */` and
+    `/*M!NNNNNN … */`, without a number all do; MySQL's numbers from 50700 on count only with M. Servers before that
+    version run `/*!!NNNNNN … */`, if they know that form.
 
-    What is in `/*!NNNNNN … */` and `/*M!NNNNNN … */` is executed by servers of that version
-    (10.11.19 is 101119) and later, without a number by all; but MySQL's numbers from 50700 on only
-    without M; and in `/*!!NNNNNN … */` by servers before that version, if they know that form.
-
-    Raises SqlError: a quote or comment is not closed, a letter has no meaning, or there are too many tokens.
-
-    Source: MariaDB 10.11 and 11.8, as they answer.
+    Raises SqlError: a quote or comment is not closed, a letter has no meaning, or there are too many tokens. Source:
+    MariaDB 10.11 and 11.8, as they answer.
     """
     cutter = _Cutter(sql, sql_mode, version, is_logged=False, start=start)
     found: list[Token] = []
@@ -170,13 +159,12 @@ def tokenize(sql: str, *, version: int = 0, sql_mode: int = 0, start: int = 0, i
 
 
 def error_at(sql: str, offset: int) -> SqlError:
-    """What MariaDB says of a statement that makes no sense from `offset` on."""
+    """MariaDB's error of a statement that makes no sense from `offset` on."""
     return SqlError(sql[offset : offset + NEAR_SIZE], sql.count("\n", 0, offset) + 1)
 
 
 @functools.cache
 def _pattern(sql_mode: int) -> re.Pattern[str]:
-    """The tokens under the bits of sql_mode that change them."""
     escapes = "" if sql_mode & NO_BACKSLASH_ESCAPES else r"|\\."
     plain = "" if sql_mode & NO_BACKSLASH_ESCAPES else r"\\"
     single, double = (f"{quote}(?>(?:[^{quote}{plain}]++{escapes}|{quote}{quote})*)" for quote in "'\"")
@@ -208,7 +196,7 @@ def _pattern(sql_mode: int) -> re.Pattern[str]:
 
 
 class _Cutter:
-    """Walks over one text. `cuts` are as in SqlTokens, as far as it has come."""
+    """Walks over one text. `cuts` are those of SqlTokens up to its place."""
 
     def __init__(self, sql: str, sql_mode: int, version: int | None, *, is_logged: bool, start: int = 0) -> None:
         self._sql = sql
@@ -220,10 +208,10 @@ class _Cutter:
         self.cuts: list[tuple[int, int]] = []
 
     def tokens(self) -> Iterator[Token]:
-        """Raises SqlError: of a text that was not logged: it makes no sense."""
+        """Raises SqlError: a text that was not logged makes no sense."""
         sql, offset, is_spaced = self._sql, self._start, False
         find = _pattern(self._sql_mode & (NO_BACKSLASH_ESCAPES | MSSQL)).match
-        next_of_name = None  # the dot directly after a name, or what is directly after that: no number begins there
+        next_of_name = None  # a dot directly after a name, or the word after that: no number begins there
         while (match := (next_of_name and next_of_name(sql, offset)) or find(sql, offset)) is not None:
             group, end = match.lastgroup, match.end()
             if group == "space":
@@ -272,7 +260,7 @@ class _Cutter:
         return Token(kind, text, is_spaced, start, end)
 
     def _in_quotes(self, text: str, end: int) -> tuple[TokenKind, str]:
-        """What is meant by a text or name that begins with a quote; `end` is where the other one is."""
+        """The meaning of a text or name between a quote and `end`."""
         start = text[0] in "nN"
         quote, inner = text[start], text[start + 1 : end]
         if quote in "`[":
@@ -283,8 +271,7 @@ class _Cutter:
         return TokenKind.TEXT, unescaped(inner, quote, self._sql_mode)
 
     def _passed_mark(self, start: int) -> int:
-        """Where the text goes on after the mark of a comment, or after one that is not run. Raises SqlError: as
-        `tokens`."""
+        """The place behind the mark of a comment, or behind one that is not run. Raises SqlError: as `tokens`."""
         condition = _CONDITION.match(self._sql, start)
         if not self._sql.startswith("/*", start):
             self._open_conditions -= 1
@@ -298,7 +285,7 @@ class _Cutter:
         return end
 
     def _begin_of_code(self, condition: re.Match[str]) -> int:
-        """Where the code of a conditional comment begins; 0 if it is not run."""
+        """The beginning of the code of a conditional comment; 0 if it is not run."""
         number = int(condition[3] or 0)
         version = self._version or 0
         if condition[2] and (self._is_logged or Difference.REVERSED_COMMENTS.holds(version)):

@@ -15,14 +15,14 @@ from typing import Any
 import ibbmaster
 from ibbmaster.dialogue.sql import parse
 from ibbmaster.expr import judged
-from ibbmaster.expr.compiling import Compiler, SqlFunctions
+from ibbmaster.expr.compiling import Compiler
 from ibbmaster.expr.scalars import Slot, as_truth
 from ibbmaster.expr.values import loading
 from ibbmaster.select.engine import QueryRun
 from ibbmaster.select.sources import KnownNames
 from ibbmaster.select.table_reader import RowRange
 from ibbmaster.server.tables import PrimaryTables
-from ibbmaster.sqltext.query_tree import GivenTable
+from ibbmaster.sqltext.expression import GivenTable
 from ibbmaster.wire.refusal import RefusedError
 from ibbmaster.wire.response import Err, ResultSet
 from lanes.answers import VERSION, new_dialog, payloads_of, values_of
@@ -82,7 +82,7 @@ class OurServer:
         try:
             scope, rows, slots = self._table(block.source.name)
             node = scope.resolved(block.where, "WHERE")
-            compiler = Compiler(self._session, SqlFunctions)  # type: ignore[arg-type]
+            compiler = Compiler(self._session)
             truth = as_truth(compiler.scalar(node))
             places = [slots.index(slot) for slot in compiler.slots]
             found = [row[0] for row in rows if truth.run([row[place] for place in places])]
@@ -98,11 +98,11 @@ class OurServer:
                 session=self._session,
             )  # fmt: skip
             run = QueryRun(query, lambda *asked: self.tables._reader().rows_of(query.snapshot, *asked))
-            alias, source = run.source(GivenTable(name, "grid"), "a1")
+            _, source = run.source(GivenTable(name, "grid"), "a1")
             slots = [column.slot for column in source.columns]
-            loaded = run._tables[alias]
+            loaded: Any = run._table
             used = loaded.used(" ".join(slot.sql for slot in slots))
-            found = run._rows_of(loaded.table, [column.id for column in loaded.columns(used)], RowRange())
+            found = run._rows_of(loaded.table, [column.id for column in loaded.of_places(used)], RowRange())
             loads = [loading(slot.type) for slot in slots]
             rows = [
                 tuple(one if one is None or load is None else load(one) for one, load in zip(row, loads, strict=True))

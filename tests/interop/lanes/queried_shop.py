@@ -240,7 +240,7 @@ class RandomQueries:
         if chosen < 0.85:
             return self._condition(1)
         moment = self._column("moment")
-        return rng.choice((moment, f"DATE({moment})", f"COALESCE({moment}, '2020-01-01')"))
+        return rng.choice((moment, f"COALESCE({moment}, '2020-01-01')"))
 
     def _choose(self) -> str:
         self._table = self._rng.choice(tuple(COLUMNS))

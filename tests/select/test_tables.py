@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 
-from ibbmaster.select import engine, loaded
+from ibbmaster.select import engine, tables
 from ibbmaster.wire.refusal import RefusedError
 from ibbmaster.work import BreakReason, BrokenOffError, Work, doing
 
@@ -55,15 +55,15 @@ def test_loading_can_be_broken_off(loads):
 
 def test_loading_leaves_room_on_the_file_system(loads, monkeypatch):
     monkeypatch.setattr(engine, "STEPS_BETWEEN_LOOKS", 100)
-    monkeypatch.setattr(loaded, "FREE_SHARE", 1.1)
-    monkeypatch.setattr(loaded, "FREE_BYTES", 1 << 62)
+    monkeypatch.setattr(tables, "FREE_SHARE", 1.1)
+    monkeypatch.setattr(tables, "FREE_BYTES", 1 << 62)
     with pytest.raises(RefusedError, match=r"Out of memory: \d+ MiB are left in") as refused:
         loads("SELECT COUNT(*) FROM big GROUP BY v")
     assert refused.value.err.code == 1041
 
 
 def test_the_next_query_finds_what_was_loaded_if_it_needs_the_same_of_the_same_place(run_of):
-    kept = loaded.KeptDatabase()
+    kept = tables.KeptDatabase()
 
     def loads(sql, place):
         run_of.loads.clear()
@@ -80,17 +80,17 @@ def test_the_next_query_finds_what_was_loaded_if_it_needs_the_same_of_the_same_p
 
 
 def test_a_large_table_and_what_a_query_has_left_half_read_are_not_kept(run_of, monkeypatch):
-    kept = loaded.KeptDatabase()
+    kept = tables.KeptDatabase()
     sql = "SELECT CONCAT(v, 'x'), id FROM big GROUP BY v, id"
     next(iter(run_of(sql, kept=kept, place=1).answer().rows))
-    monkeypatch.setattr(loaded, "KEPT_BYTES_MAX", 4096)
+    monkeypatch.setattr(tables, "KEPT_BYTES_MAX", 4096)
     for _ in range(2):
         list(run_of(sql, kept=kept, place=1).answer().rows)
     assert [name for name, _, _ in run_of.loads] == ["big"] * 3
 
 
 def test_a_table_that_cannot_be_kept_is_no_error_of_the_query_that_loaded_it(run_of, monkeypatch):
-    kept = loaded.KeptDatabase()
+    kept = tables.KeptDatabase()
 
     def give(key, database):
         raise sqlite3.OperationalError("database or disk is full")
