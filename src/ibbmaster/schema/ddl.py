@@ -188,7 +188,8 @@ def _sequence(
                     raise ddl.NotUnderstoodError(f"a sequence of {type_.word}")
                 found = replace(found, word=type_.word, is_unsigned=type_.is_unsigned)
             elif cursor.peek().is_word("ENGINE", "COMMENT"):
-                named[cursor.take().word] = expect_option(cursor)
+                word = cursor.take().word
+                named[word] = expect_option(cursor)
             else:
                 cursor.take()
     except ddl.NotUnderstoodError as error:
