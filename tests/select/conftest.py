@@ -16,14 +16,14 @@ from ibbmaster.position import LogPosition
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.select.engine import QueryRun
 from ibbmaster.select.table_reader import FoundRows, RowRange
-from ibbmaster.sqltext.expression import GivenTable, Query
+from ibbmaster.sqltext.expression import GivenTable, SqlQuery
 from ibbmaster.sqltext.token import UnreadSqlError
 from ibbmaster.wire.refusal import not_supported, unknown_table
 from ibbmaster.wire.response import BlockResultSet
 from tests.sessions import session_evaluator
 
 
-def query_of(sql: str) -> Query:
+def query_of(sql: str) -> SqlQuery:
     """The tree of a query, or what is wrong with it."""
     (statement,) = parse(sql)
     if statement.query is None:

@@ -13,7 +13,7 @@ from ibbmaster.sqltext.expression import (
     ColumnName,
     Literal,
     Operation,
-    Query,
+    SqlQuery,
     Star,
     SystemVariable,
     UserVariable,
@@ -47,7 +47,7 @@ def told(expression) -> str:
     return type(expression).__name__.upper()
 
 
-def query_of(sql: str) -> Query:
+def query_of(sql: str) -> SqlQuery:
     reader = QueryReader(tokenize(sql))
     query = reader.query()
     reader.expect_end()

@@ -2,12 +2,12 @@
 
 import pytest
 
-from ibbmaster.sqltext.expression import GivenTable, Join, Query
+from ibbmaster.sqltext.expression import GivenTable, Join, SqlQuery
 from ibbmaster.sqltext.query_reader import QueryReader
 from ibbmaster.sqltext.token import SqlError, UnreadSqlError, tokenize
 
 
-def read(sql: str) -> Query:
+def read(sql: str) -> SqlQuery:
     reader = QueryReader(tokenize(sql))
     query = reader.query()
     reader.expect_end()

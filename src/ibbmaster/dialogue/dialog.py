@@ -25,7 +25,7 @@ from ibbmaster.dump.error import DumpError
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.rows.charset import CODECS
 from ibbmaster.expr.session_facts import is_of_session
-from ibbmaster.sqltext.expression import Default, Query, SystemVariable, UserVariable
+from ibbmaster.sqltext.expression import Default, SqlQuery, SystemVariable, UserVariable
 from ibbmaster.sqltext.literals import Value
 from ibbmaster.sqltext.token import SqlError, SqlTokens, UnreadSqlError, tokenize
 from ibbmaster.wire.capability import StatusFlag
@@ -556,7 +556,7 @@ def _with_more(answer: Response | verbs.Kill) -> Response | verbs.Kill:
     return with_more_results(answer)
 
 
-def _of_session(select: verbs.Select) -> Query | None:
+def _of_session(select: verbs.Select) -> SqlQuery | None:
     """A query for values of the session, its primary or the clock."""
     items = select.values
     is_plain = items is not None and all(is_of_session(item.node) for item in items)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # a replica's session needs none of these
     from ibbmaster.dialogue.relation import Relation
     from ibbmaster.expr.session_facts import QuerySession
     from ibbmaster.schema.catalog import SchemaCatalog
-    from ibbmaster.sqltext.expression import GivenTable, Query
+    from ibbmaster.sqltext.expression import GivenTable, SqlQuery
     from ibbmaster.wire.response import BlockResultSet, ColumnDefinition
 
 
@@ -44,7 +44,7 @@ class TableQuery:
     """One query of a session."""
 
     snapshot: LogSnapshot
-    query: Query
+    query: SqlQuery
     sql_mode: int  # it was read under
     find: Callable[[GivenTable], object]  # gives a table that it names, as its rows or as one of the log
     session: QuerySession

@@ -11,7 +11,7 @@ from ibbmaster.dialogue.relation import Relation, bytes_of, text_of
 from ibbmaster.dialogue.table_columns import LETTER_SIZE
 from ibbmaster.dialogue.variables import FIXED, SESSION_DEFAULTS
 from ibbmaster.expr.session_facts import BINARY, CALLS, CLOCKS, NOT_NULL, NUMBER, OF_NOW, UNSIGNED, USER_TEXT_MAX
-from ibbmaster.sqltext.expression import Call, Item, Literal, Query, SystemVariable, UserVariable
+from ibbmaster.sqltext.expression import Call, Item, Literal, SqlQuery, SystemVariable, UserVariable
 from ibbmaster.sqltext.literals import Value
 from ibbmaster.versions import Difference
 from ibbmaster.wire.refusal import RefusedError
@@ -23,7 +23,7 @@ _LONG_DIGITS = 9  # more may not fit into 32 bits
 _MOMENTS = (FieldType.DATETIME, FieldType.TIMESTAMP, FieldType.DATE, FieldType.TIME)
 
 
-def values_answer(select: Query, evaluator: Evaluator, version: int) -> Relation:
+def values_answer(select: SqlQuery, evaluator: Evaluator, version: int) -> Relation:
     """The row of a query whose items are all `is_of_session`, as a server of this version describes it. Raises
     RefusedError: an item names what does not exist, or the row is too long."""
     values = [evaluator.evaluate(item.node) for item in select.items]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from ibbmaster.sqltext.expression import Expression, GivenTable, Item, Query, SystemVariable, UserVariable
+from ibbmaster.sqltext.expression import Expression, GivenTable, Item, SqlQuery, SystemVariable, UserVariable
 from ibbmaster.wire.response import Ok, Response
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Select:
     """A query, and every table that is named anywhere in it."""
 
-    query: Query | None  # None where its form is unknown; `problem` says why
+    query: SqlQuery | None  # None where its form is unknown; `problem` says why
     tables: tuple[GivenTable, ...] = ()
     sql_mode: int = field(default=0, compare=False)  # it was read under
     problem: SqlError | None = field(default=None, compare=False)

@@ -25,7 +25,7 @@ from ibbmaster.select.scanning import TableScan, in_question, is_scanned
 from ibbmaster.select.sources import Plan, SourceColumn, SourceTable
 from ibbmaster.select.table_reader import ALL_ROWS, FoundRows, RowRange
 from ibbmaster.select.tables import KeptDatabase, LoadedTable, expect_free_space, new_database
-from ibbmaster.sqltext.expression import DerivedTable, GivenTable, Query
+from ibbmaster.sqltext.expression import DerivedTable, GivenTable, SqlQuery
 from ibbmaster.sqltext.sql_mode import (
     MSSQL,
     NO_UNSIGNED_SUBTRACTION,
@@ -339,5 +339,5 @@ class QueryRun:
         return not_supported(f"{what} of this form: {problem}")
 
 
-def _is_limited(query: Query) -> bool:
+def _is_limited(query: SqlQuery) -> bool:
     return query.limit is not None or (isinstance(query.source, DerivedTable) and _is_limited(query.source.query))

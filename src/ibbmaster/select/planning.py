@@ -22,8 +22,8 @@ from ibbmaster.sqltext.expression import (
     Join,
     Literal,
     OrderKey,
-    Query,
     Source,
+    SqlQuery,
     contains,
     equalities,
 )
@@ -48,7 +48,7 @@ class Planner:
             raise not_supported("a query of so many parts")
         return self._count
 
-    def plan(self, block: Query) -> Plan:
+    def plan(self, block: SqlQuery) -> Plan:
         """Raises RefusedError: the query names what does not exist, or MariaDB's answer is not computed here."""
         scope = KnownNames([])
         from_sql = "" if block.source is None else f" FROM {self._source(block.source, scope)}"
@@ -109,7 +109,7 @@ class Planner:
 
     def _sorted_distinct(
         self,
-        block: Query,
+        block: SqlQuery,
         sql: str,
         columns: Sequence[PlannedColumn],
         items: Sequence[Item],

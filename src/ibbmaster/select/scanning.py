@@ -33,7 +33,7 @@ from ibbmaster.sqltext.expression import (
     Item,
     Literal,
     Operation,
-    Query,
+    SqlQuery,
     children,
     contains,
     equalities,
@@ -50,7 +50,7 @@ class TableScan:
     """One SELECT of one table of the log, whose wanted rows are in `ranges` of its key. Raises RefusedError: it names
     what does not exist."""
 
-    def __init__(self, block: Query, source: SourceTable, loaded: LoadedTable, session: QuerySession) -> None:
+    def __init__(self, block: SqlQuery, source: SourceTable, loaded: LoadedTable, session: QuerySession) -> None:
         self._block = block
         self._loaded = loaded
         self._session = session
@@ -292,7 +292,7 @@ def in_question(error: RefusedError, *, is_limited: bool) -> RefusedError:
     return error
 
 
-def is_scanned(block: Query) -> bool:
+def is_scanned(block: SqlQuery) -> bool:
     """Whether a SELECT needs no groups."""
     return not (block.is_distinct or block.group_by or block.having is not None)
 

@@ -134,7 +134,7 @@ class GivenTable:
 class DerivedTable:
     """A query in FROM."""
 
-    query: Query
+    query: SqlQuery
     alias: str
 
 
@@ -152,7 +152,7 @@ Source: TypeAlias = GivenTable | DerivedTable | Join
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
+class SqlQuery:
     """A SELECT. `limit`: how many rows to leave out, and how many to give."""
 
     items: tuple[Item, ...]

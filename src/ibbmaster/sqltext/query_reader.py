@@ -13,8 +13,8 @@ from ibbmaster.sqltext.expression import (
     Join,
     Literal,
     OrderKey,
-    Query,
     Source,
+    SqlQuery,
     Star,
 )
 from ibbmaster.sqltext.expression_parser import RESERVED, WORDS, ExpressionParser
@@ -27,7 +27,7 @@ _ENDS_ALIAS = RESERVED | words("USE FORCE IGNORE PARTITION WINDOW OVER ROWS RETU
 class QueryReader(ExpressionParser):
     """Recursive descent over queries."""
 
-    def query(self) -> Query:
+    def query(self) -> SqlQuery:
         """SELECT up to where it ends, perhaps in brackets with ORDER BY and LIMIT behind them."""
         found = self._in_brackets() if self._accept("(") else self._block()
         for word in ("UNION", "EXCEPT", "INTERSECT"):
@@ -35,7 +35,7 @@ class QueryReader(ExpressionParser):
                 raise UnreadSqlError(word)
         return found
 
-    def _in_brackets(self) -> Query:
+    def _in_brackets(self) -> SqlQuery:
         self._depth += 1
         if self._depth > QUERY_DEPTH_MAX:
             raise self._error()
@@ -48,7 +48,7 @@ class QueryReader(ExpressionParser):
             raise UnreadSqlError("ORDER BY and LIMIT inside of brackets and behind them")
         return replace(found, order_by=self._order_keys(), limit=self._limited())
 
-    def _block(self) -> Query:
+    def _block(self) -> SqlQuery:
         if self._peek("WITH"):
             raise UnreadSqlError("WITH")
         self.expect("SELECT")
@@ -75,7 +75,7 @@ class QueryReader(ExpressionParser):
             raise UnreadSqlError(f"{self._take_word()} over tables of the log")
         if counts_all and self._peek("LIMIT"):
             raise UnreadSqlError("SQL_CALC_FOUND_ROWS and LIMIT")
-        return Query(
+        return SqlQuery(
             items=tuple(items),
             source=source,
             where=where,
