@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ibbmaster.event.column_types.registry import BY_NAME
 from ibbmaster.event.column_types.strings import filled_size
@@ -54,9 +54,11 @@ class _Alteration:
         self._old = table
         self._checks = table.checks
         self._names = {column.name.lower(): column for column in table.columns}
-        self._old_names = tuple(
-            {one.name.lower() for one in parts} for parts in (table.indexes, table.checks, table.foreign_keys)
-        )
+        parts: dict[str, tuple[Any, ...]] = {"index": table.indexes, "check": table.checks}
+        parts["foreign key"] = table.foreign_keys
+        old_names = {what: {one.name.lower() for one in those} for what, those in parts.items()}
+        old_names |= {"column": set(self._names), "constraint": set().union(*old_names.values())}
+        self._old_names = old_names | {"period": {name.lower() for name, *_ in table.periods}}
         self._clauses = [clause for clause in clauses if self._takes_effect(clause)]
         options = _inherited(table)
         self._default = table.collation  # of the table
@@ -96,32 +98,26 @@ class _Alteration:
         """Whether IF [NOT] EXISTS lets a clause do anything."""
         if not getattr(clause, "is_conditional", False):
             return True
-        indexes, constraints, foreign = self._old_names
         match clause:
             case ddl.AddDefinition(definition=ddl.NewColumn(name=name)):
-                return name.lower() not in self._names
-            case ddl.AddDefinition(definition=ddl.IndexDefinition(name=name, parts=parts)):
-                return (name or parts[0].name).lower() not in indexes
-            case ddl.AddDefinition(definition=ddl.ForeignDefinition(name=name, index_name=own)):
-                return (name or own or "").lower() not in foreign
-            case ddl.AddDefinition(definition=ddl.CheckDefinition(name=name)):
-                return (name or "").lower() not in constraints
-            case (
-                ddl.RemovePart(what="column")
-                | ddl.RedefineColumn()
-                | ddl.RenamePart(is_column=True)
-                | ddl.SetColumnDefault()
-            ):
-                return clause.name.lower() in self._names
-            case ddl.RemovePart(what="index") | ddl.RenamePart(is_column=False) | ddl.IgnoreIndex():
-                return clause.name.lower() in indexes
-            case ddl.RemovePart(what="foreign key"):
-                return clause.name.lower() in foreign
-            case ddl.RemovePart(what="constraint"):
-                return clause.name.lower() in constraints | foreign | indexes
-            case ddl.RemovePart(what="period"):
-                return any(name.lower() == clause.name.lower() for name, *_ in self._old.periods)
-        return True
+                what = "column"
+            case ddl.AddDefinition(definition=ddl.IndexDefinition(name=own, parts=parts)):
+                what, name = "index", own or parts[0].name
+            case ddl.AddDefinition(definition=ddl.ForeignDefinition(name=own, index_name=index_name)):
+                what, name = "foreign key", own or index_name or ""
+            case ddl.AddDefinition(definition=ddl.CheckDefinition(name=own)):
+                what, name = "check", own or ""
+            case ddl.RemovePart(what=what, name=name):
+                pass
+            case ddl.RedefineColumn(name=name) | ddl.SetColumnDefault(name=name):
+                what = "column"
+            case ddl.RenamePart(is_column=is_column, name=name):
+                what = "column" if is_column else "index"
+            case ddl.IgnoreIndex(name=name):
+                what = "index"
+            case _:
+                return True
+        return (name.lower() in self._old_names[what]) is not isinstance(clause, ddl.AddDefinition)
 
     def run(self) -> TableVersion:
         self._change_columns()
