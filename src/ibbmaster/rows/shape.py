@@ -170,7 +170,7 @@ class TableShape:
         assert known.expression is not None
         own = {one.name.lower(): origin for one, origin in zip(self.version.columns, origins, strict=True)}
         return _generated(
-            ColumnOrigin(is_unknown=True), known.expression, column, self._plain_columns(self.version), own
+            ColumnOrigin(is_unknown=True), known.expression, column, _inputs(self.version, self.columns), own
         )
 
     def _with_formula(self, origin: ColumnOrigin, schema: TableSchema, version: TableVersion) -> ColumnOrigin:
@@ -181,31 +181,20 @@ class TableShape:
         if expression is None:
             return origin
         own = {column.name.lower(): ColumnOrigin(number=number) for number, column in enumerate(version.columns)}
-        columns = {
-            known.name.lower(): column
-            for known, column in zip(version.columns, schema.columns, strict=True)
-            if _is_input(known)
-        }
-        made = _generated(origin, expression, schema.columns[origin.number], columns, own)
+        made = _generated(origin, expression, schema.columns[origin.number], _inputs(version, schema.columns), own)
         if made.compute is None or origin.convert is None:
             return made
         compute, convert = made.compute, origin.convert
         return dataclasses.replace(made, compute=lambda values: converted(convert, compute(values)))
 
-    def _plain_columns(self, version: TableVersion) -> dict[str, Column]:
-        return {
-            known.name.lower(): column
-            for known, column in zip(version.columns, self.columns, strict=True)
-            if _is_input(known)
-        }
-
     def _taken(self, schema: TableSchema, number: int, column: Column, filled_size: int = 0) -> ColumnOrigin:
         return ColumnOrigin(number=number, convert=widening(schema.columns[number], column, filled_size))
 
 
-def _is_input(column: TableColumn) -> bool:
-    """Whether an expression may read the column here: the zeros of ZEROFILL would be part of its text."""
-    return column.expression is None and not column.type.is_zerofill
+def _inputs(version: TableVersion, columns: Iterable[Column]) -> dict[str, Column]:
+    """The columns that an expression may read here, by name: the zeros of ZEROFILL would be part of their text."""
+    pairs = zip(version.columns, columns, strict=True)
+    return {one.name.lower(): column for one, column in pairs if one.expression is None and not one.type.is_zerofill}
 
 
 def _generated(

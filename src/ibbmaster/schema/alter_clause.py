@@ -80,7 +80,7 @@ def _clause_parts(tokens: Sequence[Token]) -> Iterator[list[Token]]:
         if waiting:
             yield waiting
             waiting = []
-        if _has_list(part):
+        if part[0].is_word("ORDER", *_PARTITIONS) or (len(part) > 1 and part[1].is_word("PARTITION")):  # a list
             waiting = list(part)
         else:
             yield part
@@ -88,18 +88,13 @@ def _clause_parts(tokens: Sequence[Token]) -> Iterator[list[Token]]:
         yield waiting
 
 
-def _has_list(part: Sequence[Token]) -> bool:
-    return part[0].is_word("ORDER", *_PARTITIONS) or (len(part) > 1 and part[1].is_word("PARTITION"))
-
-
 def _begins_clause(part: Sequence[Token]) -> bool:
     return len(part) > 1 and part[0].is_word(*_VERBS, "ALGORITHM", "LOCK", "ENGINE", "COMMENT", "DEFAULT", "ENABLE")
 
 
 def _renames_table(part: Sequence[Token]) -> bool:
-    return part[0].is_word("RENAME") and not (
-        len(part) > 2 and part[1].is_word("COLUMN", "INDEX", "KEY") and not (len(part) == 2 or part[2].is_sign("."))
-    )
+    names_part = len(part) > 2 and part[1].is_word("COLUMN", "INDEX", "KEY") and not part[2].is_sign(".")
+    return part[0].is_word("RENAME") and not names_part
 
 
 def _clause(cursor: Cursor, table: TableName, sql_mode: int, database: str) -> list[ddl.AlterClause]:

@@ -303,7 +303,7 @@ def _generated(found: ddl.NewColumn, cursor: Cursor, sql_mode: int) -> ddl.NewCo
 
 _TWO_WORDS = {"DATA": "DIRECTORY", "INDEX": "DIRECTORY"}
 _SYNONYMS = {"TYPE": "ENGINE", "TABLE_CHECKSUM": "CHECKSUM"}
-_QUERY = ("SELECT", "WITH", "VALUES", "TABLE")
+_QUERY = ("AS", "SELECT", "WITH", "VALUES", "TABLE", "IGNORE", "REPLACE", "LIKE")  # which may follow options
 _ENGINES = {
     name.lower(): name
     for name in (
@@ -328,7 +328,7 @@ def parse_options(cursor: Cursor, database: str = "") -> ddl.TableOptions:
             is_versioned = True
         elif cursor.takes_words("PARTITION", "BY"):
             partitioning = _partitioning(cursor)
-        elif _begins_query(cursor):
+        elif cursor.peek().is_word(*_QUERY) or cursor.peek().is_sign("("):
             break
         elif cursor.takes_words("UNION"):
             cursor.takes_sign("=")
@@ -346,10 +346,6 @@ def _union(cursor: Cursor, database: str) -> str:
         tables.append(quoted_name(table.name) if table.database == database else table.sql)
         cursor.takes_sign(",")
     return f"({','.join(tables)})"
-
-
-def _begins_query(cursor: Cursor) -> bool:
-    return cursor.peek().is_word("AS", *_QUERY, "IGNORE", "REPLACE", "LIKE") or cursor.peek().is_sign("(")
 
 
 def _partitioning(cursor: Cursor) -> str:

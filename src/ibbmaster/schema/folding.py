@@ -297,7 +297,7 @@ class SchemaFold:
         elif table is None:
             self._lose(name, "its CREATE TABLE is not in the log, which has an ALTER TABLE of it")
         elif isinstance(table, UnknownTable):
-            self._split_unknown(statement)
+            self._split(statement, None)
         elif table.kind is not TableKind.BASE:
             self._comment(table, statement)  # all that it changes of a sequence or a view
         else:
@@ -316,9 +316,7 @@ class SchemaFold:
         self, table: TableVersion, statement: ddl.AlterTable, session: SchemaSession, *, is_temporary: bool
     ) -> None:
         name = statement.table
-        for clause in statement.clauses:
-            if isinstance(clause, ddl.SplitTable):
-                self._split(table, clause)
+        self._split(statement, table)
         try:
             collation = self._collation_of(name.database, session)
             new = altered(table, statement.clauses, collation, session, self.new_id)
@@ -333,18 +331,18 @@ class SchemaFold:
         self._put(name, new, is_new=False)
         self._rename_in_children(name, table, new)
 
-    def _split(self, table: TableVersion, clause: ddl.SplitTable) -> None:
-        if clause.is_gone:
-            self._set(clause.other, None)
-            return
-        self._put(clause.other, replace(copied_table(table, clause.other, self.new_id), partitioning=None), is_new=True)
-
-    def _split_unknown(self, statement: ddl.AlterTable) -> None:
+    def _split(self, statement: ddl.AlterTable, table: TableVersion | None) -> None:
+        """Partitions become tables, or the other way round; None: a table with unknown columns."""
         for clause in statement.clauses:
-            if isinstance(clause, ddl.SplitTable) and clause.is_gone:
+            if not isinstance(clause, ddl.SplitTable):
+                continue
+            if clause.is_gone:
                 self._set(clause.other, None)
-            elif isinstance(clause, ddl.SplitTable):
+            elif table is None:
                 self._lose(clause.other, f"it was a partition of {statement.table}, whose columns are not known")
+            else:
+                own = copied_table(table, clause.other, self.new_id)
+                self._put(clause.other, replace(own, partitioning=None), is_new=True)
 
     def _rename_in_children(self, name: TableName, old: TableVersion, new: TableVersion) -> None:
         """Foreign keys follow the new names of columns."""

@@ -58,7 +58,7 @@ def _lines(table: model.TableVersion, version: int) -> Iterator[str]:
     for key in sorted(table.foreign_keys, key=lambda key: key.name):
         yield "  " + _foreign_key(table, key, names)
     for check in table.checks:
-        yield "  " + _check(check)
+        yield f"  CONSTRAINT {quoted_name(check.name)} CHECK ({expression_text(check.expression)})"
 
 
 def _row_period(table: model.TableVersion) -> tuple[str, str] | None:
@@ -144,10 +144,6 @@ def _foreign_key(table: model.TableVersion, key: model.ForeignConstraint, names:
     for event, rule in (("DELETE", key.on_delete), ("UPDATE", key.on_update)):
         text += "" if rule == "RESTRICT" else f" ON {event} {rule}"
     return text
-
-
-def _check(check: model.CheckConstraint) -> str:
-    return f"CONSTRAINT {quoted_name(check.name)} CHECK ({expression_text(check.expression)})"
 
 
 def sorted_options(given: Mapping[str, str]) -> list[tuple[str, str]]:

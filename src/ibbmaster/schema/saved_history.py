@@ -62,17 +62,17 @@ def encode_history(history: SchemaHistory, up_to: LastFolded) -> bytes:
     """All of a history."""
     pools = _Writing()
     lines = {
-        part: [[list(key) if isinstance(key, tuple) else key, _line(line, pools)] for key, line in lines.items()]
+        part: [(key, [(_place(one.since), pools.named(one.value)) for one in line]) for key, line in lines.items()]
         for part, lines in history.lines.items()
     }
     temporary = [
-        [thread, [[list(name), pools.named(table)] for name, table in own.items()]]
+        (thread, [(name, pools.named(table)) for name, table in own.items()])
         for thread, own in history.fold.temporary.items()
         if own
     ]
     content = {
-        "up_to": [list(up_to.start), *up_to[1:]],
-        "end": list(history.end),
+        "up_to": up_to,
+        "end": history.end,
         "case": [None if history.fold.finder is not None else int(history.case), history.is_whole],
         "last": [history.fold.last_id, history.fold.last_generation],
         "disagreements": history.disagreements,
@@ -82,10 +82,6 @@ def encode_history(history: SchemaHistory, up_to: LastFolded) -> bytes:
     }
     data = json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
     return HEADER.pack(MAGIC, FORMAT, len(data), crc32c(data)) + data
-
-
-def _line(line: list[SchemaChange], pools: _Writing) -> list[Any]:
-    return [[_place(change.since), pools.named(change.value)] for change in line]
 
 
 def _place(place: SchemaPlace | None) -> list[int] | None:
@@ -261,7 +257,9 @@ def _reader(hint: Any) -> Read:
             read(pools, one) for read, one in zip(readers, _exactly(value, list), strict=True)
         )
     if origin is not None and issubclass(origin, Mapping):
-        return lambda pools, value: _options(value)
+        return lambda pools, value: MappingProxyType(
+            {name: _exactly(one, str) for name, one in _exactly(value, dict).items()}
+        )
     if hint is SchemaPlace:
         return lambda pools, value: _read_place(value)
     if issubclass(hint, enum.Enum):
@@ -271,7 +269,3 @@ def _reader(hint: Any) -> Read:
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         return lambda pools, value: pools.made(hint, value)
     return lambda pools, value: _exactly(value, hint)
-
-
-def _options(found: Any) -> Mapping[str, str]:
-    return MappingProxyType({name: _exactly(value, str) for name, value in _exactly(found, dict).items()})

@@ -85,7 +85,7 @@ class Strings(ColumnKind):
     def length_size(self, column: Column) -> int:
         if column.type in _BLOBS:
             return column.size
-        return 1 if column.size <= SHORT_LENGTH_MAX else 2
+        return length_bytes(column.size)
 
     def keeps_values(self, old: Column, new: Column) -> bool:
         match old.kind, new.kind:
@@ -252,16 +252,14 @@ class SizedStrings(Strings):
                 raise ConfigurationError(f"{declared.where}: {declared.text!r} is too long")
             size = length * storage.unit
             metadata = bytes([ColumnType.STRING ^ ((size & 0x300) >> 4), size & 0xFF])
-            prefix = 1 if size <= SHORT_LENGTH_MAX else 2
-            encode = string_encoder(prefix, size, storage, length=length, is_trimmed=True)
+            encode = string_encoder(length_bytes(size), size, storage, length=length, is_trimmed=True)
             return kinds.WrittenType(ColumnType.STRING, metadata, encode, collation=storage.collation)
         size = (length or 0) * storage.unit + is_packed
         if length is None or size > 0xFFFF:
             raise ConfigurationError(f"{declared.where}: {declared.text!r} needs a length of at most 65535 bytes")
-        prefix = 1 if size <= SHORT_LENGTH_MAX else 2
-        encode = string_encoder(prefix, size - is_packed, storage, length=length, is_packed=is_packed)
-        kind = self.codes[1] if is_packed else self.codes[0]
-        return kinds.WrittenType(kind, size.to_bytes(2, "little"), encode, collation=storage.collation)
+        encode = string_encoder(length_bytes(size), size - is_packed, storage, length=length, is_packed=is_packed)
+        metadata = size.to_bytes(2, "little")
+        return kinds.WrittenType(self.codes[is_packed], metadata, encode, collation=storage.collation)
 
     def literal(self, sql: SqlType, value: kinds.Literal, version: int) -> str:
         if self.has_letters:
@@ -312,9 +310,8 @@ class LargeStrings(Strings):
         return kinds.TypeSizes(self.bytes_max, self.bytes_max)
 
     def _written(self, declared: kinds.DeclaredType, storage: kinds.StoredText) -> kinds.WrittenType:
-        is_packed = declared.is_compressed
-        encode = string_encoder(self.prefix, self.bytes_max, storage, is_packed=is_packed)
-        kind = self.codes[1] if is_packed else self.codes[0]
+        encode = string_encoder(self.prefix, self.bytes_max, storage, is_packed=declared.is_compressed)
+        kind = self.codes[declared.is_compressed]
         return kinds.WrittenType(kind, bytes([self.prefix]), encode, collation=storage.collation)
 
     def result(self, sql: SqlType) -> kinds.ResultType:
@@ -345,6 +342,11 @@ class XmlType(Strings):
 
     def result(self, sql: SqlType) -> kinds.ResultType:
         return kinds.ResultType(ColumnType.VAR_STRING, 0, is_text=True)
+
+
+def length_bytes(size: int) -> int:
+    """Bytes of the length before a value of at most `size` bytes."""
+    return 1 if size <= SHORT_LENGTH_MAX else 2
 
 
 def large_kind(known: Sequence[LargeStrings], size: int) -> LargeStrings:

@@ -7,7 +7,7 @@ from typing import Any
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.column_types import kind as kinds
 from ibbmaster.event.column_types.kind import ColumnKind, SqlType
-from ibbmaster.event.column_types.strings import SHORT_LENGTH_MAX
+from ibbmaster.event.column_types.strings import length_bytes
 from ibbmaster.event.rows.charset import BINARY_COLLATION
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.event.rows.value import Encode, Value
@@ -41,7 +41,7 @@ class Vector(ColumnKind):
     step = kinds.COPY
 
     def length_size(self, column: Column) -> int:
-        return 1 if column.size <= SHORT_LENGTH_MAX else 2
+        return length_bytes(column.size)
 
     def convert(self, column: Column) -> Callable[[bytes], Value]:
         return vector_of
@@ -54,7 +54,7 @@ class Vector(ColumnKind):
         size = (declared.length or 0) * VECTOR_NUMBER_SIZE
         if not 0 < size <= 0xFFFF:
             raise ConfigurationError(f"{declared.where}: {declared.text!r} needs a length from 1 to 16383")
-        encode = _encoder(1 if size <= SHORT_LENGTH_MAX else 2, size)
+        encode = _encoder(length_bytes(size), size)
         return kinds.WrittenType(ColumnType.VARCHAR, size.to_bytes(2, "little"), encode, collation=BINARY_COLLATION)
 
     def length_of(self, written: int | None) -> int | None:

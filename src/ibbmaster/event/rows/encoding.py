@@ -233,8 +233,8 @@ def _optional_fields(table: WrittenTable, metadata: RowMetadata) -> Iterator[byt
         yield _field(MetadataField.GEOMETRY_TYPE, b"".join(map(lenenc.encode_int, geometries)))
     if metadata is RowMetadata.MINIMAL:
         return
-    names = [column.name.encode() for column in table.columns]
-    yield _field(MetadataField.COLUMN_NAME, b"".join(lenenc.encode_int(len(name)) + name for name in names))
+    names = [lenenc.encode_bytes(column.name.encode()) for column in table.columns]
+    yield _field(MetadataField.COLUMN_NAME, b"".join(names))
     labelled = [column for column in table.columns if column.labels]
     if labelled:
         yield _collations(
@@ -264,7 +264,7 @@ def _collations(collations: Sequence[int], default: MetadataField, each: Metadat
 
 
 def _label_list(labels: Sequence[bytes]) -> bytes:
-    return lenenc.encode_int(len(labels)) + b"".join(lenenc.encode_int(len(label)) + label for label in labels)
+    return lenenc.encode_int(len(labels)) + b"".join(map(lenenc.encode_bytes, labels))
 
 
 def encode_rows(
@@ -324,7 +324,7 @@ def _rows_body(
 
 
 def _field(kind: MetadataField, value: bytes) -> bytes:
-    return bytes([kind]) + lenenc.encode_int(len(value)) + value
+    return bytes([kind]) + lenenc.encode_bytes(value)
 
 
 def _short_name(name: str) -> bytes:
