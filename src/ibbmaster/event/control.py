@@ -1,7 +1,8 @@
 """Events about the log itself, of a few fields each. Layouts: protocol/event/others.md.
 
 ROTATE names the next file of the stream, STOP reports an orderly shutdown, XID ends a transaction, BINLOG_CHECKPOINT
-names the file that crash recovery needs, GTID_LIST has the state at a place, HEARTBEAT tells that the primary is alive.
+names the file that crash recovery needs, GTID_LIST has the state at a place, HEARTBEAT reports that the primary is
+alive.
 """
 
 import struct

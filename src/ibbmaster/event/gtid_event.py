@@ -147,7 +147,7 @@ def has_plain_fields(event: Buffer) -> bool:
 
 def is_event_of(event: bytes, gtid: Gtid) -> bool:
     """Whether these bytes, if they are a GTID event, have this GTID and every field that their flags announce. False
-    also where only `decode_gtid_event` can tell: XA transactions and events with the second flag byte."""
+    also where only `decode_gtid_event` can decide: XA transactions and events with the second flag byte."""
     if len(event) < GTID_EVENT_SIZE_MIN:
         return False
     seq_no, domain_id, flags = FIXED.unpack_from(event, SEQ_NO_OFFSET)

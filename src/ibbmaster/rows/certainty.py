@@ -235,7 +235,7 @@ def union_of(table: TableVersion) -> Iterator[TableName]:
 
 
 def is_told_by_key(table: TableVersion) -> bool:
-    """Whether a row event tells all of a row, without regard to other rows of its table."""
+    """Whether a row event has all of a row, without regard to other rows of its table."""
     return (
         table.kind is TableKind.BASE
         and not table.is_versioned
@@ -250,7 +250,7 @@ def doubt_text(gtid: str, reason: str) -> str:
 
 
 def engine_of(table: TableVersion) -> str:
-    """In capitals; empty if no statement tells it."""
+    """In capitals; empty if no statement says it."""
     return table.options.get("ENGINE", "").upper()
 
 

@@ -67,7 +67,7 @@ class PartitionStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unknown:
-    """Rows have changed, and no event tells how; `adds`: also in empty tables. `step`: a reader that has the rows can
+    """Rows have changed, and no event shows how; `adds`: also in empty tables. `step`: a reader that has the rows can
     follow it by their values."""
 
     table: TableName
@@ -93,7 +93,7 @@ class WrittenTables:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventsLost:
-    """Rows of any table may have changed, and the log does not tell how."""
+    """Rows of any table may have changed, and the log does not show how."""
 
     reason: str
 

@@ -94,7 +94,7 @@ class ColumnOrigin:
         return self.is_unknown if self.number is None else image[self.number] is ABSENT
 
     def is_told(self, present: int) -> bool:
-        """Whether images with these columns, a bit each, tell its value."""
+        """Whether images with these columns, a bit each, have its value."""
         if self.number is not None and present >> self.number & 1:
             return True
         if self.compute is not None:
@@ -104,7 +104,7 @@ class ColumnOrigin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableShape:
-    """The columns that a table is read with; `version` is theirs. None: only a TABLE_MAP tells them. Then names
+    """The columns that a table is read with; `version` is theirs. None: only a TABLE_MAP has them. Then names
     identify columns, and those that rows lack have unknown values."""
 
     schema: TableSchema

@@ -35,7 +35,7 @@ _VALUES = re.compile(r"VALUES\s*+", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaseSchema:
-    """The schema that a log begins with; `position`: what the dump contains, if it tells."""
+    """The schema that a log begins with; `position`: what the dump contains, if it says so."""
 
     catalog: SchemaCatalog
     position: GtidPosition | None = None

@@ -62,8 +62,8 @@ def table_row(table: TableVersion) -> RowValues:
     has_expressions = any(column.expression is not None or column.check is not None for column in table.columns)
     version = FRM_VERSION_WITH_EXPRESSIONS if has_expressions or table.checks else FRM_VERSION
     files = (engine, version, row_format, *(None,) * 6, table.auto_increment, *(None,) * 3)
-    told = (table.collation, None, create_options(table), table.comment, None, "N")
-    return (*_named(table), table_type(table), *files, *told)
+    rest = (table.collation, None, create_options(table), table.comment, None, "N")
+    return (*_named(table), table_type(table), *files, *rest)
 
 
 def _row_format(table: TableVersion, engine: str) -> str:
@@ -298,5 +298,5 @@ def partition_rows(table: TableVersion) -> Iterator[RowValues]:
 def view_row(table: TableVersion) -> RowValues:
     """A row of VIEWS: the query as written."""
     view = view_parts(table)
-    told = (view.query, view.check_option, "YES", view.definer, view.security)
-    return (*_named(table), *told, table.charset, table.collation, view.algorithm)
+    rest = (view.query, view.check_option, "YES", view.definer, view.security)
+    return (*_named(table), *rest, table.charset, table.collation, view.algorithm)

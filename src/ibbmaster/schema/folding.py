@@ -121,7 +121,7 @@ class SchemaFold:
         return None
 
     def _fail(self, statement: ddl.DdlStatement, error_code: int) -> None:
-        """The effect of a statement that failed on the server, as `effects_of` tells it of rows."""
+        """The effect of a statement that failed on the server, as `effects_of` reports it for rows."""
         verb, lost = unsure_after(statement)
         match statement:
             case ddl.CreateTable() | ddl.CreateSequence() if statement.replaces:

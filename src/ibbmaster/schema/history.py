@@ -135,7 +135,7 @@ class SchemaHistory:
         return found if found is not None else self._maybe_another(key, place)
 
     def table_of_trigger(self, trigger: TableName, place: SchemaPlace) -> TableName | None:
-        """The table of a trigger, as events at a place see it; None if the log does not tell."""
+        """The table of a trigger, as events at a place see it; None if the log does not show it."""
         key = (self.case.key(trigger.database), TRIGGER, trigger.name)
         found = _at(self.lines[PROGRAM].get(key, ()), place)
         return None if found is None else TableName(found.database, found.table)

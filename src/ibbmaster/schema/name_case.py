@@ -1,7 +1,7 @@
 """How a server compares names of databases and tables: its `lower_case_table_names`.
 
 A log has statements as they were typed, and in TABLE_MAP events the keys of tables: in lower case, unless the server is
-case-sensitive. No event tells which; the effect of statements may.
+case-sensitive. No event shows which; the effect of statements may.
 """
 
 import enum

@@ -12,7 +12,7 @@ from ibbmaster.schema.view_text import create_view
 from ibbmaster.sqltext.quoting import quoted_name, quoted_text
 from ibbmaster.versions import Difference
 
-SYSTEM_TIME = "SYSTEM_TIME"  # the period of a row, which its columns tell
+SYSTEM_TIME = "SYSTEM_TIME"  # the period of a row, which its columns show
 #: Table options in the order of a server, and those among them whose values are quoted.
 TABLE_OPTIONS = (
     *("MIN_ROWS", "MAX_ROWS", "AVG_ROW_LENGTH", "PACK_KEYS", "STATS_PERSISTENT", "STATS_AUTO_RECALC"),

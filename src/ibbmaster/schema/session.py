@@ -32,12 +32,12 @@ class SchemaSession:
         collation: `collation_server`, of a database that names none.
         collations: the replacement of a character set's own default collation, by character set.
         has_explicit_timestamps: `explicit_defaults_for_timestamp`.
-        tells_timestamps: whether the log tells that; else it is the usual value.
+        tells_timestamps: whether the log has that; else it is the usual value.
         began_at: seconds and microseconds since 1970.
         time_zone_s: seconds that its time zone is east of UTC.
         client_charset, connection_collation: kept by a view.
         end_of_time: the last TIMESTAMP(6) in UTC as SQL, the ROW END of current rows.
-        utf8: the meaning of this word; `old_mode` may change it, which no event tells.
+        utf8: the meaning of this word; `old_mode` may change it, which no event shows.
     """
 
     collation: str = DEFAULT_COLLATION
@@ -122,7 +122,7 @@ def _tells_timestamps(version: int) -> bool:
 
 
 def time_zone_of(statement: LoggedStatement) -> int | None:
-    """Seconds that a statement's time zone is east of UTC; None if the log does not tell."""
+    """Seconds that a statement's time zone is east of UTC; None if the log does not show it."""
     name = statement.time_zone.upper()
     if name in ("", "SYSTEM"):
         return None

@@ -1,4 +1,4 @@
-"""UUID, INET4 and INET6: values stored as BINARY(size) and shown as text. Only the declared type tells them apart."""
+"""UUID, INET4 and INET6: values stored as BINARY(size) and shown as text. Only the declared type distinguishes them."""
 
 import re
 import uuid

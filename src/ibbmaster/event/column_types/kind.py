@@ -121,7 +121,7 @@ class Grammar(enum.Enum):
 
 
 class Layout(NamedTuple):
-    """What the metadata block tells of a column: its type, `Column.size` and `Column.scale`."""
+    """What the metadata block says of a column: its type, `Column.size` and `Column.scale`."""
 
     type: int
     size: int = 0
@@ -182,7 +182,7 @@ class ColumnKind(ABC):
     """
 
     values: Mapping[ColumnType, ValueKind] = {}  # of values, by type
-    content: ClassVar[ValueKind | None] = None  # of values, where only the declared type tells it
+    content: ClassVar[ValueKind | None] = None  # of values, where only the declared type shows it
     metadata_sizes: ClassVar[Mapping[ColumnType, int]] = {}  # bytes in the metadata block
     big_endian: ClassVar[frozenset[ColumnType]] = frozenset()  # types whose metadata has the high byte first
     has_sign: ClassVar[bool] = False  # a bit in the field SIGNEDNESS
@@ -262,7 +262,7 @@ class ColumnKind(ABC):
     # As DDL declares it ---------------------------------------------------------------------------
 
     def declare(self, column: Column, declared: DeclaredType) -> dict[str, Any]:
-        """Fields of `Column` that a declared type tells and a TABLE_MAP does not. Raises ConfigurationError: the column
+        """Fields of `Column` that a declared type has and a TABLE_MAP lacks. Raises ConfigurationError: the column
         cannot be of this type."""
         return {}
 
@@ -279,7 +279,7 @@ class ColumnKind(ABC):
         return None
 
     def derived(self, column: Column, unit: int | None) -> tuple[str, int | None, int | None]:
-        """Word, length and scale that a TABLE_MAP tells; `unit`: bytes of a character, None without characters."""
+        """Word, length and scale that a TABLE_MAP has; `unit`: bytes of a character, None without characters."""
         return self.word, None, column.scale or None
 
     def sizes(self, sql: SqlType) -> TypeSizes:

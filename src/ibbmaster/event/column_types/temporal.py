@@ -129,7 +129,7 @@ class Date(_Calendar):
 
 
 class _Clock(ColumnKind):
-    """Types with a clock. Each has a format of before 10.1, whose digits only a declared type tells, and a new one."""
+    """Types with a clock. Each has a format of before 10.1, whose digits only a declared type has, and a new one."""
 
     is_clock = True
     has_scale = True

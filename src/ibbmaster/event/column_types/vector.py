@@ -1,4 +1,4 @@
-"""VECTOR: numbers of four bytes in a VARCHAR; only the declared type tells it."""
+"""VECTOR: numbers of four bytes in a VARCHAR; only the declared type shows it."""
 
 import struct
 from collections.abc import Callable

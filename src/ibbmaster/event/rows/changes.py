@@ -34,7 +34,7 @@ class Absent(enum.Enum):
 
 
 class RawValue(bytes):
-    """An unreadable value, as stored; `problem` tells why."""
+    """An unreadable value, as stored; `problem` says why."""
 
     problem: str
 

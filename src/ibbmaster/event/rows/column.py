@@ -75,7 +75,7 @@ LETTERS = (ValueKind.TEXT, ValueKind.ENUM, ValueKind.SET)  # those with a charac
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """One column; None stands for what the event does not tell. `metadata`: the number that its type has there. `size`:
+    """One column; None stands for what the event lacks. `metadata`: the number that its type has there. `size`:
     the most bytes of a value (texts, blobs: of its length, 1 to 4), bits, or digits; `scale`: digits after the point,
     also of temporal types."""
 

@@ -41,7 +41,7 @@ Columns = Sequence[int]  # numbers of columns, in order
 
 
 class RowMetadata(enum.Enum):
-    """How much TABLE_MAP events tell of columns, as binlog_row_metadata sets it."""
+    """How much TABLE_MAP events say of columns, as binlog_row_metadata sets it."""
 
     NO_LOG = "NO_LOG"
     MINIMAL = "MINIMAL"  # signs, and character sets of texts

@@ -79,7 +79,7 @@ class LoggedStatement(NamedTuple):
         flags: options of the session, as in FLAGS2.
         microseconds: beyond the second in which it began.
         error_code: of a statement that failed on the server after it had changed something; else 0.
-        server_version: of the server that wrote it, as 110806; set by readers, as no statement tells it.
+        server_version: of the server that wrote it, as 110806; set by readers, as no statement has it.
         client_collation, connection_collation: numbers.
         time_zone: of the session, if the statement depends on it.
     """
