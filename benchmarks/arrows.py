@@ -21,6 +21,7 @@ import pyarrow  # noqa: F401  # without it the rows are left out
 
 from benchmarks.figures import Bench, Figure, Target, rows, spread
 from ibbmaster.arrow.fast_reading import fast_batches
+from ibbmaster.arrow.options import parse_options
 from ibbmaster.arrow.plan import ReadTask, find_fields, plan_tasks
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.event.column_types.kind import StoredText
@@ -41,7 +42,6 @@ from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.loading import load
 from ibbmaster.log.limits import MAX_FILE_BYTES
-from ibbmaster.spark.options import parse_options
 from ibbmaster.store.writer import BinlogWriter
 
 Change = tuple[bytes | None, bytes | None]  # the images before and after

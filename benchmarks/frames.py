@@ -32,6 +32,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from benchmarks.figures import Bench, Figure, Target, rows, timed
 from ibbmaster.arrow.fast_reading import fast_batches
+from ibbmaster.arrow.options import parse_options
 from ibbmaster.arrow.plan import ReadTask, find_fields, plan_tasks
 from ibbmaster.arrow.reading import rows_of
 from ibbmaster.arrow.shape import spark_ddl
@@ -42,7 +43,6 @@ from ibbmaster.event.rows.changes import ChangeKind
 from ibbmaster.event.rows.encoding import WrittenTable, encode_rows, encode_table_map, written_table
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.loading import load
-from ibbmaster.spark.options import parse_options
 from ibbmaster.spark.partition import partitions_of
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.testkit.mariadb_programs import find_programs

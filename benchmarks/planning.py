@@ -17,13 +17,13 @@ from pathlib import Path
 import ibbmaster
 from benchmarks.arrows import RowLog
 from benchmarks.figures import Bench, Figure, Target, rows, spread
+from ibbmaster.arrow.options import parse_options
 from ibbmaster.arrow.plan import find_fields, load_kernels, plan_tasks
 from ibbmaster.classic.exporting import export_traditional
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.dump.profile import PROFILES
 from ibbmaster.event.rows.encoding import RowMetadata
 from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.spark.options import parse_options
 from ibbmaster.spark.partition import partitions_of
 
 FILES = (10_000, 1_000)

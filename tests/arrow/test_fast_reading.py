@@ -14,8 +14,9 @@ import pyarrow as pa
 import pytest
 from lanes.replay import CLASSIC, raw_events
 
-from ibbmaster.arrow import collecting, fast_reading, image_columns, reading, row_columns
+from ibbmaster.arrow import collecting, fast_reading, reading, row_columns
 from ibbmaster.arrow.fast_reading import fast_batches, is_fast
+from ibbmaster.arrow.options import parse_options
 from ibbmaster.arrow.plan import find_fields, open_log, plan_tasks
 from ibbmaster.arrow.reading import batches, rows_of
 from ibbmaster.disk.local import RealDisk
@@ -32,7 +33,6 @@ from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.kernel.loading import load
 from ibbmaster.log.group_content import RowReader, group_events, table_name
 from ibbmaster.position import LOG_START
-from ibbmaster.spark.options import parse_options
 from ibbmaster.store.writer import BinlogWriter
 from tests.damage import flip
 from tests.machinery.events import make_event, make_gtid_event
@@ -145,7 +145,7 @@ def test_rows_of_all_tables_as_text(kernels, directory, size):
 
 def test_record_batches_of_images_that_are_full(kernels, directory, monkeypatch):
     monkeypatch.setattr(row_columns, "ROWS_MAX", 3)
-    monkeypatch.setattr(image_columns, "TEXT_BYTES_MAX", 1000)
+    monkeypatch.setattr(fast_reading.ImageColumns, "BYTES_MAX", 1000)
     compare(kernels, directory, tables=TABLES, partitionBytes="64k")
 
 

@@ -6,6 +6,8 @@ import pytest
 
 from ibbmaster.arrow import live
 from ibbmaster.arrow.live import LiveSource, live_range, read_history
+from ibbmaster.arrow.offset import encode_offset
+from ibbmaster.arrow.options import parse_options
 from ibbmaster.errors import SourceError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
@@ -13,8 +15,6 @@ from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.position import NOWHERE, LogPosition
 from ibbmaster.spark import live as tracking
 from ibbmaster.spark.live import LiveTracker
-from ibbmaster.spark.offset import encode_offset
-from ibbmaster.spark.options import parse_options
 from ibbmaster.spark.tracking import Limits
 from tests.machinery.events import make_gtid_event
 from tests.table_versions import ddl

@@ -10,6 +10,7 @@ import pytest
 
 from ibbmaster.arrow import collecting
 from ibbmaster.arrow.many_tables import TablesTask, find_tables, plan_tables, read_tables
+from ibbmaster.arrow.options import parse_options
 from ibbmaster.arrow.plan import find_fields, open_log, plan_tasks
 from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.arrow.reading import read_task
@@ -18,7 +19,6 @@ from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import ConfigurationError, EventError, FormatError
 from ibbmaster.event.rows.encoding import written_table
 from ibbmaster.kernel.loading import load
-from ibbmaster.spark.options import parse_options
 from tests.damage import flip
 from tests.lake.random_log import random_log
 from tests.written_log import inserted, updated, write_log

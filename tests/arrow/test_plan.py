@@ -11,6 +11,7 @@ import pytest
 
 import ibbmaster
 from ibbmaster.arrow import plan
+from ibbmaster.arrow.options import parse_options
 from ibbmaster.arrow.plan import find_fields, maps_backwards, open_source, plan_tasks
 from ibbmaster.classic import following
 from ibbmaster.classic.exporting import export_traditional
@@ -20,7 +21,6 @@ from ibbmaster.disk.place import LocalFile
 from ibbmaster.dump.profile import PROFILES
 from ibbmaster.event.rows.encoding import written_table
 from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.spark.options import parse_options
 from tests.table_versions import versions_of, write_log
 from tests.written_log import inserted
 from tests.written_log import write_log as write_groups
@@ -122,7 +122,7 @@ def test_a_plan_of_rows_loads_neither_pandas_nor_what_computes_with_arrays(small
     program = (
         "import sys\n"
         "from ibbmaster.arrow.plan import find_fields, plan_tasks\n"
-        "from ibbmaster.spark.options import parse_options\n"
+        "from ibbmaster.arrow.options import parse_options\n"
         "options = parse_options({'path': sys.argv[1], 'table': 'd.t'})\n"
         "assert plan_tasks(options, find_fields(options))\n"
         "print(*sys.modules)"

@@ -2,10 +2,10 @@
 
 import pytest
 
+from ibbmaster.arrow.options import parse_options
 from ibbmaster.arrow.read_options import parse_schema_mode
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.rows.shape import SchemaMode
-from ibbmaster.spark.options import parse_options
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 
 import ibbmaster
 from ibbmaster.arrow.fast_reading import fast_batches
+from ibbmaster.arrow.options import parse_options
 from ibbmaster.arrow.plan import plan_tasks
 from ibbmaster.arrow.read_options import ZeroDates
 from ibbmaster.arrow.reading import batches, rows_of
@@ -23,7 +24,6 @@ from ibbmaster.position import LogPosition
 from ibbmaster.rows.shape import SchemaMode, TableShape, united, version_shape
 from ibbmaster.schema.model import SchemaPlace, SqlType, TableVersion, UnknownTable
 from ibbmaster.schema.versions import TableVersions
-from ibbmaster.spark.options import parse_options
 from ibbmaster.store.writer import BinlogWriter
 from tests.machinery.crash import make_event, make_gtid_event
 from tests.table_versions import BIGINT, INT, TEXT, column, inserts, nameless_map, rows_event, version

@@ -3,13 +3,13 @@
 import pytest
 
 import ibbmaster
+from ibbmaster.arrow.options import parse_options
 from ibbmaster.arrow.plan import find_shape
 from ibbmaster.arrow.schema_reading import declared_schema, schema_of_log
 from ibbmaster.errors import ConfigurationError, EventError, PositionError
 from ibbmaster.event.rows.encoding import written_table
 from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.schema.model import TableVersion
-from ibbmaster.spark.options import parse_options
 from tests.table_versions import inserts, versions_of, write_log
 from tests.written_log import inserted
 from tests.written_log import write_log as write_named_log

@@ -2,6 +2,7 @@
 
 import pickle
 import random
+import shutil
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ import ibbmaster
 from ibbmaster.api.group import UndecodableValue
 from ibbmaster.api.log import Log
 from ibbmaster.arrow.cell import text_of
+from ibbmaster.arrow.options import parse_options
 from ibbmaster.arrow.plan import find_fields, plan_tasks
 from ibbmaster.arrow.read_options import Granularity, ReadOptions
 from ibbmaster.arrow.reading import read_task
@@ -21,8 +23,7 @@ from ibbmaster.arrow.staging import named_as_options, option_names
 from ibbmaster.classic.convert import import_groups
 from ibbmaster.classic.exporting import LogRead
 from ibbmaster.disk.local import RealDisk
-from ibbmaster.errors import ConfigurationError, EventError, IbbMasterError, InexactError, StageError
-from ibbmaster.spark.options import parse_options
+from ibbmaster.errors import ConfigurationError, EventError, IbbMasterError, InexactError, StageError, StoreError
 from ibbmaster.stages.filtering import KINDS
 from tests.stages.test_engine import LOGS, gtids_of, state_after
 
@@ -259,3 +260,38 @@ def test_names_of_stages_in_errors_are_those_of_options():
     assert option_names()["except_"] == "except"
     error = named_as_options(ConfigurationError("--map-server-id 1, --accept-inexact, --only a"))
     assert str(error) == "option mapServerId 1, --accept-inexact, option only a"
+
+
+# Workers -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def hidden(fixtures, tmp_path, monkeypatch):
+    """A log under a relative path, and a way to another machine, which has none."""
+    shutil.copytree(fixtures / "ibb/domains", tmp_path / "driver/log")
+    (tmp_path / "worker/log").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "driver")
+    monkeypatch.setattr("socket.gethostname", lambda: "node7")
+    return tmp_path
+
+
+def planned(path, **given):
+    options = parse_options({"path": path, "granularity": "groups", **given})
+    return plan_tasks(options, find_fields(options))
+
+
+def test_a_relative_path_is_one_of_the_driver_s_wherever_a_worker_stands(hidden, monkeypatch):
+    tasks = planned("log")
+    monkeypatch.chdir(hidden / "worker")
+    assert sum(batch.num_rows for task in tasks for batch in read_task(pickle.loads(pickle.dumps(task)))) == 155
+
+
+@pytest.mark.parametrize("given", [{}, {"failOnDataLoss": "false"}], ids=["strict", "lenient"])
+@pytest.mark.parametrize("is_gone", [True, False], ids=["missing", "empty"])
+def test_a_log_that_a_worker_does_not_see_is_an_error_that_names_the_worker(hidden, given, is_gone):
+    tasks = planned("log", **given)
+    shutil.rmtree(hidden / "driver/log")
+    if not is_gone:
+        (hidden / "driver/log").mkdir()
+    with pytest.raises(StoreError, match=f"{hidden}/driver/log: not reachable from worker node7: .*same path"):
+        list(read_task(tasks[0]))

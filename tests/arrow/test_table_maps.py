@@ -7,13 +7,13 @@ import pytest
 
 from ibbmaster.arrow import table_maps
 from ibbmaster.arrow.collecting import event_batches
+from ibbmaster.arrow.options import parse_options
 from ibbmaster.arrow.plan import maps_backwards, open_log, open_source
 from ibbmaster.arrow.table_maps import last_decoder, seen_maps, seen_maps_by_reference
 from ibbmaster.kernel.loading import load
 from ibbmaster.log.group_content import RowReader, TableFilter, table_name
 from ibbmaster.position import LOG_START
 from ibbmaster.schema.model import SchemaPlace
-from ibbmaster.spark.options import parse_options
 from tests.lake.random_log import random_log
 
 

@@ -13,6 +13,7 @@ from lanes.answers import SESSIONS, OurTables, values_of
 from lanes.capture import Capture, load_captures
 
 import ibbmaster
+from ibbmaster.arrow.options import parse_options
 from ibbmaster.arrow.plan import find_fields, plan_tasks
 from ibbmaster.errors import IbbMasterError, InexactError
 from ibbmaster.event.rows.encoding import written_table
@@ -25,7 +26,6 @@ from ibbmaster.lake.statements import statements_of
 from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.position import LOG_START
 from ibbmaster.schema.model import TableVersion, UnknownTable
-from ibbmaster.spark.options import parse_options
 from ibbmaster.sqltext.sql_mode import NO_ENGINE_SUBSTITUTION
 from ibbmaster.wire.refusal import RefusedError
 from ibbmaster.work import BreakReason, BrokenOffError, Work, doing

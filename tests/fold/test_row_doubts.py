@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from lanes.answers import SESSIONS, OurTables, values_of
 
+from ibbmaster.arrow.options import parse_options
 from ibbmaster.arrow.plan import open_log
 from ibbmaster.event.rows.encoding import written_table
 from ibbmaster.fold.row_doubts import ROW, RowDoubts, UnknownRows
 from ibbmaster.rows.effects import in_statement_format
-from ibbmaster.spark.options import parse_options
 from ibbmaster.wire.refusal import RefusedError
 from tests.written_log import Item, Said, deleted, inserted, updated, write_log
 

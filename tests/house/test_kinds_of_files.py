@@ -10,7 +10,7 @@ CLASSES = {"ClassicBinlog", "ClassicLogFiles", "FileEngine", "FollowedDirectory"
 MAKERS = {
     "arrow/collecting.py",  # kernels that read pages, or events
     "arrow/plan.py",
-    "arrow/reaching.py",  # whether a worker sees the files
+    "arrow/staging.py",  # whether a worker sees the files
     "arrow/small_files.py",  # as collecting, of many files
     "server/dump_opening.py",  # a profile that sends files needs some
     "server/facts.py",

@@ -22,6 +22,7 @@ from lanes.random_ddl import DATABASE, IMAGES, TYPES, content_of
 from lanes.replay import as_sql
 
 import ibbmaster
+from ibbmaster.arrow.options import parse_options
 from ibbmaster.errors import InexactError
 from ibbmaster.lake.maintain.job import Maintained, maintain
 from ibbmaster.lake.maintain.source import LogSource
@@ -30,7 +31,6 @@ from ibbmaster.lake.pasts import Past, Place
 from ibbmaster.rows.certainty import doubt_text
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.schema.names import column_of, key_numbers
-from ibbmaster.spark.options import parse_options
 from ibbmaster.sqltext.quoting import quoted_name
 from ibbmaster.sqltext.table_name import parse_table_name
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS

@@ -22,10 +22,10 @@ from lanes.row_statements import RowStatements
 from lanes.shop import run
 from lanes.sql_file import sql_beside
 
+from ibbmaster.arrow.options import parse_options
 from ibbmaster.arrow.plan import find_fields, plan_tasks
 from ibbmaster.arrow.reading import read_task
 from ibbmaster.classic.engine import ClassicBinlog
-from ibbmaster.spark.options import parse_options
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
 from ibbmaster.testkit.mariadb_server import RealPrimary
 from ibbmaster.wire.refusal import RefusedError

@@ -10,6 +10,7 @@ import pytest
 from lanes.replay import CLASSIC, as_sql, created_table, expected_tables, raw_events, readable_captures
 
 import ibbmaster
+from ibbmaster.arrow.options import parse_options
 from ibbmaster.arrow.plan import find_shape, open_log
 from ibbmaster.errors import ConfigurationError, InexactError, PositionError
 from ibbmaster.event.rows.encoding import written_table
@@ -22,7 +23,6 @@ from ibbmaster.log.group_content import table_name
 from ibbmaster.rows.effects import in_statement_format
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import TableVersion
-from ibbmaster.spark.options import parse_options
 from tests.lake.random_log import random_log
 from tests.written_log import deleted, inserted, updated, write_log
 

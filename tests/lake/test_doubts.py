@@ -5,6 +5,7 @@ import json
 import pytest
 
 import ibbmaster
+from ibbmaster.arrow.options import parse_options
 from ibbmaster.arrow.plan import find_fields, plan_tasks
 from ibbmaster.errors import InexactError
 from ibbmaster.event.rows.encoding import written_table
@@ -12,7 +13,6 @@ from ibbmaster.event.types import EventType
 from ibbmaster.lake.arrow_snapshots import domains_left_out
 from ibbmaster.lake.statements import statements_of
 from ibbmaster.rows.effects import in_statement_format
-from ibbmaster.spark.options import parse_options
 from ibbmaster.testkit import FixturePrimary, RowFormat, RowImage
 from tests.machinery.events import make_event
 from tests.written_log import deleted, inserted, write_log

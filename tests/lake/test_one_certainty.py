@@ -11,6 +11,7 @@ from lanes.answers import OurTables
 from lanes.replay import readable_captures
 
 import ibbmaster
+from ibbmaster.arrow.options import parse_options
 from ibbmaster.arrow.plan import end_of, find_fields, open_log
 from ibbmaster.arrow.shape import RESERVED, ShapeField
 from ibbmaster.dialogue.log_tables import LogSnapshot
@@ -30,7 +31,6 @@ from ibbmaster.rows.certainty import doubt_text
 from ibbmaster.rows.effects import in_statement_format
 from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion
 from ibbmaster.select.table_reader import TableReader, UnknownRowsError
-from ibbmaster.spark.options import parse_options
 from ibbmaster.sqltext.table_name import parse_table_name
 from ibbmaster.wire.refusal import RefusedError
 from tests.kept_tables import KeptTables

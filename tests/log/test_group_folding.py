@@ -9,6 +9,7 @@ import pytest
 
 import ibbmaster
 from ibbmaster.arrow import plan
+from ibbmaster.arrow.options import parse_options
 from ibbmaster.arrow.plan import find_fields, plan_tasks
 from ibbmaster.arrow.reading import read_task
 from ibbmaster.errors import EventError
@@ -18,7 +19,6 @@ from ibbmaster.event.rows.encoding import written_table
 from ibbmaster.log import group_folding
 from ibbmaster.log.group_folding import GroupFolding, defined_history
 from ibbmaster.schema.history import SchemaHistory
-from ibbmaster.spark.options import parse_options
 from ibbmaster.testkit.primary import FixturePrimary
 from ibbmaster.work import BreakReason, BrokenOffError
 from tests.machinery.streamed import StreamReading

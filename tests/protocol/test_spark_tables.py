@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from lanes.replay import CLASSIC, changes_of, created_table, raw_events
 
+from ibbmaster.arrow import options as read_options
 from ibbmaster.arrow.cell import cell_reader, text_of
 from ibbmaster.arrow.column_reading import reading_of
+from ibbmaster.arrow.options import parse_options
 from ibbmaster.arrow.read_options import Granularity, Undecodable, ZeroDates
 from ibbmaster.arrow.shape import CHANGE_FIELDS, GROUP_FIELDS, arrow_type, column_type
 from ibbmaster.errors import ConfigurationError
@@ -20,9 +22,7 @@ from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.event.rows.declared import declare
 from ibbmaster.event.rows.table_schema import decode_table_schema
 from ibbmaster.event.types import EventType
-from ibbmaster.spark import options as read_options
 from ibbmaster.spark import write_options
-from ibbmaster.spark.options import parse_options
 from ibbmaster.spark.write_options import parse_write_options
 from tests.protocol.documents import read_tables
 

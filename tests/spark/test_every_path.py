@@ -15,10 +15,10 @@ import pytest
 from lanes.primary import login_of
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
+from ibbmaster.arrow.options import parse_options
 from ibbmaster.arrow.plan import find_fields, plan_tasks
 from ibbmaster.arrow.reading import read_task
 from ibbmaster.errors import PositionPurgedError
-from ibbmaster.spark.options import parse_options
 from ibbmaster.spark.partition import read_partition
 from ibbmaster.spark.stream import IbbStreamReader
 from ibbmaster.testkit.primary import FixturePrimary

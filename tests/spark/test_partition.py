@@ -4,9 +4,9 @@ import dataclasses
 import pickle
 from pathlib import Path
 
+from ibbmaster.arrow.options import parse_options
 from ibbmaster.arrow.plan import find_fields, plan_tasks
 from ibbmaster.arrow.reading import read_task
-from ibbmaster.spark.options import parse_options
 from ibbmaster.spark.partition import partitions_of, read_partition
 
 IBB = Path(__file__).parents[2] / "fixtures" / "ibb"

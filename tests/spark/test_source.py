@@ -12,12 +12,12 @@ from lanes.replay import CLASSIC, created_table, raw_events, readable_captures
 from pyspark.errors import PySparkException
 
 import ibbmaster
+from ibbmaster.arrow.options import parse_options
 from ibbmaster.arrow.staging import option_names
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.rows.changes import ChangeKind
 from ibbmaster.event.types import EventType
 from ibbmaster.log.group_content import RowReader, TableFilter, table_name
-from ibbmaster.spark.options import parse_options
 from ibbmaster.spark.tables import each_batch
 from tests.table_versions import versions_of, without_statements
 
@@ -146,17 +146,6 @@ def test_numbers_keep_every_digit(spark, fixtures):
     assert row.bit33 == 2**33 - 1
 
 
-def test_zero_dates_can_be_had_as_text(spark, fixtures):
-    reader = spark.read.format("ibb").option("table", "types.temporal").option("zeroDates", "text")
-
-    assert reader.load(str(fixtures / "ibb/types")).where("id = 1").first().d == "0000-00-00"
-
-
-def test_a_table_that_is_not_there_is_an_error_that_names_it(spark, fixtures):
-    with pytest.raises(PySparkException, match=r"no group in .* changes rows of table types\.none"):
-        spark.read.format("ibb").option("table", "types.none").load(str(fixtures / "ibb/types"))
-
-
 def test_a_dataframe_that_was_filtered_has_all_its_rows_for_the_next_query(spark, fixtures):
     """Whatever Spark is set to: it keeps what a query has pushed into a source."""
     name = "spark.sql.python.filterPushdown.enabled"
@@ -174,19 +163,6 @@ def test_a_dataframe_that_was_filtered_has_all_its_rows_for_the_next_query(spark
         )
     finally:
         spark.conf.set(name, was)
-
-
-def test_domains_tables_and_columns_are_picked(spark, fixtures):
-    frame = (
-        spark.read.format("ibb")
-        .option("domains", "7")
-        .option("tables", "dom_7.*")
-        .option("columns", "_domain,_table")
-        .load(str(fixtures / "ibb/domains"))
-    )
-
-    assert frame.columns == ["_domain", "_table"]
-    assert {tuple(row) for row in frame.collect()} == {(7, "dom_7.t")}
 
 
 def test_an_undecodable_value_stops_with_group_table_column_and_type(spark, fixtures, tmp_path):

@@ -11,10 +11,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 import ibbmaster
+from ibbmaster.arrow.options import parse_options
 from ibbmaster.arrow.plan import find_fields, plan_tasks
 from ibbmaster.arrow.reading import read_task
 from ibbmaster.errors import ConfigurationError, GapError, PositionError, PositionPurgedError, SourceError
-from ibbmaster.spark.options import parse_options
 from ibbmaster.spark.stream import IbbStreamReader
 from ibbmaster.spark.stream_reader import PlainStreamReader
 from ibbmaster.testkit.primary import FixturePrimary

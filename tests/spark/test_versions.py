@@ -14,9 +14,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql.types import LongType, StructField, StructType
 
 import ibbmaster
+from ibbmaster.arrow.options import parse_options
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.spark import register
-from ibbmaster.spark.options import parse_options
 from ibbmaster.spark.source import IbbDataSource, options_of
 from ibbmaster.spark.stream_reader import PlainStreamReader
 

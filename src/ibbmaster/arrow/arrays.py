@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import codecs
 import functools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ibbmaster.arrow.event_batch import EventBatch
+from ibbmaster.event.types import type_name
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import TEXT_SIZES, EventColumn, GroupColumn, TextOp
 from ibbmaster.position import NOWHERE
@@ -23,7 +25,7 @@ TEXT_BYTES_MAX = 2**31 - 1  # of all strings of one array
 
 
 def group_array(name: str, batch: EventBatch, rows: Any, kernels: Kernels) -> pa.Array:
-    """A column of `shape.GROUP_FIELDS`; `rows` says in which group each row is."""
+    """A column of `shape.GROUP_FIELDS`; `rows` has the group of each row."""
     import pyarrow as pa
 
     groups = batch.groups
@@ -46,7 +48,7 @@ def group_array(name: str, batch: EventBatch, rows: Any, kernels: Kernels) -> pa
 
 
 def place_array(groups: Any, rows: Any, column: GroupColumn) -> pa.Array:
-    """A column with the places of groups; those of a running primary are nowhere."""
+    """A column with the places of groups; those of a running primary have none."""
     import pyarrow as pa
 
     is_nowhere = groups[rows, GroupColumn.FILE_NO] == NOWHERE.file_no
@@ -54,7 +56,6 @@ def place_array(groups: Any, rows: Any, column: GroupColumn) -> pa.Array:
 
 
 def gtid_array(groups: Any, rows: Any, kernels: Kernels) -> pa.Array:
-    """GTIDs as text."""
     import pyarrow as pa
 
     count = len(rows)
@@ -64,8 +65,8 @@ def gtid_array(groups: Any, rows: Any, kernels: Kernels) -> pa.Array:
     return pa.Array.from_buffers(pa.string(), count, [None, pa.py_buffer(offsets), pa.py_buffer(text)])
 
 
-def event_array(name: str, batch: EventBatch, headers: dict[str, Any]) -> pa.Array:
-    """A column of the events themselves; `headers` has what `read_headers` gave."""
+def event_array(name: str, batch: EventBatch, headers: dict[str, Any], kernels: Kernels) -> pa.Array:
+    """A column of the events themselves; `headers` comes from `read_headers`."""
     import pyarrow as pa
 
     events = batch.events
@@ -76,10 +77,23 @@ def event_array(name: str, batch: EventBatch, headers: dict[str, Any]) -> pa.Arr
             return timestamp_array(headers["timestamps"])
         case "bytes":
             return pa.array(events[:, EventColumn.SIZE].copy())
+        case "data":
+            starts, sizes = (np.ascontiguousarray(events[:, one]) for one in (EventColumn.START, EventColumn.SIZE))
+            valid = np.ones(len(starts), dtype=np.uint8)
+            return string_array(pa.binary(), batch.data, starts, sizes, valid, kernels)
         case "type_name":
-            return headers["type_name"]
+            known, places = np.unique(headers["types"], return_inverse=True)
+            return picked_texts(places, [type_name(int(event_type)) for event_type in known])
         case _:
             return pa.array(headers[{"event_type": "types", "server_id": "server_ids", "flags": "flags"}[name]])
+
+
+def picked_texts(places: Any, texts: Sequence[Any]) -> pa.Array:
+    """Some texts by their numbers."""
+    import pyarrow as pa
+
+    numbers = pa.array(places.astype(np.int32))
+    return pa.DictionaryArray.from_arrays(numbers, pa.array(texts, pa.string())).cast(pa.string())
 
 
 def read_headers(batch: EventBatch, kernels: Kernels) -> dict[str, Any]:
@@ -112,7 +126,7 @@ def fixed_array(kind: pa.DataType, numbers: Any, valid: Any) -> pa.Array:
 
 
 def decimal_array(low: Any, high: Any, valid: Any, kind: pa.DataType) -> pa.Array:
-    """Decimals from the halves of numbers of 128 bits; without `high` the numbers have 64 bits and no sign."""
+    """Decimals of the halves of numbers of 128 bits; without `high` they have 64 bits and no sign."""
     import pyarrow as pa
 
     both = np.empty((len(low), 2), dtype=np.int64)
@@ -132,13 +146,9 @@ def string_array(
     padded: int = 0,
     letters: str | None = None,
 ) -> pa.Array:
-    """Strings of a buffer, each with zeros up to `padded` bytes, or text of which `letters` says what each byte means.
-
-    Raises:
-        pyarrow.ArrowInvalid: one of them is no UTF-8, and the kind is text.
-        UnicodeDecodeError: a byte has no letter.
-        OverflowError: together they are more than Arrow takes.
-    """
+    """Strings of a buffer, each with zeros up to `padded` bytes; `letters` has the letter of each byte of a text.
+    Raises pyarrow.ArrowInvalid: one of them is no UTF-8, and the kind is text; UnicodeDecodeError: a byte has no
+    letter; OverflowError: together they are more than Arrow takes."""
     import pyarrow as pa
 
     count = len(starts)
@@ -161,7 +171,7 @@ def string_array(
 def shown_array(
     data: Any, starts: Any, sizes: Any, valid: Any, kernels: Kernels, op: TextOp, argument: int
 ) -> pa.Array | None:
-    """Values as the text that a kernel writes for them; None if one of them is not as it should be."""
+    """Values as the text that a kernel writes; None if one of them is malformed."""
     import pyarrow as pa
 
     count = len(starts)
@@ -196,7 +206,7 @@ def _bytes_more(letters: str) -> bytes:
 
 
 def bitmap(valid: Any) -> pa.Buffer | None:
-    """A bit for each byte that is not 0, the lowest first; None where all are."""
+    """A bit for each byte that is not 0, the lowest first; None if all are."""
     import pyarrow as pa
 
     if valid is None or valid.view(bool).all():

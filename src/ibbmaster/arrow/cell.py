@@ -1,4 +1,4 @@
-"""Values of rows as cells of a DataFrame: as text, or as what the type of a column takes."""
+"""Values of rows as cells of a DataFrame: as text, or in the type of a column."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ DAY_US = 86400 * SECOND_US
 
 
 def completed_columns(schema: TableSchema, version: TableVersion | None) -> int:
-    """The columns whose values an update leaves as they were where its second image does not have them, a bit each.
-    Those are all but what a server computes; where nobody knows which these are, the columns of the primary key."""
+    """The columns that an update leaves unchanged where its second image lacks them, a bit each: all that no server
+    computes, or, where those are unknown, the primary key."""
     if version is None or version.undefined_because:
         return sum(1 << number for number in schema.primary_key)
     known = zip(range(len(schema.columns)), version.columns, strict=False)
@@ -31,7 +31,7 @@ def completed_columns(schema: TableSchema, version: TableVersion | None) -> int:
 
 
 def completed(before: Image, after: Image, columns: int) -> Image:
-    """The second image of an update, with the values of the first in these columns where it has none."""
+    """The second image of an update, completed by the values of the first in these columns."""
     return tuple(
         old if new is ABSENT and columns >> number & 1 else new
         for number, (old, new) in enumerate(zip(before, after, strict=True))
@@ -52,7 +52,7 @@ def text_of(value: object) -> str | None:
 
 
 def image_as_map(schema: TableSchema, image: Image | None) -> dict[str, str | None] | None:
-    """Name and text of each column an image has; columns it leaves out are not in it."""
+    """Name and text of each column that an image has."""
     if image is None:
         return None
     return {
@@ -61,8 +61,8 @@ def image_as_map(schema: TableSchema, image: Image | None) -> dict[str, str | No
 
 
 def cell_reader(column: Column, spark_type: str) -> Reader:
-    """How values of a column are read as cells of a type that `shape.column_type` gave for it. Raises ValueError:
-    values of its type cannot be read at all."""
+    """Reads values of a column as cells of a type that `shape.column_type` gave for it. Raises ValueError: values of
+    its type cannot be read at all."""
     kind = kind_of(column)
     match spark_type:
         case "date" | "timestamp" | "timestamp_ntz":
@@ -80,8 +80,8 @@ def cell_reader(column: Column, spark_type: str) -> Reader:
 
 
 def converting_reader(column: Column, convert: Convert | None, spark_type: str) -> Reader:
-    """How values of a column are read as cells of another type, by way of the values of another column. Raises
-    ValueError: values of its type cannot be read at all."""
+    """Reads values of a column as cells of another type, by way of the values of another column; errors as
+    `cell_reader`."""
     to_cell = value_cell(spark_type)
     return _mapped(
         kind_of(column).reader(column), to_cell if convert is None else lambda value: to_cell(convert(value))
@@ -89,7 +89,7 @@ def converting_reader(column: Column, convert: Convert | None, spark_type: str) 
 
 
 def value_cell(spark_type: str) -> Callable[[Value], object]:
-    """How values become cells of a type."""
+    """Makes cells of a type of values."""
     match spark_type:
         case "date":
             return lambda value: None if value is None else day_cell(_moment_of_text(str(value)))
@@ -120,7 +120,7 @@ def _mapped(read: Reader, to_cell: Callable[[Value], object]) -> Reader:
 
 
 def day_cell(moment: Moment) -> int | None:
-    """A date as days since 1970; None for what is no day, as 0000-00-00."""
+    """A date as days since 1970; None for no date, as 0000-00-00."""
     try:
         return datetime.date(moment.year, moment.month, moment.day).toordinal() - EPOCH
     except ValueError:
@@ -128,7 +128,7 @@ def day_cell(moment: Moment) -> int | None:
 
 
 def moment_cell(moment: Moment) -> int | None:
-    """A date and time as microseconds since 1970-01-01 00:00:00; None for what is none, as a clock of 24:00:00."""
+    """A date and time as microseconds since 1970-01-01 00:00:00; None for none, as a clock of 24:00:00."""
     days = day_cell(moment)
     if days is None or moment.hour > 23 or moment.minute > 59 or moment.second > 59:
         return None

@@ -1,4 +1,4 @@
-"""Collects the events of a range of a log into batches: many groups at once where all is plain."""
+"""Collects the events of a range of a log into batches, many groups at once where all is plain."""
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -57,12 +57,9 @@ def event_batches(
     on_start: OnStart = lambda group: None,
 ) -> Iterable[EventBatch]:
     """The events of a range of a log; it `is_strict` where the log is known to reach to the end of the range.
-
-    `on_start` is given what is logged without a GTID: the FORMAT_DESCRIPTION of a server that was started.
-
-    Raises FormatError, ClassicFormatError: a file is damaged; the text names the group if it is known; EventError: a
-    group does not consist of events.
-    """
+    `on_start` gets what is logged without a GTID: the FORMAT_DESCRIPTION of a server that was started. Raises
+    FormatError, ClassicFormatError: a file is damaged; the text names the group if it is known; EventError: a group
+    does not consist of events."""
     if is_staged(source) and (choice := source.choice) is not None:
         batches = event_batches(source.inner, log_range, kernels, is_strict=is_strict, on_start=on_start)
         return _chosen(batches, choice)
@@ -98,7 +95,7 @@ class CollectingRoom:
 
     @property
     def count(self) -> int:
-        """Groups that were collected."""
+        """The number of groups that were collected."""
         return int(self.state[Field.GROUPS])
 
     @property
@@ -107,7 +104,7 @@ class CollectingRoom:
         return bool(groups == GROUPS_MAX or used > DATA_BYTES - ROOM_BYTES)
 
     def taken(self) -> EventBatch:
-        """What was collected, as a batch."""
+        """The batch that was collected."""
         count = self.count
         found = self._kernels.index_events(self._collected, self.groups, count, self._events)
         self.state[Field.GROUPS] = self.state[Field.OUT] = 0
@@ -138,7 +135,7 @@ class GroupBatches:
             yield from self._source.groups_in(log_range)
 
     def _by_reference(self, group: EventGroup) -> Iterator[EventBatch]:
-        """A group that is not plain, event by event."""
+        """Collect a group that is not plain, event by event."""
         state = self._state
         number = 0
         is_new = True
@@ -179,7 +176,7 @@ class GroupBatches:
 
 
 class ClassicBatches(GroupBatches):
-    """The events of ranges of traditional files, many groups at once where all is plain."""
+    """The events of ranges of traditional files."""
 
     def __init__(self, log: ClassicBinlog, ranges: Sequence[LogRange], kernels: Kernels) -> None:
         super().__init__(log, ranges, kernels)
@@ -193,7 +190,7 @@ class ClassicBatches(GroupBatches):
                 yield from self._log.groups_in(log_range, take=functools.partial(self._take, log_range))
 
     def _take_whole(self, log_range: LogRange) -> bool:
-        """Collect a small file in which all is plain; False, and nothing of it is collected, if it must be read."""
+        """Collect a small file in which all is plain; False, without any of it, if it must be read."""
         state = self._state
         begin = int(state[Field.GROUPS]), int(state[Field.OUT])
         try:
@@ -231,7 +228,7 @@ class ClassicBatches(GroupBatches):
 
 
 class IbbBatches(GroupBatches):
-    """The events of a range of an `.ibb` file, many groups at once where all is plain."""
+    """The events of a range of an `.ibb` file."""
 
     def __init__(
         self, log: BinlogDirectory, log_range: LogRange, kernels: Kernels, *, is_strict: bool, on_start: OnStart
@@ -284,7 +281,7 @@ class IbbBatches(GroupBatches):
             self._boundary.check()
 
     def _collect(self, position: LogPosition, inside: tuple[int, int]) -> tuple[LogPosition, tuple[int, int]] | None:
-        """Collect from a position on; returns the one after, None if nothing was passed."""
+        """Collect from a position on; returns the one behind, None if nothing was passed."""
         file_no, page_no = position.file_no, position.page_no
         if file_no != self._range.file_no or position.offset <= PAGE_SIZE or self._room.is_full:
             return None

@@ -1,4 +1,4 @@
-"""How the values of a column are read by the kernel, and what its numbers mean."""
+"""How the kernel reads the values of a column."""
 
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ INTEGER_DIGITS = {"int": 10, "bigint": 19}
 
 
 class Reading(NamedTuple):
-    """How a column is read: as `RowReading` says, with the kernel's own number of the step."""
+    """A `RowReading` with the kernel's number of the step."""
 
     op: RowOp
     first: int
@@ -25,8 +25,8 @@ class Reading(NamedTuple):
 
 
 def reading_of(column: Column, spark_type: str) -> Reading:
-    """How the values of a column become cells of a type that `shape.column_type` gave for it. Raises ValueError: values
-    of this type cannot be read at all."""
+    """Reads values of a column as cells of a type that `shape.column_type` gave for it. Raises ValueError: values of
+    this type cannot be read at all."""
     return _reading(kind_of(column).reading(column, spark_type))
 
 
@@ -35,14 +35,13 @@ def _reading(found: kind.RowReading) -> Reading:
 
 
 def text_op(column: Column) -> tuple[TextOp, int]:
-    """How the kernel shows values as text: with these digits of a second, or of these bytes at most."""
+    """The kernel's way to show values as text: with these digits of a second, or of these bytes at most."""
     name, argument = kind_of(column).text_op(column)
     return TextOp[name], argument
 
 
 def text_reading_of(column: Column) -> Reading:
-    """How the values of a column are read that become text. Raises ValueError: values of this type cannot be read at
-    all."""
+    """Reads values that become text; errors as `reading_of`."""
     frame = kind_of(column).frame_type(column, keeps_zeros=True)
     is_plain = frame.startswith("decimal") and column.scale <= PLAIN_SCALE
     reading = reading_of(column, frame if is_plain else "string")
@@ -50,27 +49,25 @@ def text_reading_of(column: Column) -> Reading:
 
 
 def raw_reading_of(column: Column) -> Reading:
-    """How the values of a column are read that are converted one by one. Raises ValueError: values of this type cannot
-    be read at all."""
+    """Reads values that are converted one by one; errors as `reading_of`."""
     return _reading(ColumnKind.reading(kind_of(column), column, ""))
 
 
 def line_reading_of(column: Column) -> Reading:
-    """How the values of a column are read that become pieces of a line: most stay where they are. Raises ValueError:
-    values of this type cannot be read at all."""
+    """Reads values that become pieces of a line; most stay where they are. Errors as `reading_of`."""
     reading = reading_of(column, "string")
     return reading if reading.what in ("number", "code") else raw_reading_of(column)
 
 
 def line_op(column: Column) -> tuple[LineOp, int, int]:
-    """How the kernel writes the values of a column that `line_reading_of` has read, with its arguments. Which labels or
-    letters there are is for the caller to say; SIDE: the reference writes them."""
+    """The kernel's way to write values that `line_reading_of` reads, with its arguments, but for labels and letters;
+    SIDE: the reference writes them."""
     name, first, second = kind_of(column).line_op(column)
     return LineOp[name], first, second
 
 
 def can_cast(found: str, wanted: str) -> bool:
-    """Whether Arrow makes cells of one of Spark's types cells of another, each the same value."""
+    """Whether Arrow casts cells of one of Spark's types to another without changing a value."""
     if (found, wanted) in CASTS:
         return True
     if not wanted.startswith("decimal("):

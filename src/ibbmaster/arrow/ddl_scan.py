@@ -1,4 +1,4 @@
-"""Finds the DDL of a log by kernels, many groups at once: a schema history that begins needs all of it."""
+"""Finds the DDL of a log by kernels, many groups at once, for a schema history that begins."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -35,12 +35,10 @@ def scan_ddl(
     *,
     find: Callable[[LogEngine], Kernels | None] = lambda log: load(),
 ) -> LastScanned | None:
-    """Hand over each statement of groups that may hold DDL, and what TABLE_MAP events say if that is wanted; None
-    without the kernels that `find` finds, of an empty log, or of one that began anew meanwhile.
-
-    Raises FormatError, ClassicFormatError: a file is damaged; the text names the group if it is known; EventError: a
-    group does not consist of events.
-    """
+    """Hand over each statement of groups that may hold DDL, and on demand what TABLE_MAP events say; None without the
+    kernels that `find` finds, of an empty log, or of one that began anew meanwhile. Raises FormatError,
+    ClassicFormatError: a file is damaged; the text names the group if it is known; EventError: a group does not consist
+    of events."""
     kernels = find(log)
     if kernels is None:
         return None
@@ -61,7 +59,7 @@ def scan_ddl(
 
 
 class _Scan:
-    """What goes on from batch to batch: a group may begin in one and end in the next."""
+    """Goes on from batch to batch: a group may begin in one and end in the next."""
 
     def __init__(self, state: GtidState, take: TakeStatement, take_map: TakeMap | None, kernels: Kernels) -> None:
         self._state = state  # before the last group
@@ -88,7 +86,7 @@ class _Scan:
         self._last, self._is_last_wanted = groups[-1].tolist(), bool(wanted[-1])
 
     def _take_events(self, batch: EventBatch, numbers: Any) -> None:
-        """Hand over the statements among some events, and TABLE_MAP events between them if these are wanted."""
+        """Hand over the statements among some events, and on demand the TABLE_MAP events between them."""
         types = batch.data[batch.events[numbers, EventColumn.START] + TYPE_OFFSET]
         statements = numbers[np.isin(types, QUERIES)]
         maps = set() if self._take_map is None else set(self._maps_between(batch, statements))
@@ -100,7 +98,7 @@ class _Scan:
                 self._take_map(batch.schema_place(number), _gtid(row), batch.event(number))
 
     def _maps_between(self, batch: EventBatch, statements: Any) -> Iterator[int]:
-        """Of TABLE_MAP events between two statements that say the same the first one."""
+        """The first one of equal TABLE_MAP events between two statements."""
         types = batch.data[batch.events[:, EventColumn.START] + TYPE_OFFSET]
         maps = np.flatnonzero(types == EventType.TABLE_MAP)
         for part in np.split(maps, np.searchsorted(maps, statements)):

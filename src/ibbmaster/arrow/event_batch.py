@@ -1,4 +1,4 @@
-"""Events of many groups side by side in one buffer, with where each is."""
+"""Events of many groups side by side in one buffer; and these as kernels for rows take them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,19 @@ from typing import Any
 
 import numpy as np
 
+from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import ClassicFormatError, EventError, FormatError
 from ibbmaster.event.group import EventGroup
+from ibbmaster.event.header import TYPE_OFFSET
+from ibbmaster.event.rows.large import LargeRows
+from ibbmaster.event.rows.partial import NOT_PLAIN, PlainRows
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.kernel.fields import EventColumn, GroupColumn
 from ibbmaster.log.log_range import GroupSelection
 from ibbmaster.position import LogPosition
 from ibbmaster.schema.model import SchemaPlace
 
+IS_NOT_PLAIN = np.isin(np.arange(256), NOT_PLAIN)
 ALL_BITS = 2**64
 IDENTITY = slice(GroupColumn.DOMAIN, GroupColumn.END_FILE_NO)  # identifies a group: GTID, time and place
 Damage = EventError | FormatError | ClassicFormatError
@@ -25,11 +30,9 @@ Damage = EventError | FormatError | ClassicFormatError
 
 @dataclass(frozen=True, slots=True)
 class EventBatch:
-    """`groups` and `events` have the columns `GroupColumn` and `EventColumn`; their places are those in `data`.
-
-    `data` is not writable, see `read_only`. The arrays are good until the next batch. A group may begin or end in
-    another batch.
-    """
+    """`groups` and `events` have the columns `GroupColumn` and `EventColumn`; their places are those in `data`. `data`
+    is not writable, see `read_only`. The arrays are good until the next batch. A group may begin or end in another
+    batch."""
 
     data: Any
     groups: Any
@@ -54,7 +57,6 @@ class EventBatch:
         return SchemaPlace(self.start(event[EventColumn.GROUP]), int(event[EventColumn.NUMBER]))
 
     def identity(self, group: int) -> tuple[int, ...]:
-        """What identifies a group."""
         return tuple(self.groups[group, IDENTITY].tolist())
 
     def start(self, group: int) -> LogPosition:
@@ -63,7 +65,6 @@ class EventBatch:
         return LogPosition(int(row[GroupColumn.FILE_NO]), int(row[GroupColumn.FILE_OFFSET]))
 
     def event(self, number: int) -> bytes:
-        """The bytes of an event."""
         start, size = self.events[number, EventColumn.START], self.events[number, EventColumn.SIZE]
         return self.data[start : start + size].tobytes()  # type: ignore[no-any-return]
 
@@ -73,13 +74,13 @@ class EventBatch:
         return memoryview(self.data[start : start + size])
 
     def of_groups(self, wanted: Any) -> EventBatch:
-        """The events of those groups whose place in `wanted` is true."""
+        """The events of the groups that are `wanted`."""
         if wanted.all():
             return self
         return dataclasses.replace(self, events=self.events[wanted[self.events[:, EventColumn.GROUP]]])
 
     def of_chosen(self, chosen: Any) -> EventBatch:
-        """As `of_groups`, and the others are not among the groups either."""
+        """As `of_groups`, without the other groups."""
         if chosen.all():
             return self
         events = self.events[chosen[self.events[:, EventColumn.GROUP]]]
@@ -88,7 +89,7 @@ class EventBatch:
 
     @contextlib.contextmanager
     def naming_group(self, number: int) -> Iterator[None]:
-        """Let an error about an event name its group, too."""
+        """Let an error about an event name its group."""
         try:
             yield
         except EventError as error:
@@ -126,7 +127,7 @@ def is_before(groups: Any, position: LogPosition) -> Any:
 
 
 def in_group(error: Damage, group: EventGroup, file_name: Callable[[int], str]) -> Damage:
-    """The same error, which also names the group."""
+    """The same error, naming the group."""
     if isinstance(error, FormatError):
         return type(error)(error.location, f"{error.problem} (in group {group.gtid})")
     if isinstance(error, ClassicFormatError):
@@ -143,3 +144,40 @@ def read_only(data: Any) -> Any:
     array = np.frombuffer(data, dtype=np.uint8)
     array.flags.writeable = False
     return array
+
+
+class PlainEvents:
+    """Makes the events of batch after batch plain; holds the fragments of a row event that continues in the next."""
+
+    def __init__(self, large: LargeRows) -> None:
+        self._large = large
+        self._rows = PlainRows(large)
+
+    def of(self, batch: EventBatch) -> Iterator[EventBatch]:
+        """The same events, compressed ones unpacked and fragments joined; a large one is a batch by itself."""
+        types = batch.data[batch.events[:, EventColumn.START] + TYPE_OFFSET]
+        if not IS_NOT_PLAIN[types].any() and not self._rows.is_open:
+            yield batch
+            return
+        data = bytearray()
+        rows: list[list[int]] = []
+        for number, row in enumerate(batch.events.tolist()):
+            with batch.naming_group(number):
+                event = self._rows.whole_event(batch.event(number))
+            if event is not None and len(event) > self._large.kept_max:
+                yield _batch_of(batch, data, rows)
+                yield _batch_of(batch, event, [[0, len(event), *row[2:]]])
+                data, rows = bytearray(), []
+            elif event is not None:
+                rows.append([len(data), len(event), *row[2:]])
+                data += event
+        yield _batch_of(batch, data, rows)
+
+    def finish(self) -> None:
+        """The log ends here. Raises EventError: it ends inside the fragments of a row event."""
+        self._rows.finish()
+
+
+def _batch_of(batch: EventBatch, data: Buffer, rows: list[list[int]]) -> EventBatch:
+    events = np.array(rows, dtype=np.int64).reshape(-1, EventColumn.COLUMNS)
+    return dataclasses.replace(batch, data=read_only(data), events=events)

@@ -1,11 +1,11 @@
 """A running primary as a source of groups: ranges of its log are GTID positions.
 
-What a primary sends has no place in a file. Groups are numbered in the order in which they come, so that versions of
-tables have places among them; those who read a range again see by some GTIDs whether the order is the same.
+Groups of a primary have no place in a file. They are numbered in the order in which they come, so that versions of
+tables have places among them; readers of a range again see by some GTIDs whether the order is the same.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from ibbmaster.arrow.read_options import ReadOptions
@@ -29,8 +29,8 @@ PASSWORD_VARIABLE = "IBBMASTER_PASSWORD"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveRange(LogRange):
-    """The groups after one position, up to another. The first one has the number after `start_offset`. `landmarks` are
-    GTIDs that must have these numbers."""
+    """The groups after one position, up to another. The first one has the number after `start_offset`; GTIDs in
+    `landmarks` must have these numbers."""
 
     start: str
     end: str
@@ -38,23 +38,20 @@ class LiveRange(LogRange):
 
 
 def live_range(start: str, end: str, *, passed: int = 0) -> LiveRange:
-    """A range of a primary's log; `passed` groups were in front of it."""
+    """A range of a primary's log; `passed` groups precede it."""
     return LiveRange(file_no=NOWHERE.file_no, start_offset=passed, end_offset=WHOLE_FILE, start=start, end=end)
 
 
-def with_landmarks(log_range: LiveRange, versions: TableVersions) -> LiveRange:
-    """A range whose reader sees that every version of a table begins where it began for who has planned it."""
-    return replace(log_range, landmarks=tuple(sorted({*log_range.landmarks, *versions.landmarks()})))
+def with_landmarks(ranges: Iterable[LogRange], versions: TableVersions) -> list[LogRange]:
+    """Ranges whose readers check that every version of a table begins where it began for the planner."""
+    found = [one for one in ranges if isinstance(one, LiveRange)]
+    return [replace(one, landmarks=tuple(sorted({*one.landmarks, *versions.landmarks()}))) for one in found]
 
 
 def read_history(options: ReadOptions, log_range: LiveRange) -> SchemaHistory:
-    """What the statements of a range make of the tables; `declarations` are what they were where it begins.
-
-    The one table of options is defined by its rows where it is not by statements.
-
-    Raises SourceError: the primary cannot be reached, refuses, or breaks off; EventError: a statement is damaged; it
-    names the group.
-    """
+    """The schema history of a range; `declarations` are the tables where it begins. Rows define the one table of
+    options where statements do not. Raises SourceError: the primary cannot be reached, refuses, or breaks off;
+    EventError: a statement is damaged; it names the group."""
     takes_rows = options.table is not None
     given = repr((options.declarations, options.stages, takes_rows))
     key = str(address(options)), log_range, given, options.name_case
@@ -70,7 +67,7 @@ def read_history(options: ReadOptions, log_range: LiveRange) -> SchemaHistory:
 
 
 def ended(options: ReadOptions) -> ReadOptions:
-    """The same with both ends: of the oldest file and of what is logged now. So two calls ask about one range."""
+    """The same with both ends, of the oldest file and of what is logged now: two calls then ask about one range."""
     if options.starting_gtid is None:
         options = replace(options, starting_gtid=str(oldest_position(address(options))))
     if options.ending_gtid is not None:
@@ -85,7 +82,6 @@ def whole_range(options: ReadOptions) -> LiveRange:
 
 
 def address(options: ReadOptions) -> PrimaryAddress:
-    """The primary that options name."""
     assert options.host is not None
     return PrimaryAddress(
         host=options.host,

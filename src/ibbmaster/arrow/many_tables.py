@@ -1,6 +1,6 @@
-"""Several tables in one scan of a log: blocks are read once, and each row event by what reads its own table.
+"""Several tables in one scan of a log: blocks are read once, and each row event by the reader of its table.
 
-Which tables there are takes another scan, which reads no rows. What kernels do not read is read table by table.
+Another scan, which reads no rows, finds the tables. What kernels do not read is read table by table.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ibbmaster.arrow.collecting import event_batches
-from ibbmaster.arrow.event_batch import EventBatch, wanted_groups
+from ibbmaster.arrow.event_batch import EventBatch, PlainEvents, wanted_groups
 from ibbmaster.arrow.fast_reading import columns_of, freeze, is_fast
-from ibbmaster.arrow.plain_events import PlainEvents
+from ibbmaster.arrow.live import with_landmarks
 from ibbmaster.arrow.plan import (
     ReadTask,
     ended,
@@ -34,10 +34,10 @@ from ibbmaster.arrow.plan import (
     tasks_between,
     versions_in,
 )
-from ibbmaster.arrow.reaching import expect_log
 from ibbmaster.arrow.read_options import ReadOptions, Undecodable
 from ibbmaster.arrow.reading import read_task
 from ibbmaster.arrow.shape import TableFields, table_fields
+from ibbmaster.arrow.staging import expect_log
 from ibbmaster.arrow.table_maps import SeenMap, last_of_each
 from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
 from ibbmaster.event.table_map import ROW_EVENT_TYPES, TABLE_ID_SIZE
@@ -78,12 +78,11 @@ class TablesTask:
 
     @property
     def log_range(self) -> LogRange:
-        """That of all."""
         return self.first.log_range
 
     @property
     def options(self) -> ReadOptions:
-        """Those of one table, of all but its name."""
+        """Those of one table; the others differ in its name."""
         return self.first.options
 
 
@@ -91,12 +90,10 @@ class TablesTask:
 
 
 def find_tables(options: ReadOptions, *, only_changed: bool = False) -> dict[str, TableFields]:
-    """The tables that options select, by name, each with its columns: those that changes of rows are of, and those that
-    are there at the end, unless only the others are wanted: these have changes in what is read, or near its start. They
-    have the names that they have at the end.
-
-    Raises ConfigurationError: a pattern matches no table where all are wanted; the columns of a table are not known.
-    """
+    """The tables that options select, by their names at the end, each with its columns: those with changes, and unless
+    it is `only_changed`, those that are there at the end. With it tables have changes in what is read, or near its
+    start. Raises ConfigurationError: a pattern matches no table where all are wanted; the columns of a table are
+    unknown."""
     options = ended(options)
     takes = TableFilter(options.tables).takes
     with closing(open_source(options)) as source:
@@ -115,7 +112,7 @@ def find_tables(options: ReadOptions, *, only_changed: bool = False) -> dict[str
 
 
 def expect_tables(options: ReadOptions) -> None:
-    """See that each pattern for tables matches one of the log; reads it up to where that is known. Those of a running
+    """Check that each pattern for tables matches one of the log; reads it up to where that is known. Those of a running
     primary may come later. Raises ConfigurationError: a pattern matches none; the error names those that there are."""
     if options.host is not None:
         return
@@ -137,7 +134,7 @@ def expect_tables(options: ReadOptions) -> None:
 
 
 def _names_found(log: LogEngine, options: ReadOptions) -> Iterator[set[TableName]]:
-    """Names of tables of a log: what is known of their columns has most of them, and events have the others."""
+    """Names of the tables of a log, from its schema history, then from events."""
     yield set(history_of(options, log.with_past).names())
     for maps in maps_backwards(log, options, []):
         yield {table_name(seen.event) for seen in maps}
@@ -189,16 +186,14 @@ def _fields_of(source: GroupSource, options: ReadOptions, name: str, maps: list[
 def plan_tables(
     options: ReadOptions, tables: Mapping[str, TableFields], *, known: SchemaHistory | None = None
 ) -> list[TablesTask]:
-    """The ranges of one query of these tables; errors as `plan_tasks`. `known` is the schema history, where the log
-    does not have all of it any more."""
+    """The ranges of one query of these tables; errors as `plan_tasks`. `known` is the schema history of a log that has
+    lost its beginning."""
     with closing(open_source(options)) as source:
         options, selection, ranges = planned_ranges(source, options)
         versions = {name: versions_in(source, of_table(options, name), known=known) for name in tables}
     if options.host is not None:
-        from ibbmaster.arrow.live import LiveRange, with_landmarks
-
         for one in versions.values():
-            ranges = [with_landmarks(part, one) for part in ranges if isinstance(part, LiveRange)]
+            ranges = with_landmarks(ranges, one)
     planned = [
         tasks_between(of_table(options, name), fields, selection, ranges, versions[name])
         for name, fields in tables.items()
@@ -207,11 +202,9 @@ def plan_tables(
 
 
 def read_tables(task: TablesTask, left_out: Collection[str] = ()) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """The record batches of one range, each with the name of its table; errors as `read_task`.
-
-    Those of a table are in the order of the log; one without rows there has none, or an empty one. Tables that are
-    `left_out`, perhaps from now on, are not read.
-    """
+    """The record batches of one range, each with the name of its table; errors as `read_task`. Those of a table are in
+    the order of the log; without rows it has none, or an empty one. Tables that are `left_out`, perhaps from now on,
+    are not read."""
     first, options = task.first, task.options
     kernels = load_kernels(options) if options.is_strict and is_fast(first) else None
     if kernels is None:
@@ -230,7 +223,7 @@ def read_tables(task: TablesTask, left_out: Collection[str] = ()) -> Iterator[tu
 
 
 class TableReaders:
-    """Hands each event to those that may read it: by the number that TABLE_MAP events give a table."""
+    """Hands each event to those that may read it, by the number that TABLE_MAP events give a table."""
 
     def __init__(self, tasks: Mapping[str, ReadTask], kernels: Kernels, left_out: Collection[str] = ()) -> None:
         self._left_out = left_out
@@ -253,7 +246,7 @@ class TableReaders:
         self._plain.finish()
 
     def _divided(self, batch: EventBatch) -> Iterator[tuple[str, EventBatch]]:
-        """The events that are for each table, for those that have any."""
+        """The events for each table that has any."""
         starts, sizes = batch.events[:, EventColumn.START], batch.events[:, EventColumn.SIZE]
         types = batch.data[starts + TYPE_OFFSET]
         numbers = np.flatnonzero(IS_OF_TABLE[types])

@@ -1,4 +1,4 @@
-"""What a query reads, decided on the driver: the columns, which groups, and the ranges of the log."""
+"""Plans a query on the driver: the columns, the groups, and the ranges of the log."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar, cast
 
+from ibbmaster.arrow import live
 from ibbmaster.arrow.collecting import event_batches
 from ibbmaster.arrow.ddl_scan import scan_ddl
 from ibbmaster.arrow.read_options import Granularity, ReadOptions, Undecodable
@@ -84,11 +85,7 @@ def _has_redo_log(path: str) -> bool:
 
 def open_source(options: ReadOptions) -> GroupSource:
     """The log or the primary that options name."""
-    if options.host is not None:
-        from ibbmaster.arrow.live import LiveSource
-
-        return LiveSource(options)
-    return open_log(options)
+    return open_log(options) if options.host is None else live.LiveSource(options)
 
 
 def open_task(task: ReadTask) -> GroupSource:
@@ -100,12 +97,12 @@ def open_task(task: ReadTask) -> GroupSource:
 
 
 def load_kernels(options: ReadOptions) -> Kernels | None:
-    """The kernels that read; None where they are unavailable, or shall not be waited for."""
+    """The kernels that read; None if they are unavailable, or not worth the wait."""
     return load() if options.uses_kernels else None
 
 
 def row_reader(task: ReadTask, make_readers: MakeReaders | None = None) -> RowReader:
-    """What reads the changes of rows that a task selects."""
+    """Reads the changes of rows that a task selects."""
     return RowReader(
         TableFilter(task.options.tables),
         task.options.declarations,
@@ -120,12 +117,9 @@ def row_reader(task: ReadTask, make_readers: MakeReaders | None = None) -> RowRe
 def versions_in(
     source: GroupSource, options: ReadOptions, *, to_end: bool = False, known: SchemaHistory | None = None
 ) -> TableVersions:
-    """The versions of the tables that options select in their log, of what is read, or `to_end` of the log.
-
-    With `table` they are of the one table that is called so where its shape is taken.
-
-    Raises PositionError: a GTID of the options is not in the log.
-    """
+    """The versions of the tables that options select, in what is read of their log, or `to_end` of it. With `table`
+    they are of the one table that is called so where its shape is taken. Raises PositionError: a GTID of the options is
+    not in the log."""
     if options.granularity not in OF_ROWS:
         return NO_VERSIONS
     history, end = history_in(source, options, known)
@@ -136,11 +130,10 @@ def versions_in(
 def history_in(
     source: GroupSource, options: ReadOptions, known: SchemaHistory | None = None
 ) -> tuple[SchemaHistory, LogPosition | None]:
-    """The schema history of the log of options if it is not known, and where it is read up to if not to its end."""
+    """The schema history of the log of options if it is not `known`, and the end of what is read if that is not its
+    end."""
     if options.host is not None:
-        from ibbmaster.arrow.live import read_history, whole_range
-
-        return read_history(options, whole_range(options)), None
+        return live.read_history(options, live.whole_range(options)), None
     log = cast(LogEngine, source)
     history = known or history_of(options, log.with_past)
     return history, None if options.ending_gtid is None else end_of(options.ending_gtid, options, log)
@@ -149,8 +142,8 @@ def history_in(
 def selected_versions(
     options: ReadOptions, history: SchemaHistory, end: SchemaPlace | None = None, *, goes_on: bool = False
 ) -> TableVersions:
-    """Those of a history; `end` is that of what is read, if it is not that of the log. A stream `goes_on`: after that,
-    whatever is called so is wanted, too."""
+    """Those of a history; `end` is the end of what is read, if not of the log. A stream `goes_on`: after that it wants
+    whatever is called so, too."""
     if options.table is None:
         return versions_of(history, TableFilter(options.tables).takes)
     name = history.case.table_key(*parse_table_name(options.table))
@@ -162,16 +155,12 @@ def selected_versions(
 
 def ended(options: ReadOptions) -> ReadOptions:
     """Options of a primary with an end that stays."""
-    if options.host is None:
-        return options
-    from ibbmaster.arrow import live
-
-    return live.ended(options)
+    return options if options.host is None else live.ended(options)
 
 
 def needs_rows(options: ReadOptions, history: SchemaHistory, *, goes_on: bool = False) -> bool:
-    """Whether statements do not define the one table of options everywhere, so that its rows must. Where none names it
-    rows name their columns alike; but if that `goes_on`, one may follow."""
+    """Whether statements leave the one table of options undefined somewhere, so that its rows must define it. A table
+    that no statement names needs none, unless the log `goes_on`."""
     if options.table is None:
         return False
     versions = selected_versions(options, history)
@@ -197,7 +186,7 @@ def readable_history_of(
 
 
 def _history_of(options: ReadOptions, log: LogEngine) -> SchemaHistory:
-    """The schema history of a log; one that has not changed since is folded once in a process."""
+    """The schema history of a log; a process folds one that has not changed since only once."""
     where = place(options.path)
     directory = where if where.is_dir() else where.parent
     listed = log.files()
@@ -266,7 +255,7 @@ def find_fields(options: ReadOptions) -> tuple[ShapeField, ...]:
 
 def find_shape(options: ReadOptions, name: str) -> TableShape:
     """The shape in which options read a table. Raises ConfigurationError: no group changes rows of that table, or its
-    columns are not known where the shape is taken; PositionError: that place is not in the log."""
+    columns are unknown where the shape is taken; PositionError: that place is not in the log."""
     options = ended(options)
     with closing(open_source(options)) as source:
         return shape_of(
@@ -319,7 +308,7 @@ def of_table(options: ReadOptions, name: str) -> ReadOptions:
 def _last_written(
     options: ReadOptions, versions: TableVersions, maps: Iterable[Sequence[SeenMap]]
 ) -> TableDecoder | None:
-    """What reads the table as the log has it last; where a statement defines it nothing in front of that is needed."""
+    """Reads the table as the log has it last; where a statement defines it nothing in front of that matters."""
     reader = RowReader(declarations=options.declarations, find_version=versions.at, means=versions.means)
     found = (last_decoder(seen, reader) for seen in maps)
     return next((one for one in found if one is not None), None)
@@ -329,10 +318,8 @@ def maps_backwards(
     source: GroupSource, options: ReadOptions, boundaries: Sequence[SchemaPlace], since: LogPosition | None = None
 ) -> Generator[list[SeenMap], None, None]:
     """The tables that each range of the log of options writes to, from the last to the first that ends after a place.
-
     Raises FormatError, ClassicFormatError: a file is damaged, and shall not be; EventError: a group does not consist of
-    events.
-    """
+    events."""
     kernels = load_kernels(options) if options.is_strict else None
     on_fault = damage_handler(is_strict=options.is_strict)
     for log_range in _ranges_backwards(options, source):
@@ -347,9 +334,7 @@ def maps_backwards(
 def _ranges_backwards(options: ReadOptions, source: GroupSource) -> Iterator[LogRange]:
     """Ranges with all that is there now, from the last one on: those of the last file, of two more, of four more."""
     if options.host is not None:
-        from ibbmaster.arrow.live import whole_range
-
-        yield whole_range(options)
+        yield live.whole_range(options)
         return
     log = cast(LogEngine, source)
     size = min(options.partition_bytes, STAGED_BYTES) if options.stages else options.partition_bytes
@@ -365,8 +350,8 @@ def _ranges_backwards(options: ReadOptions, source: GroupSource) -> Iterator[Log
 
 
 def find_selection(options: ReadOptions, log: LogEngine) -> tuple[LogPosition, GroupSelection]:
-    """Which groups the options select, and a place in front of all of them. Raises PositionError: a GTID of them is not
-    in the log."""
+    """The groups that options select, and a place in front of all of them. Raises PositionError: a GTID of the options
+    is not in the log."""
     on_fault = damage_handler(is_strict=options.is_strict)
     start = ReadStart(LOG_START, {})
     ends: dict[int, LogPosition] | None = None
@@ -383,7 +368,7 @@ def find_selection(options: ReadOptions, log: LogEngine) -> tuple[LogPosition, G
 
 
 def selection_of(options: ReadOptions, starts: tuple[tuple[int, LogPosition], ...] = ()) -> GroupSelection:
-    """What options select, but for positions; `starts` are places where domains begin."""
+    """The same without positions; `starts` are places where domains begin."""
     return GroupSelection(
         starts=starts, domains=options.domains, start_time=options.starting_time, end_time=options.ending_time
     )
@@ -398,13 +383,11 @@ def plan_tasks(options: ReadOptions, fields: tuple[ShapeField, ...]) -> list[Rea
 
 
 def planned_ranges(source: GroupSource, options: ReadOptions) -> tuple[ReadOptions, GroupSelection, list[LogRange]]:
-    """Options whose end stays, which groups of their log they select, and the ranges that have these. Raises: as
+    """Options whose end stays, the groups of their log that they select, and the ranges with these; errors as
     `plan_tasks`."""
     if options.host is not None:
-        from ibbmaster.arrow.live import whole_range
-
         options = ended(options)
-        return options, selection_of(options), [whole_range(options)]
+        return options, selection_of(options), [live.whole_range(options)]
     log = cast(LogEngine, source)
     options = with_spans(options, log)
     start, selection = find_selection(options, log)
@@ -428,7 +411,7 @@ Task = TypeVar("Task", bound=RangeTask)
 
 
 def bundled(tasks: Sequence[Task]) -> list[list[Task]]:
-    """Neighbours put together where they are small, in order."""
+    """Small neighbours put together, in order."""
     bundles: list[list[Task]] = []
     size = 0
     for task in tasks:
@@ -450,9 +433,7 @@ def tasks_between(
 ) -> list[ReadTask]:
     """One task a range, each with the versions of tables that hold there."""
     if options.host is not None:
-        from ibbmaster.arrow.live import LiveRange, with_landmarks
-
-        ranges = [with_landmarks(one, versions) for one in ranges if isinstance(one, LiveRange)]
+        ranges = live.with_landmarks(ranges, versions)
     return [
         ReadTask(
             options=options,
@@ -460,8 +441,7 @@ def tasks_between(
             selection=selection,
             log_range=log_range,
             versions=versions.between(
-                LogPosition(log_range.file_no, log_range.start_offset),
-                LogPosition(log_range.file_no, log_range.end_offset),
+                *(LogPosition(log_range.file_no, at) for at in (log_range.start_offset, log_range.end_offset))
             ),
         )
         for log_range in ranges

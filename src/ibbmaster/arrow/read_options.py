@@ -2,6 +2,7 @@
 
 import enum
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from ibbmaster.errors import ConfigurationError, GtidError
 from ibbmaster.gtid import GtidPosition
@@ -10,12 +11,9 @@ from ibbmaster.schema.name_case import NameCase
 from ibbmaster.stages.options import StageOptions
 from ibbmaster.stages.span import LogSpan
 
-SERVER_ID = 4_000_000_001  # as a replica of a primary
-PARTITION_BYTES = 256 << 20  # smaller ones waste the machine: each task costs 0.1 s of a core
-
 
 class Granularity(enum.Enum):
-    """What a row of the DataFrame is."""
+    """The content of a row of the DataFrame."""
 
     PAGES = "pages"
     RECORDS = "records"
@@ -26,7 +24,7 @@ class Granularity(enum.Enum):
 
 
 class ZeroDates(enum.Enum):
-    """What becomes of dates that are no days, as 0000-00-00, in the columns of a typed table."""
+    """What a typed table has for dates that are no days, as 0000-00-00."""
 
     NULL = "null"
     TEXT = "text"  # date and time columns are strings
@@ -39,49 +37,60 @@ class Undecodable(enum.Enum):
     BINARY = "binary"  # their bytes, of a typed table in a column of their own
 
 
+def special(name: str) -> dict[str, str]:
+    """What a field that is option `name` has in its metadata, if its text cannot be read by itself."""
+    return {"name": name, "kind": "special"}
+
+
+def option(name: str, kind: str = "", default: Any = None) -> Any:
+    """A field that users give as option `name`; `options.READERS` reads a text of this kind, or of its default's."""
+    return field(default=default, metadata={"name": name, "kind": kind})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """The options of a query. Holds only strings, numbers and containers of them: it is sent to workers."""
+    """The options of a query, in the order in which errors list them. Holds only strings, numbers and containers of
+    them: it is sent to workers."""
 
-    path: str
+    path: str = field(metadata=special("path"))
+    granularity: Granularity = option("granularity", default=Granularity.ROWS)
+    starting_gtid: str | None = option("startingGtid", "position")
+    ending_gtid: str | None = option("endingGtid", "position")
+    starting_time: float | None = option("startingTimestamp", "time")  # seconds since 1970
+    ending_time: float | None = option("endingTimestamp", "time")
+    tables: tuple[str, ...] = option("tables", "tables", ())
+    table: str | None = option("table", "table")  # one table, with columns of its own
+    domains: frozenset[int] = option("domains", "domains", frozenset())
+    columns: tuple[str, ...] = option("columns", "names", ())
+    is_strict: bool = option("failOnDataLoss", default=True)
+    partition_bytes: int = option("partitionBytes", "size", 256 << 20)  # smaller ones cost 0.1 s of a core each
+    declarations: dict[str, dict[str, str]] = field(default_factory=dict, metadata=special("schema"))
+    schema_mode: SchemaMode = option("schemaMode", "special", SchemaMode.LATEST)
+    zero_dates: ZeroDates = option("zeroDates", default=ZeroDates.NULL)
+    completes_keys: bool = option("completeKeys", default=False)  # second images of updates have what the first have
+    starting_offsets: str = option("startingOffsets", "offsets", "earliest")
+    bytes_per_trigger_max: int | None = option("maxBytesPerTrigger", "size")
+    groups_per_trigger_max: int | None = option("maxGroupsPerTrigger", "size")
+    files_per_trigger_max: int | None = option("maxFilesPerTrigger", "files")
+    host: str | None = option("host", "text")  # of a primary, instead of a path
+    port: int = option("port", "port", 3306)
+    user: str = option("user", "text", "root")
+    password: str = field(default="", repr=False, metadata={"name": "password", "kind": "text"})
+    uses_tls: bool = option("tls", default=False)
+    server_id: int = option("serverId", "server", 4_000_000_001)  # as a replica of a primary
+    undecodable: Undecodable = option("onUndecodable", default=Undecodable.FAIL)
+    name_case: NameCase | None = option("lowerCaseTableNames", "case")  # None: as the log says
+    row_event_max: int | None = option("maxRowEventBytes", "event")  # of one, unpacked; None: what a log can have
     is_classic: bool = False
-    granularity: Granularity = Granularity.ROWS
-    starting_gtid: str | None = None
-    ending_gtid: str | None = None
-    starting_time: float | None = None  # seconds since 1970
-    ending_time: float | None = None
-    tables: tuple[str, ...] = ()
-    table: str | None = None  # one table, with columns of its own
-    domains: frozenset[int] = frozenset()
-    columns: tuple[str, ...] = ()
-    is_strict: bool = True  # failOnDataLoss
-    partition_bytes: int = PARTITION_BYTES
-    declarations: dict[str, dict[str, str]] = field(default_factory=dict)
-    schema_mode: SchemaMode = SchemaMode.LATEST
     schema_at: str | None = None  # GTID of the place whose shape a table has, with SchemaMode.AT
-    zero_dates: ZeroDates = ZeroDates.NULL
-    starting_offsets: str = "earliest"
-    bytes_per_trigger_max: int | None = None
-    groups_per_trigger_max: int | None = None
-    files_per_trigger_max: int | None = None
-    host: str | None = None  # of a primary, instead of a path
-    port: int = 3306
-    user: str = "root"
-    password: str = field(default="", repr=False)  # or the variable IBBMASTER_PASSWORD of driver and workers
-    uses_tls: bool = False
-    server_id: int = SERVER_ID
-    undecodable: Undecodable = Undecodable.FAIL
-    completes_keys: bool = False  # of a typed table: an image after an update has what the one before it has
     uses_kernels: bool = True
-    name_case: NameCase | None = None  # lower_case_table_names of the log's server; None: what the log says
-    row_event_max: int | None = None  # bytes of one, put together and unpacked; None: what a log can have
     base: str | None = None  # the path of a dump that the log goes on from
-    stages: tuple[StageOptions, ...] = ()  # which the log goes through first; names and GTIDs are those after them
+    stages: tuple[StageOptions, ...] = ()  # that the log goes through first; names and GTIDs are those after them
     spans: tuple[LogSpan | None, ...] = ()  # the part of the log that each of these takes, once they are found
 
 
 def with_keys(options: ReadOptions) -> ReadOptions:
-    """Options whose tables are called as they are found by, where it is said how names are compared."""
+    """The same, with names of tables in the form that the log's server compares."""
     case = options.name_case
     if case is None or not case.folds:
         return options

@@ -1,4 +1,4 @@
-"""A range of a log as record batches. Runs in a worker; opens its files itself."""
+"""A range of a log as record batches, read by a worker, which opens the files itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from ibbmaster.arrow.cell import cell_reader, completed, completed_columns, conv
 from ibbmaster.arrow.event_batch import in_group
 from ibbmaster.arrow.fast_reading import fast_batches, is_fast, is_sound, sound_batches
 from ibbmaster.arrow.plan import ReadTask, load_kernels, open_task, row_reader
-from ibbmaster.arrow.reaching import expect_log
 from ibbmaster.arrow.read_options import Granularity, ReadOptions, ZeroDates
 from ibbmaster.arrow.shape import (
     ABSENT_FIELD,
@@ -24,6 +23,7 @@ from ibbmaster.arrow.shape import (
     expect_readable,
     field_name,
 )
+from ibbmaster.arrow.staging import expect_log
 from ibbmaster.disk.place import open_disk
 from ibbmaster.errors import ClassicFormatError, EventError, FormatError
 from ibbmaster.event.column_types.registry import bytes_reader, value_reader
@@ -54,13 +54,9 @@ Row = tuple[object, ...]
 
 
 def read_task(task: ReadTask) -> Iterator[pa.RecordBatch]:
-    """The record batches of one range.
-
-    Raises:
-        FormatError, ClassicFormatError: a file is damaged.
-        EventError: an event of a group is damaged, or a value cannot be read; it names the group.
-        StoreError: this worker does not see the log.
-    """
+    """The record batches of one range. Raises FormatError, ClassicFormatError: a file is damaged; EventError: an event
+    of a group is damaged, or a value cannot be read; it names the group; StoreError: this worker does not see the
+    log."""
     options = task.options
     if options.host is None:
         expect_log(options, task.log_range, is_strict=options.is_strict)
@@ -127,7 +123,7 @@ def _picked(task: ReadTask, rows: Iterator[dict[str, object]]) -> Iterator[Row]:
 
 
 def _pages(task: ReadTask) -> Iterator[dict[str, object]]:
-    """One row a page with data. A page that is damaged is an error, or left out if data loss is no failure."""
+    """One row a page with data. A damaged page is an error, or left out if data loss is none."""
     for page_no, page in _verified_pages(task):
         chunks = list(page_chunks(page, file_no=task.log_range.file_no, page_no=page_no))
         yield {
@@ -210,7 +206,7 @@ class _Groups:
         self._faults: list[tuple[LogPosition, str | None, str]] = []
 
     def rows(self, begin: LogPosition) -> Iterator[Row]:
-        """The rows of every group from `begin` on that is wanted; of a group that is damaged none, or an error."""
+        """The rows of every group from `begin` on that is wanted; of a damaged group none, or an error."""
         options = self._options
         rows_of: Callable[[EventGroup, dict[str, object]], Iterator[Row]] = {
             Granularity.EVENTS: self._events,
@@ -259,7 +255,7 @@ class _Groups:
         }
 
     def _nothing(self, group: EventGroup, head: dict[str, object]) -> Iterator[Row]:
-        """Read all of a group, to see whether that can be done."""
+        """Read all of a group, to see whether that works."""
         for _ in self._reader.changes(group_events(group), group.start):
             pass
         return iter(())
@@ -305,7 +301,7 @@ class _Groups:
         yield tuple(row[name] for name in self._names)
 
     def _changes(self, group: EventGroup, head: dict[str, object]) -> Iterator[Row]:
-        """One row an image, both images beside each other for an update's two rows."""
+        """One row an image, which has both images of an update."""
         number = 0
         for schema, change in self._reader.changes(group_events(group), group.start):
             row = head | {
@@ -319,7 +315,7 @@ class _Groups:
                 yield tuple(row[name] for name in self._names)
 
     def _table_changes(self, group: EventGroup, head: dict[str, object]) -> Iterator[Row]:
-        """One row an image: a delete and a preimage have the row as it was, the others as it is."""
+        """One row an image."""
         number = 0
         for decoder, change in self._reader.decoded(group_events(group), group.start):
             readers = decoder.reader_of
@@ -336,7 +332,7 @@ class _Groups:
 
 
 class _TableReaders:
-    """Reads the rows of a version of a table: most columns at once as cells, others as values, which become cells."""
+    """Reads the rows of a version of a table: most columns as cells, others as values, which become cells."""
 
     def __init__(
         self, fields: TableFields, zero_dates: ZeroDates, schema: TableSchema, version: TableVersion | None
@@ -369,8 +365,8 @@ class _TableReaders:
 
     @cached_property
     def _wanted(self) -> dict[int, tuple[ShapeField, ColumnOrigin]]:
-        """The columns that are in the DataFrame, by their numbers. Raises EventError: one has another type than the
-        DataFrame was made with."""
+        """The columns in the DataFrame, by their numbers. Raises EventError: one has another type than the DataFrame
+        was made with."""
         found = {}
         columns = dict(zip(self._origins, self._fields.shape.columns, strict=True))
         for field in self._fields:
@@ -401,7 +397,7 @@ class _TableReaders:
         return value if is_cell else self._to_cells[name](value)
 
     def told(self, image: Image) -> dict[str, object]:
-        """What an image says of itself, as far as that is in the DataFrame."""
+        """What an image lacks, and cannot be decoded of it, if the DataFrame has that."""
         found: dict[str, object] = {}
         if self._tells_absent:
             found[ABSENT_FIELD.name] = [name for name, origin in self._origins.items() if origin.is_absent(image)]

@@ -1,4 +1,4 @@
-"""Changes of rows as Arrow arrays, read by the kernel; what is unusual is read value by value."""
+"""Changes of rows as Arrow arrays, read by the kernel; unusual values are read one by one."""
 
 from __future__ import annotations
 
@@ -11,15 +11,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ibbmaster.arrow.arrays import decimal_array, fixed_array, group_array, shown_array, string_array, timestamp_array
+from ibbmaster.arrow.arrays import (
+    decimal_array,
+    fixed_array,
+    group_array,
+    picked_texts,
+    shown_array,
+    string_array,
+    timestamp_array,
+)
 from ibbmaster.arrow.cell import value_cell
 from ibbmaster.arrow.column_reading import Reading, text_op
-from ibbmaster.arrow.event_batch import EventBatch
+from ibbmaster.arrow.event_batch import EventBatch, PlainEvents
 from ibbmaster.arrow.known_tables import more_open_tables, new_open_tables, open_row
-from ibbmaster.arrow.plain_events import PlainEvents
 from ibbmaster.arrow.read_options import ZeroDates
 from ibbmaster.arrow.row_tables import ColumnCells, RowTables
-from ibbmaster.arrow.shape import ABSENT_FIELD, RESERVED, ShapeField, TableFields, arrow_type
+from ibbmaster.arrow.shape import ABSENT_FIELD, RESERVED, ShapeField, TableFields, arrow_schema, arrow_type
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError, UndecodableError
 from ibbmaster.event.column_types.registry import kind_of
@@ -53,13 +60,13 @@ if TYPE_CHECKING:
 
 ROWS_MAX = 1 << 16  # in one record batch
 SLOT_LENGTH = ROWS_MAX + 64 * 3  # where slots lie a power of two apart, their values push each other out of the caches
-STRING_BYTES_MAX = 1 << 30  # of all its columns
 
 
 class RowColumns:
-    """Reads changes out of batches of events, into record batches of some fields: of one table, or without values."""
+    """Makes record batches of some fields of batches of events: of one table, or without values."""
 
     READS_EVERY_COLUMN = False  # of every table, whatever the fields
+    BYTES_MAX = 1 << 30  # of all strings in one record batch
 
     def __init__(
         self,
@@ -116,7 +123,8 @@ class RowColumns:
             yield from self.of_plain(plain)
 
     def begin(self, batch: EventBatch) -> None:
-        """Events of this batch come next: a group that continues from the one before keeps the tables it has named."""
+        """Announce the batch of the next events: a group that continues from the one before keeps the tables it has
+        named."""
         self._state[RowField.GROUP] = 0 if self._goes_on(batch) else -1
 
     def of_plain(self, batch: EventBatch) -> Iterator[pa.RecordBatch]:
@@ -125,7 +133,7 @@ class RowColumns:
             yield from self._of_part(dataclasses.replace(batch, events=batch.events[start:end]))
 
     def _parts(self, batch: EventBatch) -> Iterator[tuple[int, int]]:
-        """Events between which no table becomes another; what is known of tables is forgotten between them."""
+        """Events between which no table changes; tables are forgotten between them."""
         start, count = 0, len(batch.events)
         while start < count:
             passed = bisect.bisect_right(self._boundaries, batch.schema_place(start)) if self._boundaries else 0
@@ -192,6 +200,7 @@ class RowColumns:
         return iter(())
 
     def _goes_on(self, batch: EventBatch) -> bool:
+        """Whether the first group is the last one of the batch before; notes the last one."""
         if not len(batch.groups):
             return False
         is_same = bool(len(batch.events)) and batch.identity(0) == self._last_group
@@ -268,12 +277,9 @@ class RowColumns:
         is_padded = cells.column.is_fixed_length and cells.reading.what == "bytes"
         return cells.column.size if is_padded else 0
 
-    def _bytes_max(self) -> int:
-        return STRING_BYTES_MAX
-
     def _portions(self, batch: EventBatch, count: int) -> Iterator[tuple[int, int]]:
         """Rows that fit into one record batch each; the two of an update stay together."""
-        bytes_max = self._bytes_max()
+        bytes_max = self.BYTES_MAX
         if len(batch.data) <= bytes_max and not any(map(self._padded, self._cells.values())):
             yield 0, count
             return
@@ -306,25 +312,24 @@ class RowColumns:
             elif field.name in self._own_names:
                 arrays.append(self._own_array(field, batch, rows, halves))
             elif field.name == "_change_type":
-                arrays.append(_picked(kinds, pa.array(CHANGE_TYPES)))
+                arrays.append(picked_texts(kinds, CHANGE_TYPES))
             elif field.name == "_change_no":
                 arrays.append(pa.array(self._numbers(batch, groups)))
             elif field.name == "_table":
                 maps, numbers = np.unique(self._tables.variants[variants, VariantColumn.MAP], return_inverse=True)
                 names = [decoder and decoder.schema.name for decoder in map(self._tables.decoders.__getitem__, maps)]
-                arrays.append(_picked(numbers, pa.array(names, pa.string())))
+                arrays.append(picked_texts(numbers, names))
             elif field.name == ABSENT_FIELD.name:
                 arrays.append(self._absent_array(batch, rows, halves))
             else:
                 arrays.append(group_array(field.name, batch, groups, self._kernels))
-        schema = pa.schema([pa.field(field.name, arrow_type(field.type)) for field in self._fields])
-        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+        return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(self._fields))
 
     def _images(self, batch: EventBatch, rows: slice, kinds: Any, variants: Any) -> dict[str, pa.Array]:
         return {}
 
     def _numbers(self, batch: EventBatch, groups: Any) -> Any:
-        """Which of the rows of its group each row is, counting those that are read."""
+        """The number of each row in its group, counting those that are read."""
         starts = np.flatnonzero(np.concatenate([[True], groups[1:] != groups[:-1]]))
         lengths = np.diff(np.append(starts, len(groups)))
         numbers = np.arange(len(groups)) - np.repeat(starts, lengths)
@@ -335,7 +340,7 @@ class RowColumns:
         return numbers
 
     def _own_array(self, field: ShapeField, batch: EventBatch, rows: slice, halves: Any) -> pa.Array:
-        """A column of the table's shape, from wherever this version of the table has it."""
+        """A column of the table's shape, wherever this version of the table has it."""
         import pyarrow as pa
 
         kind = arrow_type(field.type)
@@ -357,7 +362,7 @@ class RowColumns:
         return pa.array(cells, kind)
 
     def _computed(self, origin: ColumnOrigin, batch: EventBatch, rows: slice, halves: Any) -> dict[int, Value]:
-        """Values of a column in images that leave it out, by row; ABSENT where they are unknown."""
+        """Values of a column in images that leave it out, by row; ABSENT if they are unknown."""
         if origin.compute is None:
             return {}
         presents = [self._tables.presents[half] for half in halves.tolist()]
@@ -372,7 +377,7 @@ class RowColumns:
         return found
 
     def _input_values(self, origin: ColumnOrigin, batch: EventBatch, rows: slice) -> list[Value]:
-        """The values of a column as the reference decoder has them, for what is computed from it."""
+        """The values of a column as the reference has them, to compute others from."""
         name = None if origin.number is None else self._names.get(origin.number)
         if name is None:
             return [origin.fill] * (rows.stop - rows.start)
@@ -455,8 +460,8 @@ def raw_value(value: Any, reading: Reading) -> bytes:
 
 
 def _number_array(kind: pa.DataType, values: Any, more: Any, valid: Any) -> pa.Array:
-    """Numbers as cells; `more` has the upper halves of those that have one, for others it is None. The numbers are
-    copied: their buffers are those of the next rows, too, and record batches may be kept."""
+    """Numbers as cells; `more` has the upper halves of those that have one. They are copied: their buffers are those of
+    the next rows, too, and record batches may be kept."""
     import pyarrow as pa
 
     if pa.types.is_decimal(kind):
@@ -466,9 +471,3 @@ def _number_array(kind: pa.DataType, values: Any, more: Any, valid: Any) -> pa.A
     if pa.types.is_timestamp(kind):
         return timestamp_array(values.copy(), valid, zone=kind.tz)
     return fixed_array(kind, values.copy(), valid)
-
-
-def _picked(places: Any, values: pa.Array) -> pa.Array:
-    import pyarrow as pa
-
-    return pa.DictionaryArray.from_arrays(pa.array(places.astype(np.int32)), values).cast(pa.string())

@@ -1,4 +1,4 @@
-"""The tables and kinds of row events that the kernel knows: what it is given once, and finds from then on."""
+"""The tables and kinds of row events of a DataFrame, as the kernel takes them."""
 
 import contextlib
 from collections.abc import Callable
@@ -36,7 +36,7 @@ class ColumnCells(NamedTuple):
 
 
 class TableCells:
-    """Which columns of a version of a table are read, and what they are in the DataFrame."""
+    """The columns of a version of a table that are read, and what they are in the DataFrame."""
 
     def __init__(
         self, decoder: TableDecoder, shape: TableShape | None, fields: list[ShapeField], zero_dates: ZeroDates
@@ -82,7 +82,7 @@ class TableCells:
 
 
 class RowTables(MapStore):
-    """With `steps`, which has the columns `StepColumn`.
+    """A `MapStore` with `steps`, which has the columns `StepColumn`.
 
     `fields` are the columns of the DataFrame that are those of a table: field number n has the slots 2n and 2n + 1;
     after them are those of columns that others are computed from. With None every column of each table is read, as
@@ -91,7 +91,7 @@ class RowTables(MapStore):
     Attributes:
         decoders: the reference decoder of each known table; None for one that is not wanted.
         table_cells: beside them, how they are read.
-        presents: for each kind of row event the columns that its first image has, and its second, a bit each.
+        presents: for each kind of row event the columns of its first image, and of its second, a bit each.
         absent: beside them, the names of those that they leave out.
         completed: for each kind of row event the columns that its second image gets from its first, a bit each.
         slot_count: slots that the steps write to.
@@ -134,7 +134,7 @@ class RowTables(MapStore):
         self.table_cells.append(None)
 
     def cells_of(self, row: int) -> TableCells:
-        """How a known table is read. Raises EventError: a column is not of the type that the DataFrame has."""
+        """How a known table is read. Raises EventError: a column has another type than in the DataFrame."""
         found = self.table_cells[row]
         if found is None:
             decoder = self.decoders[row]
@@ -143,8 +143,8 @@ class RowTables(MapStore):
         return found
 
     def add_variant(self, event: Buffer, row: int) -> None:
-        """Know the kind of a row event of a table. Raises EventError: its columns are not those of the table, or of the
-        DataFrame; UndecodableError: values of one of its columns cannot be read at all."""
+        """Know the kind of a row event of a table. Raises EventError: it has other columns than the table, or the
+        DataFrame; UndecodableError: values of a column cannot be read at all."""
         header = decode_rows_header(event)
         decoder = self.decoders[row]
         assert decoder is not None

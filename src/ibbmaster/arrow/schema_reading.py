@@ -1,4 +1,4 @@
-"""The versions of tables in a log, for those who read its rows."""
+"""The versions of tables in a log, for readers of its rows."""
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
@@ -34,13 +34,10 @@ def schema_of_log(
     takes_rows: bool = False,
     dump: Path | None = None,
 ) -> LoggedSchema:
-    """The schema history of a log; `declarations` are what its tables were when it began.
-
-    `dump` is one with the GTID position that the log goes on from.
-
-    It is taken from its cache, and kept there; one that begins with declarations is not. `scan` is a faster way to
-    begin, `case` how the log's server compares names; `is_once` and `takes_rows` are as those of `LoggedSchema`.
-    """
+    """The schema history of a log; `declarations` are its tables when it began, `dump` is one with the GTID position
+    that the log goes on from. It comes from its cache, and is kept there, unless it begins with declarations. `scan` is
+    a faster way to begin, `case` how the log's server compares names; `is_once` and `takes_rows` are as those of
+    `LoggedSchema`."""
     base, position = declared_schema(declarations), None
     if dump is not None:
         found, position = base_schema(dump).catalog, base_position(dump)
@@ -64,7 +61,7 @@ def readable_history(
     case: NameCase | None = None,
     takes_rows: bool = False,
 ) -> SchemaHistory:
-    """The history of what can be read of a log that is damaged; `takes_rows` is as that of `LoggedSchema`."""
+    """The history of what can be read of a damaged log; `takes_rows` as in `LoggedSchema`."""
     history = SchemaHistory(declared_schema(declarations), case, is_whole=False)
     folding = GroupFolding(history, takes_rows=takes_rows)
     for group in readable_groups(log, LOG_START, on_fault):
@@ -74,12 +71,12 @@ def readable_history(
 
 
 def declared_schema(declarations: Mapping[str, Declaration]) -> SchemaCatalog:
-    """What a user has declared, as the tables that were there when the log began."""
+    """The tables of declarations, as those that were there when the log began."""
     return schema_of_texts(declared_texts(declarations))
 
 
 def declared_texts(declarations: Mapping[str, Declaration]) -> dict[TableName, str]:
-    """The CREATE TABLE of each table of which all is declared."""
+    """The CREATE TABLE of each table that is declared as a whole."""
     texts = {}
     for name, declaration in declarations.items():
         table = parse_table_name(name)
@@ -116,7 +113,7 @@ def versions_of(history: SchemaHistory, takes: Callable[[TableName], bool]) -> T
 
 
 def versions_between(history: SchemaHistory, name: TableName, ranges: Sequence[NameRange]) -> TableVersions:
-    """The versions of a table that had these names, as they are compared; those of `name` are there in any case."""
+    """The versions of a table that had these names, as they are compared, and those of `name` in any case."""
     return TableVersions(
         {one: history.versions(*one) for one in {name, *(one_range.name for one_range in ranges)}}, history.case, ranges
     )

@@ -46,13 +46,13 @@ SHAPES = {one: (*_FIRST.get(one, ()), *_fields_of(one.value)) for one in Granula
 
 
 def field_name(column: str) -> str:
-    """What a column of a table is called in a DataFrame: one named as ours gets one more underscore. So does one that
-    is named so with more underscores, so that no two names become one."""
+    """The name of a table's column in a DataFrame: one that is named as ours gets one more underscore. So does one with
+    more underscores, so that names stay different."""
     return "_" + column if _is_taken(column) else column
 
 
 def own_name(field: str) -> str:
-    """The column of a table that is called so in a DataFrame: the inverse of `field_name`."""
+    """The inverse of `field_name`."""
     return field[1:] if field.startswith("__") and _is_taken(field) else field
 
 
@@ -67,7 +67,7 @@ def generic_shape(granularity: Granularity, columns: Sequence[str] = ()) -> tupl
 
 
 def pick(fields: Sequence[ShapeField], columns: Sequence[str]) -> tuple[ShapeField, ...]:
-    """Some columns by name; all if none is named. Raises ConfigurationError: there is no such column."""
+    """Some columns by name; all if none is named; errors as `generic_shape`."""
     if not columns:
         return tuple(fields)
     by_name = {field.name: field for field in fields}
@@ -92,13 +92,9 @@ class TableFields(tuple[ShapeField, ...]):
 def table_fields(
     shape: TableShape, zero_dates: ZeroDates, columns: Sequence[str] = (), *, keeps_bytes: bool = False
 ) -> TableFields:
-    """The columns of one table's changes: what a group says, the kind of change, and the table's own.
-
-    With `keeps_bytes` there is one more for the values that cannot be read.
-
-    Raises ConfigurationError: the binlog has no names of its columns and none are declared, or two are equal but for
-    their case.
-    """
+    """The columns of one table's changes: of the group, the kind of change, and the table's own; with `keeps_bytes` one
+    more for undecodable values. Raises ConfigurationError: the columns have no names, in the log or declared, or two
+    differ only in their case."""
     schema = shape.schema
     if not schema.has_names:
         raise ConfigurationError(
@@ -115,8 +111,8 @@ def table_fields(
 
 
 def expect_readable(table: str, column: Column, wanted: Column, field: ShapeField, zero_dates: ZeroDates) -> str:
-    """The type of a column's own cells, which must be those of a field, or can be made so; the field is of `wanted`.
-    Raises EventError: the column has another type than the DataFrame was made with."""
+    """The type of a column's own cells, which must be those of a field, or become so; the field is of `wanted`. Raises
+    EventError: the DataFrame was made with another type."""
     found = column_type(column, zero_dates)
     if found != field.type and not has_every_value(column, wanted):
         raise EventError(f"{table} column {field.name} is {found} here, the DataFrame has {field.type}")

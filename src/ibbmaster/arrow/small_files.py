@@ -1,7 +1,7 @@
 """The events of many small files in order, each read at once, and the pages of some collected together.
 
-A log of ten thousand files costs by the file: what is read of one is its bytes, in one read, and its header and
-state are judged there. Whatever is not plain in a file is for `event_batches`, which is the reference.
+A log of ten thousand files costs by the file: one read gets all of a file, and its header and state are judged there.
+Whatever is not plain is for `event_batches`, the reference.
 """
 
 from bisect import bisect_left, bisect_right
@@ -38,8 +38,7 @@ ENDLESS = 1 << 62
 
 
 def batches_of_ranges(source: LogEngine, ranges: Sequence[LogRange], kernels: Kernels) -> Iterator[EventBatch]:
-    """The events of ranges that follow each other, as `event_batches` gives them; a batch may reach over some files.
-    Raises: as `event_batches`."""
+    """The events of consecutive ranges, as from `event_batches`; a batch may span some files. Errors as there."""
     if isinstance(source, ClassicBinlog):
         yield from ClassicBatches(source, ranges, kernels)
     elif isinstance(source, BinlogDirectory):
@@ -50,15 +49,13 @@ def batches_of_ranges(source: LogEngine, ranges: Sequence[LogRange], kernels: Ke
 
 
 class _Begin(NamedTuple):
-    """What a file begins with."""
-
     file_no: int
     found: tuple[Gtid, ...]
 
 
 class _SmallFiles:
-    """Reads whole small files of `.ibb` pages into one block, without their headers: a record goes on in the next file.
-    Invariant: each file begins with what the groups before it come to, as far as they are known, or is an error."""
+    """Reads whole small files of `.ibb` pages into one block, without their headers, as records go on in the next file.
+    Invariant: each file begins with the state after the groups before it, as far as they are known, or is an error."""
 
     def __init__(self, log: BinlogDirectory, kernels: Kernels) -> None:
         self._log = log
@@ -76,7 +73,6 @@ class _SmallFiles:
         self._resume: LogPosition | None = None  # where the last group ended that was read by the reference
 
     def batches(self, ranges: Iterable[LogRange]) -> Iterator[EventBatch]:
-        """The events of ranges in order."""
         for log_range in ranges:
             if self._is_small(log_range) and self._add(log_range):
                 if self._pages * PAGE_SIZE >= BLOCK_BYTES:
@@ -132,7 +128,7 @@ class _SmallFiles:
         state[Field.SKIP_TYPE] = state[Field.NESTED_TYPE] = -1
 
     def _collected(self) -> Iterator[EventBatch]:
-        """Collect the block; what has to come by the reference comes by it."""
+        """Collect the block; the reference reads what has to come by it."""
         while self._pages:
             first_new = self._room.count
             status = self._kernels.collect_table(
@@ -157,7 +153,7 @@ class _SmallFiles:
             yield from self._collected()
 
     def _past(self) -> Iterator[EventBatch]:
-        """Have the rest of the file where the kernel is read by the reference, and go on in the block with the next."""
+        """Let the reference read the rest of the file where the kernel is, and go on in the block with the next."""
         file_no, page = self._file_no(), int(self._room.state[Field.PAGE])
         first, behind = bisect_left(self._file_nos, file_no), bisect_right(self._file_nos, file_no)
         start = (self._page_nos[first] + page - first) * PAGE_SIZE + int(self._room.state[Field.OFFSET])
@@ -210,6 +206,7 @@ class _SmallFiles:
             groups[:, offset] += (page_nos[pages] - pages) * PAGE_SIZE
 
     def _drop(self, count: int) -> None:
+        """Forget the first pages of the block; the kernel goes on where it begins then."""
         left = self._pages - count
         self._view[: left * PAGE_SIZE] = self._view[count * PAGE_SIZE : self._pages * PAGE_SIZE]
         del self._file_nos[:count], self._page_nos[:count]
@@ -221,8 +218,8 @@ class _SmallFiles:
     # States -------------------------------------------------------------------------------------
 
     def _check_begins(self, last: int) -> None:
-        """Compare what files up to number `last` begin with and what the groups before them come to. Raises
-        RecordError: a file begins after other groups."""
+        """Compare the beginnings of files up to number `last` with the groups before them. Raises RecordError: a file
+        begins after other groups."""
         groups = self._room.groups[: self._room.count]
         while self._begins and self._begins[0].file_no <= last:
             begin = self._begins.pop(0)

@@ -1,20 +1,25 @@
-"""The log of options after their stages, in whichever process reads it."""
+"""The log of options after their stages, in whichever process reads it, perhaps on another machine."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
+import socket
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from dataclasses import replace
 from typing import cast
 
 from ibbmaster.arrow.read_options import Granularity, ReadOptions
 from ibbmaster.arrow.schema_reading import schema_of_log
-from ibbmaster.disk.place import place
-from ibbmaster.errors import ConfigurationError
+from ibbmaster.disk.place import open_disk, place
+from ibbmaster.errors import ConfigurationError, StoreError
 from ibbmaster.gtid import GtidState
+from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.log.interface import LogEngine, is_staged
+from ibbmaster.log.log_range import LogRange
 from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.name_case import NameCase
@@ -22,6 +27,7 @@ from ibbmaster.stages.options import StageOptions, stage_options, staged, staged
 from ibbmaster.stages.span import LogSpan
 from ibbmaster.stages.stage import GroupTransform
 
+REMEDY = "workers read the log themselves, so each must see it under the same path"
 _SHOWS_EMPTY = (Granularity.EVENTS, Granularity.GROUPS)  # of which an empty group has rows, too
 _OF_GROUPS = frozenset(("after", "until", "domain", "server", "drop_empty"))  # stages that look into no group
 _FLAG = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
@@ -45,7 +51,7 @@ def staged_log(options: ReadOptions, log: LogEngine) -> LogEngine:
 
 
 def live_stages(options: ReadOptions) -> list[GroupTransform]:
-    """What the groups of a primary go through: every one of them is left, so that each has its number. Raises
+    """The stages for the groups of a primary: they leave every group, so that each has its number. Raises
     ConfigurationError: an option cannot be used."""
     case = options.name_case or NameCase.EXACT
     keeps = options.granularity not in _SHOWS_EMPTY
@@ -59,7 +65,7 @@ def live_stages(options: ReadOptions) -> list[GroupTransform]:
 
 
 def with_spans(options: ReadOptions, log: LogEngine) -> ReadOptions:
-    """Options whose stages take those parts of the log that `log` has: each reader has the same, and looks for none."""
+    """Options whose stages take those parts of the log that `log` has, so that no reader looks for them."""
     spans: list[LogSpan | None] = []
     if not options.stages:
         return options
@@ -73,12 +79,12 @@ def with_spans(options: ReadOptions, log: LogEngine) -> ReadOptions:
 
 
 def history_cache_of(options: ReadOptions) -> HistoryCache:
-    """Where the schema history of the log of options is kept: one after stages is of this reader alone."""
+    """Where the schema history of the log of options is kept; one after stages belongs to this reader alone."""
     return HistoryCache(place(options.path), is_written=False, keeps=not options.stages)
 
 
 def option_names() -> dict[str, str]:
-    """How stages are called as options of a DataFrame, by the names that they have in Python."""
+    """The names of stages as options of a DataFrame, by their names in Python."""
     return {name: _camel(name.strip("_").split("_")) for name, *_ in stage_options()}
 
 
@@ -99,14 +105,14 @@ def _camel(words: Iterable[str]) -> str:
 
 
 def _as_read(given: StageOptions, options: ReadOptions) -> StageOptions:
-    """The same stages, that leave out empty groups where a reader sees none of them: the log is read faster then."""
+    """The same stages, without empty groups where a reader sees none of them: that reads the log faster."""
     if options.granularity in _SHOWS_EMPTY or not _OF_GROUPS.issuperset(cast(Mapping[str, object], given)):
         return given
     return {**given, "drop_empty": True}
 
 
 def _history_finder(options: ReadOptions, log: LogEngine) -> Callable[[], SchemaHistory]:
-    """What the statements of a log in front of a stage have made of its tables, up to now."""
+    """The schema history of the log in front of a stage, up to now."""
 
     @functools.cache
     def logged() -> LoggedSchema:
@@ -114,3 +120,36 @@ def _history_finder(options: ReadOptions, log: LogEngine) -> Callable[[], Schema
         return schema_of_log(log.with_past, options.declarations, cache, case=options.name_case)
 
     return lambda: logged().history()
+
+
+# Workers ---------------------------------------------------------------------------------------
+
+
+def expect_log(options: ReadOptions, log_range: LogRange, *, is_strict: bool) -> None:
+    """In a worker: check that a log is there, and the file of a range unless files may be missing. Raises StoreError:
+    it is not; the error names this machine."""
+    path = options.path
+    if options.is_classic:
+        if not place(path).exists():
+            raise _unreachable(path, "no such file or directory")
+    elif is_strict:
+        name = format_file_name(log_range.file_no)
+        with closing(open_disk(path)) as disk, contextlib.suppress(StoreError):
+            disk.size(name)
+            return  # a directory may have ten thousand files: it is listed only to say which are missing
+        if log_range.file_no not in _numbers(path):
+            raise _unreachable(path, f"{name} is not there, which the driver has seen")
+    elif not _numbers(path):
+        raise _unreachable(path, "no binlog files are there, which the driver has seen")
+
+
+def _numbers(path: str) -> set[int]:
+    try:
+        with closing(open_disk(path)) as disk:
+            return {number for name in disk.list() if (number := parse_file_name(name)) is not None}
+    except StoreError as error:
+        raise _unreachable(path, str(error).removeprefix(f"{path}: ").lower()) from None
+
+
+def _unreachable(path: str, problem: str) -> StoreError:
+    return StoreError(f"{path}: not reachable from worker {socket.gethostname()}: {problem}; {REMEDY}")

@@ -1,4 +1,4 @@
-"""The tables that a part of a log writes to: its TABLE_MAP events, each different one once."""
+"""The TABLE_MAP events of a part of a log, each different one once."""
 
 import bisect
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,15 +20,15 @@ FEW = 100  # events, as in the last of small files: a plan of these has no need 
 
 
 class SeenMap(NamedTuple):
-    """A TABLE_MAP event, and where the last one that says the same is."""
+    """A TABLE_MAP event, at the place of the last equal one."""
 
     place: SchemaPlace
     event: bytes
 
 
 def seen_maps(batches: Iterable[EventBatch], boundaries: Sequence[SchemaPlace], kernels: Kernels) -> list[SeenMap]:
-    """Those in batches of events, in their order; two between which a boundary lies are different. Raises FormatError,
-    ClassicFormatError, EventError: as the batches."""
+    """Those in batches of events, in their order; a boundary between two makes them different. Errors as the
+    batches."""
     found: dict[tuple[int, bytes], SeenMap] = {}
     for batch in batches:
         types = batch.data[batch.events[:, EventColumn.START] + TYPE_OFFSET]
@@ -49,7 +49,7 @@ def seen_maps_by_reference(groups: Iterable[EventGroup], boundaries: Sequence[Sc
 
 
 def last_decoder(maps: Sequence[SeenMap], reader: RowReader) -> TableDecoder | None:
-    """What reads the table of a reader as the last of these events has it."""
+    """Reads the table of a reader as the last of these events has it."""
     for place, event in reversed(maps):
         found = reader.decoder(event, place)
         if found is not None:
@@ -74,7 +74,7 @@ def _between(batch: EventBatch, numbers: Any, boundaries: Sequence[SchemaPlace])
 
 
 def last_of_each(batch: EventBatch, numbers: Any, offset: int, kernels: Kernels) -> list[int]:
-    """Of events with the same bytes from an offset on the last one of `numbers`, in the order of the first ones."""
+    """The last one of events with the same bytes from an offset on, in the order of the first ones."""
     if len(numbers) <= FEW:
         return list({batch.event(number)[offset:]: number for number in numbers.tolist()}.values())
     import pyarrow as pa

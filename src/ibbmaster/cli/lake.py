@@ -76,8 +76,8 @@ def options_of(args: argparse.Namespace) -> ReadOptions:
     with needed_for("lake snapshot"):
         import pyarrow  # noqa: F401  # wanted by what is imported later
 
+    from ibbmaster.arrow.options import parse_options, schema_options
     from ibbmaster.kernel.loading import do_pay
-    from ibbmaster.spark.options import parse_options, schema_options
 
     with ibbmaster.open(args.directory) as log:
         pays = do_pay(log.stored_bytes)

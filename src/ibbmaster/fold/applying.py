@@ -38,7 +38,7 @@ NO_FOREIGN_KEY_CHECKS = 1 << 26  # of the flags of a session
 WITHOUT_BEGINNING = "the log does not begin with its CREATE TABLE; give a base (--base DUMP)"
 
 
-class EventApplier:
+class EventFold:
     """The tables of a fold at the current event, which subclasses read. `wanted` are the generations whose rows are
     kept, None for all."""
 

@@ -28,7 +28,7 @@ from ibbmaster.fold.stored import (
     own_columns,
     values_of,
 )
-from ibbmaster.fold.whole_rows import WholeRows
+from ibbmaster.fold.whole_rows import RowImages
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import ForeignConstraint, RowPeriod, TableVersion
 
@@ -194,7 +194,7 @@ class _Cascade:
         new = list(values)
         for place, value in zip(self._places, told, strict=True):
             new[place] = value
-        WholeRows(self._contents, self._layout).compute_updated(new, self._places, self._gtid)
+        RowImages(self._contents, self._layout).compute_updated(new, self._places, self._gtid)
         return new
 
     def _replaced(self, old: list[bytes | None], new: list[bytes | None] | None) -> ForeignChange:

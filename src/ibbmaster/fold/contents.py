@@ -413,12 +413,9 @@ class TableContents:
         self.unknown_columns.clear()
 
     def alter(self, table: TableVersion, gtid: str, session: SchemaSession = UNTOLD) -> None:
-        """Give the table another version; rows keep their images, or get new ones where these are wrong in it.
-
-        Columns lose their values where the statement does not tell them; `session` is its own, if that is known.
-
-        Raises InexactRowsError: the rows, or their keys, cannot be made of what is kept.
-        """
+        """Give the table another version; rows keep their images, or get new ones where these are wrong in it. Columns
+        lose their values where the statement does not tell them; `session` is its own, if that is known. Raises
+        InexactRowsError: the rows, or their keys, cannot be made of what is kept."""
         old, self.table = self.table, table
         self.references.clear()
         self._plans.clear()

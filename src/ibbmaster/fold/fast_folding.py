@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from ibbmaster.arrow.collecting import event_batches
-from ibbmaster.arrow.event_batch import ALL_BITS, EventBatch, is_before
+from ibbmaster.arrow.event_batch import ALL_BITS, EventBatch, PlainEvents, is_before
 from ibbmaster.arrow.known_tables import MapStore, more_open_tables, new_open_tables, open_row, with_room
-from ibbmaster.arrow.plain_events import PlainEvents
 from ibbmaster.errors import EventError, IbbMasterError
 from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag
 from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
@@ -61,11 +60,8 @@ IS_OTHER = np.isin(np.arange(256), [*STATEMENT_TYPES, *LOST]).astype(np.uint8)
 
 
 class FastRowFold(RowFold):
-    """As `RowFold`. Where it gives up, the reference has to begin anew.
-
-    Raises in `advance`, besides:
-        NotPlainError: it gives up: the log is damaged, changes contradict each other, or a group undoes some.
-    """
+    """As `RowFold`; `advance` also raises NotPlainError: the log is damaged, changes contradict each other, or a group
+    undoes some. Then the reference has to begin anew."""
 
     kept: FastKeptRows
 

@@ -11,7 +11,7 @@ from ibbmaster.event.rows.large import LargeRows
 from ibbmaster.event.statement.logged import STATEMENT_TYPES, LoggedStatement, decode_statement
 from ibbmaster.event.statement.savepoint import SavepointStep, savepoint_step
 from ibbmaster.event.types import EventType
-from ibbmaster.fold.applying import EventApplier
+from ibbmaster.fold.applying import EventFold
 from ibbmaster.fold.base_rows import BaseDump, columns_left_out, stored_rows
 from ibbmaster.fold.contents import TableContents
 from ibbmaster.fold.kept_rows import KeptRows
@@ -39,7 +39,7 @@ class NotPlainError(Exception):
     """Kernels cannot go on: the reference has to read it all."""
 
 
-class RowFold(EventApplier):
+class RowFold(EventFold):
     """The rows of tables at `position`, which moves forward. One thread at a time. `wanted` are the generations whose
     rows are kept, None for all; row events of other tables are skipped."""
 
@@ -85,13 +85,8 @@ class RowFold(EventApplier):
         self.kept.close()
 
     def advance(self, end: LogPosition) -> None:
-        """Read on up to a position.
-
-        Raises:
-            FormatError, ClassicFormatError: a file of the log is damaged.
-            EventError: a group is.
-            MissingTablesError: rows of more tables must be kept, from the start on.
-        """
+        """Read on up to a position. Raises FormatError, ClassicFormatError: a file of the log is damaged; EventError: a
+        group is; MissingTablesError: rows of more tables must be kept, from the start on."""
         if not self._is_loaded and self.base is not None:
             self._load(self.base)
         self._read(end)

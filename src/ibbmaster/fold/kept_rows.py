@@ -29,11 +29,9 @@ class WrongChangeError(Exception):
 
 
 class KeptRows:
-    """Tables of rows by number. One thread at a time changes them; others may hold places, which stay good.
-
-    A table has one row for each key. `digest` distinguishes rows without a key by their values; equal ones keep the
-    order in which they came.
-    """
+    """Tables of rows by number. One thread at a time changes them; others may hold places, which stay good. A table has
+    one row for each key. `digest` distinguishes rows without a key by their values; equal ones keep the order in which
+    they came."""
 
     def __init__(self, rows: RowFile, database: sqlite3.Connection | None = None) -> None:
         self.rows = rows

@@ -13,7 +13,7 @@ from ibbmaster.event.table_map import RowsHeader, decode_rows_header
 from ibbmaster.event.types import EventType
 from ibbmaster.fold.contents import TableContents
 from ibbmaster.fold.stored import Span, StoredColumn, StoredLayout, StoredRow, spans_of, values_of
-from ibbmaster.fold.whole_rows import AN_INSERT, AN_UPDATE, WholeRows
+from ibbmaster.fold.whole_rows import AN_INSERT, AN_UPDATE, RowImages
 
 PORTION_BYTES = 64 << 20  # images of one event that are held at a time
 
@@ -28,7 +28,7 @@ class _Plan(NamedTuple):
     is_complete: bool
 
 
-class MappedTable(WholeRows):
+class MappedTable(RowImages):
     """The table that a TABLE_MAP names: the contents that its row events change, and the layout of their images."""
 
     def __init__(self, contents: TableContents, layout: StoredLayout, large: LargeRows = ALL_ROWS) -> None:
@@ -37,12 +37,9 @@ class MappedTable(WholeRows):
         self._plans: dict[bytes, _Plan] = {}
 
     def change(self, event: bytes, gtid: str, start: int = 0, *, is_replace: bool | None = None) -> None:
-        """Apply a row event, from the row on that is at `start`; 0: all of it.
-
-        `is_replace`: whether a REPLACE has logged it; None if the log does not say.
-
-        Raises EventError: the event is damaged; InexactRowsError: what it changes is not there, or not known.
-        """
+        """Apply a row event, from the row on that is at `start`; 0: all of it. `is_replace`: whether a REPLACE has
+        logged it; None if the log does not say. Raises EventError: the event is damaged; InexactRowsError: what it
+        changes is not there, or not known."""
         header = decode_rows_header(event)
         if header.column_count != len(self.layout.columns):
             name, columns = self.contents.table.full_name, len(self.layout.columns)

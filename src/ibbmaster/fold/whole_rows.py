@@ -26,7 +26,7 @@ class ChangedRow(NamedTuple):
     lost: list[StoredColumn]  # generated columns that have another value now, which is not known
 
 
-class WholeRows:
+class RowImages:
     """Completes images of one table in one layout; columns are called by their places there."""
 
     def __init__(self, contents: TableContents, layout: StoredLayout) -> None:
@@ -65,14 +65,10 @@ class WholeRows:
     def updated(
         self, before: StoredRow, present: Collection[int], after: StoredRow, given: Collection[int]
     ) -> ChangedRow:
-        """The row after an UPDATE whose images have values at the places `present`, and `given`.
-
-        Generated columns that no image has keep their values, unless what makes them has changed.
-
-        Raises InexactRowsError: the row is not there, or one of its values is not known.
-
-        Source: MariaDB 11.8.9 has no generated column in images of UPDATE and DELETE; 11.8.6 and 10.11.19 have.
-        """
+        """The row after an UPDATE whose images have values at the places `present`, and `given`. Generated columns that
+        no image has keep their values, unless what makes them has changed. Raises InexactRowsError: the row is not
+        there, or one of its values is not known. Source: MariaDB 11.8.9 has no generated column in images of UPDATE and
+        DELETE; 11.8.6 and 10.11.19 have."""
         ids = [column.id for column in self.layout.columns]
         missing = set(range(len(ids))) - set(present)
         reported = {ids[place] for place in given}

@@ -366,10 +366,10 @@ class RowOp(IntEnum):
 class TextOp(IntEnum):
     """How a value is shown as text, of at most TEXT_SIZES bytes."""
 
-    UUID, INET4, INET6, TIME = range(4)
+    UUID, INET4, INET6, TIME, DATE, DATETIME, TIMESTAMP = range(7)
 
 
-TEXT_SIZES = (36, 15, 39, len("-1023:63:63.999999"))
+TEXT_SIZES = (36, 15, 39, len("-1023:63:63.999999"), 10, 26, 26)
 
 
 class StepColumn(IntEnum):

@@ -1,6 +1,6 @@
-"""Tables as the changes of a log leave them: their rows now (type 1), or each row with when it held (type 2).
+"""Tables as the changes of a log leave them: their rows now (type 1), or each row with its validity (type 2).
 
-What no change of rows tells is not in them: `doubts` says of which rows that is so.
+Where changes of rows do not tell all, `doubts` says of which rows.
 """
 
 from __future__ import annotations
@@ -60,11 +60,12 @@ class AskedTable:
 
     @property
     def position(self) -> str:
+        """The position, as given, or that of the end of the log."""
         return self.options.ending_gtid or str(self.log.state().position())
 
     @property
     def version(self) -> TableVersion | None:
-        """What the table is there, as the statements of the log define it, if its rows are so."""
+        """The version of the table there, if statements define it and its rows agree."""
         place = SchemaPlace(self.log.end() if self.end is None else self.end, 0)
         state = self.history.table_at(*parse_table_name(self.name), place)
         return state if _is_of(state, self.shape) else None
@@ -73,8 +74,8 @@ class AskedTable:
 def arrow_snapshot(options: ReadOptions, *, key: Sequence[str] = (), on_doubt: OnDoubt | None = None) -> pa.Table:
     """The rows that the table of options has where they end.
 
-    Its metadata say at which GTID they are exact. Without `on_doubt` they must be; else it hears, in words, from
-    which GTID on they may not be, and why: then they are what the changes of rows come to, by `key`.
+    Their metadata say at which GTID they are exact. Without `on_doubt` they must be; else it gets the reasons, each
+    with the GTID from which on they may not be: then they are what the changes of rows come to, by `key`.
 
     Raises:
         ConfigurationError: the table is not in the log, its columns have no names, or it has no key.
@@ -106,14 +107,10 @@ def _rows(options: ReadOptions, key: Sequence[str], on_doubt: OnDoubt | None, *,
 
 
 def arrow_difference(options: ReadOptions) -> pa.Table:
-    """How the rows of a table differ between two positions of options: as changes, one for each row at most.
-
-    Columns are those of the later one. A column that the earlier one does not have is NULL in its rows, and makes no
-    difference by itself.
-
-    Raises InexactError: the log does not show the rows at one of them; ConfigurationError: a column has values of
-    another type at one of them.
-    """
+    """The changes of a table between two positions of options, one for each row at most. Columns are those of the later
+    position. One that the earlier does not have is NULL in its rows, and no difference by itself. Raises InexactError:
+    the log does not show the rows at one of them; ConfigurationError: a column has values of another type at one of
+    them."""
     with closing(open_log(options)) as log:
         asked = _asked(replace(options, starting_gtid=None), log)
         before_options = replace(asked.options, ending_gtid=options.starting_gtid or "")
@@ -158,7 +155,7 @@ def domains_left_out(options: ReadOptions) -> list[int]:
 
 
 def _is_place(log: LogEngine, end: LogPosition | None) -> bool:
-    """Whether a position with this end is one place of the log: one of several domains may be none."""
+    """Whether the end of a position is one place of the log: a position of several domains may have none."""
     return end is None or len(log.state().position().values()) == 1
 
 
@@ -186,11 +183,9 @@ def _key_of(table: TableSchema, key: Iterable[str]) -> list[str]:
 def _as_changed(
     asked: AskedTable, keys: Sequence[str], texts: list[str], on_doubt: OnDoubt | None, *, has_history: bool
 ) -> pa.Table:
-    """What the changes of a table come to; `texts` say why they are not all there is, if that is known.
-
-    Raises InexactError: they are not all there is, and nobody hears it; or they contradict each other; EventError: the
-    key of a row changes, and its image is not whole.
-    """
+    """The result of the changes of a table; `texts` are reasons why they are not all there is. Raises InexactError:
+    they are not all there is, and nobody wants to hear it; or they contradict each other; EventError: the key of a row
+    changes, and its image is not whole."""
     fields = table_fields(asked.shape, asked.options.zero_dates, [*OF_VERSIONS, *asked.names])
     with LogSource(asked.options) as source:
         name, end = parse_table_name(asked.name), None if asked.end is None else SchemaPlace(asked.end, 0)
@@ -221,7 +216,7 @@ def _judged(rows: pa.Table, asked: AskedTable, texts: Sequence[str]) -> pa.Table
 
 
 def _same_table(asked: AskedTable, place: SchemaPlace) -> TableVersion | None:
-    """What a table was at an earlier place, under whatever name; else the one that was called so."""
+    """The version of a table at an earlier place, under whatever name; else the table that was called so."""
     version = asked.version
     if version is not None:
         for known in asked.history.at(place).tables.values():
@@ -254,7 +249,7 @@ def _as_later(
 
 
 def _differing(before: pa.Table, after: pa.Table, shared: Sequence[str], keys: Sequence[str]) -> pa.Table:
-    """The changes that make one table of another; rows without a key are distinguished by all their values."""
+    """The changes that make one table of another; all values distinguish rows without a key."""
     by = keys if keys and set(keys) <= set(shared) else shared
     rows = pa.concat_tables([before.replace_schema_metadata(), after.replace_schema_metadata()])
     count = len(before)

@@ -1,6 +1,6 @@
-"""Whether changes of rows say all that became of a table: the one place that decides it, and why not.
+"""Whether changes of rows say all that became of a table, and why not.
 
-Where they do not, `fold` follows the rows one by one, with what statements did to them, and may still know them.
+Where they do not, `fold` follows the rows one by one, with the effects of statements, and may still know them.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ OF_PARENTS = ("_file_no", "_offset", "_change_no", "_gtid", "_change_type")
 def untold_changes(
     source: LogSource, past: Past, since: Place = START, gtids: str = "", *, has_gone: bool = False
 ) -> list[Doubt]:
-    """Changes of a table after a place, or ever, that no event shows, in the order of the log. `gtids` is a position
-    from which all these can be read. If it `has_gone`, rows count that are gone now, too."""
+    """Changes of a table after a place, or ever, that no event shows, in the order of the log. From position `gtids`
+    all these can be read. If it `has_gone`, rows count that are gone now, too."""
     found = [*(past.past_doubts if has_gone else ()), *past.doubts]
     begin = since if has_gone else max(since, past.begin)
     cascaded = _cascaded(source, past, begin, gtids) if past.ancestors else ()
@@ -40,8 +40,8 @@ def untold_changes(
 
 
 def find_doubts(source: LogSource, past: Past, *, has_gone: bool, is_whole: bool) -> list[Doubt]:
-    """Why the changes of a table up to the end, since it was emptied or all, may not be what its rows come from.
-    `is_whole` says whether there was no row before them."""
+    """Reasons why the changes of a table up to the end, since it was emptied or all, may not be what its rows come
+    from. It `is_whole` if no row preceded them."""
     found = untold_changes(source, past, has_gone=has_gone)
     if not is_whole:
         found.append(Doubt(START, str(source.log.start_of_file().state.position()), WITHOUT_BEGINNING))
@@ -49,7 +49,7 @@ def find_doubts(source: LogSource, past: Past, *, has_gone: bool, is_whole: bool
 
 
 def image_doubts(changes: pa.Table, columns: FoldedColumns) -> Iterator[Doubt]:
-    """The first change of each kind that lacks what only the server knew."""
+    """The first change of each kind that lacks values which only the server knew."""
     for reason, mask in Images(changes, columns).untold():
         yield from _first(changes, mask.nonzero()[0], reason)
 

@@ -1,4 +1,4 @@
-"""When each row came and went: what the reference notes while it reads a log forward."""
+"""The validity of each row, noted by the reference while it reads a log forward."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Moment = tuple[str, int | None]  # GTID of a group that has taken effect, and wh
 
 
 class Period(NamedTuple):
-    """Where a row is kept, and from when to when it was so; None: it still is."""
+    """The place of a row that is kept, and when it held; None: it still does."""
 
     place: int
     begin: Moment
@@ -29,7 +29,7 @@ class Period(NamedTuple):
 
 
 class _NotedRows(KeptRows):
-    """Notes what becomes of the rows of some tables."""
+    """Notes the changes of rows of some tables."""
 
     def __init__(self, numbers: frozenset[int]) -> None:
         super().__init__(RowFile())
@@ -61,7 +61,7 @@ class _NotedRows(KeptRows):
                 raise UncertainRowsError(self.moment[0], reason)
 
     def periods(self) -> list[Period]:
-        """Those of a row after each other."""
+        """The periods of each row, in order."""
         rows: dict[tuple[int, bytes], list[Period]] = {}
         for row, place, moment in self._notes:
             found = rows.setdefault(row, [])
@@ -73,7 +73,7 @@ class _NotedRows(KeptRows):
 
 
 class _NotingFold(RowFold):
-    """Gives up where rows of the tables that are noted are not known, be it for a while."""
+    """Gives up where rows of the noted tables are unknown, even for a while."""
 
     kept: _NotedRows
 
@@ -85,7 +85,7 @@ class _NotingFold(RowFold):
 
 
 def expect_known(contents: TableContents) -> None:
-    """Raises UncertainRowsError: something of some row is not known."""
+    """Raises UncertainRowsError: something of some row is unknown."""
     of_rows = (one for found in contents.doubts.rows.values() for one in found.values())
     for unknown in (contents.unknown, *contents.unknown_columns.values(), *of_rows):
         if unknown is not None:
@@ -93,8 +93,8 @@ def expect_known(contents: TableContents) -> None:
 
 
 def periods_of(source: LogSource, name: TableName, table: TableVersion) -> tuple[TableContents, list[Period]]:
-    """Every row that a table of now has had; and its rows now. Raises UncertainRowsError: the log does not tell the
-    rows of some position; IbbMasterError: the log cannot be read."""
+    """All periods of the rows of a table; and its rows now. Raises UncertainRowsError: the log does not tell the rows
+    of some position; IbbMasterError: the log cannot be read."""
     noted = wanted = source.generations(name)
     while True:
         kept = _NotedRows(noted)

@@ -1,4 +1,4 @@
-"""What the statements of a log come to for one table: where it was emptied, and what row events may not say of it."""
+"""The effect of logged statements on one table: when it was emptied, and which rows they leave uncertain."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ START: Place = (-1, -1)
 
 
 class Truncation(NamedTuple):
-    """Rows up to here are no more: those of groups that begin at `place` or before it."""
+    """The end of all rows from groups that begin at `place` or before it."""
 
     place: Place
     timestamp: int
@@ -31,7 +31,7 @@ class Truncation(NamedTuple):
 
 
 class Doubt(NamedTuple):
-    """Rows may have changed, and no event says how; compares in the order of the log."""
+    """Rows may have changed without an event; compares in the order of the log."""
 
     place: Place
     gtid: str
@@ -46,7 +46,7 @@ class Past:
     """A table up to a place.
 
     Attributes:
-        state: what it is there; None if no statement tells.
+        state: the table there; None if no statement tells.
         versions: those that its rows had since it was emptied last.
         cuts: where it was emptied, in the order of the log.
         nulls: fields that are NULL in a row of an INSERT that leaves them out, whatever version the table had.
@@ -64,7 +64,7 @@ class Past:
 
     @property
     def begin(self) -> Place:
-        """Behind which its rows are those that it has."""
+        """The place behind which its rows come from."""
         return self.cuts[-1].place if self.cuts else START
 
 
@@ -82,7 +82,7 @@ def ancestors_of(history: SchemaHistory, names: Iterable[TableName]) -> set[Tabl
 
 
 def past_of(history: SchemaHistory, name: TableName, end: SchemaPlace | None, statements: Iterable[Logged]) -> Past:
-    """That of the table that is called so at a place, or at the end; `statements` are those of the log up to there."""
+    """That of the table of this name at a place, or at the end; `statements` are those of the log up to there."""
     return _Telling(history, name, end).told(statements)
 
 
@@ -190,7 +190,7 @@ class _Telling:
             yield f"XA COMMIT of {one.xid}, which the log does not have"
 
     def _is_emptied(self, effect: Effect, called: TableName) -> bool:
-        """Whether a statement empties a table that none has made."""
+        """Whether a statement empties a table that no statement defines."""
         case = self._history.case
         if isinstance(effect, DatabaseGone):
             return case.key(effect.database) == called[0]
@@ -208,7 +208,7 @@ def _tables_of(effect: Effect) -> Sequence[TableName]:
 
 
 def _by_versions(versions: Sequence[TableVersion], fold: StatementFold) -> Iterator[Doubt]:
-    """What rows of older versions, or of the table's engine, may be otherwise than they were written."""
+    """Doubts about rows of older versions, and because of the table's engine."""
     for version in versions:
         reason = fold.engine_reason(version)
         if reason is None and not fold.keeps_rows(version):
@@ -232,7 +232,8 @@ def _by_versions(versions: Sequence[TableVersion], fold: StatementFold) -> Itera
 
 
 def _nulls(versions: Sequence[TableVersion], others: Iterable[TableVersion]) -> set[str]:
-    """Fields that no INSERT of rows of any version leaves out for a value; of other tables by their names."""
+    """Fields that every INSERT that leaves them out leaves NULL, in rows of any version; of other tables by their
+    names."""
     if not versions:
         return set()
     numbers = {column.name: column.id for column in versions[-1].columns}

@@ -1,4 +1,4 @@
-"""Where jobs write: one job in one place at a time.
+"""Places that jobs write to: one job in one place at a time.
 
 A table that is written as a whole takes its place in one step, or not at all.
 """
@@ -29,13 +29,10 @@ TABLE = "table"  # in the directory beside the place, until it is whole
 
 @contextlib.contextmanager
 def only_writer(directory: Path, place: Path | None = None) -> Iterator[None]:
-    """Have a directory for one job of this machine, until it or its process ends; a missing one is made.
-
-    The lock is on the directory itself: no file shows it. A directory that was made and stayed empty goes again. Errors
-    speak of `place` if it is another.
-
-    Raises BusyError: another job has it; StoreError: it cannot be made, or what the job does with its files fails.
-    """
+    """Reserve a directory for one job of this machine, until it or its process ends; a missing one is made. The lock is
+    on the directory itself: no file shows it. A directory that was made and stays empty is removed. Errors name `place`
+    if it is another. Raises BusyError: another job has it; StoreError: it cannot be made, or the job fails with its
+    files."""
     place = place or directory
     if isinstance(directory, ObjectPath):
         with _only_writer_of_objects(directory):
@@ -53,7 +50,7 @@ def only_writer(directory: Path, place: Path | None = None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _only_writer_of_objects(place: ObjectPath) -> Iterator[None]:
-    """As `only_writer`: who creates an object there is the one, until it is removed."""
+    """As `only_writer`: the job that creates an object there has the place until it removes it."""
     client = client_of(str(place))
     try:
         client.create(WRITER, b"{}")
@@ -88,7 +85,7 @@ def _take(disk: RealDisk, place: Path) -> list[Path]:
 
 
 def make_directory(directory: Path, place: Path | None = None) -> list[Path]:
-    """Make a directory and those above it; returns what was missing, the lowest first. Raises StoreError: it cannot be
+    """Make a directory and those above it; returns the missing ones, the lowest first. Raises StoreError: it cannot be
     made, and why."""
     place = place or directory
     try:
@@ -106,7 +103,7 @@ def make_directory(directory: Path, place: Path | None = None) -> list[Path]:
 
 @contextlib.contextmanager
 def _named_errors(place: Path) -> Iterator[None]:
-    """What the system says of a file or, if it names none, of the place."""
+    """Errors of the system with the name of a file or, without one, of the place."""
     try:
         yield
     except OSError as error:
@@ -115,8 +112,8 @@ def _named_errors(place: Path) -> Iterator[None]:
 
 
 def check_free(place: Path) -> None:
-    """See that no job writes to a place, without making anything: known before the log is read. Raises BusyError:
-    another job has it."""
+    """Check that no job writes to a place, without making anything, before the log is read. Raises BusyError: another
+    job has it."""
     for directory in () if isinstance(place, ObjectPath) else (place, _beside(place, "new")):
         if directory.is_dir():
             with only_writer(directory, place):
@@ -124,13 +121,9 @@ def check_free(place: Path) -> None:
 
 
 def write_whole(rows: pa.Table, place: Path) -> int:
-    """Write a table as Parquet in the place of the one that was there; returns the number of rows.
-
-    In an object store there may be none before. Until it is written the old table stays; a run that was killed leaves
-    it as it was.
-
-    Raises BusyError: another job writes there; StoreError: the directory holds something else, or cannot be made.
-    """
+    """Write a table as Parquet in the place of the one that was there; returns the number of rows. An object store may
+    have none before. Until it is written the old table stays; a killed run leaves it as it was. Raises BusyError:
+    another job writes there; StoreError: the directory holds something else, or cannot be made."""
     if isinstance(place, ObjectPath):
         with made_place(place) as made:
             _write(rows, made)
@@ -164,13 +157,13 @@ def _write(rows: pa.Table, directory: Path) -> None:
 
 
 def foreign_in(place: Path, *ours: str) -> str | None:
-    """What a directory holds beside `ours`, files that jobs write before they end, whole or not; None if nothing."""
+    """The first name in a directory beside `ours`, files that jobs write before they end; None without one."""
     names = (one.name for one in place.iterdir()) if place.is_dir() else ()
     return min((name for name in names if name.removesuffix(NEW) not in (WRITER, *ours)), default=None)
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Let a file have another content in one step, which lasts; its directory is made if it is missing."""
+    """Replace the content of a file in one step, durably; its directory is made if it is missing."""
     if isinstance(path, ObjectPath):
         client_of(str(path.parent)).replace(path.name, content)
         return
@@ -183,7 +176,7 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def sync(path: Path) -> None:
-    """Let a file, or the names in a directory, last."""
+    """Make a file, or the names in a directory, durable."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""The one fold of changes: those of a table by its key, as every version of each row, or as what each row becomes."""
+"""Folds the changes of a table by its key: into every version of each row, or into what each row becomes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CODES_MAX = 1 << 48
 
 
 class PartialChangeError(Exception):
-    """The changes alone do not say what becomes of a row: the table has to be followed row by row."""
+    """Changes alone do not tell what becomes of a row: the table has to be followed row by row."""
 
 
 class FoldedColumns(NamedTuple):
@@ -53,15 +53,13 @@ class NewVersions(NamedTuple):
 
 
 class Images:
-    """The images of changes that are in the order of the log, and what they are to rows. `changes` has `_change_type`,
-    `_absent` and the columns."""
+    """The images of changes in the order of the log. `changes` has `_change_type`, `_absent` and the columns."""
 
     def __init__(self, changes: pa.Table, columns: FoldedColumns) -> None:
         self.changes, self.columns = changes, columns
         self._absent = absent_columns(changes, columns.names)
 
     def of(self, kind: str) -> Any:
-        """Which of them are of a kind."""
         return pc.equal(self.changes["_change_type"], kind).to_numpy()
 
     def lack(self, *names: str) -> Any:
@@ -75,7 +73,8 @@ class Images:
         return self._absent.keys()
 
     def untold(self) -> Iterator[tuple[str, Any]]:
-        """Why changes alone do not say what becomes of rows, and which of them: of what only the server knew."""
+        """Reasons why changes alone do not tell what becomes of rows, and which changes: only the server knew
+        something."""
         keys, names = self.columns.keys, self.columns.names
         inserted, after = self.of("insert"), self.of("update_postimage")
         if self._absent:
@@ -92,21 +91,21 @@ class Images:
             yield reason, self.changes[name].is_null().to_numpy() & ~self.lack(name)
 
     def expect_told(self) -> None:
-        """Raises PartialChangeError: changes alone do not say what becomes of rows."""
+        """Raises PartialChangeError: changes alone do not tell what becomes of rows."""
         for reason, mask in self.untold():
             if mask.any():
                 raise PartialChangeError(reason)
 
 
 class RowSteps:
-    """What changes do to rows: the steps of a row stand after each other, in the order of the log.
+    """The steps of rows, those of one side by side, in the order of the log.
 
     Attributes:
         places: of each step the number of the change.
-        kinds: what the row is afterwards.
+        kinds: the state of the row afterwards.
         epochs: how often the table was emptied before.
-        is_first, is_last: whether no step of the row is before it, or after it, in its epoch.
-        are_sound: whether each row came where it was not, and was changed or went where it was.
+        is_first, is_last: whether it is the first or last step of its row in its epoch.
+        are_sound: whether each row began where it was not, and changed or ended where it was.
     """
 
     def __init__(self, images: Images, cuts: Sequence[Truncation] = ()) -> None:
@@ -128,8 +127,8 @@ class RowSteps:
         self.are_sound = not ((was_there == inserts) & ~self.is_first[1:]).any()
 
     def _each(self) -> tuple[Any, Any]:
-        """What each change makes of its row, -1 for an image before an update unless the row leaves that key; and a
-        number for each key."""
+        """The state of its row after each change, -1 for an image before an update unless the row leaves that key; and
+        a number for each key."""
         images, keys = self.images, self.images.columns.keys
         before, after = images.of("update_preimage"), images.of("update_postimage")
         updates = np.flatnonzero(after)
@@ -172,8 +171,8 @@ class RowSteps:
 
 
 def last_changes(changes: pa.Table, columns: FoldedColumns) -> LastChanges:
-    """What becomes of each row that changes touch, whatever it was before. Raises PartialChangeError: an image leaves
-    out what only the table itself, or the server, knows; or the log contradicts itself."""
+    """The result of changes for each row, whatever it was before. Raises PartialChangeError: an image leaves out what
+    only the table itself, or the server, knows; or the log contradicts itself."""
     images = Images(changes, columns)
     images.expect_told()
     steps = RowSteps(images)
@@ -194,13 +193,10 @@ def last_changes(changes: pa.Table, columns: FoldedColumns) -> LastChanges:
 def new_versions(
     changes: pa.Table, columns: FoldedColumns, cuts: Sequence[Truncation] = (), *, is_strict: bool = True
 ) -> NewVersions:
-    """The versions that changes make, which have `_file_no`, `_offset`, `_commit_ts` and `_gtid`, too.
-
-    `cuts` are where the table was emptied. Unless it `is_strict`, changes are taken as they are, also where they are
-    not enough or contradict each other: values that none has are NULL.
-
-    Raises PartialChangeError: the changes alone are not enough, or contradict each other.
-    """
+    """The versions that changes make, which have `_file_no`, `_offset`, `_commit_ts` and `_gtid`, too. `cuts` are where
+    the table was emptied. Unless it `is_strict`, changes count even if they are not enough or contradict each other:
+    values that none has are NULL. Raises PartialChangeError: the changes alone are not enough, or contradict each
+    other."""
     images = Images(changes, columns)
     if is_strict:
         images.expect_told()

@@ -1,4 +1,4 @@
-"""What the statements of a log do to tables, which XA transactions have taken effect, and changes in that order."""
+"""The effects of a log's statements on tables, which XA transactions have taken effect, and changes in that order."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import pyarrow as pa
 from ibbmaster.arrow.collecting import event_batches
 from ibbmaster.arrow.event_batch import in_group, wanted_groups
 from ibbmaster.arrow.plan import ReadTask, find_fields, load_kernels, open_task, plan_tasks
-from ibbmaster.arrow.reaching import expect_log
 from ibbmaster.arrow.read_options import Granularity, ReadOptions
 from ibbmaster.arrow.reading import read_task
 from ibbmaster.arrow.shape import arrow_schema
+from ibbmaster.arrow.staging import expect_log
 from ibbmaster.errors import ClassicFormatError, EventError, FormatError
 from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag
 from ibbmaster.event.header import TYPE_OFFSET, decode_event_header
@@ -35,7 +35,7 @@ LOGGED_TYPES = frozenset(map(int, (*STATEMENT_TYPES, *LOST)))
 
 
 class Logged(NamedTuple):
-    """Something that a group says beyond its rows; compares in the order of the log."""
+    """What a group says beyond its rows; compares in the order of the log."""
 
     file_no: int
     file_offset: int  # of the group
@@ -59,13 +59,8 @@ def logged_statements(options: ReadOptions) -> list[Logged]:
 
 
 def statements_of(task: ReadTask) -> list[Logged]:
-    """Those of one range.
-
-    Raises:
-        EventError: a statement is damaged; it names the group.
-        FormatError: a file is damaged.
-        StoreError: the log is not there.
-    """
+    """Those of one range. Raises EventError: a statement is damaged; it names the group; FormatError: a file is
+    damaged; StoreError: the log is not there."""
     expect_log(task.options, task.log_range, is_strict=True)
     kernels = load_kernels(task.options)
     with closing(open_task(task)) as source:
@@ -89,15 +84,13 @@ def statements_of(task: ReadTask) -> list[Logged]:
 
 
 class _Found:
-    """What was found so far."""
-
     def __init__(self) -> None:
         self.logged: list[Logged] = []
         self._told: dict[Effect, Logged | None] = {}  # changes of rows, since anything else happened; the last again
         self._xid: str | None = None  # of the last XA group
 
     def take(self, head: tuple[int, int, int, str, int], event: bytes, has_rows: bool) -> None:
-        """Look at an event: the first five fields of what it may become, and whether rows came before it."""
+        """Look at an event: `head` has the first five fields of its `Logged`; it `has_rows` if rows precede it."""
         event_type = event[TYPE_OFFSET]
         if event_type == EventType.GTID:
             self._xid = xid_text(event)
@@ -120,7 +113,7 @@ class _Found:
             self.logged.append(Logged(*head, has_rows, (lost,)))
 
     def _log(self, one: Logged) -> None:
-        """Of changes that do the same, and nothing else between them, the first and the last: there may be millions."""
+        """Keep the first and the last of equal changes with nothing else between them: there may be millions."""
         if not isinstance(one.effects[0], WrittenTables):
             self.finish()
         elif one.effects[0] in self._told:
@@ -137,7 +130,7 @@ class _Found:
         return self.logged
 
     def take_batches(self, batches: Iterable[Any], task: ReadTask) -> None:
-        """The same of many events at once."""
+        """As `take`, of many events at once."""
         last: tuple[int, ...] = ()  # the group that the batch before has ended with, and whether it had rows
         had_rows = False
         for batch in batches:
@@ -171,7 +164,7 @@ class _Found:
 
 
 def completions(statements: Iterable[Logged]) -> Iterator[tuple[tuple[int, int], Logged | None]]:
-    """Where each XA transaction was prepared, and the statement that committed it, if any."""
+    """The places of prepared XA transactions, and the statements that committed them, if any."""
     prepared: dict[str, tuple[int, int]] = {}
     found: dict[tuple[int, int], Logged | None] = {}
     for one in statements:
@@ -195,7 +188,7 @@ def read_table(options: ReadOptions) -> pa.Table:
 
 
 def effective(changes: pa.Table, statements: Iterable[Logged]) -> pa.Table:
-    """The changes that have taken effect, each at the group that made it do so: those of XA transactions later."""
+    """The changes that have taken effect, each at the group that caused it: those of XA transactions later."""
     prepared = dict(completions(statements))
     if not prepared:
         return changes

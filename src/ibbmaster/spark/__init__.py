@@ -20,12 +20,10 @@ PYTHONS = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
 
 
 def register(session: SparkSession) -> None:
-    """Make the formats `ibb` and `mariadb_binlog` known to a session.
-
-    `ibb` registers itself where the package is installed; this is for places where Spark does
-    not look for it, and for `mariadb_binlog`. On this machine alone Python workers become those of this
-    Python, unless PYSPARK_PYTHON or spark.pyspark.python names another: Spark takes the first `python3` of PATH.
-    """
+    """Make the formats `ibb` and `mariadb_binlog` known to a session. `ibb` registers itself where the package is
+    installed; this is for places where Spark does not look for it, and for `mariadb_binlog`. On this machine alone
+    Python workers become those of this Python, unless PYSPARK_PYTHON or spark.pyspark.python names another: Spark takes
+    the first `python3` of PATH."""
     _use_this_python(session)
     from ibbmaster.spark.source import IbbDataSource, MariadbBinlogDataSource
 
@@ -44,7 +42,7 @@ def _register(session: SparkSession, source: type[DataSource]) -> None:
 
 
 def _use_this_python(session: SparkSession) -> None:
-    """Let workers of a session that runs on this machine be of the Python that has this package."""
+    """Give a session on this machine workers of the Python that has this package."""
     context = getattr(session, "_sc", None)  # none of a session of Spark Connect
     if context is None or not context.master.startswith("local"):
         return

@@ -1,12 +1,13 @@
-"""Where a stream of a running primary is, and what the statements of the primary have made of its tables by then.
+"""The place of a stream of a running primary, and the schema that the primary's statements have made by then.
 
-A primary does not send again what lies before a position: the offsets of a stream carry what its statements came to.
+A primary does not send again what lies before a position: the offsets of a stream carry the tables.
 """
 
 from collections.abc import Mapping
 from dataclasses import replace
 
 from ibbmaster.arrow.live import LiveSource, address, live_range, read_history
+from ibbmaster.arrow.offset import Offset, TableTexts, decode_offset, encode_offset, position_of_option, tables_of
 from ibbmaster.arrow.plan import OF_ROWS, ReadTask, selected_versions, selection_of, tasks_between
 from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.arrow.schema_reading import declared_texts, schema_of_texts
@@ -22,7 +23,6 @@ from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion
 from ibbmaster.schema.render import create_table
 from ibbmaster.schema.versions import NO_VERSIONS, TableVersions
-from ibbmaster.spark.offset import Offset, TableTexts, decode_offset, encode_offset, position_of_option, tables_of
 from ibbmaster.spark.tracking import Limits, ReadBatch, lag_of, log_oldest, of_version
 from ibbmaster.sqltext.table_name import parse_table_name
 
@@ -34,7 +34,7 @@ BEHIND = (  # what is said of a primary in front of whose end a stream is
 
 
 def texts_before(options: ReadOptions, position: GtidPosition) -> TableTexts:
-    """What a typed stream that begins at a position has to know of its tables, if none are declared."""
+    """The tables that a typed stream has to know at its first position, if none are declared."""
     if options.table is None or options.table in options.declarations or not len(position):
         return {}
     try:
@@ -46,7 +46,7 @@ def texts_before(options: ReadOptions, position: GtidPosition) -> TableTexts:
 
 class LiveSchema:
     """The schema after the offset at which a run of a stream begins; it grows with what the primary sends. Groups are
-    numbered from that offset on: `passed` says how many there are up to another one."""
+    numbered from that offset on: `passed` counts them up to another one."""
 
     def __init__(self, options: ReadOptions, start: GtidPosition, texts: TableTexts, began: GtidPosition) -> None:
         kept = {name: one for name, one in options.declarations.items() if parse_table_name(name) not in texts}
@@ -72,11 +72,11 @@ class LiveSchema:
         self._passed[str(end)] = self._count
 
     def note(self, position: GtidPosition, after: GtidPosition, count: int) -> None:
-        """A position is a number of groups after one that is known."""
+        """A position is this number of groups after a known one."""
         self._passed[str(position)] = self._passed[str(after)] + count
 
     def passed(self, position: GtidPosition, after: GtidPosition) -> int:
-        """How many groups there are from the beginning of the run to a position, which is after one that is known."""
+        """The number of groups from the beginning of the run to a position behind a known one."""
         if str(position) not in self._passed:
             log_range = live_range(str(after), str(position))
             self.note(position, after, sum(1 for _ in LiveSource(self.options).groups_in(log_range)))
@@ -87,7 +87,7 @@ class LiveSchema:
         return selected_versions(self.options, self._folding.history, self._began, goes_on=True)
 
     def texts(self, position: GtidPosition, after: GtidPosition) -> TableTexts:
-        """What the tables are after a position, as far as statements have changed them since the stream began."""
+        """The tables after a position, as far as statements have changed them since the stream began."""
         place = self._place(self.passed(position, after))
         found = _texts(self.options, self._folding.history, place)
         known = self._folding.history.at(place).tables
@@ -131,7 +131,7 @@ def _texts(options: ReadOptions, history: SchemaHistory, place: SchemaPlace | No
 
 
 class LiveTracker:
-    """Where a stream is, on the driver; as `tracking.OffsetTracker`."""
+    """The place of a stream, on the driver; as `tracking.OffsetTracker`."""
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
@@ -153,11 +153,11 @@ class LiveTracker:
         return encode_offset(position, NOWHERE, texts_before(self._options, position))
 
     def logged(self) -> Offset:
-        """As that of `OffsetTracker`; not of rows, whose offsets say what tables are."""
+        """As that of `OffsetTracker`; not of rows, whose offsets have tables."""
         return encode_offset(logged_position(self._primary), NOWHERE)
 
     def latest(self, *, now: float) -> Offset:
-        """As that of `OffsetTracker`; nothing says how many bytes a primary has still to send."""
+        """As that of `OffsetTracker`, without the bytes that a primary has still to send."""
         logged = logged_position(self._primary)
         offset = encode_offset(logged, NOWHERE)
         if self._reached is not None:
@@ -165,6 +165,7 @@ class LiveTracker:
         return offset
 
     def _schema_from(self, start: Mapping[str, object]) -> LiveSchema:
+        """The schema from an offset on: the first one that is asked for, and those that follow it."""
         if self._schema is None:
             position = decode_offset(start)
             began = position if self._options.table is None else logged_position(self._primary)
@@ -212,7 +213,7 @@ class LiveTracker:
     def tasks(
         self, start: Mapping[str, object], end: Mapping[str, object], fields: tuple[ShapeField, ...]
     ) -> list[ReadTask]:
-        """What reads a batch: one range, for a primary sends in order."""
+        """The one range of a batch, for a primary sends in order."""
         first, last = decode_offset(start), decode_offset(end)
         options, versions, passed = self._options, NO_VERSIONS, 0
         if options.granularity in OF_ROWS:

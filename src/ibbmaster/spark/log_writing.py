@@ -1,4 +1,4 @@
-"""Rows of a DataFrame made into groups of a log: sorted runs of records in the tasks, on the driver one log of all.
+"""Rows of a DataFrame as groups of a log: tasks write sorted runs of records, the driver merges them into one log.
 
 A record is one event, or one change of a row, with the place of its group among the others.
 """
@@ -62,7 +62,7 @@ class Record(NamedTuple):
 
 
 def staging_path(path: str, token: str | None = None) -> Path:
-    """Where the runs of one write are kept: beside its directory, so that moving them is one step."""
+    """The place for the runs of one write: beside its directory, so that moving them is one step."""
     target = Path(path)
     return target.parent / STAGING.format(name=target.name, token=token or uuid.uuid4().hex)
 
@@ -83,7 +83,7 @@ class RunWriter:
             self._write()
 
     def finish(self) -> list[str]:
-        """The runs, in files."""
+        """The files of the runs."""
         self._write()
         return self._paths
 
@@ -217,7 +217,7 @@ def _cells(table: WrittenTable, image: object) -> list[object]:
 
 @dataclass(slots=True)
 class Written:
-    """What became of a write."""
+    """The result of a write."""
 
     groups: int = 0
     skipped: int = 0  # that the log had already
@@ -225,12 +225,8 @@ class Written:
 
 def write_log(paths: Iterable[str], options: WriteOptions, staging: Path) -> Written:
     """Write the records of all runs: into a new log, which takes its place in one step, or after the log there is.
-
-    Raises:
-        ConfigurationError: the records make no groups.
-        BusyError: another process has the directory.
-        StoreError: the directory cannot be written, or the log there has another group of a GTID.
-    """
+    Raises ConfigurationError: the records make no groups; BusyError: another process has the directory; StoreError: the
+    directory cannot be written, or the log there has another group of a GTID."""
     target = Path(options.path)
     is_new = options.overwrites or not _has_log(target)
     directory = staging / "log" if is_new else target
@@ -282,7 +278,7 @@ def _replace(directory: Path, target: Path) -> None:
 
 
 class _Groups:
-    """Puts groups together, and gives GTIDs to those that have none."""
+    """Assembles groups, and gives GTIDs to those that have none."""
 
     def __init__(self, options: WriteOptions, writer: AppendedLog) -> None:
         self._options = options
@@ -328,7 +324,7 @@ class _Groups:
 
 
 def _whole_group(records: list[Record]) -> tuple[Gtid, bytes, list[bytes]]:
-    """A group whose events are there as they were. Raises ConfigurationError: one is missing, is there twice, or is no
+    """A group with the events of its records. Raises ConfigurationError: one is missing, is there twice, or is no
     event."""
     first = records[0]
     name = f"{first.domain_id}-{first.server_id}-{first.seq_no}"
@@ -352,8 +348,8 @@ def _whole_group(records: list[Record]) -> tuple[Gtid, bytes, list[bytes]]:
 
 
 def _changes(records: list[Record]) -> Iterator[tuple[str, ChangeKind, bytes | None, bytes | None]]:
-    """Table, kind and images of each change; the two images of an update follow each other. Raises ConfigurationError:
-    an update has lost one of its images."""
+    """Table, kind and images of each change, joining the two images of an update. Raises ConfigurationError: one of
+    these is missing."""
     before: tuple[str, bytes] | None = None
     for record in records:
         size = record.data[0]

@@ -1,4 +1,4 @@
-"""What a Spark task reads. Sent to a worker; it holds options and places and nothing else."""
+"""What a Spark task reads: options and places, which are sent to a worker."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SPAN_COLUMNS = ("startingGtid", "endingGtid")
 
 
 class TaskPartition(InputPartition):
-    """What one Spark task reads: some ranges of the log, one after the other."""
+    """Some ranges of the log, one after the other."""
 
     def __init__(self, tasks: Sequence[ReadTask]) -> None:
         super().__init__(tasks)
@@ -24,7 +24,7 @@ class TaskPartition(InputPartition):
 
 
 class SpanPartition(InputPartition):
-    """Of a stream of spans: the GTID positions between which a batch lies."""
+    """Of a stream of spans: the GTID positions of a batch."""
 
     def __init__(self, start: str, end: str) -> None:
         super().__init__((start, end))
@@ -39,12 +39,11 @@ class SpanPartition(InputPartition):
 
 
 def partitions_of(tasks: Sequence[ReadTask]) -> list[TaskPartition]:
-    """Small ranges put together: a Spark task costs more than to read them. Spark asks for one in any case."""
+    """Small ranges together: a Spark task costs more than to read them. Spark asks for one in any case."""
     return [TaskPartition(bundle) for bundle in bundled(tasks)] or [TaskPartition(())]
 
 
 def read_partition(partition: InputPartition) -> Iterator[pa.RecordBatch]:
-    """The record batches of all its ranges."""
     from ibbmaster.arrow.reading import read_task  # here: who plans reads nothing
 
     assert isinstance(partition, TaskPartition)

@@ -1,4 +1,4 @@
-"""The data sources as Spark wants them. Spark pickles them; they hold options and nothing else.
+"""The data sources for Spark, which pickles them; they hold options and nothing else.
 
 SELECT hands a source in Python nothing but a schema: that of a table in Spark's catalog keeps its options.
 """
@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
+from ibbmaster.arrow.options import is_of_catalog, listed, parse_options, without_catalog
 from ibbmaster.arrow.plan import find_fields, plan_tasks
 from ibbmaster.arrow.read_options import Granularity, ReadOptions
 from ibbmaster.arrow.shape import ShapeField, arrow_schema, spark_ddl
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.spark.options import is_of_catalog, listed, parse_options, without_catalog
 from ibbmaster.spark.partition import SPAN_COLUMNS, partitions_of, read_partition
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ KEPT = "ibbmaster.options"  # in the metadata of the first column
 
 
 class IbbReader(DataSourceReader):
-    """Reads a batch query. It takes no filters of queries: Spark 4.1 to 4.3 keeps what one query of a DataFrame has
-    pushed for the next one, and for the other side of a join, so that these would lack rows."""
+    """Reads a batch query. It takes no filters: Spark 4.1 to 4.3 keeps those that one query has pushed for the next
+    query, and for the other side of a join."""
 
     def __init__(self, options: ReadOptions, fields: tuple[ShapeField, ...]) -> None:
         self._options = options
@@ -58,14 +59,14 @@ class IbbDataSource(DataSource):
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
         self._given = dict(options.items())  # a reader and a writer take others
-        self._read_options: ReadOptions | None = None
-        self._fields: tuple[ShapeField, ...] | None = None
 
-    @property
+    @cached_property
     def _options(self) -> ReadOptions:
-        if self._read_options is None:
-            self._read_options = parse_options(self._given, is_classic=self.IS_CLASSIC)
-        return self._read_options
+        return parse_options(self._given, is_classic=self.IS_CLASSIC)
+
+    @cached_property
+    def _fields(self) -> tuple[ShapeField, ...]:
+        return find_fields(self._options)
 
     @classmethod
     def name(cls) -> str:
@@ -74,16 +75,16 @@ class IbbDataSource(DataSource):
     def schema(self) -> str | StructType:
         given = {name.lower(): value for name, value in self._given.items()}
         if is_of_catalog(given):
-            return with_options(self._all_fields(), without_catalog(given))
-        return spark_ddl(self._all_fields())
+            return with_options(self._fields, without_catalog(given))
+        return spark_ddl(self._fields)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         self._given = self._given or options_of(schema)
-        return IbbReader(self._options, self._all_fields())
+        return IbbReader(self._options, self._fields)
 
     def streamReader(self, schema: StructType) -> GroupStreamReader:  # noqa: N802  # Spark's name
         self._given = self._given or options_of(schema)
-        return _stream_reader()(self._options, self._all_fields())
+        return _stream_reader()(self._options, self._fields)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # Spark's signature
         from ibbmaster.spark.write_options import parse_write_options
@@ -92,14 +93,9 @@ class IbbDataSource(DataSource):
         fields = {field.name: field.dataType.simpleString() for field in schema.fields}
         return IbbWriter(parse_write_options(self._given, fields, overwrites=overwrite))
 
-    def _all_fields(self) -> tuple[ShapeField, ...]:
-        if self._fields is None:
-            self._fields = find_fields(self._options)
-        return self._fields
-
 
 def _stream_reader() -> type[GroupStreamReader]:
-    """What this PySpark wants."""
+    """The reader for this PySpark."""
     try:
         from ibbmaster.spark.stream import IbbStreamReader
     except ModuleNotFoundError as error:
@@ -147,8 +143,8 @@ class SpanSource(IbbDataSource):
 
 
 def with_options(fields: Sequence[ShapeField], given: Mapping[str, str]) -> StructType:
-    """The schema of a table that is made, with its options. Raises ConfigurationError: a password is among them, which
-    the catalog would show."""
+    """The schema of a new table, with its options. Raises ConfigurationError: a password is among them, which the
+    catalog would show."""
     if "password" in given:
         raise ConfigurationError("CREATE TABLE would keep the password: set IBBMASTER_PASSWORD for driver and workers")
     first, *others = from_arrow_schema(arrow_schema(fields), prefer_timestamp_ntz=True).fields

@@ -1,4 +1,4 @@
-"""What the streaming readers of every PySpark have in common; what they decide is in `tracking` and `live`."""
+"""The common part of the streaming readers for every PySpark; `tracking` and `live` decide."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
+from ibbmaster.arrow.offset import decode_offset
 from ibbmaster.arrow.plan import OF_ROWS
 from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.arrow.shape import ShapeField
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.spark.live import LiveTracker
-from ibbmaster.spark.offset import decode_offset
 from ibbmaster.spark.partition import SpanPartition, partitions_of, read_partition
 from ibbmaster.spark.tracking import Limits, OffsetTracker
 
@@ -70,7 +70,7 @@ class GroupStreamReader(DataSourceStreamReader):
         return self._with_shape(self._offsets().next(start, limits))
 
     def _shape(self) -> dict[str, str]:
-        """The columns of one table, with their types; of other streams none are kept: these are always the same."""
+        """The columns of one table, with their types; other streams always have the same."""
         return {} if self._options.table is None else {field.name: str(field.type) for field in self._fields}
 
     def _with_shape(self, offset: Mapping[str, Any]) -> dict[str, Any]:
@@ -78,7 +78,7 @@ class GroupStreamReader(DataSourceStreamReader):
         return {**offset, COLUMNS: shape} if shape else dict(offset)
 
     def _expect_shape(self, start: Mapping[str, Any]) -> None:
-        """See that the stream goes on with the columns that it had up to an offset. Raises ConfigurationError: the
+        """Check that the stream goes on with the columns that it had up to an offset. Raises ConfigurationError: the
         table, or an option, has others now: a sink would get rows of two shapes."""
         before, now = start.get(COLUMNS), self._shape()
         if before is None or before == now:
@@ -101,12 +101,10 @@ class GroupStreamReader(DataSourceStreamReader):
 
 
 class PlainStreamReader(GroupStreamReader):
-    """Of PySpark 4.0 and 4.1, which ask for the latest offset, and give neither the first one nor a limit.
-
-    A stream that goes on is asked for an empty batch at its last offset first: from there on the options limit each
-    batch. A new one is asked for its first offset later, and with `availableNow` neither comes before: then all that
-    there is must be the batch.
-    """
+    """For PySpark 4.0 and 4.1, which ask for the latest offset, and give neither the first one nor a limit. A stream
+    that goes on is asked for an empty batch at its last offset first: from there on the options limit each batch. A new
+    one is asked for its first offset later, and with `availableNow` neither comes before: then all that there is must
+    be the batch."""
 
     def __init__(self, options: ReadOptions, fields: tuple[ShapeField, ...]) -> None:
         super().__init__(options, fields)

@@ -1,7 +1,7 @@
 """Many tables as DataFrames out of one scan of a log.
 
 A data source of Spark has one schema. So the scan has a row for each record batch, with the name of its table and the
-batch in Arrow's stream format; Spark keeps these rows, and the DataFrame of a table unpacks those of its name.
+batch in Arrow's stream format; Spark keeps these rows, and the DataFrame of a table unpacks its own.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from ibbmaster.arrow.many_tables import TablesTask, find_tables, plan_tables, read_tables
+from ibbmaster.arrow.options import parse_options
 from ibbmaster.arrow.plan import bundled, ended, open_log
 from ibbmaster.arrow.read_options import Granularity, ReadOptions
 from ibbmaster.arrow.shape import TableFields, spark_ddl
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.spark.options import parse_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,11 +31,9 @@ PARTITION_BYTES = "64m"  # of a scan: Spark may hold all that one of its tasks h
 
 
 class LoggedTables(Mapping[str, "DataFrame"]):
-    """By table, as database.table, its changes, as `option("table", …)` gives them.
-
-    The log is read once, when the first of them is asked for something that needs it. What it gave is kept by Spark, in
-    memory or on the disks of its workers, until this is closed.
-    """
+    """By table, as database.table, its changes, as `option("table", …)` gives them. The log is read once, when the
+    first of them is asked for something that needs it. Spark keeps that, in memory or on the disks of its workers,
+    until this is closed."""
 
     def __init__(self, session: SparkSession, options: ReadOptions, *, only_changed: bool = False) -> None:
         options = _with_end(options)
@@ -55,7 +53,7 @@ class LoggedTables(Mapping[str, "DataFrame"]):
         return len(self._frames)
 
     def close(self) -> None:
-        """Let Spark forget what it keeps. A DataFrame that is used afterwards reads the log again."""
+        """Let Spark forget what it keeps; a DataFrame that is used afterwards reads the log again."""
         self._packed.unpersist()
 
     def __enter__(self) -> Self:
@@ -66,13 +64,9 @@ class LoggedTables(Mapping[str, "DataFrame"]):
 
 
 def tables(session: SparkSession, path: str | None = None, **options: str) -> LoggedTables:
-    """The changes of the tables of a log, those of option `tables` or all, from one scan.
-
-    `path` and `options` are those of a reader, but for `table`, `granularity` and `columns`.
-
-    Raises ConfigurationError: an option cannot be used; a pattern matches no table, or the columns of one are not
-    known; PositionError, SourceError: as a reader.
-    """
+    """The changes of the tables of a log, those of option `tables` or all, from one scan. `path` and `options` are
+    those of a reader, but for `table`, `granularity` and `columns`. Raises ConfigurationError: an option cannot be
+    used; a pattern matches no table, or the columns of one are unknown; PositionError, SourceError: as a reader."""
     return LoggedTables(session, _parsed({**options, **({} if path is None else {"path": path})}))
 
 
@@ -83,8 +77,8 @@ def each_batch(
 
     The caller names the checkpoint and the trigger, and starts it. After a restart a batch that was not done comes
     again, with the same changes and number. Tables are names (`schemaMode=asWritten`): each row is in that under which
-    it was written, also of a table that is gone or called otherwise at the end of its batch. `path` and `options` are
-    those of a stream of files, but for `table`, `granularity` and `columns`.
+    it was written, also of a table that is gone or renamed at the end of its batch. `path` and `options` are those of a
+    stream of files, but for `table`, `granularity` and `columns`.
 
     Raises ConfigurationError: an option cannot be used.
     """

@@ -1,13 +1,14 @@
-"""How far a stream has read, and where its next batch ends."""
+"""The progress of a stream, and the end of its next batch."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
+from ibbmaster.arrow.offset import Offset, decode_offset, encode_offset, position_of_option
 from ibbmaster.arrow.plan import (
     OF_ROWS,
     ReadTask,
@@ -34,7 +35,6 @@ from ibbmaster.position import LOG_START, LogPosition
 from ibbmaster.rows.shape import SchemaMode
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.schema.versions import NO_VERSIONS, TableState, TableVersions
-from ibbmaster.spark.offset import Offset, decode_offset, encode_offset, position_of_option
 
 log = logging.getLogger(__name__)
 
@@ -46,21 +46,16 @@ AFTER_PURGE = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """How much one batch may take; a first group is always taken. None: as much as there is."""
+class Limits(NamedTuple):
+    """The limits of one batch, which always has a first group. None: as much as there is."""
 
     bytes_max: int | None = None  # of the log, so what lies out of band counts where it was written
     groups_max: int | None = None
     files_max: int | None = None
 
-    @property
-    def are_set(self) -> bool:
-        return (self.bytes_max, self.groups_max, self.files_max) != (None, None, None)
-
 
 class OffsetTracker:
-    """Where a stream is, on the driver: knows the place of each offset it gave out, and finds that of others."""
+    """The place of a stream, on the driver: knows that of each offset it gave out, and finds that of others."""
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
@@ -82,11 +77,10 @@ class OffsetTracker:
         self._began = SchemaPlace(self._log.end(), 0)  # which table is read is what its name means here
 
     def close(self) -> None:
-        """Give back descriptors."""
         self._log.close()
 
     def initial(self) -> Offset:
-        """The offset a new stream begins at, by the option `startingOffsets`. Raises ConfigurationError: the option is
+        """The first offset of a new stream, by the option `startingOffsets`. Raises ConfigurationError: the option is
         neither earliest nor latest nor a position; PositionError: the position is not in the log."""
         text = self._options.starting_offsets.strip()
         if text.lower() == "earliest":
@@ -104,7 +98,7 @@ class OffsetTracker:
         return self._give(state.position(), ReadStart(end, {}))
 
     def latest(self, *, now: float) -> Offset:
-        """What to report as the latest offset, with the lag of the last batch."""
+        """The latest offset to report, with the lag of the last batch."""
         state, end = self._log.state(), self._log.end()
         offset = self._encoded(state.position(), end)
         if self._reached is not None:
@@ -117,11 +111,9 @@ class OffsetTracker:
         self._target = self._logged()
 
     def next(self, start: Mapping[str, object], limits: Limits) -> Offset:
-        """The offset at the end of the batch that begins at `start`; `start` itself if there is nothing new.
-
-        Raises PositionPurgedError: what the stream needs next is no longer there; FormatError, ClassicFormatError: the
-        log is damaged there.
-        """
+        """The offset at the end of the batch that begins at `start`; `start` itself if nothing is new. Raises
+        PositionPurgedError: the log has lost what the stream needs next; FormatError, ClassicFormatError: the log is
+        damaged there."""
         since = self.point(start)
         begin, position = since.begin, decode_offset(start)
         end, state = self._target or self._logged()
@@ -152,9 +144,9 @@ class OffsetTracker:
         return self._reach(start, GtidPosition(gtids.values()), since._replace(begin=point), last)
 
     def _takes_all(self, ranges: Sequence[LogRange], limits: Limits) -> bool:
-        """Whether a batch has all there is, and its readers check that: no group need be looked at before."""
+        """Whether a batch has all there is, and its readers check that: then nobody looks at groups before."""
         is_plain = self._on_fault is None and not self._options.stages
-        return is_plain and not limits.are_set and not any(isinstance(one, ClassicRange) for one in ranges)
+        return is_plain and limits == Limits() and not any(isinstance(one, ClassicRange) for one in ranges)
 
     def _reach(
         self, start: Mapping[str, object], position: GtidPosition, end: ReadStart, last: EventGroup | None
@@ -168,7 +160,7 @@ class OffsetTracker:
         return self._give(position, end)
 
     def _check_continued(self, log_range: ClassicRange, position: GtidPosition) -> None:
-        """Whether a traditional file continues what was read: its head says what was logged before. Raises
+        """Check that a traditional file, whose head has the position before it, continues what was read. Raises
         PositionError: groups are missing in front of it."""
         if self._options.stages or self._on_fault is not None:
             return
@@ -181,7 +173,6 @@ class OffsetTracker:
             )
 
     def point(self, offset: Mapping[str, object]) -> ReadStart:
-        """The place of an offset in the log."""
         self._look()
         position = decode_offset(offset)
         found = self._points.get(str(position))
@@ -190,7 +181,7 @@ class OffsetTracker:
         return found
 
     def _look(self) -> None:
-        """Begin anew where other files have taken the place of those there were: only positions mean the same."""
+        """Begin anew where other files have replaced those there were: only positions mean the same."""
         if self._log.start_of_file().resets == self._resets:
             return
         self._log.close()
@@ -212,7 +203,7 @@ class OffsetTracker:
     def tasks(
         self, start: Mapping[str, object], end: Mapping[str, object], fields: tuple[ShapeField, ...]
     ) -> list[ReadTask]:
-        """What reads a batch: of some domains, its start may have groups of a later place already."""
+        """The ranges of a batch; in some domains its start may have groups of a later place already."""
         starts = tuple(self.point(start).starts.items())
         ranges = self.ranges(start, end)
         versions = self.versions()
@@ -221,7 +212,7 @@ class OffsetTracker:
         return tasks_between(self._options, fields, selection_of(self._options, starts), ranges, versions)
 
     def versions(self) -> TableVersions:
-        """The versions of the tables that options ask for; what came since the last call is folded."""
+        """The versions of the tables that options ask for, up to now."""
         if self._options.granularity not in OF_ROWS:
             return NO_VERSIONS
         if self._on_fault is not None:
@@ -243,7 +234,7 @@ class OffsetTracker:
         return sizes - begin.offset + end.offset
 
     def _logged(self) -> tuple[LogPosition, GtidState]:
-        """The end of what there is, and what is logged up to it; of traditional files that of the last whole group."""
+        """The end of the log, and its state there; of traditional files that of the last whole group."""
         for _ in range(PAIRS_MAX):
             state, end = self._log.state(), self._log.end()
             if self._log.state() == state:
@@ -287,7 +278,7 @@ def of_version(fields: TableFields, newest: TableState | None) -> TableFields:
 
 
 def log_oldest(where: str, position: GtidPosition) -> None:
-    """Log that a stream cannot begin at the first change: what was in front is gone."""
+    """Log that a stream cannot begin at the first change, which is gone."""
     if len(position):
         log.warning("%s: the stream begins after GTID %s, the oldest position that is there", where, position)
 
@@ -301,11 +292,9 @@ class ReadBatch(NamedTuple):
 
 
 def lag_of(reached: ReadBatch, logged: GtidPosition, *, now: float, size: int | None = None) -> dict[str, int]:
-    """What is logged after the end of a batch, as `groups`, `bytes` and `seconds`.
-
-    Groups are counted by sequence numbers: one that was skipped counts, too. `size` is in bytes, None if it is not
-    known, as of a primary. Seconds are those since the last group of the batch was logged, 0 if there is no later one.
-    """
+    """What is logged after the end of a batch, as `groups`, `bytes` and `seconds`. Groups are counted by sequence
+    numbers, also those that were skipped. `size` is in bytes, None if unknown, as of a primary. Seconds are those since
+    the last group of the batch was logged, 0 if it is the last one."""
     groups = 0
     for gtid in logged.values():
         last = reached.position.get(gtid.domain_id)

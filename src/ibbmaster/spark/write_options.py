@@ -3,18 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ibbmaster.arrow.options import expect_known, local_path, option_fields, parse_declarations_option, read_fields
+from ibbmaster.arrow.read_options import option, special
 from ibbmaster.arrow.shape import field_name, own_name
 from ibbmaster.disk.place import local_place
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.rows.encoding import WrittenTable, written_table
 from ibbmaster.log.limits import MAX_FILE_BYTES, STATE_INTERVAL_BYTES, LogLimits
-from ibbmaster.spark.options import ID_END, flag_of, list_of, local_path, number_of, parse_declarations_option, size_of
 
-NAMES = (
-    *("path", "table", "schema", "primaryKey", "domain", "serverId", "groupRows", "createTables", "maxFileBytes"),
-    "stateIntervalBytes",
-)
-GROUP_ROWS = 100
 EVENT_COLUMNS = ("_gtid", "event_no", "data")
 CHANGE_COLUMNS = ("_table", "_change_type", "before", "after")
 EXTRA_COLUMNS = ("_gtid", "_domain", "_server_id", "_seq", "_commit_ts", "_file_no", "_offset")
@@ -37,19 +33,20 @@ TYPES = {  # Spark's simple types as columns of a table that is not declared
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteOptions:
-    """The options of a writer. Sent to workers, so it holds only strings, numbers and containers of them."""
+    """The options of a writer, in the order in which errors list them. Sent to workers, so it holds only strings,
+    numbers and containers of them."""
 
-    path: str
+    path: str = field(metadata=special("path"))
     columns: tuple[str, ...]  # of the DataFrame
-    table: str | None = None  # whose columns the DataFrame has; None: `CHANGE_COLUMNS`, or `EVENT_COLUMNS`
-    declarations: dict[str, dict[str, str]] = field(default_factory=dict)
-    primary_key: tuple[str, ...] = ()
-    domain_id: int = 0
-    server_id: int = 1
-    group_rows: int = GROUP_ROWS
-    creates_tables: bool = True
-    max_file_bytes: int = MAX_FILE_BYTES
-    state_interval_bytes: int = STATE_INTERVAL_BYTES
+    table: str | None = option("table", "text")  # of these columns; None: `CHANGE_COLUMNS`, or `EVENT_COLUMNS`
+    declarations: dict[str, dict[str, str]] = field(default_factory=dict, metadata=special("schema"))
+    primary_key: tuple[str, ...] = option("primaryKey", "names", ())
+    domain_id: int = option("domain", "domain", 0)
+    server_id: int = option("serverId", "server", 1)
+    group_rows: int = option("groupRows", "size", 100)
+    creates_tables: bool = option("createTables", default=True)
+    max_file_bytes: int = option("maxFileBytes", "size", MAX_FILE_BYTES)
+    state_interval_bytes: int = option("stateIntervalBytes", "size", STATE_INTERVAL_BYTES)
     overwrites: bool = False
 
     @property
@@ -69,39 +66,31 @@ class WriteOptions:
         }
 
 
+NAMES = tuple(option_fields(WriteOptions))
+
+
 def parse_write_options(
     options: Mapping[str, str], fields: Mapping[str, str], *, overwrites: bool = False
 ) -> WriteOptions:
-    """Read the options of a DataFrame writer; `fields` are the DataFrame's columns with Spark's names of their types.
-    Raises ConfigurationError: an option is unknown, is missing or cannot be read, or the columns do not fit."""
+    """The options of a DataFrame writer; `fields` are the DataFrame's columns with Spark's names of their types. Raises
+    ConfigurationError: an option is unknown, is missing or cannot be read, or the columns do not fit."""
     given = {name.lower(): value for name, value in options.items()}
-    unknown = sorted(set(given) - {name.lower() for name in NAMES})
-    if unknown:
-        raise ConfigurationError(f"unknown option {', '.join(unknown)}; known are {', '.join(NAMES)}")
+    expect_known(given, NAMES)
     if not given.get("path"):
         raise ConfigurationError("option path is missing: save(PATH)")
-    table = given.get("table") or None
-    has_gtids = "_gtid" in fields
+    found = {"creates_tables": "_gtid" not in fields} | read_fields(WriteOptions, given)
     declarations = parse_declarations_option(given.get("schema"))
-    primary_key = list_of(given.get("primarykey"))
-    if table is not None and table not in declarations:
-        declarations = {table: _derived(fields, primary_key)}
-    elif table is not None:
-        declarations = {table: declarations[table]}
-    parsed = WriteOptions(
-        path=str(local_place(local_path(given["path"]), "a log of a DataFrame")),
-        columns=tuple(fields),
-        table=table,
-        declarations=declarations,
-        primary_key=tuple(map(own_name, primary_key)),
-        domain_id=number_of("domain", given.get("domain", "0"), end=ID_END),
-        server_id=number_of("serverId", given.get("serverid", "1"), first=1, end=ID_END),
-        group_rows=size_of("groupRows", given.get("grouprows")) or GROUP_ROWS,
-        creates_tables=flag_of("createTables", given.get("createtables", "false" if has_gtids else "true")),
-        max_file_bytes=size_of("maxFileBytes", given.get("maxfilebytes")) or MAX_FILE_BYTES,
-        state_interval_bytes=size_of("stateIntervalBytes", given.get("stateintervalbytes")) or STATE_INTERVAL_BYTES,
-        overwrites=overwrites,
-    )
+    table, primary_key = given.get("table") or None, found.get("primary_key", ())
+    if table is not None:
+        declarations = {table: declarations[table] if table in declarations else _derived(fields, primary_key)}
+    found |= {
+        "path": str(local_place(local_path(given["path"]), "a log of a DataFrame")),
+        "columns": tuple(fields),
+        "table": table,
+        "declarations": declarations,
+        "primary_key": tuple(map(own_name, primary_key)),
+    }
+    parsed = WriteOptions(overwrites=overwrites, **found)
     _check(parsed, fields)
     return parsed
 

@@ -122,7 +122,12 @@ class Date(_Calendar):
         return kinds.ResultType(ColumnType.DATE, 10, flags=("BINARY",))
 
     def reading(self, column: Column, frame_type: str) -> kinds.RowReading:
-        return kinds.RowReading("DATE") if frame_type == "date" else super().reading(column, frame_type)
+        if frame_type == "date":
+            return kinds.RowReading("DATE")
+        return super().reading(column, frame_type)._replace(what="shown")
+
+    def text_op(self, column: Column) -> tuple[str, int]:
+        return "DATE", 0
 
     def answer(self, column: Column, sql: SqlType, *, is_binary: bool) -> kinds.Step | None:
         return "DATE_PARTS" if is_binary else "DATE", 0, 0, 0, 0
@@ -183,9 +188,14 @@ class _Clock(ColumnKind):
         return kinds.ResultType(self.old, self.width + (digits + 1 if digits else 0), digits, self.own_flags)
 
     def reading(self, column: Column, frame_type: str) -> kinds.RowReading:
-        if frame_type == "string" or column.has_old_format:
+        if column.has_old_format:
             return super().reading(column, frame_type)
+        if frame_type == "string":
+            return super().reading(column, frame_type)._replace(what="shown")
         return kinds.RowReading(self.old.name, column.scale)
+
+    def text_op(self, column: Column) -> tuple[str, int]:
+        return self.old.name, column.scale
 
     def line_op(self, column: Column) -> tuple[str, int, int]:
         return super().line_op(column) if column.has_old_format else (self.old.name, column.scale, ord(" "))
@@ -229,13 +239,6 @@ class Time(_Clock):
 
     def fitted(self, value: Value, column: Column) -> Value:
         return _with_zeros(_TIME_TEXT.fullmatch(value), column.scale) if isinstance(value, str) else None
-
-    def reading(self, column: Column, frame_type: str) -> kinds.RowReading:
-        found = super().reading(column, frame_type)
-        return found if column.has_old_format else found._replace(what="shown")
-
-    def text_op(self, column: Column) -> tuple[str, int]:
-        return "TIME", column.scale
 
     def key_op(self, column: Column) -> str:
         return "TIME" if column.has_old_format and not column.scale else "FIXED"

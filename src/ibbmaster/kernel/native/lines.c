@@ -140,31 +140,6 @@ static uint8_t *put_wide_base64(uint8_t *at, int64_t low, int64_t high) {
     return put_base64(at, bytes + first, 16 - first, 0);
 }
 
-/* Write a TIMESTAMP in UTC, with a letter before its clock; returns the place behind it, or NULL if it is none. */
-static uint8_t *put_timestamp(uint8_t *at, Bytes data, int64_t start, int64_t size, int64_t digits, char letter) {
-    int64_t microsecond = fraction_of(data, start + 4, digits);
-    bool is_zero = !big(data, start, size); /* also a digit that is not shown */
-    if (microsecond < 0 || (is_zero && letter == 'T'))
-        return NULL;
-    Moment moment = {{0, 0, 0}, {0, 0, 0, microsecond}};
-    if (!is_zero)
-        moment = moment_of((int64_t)big(data, start, 4), microsecond);
-    return put_moment(at, moment, letter, digits);
-}
-
-/* Write a DATETIME; returns the place behind it, or NULL if it is none. */
-static uint8_t *put_datetime(uint8_t *at, Bytes data, int64_t start, int64_t digits) {
-    Moment moment;
-    bool is_good = datetime_at(data, start, digits, &moment) && moment.date.year <= 9999;
-    return is_good ? put_moment(at, moment, ' ', digits) : NULL;
-}
-
-/* Write a DATE; returns the place behind it, or NULL if it is none. */
-static uint8_t *put_plain_date(uint8_t *at, Bytes data, int64_t start) {
-    int64_t value = (int64_t)little(data, start, 3);
-    return value >> 9 > 9999 ? NULL : put_date(at, (Date){value >> 9, value >> 5 & 15, value & 31});
-}
-
 /* Write single bytes as the texts they stand for; returns the place behind them, or NULL if one stands for none. */
 static uint8_t *put_letters(uint8_t *at, const uint8_t *bytes, int64_t size, const int64_t *choices,
                             const uint8_t *store) {

@@ -100,12 +100,45 @@ static uint8_t *put_time(uint8_t *at, Bytes data, int64_t start, int64_t digits)
     return put_clock(at, clock, digits);
 }
 
-/* Write a value of this kind, of at most `argument` bytes; of a TIME, `argument` is the digits of a second.
+/* Write a TIMESTAMP in UTC, with a letter before its clock; returns the place behind it, or NULL if it is none. */
+static uint8_t *put_timestamp(uint8_t *at, Bytes data, int64_t start, int64_t size, int64_t digits, char letter) {
+    int64_t microsecond = fraction_of(data, start + 4, digits);
+    bool is_zero = !big(data, start, size); /* also a digit that is not shown */
+    if (microsecond < 0 || (is_zero && letter == 'T'))
+        return NULL;
+    Moment moment = {{0, 0, 0}, {0, 0, 0, microsecond}};
+    if (!is_zero)
+        moment = moment_of((int64_t)big(data, start, 4), microsecond);
+    return put_moment(at, moment, letter, digits);
+}
+
+/* Write a DATETIME; returns the place behind it, or NULL if it is none. */
+static uint8_t *put_datetime(uint8_t *at, Bytes data, int64_t start, int64_t digits) {
+    Moment moment;
+    bool is_good = datetime_at(data, start, digits, &moment) && moment.date.year <= 9999;
+    return is_good ? put_moment(at, moment, ' ', digits) : NULL;
+}
+
+/* Write a DATE; returns the place behind it, or NULL if it is none. */
+static uint8_t *put_plain_date(uint8_t *at, Bytes data, int64_t start) {
+    int64_t value = (int64_t)little(data, start, 3);
+    return value >> 9 > 9999 ? NULL : put_date(at, (Date){value >> 9, value >> 5 & 15, value & 31});
+}
+
+/* Write a value of this kind, of at most `argument` bytes; with a clock, `argument` is the digits of a second.
 
 Returns the place behind it, or NULL if it is for the reference. */
 static inline uint8_t *put_text(uint8_t *at, Bytes data, int64_t start, int64_t size, int64_t op, int64_t argument) {
-    if (op == TextOp_TIME)
+    switch (op) {
+    case TextOp_TIME:
         return put_time(at, data, start, argument);
+    case TextOp_DATE:
+        return put_plain_date(at, data, start);
+    case TextOp_DATETIME:
+        return put_datetime(at, data, start, argument);
+    case TextOp_TIMESTAMP:
+        return put_timestamp(at, data, start, size, argument, ' ');
+    }
     if (size > argument)
         return NULL;
     if (op == TextOp_UUID)

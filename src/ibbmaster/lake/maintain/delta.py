@@ -1,7 +1,6 @@
-"""A table of a lake as a Delta table, by delta-rs: each change of it is one commit, which also says what state it is.
+"""A table of a lake as a Delta table, by delta-rs: each change is one commit, which includes the state of the table.
 
-The commit carries its number as a transaction of this application, so that what a killed run has
-committed is known, and is not done twice.
+The commit carries its number as a transaction of this application, so that a run knows what a killed one has committed.
 """
 
 from __future__ import annotations
@@ -27,6 +26,7 @@ from ibbmaster.lake.row_versions import DELETED, END, WHOLE, LastChanges, NewVer
 
 if TYPE_CHECKING:
     from deltalake import CommitProperties, DeltaTable
+    from deltalake.table import TableMerger
 
 HARMLESS = frozenset(  # what may be done to a table that keeps its rows
     ("OPTIMIZE", "VACUUM START", "VACUUM END", "FSCK", "SET TBLPROPERTIES", "COMPUTE STATS", "ANALYZE", "REORG")
@@ -49,7 +49,6 @@ class DeltaLake:
         self._place = place
 
     def table(self, full_name: str) -> DeltaTarget:
-        """One of them."""
         return DeltaTarget(self._place / directory_name(full_name))
 
     def close(self) -> None:
@@ -57,15 +56,15 @@ class DeltaLake:
 
 
 class DeltaTarget:
-    """One Delta table, in a directory of its own, which need not be there yet; errors as `TargetTable`."""
+    """One Delta table, in a directory of its own; see `TargetTable`."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._options = storage_options() if isinstance(directory, ObjectPath) else None
 
     def committed(self) -> TableState | None:
-        """What the last commit of a run says; None if there is none. A MERGE that changed or added other rows than the
-        log says leaves no rows that are those of the log."""
+        """As `TargetTable`. After a MERGE that changed or added other rows than the log says no rows are those of the
+        log."""
         with plain_errors(self._directory):
             table = self._table()
             if table is None:
@@ -81,7 +80,6 @@ class DeltaTarget:
             raise StoreError(f"{self._directory}: its Delta log does not say any more at which GTID position it is")
 
     def expect_own(self) -> None:
-        """See that no other program has changed the rows since the last commit of a run."""
         with plain_errors(self._directory):
             table = self._table()
             for commit in table.history() if table is not None else ():
@@ -95,13 +93,11 @@ class DeltaTarget:
                     )
 
     def number(self) -> int:
-        """How often a run has written the table."""
         with plain_errors(self._directory):
             table = self._table()
             return 0 if table is None else table.transaction_version(APPLICATION) or 0
 
     def replace(self, rows: pa.RecordBatchReader, state: TableState) -> None:
-        """Have these rows in the place of all others, and their columns."""
         from deltalake import write_deltalake
 
         with plain_errors(self._directory):
@@ -115,8 +111,8 @@ class DeltaTarget:
             )
 
     def can_reshape(self, reshape: Reshape) -> bool:
-        """Whether rows can become rows with other columns without being written. delta-rs adds columns. It does not map
-        columns to names, and so can neither rename nor drop them, nor does it widen types."""
+        """As `TargetTable`: delta-rs adds columns. It does not map columns to names, so it can neither rename nor drop
+        them, nor does it widen types."""
         return not (reshape.renamed or reshape.dropped or reshape.widened)
 
     def _append(self, rows: pa.Table, reshape: Reshape, state: TableState) -> None:
@@ -134,8 +130,6 @@ class DeltaTarget:
     def merge(
         self, keys: Sequence[str], changes: LastChanges | NewVersions | pa.Table, reshape: Reshape, state: TableState
     ) -> bool:
-        """Let the reshaped rows with these keys become what changes say, or add versions and end those that they
-        replace, or just add rows; returns whether rows were as these say."""
         if isinstance(changes, LastChanges):
             self._patch(keys, changes, reshape, state)
         elif isinstance(changes, NewVersions):
@@ -156,14 +150,8 @@ class DeltaTarget:
                 for name in changes.known
                 if name not in reshape.added  # which are NULL where nothing is known
             }
-            merge = self._ready(changes.rows.schema).merge(
-                _source(changes),
-                " AND ".join(f"target.{_quoted(key)} = {values[key]}" for key in keys),
-                source_alias="source",
-                target_alias="target",
-                merge_schema=bool(reshape),
-                commit_properties=_said(state, expected=(there, come)),
-            )
+            on = " AND ".join(f"target.{_quoted(key)} = {values[key]}" for key in keys)
+            merge = self._merger(_source(changes), on, changes.rows.schema, reshape, _said(state, (there, come)))
             outcome = f"source.{_quoted(OUTCOME)}"
             (
                 merge.when_matched_delete(f"{outcome} = {DELETED}")
@@ -180,28 +168,28 @@ class DeltaTarget:
         values, closes = {name: f"source.{_quoted(name)}" for name in names}, f"source.{_quoted(CLOSES)}"
         on = " AND ".join(f"target.{_quoted(key)} = {values[key]}" for key in keys)
         with plain_errors(self._directory):
-            merge = self._ready(versions.rows.schema).merge(
-                source,
-                f"{closes} AND target._is_current AND {on}",
-                source_alias="source",
-                target_alias="target",
-                merge_schema=bool(reshape),
-                commit_properties=_said(state, expected=(len(versions.ended), len(versions.rows))),
-            )
+            on = f"{closes} AND target._is_current AND {on}"
+            said = _said(state, (len(versions.ended), len(versions.rows)))
+            merge = self._merger(source, on, versions.rows.schema, reshape, said)
             (
                 merge.when_matched_update({**{name: values[name] for name in END}, "_is_current": "false"})
                 .when_not_matched_insert({_quoted(name): values[name] for name in names}, f"NOT {closes}")
                 .execute()
             )
 
+    def _merger(
+        self, source: pa.Table, on: str, schema: pa.Schema, reshape: Reshape, said: CommitProperties
+    ) -> TableMerger:
+        table, more = self._ready(schema), bool(reshape)
+        return table.merge(source, on, "source", "target", merge_schema=more, commit_properties=said)
+
     def files(self) -> set[str]:
-        """The names of all Parquet files in the directory; of an object store none, which VACUUM cleans."""
+        """As `TargetTable`: all Parquet files in the directory; of an object store none, which VACUUM cleans."""
         if isinstance(self._directory, ObjectPath):
             return set()
         return {str(path.relative_to(self._directory)) for path in self._directory.rglob("*.parquet")}
 
     def remove_orphans(self, known: set[str]) -> list[str]:
-        """Remove the files that have come since `known` and that no commit names; returns their names."""
         if isinstance(self._directory, ObjectPath):
             return []
         named = set()
@@ -285,7 +273,7 @@ def innermost(text: str) -> str:
 
 
 def have_features(table: DeltaTable, schema: pa.Schema) -> None:
-    """Give a table the feature that columns of these types need: a MERGE that adds such columns does not."""
+    """Give a table the feature that columns of these types need; a MERGE that adds such columns does not."""
     from deltalake import TableFeatures
 
     is_needed = any(pa.types.is_timestamp(one) and one.tz is None for one in schema.types)
@@ -294,7 +282,7 @@ def have_features(table: DeltaTable, schema: pa.Schema) -> None:
 
 
 def feature_commit(before: DeltaTable) -> bytes:
-    """What `have_features` commits, for a table that cannot be opened for want of it; `before` is what it was then."""
+    """The commit of `have_features`, for a table that cannot be opened for want of it; `before` is the table then."""
     protocol = before.protocol()
     known = {"readerFeatures": protocol.reader_features, "writerFeatures": protocol.writer_features}
     raised: dict[str, Any] = {name: sorted({*(found or ()), ZONELESS}) for name, found in known.items()}

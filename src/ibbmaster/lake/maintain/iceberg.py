@@ -1,8 +1,7 @@
-"""A table of a lake as an Iceberg table, by PyIceberg: each change of it is one snapshot, which also says its state.
+"""A table of a lake as an Iceberg table, by PyIceberg: each change is one snapshot, which includes its state.
 
-The same commit puts the state into the properties of the table, so that it is known as long as the table is there. Rows
-become others by copy-on-write, as PyIceberg has no MERGE that is one snapshot: files with one of their keys are written
-anew.
+The same commit puts the state into the properties of the table, which last. Rows change by copy-on-write, as PyIceberg
+has no MERGE in one snapshot: files with one of their keys are written anew.
 """
 
 from __future__ import annotations
@@ -19,11 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ibbmaster.errors import ConfigurationError, StoreError
-from ibbmaster.lake.maintain.merging import NONE, as_changed, as_ended, numbers_of
 from ibbmaster.lake.maintain.reshaping import Reshape
 from ibbmaster.lake.maintain.state import TableState
 from ibbmaster.lake.maintain.target import APPLICATION, ForeignChangeError, directory_name
-from ibbmaster.lake.row_versions import WHOLE, LastChanges, NewVersions
+from ibbmaster.lake.row_versions import DELETED, END, WHOLE, LastChanges, NewVersions
 from ibbmaster.sqltext.table_name import parse_table_name
 
 if TYPE_CHECKING:
@@ -32,6 +30,7 @@ if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile
     from pyiceberg.table import FileScanTask, Table, Transaction
 
+NONE = -1  # the number of a row that no key names
 CATALOG = "catalog.db"  # of a directory that has one of its own
 PARENT = "ibbmaster-parent"  # the snapshot that a commit goes on from
 FILE_BYTES = 64 << 20  # in memory; what a small change of rows writes anew at least
@@ -48,13 +47,12 @@ class IcebergLake:
         self._catalog = None if named is None else _named_catalog(named)
 
     def table(self, full_name: str) -> IcebergTarget:
-        """One of them."""
         return IcebergTarget(
             self, full_name, self._place / directory_name(full_name) if self._has_own_catalog else None
         )
 
     def catalog(self, *, creates: bool = False) -> Catalog | None:
-        """Where the tables are listed; None if there is nothing yet and it is not to be created."""
+        """Where the tables are listed; None if there is none yet and it is not to be created."""
         if self._catalog is None and (creates or (self._place / CATALOG).exists()):
             from pyiceberg.catalog.sql import SqlCatalog
             from sqlalchemy import URL
@@ -64,14 +62,12 @@ class IcebergLake:
         return self._catalog
 
     def close(self) -> None:
-        """Close the catalog."""
         if self._catalog is not None:
             self._catalog.close()
 
 
 class IcebergTarget:
-    """One Iceberg table, which need not be there yet; in a directory of its own where the catalog is ours. Errors are
-    those of `TargetTable`."""
+    """One Iceberg table, in a directory of its own where the catalog is ours; see `TargetTable`."""
 
     def __init__(self, lake: IcebergLake, full_name: str, directory: Path | None) -> None:
         self._lake = lake
@@ -80,13 +76,11 @@ class IcebergTarget:
         self._directory = directory
 
     def committed(self) -> TableState | None:
-        """What the last commit of a run says; None if there is none."""
         with self._plain_errors():
             table = self._table()
             return None if table is None else self._state(table)
 
     def expect_own(self) -> None:
-        """See that no other program has changed the rows since the last commit of a run."""
         with self._plain_errors():
             table = self._table()
             if table is None:
@@ -106,12 +100,10 @@ class IcebergTarget:
                 snapshot = None if parent is None else table.snapshot_by_id(parent)
 
     def number(self) -> int:
-        """How often a run has written the table."""
         state = self.committed()
         return 0 if state is None else state.commit
 
     def replace(self, rows: pa.RecordBatchReader, state: TableState) -> None:
-        """Have these rows in the place of all others, and their columns."""
         with self._plain_errors():
             table = self._table()
             if table is None:
@@ -124,14 +116,11 @@ class IcebergTarget:
             _commit(change, state, files, _written(change, rows))
 
     def can_reshape(self, reshape: Reshape) -> bool:
-        """Whether rows can become rows with other columns without being written."""
         return True
 
     def merge(
         self, keys: Sequence[str], changes: LastChanges | NewVersions | pa.Table, reshape: Reshape, state: TableState
     ) -> bool:
-        """Let the reshaped rows with these keys become what changes say, or add versions and end those that they
-        replace, or just add rows; returns whether rows were as these say."""
         if isinstance(changes, pa.Table):
             with self._plain_errors():
                 change = self._reshaped(reshape, changes.schema)
@@ -154,13 +143,12 @@ class IcebergTarget:
         return self._rewrite(reshape, _range_of(wanted, keys), changed, are_there, added, state)
 
     def files(self) -> set[str]:
-        """The names of all files in its directory; none where a catalog of others says where they are."""
+        """As `TargetTable`; none where another catalog decides where they are."""
         if self._directory is None:
             return set()
         return {str(path.relative_to(self._directory)) for path in self._directory.rglob("*") if path.is_file()}
 
     def remove_orphans(self, known: set[str]) -> list[str]:
-        """Remove the files that have come since `known` and that no commit names; returns their names."""
         fresh = self.files() - known
         if self._directory is None or not fresh:
             return []
@@ -181,8 +169,8 @@ class IcebergTarget:
         added: pa.Table,
         state: TableState,
     ) -> bool:
-        """Write files with wanted rows anew, and rows that are new; `changed` says which wanted row each one is.
-        Nothing is committed, and the files are removed, where the rows that are there are not `are_there`."""
+        """Write files with wanted rows anew, and new rows; `changed` gives the wanted row of each one. Where the rows
+        are not `are_there` it commits nothing, and removes the files."""
         with self._plain_errors():
             change = self._reshaped(reshape, added.schema)
             counts = np.zeros(len(are_there), dtype=np.int64)
@@ -352,6 +340,7 @@ def _written(change: Transaction, rows: pa.RecordBatchReader) -> Iterator[DataFi
 
 
 def _small_batches(rows: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    """Batches that fit into a file."""
     for batch in rows:
         parts = -(-batch.nbytes // FILE_BYTES)
         size = -(-len(batch) // max(parts, 1))
@@ -359,7 +348,7 @@ def _small_batches(rows: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
 
 
 def _files_with(change: Transaction, is_named: BooleanExpression) -> Iterator[FileScanTask]:
-    """Those that may have rows of which something is so."""
+    """Files that may have rows of which something is true."""
     from pyiceberg.table import DataScan
 
     scan = DataScan(table_metadata=change.table_metadata, io=change._table.io, row_filter=is_named)
@@ -375,7 +364,7 @@ def _rows_of(change: Transaction, task: FileScanTask) -> pa.Table:
 
 
 def _range_of(rows: pa.Table, keys: Sequence[str]) -> BooleanExpression:
-    """What is so of each row with one of these keys, by which files are left out that cannot have one."""
+    """A condition that rows with one of these keys meet, by which files are left out."""
     from pyiceberg.expressions import AlwaysTrue, And, GreaterThanOrEqual, LessThanOrEqual
 
     found: BooleanExpression = AlwaysTrue()
@@ -387,7 +376,7 @@ def _range_of(rows: pa.Table, keys: Sequence[str]) -> BooleanExpression:
 
 
 def _files_of(table: Table, fresh: Iterable[str]) -> Iterator[str]:
-    """The files that a table names; of snapshots whose own list is not among fresh files nothing is fresh."""
+    """The files that a table names; a snapshot whose list is not fresh names none that is."""
     names = {Path(name).name for name in fresh}
     yield table.metadata_location
     yield from (entry.metadata_file for entry in table.metadata.metadata_log)
@@ -397,3 +386,58 @@ def _files_of(table: Table, fresh: Iterable[str]) -> Iterator[str]:
             for manifest in snapshot.manifests(table.io):
                 yield manifest.manifest_path
                 yield from (entry.data_file.file_path for entry in manifest.fetch_manifest_entry(table.io))
+
+
+# Rows after changes -----------------------------------------------------------------------------
+
+
+def numbers_of(rows: pa.Table, wanted: pa.Table, keys: Sequence[str]) -> Any:
+    """For each row the number of the wanted one with its key, or `NONE`; wanted keys are unique."""
+    found, numbers = np.zeros(len(rows), dtype=np.int64), np.zeros(len(wanted), dtype=np.int64)
+    is_there = np.ones(len(rows), dtype=bool)
+    for key in keys:
+        values = pc.unique(wanted[key])
+        places = pc.index_in(rows[key].cast(values.type), value_set=values)
+        is_there &= pc.is_valid(places).to_numpy()
+        found = found * len(values) + pc.fill_null(places, 0).to_numpy()
+        numbers = numbers * len(values) + pc.index_in(wanted[key], value_set=values).to_numpy()
+        # Numbers stay below that of the wanted rows, so that many columns do not make them too large.
+        known, numbers = np.unique(numbers, return_inverse=True)
+        places = np.searchsorted(known, found)
+        places[places == len(known)] = 0
+        is_there &= len(known) > 0 and known[places] == found
+        found = places
+    order = np.empty(len(wanted), dtype=np.int64)
+    order[numbers] = np.arange(len(wanted))
+    return np.where(is_there, order[found], NONE) if len(order) else np.full(len(rows), NONE)
+
+
+def as_changed(rows: pa.Table, numbers: Any, changes: LastChanges) -> pa.Table:
+    """Rows after changes; `numbers` has the change of each."""
+    kept = np.ones(len(rows), dtype=bool)
+    kept[numbers >= 0] = changes.outcomes[numbers[numbers >= 0]] != DELETED
+    places = np.flatnonzero(kept)
+    numbers = numbers[kept]
+    columns = {}
+    for name in rows.column_names:
+        is_new = numbers >= 0
+        if name in changes.known:
+            is_new[is_new] = changes.known[name][numbers[is_new]]
+        columns[name] = _chosen(rows[name], changes.rows[name], np.where(is_new, len(rows) + numbers, places))
+    return pa.table(columns, rows.schema)
+
+
+def as_ended(rows: pa.Table, numbers: Any, ended: pa.Table) -> pa.Table:
+    """Versions of rows of which some have ended; `numbers` has the end of each."""
+    is_ended = numbers >= 0
+    places = np.where(is_ended, len(rows) + numbers, np.arange(len(rows)))
+    columns = {name: rows[name] for name in rows.column_names}
+    columns |= {name: _chosen(rows[name], ended[name], places) for name in END}
+    columns["_is_current"] = pa.array(~is_ended & rows["_is_current"].to_numpy())
+    return pa.table(columns, rows.schema)
+
+
+def _chosen(one: pa.ChunkedArray, other: pa.ChunkedArray, places: Any) -> pa.ChunkedArray:
+    """Values of two columns by their places in one behind the other."""
+    chunks = [*one.chunks, *other.cast(one.type).chunks]
+    return pa.chunked_array([pa.chunked_array(chunks, one.type).take(pa.array(places)).combine_chunks()], one.type)

@@ -1,4 +1,4 @@
-"""One run: each chosen table becomes what it is at the end of the log, or keeps what it has, and says so."""
+"""One run: each chosen table reaches the end of the log, or keeps its rows, and says so."""
 
 import contextlib
 import functools
@@ -7,6 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from ibbmaster.arrow.options import parse_options, schema_options
 from ibbmaster.errors import ConfigurationError, IbbMasterError, StoreError
 from ibbmaster.lake.maintain.delta import DeltaLake
 from ibbmaster.lake.maintain.iceberg import IcebergLake
@@ -15,7 +16,6 @@ from ibbmaster.lake.maintain.source import LogSource, Read, UncertainRowsError
 from ibbmaster.lake.maintain.state import TableList, TableState
 from ibbmaster.lake.maintain.target import ICEBERG, ForeignChangeError, Lake, TargetTable, directory_of, scheme_of
 from ibbmaster.lake.placing import only_writer
-from ibbmaster.spark.options import parse_options, schema_options
 from ibbmaster.sqltext.table_name import TableName, parse_table_name, parse_table_pattern
 from ibbmaster.stages.table_pattern import TableChoice, unmatched_error
 
@@ -29,13 +29,13 @@ KINDS: dict[str, Callable[[LogSource], Kind]] = {
 
 @dataclass(slots=True)
 class Maintained:
-    """What a run has done.
+    """The result of a run.
 
     Attributes:
         start, end: the GTID positions between which it has read the log.
-        tables: by name, what is known of each now.
+        tables: by name, the state of each now.
         written: those that it has written.
-        rewritten: of these those that were there, and of which it has written all rows anew.
+        rewritten: of these those of which it has written all rows anew.
         removed: files that killed runs had left.
     """
 
@@ -48,7 +48,7 @@ class Maintained:
 
 
 def _lake_of(target: str, place: Path, catalog: str | None) -> tuple[Lake, str]:
-    """Where tables are, and how it is called in settings. Raises ConfigurationError: Delta tables are in no catalog."""
+    """Where tables are, and how settings call it. Raises ConfigurationError: Delta tables are in no catalog."""
     if scheme_of(target) == ICEBERG:
         return IcebergLake(place, catalog), f"iceberg in catalog {catalog}" if catalog else "iceberg"
     if catalog is not None:
@@ -69,11 +69,11 @@ def maintain(
     catalog: str | None = None,
     base: Path | None = None,
 ) -> Maintained:
-    """Bring the tables of a lake to the end of a log: `kind` is what they have, their `current`
-    rows, all `changes`, or the `history` of each row.
+    """Bring the tables of a lake to the end of a log: `kind` is their content, their `current` rows, all `changes`, or
+    the `history` of each row.
 
-    `catalog` is one of PyIceberg's configuration, which then has the tables; the directory has what is known of them.
-    `base` is a dump with its GTID position: tables that the log alone does not bring to its end begin anew with it.
+    `catalog` is one of PyIceberg's configuration, which then has the tables; the directory has their states. `base` is
+    a dump with its GTID position: tables that the log alone does not bring to its end begin anew with it.
 
     Raises:
         BusyError: another job writes there.
@@ -143,7 +143,7 @@ class _Run:
         return self._done
 
     def _reads(self, names: Sequence[TableName], rows: Kind) -> Iterator[Read]:
-        """What tables need of the log, if nothing has happened to them since the last run."""
+        """The changes that tables need, if nothing has happened to them since the last run."""
         for name in names:
             state = self._list.tables.get(str(name), TableState())
             with contextlib.suppress(Exception):  # `_maintain` meets it, too, and says so of the table
@@ -152,7 +152,7 @@ class _Run:
                     yield found
 
     def _take_back(self) -> None:
-        """What a run that was killed has left: files without a commit."""
+        """Remove files without a commit, which a killed run has left."""
         if self._list.begun is not None:
             full_name, files = self._list.begun
             table = self._lake.table(full_name)
@@ -161,8 +161,8 @@ class _Run:
             self._list.begun = None
 
     def _maintain(self, name: TableName, full_name: str, rows: Kind) -> TableState:
-        """Let a table be what it is at the log's end; returns what is known of it then. An error, whatever raises it,
-        is the verdict on this table: others are brought to the end all the same."""
+        """Bring a table to the log's end; returns its state. An error, whatever raises it, is the verdict on this table
+        alone."""
         target = self._lake.table(full_name)
         state = replace(self._list.tables.get(full_name, TableState()), seen=self._source.end, is_gone=False)
         try:
@@ -210,7 +210,7 @@ class _Run:
         return state
 
     def _begin(self, full_name: str, target: TargetTable, state: TableState) -> TableState:
-        """Put on the list that a table is about to be written; returns its state afterwards."""
+        """Note on the list that a table is about to be written; returns its state afterwards."""
         self._files = target.files()
         self._list.begun = full_name, sorted(self._files)
         self._list.write(self._place)
@@ -221,6 +221,7 @@ class _Run:
 
 
 def _reason(error: Exception) -> str:
+    """The text of an error, in one line; of an unforeseen one with its kind."""
     text = " ".join(str(error).split())
     is_foreseen = isinstance(error, (IbbMasterError, ForeignChangeError, OSError))
     return text if is_foreseen and text else f"{type(error).__name__}: {text}"

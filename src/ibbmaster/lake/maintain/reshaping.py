@@ -1,4 +1,4 @@
-"""What ALTERs of a table come to for rows that were written before: other names, wider types, columns of NULLs."""
+"""The effect of ALTERs of a table on rows that were written before: other names, wider types, columns of NULLs."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -27,8 +27,8 @@ class Reshape:
 def reshape_of(
     then: TableVersion, now: TableVersion, fields_of: Callable[[TableVersion], tuple[ShapeField, ...]]
 ) -> Reshape | None:
-    """That between two versions of one table; None if rows of then have to be written anew to be rows of now.
-    `fields_of` says the columns of a version as they are written."""
+    """The step between two versions of one table; None if rows have to be written anew. `fields_of` gives the columns
+    of a version as they are written."""
     then, now = then.shown, now.shown
     if then.generation != now.generation or _key_of(then) != _key_of(now) or changed_columns(then, now):
         return None

@@ -1,4 +1,4 @@
-"""What becomes of one table: nothing, some rows otherwise, changes that are added, or all of it anew."""
+"""The next step of one table: none, some changed rows, changes that are added, or all rows anew."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ FIRST = tuple(field.name for field in (*GROUP_FIELDS, *CHANGE_FIELDS[1:], ABSENT
 def folded_batches(
     reader: TableReader, snapshot: LogSnapshot, table: TableVersion, fields: Sequence[ShapeField]
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a table, its columns as `fields` call them and have them, in their order. Raises UnknownRowsError:
-    the log does not tell the rows; IbbMasterError: the log cannot be read."""
+    """The rows of a table, its columns as `fields` call them, in their order. Raises UnknownRowsError: the log does not
+    tell the rows; IbbMasterError: the log cannot be read."""
     table = table.shown
     found = reader.rows_of(snapshot, table, [column.id for column in table.columns])
     return batches(tuple(fields), _rows(found.contents, found.places, table, fields))
@@ -91,7 +91,7 @@ def _rows(
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """All rows of a table, as it has them now; `faults` has the reason once a row cannot be read."""
+    """All rows of a table now; `faults` has the reason once a row cannot be read."""
 
     rows: pa.RecordBatchReader
     faults: list[Exception] = field(default_factory=list)
@@ -99,7 +99,7 @@ class Replaced:
 
 @dataclass(frozen=True, slots=True)
 class Patched:
-    """The rows that have become others, or the versions that have come and ended, by these key columns; or changes."""
+    """The rows that change, or the versions that begin and end, by these key columns; or changes."""
 
     keys: tuple[str, ...]
     changes: LastChanges | NewVersions | pa.Table
@@ -107,7 +107,7 @@ class Patched:
 
 
 class _Step(NamedTuple):
-    """How a table goes on: not at all, by changes that patch it, or anew."""
+    """A table stays as it is, goes on by changes that patch it, or begins anew."""
 
     past: Past
     reshape: Reshape | None = None
@@ -127,11 +127,10 @@ class TableRows:
         self._steps: dict[tuple[TableName, str | None], _Step] = {}
 
     def close(self) -> None:
-        """Forget the rows that were read."""
         self._reader.close()
 
     def doubt(self, name: TableName) -> None:
-        """There are no rows about which there is doubt."""
+        """Its rows are never in doubt."""
 
     def reads(self, name: TableName, table: TableVersion, rows_at: str | None) -> Read | None:
         """The changes that `find` will read first, if it reads them."""
@@ -139,8 +138,8 @@ class TableRows:
         return None if step.is_none else step.read or self._whole_read(name, table, step.past)
 
     def find(self, name: TableName, table: TableVersion, rows_at: str | None) -> Replaced | Patched | None:
-        """What becomes of a table whose rows are there as of a position; None if they are still the same. Raises
-        UncertainRowsError: the log does not have the rows."""
+        """The step of a table whose rows are there as of a position; None if they stay. Raises UncertainRowsError: the
+        log does not have the rows."""
         step = self._step(name, table, rows_at)
         self._unread = None
         if step.is_none:
@@ -187,7 +186,7 @@ class TableRows:
     def _folded(
         self, table: TableVersion, read: Read, cuts: Sequence[Truncation] | None = None
     ) -> LastChanges | NewVersions | None:
-        """What becomes of rows by changes; None if these are not enough. With `cuts` they are all that there were."""
+        """The result of changes; None if these are not enough. With `cuts` they are all that there were."""
         source = self._source
         keys = names_of_key(read.fields)
         columns = folded_columns(read.fields, keys, source.past(read.name), source.options.zero_dates)
@@ -269,7 +268,7 @@ def rows_of(options: ReadOptions, table: TableVersion, *, has_history: bool = Fa
 
 
 def _noting(batches: Iterator[pa.RecordBatch], faults: list[Exception]) -> Iterator[pa.RecordBatch]:
-    """The same, with the error that ends them noted: what a library makes of it on its way is another one."""
+    """The same; notes the error that ends them, as a library makes another one of it on its way."""
     try:
         with _uncertain():
             yield from batches
@@ -280,7 +279,7 @@ def _noting(batches: Iterator[pa.RecordBatch], faults: list[Exception]) -> Itera
 
 @contextlib.contextmanager
 def _uncertain(unread: EventError | None = None) -> Iterator[None]:
-    """What the fold of rows says of what it does not know, as a run has it; `unread` says more, where it is given."""
+    """Raise what the fold of rows does not know as a run says it, or `unread`, which says more."""
     try:
         yield
     except UncertainRowsError:
@@ -292,7 +291,7 @@ def _uncertain(unread: EventError | None = None) -> Iterator[None]:
 
 
 def place_of(source: LogSource, rows_at: str | None) -> SchemaPlace | None:
-    """Where a position is; None if the log does not have it any more, or goes on from a dump of a later one."""
+    """The place of a position; None if the log has lost it, or goes on from a later dump."""
     if rows_at is None:
         return None
     with contextlib.suppress(PositionError):
@@ -302,7 +301,7 @@ def place_of(source: LogSource, rows_at: str | None) -> SchemaPlace | None:
 
 
 def names_of_key(fields: TableFields) -> tuple[str, ...]:
-    """The columns of the primary key, as they are called here."""
+    """The columns of the primary key in a DataFrame."""
     schema = fields.shape.schema
     return tuple(field_name(schema.columns[number].name) for number in schema.primary_key)
 
@@ -314,18 +313,17 @@ class TableChanges:
         self._source = source
 
     def close(self) -> None:
-        """There is nothing that stays open."""
+        """Nothing is kept open."""
 
     def doubt(self, name: TableName) -> Doubt | None:
         """The first change of rows that no event shows."""
         return min(untold_changes(self._source, self._source.past(name), has_gone=True), default=None)
 
     def reads(self, name: TableName, table: TableVersion, rows_at: str | None) -> Read:
-        """The changes that `find` will read."""
         return self._step(name, table, rows_at)[0]
 
     def find(self, name: TableName, table: TableVersion, rows_at: str | None) -> Replaced | Patched | None:
-        """What becomes of a table that has the changes up to a position; None if there are no more. Raises
+        """The step of a table that has the changes up to a position; None if there are no more. Raises
         UncertainRowsError: the log does not have all changes of it."""
         read, reshape = self._step(name, table, rows_at)
         if reshape is None:
@@ -345,7 +343,7 @@ class TableChanges:
         return Read(name, fields, just_before(then), rows_at or ""), reshape
 
     def _reshape(self, name: TableName, then: SchemaPlace, table: TableVersion, rows_at: str) -> Reshape | None:
-        """How changes up to a position look now; None if they are others, or are of another table."""
+        """How changes up to a position look now; None if they differ, or are of another table."""
         source = self._source
         reshape = source.reshape(name, then, table)
         if reshape and not (reshape.renamed or reshape.dropped):  # these may be named by what images leave out
@@ -357,7 +355,7 @@ class TableChanges:
         return Reshape() if self._columns(before) == self._columns(table) else None
 
     def _means(self, name: TableName, place: SchemaPlace) -> bool:
-        """Whether the table that is called so now was called so at a place; TRUNCATE leaves it the same."""
+        """Whether the table of this name now had it at a place; TRUNCATE keeps it the same."""
         source = self._source
         options = replace(source.options, table=str(name), tables=())
         return selected_versions(options, source.history, source.end_place).means(*name, place)

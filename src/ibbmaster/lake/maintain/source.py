@@ -1,4 +1,4 @@
-"""A log as one run of a maintenance sees it: from where tables are to where it ends now."""
+"""A log as one run of a maintenance sees it: from the positions of tables to its end now."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ BYTES_MAX = 256 << 20  # in memory: the table that is returned, and those kept f
 
 
 class UncertainRowsError(Exception):
-    """The log does not have the rows of a table, since its first argument, a GTID; the second one says why."""
+    """The log does not have the rows of a table, since its first argument, a GTID; the second one is the reason."""
 
 
 class Read(NamedTuple):
-    """Changes that are asked for: of a table, into some columns, in groups after a place. `gtids` is a position from
-    which all of them can be read; empty for the beginning."""
+    """Changes to be read: of a table, into some columns, in groups after a place. From position `gtids` all of them can
+    be read; empty for the beginning."""
 
     name: TableName
     fields: TableFields
@@ -55,11 +55,9 @@ class Read(NamedTuple):
 
 
 class LogSource:
-    """Up to the end that options give, or that the log has when this is made; what is appended later is for the next.
-
-    `start` is a GTID position: what the log has from there on is new; empty for all of it. `known` is what an earlier
-    one knew of the schemas of tables, also of files that were purged since.
-    """
+    """Up to the end that options give, or that the log has now; what is appended later is for the next source. The log
+    is new from GTID position `start` on; empty for all of it. `known` is what an earlier source knew of the schemas of
+    tables, also of files that were purged since."""
 
     def __init__(self, options: ReadOptions, start: str = "", known: bytes | None = None) -> None:
         self.start = start
@@ -79,7 +77,7 @@ class LogSource:
         self._gathered = SharedScan(self.options, [], self._known)
 
     def _history(self, known: bytes | None) -> SchemaHistory:
-        """That of all of the log; of a log that was purged it goes on from what is known."""
+        """That of all of the log; of a purged log it continues what is known."""
         options = self.options
         self._known: SchemaHistory | None = None  # what scans of rows cannot find out from the log that is left
         if known is None or options.declarations or options.base or not list(self.log.start_of_file().state):
@@ -92,7 +90,7 @@ class LogSource:
         return self._known
 
     def known(self, others: Iterable[tuple[TableName, LogSource]] = ()) -> bytes:
-        """What the next one has to know of schemas; of some tables what another source of this log knows."""
+        """What the next source has to know of schemas; of some tables what another source of this log knows."""
         last = LastFolded(self.end_position, "", "", self.end, "")
         catalog = self.history.at()
         tables = dict(catalog.tables)
@@ -101,7 +99,6 @@ class LogSource:
         return encode_history(SchemaHistory(dataclasses.replace(catalog, tables=tables), self.history.case), last)
 
     def close(self) -> None:
-        """Close its files."""
         self.log.close()
 
     def __enter__(self) -> Self:
@@ -112,7 +109,7 @@ class LogSource:
 
     @cached_property
     def statements(self) -> list[Logged]:
-        """All that the log says beyond rows, in order; of a log that goes on from a dump what is not in that."""
+        """All that the log says beyond rows, in order; without what is in its dump."""
         found = logged_statements(self.options)
         if self.base_place is not None:
             start = just_before(self.base_place)
@@ -121,11 +118,11 @@ class LogSource:
 
     @cached_property
     def prepared(self) -> dict[Place, Logged | None]:
-        """Where XA transactions were prepared, and what committed them."""
+        """The places of prepared XA transactions, and what committed them."""
         return dict(completions(self.statements))
 
     def tables(self) -> Iterator[TableName]:
-        """Those that are there at the end."""
+        """The tables at the end."""
         for name in sorted(set(self.history.names())):
             if self.has_table(name):
                 yield name
@@ -136,7 +133,7 @@ class LogSource:
         return isinstance(known, UnknownTable) or (known is not None and known.kind is TableKind.BASE)
 
     def known_table(self, name: TableName) -> TableVersion:
-        """A table at the end. Raises UncertainRowsError: its columns are not known."""
+        """A table at the end. Raises UncertainRowsError: its columns are unknown."""
         known = self.table_at(name, self.end_place)
         if isinstance(known, UnknownTable):
             raise UncertainRowsError(known.gtid or "", known.reason)
@@ -144,11 +141,10 @@ class LogSource:
         return known
 
     def table_at(self, name: TableName, place: SchemaPlace) -> KnownTable | None:
-        """A table at a place."""
         return self.history.table_at(*name, place)
 
     def past(self, name: TableName) -> Past:
-        """What statements come to for a table, up to the end."""
+        """The effect of statements on a table, up to the end."""
         if name not in self._pasts:
             self._pasts[name] = past_of(self.history, name, self.end_place, self.statements)
         return self._pasts[name]
@@ -165,7 +161,7 @@ class LogSource:
             raise UncertainRowsError("", WITHOUT_BEGINNING)
 
     def generations(self, name: TableName) -> frozenset[int]:
-        """Those of a table, of which each TRUNCATE begins one."""
+        """Those of a table; each TRUNCATE begins one."""
         return frozenset(
             one.generation
             for called in ranges_of(self.history, name, self.end_place)
@@ -176,8 +172,8 @@ class LogSource:
     # What is new ------------------------------------------------------------------------------
 
     def place_of(self, gtids: str) -> SchemaPlace:
-        """Where a position is in this log. Raises PositionError: it is not there, or is no place: before it there are
-        groups that it does not have."""
+        """The place of a position in this log. Raises PositionError: it is not there, or is no place: groups before it
+        are missing."""
         start = resume(self.log, GtidPosition.parse(gtids))
         last = max(start.starts.values(), default=start.begin)
         if start.begin < last:
@@ -186,7 +182,7 @@ class LogSource:
         return SchemaPlace(last, 0)
 
     def _place_of_base(self, base: BaseDump) -> SchemaPlace:
-        """Where the rows of a dump are those of the log. Raises PositionError: nowhere, or after its end."""
+        """The place of the dump. Raises PositionError: it has none, or one after the end."""
         try:
             place = self.place_of(str(base.position))
         except PositionError as error:
@@ -196,7 +192,7 @@ class LogSource:
         return place
 
     def version_in_base(self, name: TableName) -> TableVersion | None:
-        """What a table was in the dump, whatever it was called there; None if it came later."""
+        """The version of a table in the dump, whatever it was called there; None if it came later."""
         place = self.base_place
         if place is None:
             return None
@@ -207,15 +203,14 @@ class LogSource:
         return None
 
     def version_at(self, name: TableName, place: SchemaPlace) -> TableVersion | None:
-        """A table at a place that is in the log; None where it is not known."""
+        """A table at a place in the log; None where it is unknown."""
         if self._known is not None and place < self.place_of(self._since):
             return None
         known = self.table_at(name, place)
         return known if isinstance(known, TableVersion) else None
 
     def written_since(self, gtids: str) -> set[TableName]:
-        """The tables, as events name them, of which rows have changed in groups that took effect since a position.
-        Since the log begins if it is empty."""
+        """The tables, as events name them, of which groups that took effect since a position, or ever, changed rows."""
         found: set[str] = set()
         start = just_before(self.place_of(gtids)) if gtids else START
         for group in self._groups_since(gtids).select(["_file_no", "_offset", "tables"]).to_pylist():
@@ -231,7 +226,7 @@ class LogSource:
         return {str(row["_domain"]): (row["_gtid"], int(row["_commit_ts"].timestamp())) for row in rows}
 
     def expect_same(self, marks: Mapping[str, tuple[str, int]], position: str) -> None:
-        """Raises PositionError: this is another log than that with these marks, which were made at that position."""
+        """Raises PositionError: the log has other groups than that of these marks, made at that position."""
         wanted, end = dict(marks.values()), end_of(position, self.options, self.log)
         with closing(self.log.groups(self.log.seek(GtidPosition.parse(position)))) as groups:
             while (group := groups.next_group()) is not None and group.start < end:
@@ -240,7 +235,7 @@ class LogSource:
                     raise PositionError(f"GTID {gtid} is another group in this log than in that of the last run")
 
     def _groups_since(self, gtids: str) -> pa.Table:
-        """Groups, all those that took effect since a position among them; from the beginning if it is empty."""
+        """Groups, with all that took effect since a position, or from the beginning."""
         if gtids not in self._groups:
             begin = just_before(self.place_of(gtids)) if gtids else START
             start = self.readable_from(begin, gtids)
@@ -252,6 +247,7 @@ class LogSource:
         return self._groups[gtids]
 
     def _effective(self, place: Place) -> Place:
+        """Where a group takes effect; before everything if it does not."""
         if place not in self.prepared:
             return place
         completed = self.prepared[place]
@@ -260,15 +256,15 @@ class LogSource:
     # Rows -------------------------------------------------------------------------------------
 
     def fields(self, table: TableVersion, more: Sequence[str] = ()) -> TableFields:
-        """The columns of a table, and `more` in front of them. Raises ConfigurationError: two of them differ only in
-        their case; EventError: there are columns of a type of which nothing is known."""
+        """The columns of a table, with `more` in front. Raises ConfigurationError: two of them differ only in their
+        case; EventError: a column has an unknown type."""
         shape = version_shape(table.full_name, table)
         own = [field_name(column.name) for column in shape.columns]
         table_fields(shape, self.options.zero_dates)
         return table_fields(shape, self.options.zero_dates, [*more, *own])
 
     def reshape(self, name: TableName, place: SchemaPlace, now: TableVersion) -> Reshape | None:
-        """What becomes of the columns of rows of a position; None if these are no rows of now."""
+        """How the columns of rows of a position change; None if these are no rows of now."""
         then = self.version_at(name, place)
         if then is None:
             return None
@@ -278,7 +274,7 @@ class LogSource:
             return None
 
     def gather(self, reads: Iterable[Read]) -> None:
-        """Say what will be asked for, in that order: tables then share scans of the log."""
+        """Announce reads, in their order: tables then share scans of the log."""
         self._gathered = SharedScan(self.options, [self._wanted(read) for read in reads], self._known)
 
     def changes(self, read: Read) -> pa.Table:
@@ -298,7 +294,7 @@ class LogSource:
 
 
 def _as_before(found: SchemaCatalog) -> SchemaCatalog:
-    """What tables were at the end of a log, for one that begins later, and has places of its own."""
+    """The tables at the end of a log, for one that begins later, and has places of its own."""
     tables = {name: dataclasses.replace(one, since=None) for name, one in found.tables.items()}
     for name, one in tables.items():
         if isinstance(one, TableVersion):

@@ -1,6 +1,6 @@
-"""What is known of the tables of a lake: which rows each has, from which log, and up to where.
+"""The states of the tables of a lake: the rows of each, from which log, and up to where.
 
-The list is written once a run is through all tables. Of a run that was killed the tables themselves know more.
+A run writes the list once it is through all tables. After a killed run the tables themselves know more.
 """
 
 from __future__ import annotations
@@ -40,7 +40,6 @@ class TableState:
 
     @property
     def verdict(self) -> str:
-        """In words."""
         if self.is_gone:
             return f"gone, dropped or renamed; its rows here are those at {self.rows_at or 'no position'}"
         if self.is_exact:
@@ -53,7 +52,6 @@ class TableState:
         return replace(self, since=gtid, because=reason, doubted=(gtid, reason))
 
     def as_json(self) -> dict[str, object]:
-        """For a file, or for the log of a table."""
         return asdict(self)
 
     @classmethod
@@ -78,7 +76,7 @@ class TableState:
 
 @dataclass(slots=True)
 class TableList:
-    """What is on the list."""
+    """The content of the list."""
 
     settings: Mapping[str, str]  # how tables are made, which stays as it is
     position: str = ""  # the GTID position that the last run has reached
@@ -115,7 +113,7 @@ class TableList:
         return cls(settings, position, marks, tables, begun, history)
 
     def write(self, place: Path) -> None:
-        """Put the list where it was, in one step; what is known of schemas, which has its own position, after it."""
+        """Replace the list in one step; then the schemas, which have their own position."""
         value = {
             "format": FORMAT,
             "settings": dict(self.settings),

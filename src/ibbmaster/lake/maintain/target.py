@@ -1,4 +1,4 @@
-"""What a run needs of the place that it keeps tables in: each change of a table is one commit, with its state."""
+"""What a run needs of a place for tables: each change of a table is one commit, with its state."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class ForeignChangeError(Exception):
 
 
 def directory_of(target: str, catalog: str | None = None) -> Path:
-    """The directory that a target names. Raises ConfigurationError: it is none that can be written; or it is in an
-    object store, and would have a catalog."""
+    """The directory of a target. Raises ConfigurationError: it cannot be written; or it is in an object store, and
+    would have a catalog."""
     path = target.removeprefix(scheme_of(target))
     if not path:
         raise ConfigurationError(f"--to is {target[:80]!r}, expected {DELTA}PATH or {ICEBERG}PATH")
@@ -57,8 +57,8 @@ def scheme_of(target: str) -> str:
 
 
 def directory_name(table: str) -> str:
-    """What the directory of a table is called: letters that are no letters, digits, `-` or `_` are their bytes. Between
-    database and table is a dot; each byte follows a tilde, as delta-rs takes per cent signs for escapes."""
+    """The name of a table's directory: database, dot, table; all but letters, digits, `-` and `_` as their bytes, each
+    after a tilde, as delta-rs takes per cent signs for escapes."""
     return ".".join(
         "".join(
             letter if _PLAIN.match(letter) else "".join(f"~{byte:02X}" for byte in letter.encode()) for letter in name
@@ -68,31 +68,29 @@ def directory_name(table: str) -> str:
 
 
 class TargetTable(Protocol):
-    """One table, which need not be there yet. All methods raise `StoreError` where the table cannot be read or
-    written."""
+    """One table, which need not be there yet. All methods raise `StoreError` if it cannot be read or written."""
 
     def committed(self) -> TableState | None:
-        """What the last commit of a run says; None if there is none. Raises StoreError: another program made this
+        """The state in the last commit of a run; None if there is none. Raises StoreError: another program made this
         table."""
 
     def expect_own(self) -> None:
-        """See that no other program has changed the rows since the last commit of a run. Raises ForeignChangeError: one
-        has."""
+        """Raises ForeignChangeError: another program has changed the rows since the last commit of a run."""
 
     def number(self) -> int:
         """How often a run has written the table."""
 
     def replace(self, rows: pa.RecordBatchReader, state: TableState) -> None:
-        """Have these rows in the place of all others, and their columns."""
+        """Put these rows, and their columns, in the place of all others."""
 
     def can_reshape(self, reshape: Reshape) -> bool:
-        """Whether rows can become rows with other columns without being written."""
+        """Whether rows get other columns without being written."""
 
     def merge(
         self, keys: Sequence[str], changes: LastChanges | NewVersions | pa.Table, reshape: Reshape, state: TableState
     ) -> bool:
-        """Let the reshaped rows with these keys become what changes say, or add versions and end those that they
-        replace, or just add rows; returns whether rows were as these say."""
+        """Let the reshaped rows with these keys change, or add versions and end those that they replace, or just add
+        rows; returns whether the rows were as these changes say."""
 
     def files(self) -> set[str]:
         """The names of all files that a run may leave without a commit."""

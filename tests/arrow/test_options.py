@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ibbmaster.arrow.read_options import SERVER_ID, Granularity, Undecodable, ZeroDates
+from ibbmaster.arrow.options import local_path, parse_options
+from ibbmaster.arrow.read_options import Granularity, Undecodable, ZeroDates
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.spark.options import local_path, parse_options
 from ibbmaster.spark.write_options import parse_write_options
 
 DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
@@ -138,28 +138,9 @@ def test_a_size_may_have_63_bits_and_a_count_of_files_31():
     assert read(maxFilesPerTrigger=str((1 << 31) - 1)).files_per_trigger_max == (1 << 31) - 1  # as Spark takes them
 
 
-@pytest.mark.parametrize(
-    ("name", "first", "last"), [("port", 1, (1 << 16) - 1), ("serverId", 1, (1 << 32) - 1)], ids=["port", "serverId"]
-)
-def test_ports_and_ids_have_their_limits(name, first, last):
-    read_primary(**{name: str(first)})
-    read_primary(**{name: str(last)})
-    for value in (first - 1, last + 1):
-        with pytest.raises(ConfigurationError, match=rf"^option {name} is '{value}'"):
-            read_primary(**{name: str(value)})
-
-
 def test_domains_are_numbers_of_32_bits():
     assert read(domains=" 0, 4294967295 ,").domains == {0, (1 << 32) - 1}
     assert read(domains="").domains == frozenset()
-
-
-def test_what_is_not_given_limits_nothing():
-    options = read()
-
-    assert (options.partition_bytes, options.server_id) == (256 << 20, SERVER_ID)
-    limits = (options.bytes_per_trigger_max, options.groups_per_trigger_max, options.files_per_trigger_max)
-    assert limits == (None, None, None)
 
 
 # Words --------------------------------------------------------------------------------------------

@@ -1,23 +1,17 @@
-"""The options of the source, read and checked once, on the driver."""
+"""Options as texts, read and checked once: `ReadOptions` and `spark.write_options` say which there are."""
 
+import dataclasses
 import datetime
 import enum
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, cast
 
-from ibbmaster.arrow.read_options import (
-    PARTITION_BYTES,
-    SERVER_ID,
-    Granularity,
-    ReadOptions,
-    Undecodable,
-    ZeroDates,
-    parse_schema_mode,
-    with_keys,
-)
+from ibbmaster.arrow.offset import position_of_option
+from ibbmaster.arrow.read_options import Granularity, ReadOptions, parse_schema_mode, with_keys
 from ibbmaster.arrow.staging import named_as_options, option_names
 from ibbmaster.classic.packing import holds_traditional
 from ibbmaster.disk.place import place, whole_place
@@ -27,7 +21,6 @@ from ibbmaster.log.large_rows import parse_row_event_max
 from ibbmaster.schema.declarations import parse_declarations
 from ibbmaster.schema.name_case import NameCase, parse_name_case
 from ibbmaster.sizes import parse_size
-from ibbmaster.spark.offset import position_of_option
 from ibbmaster.sqltext.table_name import divided, parse_table_name, parse_table_pattern
 from ibbmaster.stages.options import StageOptions, check_stages, given_stages, renamed_table
 
@@ -36,7 +29,6 @@ COUNT_OF_FILES_END = 1 << 31  # as in Spark's ReadMaxFiles
 PORT_END = 1 << 16
 ID_END = ID_MAX + 1  # of domains and servers
 VALUE_TEXT_MAX = 60  # characters of a value in an error
-_Choice = TypeVar("_Choice", bound=enum.Enum)
 _SECONDS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _SCRIPT = re.compile(r"(?:create|use)\s|--\s|/\*", re.IGNORECASE)  # how one begins, and no path
 _QUOTED = re.compile(r"(?<![^.])`((?:[^`]|``)*)`")
@@ -46,13 +38,14 @@ _OF_FILES = ("after", "until", "map_server_id", "map_domain")  # of logs with pl
 FORMATS = ("ibb", "mariadb_binlog")
 OF_CATALOG = frozenset(("location", "provider", "owner", "comment", "external", "is_managed_location", "collation"))
 COPY = "option."  # in front of a second copy of an option
-NAMES = (
-    *("path", "granularity", "startingGtid", "endingGtid", "startingTimestamp", "endingTimestamp", "tables", "table"),
-    *("domains", "columns", "failOnDataLoss", "partitionBytes", "schema", "schemaMode", "zeroDates", "completeKeys"),
-    *("startingOffsets", "maxBytesPerTrigger", "maxGroupsPerTrigger", "maxFilesPerTrigger", "host", "port", "user"),
-    *("password", "tls", "serverId", "onUndecodable", "lowerCaseTableNames", "maxRowEventBytes"),
-    *STAGES.values(),
-)
+
+
+def option_fields(options: type) -> dict[str, Any]:
+    """The fields of a dataclass that are options, by the names of these."""
+    return {one.metadata["name"]: one for one in dataclasses.fields(options) if one.metadata}
+
+
+NAMES = (*option_fields(ReadOptions), *STAGES.values())
 
 
 def schema_options(schema: str | None, name_case: int | None) -> dict[str, str]:
@@ -61,74 +54,63 @@ def schema_options(schema: str | None, name_case: int | None) -> dict[str, str]:
     return given if name_case is None else {**given, "lowerCaseTableNames": str(name_case)}
 
 
+def expect_known(given: Mapping[str, str], names: Iterable[str]) -> None:
+    """Raises ConfigurationError: an option, in small letters, is none of these."""
+    if unknown := sorted(set(given) - {name.lower() for name in names}):
+        raise ConfigurationError(f"unknown option {', '.join(unknown)}; known are {', '.join(names)}")
+
+
+def read_fields(options: type, given: Mapping[str, str]) -> dict[str, Any]:
+    """The values of those fields of a dataclass that are given and need no other one. Raises ConfigurationError: one
+    cannot be read."""
+    found = {}
+    for name, one in option_fields(options).items():
+        text, kind = given.get(name.lower()), one.metadata["kind"]
+        if text is None or kind == "special":
+            continue
+        if isinstance(one.default, enum.Enum):
+            found[one.name] = _choice(type(one.default), name, text)
+        else:
+            found[one.name] = READERS[kind or "flag"](name, text)
+    return found
+
+
 def parse_options(options: Mapping[str, str], *, is_classic: bool = False) -> ReadOptions:
-    """Read the options of a DataFrame reader; names are compared without their case. Raises ConfigurationError: an
-    option is unknown, is missing, or cannot be read."""
+    """The options of a DataFrame reader; names are compared without their case. Raises ConfigurationError: an option is
+    unknown, is missing, or cannot be read."""
     given = without_catalog({name.lower(): value for name, value in options.items()})
-    known = {name.lower(): name for name in NAMES}
-    unknown = sorted(set(given) - set(known))
-    if unknown:
-        raise ConfigurationError(f"unknown option {', '.join(unknown)}; known are {', '.join(NAMES)}")
+    expect_known(given, NAMES)
     host = given.get("host") or None
     if bool(given.get("path")) == bool(host):
         raise ConfigurationError("give either a path, as in load(PATH), or option host")
-    table = _table(given.get("table", "").strip())
-    schema_mode, schema_at = parse_schema_mode("option schemaMode", given.get("schemamode", "latest"))
     path = local_path(given.get("path") or "")
     is_classic = is_classic or (bool(path) and holds_traditional(place(path)))
-    name_case = parse_name_case("option lowerCaseTableNames", given.get("lowercasetablenames"))
+    found = read_fields(ReadOptions, given) | {"path": path, "host": host, "is_classic": is_classic}
+    schema_mode, schema_at = parse_schema_mode("option schemaMode", given.get("schemamode", "latest"))
+    found |= {"schema_mode": schema_mode, "schema_at": schema_at}
     stages = _stages(given, is_live=host is not None)
-    parsed = ReadOptions(
-        path=path,
-        is_classic=is_classic,
-        granularity=_choice(Granularity, "granularity", given.get("granularity", "rows")),
-        starting_gtid=_position("startingGtid", given.get("startinggtid")),
-        ending_gtid=_position("endingGtid", given.get("endinggtid")),
-        starting_time=_time("startingTimestamp", given.get("startingtimestamp")),
-        ending_time=_time("endingTimestamp", given.get("endingtimestamp")),
-        tables=(table,) if table else _table_patterns(given.get("tables")),
-        table=table,
-        domains=frozenset(number_of("domains", part, end=ID_END) for part in list_of(given.get("domains"))),
-        columns=list_of(given.get("columns")),
-        is_strict=flag_of("failOnDataLoss", given.get("failondataloss", "true")),
-        partition_bytes=size_of("partitionBytes", given.get("partitionbytes")) or PARTITION_BYTES,
-        declarations=_declarations(given.get("schema"), stages, name_case),
-        schema_mode=schema_mode,
-        schema_at=schema_at,
-        zero_dates=_choice(ZeroDates, "zeroDates", given.get("zerodates", "null")),
-        completes_keys=flag_of("completeKeys", given.get("completekeys", "false")),
-        starting_offsets=_starting_offsets(given.get("startingoffsets", "earliest")),
-        bytes_per_trigger_max=size_of("maxBytesPerTrigger", given.get("maxbytespertrigger")),
-        groups_per_trigger_max=size_of("maxGroupsPerTrigger", given.get("maxgroupspertrigger")),
-        files_per_trigger_max=size_of("maxFilesPerTrigger", given.get("maxfilespertrigger"), end=COUNT_OF_FILES_END),
-        host=host,
-        port=number_of("port", given.get("port", "3306"), first=1, end=PORT_END),
-        user=given.get("user", "root"),
-        password=given.get("password", ""),
-        uses_tls=flag_of("tls", given.get("tls", "false")),
-        server_id=number_of("serverId", given.get("serverid", str(SERVER_ID)), first=1, end=ID_END),
-        undecodable=_choice(Undecodable, "onUndecodable", given.get("onundecodable", "fail")),
-        name_case=name_case,
-        row_event_max=parse_row_event_max(given.get("maxroweventbytes")),
-        stages=(stages,) if stages else (),
-    )
-    if parsed.table is not None and parsed.granularity is not Granularity.ROWS:
+    found["declarations"] = _declarations(given.get("schema"), stages, found.get("name_case"))
+    if found.get("table") is not None:
+        found["tables"] = (found["table"],)
+    parsed = ReadOptions(stages=(stages,) if stages else (), **found)
+    kind = parsed.granularity
+    if parsed.table is not None and kind is not Granularity.ROWS:
         raise ConfigurationError("option table gives one table's rows; leave granularity out, or say rows")
     if host is not None and schema_at is not None:
         raise ConfigurationError("option schemaMode at:GTID: a primary does not tell what its tables were; give a path")
-    if host is not None and parsed.granularity in (Granularity.PAGES, Granularity.RECORDS):
-        raise ConfigurationError(f"granularity {parsed.granularity.value}: a primary tells nothing of its files")
-    is_of_pages = parsed.granularity in (Granularity.PAGES, Granularity.RECORDS)
-    if is_of_pages and is_classic:
-        raise ConfigurationError(f"granularity {parsed.granularity.value}: traditional binlog files have none")
-    if is_of_pages and stages:
-        raise ConfigurationError(f"granularity {parsed.granularity.value}: a log after stages has none")
+    problems = {
+        "a primary tells nothing of its files": host is not None,
+        "traditional binlog files have none": is_classic,
+        "a log after stages has none": bool(stages),
+    }
+    for problem, is_so in problems.items():
+        if is_so and kind in (Granularity.PAGES, Granularity.RECORDS):
+            raise ConfigurationError(f"granularity {kind.value}: {problem}")
     return with_keys(parsed)
 
 
 def _stages(given: Mapping[str, str], *, is_live: bool) -> StageOptions:
-    """What the log goes through first. Raises ConfigurationError: a value cannot be read, or a primary cannot be read
-    so."""
+    """The stages of the log. Raises ConfigurationError: a value cannot be read, or a primary cannot be read so."""
     found: dict[str, object] = {name: given[shown.lower()] for name, shown in STAGES.items() if shown.lower() in given}
     if "drop_empty" in found:
         found["drop_empty"] = flag_of("dropEmpty", str(found["drop_empty"]))
@@ -148,7 +130,7 @@ def _stages(given: Mapping[str, str], *, is_live: bool) -> StageOptions:
 
 
 def _declarations(text: str | None, stages: StageOptions, name_case: NameCase | None) -> dict[str, dict[str, str]]:
-    """What is declared of the tables in the log, by the names that they have after the stages."""
+    """The tables that are declared, by the names that they have after the stages."""
     case = name_case or NameCase.EXACT
     try:
         found = parse_declarations_option(text).items()
@@ -177,55 +159,59 @@ def local_path(path: str) -> str:
     return whole_place(path) if path else ""
 
 
+# Values ---------------------------------------------------------------------------------------
+
+
 def _shown(value: str) -> str:
+    """A value for an error: one that was pasted by mistake may be long."""
     return repr(value) if len(value) <= VALUE_TEXT_MAX else f"{value[:VALUE_TEXT_MAX]!r}..."
 
 
-def _choice(kind: type[_Choice], name: str, value: str) -> _Choice:
+def _wrong(name: str, value: str, expected: str) -> ConfigurationError:
+    return ConfigurationError(f"option {name} is {_shown(value)}, expected {expected}")
+
+
+def _choice(kind: type[enum.Enum], name: str, value: str) -> enum.Enum:
     try:
         return kind(value.strip().lower())
     except ValueError:
-        choices = ", ".join(str(one.value) for one in kind)
-        raise ConfigurationError(f"option {name} is {_shown(value)}, expected one of {choices}") from None
+        raise _wrong(name, value, f"one of {', '.join(str(one.value) for one in kind)}") from None
 
 
-def _table(text: str) -> str | None:
+def _table(name: str, text: str) -> str | None:
+    text = text.strip()
     try:
         if text and parse_table_pattern(text).has_wildcard:
             raise ConfigurationError(f"{_shown(text)} has a wildcard: expected database.table without * and ?")
         return str(parse_table_name(text)) if text else None
     except ConfigurationError as error:
-        raise ConfigurationError(f"option table: {error}") from None
+        raise ConfigurationError(f"option {name}: {error}") from None
 
 
-def _table_patterns(value: str | None) -> tuple[str, ...]:
-    """Tables by name. One without its database would find nothing, and an empty answer looks like a true one."""
+def _tables(name: str, value: str) -> tuple[str, ...]:
+    """Names or patterns. One without its database would find nothing, and an empty answer looks like a true one."""
     try:
-        return tuple(str(parse_table_pattern(text)) for text in divided(value or "", ",") if text)
+        return tuple(str(parse_table_pattern(text)) for text in divided(value, ",") if text)
     except ConfigurationError as error:
-        raise ConfigurationError(f"option tables: {error}") from None
+        raise ConfigurationError(f"option {name}: {error}") from None
 
 
-def _position(name: str, value: str | None) -> str | None:
-    if value is None:
-        return None
+def _position(name: str, value: str) -> str:
     try:
         return str(GtidPosition.parse(value))
     except GtidError as error:
         raise ConfigurationError(f"option {name}: {error}") from None
 
 
-def _starting_offsets(value: str) -> str:
+def _starting_offsets(name: str, value: str) -> str:
     text = value.strip()
     if text.lower() not in ("earliest", "latest"):
         position_of_option(text)
     return text
 
 
-def _time(name: str, value: str | None) -> float | None:
+def _time(name: str, value: str) -> float:
     """RFC 3339, or seconds since 1970; without a zone it is UTC."""
-    if value is None:
-        return None
     text = value.strip()
     try:
         if not _SECONDS.fullmatch(text):
@@ -235,13 +221,11 @@ def _time(name: str, value: str | None) -> float | None:
             return float(text)
     except ValueError:
         pass
-    raise ConfigurationError(
-        f"option {name} is {_shown(value)}, expected 2026-01-31T12:00:00Z, or seconds since 1970 below 2^63"
-    )
+    raise _wrong(name, value, "2026-01-31T12:00:00Z, or seconds since 1970 below 2^63")
 
 
 def list_of(value: str | None) -> tuple[str, ...]:
-    """What is between commas; a name in backquotes, as `a,b`, may have commas itself."""
+    """The names between commas; one in backquotes, as `a,b`, may have commas itself."""
     parts = divided(value or "", ",")
     return tuple(_QUOTED.sub(lambda match: match[1].replace("``", "`"), part) for part in parts if part)
 
@@ -252,34 +236,25 @@ def listed(names: Iterable[str]) -> str:
 
 
 def number_of(name: str, value: str, *, first: int = 0, end: int = NUMBER_END) -> int:
-    """A whole number of an option, from `first` on and below `end`; `name` is for the error."""
-    number = _whole(value.strip())
-    if number is None or not first <= number < end:
-        raise ConfigurationError(
-            f"option {name} is {_shown(value)}, expected a whole number from {first} on, below {_limit_text(end)}"
-        )
-    return number
+    """A whole number of an option, from `first` on and below `end`, in ASCII digits."""
+    text = value.strip()
+    digits = text.lstrip("0")
+    is_number = text.isascii() and text.isdecimal() and len(digits) <= len(str(NUMBER_END))
+    if not is_number or not first <= int(digits or "0") < end:
+        raise _wrong(name, value, f"a whole number from {first} on, below {_limit_text(end)}")
+    return int(digits or "0")
 
 
-def size_of(name: str, value: str | None, *, end: int = NUMBER_END) -> int | None:
+def size_of(name: str, value: str, *, end: int = NUMBER_END) -> int:
     """A count, or bytes with k, m, g or t after it: above 0, and below `end`."""
-    if value is None:
-        return None
     try:
         size = parse_size(value)
     except ConfigurationError:
         size = 0
     if not 0 < size < end:
-        raise ConfigurationError(
-            f"option {name} is {_shown(value)}, expected a whole number above 0, also with k, m, g or t, "
-            f"below {_limit_text(end)}"
-        )
+        expected = "a whole number above 0, also with k, m, g or t, below"
+        raise _wrong(name, value, f"{expected} {_limit_text(end)}")
     return size
-
-
-def _whole(text: str) -> int | None:
-    is_number = text.isascii() and text.isdecimal() and len(text.lstrip("0")) <= len(str(NUMBER_END))
-    return int(text.lstrip("0") or "0") if is_number else None
 
 
 def _limit_text(end: int) -> str:
@@ -287,11 +262,34 @@ def _limit_text(end: int) -> str:
 
 
 def flag_of(name: str, value: str) -> bool:
-    """Whether an option says true; `name` is for the error."""
+    """Whether an option says true."""
     text = value.strip().lower()
     if text not in ("true", "false"):
-        raise ConfigurationError(f"option {name} is {_shown(value)}, expected true or false")
+        raise _wrong(name, value, "true or false")
     return text == "true"
+
+
+READERS: dict[str, Callable[[str, str], Any]] = {
+    "text": lambda name, text: text,
+    "flag": flag_of,
+    "names": lambda name, text: list_of(text),
+    "domains": lambda name, text: frozenset(number_of(name, part, end=ID_END) for part in list_of(text)),
+    "position": _position,
+    "time": _time,
+    "table": _table,
+    "tables": _tables,
+    "offsets": _starting_offsets,
+    "size": size_of,
+    "files": partial(size_of, end=COUNT_OF_FILES_END),
+    "domain": partial(number_of, end=ID_END),
+    "server": partial(number_of, first=1, end=ID_END),
+    "port": partial(number_of, first=1, end=PORT_END),
+    "case": lambda name, text: parse_name_case(f"option {name}", text),
+    "event": lambda name, text: parse_row_event_max(text),
+}
+
+
+# Declarations ---------------------------------------------------------------------------------
 
 
 def parse_declarations_option(value: str | None) -> dict[str, dict[str, str]]:
@@ -306,26 +304,19 @@ def parse_declarations_option(value: str | None) -> dict[str, dict[str, str]]:
         except (OSError, ValueError) as error:
             problem = error.strerror if isinstance(error, OSError) else "not a file of text in UTF-8"
             raise ConfigurationError(f"{where}: {problem}") from None
-    found = _declarations_of_json(text, where) if text.startswith("{") else _declarations_of_script(text, where)
-    if not found:
-        raise ConfigurationError(f"{where} has no CREATE TABLE statement with columns")
-    return found
-
-
-def _declarations_of_script(text: str, where: str) -> dict[str, dict[str, str]]:
+    is_json = text.startswith("{")
     try:
-        return {str(parse_table_name(table)): columns for table, columns in parse_declarations(text)}
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{where}: {error}") from None
-
-
-def _declarations_of_json(text: str, where: str) -> dict[str, dict[str, str]]:
-    try:
-        return {
+        tables = json.loads(text).items() if is_json else parse_declarations(text)
+        found = {
             str(parse_table_name(str(table))): {str(name): str(declared) for name, declared in columns.items()}
-            for table, columns in json.loads(text).items()
+            for table, columns in tables
         }
     except ConfigurationError as error:
         raise ConfigurationError(f"{where}: {error}") from None
     except (ValueError, AttributeError, RecursionError) as error:
+        if not is_json:
+            raise
         raise ConfigurationError(f"{where} is no JSON of table -> column -> type: {error}") from None
+    if not found:
+        raise ConfigurationError(f"{where} has no CREATE TABLE statement with columns")
+    return found

@@ -5,10 +5,12 @@ import random
 import numpy as np
 import pytest
 
-from ibbmaster.arrow.image_columns import moment_texts
+from ibbmaster.arrow.arrays import shown_array
+from ibbmaster.arrow.column_reading import text_op, text_reading_of
 from ibbmaster.event.column_types.registry import kind_of
 from ibbmaster.event.column_types.temporal import FRACTION_SIZES
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
+from ibbmaster.kernel.loading import load
 
 SIZES = {ColumnType.DATE: 3, ColumnType.DATETIME2: 5, ColumnType.TIMESTAMP2: 4}
 CASES = [
@@ -26,6 +28,12 @@ VALUES = {
 
 def column(kind, digits):
     return Column(name="a", type=kind, metadata=digits, kind=VALUES[kind], scale=digits)
+
+
+def shown(of, data, starts, valid):
+    assert text_reading_of(of).what == "shown"
+    sizes = np.full(len(starts), SIZES[of.type] + FRACTION_SIZES[of.scale])
+    return shown_array(data, starts, sizes, valid, load(), *text_op(of))
 
 
 def random_value(kind, digits) -> bytes:
@@ -48,7 +56,7 @@ def test_random_values_read_as_the_reference_reads_them(kind, digits):
     starts = np.cumsum([0, *(len(value or b"") for value in values)])[:-1]
     valid = np.array([value is not None for value in values], dtype=np.uint8)
 
-    found = moment_texts(column(kind, digits), np.frombuffer(data, dtype=np.uint8), starts, valid)
+    found = shown(column(kind, digits), np.frombuffer(data, dtype=np.uint8), starts, valid)
 
     found.validate(full=True)
     read = kind_of(column(kind, digits)).convert(column(kind, digits))
@@ -66,5 +74,5 @@ def test_random_values_read_as_the_reference_reads_them(kind, digits):
 )
 def test_what_is_not_as_it_should_be_is_left_to_the_reference(kind, digits, value):
     data = np.frombuffer(bytes.fromhex(value), dtype=np.uint8)
-    assert moment_texts(column(kind, digits), data, np.array([0]), np.array([1], dtype=np.uint8)) is None
+    assert shown(column(kind, digits), data, np.array([0]), np.array([1], dtype=np.uint8)) is None
     assert len(data) == SIZES[kind] + FRACTION_SIZES[digits]

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
+from ibbmaster.arrow.offset import decode_offset, encode_offset, position_of_option, tables_of
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.position import LogPosition
-from ibbmaster.spark.offset import decode_offset, encode_offset, position_of_option, tables_of
 from ibbmaster.sqltext.table_name import TableName
 
 POSITION = GtidPosition.parse("0-1-100,1-2-7")
