@@ -8,7 +8,7 @@ import numpy as np
 from ibbmaster.arrow.event_batch import EventBatch, in_group, wanted_groups
 from ibbmaster.errors import ClassicFormatError, EventError, Location, RecordError
 from ibbmaster.gtid import Gtid
-from ibbmaster.kernel.fields import EventColumn, GroupColumn
+from ibbmaster.kernel.fields import GroupColumn
 from ibbmaster.log.log_range import GroupSelection
 from ibbmaster.position import LogPosition
 
@@ -48,17 +48,6 @@ def test_a_group_is_called_by_its_gtid_and_its_place():
     batch = EventBatch(np.zeros(0, dtype=np.uint8), groups, np.zeros((0, 9), dtype=np.int64))
 
     assert batch.place(0) == "group 1-2-18446744073709551615 at binlog-000003.ibb offset 99"
-
-
-def test_events_of_groups_that_are_not_wanted_are_left_out():
-    events = np.zeros((3, max(map(int, EventColumn)) + 1), dtype=np.int64)
-    events[:, EventColumn.GROUP], events[:, EventColumn.START], events[:, EventColumn.SIZE] = [0, 1, 1], [0, 2, 4], 2
-    batch = EventBatch(np.frombuffer(b"aabbcc", dtype=np.uint8), np.zeros((2, 9)), events)
-
-    kept = batch.of_groups(np.array([False, True]))
-
-    assert [kept.event(number) for number in range(len(kept.events))] == [b"bb", b"cc"]
-    assert batch.of_groups(np.array([True, True])) is batch
 
 
 def test_an_error_names_its_group():

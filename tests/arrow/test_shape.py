@@ -39,12 +39,6 @@ def test_each_kind_of_column_has_its_type():
     assert found == list(SPARK_TYPES.values())
 
 
-def test_zero_dates_are_kept_as_text():
-    shape = shape_of({"a": "date", "b": "datetime", "c": "timestamp"})
-    fields = {field.name: field.type for field in table_fields(shape, ZeroDates.TEXT)}
-    assert (fields["a"], fields["b"], fields["c"]) == ("string",) * 3
-
-
 def test_a_column_named_as_ours_gets_an_underscore_and_loses_it_again():
     names = [*TAKEN, "_GTID", "__gtid", "gtid", "_other", "__other"]
     for name in names:
@@ -52,11 +46,6 @@ def test_a_column_named_as_ours_gets_an_underscore_and_loses_it_again():
     assert len({field_name(name) for name in names}) == len(names)
     assert not {field_name(name).lower() for name in TAKEN} & TAKEN
     assert (field_name("_gtid"), field_name("_other")) == ("__gtid", "_other")
-
-
-def test_a_table_has_its_columns_called_as_in_a_dataframe():
-    shape = shape_of({"_gtid": "int", "a": "int"})
-    assert [field.name for field in table_fields(shape, ZeroDates.NULL)][-2:] == ["__gtid", "a"]
 
 
 @pytest.mark.parametrize("granularity", SHAPES)

@@ -11,7 +11,7 @@ from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import compress
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -126,16 +126,7 @@ def no_rows(task: ReadTask) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist([], schema=arrow_schema(task.fields))
 
 
-class Maker(Protocol):
-    """Makes record batches of batches of events."""
-
-    def record_batches(self, batch: EventBatch) -> Iterator[pa.RecordBatch]: ...
-
-    def finish(self) -> Iterator[pa.RecordBatch]:
-        """The rest, when the last group has ended."""
-
-
-def maker_of(task: ReadTask, kernels: Kernels) -> Maker:
+def maker_of(task: ReadTask, kernels: Kernels) -> RowColumns | GroupColumns | EventColumns:
     """Makes the record batches of a task."""
     match task.options.granularity:
         case Granularity.ROWS:

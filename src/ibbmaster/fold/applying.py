@@ -11,9 +11,17 @@ from ibbmaster.event.rows.large import LargeRows
 from ibbmaster.event.rows.table_schema import decode_table_schema
 from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.event.table_map import FLAG_NO_FOREIGN_KEY_CHECKS, TABLE_ID_SIZE, decode_rows_header
-from ibbmaster.fold.cascades import ForeignChange, cascade, doubt_below, parent_changes, referred_columns
+from ibbmaster.fold.cascades import (
+    Children,
+    FollowedTables,
+    ForeignChange,
+    MissingTablesError,
+    cascade,
+    doubt_below,
+    parent_changes,
+    referred_columns,
+)
 from ibbmaster.fold.contents import ENDS_2038, ENDS_2106, UNTOLD, TableContents
-from ibbmaster.fold.followed_tables import Children, FollowedTables, MissingTablesError
 from ibbmaster.fold.kept_rows import KeptRows
 from ibbmaster.fold.partitions import move_rows
 from ibbmaster.fold.row_doubts import UnknownRows

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import decode_event_header
+from ibbmaster.fold.cascades import MissingTablesError
 from ibbmaster.fold.contents import TableContents
 from ibbmaster.fold.folding import RowFold
-from ibbmaster.fold.followed_tables import MissingTablesError
 from ibbmaster.fold.kept_rows import KeptRows
 from ibbmaster.fold.row_file import RowFile
 from ibbmaster.lake.maintain.source import LogSource, UncertainRowsError

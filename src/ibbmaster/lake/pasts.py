@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ibbmaster.arrow.shape import field_name
-from ibbmaster.fold.followed_tables import CASCADING
+from ibbmaster.fold.cascades import CASCADING
 from ibbmaster.lake.statements import Logged
 from ibbmaster.position import LogPosition
 from ibbmaster.rows.certainty import Doubted, RowsGone, StatementFold, doubt_text, union_of

@@ -12,9 +12,9 @@ from ibbmaster.codec.buffer import Buffer
 from ibbmaster.dialogue.log_tables import LogSnapshot
 from ibbmaster.event.rows.large import LargeRows
 from ibbmaster.fold.base_rows import BaseDump
+from ibbmaster.fold.cascades import MissingTablesError
 from ibbmaster.fold.contents import TableContents
 from ibbmaster.fold.folding import ROW_BYTES_MAX, NotPlainError, RowFold
-from ibbmaster.fold.followed_tables import MissingTablesError
 from ibbmaster.fold.kept_rows import EVERYTHING, Interval, KeptRows, WrongChangeError
 from ibbmaster.fold.row_doubts import UnknownRows
 from ibbmaster.fold.row_file import RowFile

@@ -279,7 +279,7 @@ class LogSource:
 
     def changes(self, read: Read) -> pa.Table:
         """The changes of a table that have taken effect in groups after a place, in that order."""
-        return self._after(self._gathered.take(self._wanted(read)), read.start)
+        return after(effective(self._gathered.take(self._wanted(read)), self.statements), read.start)
 
     def _wanted(self, read: Read) -> TableRequest:
         return TableRequest(str(read.name), read.fields, self.readable_from(read.start, read.gtids))
@@ -288,9 +288,6 @@ class LogSource:
         """The position from which all is read that took effect after a place; None: the beginning."""
         is_all = not gtids or any(place <= start < self._effective(place) for place in self.prepared)
         return None if is_all else gtids
-
-    def _after(self, changes: pa.Table, start: Place) -> pa.Table:
-        return after(effective(changes, self.statements), start)
 
 
 def _as_before(found: SchemaCatalog) -> SchemaCatalog:
