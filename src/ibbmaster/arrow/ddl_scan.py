@@ -86,7 +86,6 @@ class _Scan:
         self._last, self._is_last_wanted = groups[-1].tolist(), bool(wanted[-1])
 
     def _take_events(self, batch: EventBatch, numbers: Any) -> None:
-        """Hand over the statements among some events, and on demand the TABLE_MAP events between them."""
         types = batch.data[batch.events[numbers, EventColumn.START] + TYPE_OFFSET]
         statements = numbers[np.isin(types, QUERIES)]
         maps = set() if self._take_map is None else set(self._maps_between(batch, statements))

@@ -36,7 +36,6 @@ class MapStore:
         self.maps[:, MapColumn.SIZE] = -1
 
     def _remember(self, data: bytes) -> int:
-        """Keep bytes; returns where."""
         start = self._stored
         self._stored += len(data)
         self._store = with_room(self._store, self._stored)

@@ -134,7 +134,6 @@ def expect_tables(options: ReadOptions) -> None:
 
 
 def _names_found(log: LogEngine, options: ReadOptions) -> Iterator[set[TableName]]:
-    """Names of the tables of a log, from its schema history, then from events."""
     yield set(history_of(options, log.with_past).names())
     for maps in maps_backwards(log, options, []):
         yield {table_name(seen.event) for seen in maps}

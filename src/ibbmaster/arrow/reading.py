@@ -255,7 +255,6 @@ class _Groups:
         }
 
     def _nothing(self, group: EventGroup, head: dict[str, object]) -> Iterator[Row]:
-        """Read all of a group, to see whether that works."""
         for _ in self._reader.changes(group_events(group), group.start):
             pass
         return iter(())
@@ -358,7 +357,6 @@ class _TableReaders:
 
     @cached_property
     def _origins(self) -> dict[str, ColumnOrigin]:
-        """Of each column of the table's shape, by its name in the DataFrame."""
         shape = self._fields.shape
         names = [field_name(column.name) for column in shape.columns]
         return dict(zip(names, shape.origins(self._schema, self._version), strict=True))

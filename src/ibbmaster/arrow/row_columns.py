@@ -223,7 +223,6 @@ class RowColumns:
             self._valid = np.concatenate([self._valid, np.zeros((more, SLOT_LENGTH), dtype=np.uint8)])
 
     def _row_of(self, event: Buffer) -> int:
-        """The row of the table that the group of a row event has named for it."""
         row = open_row(event, self._open, self._state[RowField.TURN], self._kernels)
         if self._tables.decoders[row] is None:
             raise unmapped(event)
@@ -248,7 +247,6 @@ class RowColumns:
     # Rows -------------------------------------------------------------------------------------
 
     def _flush(self, batch: EventBatch) -> Iterator[pa.RecordBatch]:
-        """What was read so far, as one record batch, or several if its strings are too long for one."""
         count = int(self._state[RowField.ROWS])
         if not count:
             return

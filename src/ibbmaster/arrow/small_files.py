@@ -206,7 +206,6 @@ class _SmallFiles:
             groups[:, offset] += (page_nos[pages] - pages) * PAGE_SIZE
 
     def _drop(self, count: int) -> None:
-        """Forget the first pages of the block; the kernel goes on where it begins then."""
         left = self._pages - count
         self._view[: left * PAGE_SIZE] = self._view[count * PAGE_SIZE : self._pages * PAGE_SIZE]
         del self._file_nos[:count], self._page_nos[:count]

@@ -112,8 +112,6 @@ def _as_read(given: StageOptions, options: ReadOptions) -> StageOptions:
 
 
 def _history_finder(options: ReadOptions, log: LogEngine) -> Callable[[], SchemaHistory]:
-    """The schema history of the log in front of a stage, up to now."""
-
     @functools.cache
     def logged() -> LoggedSchema:
         cache = history_cache_of(options if is_staged(log) else replace(options, stages=()))

@@ -88,7 +88,6 @@ class EventFold:
         return self._followed.keeps(table)
 
     def _map(self, event: bytes, start: LogPosition, number: int) -> MappedTable | None:
-        """The table that a TABLE_MAP names; None if its rows are unknown in any case."""
         self._place = SchemaPlace(start, number)
         key = event[EVENT_HEADER_SIZE + TABLE_ID_SIZE :]
         if key not in self._mapped:
@@ -170,7 +169,6 @@ class EventFold:
         return (ENDS_2106,) if Difference.HISTORY_ENDS_IN_2106.holds(version) else (ENDS_2038,)
 
     def _changes_of_parent(self, mapped: MappedTable, event: bytes) -> list[ForeignChange]:
-        """The changes of a row event to values that foreign keys refer to."""
         table = mapped.contents.table
         if event[TYPE_OFFSET] in INSERTS or not (children := self.children_of(table)):
             return []
@@ -230,7 +228,6 @@ class EventFold:
             self._doubt_children(*parent)
 
     def _doubt_children(self, database: str, name: str, why: str = " deletes or changes rows without an event") -> None:
-        """Doubt the rows that a table's foreign keys may have changed or removed."""
         for child, _ in self._followed.children_of(database, name, self._place):
             contents = self.contents_now(child)
             if contents.has_rows:
@@ -313,7 +310,6 @@ class EventFold:
 
 
 def _first_state(table: TableVersion) -> list[int]:
-    """The row of a sequence that nothing has taken a value from."""
     options = sequence_options(table)
     limits = [options.minimum, options.maximum, options.start]
     return [options.start, *limits, options.increment, options.cache, int(options.is_cycling), 0]

@@ -237,7 +237,6 @@ class _Changes:
     # What is for the reference ----------------------------------------------------------------
 
     def _at(self, batch: EventBatch, number: int) -> tuple[str, SchemaPlace]:
-        """The GTID and the place of an event."""
         return batch.gtid(int(batch.events[number, EventColumn.GROUP])), batch.schema_place(number)
 
     def _row_of(self, event: bytes) -> int:
@@ -254,7 +253,6 @@ class _Changes:
 
     @staticmethod
     def _annotation(batch: EventBatch, number: int) -> bytes | None:
-        """The ANNOTATE_ROWS event of a row event, if it is near."""
         group = batch.events[number, EventColumn.GROUP]
         for before in range(number - 1, max(number - ANNOTATION_DISTANCE, -1), -1):
             if batch.events[before, EventColumn.GROUP] != group:

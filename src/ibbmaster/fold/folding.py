@@ -193,7 +193,6 @@ class RowFold(EventFold):
                 self._apply_other(event, xid, touched)
 
     def _apply_other(self, event: bytes, xid: str | None, touched: dict[int, int]) -> None:
-        """Apply an event that is no row event."""
         event_type = event[TYPE_OFFSET]
         if event_type in STATEMENT_TYPES:
             self._header = decode_event_header(event)

@@ -66,7 +66,6 @@ def move_rows(step: PartitionStep, tables: Sequence[TableContents], before: Tabl
 
 
 def _keeps_current_rows(table: TableVersion, step: PartitionStep) -> bool:
-    """Whether only rows of the past go, which are not kept."""
     return step.is_dropped and (table.partitioning or "").upper().startswith("SYSTEM_TIME")
 
 
@@ -91,7 +90,6 @@ def _places_in(contents: TableContents, table: TableVersion, names: Sequence[str
 
 
 def _put(target: TableContents, source: TableContents, places: Sequence[int]) -> None:
-    """Give a table rows of another one; their columns are alike, one by one."""
     layout = _layout_of(target)
     for start in range(0, len(places), ROWS_AT_A_TIME):
         some = places[start : start + ROWS_AT_A_TIME]

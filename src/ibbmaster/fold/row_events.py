@@ -94,7 +94,6 @@ class MappedTable(RowImages):
         return plan
 
     def _portions(self, plan: _Plan, data: bytes, offset: int) -> Iterator[list[StoredRow]]:
-        """The images of an event, as many at once as may be held."""
         rows: list[StoredRow] = []
         begin = offset
         while offset < len(data):

@@ -126,7 +126,6 @@ class _Telling:
         yield from (known[since] for since in sorted(known, key=_group))
 
     def _all_versions(self) -> Iterator[TableVersion]:
-        """Also those of tables that were called so before."""
         for called in self._names:
             for one in self._history.versions(*called.name):
                 if (

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from ibbmaster.arrow.shape import own_name
 from ibbmaster.fold.whole_rows import LIKE_A_REPLACE
 from ibbmaster.lake.pasts import Truncation
+from ibbmaster.lake.statements import are_after
 
 DELETED, PATCHED, WHOLE = 0, 1, 2  # gone; changed in the columns that are known; all of it is known
 BEGIN, END = ("_valid_from", "_gtid_from"), ("_valid_to", "_gtid_to")
@@ -113,7 +114,8 @@ class RowSteps:
         self.images = images
         all_kinds, codes = self._each()
         places = np.flatnonzero(all_kinds >= 0)
-        epochs = _epochs(images.changes, cuts)[places]
+        emptied = (are_after(images.changes, cut.place).astype(np.int64) for cut in cuts)
+        epochs = sum(emptied, np.zeros(len(all_kinds), dtype=np.int64))[places]
         rows = codes[places] * (len(cuts) + 1) + epochs
         if not (rows[1:] > rows[:-1]).all():
             order = np.argsort(rows, kind="stable")
@@ -225,15 +227,6 @@ def new_versions(
     ended = {name: found[name].filter(pa.array(ending)) for name in columns.keys}
     ended |= {name: steps.taken(of, places[ending]) for name, of in zip(END, _OF_GROUP, strict=True)}
     return NewVersions(pa.table(found).filter(pa.array(kinds != DELETED)), pa.table(ended), steps.are_sound)
-
-
-def _epochs(changes: pa.Table, cuts: Sequence[Truncation]) -> Any:
-    epochs = np.zeros(len(changes), dtype=np.int64)
-    if cuts:
-        files, offsets = changes["_file_no"].to_numpy(), changes["_offset"].to_numpy()
-        for (file_no, offset), *_ in cuts:
-            epochs += (files > file_no) | ((files == file_no) & (offsets > offset))
-    return epochs
 
 
 def absent_columns(changes: pa.Table, names: Sequence[str]) -> dict[str, Any]:

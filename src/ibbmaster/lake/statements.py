@@ -214,6 +214,11 @@ def effective(changes: pa.Table, statements: Iterable[Logged]) -> pa.Table:
 
 def after(changes: pa.Table, place: tuple[int, int]) -> pa.Table:
     """Those of groups after a place."""
-    files, offsets = changes["_file_no"].to_numpy(), changes["_offset"].to_numpy()
-    kept = (files > place[0]) | ((files == place[0]) & (offsets > place[1]))
+    kept = are_after(changes, place)
     return changes if kept.all() else changes.filter(pa.array(kept))
+
+
+def are_after(changes: pa.Table, place: tuple[int, int]) -> Any:
+    """For each change whether its group is after a place."""
+    files, offsets = changes["_file_no"].to_numpy(), changes["_offset"].to_numpy()
+    return (files > place[0]) | ((files == place[0]) & (offsets > place[1]))

@@ -42,7 +42,6 @@ def _register(session: SparkSession, source: type[DataSource]) -> None:
 
 
 def _use_this_python(session: SparkSession) -> None:
-    """Give a session on this machine workers of the Python that has this package."""
     context = getattr(session, "_sc", None)  # none of a session of Spark Connect
     if context is None or not context.master.startswith("local"):
         return

@@ -95,7 +95,6 @@ class IbbDataSource(DataSource):
 
 
 def _stream_reader() -> type[GroupStreamReader]:
-    """The reader for this PySpark."""
     try:
         from ibbmaster.spark.stream import IbbStreamReader
     except ModuleNotFoundError as error:

@@ -65,7 +65,6 @@ class GroupStreamReader(DataSourceStreamReader):
         return self._tracker
 
     def _next(self, start: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
-        """The end of the batch that begins at an offset."""
         self._expect_shape(start)
         return self._with_shape(self._offsets().next(start, limits))
 

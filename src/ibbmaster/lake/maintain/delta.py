@@ -219,7 +219,6 @@ class DeltaTarget:
         return DeltaTable(place, storage_options=options)
 
     def _ready(self, schema: pa.Schema) -> DeltaTable:
-        """The table, which is there, once it can have columns of these types."""
         table = self._table()
         assert table is not None
         have_features(table, schema)

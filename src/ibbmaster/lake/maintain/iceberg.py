@@ -299,7 +299,6 @@ def _have_columns(change: Transaction, schema: pa.Schema) -> None:
 
 
 def _rename(change: Transaction, renamed: Mapping[str, str]) -> None:
-    """Give columns other names, also those that others of them have."""
     waiting = {name: f"_ibbmaster-{number}" for number, name in enumerate(renamed)}
     is_taken = bool(set(renamed) & set(renamed.values()))
     steps = [waiting, {waiting[name]: new for name, new in renamed.items()}] if is_taken else [renamed]
@@ -340,7 +339,6 @@ def _written(change: Transaction, rows: pa.RecordBatchReader) -> Iterator[DataFi
 
 
 def _small_batches(rows: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
-    """Batches that fit into a file."""
     for batch in rows:
         parts = -(-batch.nbytes // FILE_BYTES)
         size = -(-len(batch) // max(parts, 1))
@@ -348,7 +346,6 @@ def _small_batches(rows: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
 
 
 def _files_with(change: Transaction, is_named: BooleanExpression) -> Iterator[FileScanTask]:
-    """Files that may have rows of which something is true."""
     from pyiceberg.table import DataScan
 
     scan = DataScan(table_metadata=change.table_metadata, io=change._table.io, row_filter=is_named)
@@ -438,6 +435,5 @@ def as_ended(rows: pa.Table, numbers: Any, ended: pa.Table) -> pa.Table:
 
 
 def _chosen(one: pa.ChunkedArray, other: pa.ChunkedArray, places: Any) -> pa.ChunkedArray:
-    """Values of two columns by their places in one behind the other."""
     chunks = [*one.chunks, *other.cast(one.type).chunks]
     return pa.chunked_array([pa.chunked_array(chunks, one.type).take(pa.array(places)).combine_chunks()], one.type)

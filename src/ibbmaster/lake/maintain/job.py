@@ -143,7 +143,6 @@ class _Run:
         return self._done
 
     def _reads(self, names: Sequence[TableName], rows: Kind) -> Iterator[Read]:
-        """The changes that tables need, if nothing has happened to them since the last run."""
         for name in names:
             state = self._list.tables.get(str(name), TableState())
             with contextlib.suppress(Exception):  # `_maintain` meets it, too, and says so of the table
@@ -210,7 +209,6 @@ class _Run:
         return state
 
     def _begin(self, full_name: str, target: TargetTable, state: TableState) -> TableState:
-        """Note on the list that a table is about to be written; returns its state afterwards."""
         self._files = target.files()
         self._list.begun = full_name, sorted(self._files)
         self._list.write(self._place)

@@ -173,7 +173,6 @@ class TableRows:
         return Read(name, self._source.fields(table, first), start, gtids) if key_numbers(table) else None
 
     def _whole_read(self, name: TableName, table: TableVersion, past: Past) -> Read | None:
-        """The changes that all rows come from, if they are enough."""
         source, has_history = self._source, self._has_history
         is_whole = bool(past.cuts) and (not has_history or source.base is not None or source.is_whole(name))
         if has_history and source.version_in_base(name) is not None:

@@ -235,7 +235,6 @@ class LogSource:
                     raise PositionError(f"GTID {gtid} is another group in this log than in that of the last run")
 
     def _groups_since(self, gtids: str) -> pa.Table:
-        """Groups, with all that took effect since a position, or from the beginning."""
         if gtids not in self._groups:
             begin = just_before(self.place_of(gtids)) if gtids else START
             start = self.readable_from(begin, gtids)

@@ -32,10 +32,7 @@ class ForeignChangeError(Exception):
 def directory_of(target: str, catalog: str | None = None) -> Path:
     """The directory of a target. Raises ConfigurationError: it cannot be written; or it is in an object store, and
     would have a catalog."""
-    path = target.removeprefix(scheme_of(target))
-    if not path:
-        raise ConfigurationError(f"--to is {target[:80]!r}, expected {DELTA}PATH or {ICEBERG}PATH")
-    place = named_place(path)
+    place = named_place(target.removeprefix(scheme_of(target)))
     if target.startswith(DELTA) or catalog is not None:
         return place
     if isinstance(place, ObjectPath):
@@ -51,7 +48,7 @@ def directory_of(target: str, catalog: str | None = None) -> Path:
 def scheme_of(target: str) -> str:
     """The kind of tables that a target asks for. Raises ConfigurationError: there is no such kind."""
     for scheme in (DELTA, ICEBERG):
-        if target.startswith(scheme):
+        if target.startswith(scheme) and target != scheme:
             return scheme
     raise ConfigurationError(f"--to is {target[:80]!r}, expected {DELTA}PATH or {ICEBERG}PATH")
 
