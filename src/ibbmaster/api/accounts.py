@@ -14,8 +14,8 @@ FILE_SIZE_MAX = 1 << 20  # a credentials file is small; anything larger is a mis
 
 
 def read_accounts(path: Path, *, requires_tls: bool) -> list[tuple[Account, frozenset[str]]]:
-    """Every account of a file, with what it may do; a section's name is the account's. Raises ConfigurationError: the
-    file cannot be read, or an account lacks a password."""
+    """The accounts of a file, each with its privileges; a section is named for its account. Raises
+    ConfigurationError: the file cannot be read, or an account lacks a password."""
     found = []
     for name, section in read_sections(path).items():
         expect_keys(section, KEYS, f"{path}, account {name!r}")
@@ -37,7 +37,7 @@ def first_line(path: Path) -> str:
 
 
 def read_sections(path: Path) -> dict[str, dict[str, str | None]]:
-    """What a my.cnf-style file says, by section. Raises ConfigurationError: it cannot be read, or is no such file."""
+    """A my.cnf-style file by section. Raises ConfigurationError: it cannot be read, or is no such file."""
     parser = configparser.ConfigParser(allow_no_value=True, interpolation=None, strict=False, comment_prefixes="#;")
     text = "\n".join(line for line in _read(path).splitlines() if not line.lstrip().startswith("!"))
     try:
@@ -51,7 +51,7 @@ def read_sections(path: Path) -> dict[str, dict[str, str | None]]:
 
 
 def expect_keys(section: Mapping[str, str | None], known: Sequence[str], where: str) -> None:
-    """Raises ConfigurationError: a section has a key that means nothing there."""
+    """Raises ConfigurationError: a section has an unknown key."""
     unknown = sorted(set(section) - set(known))
     if not unknown:
         return

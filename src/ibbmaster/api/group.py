@@ -30,11 +30,11 @@ Row = dict[str, Value]
 
 @dataclass(frozen=True, slots=True)
 class UndecodableValue:
-    """Stands in a row for a value that cannot be read; code that uses it as text or bytes gets the error.
+    """Stands in a row for a value that cannot be read; using it as text or bytes raises its error.
 
     Attributes:
         error: names table, column, type, reason and group.
-        data: the value as it is stored.
+        data: the stored value.
     """
 
     error: UndecodableError
@@ -86,11 +86,10 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One row that was changed: column name -> value, of the columns that the log has.
+    """A changed row: column name -> value, of the columns in the log.
 
-    A column is called `@1`, `@2`, … where the log has no names (`binlog_row_metadata` below FULL)
-    and none were declared. Inserts have no `before`, deletes no `after`. A value that cannot be read
-    is an `UndecodableValue`; the other columns of its row are what they are.
+    Columns are named `@1`, `@2`, … where the log lacks names (`binlog_row_metadata` below FULL) and none were declared.
+    Inserts have no `before`, deletes no `after`. An `UndecodableValue` replaces only the value that cannot be read.
     """
 
     kind: str  # "insert", "update" or "delete"
@@ -99,7 +98,7 @@ class Change:
 
     @classmethod
     def of(cls, table: TableSchema, change: RowChange, gtid: Gtid | None = None) -> Change:
-        """A change by position as one by name; `gtid` is that of its group."""
+        """A change by name, from one by position; `gtid` names its group in errors."""
         before, after = _named(table, change.before, gtid), _named(table, change.after, gtid)
         return cls(kind=change.kind.value, before=before, after=after)
 
@@ -120,7 +119,7 @@ def _undecodable(table: TableSchema, column: Column, value: RawValue, gtid: Gtid
 
 
 class RowShapes:
-    """Gives rows in the shape that their table has at some place; `find_version` gives it, by database and table."""
+    """Gives rows the shape of their table at one place; `find_version` finds that by database and table."""
 
     def __init__(self, find_version: Callable[[str, str], TableState | None]) -> None:
         self._find_version = find_version
@@ -128,8 +127,8 @@ class RowShapes:
         self._origins: dict[TableDecoder, tuple[ColumnOrigin, ...]] = {}
 
     def shaped(self, decoder: TableDecoder, change: RowChange) -> tuple[TableSchema, RowChange]:
-        """A change in its table's shape, which is that of the row itself where no other is known. Raises EventError: a
-        column cannot be given in the type that the shape has."""
+        """A change in the shape of its table, or unchanged where no shape is known. Raises EventError: the type of a
+        column cannot be converted to that of the shape."""
         shape = self._shape_of(decoder.schema.database, decoder.schema.table)
         if shape is None:
             return decoder.schema, change
@@ -167,15 +166,12 @@ def _expect_readable(schema: TableSchema, found: Column, wanted: Column) -> None
 
 
 class Group:
-    """A GTID and everything it commits.
-
-    It is read on demand, and may be read again, also later: small
-    groups are kept, large ones read from the log each time.
+    """A GTID and everything it commits, read on demand, again if needed: only small groups stay in memory.
 
     Attributes:
         gtid: its name.
-        start: where it begins, the first byte of its commit record.
-        end: after that record.
+        start: the first byte of its commit record.
+        end: the first byte after that record.
         timestamp: when it was committed, in seconds since 1970.
     """
 
@@ -188,8 +184,8 @@ class Group:
         find: Callable[[LogPosition], Generator[EventGroup]],
         place: Callable[[LogPosition], LogPosition],
     ) -> None:
-        """`find` gives the group that begins somewhere, to read it another time; `place` a position as it is shown.
-        With `shapes` rows are given in those."""
+        """`find` reads the group at a position once more; `place` converts positions for users; `shapes` gives rows
+        a shape."""
         assert group.gtid is not None
         self.gtid: Gtid = group.gtid
         self.start: LogPosition = place(group.start)
@@ -225,15 +221,13 @@ class Group:
         return map(Event, self._data())
 
     def rows(self) -> Iterator[tuple[TableSchema, Change]]:
-        """The changes of rows it makes, in order, each with its table as the log describes it, or as it was asked for.
-
-        Raises EventError: as `events`, or a row event belongs to no table; UndecodableError: a column is of a type
-        whose values have no known length.
-        """
+        """The changed rows in order, each with its table as the log or the chosen schema describes it. Raises
+        EventError: as `events`, or a row event belongs to no table; UndecodableError: the values of a column have no
+        known length."""
         return (item for item in self.contents() if not isinstance(item, Event))
 
     def contents(self) -> Iterator[Event | tuple[TableSchema, Change]]:
-        """What it does, in order: its events, and in place of row events and their TABLE_MAPs what `rows` gives. Raises
+        """Its contents in order: events, with what `rows` gives in place of row events and their TABLE_MAPs. Raises
         EventError, UndecodableError: as `rows`."""
         try:
             for event, decoder in self._rows.walked(self._data(), self.start):
@@ -269,7 +263,6 @@ class Group:
             yield from self._remembered(source)
 
     def _remembered(self, source: EventGroup) -> Iterator[bytes]:
-        """The events, which are kept if they are small."""
         kept: list[bytes] = []
         count = size = 0
         for count, event in enumerate(group_events(source), start=1):  # noqa: B007  # wanted below
@@ -281,10 +274,10 @@ class Group:
         self._kept = kept if size <= KEPT_BYTES_MAX else None
 
     def release(self) -> None:
-        """Keep nothing of its events: they are read from the log again when they are asked for."""
+        """Forget its events: the next request reads them from the log again."""
         self._kept = None
 
     def detach(self) -> None:
-        """The log is read on: what was not read yet must be looked up again."""
+        """The log is read on: events that were not read yet must be looked up again."""
         self._source = None
         self._is_passed = True

@@ -51,8 +51,8 @@ FOLLOW_PERIOD_S = 1.0  # between two questions to a follower whether to go on
 
 
 class Log(TabularLog):
-    """A binlog: a directory of `.ibb` files, or traditional files. Made by `ibbmaster.open`. May be used by many
-    threads; what `groups` gives belongs to its caller. The log may grow meanwhile."""
+    """A binlog of `.ibb` or traditional files, which may grow. Made by `ibbmaster.open`. Any thread may use it; each
+    caller owns the result of its `groups`."""
 
     is_written = False
 
@@ -116,20 +116,15 @@ class Log(TabularLog):
         asks_statements: bool = False,
         at_end: Callable[[], bool] | None = None,
     ) -> Iterator[Group]:
-        """The groups of the log in order; with `after` those that a replica at that position lacks.
+        """The groups of the log in order: with `after` those that a replica at that position lacks, with `until` those
+        up to and including its GTIDs, none of the domains that it does not name. Ends at the end of the log.
 
-        With `until` those up to its GTIDs, these included; domains that it does not name have
-        none. Ends at the end of the log as it is when it is reached.
+        Rows have the names and types of their table when they were written; `schema_mode` "latest" gives those at the
+        end of the log, "at:GTID" those after that position, filled with what is known of later columns: docs/spark.md.
+        Types that events do not tell (UUID, INET4, INET6, VECTOR: bytes) come from the statements of the log where
+        columns have names, and with `asks_statements` everywhere.
 
-        Rows have the names and types that their table had when they were written; with
-        `schema_mode` "latest" those it has at the end of the log, with "at:GTID" those after that
-        position, and what is known there of columns that came later: docs/spark-reference.md.
-
-        Types that no event says (UUID, INET4, INET6, VECTOR: bytes) are taken from the statements of the log
-        where names are, and with `asks_statements` everywhere.
-
-        With `at_end` it waits for more at the end of the log, and asks that there first, and about every second: it
-        ends where the answer is False.
+        At the end of the log `at_end` is asked at once and then about every second whether to wait for more.
 
         Raises:
             ConfigurationError: `schema_mode` is none of these.
@@ -170,7 +165,7 @@ class Log(TabularLog):
         return RowShapes(lambda database, table: history.table_at(database, table, SchemaPlace(place, 0)))
 
     def _table_at(self, database: str, table: str, place: SchemaPlace) -> TableState | None:
-        """The version of a table; the statements of the log are folded as far as they are asked for."""
+        """The version of a table; folds the statements of the log as far as needed."""
         with self._history_lock:
             if self._history is None or place.position >= self._history.end:
                 self._history = self._schema_of_log().history(up_to=place.position)
@@ -184,7 +179,7 @@ class Log(TabularLog):
         return self._logged_schema
 
     def forget_history(self) -> None:
-        """The log begins anew: what its tables were is nothing to go on from."""
+        """The log begins anew, and the tables with it."""
         with self._history_lock:
             self._logged_schema = self._history = None
 
@@ -231,14 +226,14 @@ class Log(TabularLog):
                     yield found
 
     def through(self, **options: Unpack[StageOptions]) -> StagedView:
-        """A part of this log, and what is left of it: a log like any other, to be read, served or copied.
+        """A part of this log as a log like any other, to be read, served or copied.
 
         `after` and `until` are GTIDs, as in `groups`, or times, as in `seek_time`; `only` and `except_` patterns for
-        tables, as "shop.*", `domain` and `server` numbers, `kinds` some of "rows", "statements" and "ddl", each one or
-        several, also as text with commas between. A transaction of which nothing is left keeps its GTID and is empty,
-        with `drop_empty` it is left out. A statement under a filter of tables that is not understood is an error when
-        it is read. `rename` gives databases and tables other names, as "shop=stage", `map_server_id` and `map_domain`
-        other numbers, as "1=7". docs/playing.md has the details.
+        tables, as "shop.*", `domain` and `server` numbers, `kinds` some of "rows", "statements" and "ddl": one,
+        several, or a text with commas. A transaction that loses all its contents keeps its GTID, unless `drop_empty`
+        drops it. Reading a statement that is not understood under a filter of tables is an error. `rename` renames
+        databases and tables, as "shop=stage", `map_server_id` and `map_domain` numbers, as "1=7". docs/playing.md has
+        the details.
 
         Raises:
             ConfigurationError: an option cannot be used with this log; or a pattern of `only` matches no table, though
@@ -251,12 +246,11 @@ class Log(TabularLog):
         return StagedView(self, log, options)
 
     def played(self, pace: str = "original", *, rounds: int | None = 1, starts_when_read: bool = False) -> PlayedView:
-        """This log as a recording that is played: a log that grows, to be served.
+        """This log as a recording: a log to be served that grows as this one did, without what is appended here later.
 
         `pace` is "original", a factor as "x10" or "x0.5", "max", or "step": then each `player.step()` logs one
-        transaction. It comes `rounds` times, without end if that is None, each round with newer GTIDs and later
-        times. The clock runs from now on, or with `starts_when_read` from the first reader on. What is appended to
-        the log later is not part of the recording.
+        transaction. The recording repeats for `rounds`, or endlessly if that is None, each round with newer GTIDs and
+        later times. Its clock starts now, or with the first reader if `starts_when_read`.
 
         Raises ConfigurationError: `pace` is none of these, there is nothing to play, or the numbers of a domain end in
         these rounds; FormatError, ClassicFormatError, StoreError: the log cannot be read.
@@ -274,20 +268,20 @@ class Log(TabularLog):
         return PlayedView(self, PlayedLog(engine, speed, time.monotonic, starts_when_read=starts_when_read))
 
     def _folded_schema(self) -> SchemaHistory:
-        """What the statements of the log have made of its tables, up to now."""
         with self._history_lock:
             return self._schema_of_log().history()
 
     def seek(self, position: Position) -> Start:
-        """Where a dump from a GTID position begins, and how that is found; or why it is refused. Raises GtidError: the
-        text is no position; StoreError: there is nothing to look in, or it cannot be read."""
+        """The place where a dump from a GTID position begins and the search for it, or the refusal. Raises
+        GtidError: the text is no position; StoreError: the log is empty, or cannot be read."""
         return start_at(self.path, self._engine, self.stored, position)
 
     def seek_time(self, time: str) -> TimeStart:
-        """The first transaction that is not older than a time, as "2026-11-20 14:03:05+01:00", found by halving.
+        """The first transaction at or after a time, as "2026-11-20 14:03:05+01:00" or without a zone for local time, by
+        halving.
 
-        The time of a transaction is when it, or its only statement, was committed or began, as its server's clock said;
-        docs/playing.md says what that means where these times are not in order. Without a zone the time is a local one.
+        The server's clock gave each transaction the time when its COMMIT or only statement began; docs/playing.md
+        explains times that are out of order.
 
         Raises ConfigurationError: the text is no time, or the log begins later; StoreError, FormatError,
         ClassicFormatError: there is nothing in it, or it cannot be read.
@@ -295,18 +289,13 @@ class Log(TabularLog):
         return time_start(self._engine, parse_time("time", time))
 
     def verify(self, *, jobs: int = 1, on_bytes: OnBytes = lambda count: None) -> LogVerification:
-        """Everything that is wrong, found while it is iterated over; nothing if the log is sound.
-
-        `jobs` threads check `.ibb` files at the same time, each its own; `on_bytes` hears how
-        many more bytes were read, from any of them.
-        """
+        """The faults of the log, found while the caller iterates. `jobs` threads check `.ibb` files, each its own;
+        they tell `on_bytes` how many more bytes they have read."""
         return LogVerification(self.path, self.stored, jobs=jobs, on_bytes=on_bytes, bring_to_files=self.bring_to_files)
 
     def back_up(self, to: Path | str, *, on_bytes: OnBytes = lambda count: None) -> BackupReport:
-        """Copy the log to a new directory, as it is at one moment, also while it is written.
-
-        The copy is read from its first page to its last, as by `verify`. With a URL it is made among the temporary
-        files, and then uploaded.
+        """Copy the log as it is at one moment, also while it is written, to a new directory; to a URL by way of
+        temporary files. The copy is then read as by `verify`.
 
         Raises DamageError, FormatError: the log is damaged; nothing is left at `to`; StoreError: there is something at
         `to`, or the log cannot be copied.
@@ -332,7 +321,7 @@ class Log(TabularLog):
 
 
 class LogView(Log):
-    """What is made of a log. What copies or checks files does that with all of a log, and is refused here."""
+    """A log made from a log. Copying and checking files need the whole log, and are refused here."""
 
     def __init__(self, log: Log, engine: LogEngine) -> None:
         super().__init__(log.path, engine, stored=log.stored, name_case=log.name_case, row_event_max=log.row_event_max)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from ibbmaster.api.log_path import log_path
 from ibbmaster.disk.place import open_disk
@@ -30,70 +30,17 @@ OnBytes = Callable[[int], object]
 
 @dataclass(slots=True)
 class LogCheck:
-    """What was read of a log, and what its redo log has; None where there is none, or before it was read."""
+    """What was read of a log, and of its redo log: None: there is none, or it was not read yet."""
 
     totals: Totals = field(default_factory=Totals)
     redo: RedoReport | None = None
 
 
-class LogFiles(Protocol):
-    """The files of one log."""
-
-    @property
-    def engine(self) -> LogEngine:
-        """Reads the groups in them."""
-
-    @property
-    def is_classic(self) -> bool:
-        """Whether they are traditional: for those who open them anew, perhaps in another process."""
-
-    @property
-    def server_version(self) -> str | None:
-        """Of the server that wrote the last file; None: these files do not say."""
-
-    def plan_of_group(self, start: LogPosition) -> ReadPlan:
-        """To read from as near as can be before the group that begins at a place. Raises LookupError: there is no such
-        file."""
-
-    def place(self, position: LogPosition) -> LogPosition:
-        """The same position as users are shown it."""
-
-    def named_by(self, engine: LogEngine) -> LogFiles:
-        """The same of what is made of this log, which has other files, or more of them."""
-
-    def paths(self) -> list[Path]:
-        """Where each of them is. Raises StoreError: the directory cannot be read."""
-
-    def faults(self, verified: LogCheck, *, jobs: int, on_bytes: OnBytes) -> Iterator[Fault]:
-        """What is wrong with the files, while they are read.
-
-        Raises StoreError: there are none, or they cannot be read.
-        """
-
-    @property
-    def format_name(self) -> str:
-        """What kind of files they are, for people."""
-
-    def facts(self) -> list[FileFacts]:
-        """What there is to say of each file, its state among it. Raises ClassicFormatError: the head of a traditional
-        file cannot be read; StoreError: the directory cannot be read."""
-
-    def redo(self) -> RedoReport | None:
-        """What is in the redo log; None where there is none."""
-
-    def expect_whole(self) -> None:
-        """See that the files have what the log has, but for what a writer is about to bring there. Raises DamageError:
-        the writer is gone, so it never will be."""
-
-    def close(self) -> None:
-        """Release what reads them."""
-
-
-class PagedLogFiles(LogFiles):
-    """A directory of `.ibb` files, with the redo log of who writes them."""
+class PagedLogFiles:
+    """A directory of `.ibb` files, with the redo log of its writer."""
 
     is_classic = False
-    server_version = None
+    server_version: str | None = None  # of the server that wrote the last file, if the files tell
 
     def __init__(self, path: Path, engine: LogEngine | None = None) -> None:
         """Without an engine for those who read the files as such."""
@@ -102,6 +49,7 @@ class PagedLogFiles(LogFiles):
 
     @property
     def engine(self) -> LogEngine:
+        """Reads the groups in them."""
         if self._reading is None:
             from ibbmaster.store.followed import FollowedDirectory
 
@@ -109,19 +57,25 @@ class PagedLogFiles(LogFiles):
         return self._reading
 
     def paths(self) -> list[Path]:
+        """The paths of the files. Raises StoreError: the directory cannot be read."""
         return [self._path / name for name in open_disk(self._path).list() if parse_file_name(name) is not None]
 
     def plan_of_group(self, start: LogPosition) -> ReadPlan:
+        """A plan to read from shortly before the group at a place. Raises LookupError: there is no such file."""
         plan = self.engine.start_of_file(start.file_no)
         return replace(plan, position=LogPosition.on_page(start.file_no, start.page_no))
 
     def place(self, position: LogPosition) -> LogPosition:
+        """A position as users see it."""
         return position
 
     def named_by(self, engine: LogEngine) -> PagedLogFiles:
+        """The same for a log made of this one, which has other or more files."""
         return PagedLogFiles(self._path, engine)
 
     def faults(self, verified: LogCheck, *, jobs: int, on_bytes: OnBytes) -> Iterator[Fault]:
+        """The faults of the files, while they are read. Raises StoreError: there are no files, or they cannot be
+        read."""
         from ibbmaster.log.verify import verify
 
         with ExitStack() as stack:
@@ -131,18 +85,23 @@ class PagedLogFiles(LogFiles):
         if redo is not None and redo.problem is not None:
             yield Fault(problem=redo.line())
 
-    format_name = "ibb"
+    format_name = "ibb"  # for people
 
     def facts(self) -> list[FileFacts]:
+        """The facts of each file, among them its state. Raises ClassicFormatError: the head of a traditional file
+        cannot be read; StoreError: the directory cannot be read."""
         from ibbmaster.api.file_states import paged_facts
 
         return paged_facts(self._path, self.engine.files())
 
     def redo(self) -> RedoReport | None:
+        """The contents of the redo log; None: there is none."""
         with closing(open_disk(self._path)) as disk:
             return _redo_of(disk)
 
     def expect_whole(self) -> None:
+        """Raises DamageError: the files lack groups of the log, and the writer that should have brought them is
+        gone."""
         from ibbmaster.log.directory import BinlogDirectory
 
         if not any(file.size for file in self.engine.files()):
@@ -158,6 +117,7 @@ class PagedLogFiles(LogFiles):
             )
 
     def close(self) -> None:
+        """Release what reads them."""
         if self._reading is not None:
             self._reading.close()
 
@@ -179,7 +139,6 @@ class OnePagedFile(PagedLogFiles):
 
 
 def _redo_of(disk: SharedDisk) -> RedoReport | None:
-    """What is in the redo log of a directory; what reads it is loaded only where there is one."""
     if not has_redo_log(disk):
         return None
     from ibbmaster.store.redo_check import check_redo
@@ -228,7 +187,7 @@ def opened_files(path: Path) -> Iterator[LogFiles]:
         yield files
 
 
-class ClassicLogFiles(LogFiles):
+class ClassicLogFiles:
     """Traditional files, which have no pages, and nothing beside them."""
 
     is_classic = True
@@ -277,6 +236,9 @@ class ClassicLogFiles(LogFiles):
         self._engine.close()
 
 
+LogFiles: TypeAlias = PagedLogFiles | ClassicLogFiles
+
+
 class LogVerification:
     """What is wrong with a log; iterate over it once."""
 
@@ -306,7 +268,7 @@ class LogVerification:
 
     @property
     def redo(self) -> RedoReport | None:
-        """What is in the redo log; None where there is none, or before the first fault was read."""
+        """The contents of the redo log; None: there is none, or no fault was read yet."""
         return self._verified.redo
 
     def __repr__(self) -> str:

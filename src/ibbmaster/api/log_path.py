@@ -10,8 +10,8 @@ PathLike = str | os.PathLike[str]
 
 
 def log_path(path: PathLike) -> Path:
-    """A path that the system takes, or a URL; something need not be there. Raises ConfigurationError: no log can be at
-    such a URL; StoreError: no file can be called so."""
+    """A path or URL that can name a log, whether it exists or not. Raises ConfigurationError: no log can be at such
+    a URL; StoreError: no file can have this name."""
     where = place(path)
     if isinstance(where, ObjectPath):
         return where

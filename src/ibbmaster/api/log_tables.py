@@ -198,11 +198,11 @@ class TabularLog:
         zero_dates: str = "null",
         base: str | Path | None = None,
     ) -> pa.Table:
-        """How the rows of a table at one GTID position differ from those at a later one, or at the end of the log.
+        """The differences between the rows of a table at a GTID position and at a later one, or at the end of the log.
 
-        `_change_type` is "insert", "delete", or "update_preimage" followed by "update_postimage". A row that came and
-        went meanwhile, or has its old values again, is left out. The columns are those of the later position; columns
-        that the table got since the earlier one are NULL in earlier rows, which is no difference by itself.
+        `_change_type` is "insert", "delete", or "update_preimage" followed by "update_postimage"; rows that are the
+        same at both are left out. The columns are those of the later position; newer columns are NULL in earlier rows,
+        which alone makes no difference.
 
         Raises: as `snapshot`; ConfigurationError also where a column has values of other types at the two.
         """
@@ -235,8 +235,8 @@ class TabularLog:
         )
 
     def _expect_files(self, what: str) -> None:
-        """See that the files of the log have all that `what` is to read. Raises ConfigurationError: it cannot be read
-        from files; DamageError: groups are in the redo log of a writer that is gone, and not in the files."""
+        """Raises ConfigurationError: `what` cannot read this log from files; DamageError: groups are in the redo log
+        of a writer that is gone, and not in the files."""
         self.bring_to_files()
         self.stored.expect_whole()
 
@@ -265,4 +265,4 @@ class TabularLog:
         return sum(path.stat().st_blocks * BLOCK_SIZE for path in paths if path.exists())
 
     def bring_to_files(self) -> None:
-        """Have in the files what is in the log, as far as it is ours."""
+        """Write to the files what our own writer still holds."""

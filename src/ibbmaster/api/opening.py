@@ -52,21 +52,17 @@ def open(
     has_background: bool = True,
     **options: Unpack[WritingOptions],
 ) -> Log:
-    """The log in a directory of `.ibb` files, or of traditional binlog files; of these also a file or an index file.
+    """The log in a directory of `.ibb` or traditional files; or a traditional file, an index file, one `.ibb` file as a
+    part of its log, or a URL as s3://bucket/prefix with the extra `objects`.
 
-    The path may be a URL of an object store, as s3://bucket/prefix, if the extra `objects` is installed.
+    Reading changes nothing, goes on beside any writer, and includes what a killed writer left in its redo log; an empty
+    directory is an empty log. `writable=True` recovers and continues the log of a directory; `create` makes a new one,
+    and explains the `options`.
 
-    One `.ibb` file is the part of the log that is in it; its tables are known from the files before it.
-
-    It is only read, whatever other process writes there meanwhile, and what a writer that was killed left in its redo
-    log is read, too; an empty directory is an empty log. With `writable=True` the log of a directory is recovered and
-    continued; `create` makes a new one. `options` are those of `create`.
-
-    `schema` has CREATE TABLE statements for tables of which the log has no column names.
-    `lower_case_table_names` is what the server that wrote the log has: 0, 1 or 2; without it that is
-    found out, as far as the log says it. `max_row_event_bytes`, also as text like "512M", is of the largest row
-    event that is read as rows, put together of its fragments and unpacked: what is more than 64 MiB of one is in a
-    temporary file meanwhile (4 GiB, the most that a log can have).
+    `schema` has CREATE TABLE statements for tables whose column names the log lacks. `lower_case_table_names` is 0, 1
+    or 2, as the log's server has it; by default the log tells. `max_row_event_bytes`, also as text like "512M", limits
+    a row event that is read as rows, put together of its fragments and unpacked (4 GiB, as for a server); a temporary
+    file holds what exceeds 64 MiB.
 
     Raises:
         BusyError: it is to be written, and another process writes there.
@@ -97,21 +93,20 @@ def create(
     has_background: bool = True,
     **options: Unpack[WritingOptions],
 ) -> WritableLog:
-    """A new log of `.ibb` files, to be written; the directory is made if it is missing.
+    """A new log of `.ibb` files, to be written; its directory is made if it is missing.
 
-    `state` is what was logged before the first group. With `exist_ok` the log that is there is
-    continued. `schema` is that of `open`. Without `has_background` no thread writes pages, makes
-    files and purges beside those that append. Options, sizes also as text like "64M":
+    `state` was logged before the first group. `exist_ok` continues an existing log. `schema` is that of `open`. Without
+    `has_background` no thread writes pages, makes files and purges beside those that append. Options, sizes also as
+    text like "64M":
 
-    - `durability`: a group is durable when `append` returns with "sync" (the default), handed to
-      the operating system with "write", and durable within a second with both "write" and "later".
-    - `max_file_bytes` (1 GiB), `state_interval_bytes` (2 MiB): of each file, and between GTID states.
-    - `expire_s`, `max_total_bytes`, `replicas_needed_for_purge` (1): remove files last written
-      longer ago, or while all together are larger, if that many replicas are connected.
-    - `gtid_strict` (True): take a group only if its GTID is newer than what its domain has.
-    - `full_disk_retry_s` (0.5): seconds between attempts while the disk is full; 0: a full disk is an error at once.
-    - `is_sparse` (True): files take no room before they are filled.
-    - `redo_bytes`, `oob_piece_bytes`, `spill_bytes`: as `StoreOptions` has them.
+    - `durability`: a group is durable when `append` returns with "sync" (the default), handed to the operating system
+    with "write", and durable within a second with both "write" and "later". - `max_file_bytes` (1 GiB),
+    `state_interval_bytes` (2 MiB): of each file, and between GTID states. - `expire_s`, `max_total_bytes`,
+    `replicas_needed_for_purge` (1): remove files last written longer ago, or while all together are larger, if that
+    many replicas are connected. - `gtid_strict` (True): take a group only if its GTID is newer than what its domain
+    has. - `full_disk_retry_s` (0.5): seconds between attempts while the disk is full; 0: a full disk is an error at
+    once. - `is_sparse` (True): files take no room before they are filled. - `redo_bytes`, `oob_piece_bytes`,
+    `spill_bytes`: as `StoreOptions` has them.
 
     Raises:
         BusyError: another process writes there.
@@ -150,10 +145,8 @@ def _open_to_read(
 
 
 def declarations_of(schema: str, where: str = "schema") -> dict[str, Declaration]:
-    """What `schema` declares, which errors call `where`.
-
-    Raises ConfigurationError: it is not CREATE TABLE statements.
-    """
+    """The tables that `schema`, called `where` in errors, declares. Raises ConfigurationError: it is not CREATE
+    TABLE statements."""
     try:
         found: dict[str, Declaration] = {
             str(parse_table_name(table)): columns for table, columns in parse_declarations(schema)

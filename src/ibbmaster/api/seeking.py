@@ -27,12 +27,8 @@ def as_position(position: Position) -> GtidPosition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """Where a dump from a GTID position begins, or why there is none.
-
-    `refusal` is the error that a replica gets, `reason` why; both are None where the
-    position can be served. Then reading begins at `place`, in file `file_name`, and `state` was
-    logged before; `plan` has the steps of the search in `.ibb` files.
-    """
+    """The start of a dump from a GTID position: at `place` in `file_name`, with `state` logged before and the search
+    of `.ibb` files in `plan`; or the `refusal` that a replica gets, and its `reason`."""
 
     position: GtidPosition
     file_name: str | None = None

@@ -57,7 +57,7 @@ class CheckedOptions:
     password: str = field(repr=False)
 
     def for_log(self, log: Log) -> PrimaryOptions:
-        """Traditional files are served as the server did that wrote them, where no profile is given."""
+        """The options for one log; without a profile, traditional files are served as their own server did."""
         case = self.primary.name_case if self.primary.name_case is not None else log.name_case
         given = self.primary.row_event_max
         row_event_max = given if given is not None else log.row_event_max
@@ -78,7 +78,7 @@ class CheckedOptions:
 
 @needed_for("serving a log")
 def check_options(**options: Unpack[ServingOptions]) -> CheckedOptions:
-    """Check the options of `serve`, before a log is touched. Raises ConfigurationError: one cannot be used as given;
+    """Check the options of `serve` before a log is touched. Raises ConfigurationError: one cannot be used as given;
     TypeError: there is no option of that name."""
     unknown = sorted(options.keys() - default_options().keys())
     if unknown:
@@ -131,7 +131,6 @@ def check_options(**options: Unpack[ServingOptions]) -> CheckedOptions:
 
 
 def _expect_dump(path: Path) -> None:
-    """Refuse a file that is not a dump now, not at the first statement about a table."""
     from ibbmaster.schema.base_dump import expect_statement
 
     if not path.is_file():
@@ -226,13 +225,13 @@ class RunningPrimary:
         ]
 
     def in_loop(self, function: Callable[[Registry], Returned]) -> Returned:
-        """Run a function in the event loop, with the registry of connections; from another thread than its own. Raises
-        trio.RunFinishedError: it has stopped."""
+        """Call a function with the registry of connections in the event loop, from another thread. Raises
+        trio.RunFinishedError: the loop has ended."""
         return trio.from_thread.run_sync(function, self._primary.registry, trio_token=self._token)
 
     def stop(self) -> None:
-        """End every dump with its last packet, and listen no more; a second call does nothing. In a thread of its own
-        it has ended when this returns; as a task it ends soon."""
+        """Send every dump its last packet and stop listening; a second call does nothing. Waits for the end of a
+        thread of its own; as a task it ends soon."""
         self._stop()
 
     def __enter__(self) -> Self:
@@ -251,11 +250,8 @@ async def serve_trio(
 ) -> None:
     """Serve a log until it is stopped or cancelled; a path is opened, and closed at the end.
 
-    `await nursery.start(ibbmaster.serve_trio, log)` gives the `RunningPrimary`. With
-    `handle_signals` SIGINT and SIGTERM stop it. `options` are those of `serve`.
-
-    Raises ConfigurationError: an option cannot be used, or the address cannot be listened on; FormatError, StoreError:
-    the log cannot be read.
+    `await nursery.start(ibbmaster.serve_trio, log)` gives the `RunningPrimary`. `handle_signals` lets SIGINT and
+    SIGTERM stop it. `options` and errors are those of `serve`.
     """
     await run_primary(log, check_options(**options), handle_signals=handle_signals, task_status=task_status)
 
@@ -284,15 +280,15 @@ async def run_primary(
 def serve(log: Log | PathLike, **options: Unpack[ServingOptions]) -> RunningPrimary:
     """Serve a log in a thread of its own; a path is opened, and closed at the end.
 
-    Options: `host` ("127.0.0.1") and `port` (0: any free one) to listen on; `user` ("repl"), `password` (""; then only
-    this machine is let in), `auth` ("native" or "ed25519") and `grant` of the first account, `accounts`, a file with
-    others; `tls` ("auto", "off" or "required"), `tls_cert` and `tls_key` (a self-signed certificate is made);
-    `profile`, which server to emulate ("engine"; for traditional files the server that wrote them), `server_version`,
+    Options: `host` ("127.0.0.1") and `port` (0: any free one) to listen on; `user` ("repl"), `password` ("": for this
+    machine only), `auth` ("native" or "ed25519") and `grant` of the first account, `accounts`, a file with others;
+    `tls` ("auto", "off" or "required"), `tls_cert` and `tls_key` (a self-signed certificate is made); `profile`, the
+    server to emulate ("engine"; for traditional files the server that wrote them), `server_version`,
     `opening_timestamp`, `server_id` (1), `max_connections` (151), `max_statement_time` (3600 seconds at work); `base`,
-    a dump that the log goes on from; `lower_case_table_names`, as the server that wrote the log has it (what the log
-    says); `max_row_event_bytes`, as "512M", of the largest row event that SELECT reads (4 GiB). `after`, `until`,
-    `only`, `except_`, `domain`, `server`, `kinds`, `drop_empty`, `rename`, `map_server_id` and `map_domain` are those
-    of `Log.through`; at the end of such a part replicas stay connected, unless `at_end` is "close".
+    a dump from which the log goes on; `lower_case_table_names` of the server that wrote the log (the log tells);
+    `max_row_event_bytes`, as "512M", of a row event that SELECT reads (4 GiB). `after`, `until`, `only`, `except_`,
+    `domain`, `server`, `kinds`, `drop_empty`, `rename`, `map_server_id` and `map_domain` are those of `Log.through`;
+    replicas stay connected at the end of such a part, unless `at_end` is "close".
 
     Raises ConfigurationError: an option cannot be used, or the address cannot be listened on; FormatError, StoreError:
     the log cannot be read.
@@ -366,7 +362,6 @@ def staged_log(log: Log, options: StageOptions) -> Log:
 
 @contextlib.contextmanager
 def _counted(log: Log, primary: Primary) -> Iterator[None]:
-    """Files of a log that is written are removed only while enough replicas are connected."""
     if not isinstance(log, WritableLog):
         yield
         return

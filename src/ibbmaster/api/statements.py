@@ -30,7 +30,7 @@ CHARSETS = struct.pack("<BHHH", STATUS_CHARSET, *3 * [UTF8MB4_GENERAL_CI])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """What events say of who made them."""
+    """The origin that events name."""
 
     server_id: int
     timestamp: int  # in seconds since 1970
@@ -68,13 +68,13 @@ def _encoded(text: str) -> bytes:
 
 
 def is_of_transaction(text: str) -> bool:
-    """Whether a statement changes rows, as part of a transaction; others are a group by themselves."""
+    """Whether a statement changes rows as part of a transaction; others are groups by themselves."""
     return Cursor(tokens(text)).peek().is_word(*IN_TRANSACTIONS)
 
 
 def whole_group(gtid: Gtid, events: Sequence[str | Buffer]) -> tuple[bytes, list[bytes]] | None:
-    """As `group_of` of what most programs append: whole events as `bytes`, first the GTID event of this very GTID. None
-    for anything else, and wherever there may be something to complain about."""
+    """A shortcut of `group_of` for whole events as `bytes` that begin with the GTID event of this GTID; None for
+    anything else or doubtful."""
     found = []
     for event in events:
         if type(event) is not bytes or len(event) < EVENT_HEADER_SIZE:
@@ -88,13 +88,9 @@ def whole_group(gtid: Gtid, events: Sequence[str | Buffer]) -> tuple[bytes, list
 
 
 def group_of(gtid: Gtid, parts: Sequence[str | Buffer], origin: Origin) -> tuple[bytes, list[bytes]]:
-    """A GTID event and what follows it.
-
-    Texts that change rows become a transaction, any other text is a group by itself. Events are taken as they are; if
-    the first is a GTID event, the group has its flags, and else those that its end asks for.
-
-    Raises EventError: the events do not make one group, or a text is no statement.
-    """
+    """A GTID event and the events after it. Texts that change rows form a transaction, any other text is a group by
+    itself. Events stay as they are; a leading GTID event determines the flags, otherwise the last event does. Raises
+    EventError: the events do not make one group, or a text is no statement."""
     if not parts:
         raise EventError(f"group {gtid} has nothing in it: expected at least one statement or event")
     body = [origin.query(part) if isinstance(part, str) else bytes(memoryview(part)) for part in parts]
@@ -119,7 +115,6 @@ def group_of(gtid: Gtid, parts: Sequence[str | Buffer], origin: Origin) -> tuple
 
 
 def _named_so(header: EventHeader, gtid_event: bytes, gtid: Gtid) -> bytes:
-    """A GTID event with a GTID; its other fields stay."""
     value = decode_gtid_event(gtid_event)
     if value.gtid == gtid:
         return gtid_event
@@ -127,7 +122,6 @@ def _named_so(header: EventHeader, gtid_event: bytes, gtid: Gtid) -> bytes:
 
 
 def _check_end(gtid: Gtid, flags: GtidFlag, headers: Iterable[EventHeader], body: Iterable[bytes]) -> None:
-    """A reader must find the end of the group at its last event, and not before."""
     boundary = GroupBoundary(flags)
     ends = [boundary.ends_with(header, event) for header, event in zip(headers, body, strict=True)]
     if not ends[-1]:

@@ -63,8 +63,7 @@ DURABILITIES: dict[str, Durability] = {member.name.lower(): member for member in
 
 
 def existing_store(path: PathLike, options: WritingOptions) -> BinlogStore:
-    """Recover and open the store in a directory. Raises BusyError, ConfigurationError, DamageError, FormatError,
-    StoreError: as `ibbmaster.open` with `writable=True`."""
+    """Recover and open the store in a directory; errors as `ibbmaster.open` with `writable=True`."""
     where = local_place(log_path(path), "a log that is written")
     disk = RealDisk(where)
     if holds_classic_files(disk.list()):

@@ -36,11 +36,9 @@ def as_xid(xid: Xid | str) -> Xid:
 
 
 class OpenGroup:
-    """A group that is written in pieces; for one thread at a time. Made by `WritableLog.begin`.
-
-    What is written goes to the log while it comes, in the order of `write`; no reader sees it before `commit`. As a
-    context it is rolled back by an exception, and must have been committed, prepared or rolled back at the end.
-    """
+    """A group that one thread writes in pieces. Made by `WritableLog.begin`. The log takes the pieces as they come;
+    readers see them after `commit`. As a context it rolls back after an exception, and must otherwise be committed,
+    prepared or rolled back before the end."""
 
     def __init__(self, writer: GroupWriter, origin: Origin) -> None:
         self._writer = writer
@@ -55,8 +53,8 @@ class OpenGroup:
         return self._is_ended
 
     def write(self, part: str | Buffer) -> None:
-        """Take a statement that changes rows, or the next bytes of events, cut anywhere. Raises StoreError: the group
-        has ended, or the log cannot be written."""
+        """Add a statement that changes rows, or more bytes of events, cut anywhere. Raises StoreError: the group has
+        ended, or the log cannot be written."""
         if isinstance(part, str) and not is_of_transaction(part):
             raise StoreError(f"{part[:60]!r} is a group by itself, as it is in MariaDB: append it alone")
         self._writer.write(self._origin.query(part) if isinstance(part, str) else part)
@@ -73,10 +71,9 @@ class OpenGroup:
         self._ends_with_text = self._savepoints[name]
 
     def commit(self, gtid: Gtid | str, gtid_event: Buffer | None = None) -> LogPosition:
-        """Log the group, and return once it is as durable as `durability` says.
-
-        After a statement given as text comes the XID event that ends a transaction; who writes
-        events brings it. `gtid_event` is the whole event to begin with, if not that of a transaction.
+        """Log the group, and return once it is as durable as `durability` says. A final statement given as text gets
+        the XID event that ends a transaction; events bring their own. `gtid_event` replaces the GTID event of a
+        transaction.
 
         Raises DuplicateGtidError, GtidOrderError: the GTID is not newer than what its domain has; StoreError: the group
         has ended, or the log cannot be written.
@@ -89,19 +86,14 @@ class OpenGroup:
         return position
 
     def prepare(self, xid: Xid | str) -> None:
-        """End the group as XA PREPARE does; `WritableLog.xa_commit` logs it, also after a restart.
-
-        After a statement given as text comes the COMMIT that ends a user's XA transaction in the
-        log of a server; who writes events brings it.
-
-        Raises StoreError: the group is empty or has ended, or the log cannot be written.
-        """
+        """End the group as XA PREPARE does; `WritableLog.xa_commit` logs it, also after a restart. A final statement
+        given as text gets the COMMIT of a user's XA transaction; events bring their own. Raises StoreError: the
+        group is empty or has ended, or the log cannot be written."""
         self._end_text(self._origin.query("COMMIT"))
         self._writer.prepare(as_xid(xid))
         self._is_ended = True
 
     def _end_text(self, event: bytes) -> None:
-        """A group whose last part is a text lacks the event that ends it."""
         if self._ends_with_text:
             self._writer.write(event)
             self._ends_with_text = False
@@ -126,11 +118,8 @@ class OpenGroup:
 
 
 class WritableLog(Log):
-    """A log that is read and written: its directory belongs to this process. Made by `ibbmaster.create`.
-
-    Any thread may append; what is appended is in the log in that order, and is seen by
-    readers and sent to replicas once it is durable.
-    """
+    """A log that this process alone writes. Made by `ibbmaster.create`. Any thread may append, in that order;
+    readers and replicas see groups once they are durable."""
 
     is_written = True
 
@@ -165,9 +154,8 @@ class WritableLog(Log):
     ) -> LogPosition:
         """Append one group, and return once it is as durable as `durability` says.
 
-        `parts` are SQL texts, or whole events; a GTID event among them comes first. Texts that
-        change rows are one transaction, any other text is a group by itself. `database` is the
-        one they use, `timestamp` their time, in seconds since 1970; else it is now.
+        `parts` are SQL texts, or whole events with any GTID event first. Texts that change rows form one transaction,
+        any other text is a group by itself. Texts run in `database`, at `timestamp` in seconds since 1970 (now).
 
         Raises:
             DiskFullError: there is no room; nothing was appended.
@@ -183,8 +171,8 @@ class WritableLog(Log):
         return self._store.write_direct(named, *whole)
 
     def begin(self, *, server_id: int = 1, database: str = "", timestamp: int | None = None) -> OpenGroup:
-        """Begin a group that comes in pieces; any number may be open at once. `server_id` is that of the GTID it will
-        have, for statements given as text."""
+        """Begin a group that comes in pieces, beside any others; texts are from `server_id`, which its GTID will
+        have."""
         return OpenGroup(self._store.open_group(), _origin(server_id, timestamp, database))
 
     def sync(self) -> None:
@@ -199,8 +187,8 @@ class WritableLog(Log):
         return self._store.xa_recover()
 
     def xa_commit(self, xid: Xid | str, gtid: Gtid | str, gtid_event: Buffer | None = None) -> LogPosition:
-        """Log a prepared transaction, perhaps one of before a restart. Raises StoreError: there is none of that name,
-        or as `append`."""
+        """Log a prepared transaction, perhaps from before a restart. Raises StoreError: none has that name, or as
+        `append`."""
         named = as_gtid(gtid)
         head = _origin(named.server_id).gtid_event(named, TRANSACTION) if gtid_event is None else gtid_event
         return self._store.xa_commit(as_xid(xid), named, head)
@@ -213,24 +201,21 @@ class WritableLog(Log):
 
     def flush(self, *, forget_domains: Iterable[int] = ()) -> None:
         """End the active file and begin the next, as FLUSH BINARY LOGS does. Raises BusyError: a file still holds
-        groups of a domain that is to be forgotten."""
+        groups of a domain to be forgotten."""
         self._store.flush(delete_domain_ids=forget_domains)
 
     def purge(
         self, *, to: str | None = None, before: datetime | float | None = None, max_total: Size | None = None
     ) -> PurgeResult:
-        """Remove the oldest files, as PURGE BINARY LOGS does: those before file `to`, those last
-        written before a moment (local time, or seconds since 1970), or until all have this size.
-
-        What a replica, a transaction or another file needs stays; the result says so.
-
-        Raises ConfigurationError: that is no name of a file, or no size; StoreError: there never was such a file.
-        """
+        """Remove the oldest files, as PURGE BINARY LOGS does: those before file `to`, those last written before a
+        moment (local time, or seconds since 1970), or until all have this size. Files that a replica, a transaction
+        or another file needs stay, as the result says. Raises ConfigurationError: that is no name of a file, or no
+        size; StoreError: there never was such a file."""
         return self._store.purge(purge_request(to, before, max_total))
 
     def reset(self, state: GtidState | str = "") -> None:
-        """Remove every file and begin again with number 0, as RESET MASTER does; `state` was logged before. Raises
-        BusyError: a group that wrote out of band is open, or a transaction prepared."""
+        """Remove every file and begin again with number 0 after `state`, as RESET MASTER does. Raises BusyError: a
+        group that wrote out of band is open, or a transaction prepared."""
         self._store.reset(GtidState.parse(state) if isinstance(state, str) else state)
         self.forget_history()
 
@@ -241,7 +226,7 @@ class WritableLog(Log):
 
     @property
     def recovered(self) -> tuple[int, int]:
-        """Records of the redo log that were applied when it was opened, and transactions rolled back."""
+        """Records of the redo log that opening applied, and transactions that it rolled back."""
         return self._store.replayed_records, self._store.rolled_back
 
     def bring_to_files(self) -> None:
@@ -249,13 +234,13 @@ class WritableLog(Log):
         self._store.sync()
 
     def count_replicas(self, count: Callable[[], int]) -> Callable[[], None]:
-        """Ask here, too, how many replicas are connected before files are removed; returns how to end that."""
+        """Include the connected replicas of `count` where removing files needs some; returns a call that ends this."""
         self._replica_counts.append(count)
         return lambda: self._replica_counts.remove(count)
 
     def close(self) -> None:
-        """Bring everything to the files, and let others have the directory; a second call does nothing. Groups that are
-        open are given up."""
+        """Bring everything to the files and release the directory; open groups are given up. A second call does
+        nothing."""
         self._stack.close()
 
 

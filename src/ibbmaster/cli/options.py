@@ -44,10 +44,8 @@ def add_options(parser: Taker, command: str, package: str = __package__) -> None
             takers[heading] = parser.add_mutually_exclusive_group(required=True)
         elif heading not in takers:
             takers[heading] = parser.add_argument_group(heading)
-        if words in _OF_OTHERS:
-            _OF_OTHERS[words](takers[heading])
-        elif words.startswith("@"):
-            add_options(takers[heading], words)
+        if words.startswith("@"):
+            _add_of_others(takers[heading], words)
         else:
             flags = [word for word in words.split() if word.startswith("-")]
             name_of_value: dict[str, Any] = {} if flags == words.split() or not flags else {"dest": words.split()[-1]}
@@ -96,37 +94,32 @@ def _add_named(parser: Taker, named: NamedOption) -> None:
     )
 
 
-def _add_account(parser: Taker) -> None:
-    from ibbmaster.cli.credentials import add_arguments
+def _add_of_others(taker: Any, words: str) -> None:
+    """Add options that another module knows, which is loaded for them."""
+    match words:
+        case "@account":
+            from ibbmaster.cli.credentials import add_arguments
 
-    add_arguments(parser)
+            add_arguments(taker)
+        case "@jobs":
+            what = "threads, each with files of its own (default: one for each core, %(default)s here)"
+            taker.add_argument("--jobs", type=job_count, default=os.cpu_count() or 1, metavar="N", help=what)
+        case "@lake-jobs":
+            _add_lake_jobs(taker)
+        case "@name-case":
+            from ibbmaster.api.serving_options import serving_option
 
+            _add_named(taker, serving_option("lower_case_table_names"))
+        case "@serving":
+            from ibbmaster.api.serving_options import serving_options
 
-def _add_serving(parser: Taker) -> None:
-    """What `ibbmaster.serve` takes, too."""
-    from ibbmaster.api.serving_options import serving_options
+            add_named(taker, serving_options())
+        case "@stages":
+            from ibbmaster.stages.options import stage_options
 
-    add_named(parser, serving_options())
-
-
-def _add_stages(parser: Taker) -> None:
-    """What chooses a part of a log, and what its transactions go through."""
-    from ibbmaster.stages.options import stage_options
-
-    add_named(parser, stage_options())
-
-
-def _add_name_case(parser: Taker) -> None:
-    """How the server of a log compares names of tables."""
-    from ibbmaster.api.serving_options import serving_option
-
-    _add_named(parser, serving_option("lower_case_table_names"))
-
-
-def _add_jobs(parser: Taker) -> None:
-    """With how many threads files are verified; the default depends on the machine."""
-    what = "threads, each with files of its own (default: one for each core, %(default)s here)"
-    parser.add_argument("--jobs", type=job_count, default=os.cpu_count() or 1, metavar="N", help=what)
+            add_named(taker, stage_options())
+        case _:
+            add_options(taker, words)
 
 
 def _add_lake_jobs(parser: argparse.ArgumentParser) -> None:
@@ -170,12 +163,4 @@ _TYPES: dict[str, Callable[[str], object]] = {
     "size": size,
     "place": place,
     "written": written_directory,
-}
-_OF_OTHERS: dict[str, Callable[[Any], None]] = {
-    "@account": _add_account,
-    "@jobs": _add_jobs,
-    "@lake-jobs": _add_lake_jobs,
-    "@name-case": _add_name_case,
-    "@serving": _add_serving,
-    "@stages": _add_stages,
 }

@@ -118,8 +118,8 @@ class _Payload(NamedTuple):
 
 
 class _Cutter:
-    """Cuts one direction into payloads, whatever their numbers; keeps no more than `limit` bytes of one. With
-    `in_pieces` a larger payload comes in several; else what exceeds the limit is forgotten."""
+    """Cuts one direction into payloads, whatever their numbers, and keeps at most `limit` bytes of each. A larger
+    payload comes in several pieces if `in_pieces`, else its rest is forgotten."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -178,12 +178,12 @@ class _Cutter:
 
     @property
     def begun(self) -> tuple[int, int, bytes]:
-        """Of a payload that is not complete: bytes that have come, headers included; those of it; and what is kept."""
+        """Of an incomplete payload: the bytes that came, headers included; those of the payload; the kept ones."""
         return self._raw_size, self._size, bytes(self._data)
 
 
 class Conversation:
-    """One connection, read from both sides; each call gives what its bytes have completed."""
+    """One connection, read from both sides; each call yields what its bytes complete."""
 
     def __init__(self) -> None:
         self.phase = Phase.GREETING
@@ -196,17 +196,17 @@ class Conversation:
 
     @property
     def begun(self) -> tuple[int, int, bytes]:
-        """Of a packet of the primary that is not complete: its bytes so far, those of its payload, and what is kept."""
+        """Of an incomplete packet of the primary: its bytes so far, those of its payload, the kept ones."""
         return self._from_primary.begun
 
     @property
     def has_login(self) -> bool:
-        """Whether the client has said who it is."""
+        """Whether the client has named its user."""
         return bool(self._capabilities)
 
     @property
     def waiting(self) -> AnyCommand | None:
-        """The command that has no whole answer yet."""
+        """The command whose answer is incomplete."""
         return self._asked
 
     def from_primary(self, data: bytes) -> Iterator[ConversationPart]:
@@ -316,7 +316,7 @@ class _Answer:
         self._deprecates_eof = deprecates_eof
 
     def takes(self, payload: _Payload) -> bool:
-        """Take a packet that is no error; whether it was the last one."""
+        """Take a packet that is no error; whether it was the last."""
         data = payload.data
         if self._code == Command.STATEMENT_PREPARE:
             return self._takes_definition(data)
@@ -356,7 +356,7 @@ def _has_more(data: bytes) -> bool:
 
 
 def asked_position(sql: bytes) -> GtidPosition | None:
-    """The position that a statement with `CONNECT_STATE` asks for; None: it is none."""
+    """The position in a statement with `CONNECT_STATE`; None: there is none."""
     found = CONNECT_STATE.search(sql)
     try:
         return None if found is None else GtidPosition.parse(found[1].decode())
@@ -365,13 +365,13 @@ def asked_position(sql: bytes) -> GtidPosition | None:
 
 
 class GreetingEditor:
-    """Holds what a primary says first until it is whole, and changes it on its way."""
+    """Holds the greeting of a primary until it is whole, and changes it."""
 
     def __init__(self) -> None:
         self._held: bytearray | None = bytearray()
 
     def take(self, data: bytes) -> tuple[bytes, bytes]:
-        """Bytes as they came, and as they are to be sent on; none of both until the greeting is whole."""
+        """Bytes as they came, and as they are to be sent on; empty until the greeting is whole."""
         if self._held is None:
             return data, data
         self._held += data
@@ -383,7 +383,7 @@ class GreetingEditor:
 
 
 def greeting_in_clear(frame: bytes) -> bytes:
-    """The packet of a greeting that offers neither TLS nor compression; what is none stays as it is."""
+    """A greeting packet without TLS and compression; anything else unchanged."""
     version_end = frame.find(b"\0", PACKET_HEADER_SIZE + 1)
     low = version_end + 1 + 4 + SEED_FIRST_SIZE + 1  # after version, connection id and half the seed
     high = low + 5

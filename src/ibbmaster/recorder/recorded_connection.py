@@ -42,7 +42,7 @@ _UNTIL = re.compile(rb"@slave_until_gtid\s*=\s*['\"][0-9]", re.I)
 
 
 class RecordedConnection(RelayedConnection):
-    """One connection of a recording; what a relay calls is done in a thread, one call after the other."""
+    """One connection of a recording; the calls of its relay run in a thread, one by one."""
 
     def __init__(self, recording: Recording, one_by_one: trio.CapacityLimiter, peer: str) -> None:
         self.scope = trio.CancelScope()
@@ -65,14 +65,14 @@ class RecordedConnection(RelayedConnection):
     # What a relay calls --------------------------------------------------------------------------
 
     async def from_primary(self, data: bytes, waited_s: float, send: Send) -> None:
-        """Bytes for the client: the greeting without TLS and compression, all else as it is."""
+        """Bytes for the client: only the greeting changes, which loses TLS and compression."""
         came, data = self._greeting.take(data)
         if data:
             await self._record(self._hear_primary, came, waited_s)
             await send(data)
 
     async def from_client(self, data: bytes, send: Send) -> None:
-        """Bytes for the primary, as they are."""
+        """Bytes for the primary, unchanged."""
         await self._record(self._hear_client, data)
         await send(data)
 
@@ -81,7 +81,7 @@ class RecordedConnection(RelayedConnection):
         await self._record(self._primary_left, by)
 
     async def client_left(self, by: str, silent_s: float) -> None:
-        """The client has ended it, which is no fault, unless the primary had been silent."""
+        """The client has ended it: a fault only if the primary had been silent."""
         await self._record(self._client_left, by, silent_s)
 
     async def connected(self) -> None:
@@ -262,13 +262,12 @@ class RecordedConnection(RelayedConnection):
         return {"action": "error", "code": err.code or 1, "state": err.sqlstate, "text": text[:ERROR_SIZE_MAX]}
 
     def _step(self, command: object) -> tuple[str, str | None]:
-        """The step of a conversation that a command is."""
         if isinstance(command, RegisterReplica):
             return "before registration", None
         return "before statement", self._shown_sql() if isinstance(command, QueryCommand) else None
 
     def _shown_sql(self) -> str | None:
-        """What names the last statement; a password in it is not shown, and cannot be looked for."""
+        """The name of the last statement, up to any password."""
         return self._sql.partition(b"'***'")[0].decode("utf-8", "replace")[:SQL_SIZE_MAX] or None
 
     def _place_outside(self) -> tuple[str, str | None]:

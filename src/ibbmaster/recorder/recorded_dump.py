@@ -34,7 +34,7 @@ _OPENING = (Landmark.OPENING_ROTATE, Landmark.OPENING_FORMAT, Landmark.OPENING_G
 
 
 class RecordedDump:
-    """One dump: where in it we are, and the group that is coming."""
+    """One dump: its present place, and the group that is coming."""
 
     def __init__(self, recording: Recording, command: BinlogDump, start: GtidState | None) -> None:
         self.number = 0  # once an event came
@@ -112,7 +112,7 @@ class RecordedDump:
         return is_wrong
 
     def _plain(self, event: bytes) -> bytes:
-        """An event as a log of `.ibb` files has it: without checksum and position."""
+        """An event as `.ibb` files have it: without checksum and position."""
         size = len(event) - (CHECKSUM_SIZE if self._has_checksums else 0)
         return HEADER.pack(*decode_event_header(event)._replace(size=size, log_pos=0)) + event[EVENT_HEADER_SIZE:size]
 
@@ -161,7 +161,7 @@ class RecordedDump:
         return is_wrong
 
     def drop(self) -> None:
-        """The dump has ended: what has not come whole is not logged."""
+        """The dump has ended: nothing incomplete is logged."""
         for group in (self._group, self._held and self._held[0]):
             if group:
                 group.roll_back()
@@ -177,7 +177,7 @@ class RecordedDump:
         self._place = landmark, counts[landmark], gtid
 
     def place(self, side: str = "after") -> dict[str, object]:
-        """The keys of the place after what came last, or at it."""
+        """The keys of the place after, or at, what came last."""
         assert self._place is not None
         landmark, count, gtid = self._place
         number = "" if landmark in (*_IN_GROUP_ONCE, *_OPENING) else f" {count}"
@@ -208,7 +208,6 @@ class _LargeEvent:
         self._tail = b""
 
     def head(self) -> bytes:
-        """Its first bytes, as the log has them."""
         header = decode_event_header(self._first)
         size = header.size - (CHECKSUM_SIZE if self._has_checksum else 0)
         changed = HEADER.pack(*header._replace(size=size, log_pos=0))
@@ -216,7 +215,7 @@ class _LargeEvent:
         return changed + self.take(self._first[EVENT_HEADER_SIZE:])
 
     def take(self, data: bytes) -> bytes:
-        """The next bytes; gives those that the log has: the checksum, which comes last, is held back."""
+        """The next bytes for the log, without the checksum at the end."""
         if not self._has_checksum:
             return data
         data = self._tail + data
@@ -226,5 +225,4 @@ class _LargeEvent:
 
     @property
     def is_wrong(self) -> bool:
-        """Whether its checksum is wrong, once all of it has come."""
         return self._has_checksum and int.from_bytes(self._tail, "little") != self._checksum

@@ -47,7 +47,7 @@ _ENDS = ("cut", "eof", "error")
 
 @dataclass(slots=True, kw_only=True)
 class RecordedFault:
-    """What went wrong once; `keys` are those of a fault in a scenario."""
+    """A fault that came once; `keys` are those of a scenario."""
 
     keys: dict[str, object]
     at: float
@@ -69,16 +69,16 @@ class _Told:
 
 
 class Recording:
-    """One recording, in a directory of its own; for one thread at a time.
+    """One recording in a directory of its own, for one thread at a time.
 
     Attributes:
         group_count, fault_count, connection_count: what has come so far.
-        problem: why it has ended; empty: it goes on.
-        is_live: the primary had nothing more to send at some moment: from then on groups have times.
+        problem: why it has ended; empty: it continues.
+        is_live: the primary once had nothing more to send: from then on groups have times.
     """
 
     def __init__(self, directory: Path, source: str) -> None:
-        """Begin one. Raises ConfigurationError: something is there already, or the directory cannot be made."""
+        """Begin one. Raises ConfigurationError: the directory is not empty, or cannot be made."""
         self.directory = directory
         self.group_count = self.connection_count = 0
         self.problem = ""
@@ -125,21 +125,21 @@ class Recording:
         return 0.0 if self._begun is None else time.monotonic() - self._begun
 
     def begin_connection(self, peer: str) -> int:
-        """A connection has come; gives its number, from 1."""
+        """A connection has come; returns its number, from 1."""
         self._begun = time.monotonic() if self._begun is None else self._begun
         self.connection_count += 1
         self.tell(self.connection_count, f"connection {self.connection_count} of {peer}")
         return self.connection_count
 
     def begin_dump(self, replica: int) -> int:
-        """A dump begins; gives its number, from 1."""
+        """A dump begins; returns its number, from 1."""
         self._dumps += 1
         if len(self._replicas) < CONNECTIONS_TOLD:
             self._replicas.add(replica)
         return self._dumps
 
     def tell(self, number: int, line: str) -> None:
-        """Note what a connection did, for people; it must hold no secret."""
+        """Note for people, without secrets, what a connection did."""
         if number > CONNECTIONS_TOLD:
             return
         told = self._told[number]
@@ -150,14 +150,14 @@ class Recording:
         self._is_changed = True
 
     def warn(self, text: str) -> None:
-        """Say something to who records, and in the scenario."""
+        """Tell the user and the scenario."""
         log.warning("%s", text)
         if len(self._notes) < LINES_TOLD:
             self._notes.append(f"{self.now():9.3f} s  {text[:LINE_SIZE]}")
         self._is_changed = True
 
     def know_primary(self, *, version: str = "", shape: str = "", server_id: int | None = None, user: str = "") -> None:
-        """Note what the primary is; what is known of it stays. `shape`: engine, compat or classic."""
+        """Note facts of the primary; the first of each stay. `shape`: engine, compat or classic."""
         self._version = self._version or version
         self._shape = self._shape or shape
         for name, value in (("server_id", server_id), ("user", user)):
@@ -177,7 +177,7 @@ class Recording:
         return fault
 
     def primary_refused(self) -> None:
-        """The primary is not there: what ended connections just before was its own end."""
+        """The primary is gone: what ended connections just before was its end."""
         if self._away is not None:
             return
         now = self.now()
@@ -199,7 +199,7 @@ class Recording:
         self._is_changed = True
 
     def primary_answered(self) -> int:
-        """A connection to the primary was made; gives its number among these."""
+        """The primary took a connection; returns its number among these."""
         self._last_contact = self.now()
         self._primary_connections += 1
         if self._away is not None:
@@ -217,7 +217,7 @@ class Recording:
     # Groups --------------------------------------------------------------------------------------
 
     def open_group(self, gtid: Gtid, start: GtidState) -> OpenGroup | None:
-        """A group to write, if it is not there yet; `start` is what was logged before the first of the log."""
+        """A group to write, unless the log has it; `start` was logged before the first group of the log."""
         if self.problem:
             return None
         try:
@@ -230,7 +230,7 @@ class Recording:
         return None
 
     def expect_start(self, start: GtidState) -> str:
-        """The events of a dump from this state begin to come; gives what the log will lack of it, in words."""
+        """The events of a dump from this state begin; returns in words what the log will lack of it."""
         self._expected = self._expected or start
         for domain_id in {*start.domain_ids, *self._state.domain_ids}:
             asked = start.highest_seq_no(domain_id) or 0
@@ -255,12 +255,12 @@ class Recording:
             )
 
     def has(self, gtid: Gtid) -> bool:
-        """Whether the log has a group already, or begins after it."""
+        """Whether the log has a group, or begins after it."""
         seq_no = self._state.seq_no(gtid.domain_id, gtid.server_id)
         return seq_no is not None and gtid.seq_no <= seq_no
 
     def commit(self, group: OpenGroup, gtid: Gtid, gtid_event: bytes) -> None:
-        """Log a group that came whole."""
+        """Log a whole group."""
         try:
             if self.problem or self.has(gtid):  # another connection was faster
                 group.roll_back()
@@ -294,7 +294,7 @@ class Recording:
             self._times = kept
 
     def fail(self, error: Exception) -> None:
-        """Record no more groups and faults; bytes are passed on as before."""
+        """Record no more groups and faults; bytes still pass."""
         if self.problem:
             return
         self.problem = " ".join(str(error).split()) or type(error).__name__
@@ -308,12 +308,12 @@ class Recording:
     # The scenario --------------------------------------------------------------------------------
 
     def write_if_due(self) -> None:
-        """Write the scenario if it has changed, and was not written just now."""
+        """Write the scenario if it has changed, but not too often."""
         if self._is_changed and time.monotonic() >= self._due and not self.problem:
             self.write()
 
     def write(self) -> None:
-        """Write the scenario; one that cannot be written ends the recording."""
+        """Write the scenario; a failure ends the recording."""
         begun = time.monotonic()
         path = self.directory / SCENARIO_NAME
         new = path.with_suffix(".new")
@@ -400,8 +400,7 @@ class Recording:
 
 
 def expect_free(directory: Path) -> None:
-    """See that a recording can begin in a directory, which may have to be made. Raises ConfigurationError: something is
-    there already, or it cannot be looked at."""
+    """Raises ConfigurationError: a directory, which need not exist, is not empty, or cannot be looked at."""
     try:
         if directory.exists() and any(directory.iterdir()):
             raise ConfigurationError(f"{directory} is not empty: a recording begins in a directory of its own")
@@ -410,7 +409,7 @@ def expect_free(directory: Path) -> None:
 
 
 def profile_of_stream(version: str, shape: str) -> str:
-    """What a scenario calls a server of a version whose stream has that shape; it may be unknown."""
+    """The name in scenarios of a server with that version and shape of stream; the version may be unknown."""
     number = version_number(version)
     if shape == "compat":
         return "compat"
@@ -421,5 +420,5 @@ def profile_of_stream(version: str, shape: str) -> str:
 
 
 def _comment(text: str) -> str:
-    """A line that TOML skips; what it must not have in one is written as in a text."""
+    """A line that TOML skips, with what it cannot have escaped."""
     return f"# {toml_value(text)[1:-1]}" if not text.isprintable() else f"# {text}"

@@ -26,7 +26,7 @@ _WITH_TEXT = (EventType.QUERY, EventType.EXECUTE_LOAD_QUERY, EventType.ANNOTATE_
 
 
 def without_secrets(sql: bytes) -> bytes:
-    """A statement to be shown: in place of each password, and of each text that speaks of one, `SHOWN`."""
+    """A statement to show, with `SHOWN` in place of each password and of each text that speaks of one."""
     if not _SECRET_WORD.search(sql):
         return sql
     secrets = _Secrets(sql)
@@ -34,8 +34,8 @@ def without_secrets(sql: bytes) -> bytes:
 
 
 def event_without_secrets(event: bytes) -> bytes:
-    """An event whose statement has other passwords in place of those that stood there. It keeps its size, and replicas
-    can carry it out. A compressed statement comes back uncompressed."""
+    """An event of the same size with other passwords in its statement, which replicas can still run. A compressed
+    statement comes back uncompressed."""
     header = decode_event_header(event)
     if header.event_type == EventType.QUERY_COMPRESSED:
         try:
@@ -56,7 +56,7 @@ def event_without_secrets(event: bytes) -> bytes:
 
 
 class _Secrets:
-    """Knows of one statement which of its literals are passwords."""
+    """Knows which literals of a statement are passwords."""
 
     def __init__(self, sql: bytes) -> None:
         self._sql = sql
@@ -81,7 +81,7 @@ def _as_long(literal: bytes) -> bytes:
 
 
 def _text_offset(event: bytes, event_type: int) -> int:
-    """Where the statement of an event begins; an impossible one has none."""
+    """The offset of the statement in an event; the end in an impossible one."""
     if event_type == EventType.ANNOTATE_ROWS:
         return EVENT_HEADER_SIZE
     if len(event) < EVENT_HEADER_SIZE + FIXED.size:

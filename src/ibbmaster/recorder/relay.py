@@ -33,13 +33,12 @@ Send = Callable[[bytes], Awaitable[None]]
 
 
 class RelayedConnection:
-    """Who listens to one connection, to what of it is of importance here. What is given goes on only through `send`.
-    `scope` is the whole connection: cancelled, both its ends are closed."""
+    """Listens to one connection; only `send` passes bytes on. Cancelling `scope` closes both ends."""
 
     scope: trio.CancelScope
 
     async def from_primary(self, data: bytes, waited_s: float, send: Send) -> None:
-        """Bytes for the client; so long the primary was waited for."""
+        """Bytes for the client, after waiting that long for the primary."""
 
     async def from_client(self, data: bytes, send: Send) -> None:
         """Bytes for the primary."""
@@ -48,7 +47,7 @@ class RelayedConnection:
         """The primary was the first to end: by "end" or "reset"."""
 
     async def client_left(self, by: str, silent_s: float) -> None:
-        """The client was the first to end, when the primary had been silent so long."""
+        """The client was the first to end, after the primary was silent that long."""
 
     async def connected(self) -> None:
         """The primary has taken the connection."""
@@ -61,7 +60,8 @@ class RelayedConnection:
 
 
 class Relay:
-    """Listens for consumers of one primary. `begin` makes who listens to a connection, from its socket and its peer."""
+    """Listens for consumers of one primary. `begin` makes the listener of a connection, from its socket and its
+    peer."""
 
     def __init__(
         self,
@@ -77,8 +77,7 @@ class Relay:
     async def serve(
         self, host: str, port: int, *, task_status: trio.TaskStatus[tuple[str, int]] = trio.TASK_STATUS_IGNORED
     ) -> None:
-        """Relay until it is cancelled; started with the address it listens on. Raises ConfigurationError: the address
-        cannot be listened on."""
+        """`serve_on` an address. Raises ConfigurationError: the address cannot be listened on."""
         await self.serve_on(await listen_on(host, port), task_status=task_status)
 
     async def serve_on(
@@ -87,7 +86,7 @@ class Relay:
         *,
         task_status: trio.TaskStatus[tuple[str, int]] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Relay what comes to these until it is cancelled, and close them."""
+        """Relay what comes to these listeners until it is cancelled, and close them."""
         async with contextlib.AsyncExitStack() as stack:
             for listener in listeners:
                 stack.push_async_callback(listener.aclose)
@@ -139,7 +138,7 @@ class Relay:
             self._places.release_on_behalf_of(place)
 
     async def _connect(self) -> trio.socket.SocketType:
-        """A connection to the primary, at the first of its addresses that takes one."""
+        """A connection to the first address of the primary that takes one."""
         problem: OSError = OSError(errno.EHOSTUNREACH, "no address")
         found = await trio.socket.getaddrinfo(*self._primary, type=socket.SOCK_STREAM)
         for family, kind, protocol, _, place in found:
@@ -158,8 +157,8 @@ class Relay:
 
 
 async def listen_on(host: str, port: int) -> list[trio.SocketListener]:
-    """Take an address to relay from: clients that connect wait until a relay serves. Raises ConfigurationError: the
-    address cannot be listened on."""
+    """Listen on an address; clients wait until a relay serves. Raises ConfigurationError: the address cannot be
+    listened on."""
     try:
         return await trio.open_tcp_listeners(port, host=host, backlog=BACKLOG)
     except OSError as error:
@@ -167,7 +166,7 @@ async def listen_on(host: str, port: int) -> list[trio.SocketListener]:
 
 
 class _GoneError(trio.BrokenResourceError):
-    """An end takes nothing any more."""
+    """An end takes nothing more."""
 
 
 class _Ends:
@@ -237,7 +236,6 @@ class _Ends:
             raise _GoneError("the other end has gone") from error
 
     async def _ended(self, is_primary: bool, by: str) -> None:
-        """Report who was first."""
         if self._has_ended:
             return
         self._has_ended = True

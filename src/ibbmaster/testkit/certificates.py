@@ -23,7 +23,7 @@ OTHER_HOST = "elsewhere.example"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Said:
-    """What a certificate says, and what that means for a client. Its times are from now."""
+    """The contents of a certificate, with times from now, and their meaning for a client."""
 
     meaning: str
     begins: timedelta = -DAY
@@ -46,7 +46,7 @@ CERTIFICATES = {
 
 @functools.cache
 def made_certificate(name: str) -> Certificate:
-    """One of `CERTIFICATES`; made once in a process."""
+    """One of `CERTIFICATES`, made once in a process."""
     from cryptography.hazmat.primitives import serialization
 
     says = CERTIFICATES[name]
@@ -59,7 +59,7 @@ def made_certificate(name: str) -> Certificate:
 
 
 def authority_pem() -> bytes:
-    """The certificate of the authority that clients are to trust; another one in each process."""
+    """The certificate of the authority for clients to trust; each process has its own."""
     from cryptography.hazmat.primitives import serialization
 
     return _authority(is_known=True)[1].public_bytes(serialization.Encoding.PEM)
@@ -67,7 +67,6 @@ def authority_pem() -> bytes:
 
 @functools.cache
 def _authority(*, is_known: bool) -> tuple[EllipticCurvePrivateKey, Signed]:
-    """A key and its own certificate; both authorities have the same name."""
     return _signed("authority of tests", _Said(meaning="", is_of_authority=is_known), by=None)
 
 

@@ -19,15 +19,13 @@ log = logging.getLogger(__name__)
 
 
 class ClassicFiles:
-    """Writes the groups of a log into a directory, which is made; a file begins where the log has begun one.
-
-    With `follow`, each group that becomes durable is in its file before its commit returns, until
-    `close`. The time in heads and ends is that of `clock`. May be used by many threads.
-    """
+    """Writes a log into a new directory as traditional files, which begin where the files of the log do.
+    Thread-safe. With `follow`, until `close`, each durable group is in its file before its commit returns. `clock`
+    dates heads and ends."""
 
     def __init__(self, log: Log, directory: Path, profile: Profile, *, server_id: int, clock: FixtureClock) -> None:
-        """Write what is logged now. Raises ConfigurationError: a server like that writes no such files, or the
-        directory is there."""
+        """Write what is logged now. Raises ConfigurationError: such a server writes no such files, or the directory
+        exists."""
         disk = RealDisk(directory)
         self._writer = ClassicWriter(disk, profile)
         try:
@@ -45,7 +43,7 @@ class ClassicFiles:
         self._catch_up()
 
     def follow(self, log: Log) -> None:
-        """Go on with a log, or with the same one once it was recovered."""
+        """Continue with a log, or with the same one after its recovery."""
         with self._lock:
             self._end_following()
             self._read_from(log)
@@ -53,7 +51,7 @@ class ClassicFiles:
         self._catch_up()
 
     def close(self) -> None:
-        """End the last file as a server does that shuts down; a second call does nothing."""
+        """End the last file as a server shutting down does; a second call does nothing."""
         with self._lock:
             self._end_following()
             if self._writer.is_open:
@@ -71,7 +69,7 @@ class ClassicFiles:
         self._groups = log.engine.groups(log.engine.start_of_file(files[0].file_no if files else None))
 
     def _catch_up(self) -> None:
-        """Write what has become durable. Called by the thread that has made it so, which it must not fail."""
+        """Write what became durable. Runs in the thread that made it so, which must not fail."""
         writer = self._writer
         with self._lock:
             try:
@@ -91,7 +89,6 @@ class ClassicFiles:
         return (self._writer.state.seq_no(gtid.domain_id, gtid.server_id) or 0) >= gtid.seq_no
 
     def _go_to_file(self, file_no: int) -> None:
-        """Begin a file for each that the log has begun."""
         for _ in range(self._file_no, file_no):
             self._writer.end_file(is_last=False, **self._header)
             self._begin_file()

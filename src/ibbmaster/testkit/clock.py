@@ -8,7 +8,7 @@ BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class FixtureClock:
-    """A clock that stands still until a test moves it: forward, or back, as clocks of servers do."""
+    """A clock that a test moves, forward or back as clocks of servers go."""
 
     def __init__(self, begin: datetime | float = BEGIN) -> None:
         self.set(begin)
@@ -20,22 +20,22 @@ class FixtureClock:
 
     @property
     def timestamp(self) -> int:
-        """What events say: whole seconds since 1970, of which 32 bits are kept."""
+        """The 32 bits of whole seconds since 1970 in events."""
         return int(self._now) & 0xFFFFFFFF
 
     @property
     def microseconds(self) -> int:
-        """What statements say beyond the whole seconds."""
+        """The microseconds in statements, beyond the whole seconds."""
         return round(self._now * 1e6) % 1_000_000
 
     def set(self, moment: datetime | float) -> None:
-        """Make it another time; a moment without time zone is in UTC."""
+        """Set the time; a moment without time zone is in UTC."""
         if isinstance(moment, datetime):
             moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
         self._now = float(moment)
 
     def advance(self, seconds: float) -> None:
-        """Let time pass, or go back by a negative number."""
+        """Let time pass, or go back if negative."""
         self._now += seconds
 
     def text(self, digits: int = 0) -> str:

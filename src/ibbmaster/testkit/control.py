@@ -30,9 +30,9 @@ Answer = Mapping[str, Any]
 class ControlSocket:
     """Listens on a port of this machine, in threads of its own, until it is closed.
 
-    A question is an object whose `do` names it; the answer has `ok`, and `error` if that is
-    false. `stop` calls `on_stop`. The first one on a connection has the `token`: a page that a browser on this
-    machine shows can connect here, too, but does not know it. A line that is no object ends the connection.
+    `do` names the question in an object; the answer has `ok`, and `error` if that is false. `stop` calls `on_stop`. The
+    first question of a connection carries the `token`, which a page in a browser of this machine does not know. A line
+    without an object ends the connection.
     """
 
     def __init__(self, primary: FixturePrimary, on_stop: Callable[[], None] = lambda: None) -> None:
@@ -62,7 +62,7 @@ class ControlSocket:
         self.close()
 
     def is_known(self, asked: Mapping[str, Any]) -> bool:
-        """Whether who asks knows the token."""
+        """Whether a question has the token."""
         token = asked.get("token")
         return isinstance(token, str) and hmac.compare_digest(token.encode("utf-8", "replace"), self.token.encode())
 
@@ -194,7 +194,7 @@ class _Handler(socketserver.StreamRequestHandler):
 
 
 def _question(line: bytes) -> dict[str, Any] | None:
-    """An object; None for anything else, as for the first line that a browser sends."""
+    """An object; None for anything else, as the first line of a browser."""
     if len(line) > LINE_SIZE_MAX:
         return None
     try:
@@ -225,7 +225,7 @@ def _seen(connection: SeenConnection) -> Answer:
 
 
 def _shown(value: object) -> object:
-    """A value as JSON has it; what it has no form for as text, bytes in hexadecimal digits."""
+    """A value for JSON: bytes in hexadecimal digits, other types without a form as text."""
     if isinstance(value, bytes):
         return value.hex()
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)

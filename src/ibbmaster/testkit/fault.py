@@ -30,11 +30,10 @@ class PlannedFault:
     """An action at a place, or at a time.
 
     Attributes:
-        place: None: it happens at second `at` of the scenario's clock.
-        replica: the server id whose dump it happens in; None: any.
-        connection: the number of the dump, or of the connection at a step before one is asked for, from 1 on;
-            None: any.
-        times: how often it happens, over all connections; None: whenever its place comes.
+        place: None: second `at` of the scenario's clock.
+        replica: the server id of the dump; None: any.
+        connection: the number, from 1, of the dump, or of the connection before it asks for one; None: any.
+        times: how often, over all connections; None: always.
     """
 
     place: Place | None
@@ -46,7 +45,7 @@ class PlannedFault:
 
     @classmethod
     def of(cls, given: Mapping[str, object]) -> Self:
-        """A fault from a table of a scenario. Raises ConfigurationError: it has a key or a value that means nothing."""
+        """A fault from a table of a scenario. Raises ConfigurationError: a key or a value means nothing."""
         word = given.get("action")
         kind = ACTIONS.get(word) if isinstance(word, str) else None
         if kind is None:
@@ -60,8 +59,7 @@ class PlannedFault:
 
     @classmethod
     def parse(cls, line: str) -> Self:
-        """A fault from one line: action and place, then `; key=value`, as `cut after gtid; gtid=0-1-7; by=end`. Raises
-        ConfigurationError: it says no fault."""
+        """A fault from a line as `cut after gtid; gtid=0-1-7; by=end`. Raises ConfigurationError: it is no fault."""
         return cls.of(table_of(line))
 
     def _check(self) -> None:
@@ -90,7 +88,7 @@ class PlannedFault:
 
 
 def table_of(line: str) -> dict[str, object]:
-    """The table that a line stands for. Raises ConfigurationError: it says no fault."""
+    """The table of a fault in one line. Raises ConfigurationError: it is no fault."""
     if len(line) > LINE_SIZE_MAX:
         raise ConfigurationError(f"a fault of {len(line)} characters: expected at most {LINE_SIZE_MAX}")
     first, *rest = (part.strip() for part in line.split(";"))
@@ -180,7 +178,7 @@ def _count(kind: type[FaultAction], name: str, value: object) -> int | None:
 
 
 def _value(text: str, *, is_text: bool) -> object:
-    """As TOML has it; a text needs no quotes."""
+    """A value of TOML, or a text without quotes."""
     if is_text and not text.startswith(("'", '"')):
         return text
     try:

@@ -19,7 +19,7 @@ EVENT_KEPT_MAX = 4096  # bytes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultRecord:
-    """A fault that has happened."""
+    """A fault that happened, or could not."""
 
     fault: PlannedFault
     connection_id: int | None = None  # None: it happened at a time, to the whole primary
@@ -30,7 +30,7 @@ class FaultRecord:
 
 
 class FaultPlan:
-    """Faults in the order they were added. The same seed and faults give the same bytes."""
+    """Faults in the order of their planning. The same seed and faults give the same bytes."""
 
     def __init__(self, seed: int = 0) -> None:
         self.seed = seed
@@ -41,11 +41,11 @@ class FaultPlan:
 
     @property
     def pending(self) -> tuple[PlannedFault, ...]:
-        """What is still to come; `times` says how often."""
+        """The faults to come; `times` counts what is left."""
         return self._pending
 
     def add(self, fault: PlannedFault) -> PlannedFault:
-        """Plan one more; a dump that runs meets it as well. Raises ConfigurationError: there are too many."""
+        """Plan a fault, also for running dumps. Raises ConfigurationError: too many are planned."""
         with self._lock:
             if len(self._pending) >= FAULTS_MAX:
                 raise ConfigurationError(f"{FAULTS_MAX} faults are planned already: expected fewer")
@@ -53,12 +53,12 @@ class FaultPlan:
         return fault
 
     def clear(self) -> None:
-        """Plan nothing any more; what has begun continues."""
+        """Plan nothing more; what began continues."""
         with self._lock:
             self._pending = ()
 
     def take(self, is_due: Callable[[PlannedFault], bool]) -> list[PlannedFault]:
-        """The faults that are due now; each happens once less from now on."""
+        """The faults due now; each has one time less left."""
         if not any(map(is_due, self._pending)):
             return []
         due, kept = [], []
@@ -79,20 +79,20 @@ class FaultPlan:
 
     @property
     def unfinished(self) -> list[PlannedFault]:
-        """What is to come once, at a place, or has begun to happen to the whole primary."""
+        """The faults that are to come once at a place, or are happening to the whole primary."""
         waiting = [fault for fault in self._pending if fault.times is not None and fault.place is not None]
         return [*waiting, *self._begun]
 
     def finish(self, fault: PlannedFault) -> None:
-        """Say that what happens to the whole primary has happened."""
+        """Something that happened to the whole primary is over."""
         with self._lock, contextlib.suppress(ValueError):
             self._begun.remove(fault)
 
     def note(self, record: FaultRecord) -> None:
-        """Say that a fault has happened, or why it could not."""
+        """Record a fault that happened, or why it could not."""
         if len(self.done) < RECORDS_MAX:
             self.done.append(replace(record, event=record.event[:EVENT_KEPT_MAX]))
 
     def random_bytes(self, fault: PlannedFault, count: int) -> bytes:
-        """Bytes that depend on nothing but the seed and the fault."""
+        """Bytes that depend on the seed and the fault alone."""
         return random.Random(f"{self.seed} {fault}").randbytes(count)

@@ -57,13 +57,11 @@ class _Conversation:
 
 
 class Faults:
-    """The faults of one primary: plan them here; give `stage` and this object itself to its options.
+    """The faults of one primary, whose options get `stage` and this object.
 
-    A dump during which nothing is planned is not read: numbers of places in it are then counted
-    from where something is planned on. The dumps of a `Witness` are always read.
-
-    With `takes_statements`, `SET GLOBAL ibb_fault = 'cut after gtid; gtid=0-1-7'` plans one
-    over any connection, and `SET GLOBAL ibb_fault = ''` clears the plan.
+    A dump is read only while something is planned, so that its numbers of places count from then on; a `Witness` always
+    reads. With `takes_statements`, `SET GLOBAL ibb_fault = 'cut after gtid; gtid=0-1-7'` over any connection plans a
+    fault, and `SET GLOBAL ibb_fault = ''` clears the plan.
     """
 
     def __init__(self, seed: int = 0, *, takes_statements: bool = False) -> None:
@@ -79,7 +77,7 @@ class Faults:
 
     @property
     def done(self) -> list[FaultRecord]:
-        """What has happened so far, in this order."""
+        """What happened so far, in order."""
         return list(self.plan.done)
 
     @property
@@ -88,16 +86,16 @@ class Faults:
         return self.plan.pending
 
     def attach(self, primary: FaultyPrimary) -> None:
-        """Say which primary crashes, fails over and so on."""
+        """Set the primary that crashes, fails over and so on."""
         self._primary = primary
 
     def add(self, place: str | None = None, **given: object) -> PlannedFault:
-        """Plan a fault: `add("after gtid", action="cut", gtid="0-1-7", by="end")`. Raises ConfigurationError: a key or
-        a value means nothing."""
+        """Plan a fault: `add("after gtid", action="cut", gtid="0-1-7", by="end")`. Raises ConfigurationError: a key
+        or a value means nothing."""
         return self.add_fault(PlannedFault.of({**({} if place is None else {"place": place}), **given}))
 
     def add_fault(self, fault: PlannedFault) -> PlannedFault:
-        """Plan a fault that was read already. Raises ConfigurationError: there are too many, or it has no place."""
+        """Plan a fault. Raises ConfigurationError: there are too many, or it has no place."""
         if fault.place is None:
             raise ConfigurationError("what happens at a time belongs into a scenario: expected a place")
         return self.plan.add(fault)
@@ -107,12 +105,12 @@ class Faults:
         self.plan.clear()
 
     def set_down(self, is_down: bool) -> None:
-        """Say whether the primary has crashed: then new connections are reset."""
+        """Whether the primary has crashed: then new connections are reset."""
         self._is_down = is_down
 
     def wait(self, timeout: float = 10.0) -> None:
-        """Wait until everything that was planned for a place has happened, and the primary is as that leaves it. Raises
-        TimeoutError: something has not, in that number of seconds."""
+        """Wait until every fault planned for a place has happened and changed the primary. Raises TimeoutError: one
+        has not, in that number of seconds."""
         deadline = time.monotonic() + timeout
         while waiting := self.plan.unfinished:
             if time.monotonic() > deadline:
@@ -120,7 +118,7 @@ class Faults:
             time.sleep(POLL_S)
 
     def act(self, fault: PlannedFault) -> None:
-        """Do now what concerns the whole primary; not from its event loop."""
+        """Do what concerns the whole primary now; not from its event loop."""
         assert isinstance(fault.action, PrimaryAction)
         with self._one_by_one:
             problem = ""
@@ -135,7 +133,7 @@ class Faults:
         self.plan.finish(fault)
 
     def stage(self, session: Session) -> FaultStage:
-        """What the bytes of a dump go through."""
+        """The stage of a dump."""
         self._dumps += 1
         return FaultStage(self, session, self._dumps)
 
@@ -173,8 +171,8 @@ class Faults:
         self._conversations.pop(session.connection_id, None)
 
     async def do(self, fault: PlannedFault, session: Session) -> Response | None:
-        """Do to a connection what its place asks for; a response is to be sent instead of what would come. Raises
-        trio.BrokenResourceError: the connection shall end now."""
+        """Do a fault to a connection; a response replaces what would come. Raises trio.BrokenResourceError: the
+        connection shall end now."""
         match fault.action:
             case actions.CutConnection(by="silence"):
                 await _wait(session, math.inf)
@@ -264,8 +262,8 @@ class Faults:
 
 
 class FaultStage:
-    """One dump: its packets go through a `StreamEditor`, and what that says is done. While nothing is planned, and the
-    stream is as it was, nothing of it is read, either."""
+    """One dump: a `StreamEditor` edits its packets, and this does what the editor says. It reads nothing while
+    nothing is planned and the stream is unchanged."""
 
     def __init__(self, faults: Faults, session: Session, number: int) -> None:
         self._faults = faults
@@ -319,7 +317,7 @@ class FaultStage:
 
 
 async def _wait(session: Session, seconds: float) -> None:
-    """Wait, unless the dump is to end: the end of the dump does not wait."""
+    """Wait, unless the dump is to end."""
     if session.end_reason is None:
         with trio.move_on_after(seconds) as session.waiting:
             await trio.sleep_forever()
@@ -327,7 +325,7 @@ async def _wait(session: Session, seconds: float) -> None:
 
 
 async def drain(connection: trio.socket.SocketType) -> None:
-    """Wait until the other side has what was sent, which a reset would throw away."""
+    """Wait until the other side has what was sent, which a reset would discard."""
     unsent = array.array("i", [1])
     with trio.move_on_after(DRAIN_S):
         while True:
@@ -338,7 +336,7 @@ async def drain(connection: trio.socket.SocketType) -> None:
 
 
 async def _send_raw(session: Session, data: bytes) -> None:
-    """Past everything that frames, and past TLS."""
+    """Send bytes past framing and TLS."""
     if session.socket is not None:
         with contextlib.suppress(OSError):
             await session.socket.send(data)

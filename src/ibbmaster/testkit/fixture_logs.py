@@ -32,7 +32,7 @@ CRASHED = "the primary crashed"
 
 
 class FixtureDisk(RealDisk):
-    """A directory that outlives the process, but no loss of power: nothing is synced, which takes most of the time."""
+    """A directory that survives the process but no loss of power: syncs, which take most of the time, do nothing."""
 
     def __init__(self, directory: Path) -> None:
         super().__init__(directory)
@@ -40,7 +40,7 @@ class FixtureDisk(RealDisk):
         self._is_dead = False
 
     def tear(self, is_torn: Callable[[str], bool]) -> None:
-        """Let the next write to such a file stop in its middle, and nothing be written after it."""
+        """Cut the next write to such a file in half, and write nothing after it."""
         self._tears = is_torn
 
     def die(self) -> None:
@@ -65,8 +65,8 @@ class FixtureDisk(RealDisk):
 
 
 class FixtureLog(WritableLog):
-    """A log of a test, without a thread of its own. Made by `fixture_log`. Who writes while it crashes waits until it
-    was recovered."""
+    """A log of a test without a thread of its own. Made by `fixture_log`. Writers wait while it crashes and
+    recovers."""
 
     def __init__(self, path: Path, options: StoreOptions, initial_state: GtidState | None = None) -> None:
         self._disk = FixtureDisk(path)
@@ -80,11 +80,10 @@ class FixtureLog(WritableLog):
         )
 
     def crash(self, torn: str) -> None:
-        """Stop in the middle of writing, and recover. What was durable is there.
+        """Stop in the middle of writing, and recover what was durable.
 
-        `torn` is where: in the redo record of a group ("redo"), in a page on its way to its file
-        ("pages"), or after some pieces of a large group ("group"). Groups that are open may end
-        first, for `OPEN_S`; those that do not cannot be committed.
+        `torn` is where: in the redo record of a group ("redo"), in a page on its way to its file ("pages"), or after
+        some pieces of a large group ("group"). Open groups have `OPEN_S` to end; later they cannot be committed.
         """
         with self._changed:
             self._is_crashing = True
@@ -139,7 +138,7 @@ class FixtureLog(WritableLog):
 
     @contextlib.contextmanager
     def _going_on(self) -> Iterator[None]:
-        """While a crash waits for this, or this for the end of a crash."""
+        """A crash waits for the end of this; this waits for the end of a crash."""
         with self._changed:
             self._changed.wait_for(lambda: not self._is_crashing)
             self._writing += 1
@@ -173,8 +172,8 @@ TORN = tuple(_WRITES)
 
 
 def fixture_log(path: Path, *, state: GtidState | str = "", **options: Unpack[WritingOptions]) -> FixtureLog:
-    """A new log for a test, made in milliseconds: small, not synced, and without a thread of its own. `state` is what
-    was logged before the first group; options are those of `ibbmaster.create`."""
+    """A new small log for a test, made in milliseconds, without syncs and threads, after `state`; options are those
+    of `ibbmaster.create`."""
     given: WritingOptions = {"max_file_bytes": FILE_BYTES, "redo_bytes": REDO_BYTES, **options}
     path.mkdir(parents=True, exist_ok=True)
     initial = GtidState.parse(state) if isinstance(state, str) else state
@@ -182,7 +181,7 @@ def fixture_log(path: Path, *, state: GtidState | str = "", **options: Unpack[Wr
 
 
 def expect_sound(log: WritableLog) -> None:
-    """See that a log is sound. Raises AssertionError: it is not; the text names the first fault."""
+    """Raises AssertionError: the log has faults; the text names the first."""
     log.bring_to_files()
     faults = [fault for fault in log.verify() if fault.is_damage]
     assert not faults, f"the log {log.path} has {len(faults)} faults: {faults[0]}"

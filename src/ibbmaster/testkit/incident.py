@@ -28,7 +28,7 @@ PURGE_S = 10.0  # readers of a file that is to be removed leave sooner
 
 
 class RestartablePrimary(Protocol):
-    """What is needed of a `FixturePrimary`."""
+    """The part of a `FixturePrimary` that incidents need."""
 
     log: WritableLog
     clock: FixtureClock
@@ -46,8 +46,8 @@ class RestartablePrimary(Protocol):
 
 
 class Incidents:
-    """Does to one primary what concerns all of it. Not from its event loop; one after the other. `set_down` gets
-    whether those who connect are to be reset."""
+    """Does one thing after the other to a whole primary, not from its event loop. `set_down` hears whether new
+    connections are to be reset."""
 
     def __init__(self, primary: RestartablePrimary, set_down: Callable[[bool], None]) -> None:
         self._primary = primary
@@ -62,8 +62,8 @@ class Incidents:
         return self._primary.clock
 
     def crash(self, torn: str | None = None) -> None:
-        """Reset every connection and close the port; clients are not notified. `torn` is where the log was written.
-        Raises ConfigurationError: with `torn`, it is no log of a test."""
+        """Reset every connection and close the port without a word; `torn` tears the log there. Raises
+        ConfigurationError: `torn` is for logs of tests."""
         log = self._primary.log
         if torn is not None and not isinstance(log, FixtureLog):
             raise ConfigurationError(f"crash: torn: {log!r} is none that fixture_log has made")
@@ -82,7 +82,7 @@ class Incidents:
         self._primary.stop()
 
     def restart(self, after_s: float = 0.0, *, profile: str | None = None) -> None:
-        """Listen on the same port again, `after_s` seconds later, with a new file, as a server that starts."""
+        """Listen on the same port `after_s` seconds later, with a new file, perhaps as another kind of server."""
         self._closing.wait(after_s)
         with self._lock:
             if self._closing.is_set():
@@ -93,8 +93,8 @@ class Incidents:
             self._primary.start()
 
     def purge(self) -> None:
-        """Remove every file but the newest, which is begun for that; dumps that need them are reset. Raises
-        ConfigurationError: something else keeps them."""
+        """Begin a file and remove all others; reset dumps that need them. Raises ConfigurationError: something else
+        keeps them."""
         log = self._primary.log
         log.flush()
         active = log.engine.file_name(log.engine.end().file_no)
@@ -106,8 +106,8 @@ class Incidents:
             self._closing.wait(0.005)
 
     def fail_over(self, *, lose: int = 0, add: int = 0, server_id: int | None = None) -> None:
-        """Serve another log on the same port: without the last `lose` groups, and with `add` groups after. Its groups
-        are statements that change nothing; their server id is `server_id`, by default the next one."""
+        """Serve another log on the same port: without the last `lose` groups, then `add` groups that change nothing,
+        of server `server_id`, by default the next one."""
         primary, old = self._primary, self._primary.log
         server_id = primary.server_id + 1 if server_id is None else server_id
         scratch = tempfile.TemporaryDirectory(prefix="ibbmaster-failover-")
@@ -125,13 +125,13 @@ class Incidents:
         self.restart()
 
     def end(self) -> None:
-        """Wait for nothing any more, and start nothing."""
+        """Stop waiting, and start nothing more."""
         self._closing.set()
         with self._lock:
             pass  # who was just starting it has done so
 
     def clean_up(self) -> None:
-        """Remove what was made, after the last use of it."""
+        """Remove what was made, after its last use."""
         for log in self._logs:
             log.close()
         for scratch in self._scratch:
@@ -139,7 +139,7 @@ class Incidents:
 
 
 def reset_all(registry: Registry, *, only_dumps: bool = False) -> None:
-    """Reset every connection, or every dump; in the event loop of its primary."""
+    """Reset every connection, or every dump, in the event loop of its primary."""
     for session in registry:
         if session.dump_server_id is not None or not only_dumps:
             close_by_reset(session)
@@ -150,27 +150,27 @@ reset_dumps = functools.partial(reset_all, only_dumps=True)
 
 
 def close_by_reset(session: Session) -> None:
-    """Let a connection end by a reset, whenever it is closed."""
+    """Let a connection end by a reset, whenever it closes."""
     if session.socket is not None:
         session.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, BY_RESET)
 
 
 def copy_groups(source: Log, into: WritableLog, *, lose: int = 0) -> None:
-    """Write every group of a log, but the last few, to another one, event for event."""
+    """Copy the groups of a log without the last few, event for event."""
     count = sum(1 for _ in _groups_of(source)) - lose if lose else None
     for group in itertools.islice(_groups_of(source), None if count is None else max(0, count)):
         _copy_group(group, into)
 
 
 class GroupCopier:
-    """The groups of a log, copied a few at a time, event for event; with the one called `last` all that is left."""
+    """Copies the groups of a log step by step, event for event; with the one called `last` all the rest."""
 
     def __init__(self, source: Log, last: str | None) -> None:
         self._groups = _groups_of(source)
         self._last = last
 
     def copy_to(self, into: WritableLog, gtid: str | None) -> None:
-        """Write what comes next, up to a GTID. Raises ConfigurationError: it does not come."""
+        """Copy groups up to a GTID. Raises ConfigurationError: the log has no such group."""
         for group in self._groups:
             _copy_group(group, into)
             if str(group.gtid) == gtid != self._last:
@@ -192,7 +192,6 @@ def _copy_group(group: EventGroup, into: WritableLog) -> None:
 
 
 def _groups_of(log: Log) -> Generator[EventGroup]:
-    """Every group that is still there."""
     if isinstance(log, WritableLog):
         log.sync()
     with closing(log.engine.groups(log.engine.start_of_file(log.files[0].file_no))) as groups:

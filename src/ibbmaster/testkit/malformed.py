@@ -32,12 +32,12 @@ ROWS_HEAD = 8  # table id and flags
 
 
 def can_be(event: bytes, how: str) -> bool:
-    """Whether an event is of a type that this can be done to."""
+    """Whether this can be done to events of that type."""
     return decode_event_header(event).event_type in _KINDS[how][0]
 
 
 def malformed(event: bytes, how: str) -> bytes:
-    """What is sent instead of an event that `can_be` so; with a checksum if it has one."""
+    """The event to send instead, with a checksum if the original has one; see `can_be`."""
     if how == "hidden event":  # 40648: the header counts the first of two
         return event + event
     if how == "cut header":  # 40643

@@ -22,7 +22,7 @@ LIBRARIES = ("usr/lib/*-linux-*", "lib/*-linux-*")  # packages of Debian 12 stil
 
 
 class ProgramsMissingError(ConfigurationError):
-    """The programs of a version are not on this machine; the text says what to do."""
+    """The programs of a version are missing; the text says what to do."""
 
 
 def installed_versions() -> list[str]:
@@ -46,8 +46,8 @@ class ServerPrograms:
     root: Path
 
     def command(self, program: str) -> list[str]:
-        """The words that start a program, `mariadbd` or `mariadb-binlog` for instance. Raises ProgramsMissingError: it
-        is not there."""
+        """The words that start a program, as `mariadbd` or `mariadb-binlog`. Raises ProgramsMissingError: it is
+        missing."""
         path = next((p for d in ("usr/sbin", "usr/bin") if (p := self.root / d / program).exists()), None)
         if path is None:
             raise ProgramsMissingError(f"no {program} below {self.root}")
@@ -63,13 +63,13 @@ class ServerPrograms:
 
     @property
     def share(self) -> Path:
-        """Error messages, character sets and the SQL that makes the system tables."""
+        """The directory of error messages, character sets and the SQL for system tables."""
         return next(
             p for name in ("mariadb", "mysql") if (p := self.root / "usr/share" / name / "charsets").is_dir()
         ).parent
 
     def system_tables_sql(self) -> str:
-        """What a new data directory is bootstrapped with; root has no password."""
+        """The SQL that bootstraps a data directory; root has no password."""
         names = ("system_tables", "performance_tables", "system_tables_data")
         files = [next(self.share.glob(f"m[ya][sr]*_{name}.sql")) for name in names]
         files.append(self.share / "maria_add_gis_sp_bootstrap.sql")
@@ -83,7 +83,7 @@ class ServerPrograms:
 
 @functools.cache
 def find_programs(version: str) -> ServerPrograms:
-    """The programs of a version. Raises ProgramsMissingError: they are not on this machine."""
+    """The programs of a version. Raises ProgramsMissingError: this machine lacks them."""
     reasons = []
     for root in candidate_roots(version, os.environ):
         programs = ServerPrograms(version=version, root=root)

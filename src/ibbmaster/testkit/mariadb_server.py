@@ -43,14 +43,14 @@ Row = tuple[Any, ...]
 
 
 class RealServerError(ConfigurationError):
-    """A real server did not do what is needed of it; the text ends with its log."""
+    """A real server failed; the text ends with its log."""
 
 
 class ServerTemplate:
-    """A freshly initialised data directory of a version, which each server gets a copy of."""
+    """A freshly initialised data directory of a version, for servers to copy."""
 
     def __init__(self, programs: ServerPrograms, directory: Path) -> None:
-        """Take the template in a directory, or make it if there is none. Raises RealServerError: it cannot be made."""
+        """Take the template in a directory, or make it. Raises RealServerError: it cannot be made."""
         self.programs = programs
         self.data = directory / "data"
         self.plugins = directory / "plugins"
@@ -59,18 +59,14 @@ class ServerTemplate:
 
     @classmethod
     def of_user(cls, programs: ServerPrograms) -> Self:
-        """The template in the user's cache, which is made when it is asked for the first time.
-
-        Raises ConfigurationError: others may write the cache, which holds plugins of the server; RealServerError: it
-        cannot be made.
-        """
+        """The template in the user's cache, made when it is first needed. Raises ConfigurationError: others may
+        write the cache, which holds plugins of the server; RealServerError: it cannot be made."""
         binary = Path(programs.command("mariadbd")[-1]).resolve().stat()
         facts = (str(programs.root.absolute()), programs.version, binary.st_size, binary.st_mtime_ns, SMALL)
         name = f"server-{programs.version}-{hashlib.sha256(repr(facts).encode()).hexdigest()[:12]}"
         return cls(programs, program_directory() / name)
 
     def _make(self) -> None:
-        """Make it beside its place and move it there whole: several processes may do so at a time."""
         make_directory(self.data.parent.parent)
         made = Path(tempfile.mkdtemp(prefix=f"{self.data.parent.name}-", dir=self.data.parent.parent))
         try:
@@ -103,7 +99,7 @@ class ServerTemplate:
             raise RealServerError(f"bootstrap of MariaDB {self.programs.version} failed:\n{made.stderr[-4000:]}")
 
     def server_command(self, data: Path) -> list[str]:
-        """How a server of this version is started on a data directory."""
+        """The command that starts a server of this version on a data directory."""
         return [
             *self.programs.command("mariadbd"),
             "--no-defaults",
@@ -118,7 +114,7 @@ class ServerTemplate:
 
 
 def _copy_without_zeros(source: str, target: str) -> None:
-    """Copy a file, and write none of its blocks of zeros: of 19 MB of a new server they are 16."""
+    """Copy a file without its blocks of zeros: 16 of the 19 MB of a new server."""
     with open(source, "rb") as data, open(target, "wb") as copy:
         while block := data.read(BLOCK_SIZE):
             if block.count(0) == len(block):
@@ -171,7 +167,7 @@ class RealServer:
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def start(self) -> None:
-        """Start and wait until it takes connections. Raises RealServerError: it ended instead, or took too long."""
+        """Start and wait for connections. Raises RealServerError: it ended instead, or took too long."""
         (self.directory / "tmp").mkdir(exist_ok=True)
         if len(os.fsencode(self.socket.absolute())) > SOCKET_PATH_MAX:
             self._socket_directory = Path(tempfile.mkdtemp(prefix="ibb-"))
@@ -227,7 +223,6 @@ class RealServer:
             self._end(STOP_TIMEOUT_S)
 
     def _end(self, timeout_s: float) -> None:
-        """Wait for its process, and leave nothing of it outside of its directory."""
         assert self._process is not None
         self._process.wait(timeout_s)
         self._process = None
@@ -236,7 +231,7 @@ class RealServer:
             self._socket_directory, self.socket = None, self.directory / "s"
 
     def sql(self, statement: str, arguments: tuple[object, ...] | None = None) -> tuple[Row, ...]:
-        """Run one statement as root and hand over its rows."""
+        """Run one statement as root and return its rows."""
         if self._connection is None:
             self._connection = self.connect()
         with self._connection.cursor() as cursor:
@@ -244,7 +239,7 @@ class RealServer:
             return tuple(cursor.fetchall())
 
     def connect(self) -> pymysql.Connection[Any]:
-        """A new connection as root; a statement on it may take long."""
+        """A new connection as root, for statements that take long."""
         import pymysql
 
         return pymysql.connect(unix_socket=str(self.socket), user="root", autocommit=True, charset="utf8mb4")
@@ -270,8 +265,8 @@ class RealServer:
         heartbeat_period_s: float | None = None,
         start: bool = True,
     ) -> None:
-        """CHANGE MASTER and START SLAVE from a GTID position. `ssl` None leaves TLS as the version has it: not used
-        before 11.4, demanded and verified since."""
+        """CHANGE MASTER and START SLAVE from a GTID position. `ssl` None leaves TLS to the version: unused before
+        11.4, demanded and verified since."""
         if position:
             self.sql("SET GLOBAL gtid_slave_pos = %s", (position,))
         words = [
@@ -353,7 +348,7 @@ class RealReplica(RealServer):
 
 
 def problem_of(status: dict[str, object], *, tolerates_lost_connections: bool) -> str | None:
-    """The error in a SHOW SLAVE STATUS row, if there is one that does not heal by itself."""
+    """The error in a row of SHOW SLAVE STATUS that does not heal by itself; None: there is none."""
     if status["Last_SQL_Errno"]:
         return str(status["Last_SQL_Error"])
     has_given_up = status["Slave_IO_Running"] == "No"

@@ -15,7 +15,7 @@ TEXT_SIZE_MAX = 1000
 
 
 class Landmark(enum.Enum):
-    """What a place is beside: a step of the conversation, or an event of the stream."""
+    """A step of the conversation, or an event of the stream."""
 
     HANDSHAKE = "handshake"
     GREETING = "greeting"
@@ -41,7 +41,7 @@ class Landmark(enum.Enum):
 
 
 class Side(enum.Enum):
-    """Where a place is to its landmark; `AT` is the event itself."""
+    """The side of a landmark; `AT` is the event itself."""
 
     BEFORE = "before"
     INSIDE = "inside"
@@ -83,8 +83,9 @@ _TEXT = re.compile(
 def landmark_of(
     event_type: int, *, is_opening: bool, ends_group: bool = False, is_artificial: bool = False
 ) -> Landmark:
-    """What an event of a type is. `is_opening`: no group came yet, nor the end of a file; `ends_group`: it is the last
-    of one; `is_artificial`: it is in no file, as a ROTATE that opens a stream, or each file of one."""
+    """The landmark of an event: `is_opening` before the first group and the first end of a file, `ends_group` for
+    the last of a group, `is_artificial` if no file has it, as a ROTATE at the start of a stream or of each file in
+    it."""
     if event_type == EventType.ROTATE and is_artificial != is_opening:
         return Landmark.EVENT if is_artificial else Landmark.FILE_END
     if is_opening and event_type in _OPENING:
@@ -94,14 +95,14 @@ def landmark_of(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A place: `before commit`, `after rows 2`, `inside table map at byte 12`, `before statement`.
+    """A place as `before commit`, `after rows 2`, `inside table map at byte 12`, `before statement`.
 
     Attributes:
-        nth: the how-manieth of its kind: of its group with `gtid`, of its connection in a
-            conversation, else of the dump; None: any.
-        byte: of the event, header included, or of the packet; from its end if negative. Only inside.
-        gtid: the group it is in; None: any.
-        sql: a text in the statement, in any case of letters; None: any.
+        nth: number among its kind: in its group with `gtid`, in the connection during a conversation, else in the dump;
+            None: any.
+        byte: of the event with its header, or of the packet; negative from its end. Only inside.
+        gtid: its group; None: any.
+        sql: a text in the statement, in any case; None: any.
     """
 
     side: Side

@@ -57,12 +57,12 @@ Returned = TypeVar("Returned")
 
 
 class FixturePrimary:
-    """A primary of a test. As a context it serves, and at the end its log is verified.
+    """A primary of a test. As a context it serves, and verifies its log at the end.
 
     Attributes:
-        log: what it has written.
-        clock: what time it is in what it writes; it stands still until the test moves it.
-        format: how its rows are written; may be set between two statements.
+        log: the log it writes.
+        clock: the time in that log, which the test moves.
+        format: how its rows are written; may change between two statements.
     """
 
     def __init__(
@@ -79,10 +79,10 @@ class FixturePrimary:
         tls: str = "off",
         **serving: Unpack[PlainServingOptions],
     ) -> None:
-        """Prepare a primary of a log: one that is there, or a new one at a path, or for as long as this lives.
+        """Prepare a primary for an existing log, or a new one at a path, or a temporary one.
 
-        `serving` are the options of `ibbmaster.serve`: `profile`, which may be a version here, as "10.6", `server_id`,
-        ...; `tls`, one of its or of `CERTIFICATES`: "expired", "wrong-host", ...
+        `serving` are the options of `ibbmaster.serve`; `profile` may be a version, as "10.6", and `tls` one of
+        `CERTIFICATES`: "expired", "wrong-host", ...
 
         Raises ConfigurationError: an option cannot be used.
         """
@@ -128,8 +128,7 @@ class FixturePrimary:
     # Serving ------------------------------------------------------------------------------------
 
     def start(self) -> Self:
-        """Serve; again on the same port, if it was stopped. Raises ConfigurationError: the address cannot be listened
-        on."""
+        """Serve, after a stop on the same port. Raises ConfigurationError: the address cannot be listened on."""
         if self._running is None:
             for files in self._live:
                 files.follow(self.log)  # it may have been recovered meanwhile
@@ -138,7 +137,7 @@ class FixturePrimary:
         return self
 
     def stop(self) -> None:
-        """End every dump with its last packet, and listen no more; the log stays as it is."""
+        """End every dump with its last packet and stop listening; the log stays as it is."""
         running, self._running = self._running, None
         if running is not None:
             running.stop()
@@ -146,8 +145,8 @@ class FixturePrimary:
     def become(
         self, *, profile: str | None = None, log: WritableLog | None = None, server_id: int | None = None
     ) -> None:
-        """Be another kind of server, or one with another log, when it is started the next time. Raises
-        ConfigurationError: there is no such profile."""
+        """Be another kind of server, or serve another log, from the next start on. Raises ConfigurationError: there
+        is no such profile."""
         given = self._checked.primary
         if profile is not None:
             given = replace(given, profile=profile_of(profile))
@@ -164,16 +163,16 @@ class FixturePrimary:
         self._checked = replace(self._checked, primary=given, has_profile=True, has_version=True)
 
     def end_incidents(self) -> None:
-        """Wait for nothing that is to happen to the whole primary, and let nothing more happen to it."""
+        """Let nothing more happen to the whole primary, and wait for nothing."""
         self._incidents.end()
 
     def fault(self, place: str, **given: object) -> PlannedFault:
-        """Let something go wrong: `fault("after gtid", action="cut", gtid="0-1-7")`. Raises ConfigurationError: a key
-        or a value means nothing."""
+        """Plan a fault: `fault("after gtid", action="cut", gtid="0-1-7")`. Raises ConfigurationError: a key or a
+        value means nothing."""
         return self.faults.add(place, **given)
 
     def close(self) -> None:
-        """Stop, and let go of the log if it is this primary's own; a second call does nothing."""
+        """Stop, and close a log of its own; a second call does nothing."""
         self._incidents.end()
         self.stop()
         self._end_live()
@@ -190,12 +189,12 @@ class FixturePrimary:
             self._live.pop().close()
 
     def verify(self) -> None:
-        """See that the log is sound. Raises AssertionError: it is not; the text names the first fault."""
+        """Raises AssertionError: the log is damaged; the text names the first fault."""
         expect_sound(self.log)
 
     def in_loop(self, function: Callable[[Registry], Returned]) -> Returned:
-        """Run a function in the event loop that serves, with the registry of its connections: to end some. Raises
-        ConfigurationError: nothing is served."""
+        """Call a function with the registry of connections in the event loop that serves. Raises ConfigurationError:
+        nothing is served."""
         return self._served.in_loop(function)
 
     @property
@@ -210,7 +209,7 @@ class FixturePrimary:
 
     @property
     def port(self) -> int:
-        """Where it listens, also while it is stopped; 0 before it has ever served."""
+        """Its port, also while it is stopped; 0 before it first serves."""
         return self._checked.primary.port
 
     @property
@@ -223,12 +222,12 @@ class FixturePrimary:
 
     @property
     def dsn(self) -> str:
-        """Where and how to connect, with the password: `mysql://user:password@host:port/`."""
+        """`mysql://user:password@host:port/`."""
         return self._served.dsn
 
     @property
     def authority_file(self) -> Path:
-        """What `--ssl-ca` of a client is to name: the authority that has signed a "trusted" certificate."""
+        """The file for `--ssl-ca` of a client: the authority that signed a "trusted" certificate."""
         if self._authority_file is None:
             with tempfile.NamedTemporaryFile(prefix="ibbmaster-", suffix=".pem", delete=False) as file:
                 file.write(authority_pem())
@@ -276,13 +275,9 @@ class FixturePrimary:
         self._writer.format = value
 
     def table(self, table_name: str, /, **columns: str) -> FixtureTable:
-        """A table by its name, `database.table`: one that is created with these columns, or one that is there.
-
-        Columns are as CREATE TABLE has them: `id="bigint unsigned primary key"`. Any other table is
-        created by `ddl`, and taken by its name alone.
-
-        Raises ConfigurationError: it is there already, or is not, or cannot be written.
-        """
+        """A table by its name, `database.table`; with columns, as `id="bigint unsigned primary key"`, it is created
+        first. `ddl` creates any other table. Raises ConfigurationError: it exists already, or does not, or cannot be
+        written."""
         table = parse_table_name(table_name)
         if columns:
             if self._history.case.table_key(*table) in self._history.at().tables:
@@ -301,17 +296,13 @@ class FixturePrimary:
         return found
 
     def transaction(self, **options: Unpack[TransactionOptions]) -> FixtureTransaction:
-        """Begin a transaction: `with primary.transaction(domain=1): ...` takes what tables are given inside of it.
-
-        Options: its GTID, as `domain`, `server_id` and `seq_no`, or as `gtid`; `is_transactional`,
-        `commit_id` and `format`, as `TransactionOptions` says.
-
-        Raises GtidError: that is no GTID.
-        """
+        """Begin a transaction: `with primary.transaction(domain=1): ...` takes the changes of tables inside. Options
+        are those of `TransactionOptions`: a GTID as `gtid`, or as `domain`, `server_id` and `seq_no`;
+        `is_transactional`, `commit_id`, `format`. Raises GtidError: that is no GTID."""
         return FixtureTransaction(self._writer, options)
 
     def ddl(self, sql: str, *, database: str = "", **options: Unpack[GtidOptions]) -> Gtid:
-        """Log a statement that is a group by itself; tables are from now on what it made of them.
+        """Log a statement that is a group by itself; tables follow it.
 
         Raises ConfigurationError: it changes rows, or a table has become one whose rows cannot be written;
         GtidOrderError: its GTID is not newer than what its domain has.
@@ -319,17 +310,17 @@ class FixturePrimary:
         return self._take_effect(self._writer.ddl(sql, database, options))
 
     def start_alter(self, sql: str, *, database: str = "", **options: Unpack[GtidOptions]) -> Gtid:
-        """Log START ALTER, as with `binlog_alter_two_phase`; what is logged then has the table as it was. Raises
-        ConfigurationError: it is no ALTER TABLE."""
+        """Log START ALTER, as with `binlog_alter_two_phase`; the table stays as it was. Raises ConfigurationError:
+        it is no ALTER TABLE."""
         return self._writer.start_alter(sql, database, options)
 
     def commit_alter(self, started: Gtid | str, **options: Unpack[GtidOptions]) -> Gtid:
-        """Log COMMIT ALTER for the START of that GTID; tables are from now on what it made of them. Raises
-        ConfigurationError: none has begun so."""
+        """Log COMMIT ALTER for the START of that GTID; tables follow it. Raises ConfigurationError: there is no such
+        START."""
         return self._take_effect(self._writer.end_alter(started, GtidExtraFlag.COMMIT_ALTER, options))
 
     def rollback_alter(self, started: Gtid | str, **options: Unpack[GtidOptions]) -> Gtid:
-        """Log ROLLBACK ALTER for the START of that GTID. Raises ConfigurationError: none has begun so."""
+        """Log ROLLBACK ALTER for the START of that GTID. Raises ConfigurationError: there is no such START."""
         return self._writer.end_alter(started, GtidExtraFlag.ROLLBACK_ALTER, options).gtid
 
     def _take_effect(self, logged: WrittenStatement) -> Gtid:
@@ -340,12 +331,10 @@ class FixturePrimary:
         return logged.gtid
 
     def save_classic(self, directory: Path | str, *, is_live: bool = False) -> list[Path]:
-        """Write what is logged now as traditional files, as the server does that `profile` names.
+        """Write the log as traditional files of the server that `profile` names; returns their paths.
 
-        With `is_live` each further group is there, too, before its commit returns, until this is closed or
-        serves another log; `log.flush()` begins a file. Returns those that are there now.
-
-        Raises ConfigurationError: that server has no such files, or the directory is there.
+        With `is_live` each further group is in them before its commit returns, until this closes or serves another log;
+        `log.flush()` begins a file. Raises ConfigurationError: that server has no such files, or the directory exists.
         """
         profile = self._checked.primary.profile
         files = ClassicFiles(self.log, Path(directory), profile, server_id=self.server_id, clock=self.clock)
@@ -357,16 +346,16 @@ class FixturePrimary:
         return files.paths
 
     def xa_commit(self, xid: Xid | str, **options: Unpack[GtidOptions]) -> Gtid:
-        """XA COMMIT of a transaction that was prepared. Raises ConfigurationError: there is none of that name."""
+        """XA COMMIT of a prepared transaction. Raises ConfigurationError: none has that name."""
         return self._writer.xa_commit(xid, options)
 
     def xa_rollback(self, xid: Xid | str, **options: Unpack[GtidOptions]) -> Gtid | None:
-        """XA ROLLBACK of a transaction that was prepared; None for a log that says nothing of it. Raises
-        ConfigurationError: there is none of that name."""
+        """XA ROLLBACK of a prepared transaction; None if the log says nothing of it. Raises ConfigurationError: none
+        has that name."""
         return self._writer.xa_rollback(xid, options)
 
     def _follow(self, handle: FixtureTable) -> None:
-        """Make a table what it is at the end of the log, under the name that it has now."""
+        """Update a table to the end of the log, under its present name."""
         found, old = self._history.table_at(*parse_table_name(handle.name)), handle.known
         if old is not None and (not isinstance(found, TableVersion) or found.generation != old.generation):
             tables = self._history.at().tables.values()
@@ -387,17 +376,13 @@ class FixturePrimary:
 
     @property
     def connections(self) -> list[SeenConnection]:
-        """Every client that has connected, in order, those that have disconnected included."""
+        """Every client that has connected, in order, also those that left."""
         return list(self.witness.connections)
 
     def wait_for(self, replica: Replica, gtid: Gtid | str | None = None, timeout: float = WAIT_S) -> None:
-        """Wait until a replica has a group, or everything that is logged now.
-
-        It has what its system has acknowledged (under TLS: what was sent); whether it has done it, only itself
-        can tell.
-
-        Raises TimeoutError: it has not, in `timeout` seconds; the text says what it was doing.
-        """
+        """Wait until a replica has a group, or everything that is logged now: its system has acknowledged it, or
+        under TLS it was sent. Raises TimeoutError: it has not, in `timeout` seconds; the text says what it was
+        doing."""
         for one in self._wanted(gtid):
             if not self.witness.wait(functools.partial(self.witness.has, replica, one), timeout):
                 raise self._late(replica, one, timeout)

@@ -64,8 +64,7 @@ OBJECT_WITHIN = 24  # words, of a statement that says what it creates
 
 
 class QueryOptions(TypedDict, total=False):
-    """What the text of a statement does not say. `number`: what DDL is called by that is done whole or not at all.
-    `alter`: which part it is of an ALTER of two phases."""
+    """What the text of a statement does not say: the `number` of atomic DDL, the part of an `alter` of two phases."""
 
     number: int | None
     alter: bytes
@@ -73,7 +72,7 @@ class QueryOptions(TypedDict, total=False):
 
 
 class Needs(NamedTuple):
-    """What a statement takes from its session beyond what every one says."""
+    """What a statement takes from its session beyond what all take."""
 
     is_zoned: bool
     is_timed: bool
@@ -81,20 +80,19 @@ class Needs(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSession:
-    """A session of root at a server of a version, as it is with its defaults."""
+    """A session of root with the defaults of a server version."""
 
     is_new: bool  # default collations are those of UCA 14.0; GTID events, too, say which thread it was
 
     @classmethod
     def at(cls, server_version: str) -> Self:
-        """One at a server that says it is of that version, as "11.8.6-MariaDB-log"."""
+        """A session at a server of a version, as "11.8.6-MariaDB-log"."""
         return cls(is_new=Difference.UCA_1400_IS_DEFAULT.holds(version_number(server_version)))
 
     def query(
         self, sql: str, origin: Origin, catalog: SchemaCatalog, *, microseconds: int = 0, **given: Unpack[QueryOptions]
     ) -> bytes:
-        """The QUERY event of a statement; `catalog` is what there is before it. Raises EventError: no replica could run
-        it."""
+        """The QUERY event of a statement; `catalog` precedes it. Raises EventError: no replica could run it."""
         number, alter = given.get("number"), given.get("alter", b"")
         statement = _Statement(sql, origin.database, catalog)
         needs = statement.needs(is_new=self.is_new)
@@ -113,7 +111,7 @@ class ServerSession:
 
 
 class _Statement:
-    """What a text says that is of importance to its event."""
+    """The facts of a text that matter to its event."""
 
     def __init__(self, sql: str, database: str, catalog: SchemaCatalog) -> None:
         self._words = Cursor(tokens(sql)).rest()
@@ -156,14 +154,14 @@ class _Statement:
 
     @property
     def has_invoker(self) -> bool:
-        """Whether it says who ran it: what is defined may run as that user, and what is granted is granted by it."""
+        """Whether it names its user, as whom definitions may run and who grants."""
         if self._verb in ("GRANT", "REVOKE"):
             return any(token.is_word("ON") for token in self._words)
         return self._verb == "CREATE" and self._object in DEFINED and not self._has_definer
 
     @property
     def flags(self) -> EventFlag:
-        """Of the event's header: a replica is not to USE the database; it may be about temporary tables."""
+        """Flags of the header: a replica is not to USE the database; temporary tables may be concerned."""
         found = EventFlag(0)
         if self._is_of_database or self._verb in ("COMMIT", "ROLLBACK", "SAVEPOINT", "XA"):
             found |= EventFlag.SUPPRESS_USE
@@ -175,7 +173,7 @@ class _Statement:
         return found | EventFlag.THREAD_SPECIFIC if drops or empties or self._is_temporary else found
 
     def names_charset(self) -> bool:
-        """Whether it names a character set and no collation of it, so that the session's default one is meant."""
+        """Whether it names a character set without a collation, and so depends on the session's default."""
         cursor = Cursor(self._words)
         while not cursor.is_at_end:
             if self._takes_charset(cursor):
@@ -196,7 +194,7 @@ class _Statement:
         return is_introducer or (self._object == "TABLE" and token.is_word(*CHARSET_WORDS))
 
     def needs(self, *, is_new: bool) -> Needs:
-        """The time zone, and parts of a second: of the functions that it calls, or the defaults of an altered table."""
+        """The time zone and parts of a second, as its functions or the defaults of an altered table need them."""
         if self._object:
             return self._needs_of_table(is_new=is_new)
         calls = [

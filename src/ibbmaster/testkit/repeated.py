@@ -17,8 +17,8 @@ _NUMBER = "{n}"
 
 
 def repeated_groups(groups: Sequence[Any]) -> Iterator[Any]:
-    """The groups that are meant, one by one; what is no table is left to who reads it. Raises ConfigurationError: a
-    number is none, or too large."""
+    """The groups one by one; anything but a table is left to the reader. Raises ConfigurationError: a number is
+    none, or too large."""
     for group in _repeated(groups):
         if isinstance(group, Mapping) and isinstance(group.get("changes"), list):
             group = {**group, "changes": [_with_long_texts(change) for change in _repeated(group["changes"])]}

@@ -58,12 +58,9 @@ class Scenario:
 
     @contextlib.contextmanager
     def serving(self, **serving: Unpack[ServingOptions]) -> Iterator[FixturePrimary]:
-        """Write the log, plan the faults and serve; options given here go before those of the scenario.
-
-        Clients may plan more faults by `SET GLOBAL ibb_fault`.
-
-        Raises ConfigurationError: an option, the log or a group cannot be used.
-        """
+        """Write the log, plan the faults and serve; options given here override the scenario's. Clients may plan
+        more faults by `SET GLOBAL ibb_fault`. Raises ConfigurationError: an option, the log or a group cannot be
+        used."""
         options: dict[str, Any] = {**self.primary, **serving}
         faults = Faults(self.seed, takes_statements=True)
         with contextlib.ExitStack() as stack:
@@ -115,12 +112,12 @@ class Scenario:
 
     @property
     def _last_recorded(self) -> str | None:
-        """The last group of the log that is named; None: it is there as a whole at first."""
+        """The last recorded group that is named; None: the whole log is there at first."""
         named = [group for group in self.groups if group.kind == "recorded"]
         return sorted(named, key=_moment)[-1].what if named else None
 
     def _follow_clock(self, primary: FixturePrimary, recorded: GroupCopier | None, over: threading.Event) -> None:
-        """Do what has a time; what cannot be logged is said in our own log."""
+        """Do what has a time; our own log says what cannot be logged."""
         steps: list[WrittenGroup | PlannedFault] = [*self.groups, *self.faults]
         timed = [(step.at, number, step) for number, step in enumerate(steps) if step.at is not None]
         if self.starts_when_connected:
@@ -141,7 +138,7 @@ class Scenario:
 
 
 def read_scenario(path: Path | str) -> Scenario:
-    """A scenario from a file; a directory it names is relative to it. Raises ConfigurationError: it cannot be read, or
+    """A scenario from a file, whose directories are relative to it. Raises ConfigurationError: it cannot be read, or
     something in it means nothing; the text names the key."""
     path = Path(path)
     if path.is_dir():
@@ -163,8 +160,7 @@ def parse_scenario(text: str, base: Path | None = None) -> Scenario:
 
 
 def scenario_of(given: Mapping[str, Any], base: Path | None = None) -> Scenario:
-    """A scenario from what its text says. Raises ConfigurationError: something in it means nothing; the text names the
-    key."""
+    """A scenario from its parsed text; errors as `parse_scenario`."""
     only("", given, _KEYS[""])
     log = expect_table("log", given.get("log", {}))
     only("log", log, _KEYS["log"])
@@ -213,7 +209,7 @@ def _each(key: str, given: Mapping[str, Any], make: Callable[[Mapping[str, Any]]
 
 @contextlib.contextmanager
 def naming(where: str) -> Iterator[None]:
-    """Say in errors where something stands."""
+    """Put a place before errors."""
     try:
         yield
     except (IbbMasterError, ValueError) as error:
@@ -226,7 +222,7 @@ def _moment(group: WrittenGroup) -> float:
 
 @contextlib.contextmanager
 def _begun_with(directory: Path, last: str | None) -> Iterator[tuple[WritableLog, GroupCopier]]:
-    """A new log that begins where another one does, and what copies its groups."""
+    """A new log that begins where another one does, and a copier of its groups."""
     with contextlib.ExitStack() as stack:
         source = opening.open(directory)
         stack.callback(source.engine.close)

@@ -8,8 +8,8 @@ from ibbmaster.errors import ConfigurationError
 
 
 def read_small_file(path: Path, size_max: int) -> str:
-    """The text of a file; of a device or a pipe, which have no size, no more is read than of a file. Raises
-    ConfigurationError: it cannot be read, is larger, or is no UTF-8."""
+    """The text of a file; no more is read of a device or a pipe, which have no size. Raises ConfigurationError: it
+    cannot be read, is larger, or is no UTF-8."""
     try:
         with path.open("rb") as file:
             data = file.read(size_max + 1)

@@ -52,7 +52,7 @@ Output: TypeAlias = bytes | PlannedFault
 
 @dataclass(slots=True)
 class _Piece:
-    """A payload to frame, with faults inside of it, or a fault between two of them."""
+    """A payload to frame with faults inside, or a fault between two payloads."""
 
     payload: bytes = b""
     inside: list[tuple[int, FaultRecord]] = field(default_factory=list)  # offsets in the payload
@@ -61,7 +61,7 @@ class _Piece:
 
 
 class StreamEditor:
-    """Edits one dump. `number` counts the dumps of a primary, from 1."""
+    """Edits one dump; `number` counts the dumps of a primary from 1."""
 
     def __init__(self, plan: FaultPlan, *, connection_id: int, number: int, replica: int | None) -> None:
         self._plan = plan
@@ -83,7 +83,7 @@ class StreamEditor:
 
     @property
     def may_rest(self) -> bool:
-        """Between two groups: whether bytes may go past it, as the stream was opened, and is as it came."""
+        """Whether bytes may go past it between two groups: the stream was opened and is unchanged."""
         is_as_it_came = self._sequence == self._reader.next_sequence and not (self._is_holding or self._is_mute)
         return bool(self._places.format) and is_as_it_came and not (self._is_over or self._expects_last_word)
 
@@ -93,8 +93,8 @@ class StreamEditor:
         self._places.is_opening, self._is_resting = False, True
 
     def edit(self, data: Buffer) -> Iterator[Output]:
-        """Take packets, cut anywhere; give what is to be sent and done, in order. What is planned while a fault is
-        being done counts for what comes after it."""
+        """Take packets, cut anywhere; yield what to send and do, in order. Faults planned while one is done apply to
+        what follows."""
         if self._is_resting:
             self._is_resting = False
             self._sequence = self._reader.next_sequence = data[SEQUENCE_OFFSET]
@@ -146,7 +146,7 @@ class StreamEditor:
         return (place.nth or count) == count and self._fits(fault, seen)
 
     def _fits(self, fault: PlannedFault, seen: SeenPacket) -> bool:
-        """Whether a fault can happen to a packet: it has the bytes, and a checksum where one is needed."""
+        """Whether a fault can happen to a packet: it has the bytes, and a checksum if needed."""
         place, size = fault.place, len(seen.event)
         assert place is not None
         if place.byte is not None:
@@ -166,7 +166,7 @@ class StreamEditor:
         return True
 
     def _edited(self, faults: list[PlannedFault], seen: SeenPacket) -> list[_Piece]:
-        """The packet as the faults leave it: none, one or two of them, and a note before them for each."""
+        """The packet after its faults: none, one or two of them, each after a note."""
         notes, events = [], [seen.event]
         for fault in faults:
             if not isinstance(fault.action, _EDITS):
@@ -204,7 +204,7 @@ class StreamEditor:
         self._put(piece)
 
     def _made(self, inserted: actions.InsertEvent) -> bytes:
-        """An event that was not logged, with the checksum that the stream has."""
+        """An event that was not logged, with a checksum if the stream has them."""
         has_checksum = self._places.format[-CHECKSUM_SIZE - 1 : -CHECKSUM_SIZE] == bytes([ChecksumAlgorithm.CRC32])
         server_id = decode_event_header(self._places.format).server_id if self._places.format else 1
         name, position = inserted.file, inserted.position
@@ -261,7 +261,7 @@ class StreamEditor:
                 self._send(again)
 
     def _send(self, piece: _Piece) -> None:
-        """Frame a piece with the number that is due; after the last fault nothing comes."""
+        """Frame a piece with the next number; nothing follows the last fault."""
         if self._is_over or (self._expects_last_word and piece.payload.startswith(EVENT_STATUS)):
             return
         if piece.record is not None:
@@ -303,7 +303,7 @@ class StreamEditor:
 
 
 def _in_frame(offset: int) -> int:
-    """Where a byte of a payload is after the header of its packet; before the first byte that is in the header."""
+    """The offset in frames of a byte of a payload; negative offsets are in the header."""
     if offset < 0:
         return max(0, PACKET_HEADER_SIZE + offset)
     return offset + PACKET_HEADER_SIZE * (1 + offset // PACKET_PAYLOAD_MAX)

@@ -15,7 +15,7 @@ from ibbmaster.wire.packet import EVENT_STATUS
 
 
 class SeenPacket(NamedTuple):
-    """A packet of a dump, and what is known of it."""
+    """A packet of a dump and what is known of it."""
 
     payload: bytes
     prefix: bytes  # what comes before the event
@@ -32,9 +32,9 @@ class StreamPlaces:
     """Follows one dump, packet by packet.
 
     Attributes:
-        gtid: the group it is in; None: between two.
+        gtid: the current group; None: between two.
         is_opening: no group came yet.
-        in_dump, in_group: how often each landmark came, the current packet included.
+        in_dump, in_group: counts of each landmark, the current packet included.
         format: the last FORMAT_DESCRIPTION.
     """
 
@@ -47,8 +47,8 @@ class StreamPlaces:
         self._boundary: GroupBoundary | None = None  # of the current group
 
     def look(self, payload: bytes) -> SeenPacket:
-        """The next packet; of a very large one the beginning will do. After a last one call `end_group`. Raises
-        EventError: an event, or its GTID, is none."""
+        """The next packet, or the beginning of a very large one; call `end_group` after the last of a group. Raises
+        EventError: an event or its GTID is damaged."""
         prefix = prefix_of(payload)
         if not prefix:
             self.in_dump[Landmark.PACKET] += 1
@@ -88,7 +88,7 @@ class StreamPlaces:
 
 
 def prefix_of(payload: bytes) -> bytes:
-    """What comes before the event of a packet; empty if it has none."""
+    """The bytes before the event of a packet; empty if it has none."""
     if not payload.startswith(EVENT_STATUS) or len(payload) < len(EVENT_STATUS) + EVENT_HEADER_SIZE:
         return b""
     size = decode_event_header(payload, 1).size if len(payload) > EVENT_HEADER_SIZE else 0

@@ -29,8 +29,8 @@ Values = Mapping[str, object]  # by the name of the column
 class WritableVersion:
     """A version of a table whose rows can be written. Columns have numbers, from 0.
 
-    `key` are the numbers of the columns that identify its rows; none: all of them do. `computed` has
-    the generated ones, with how; `stored` those of them that the smallest images have, too.
+    `key` has the columns that identify rows; none: all do. `computed` has the generated columns and their formulas;
+    `stored` those of them that even the smallest images have.
     """
 
     table: TableVersion
@@ -45,8 +45,8 @@ class WritableVersion:
         return self.table.kind is TableKind.SEQUENCE
 
     def named(self, values: Values) -> dict[int, Value]:
-        """Values by the numbers of their columns, as they will be read. Raises ConfigurationError: there is no such
-        column, or one cannot have its value."""
+        """Values by number of column, as readers will see them. Raises ConfigurationError: there is no such column,
+        or it cannot have its value."""
         numbers = {column.name.lower(): number for number, column in enumerate(self.table.columns)}
         found = {}
         for name, value in values.items():
@@ -58,7 +58,7 @@ class WritableVersion:
         return found
 
     def read(self, number: int, value: object) -> Value:
-        """A value as a reader of the log will have it. Raises ConfigurationError: the column cannot have it."""
+        """A value as a reader of the log will see it. Raises ConfigurationError: the column cannot have it."""
         column = self.written.columns[number]
         where = f"{self.table.full_name} column {column.name} ({column.declared})"
         if value is None:
@@ -79,8 +79,8 @@ class WritableVersion:
             raise ConfigurationError(f"{where}: what {expression} comes to is not known here: give its value") from None
 
     def converted(self, row: KeptRow, changed: Iterable[tuple[int, TableColumn]]) -> KeptRow:
-        """A row of the version before, where columns have other types now. Raises ConfigurationError: a value cannot be
-        one of its new type."""
+        """A row of the previous version with its values in the new types. Raises ConfigurationError: one cannot be
+        converted."""
         values = dict(row)
         for number, column in changed:
             if column.id not in values:
@@ -93,13 +93,13 @@ class WritableVersion:
         return values
 
     def to_keep(self, row: Row | None) -> KeptRow | None:
-        """A row so that it outlives an ALTER TABLE."""
+        """A row in the form that survives an ALTER TABLE."""
         if row is None:
             return None
         return {column.id: value for column, value in zip(self.table.columns, row, strict=True)}
 
     def values(self, kept: KeptRow) -> tuple[Value, ...]:
-        """The values of a row; those of before an ALTER TABLE have in a new column what it gave them."""
+        """The values of a row; a column added by ALTER TABLE has the value that this gave it."""
         found = [
             kept[column.id]
             if column.id in kept
@@ -111,8 +111,7 @@ class WritableVersion:
         return self.with_computed(found, [n for n in self.computed if self.table.columns[n].id not in kept])
 
     def with_computed(self, row: Sequence[Value], numbers: Iterable[int]) -> tuple[Value, ...]:
-        """A row in which some generated columns are computed. Raises ConfigurationError: what one comes to is not
-        known."""
+        """A row with some generated columns computed. Raises ConfigurationError: the value of one is not known."""
         values = list(row)
         by_name = {column.name.lower(): value for column, value in zip(self.table.columns, row, strict=True)}
         for number in numbers:
@@ -129,11 +128,11 @@ class WritableVersion:
         return tuple(values)
 
     def image(self, row: Row | None, columns: Columns) -> bytes | None:
-        """The image of a row with some of its columns; None if there is no such row."""
+        """The image of a row with some of its columns; None if there is no row."""
         return None if row is None else self.written.image(row, columns)
 
     def key_of(self, row: Row) -> tuple[Value, ...]:
-        """What identifies a row; nothing where there is no key."""
+        """The values that identify a row; empty without a key."""
         return tuple(row[number] for number in self.key)
 
     def shown(self, key: Sequence[Value]) -> str:
@@ -143,7 +142,7 @@ class WritableVersion:
 
 
 def writable_version(table: TableVersion, table_id: int) -> WritableVersion:
-    """A version with how its rows are written. Raises ConfigurationError: that cannot be done."""
+    """A version with what writing its rows needs. Raises ConfigurationError: they cannot be written."""
     if not table.columns:
         raise ConfigurationError(f"{table.full_name} is no table of rows")
     columns = tuple(_written(table, column) for column in table.columns)
@@ -193,7 +192,7 @@ def _written(table: TableVersion, column: TableColumn) -> WrittenColumn:
 
 
 def _computed(table: TableVersion, schema: TableSchema) -> dict[int, Evaluate | None]:
-    """How each generated column comes from others; None: that is not known here."""
+    """The formula of each generated column; None: not known here."""
     pairs = list(zip(table.columns, schema.columns, strict=True))
     plain = {
         known.name.lower(): column for known, column in pairs if known.expression is None and not known.type.is_zerofill

@@ -41,9 +41,9 @@ class RowFormat:
         metadata: `binlog_row_metadata`.
         has_generated: images of UPDATE and DELETE have generated columns; those of MariaDB 11.8.9 have not.
         is_compressed: `log_bin_compress`, with no least size.
-        event_bytes: `binlog_row_event_max_size`: rows of a statement that are more get several events.
-        fragment_bytes: `binlog_row_event_fragment_threshold` of 12.3: a row event that is longer is cut into
-            PARTIAL_ROW_DATA events; None: none is.
+        event_bytes: `binlog_row_event_max_size`: more rows of a statement get several events.
+        fragment_bytes: `binlog_row_event_fragment_threshold` of 12.3: longer row events become PARTIAL_ROW_DATA events;
+            None: none do.
     """
 
     image: RowImage = RowImage.FULL
@@ -75,13 +75,13 @@ class SequenceRow(NamedTuple):
         return self.increment or 1  # 0 stands for auto_increment_increment
 
     def has_cached(self, value: int) -> bool:
-        """Whether a value is given out without another row being logged."""
+        """Whether a value is given out without logging another row."""
         end = self.next_not_cached_value
         return value < end if self.step > 0 else value > end
 
     def reserved(self, name: str) -> tuple[int, SequenceRow]:
-        """The next value, and the row after as many as the server takes at once. Raises ConfigurationError: there is
-        none left. Source: MariaDB 12.3, sql_sequence.cc, SEQUENCE::next_value()."""
+        """The next value, and the row after the server's next reservation. Raises ConfigurationError: none is left.
+        Source: MariaDB 12.3, sql_sequence.cc, SEQUENCE::next_value()."""
         first, count = self.next_not_cached_value, self.cycle_count
         if not self.minimum_value <= first <= self.maximum_value:
             if not self.cycle_option:
@@ -93,7 +93,7 @@ class SequenceRow(NamedTuple):
 
 
 def first_row(table: TableVersion) -> SequenceRow:
-    """The row of a sequence that was just made."""
+    """The row of a new sequence."""
     made = sequence_options(table)
     return SequenceRow(
         next_not_cached_value=made.start,
@@ -108,7 +108,7 @@ def first_row(table: TableVersion) -> SequenceRow:
 
 
 class RowStep(NamedTuple):
-    """One row that a statement has changed, to be taken back or done again; None: there was, or is, no such row."""
+    """A changed row, to be undone or redone; None: the row was not, or is not, there."""
 
     table: FixtureTable
     number: int
@@ -123,7 +123,7 @@ class RowStep(NamedTuple):
 
 
 class StatementWriter(Protocol):
-    """What the events of a statement go to: a transaction."""
+    """A transaction, which takes the events of a statement."""
 
     @property
     def server_id(self) -> int: ...
@@ -138,9 +138,8 @@ class StatementWriter(Protocol):
 class FixtureTable:
     """A table whose rows a test changes. Made by `FixturePrimary.table`.
 
-    It follows what DDL of its primary does to the table. Values are taken as Python has them, or
-    as texts as SQL has them (`"9.90"`, `"2026-01-01 12:00:00"`), and read as `Log.groups` gives them.
-    Statements that are logged as texts change no row here.
+    It follows the DDL of its primary. Values are Python's, or texts as SQL has them (`"9.90"`, `"2026-01-01
+    12:00:00"`), and read as `Log.groups` gives them. Statements logged as texts change no row here.
     """
 
     def __init__(self, name: str, clock: FixtureClock, taking: Callable[..., AbstractContextManager[StatementWriter]]):
@@ -163,22 +162,21 @@ class FixtureTable:
 
     @property
     def rows(self) -> list[dict[str, Value]]:
-        """Its rows, in the order in which they were inserted."""
+        """Its rows, in the order of their insertion."""
         version = self._current()
         names = [column.name for column in version.table.columns]
         return [dict(zip(names, version.values(kept), strict=True)) for kept in self._kept.values()]
 
     @property
     def known(self) -> TableVersion | None:
-        """The table as it is now; None if there is none whose rows can be written."""
+        """The present version of the table; None: its rows cannot be written."""
         return None if self._version is None else self._version.table
 
     # Changes ----------------------------------------------------------------------------------
 
     def insert(self, *rows: Values, **values: object) -> None:
-        """Insert one row by its values, or several as one statement; columns that are left out get their default.
-
-        Into a sequence: give its only row other values, as SETVAL does.
+        """Insert one row by its values, or several as one statement; left-out columns get their default. For a
+        sequence, set its only row, as SETVAL does.
 
         Raises ConfigurationError: a value cannot be that of its column, there is no such column, one without default is
         missing, or there is a row of that key already.
@@ -205,12 +203,8 @@ class FixtureTable:
         self._change(version, ChangeKind.INSERT, [(None, None, row) for row, _ in complete], given[0])
 
     def update(self, where: Values | None = None, /, **values: object) -> None:
-        """Change the row that has the key among `values`, or the one that `where` names, which may change its key.
-
-        As on a server, what changes nothing is not logged.
-
-        Raises ConfigurationError: as `insert`, or there is no such row.
-        """
+        """Change the row with the key among `values`, or the row that `where` names, whose key may change. As on a
+        server, no change is not logged. Raises ConfigurationError: as `insert`, or there is no such row."""
         version = self._current()
         named = version.named(values)
         if where is None:
@@ -236,19 +230,14 @@ class FixtureTable:
         self._change(version, ChangeKind.UPDATE, [(number, before, after)], given)
 
     def delete(self, where: Values | None = None, /, **values: object) -> None:
-        """Delete the row of this key, or the one that has these values. Raises ConfigurationError: there is no such
-        row."""
+        """Delete the row of this key, or with these values. Raises ConfigurationError: there is no such row."""
         version = self._current()
         number, before = self._find(version, version.named({**(where or {}), **values}))
         self._change(version, ChangeKind.DELETE, [(number, before, None)], set())
 
     def next(self) -> int:
-        """NEXT VALUE FOR a sequence; where the server would reserve more of them, its row is logged.
-
-        In no transaction but one that is not transactional: as on a server, it is a group by itself.
-
-        Raises ConfigurationError: it is no sequence, or has run out.
-        """
+        """NEXT VALUE FOR a sequence. A further reservation is logged as a group by itself, as on a server, but in a
+        transaction that is not transactional. Raises ConfigurationError: it is no sequence, or has run out."""
         version = self._current()
         if not version.is_sequence:
             raise ConfigurationError(f"{self.name} is no sequence")
@@ -269,7 +258,7 @@ class FixtureTable:
     # What its primary does ----------------------------------------------------------------------
 
     def keep(self, number: int, row: KeptRow | None) -> None:
-        """Have a row under a number, or none."""
+        """Set or remove the row of a number."""
         version, old = self._version, self._kept.get(number)
         if version is None:
             return  # DDL has dropped the table meanwhile
@@ -284,7 +273,7 @@ class FixtureTable:
                 self._numbers[version.key_of(version.values(row))] = number
 
     def become(self, table: TableVersion, table_id: int) -> None:
-        """Be another version of the table: rows keep what both have, and lose all where the table is a new one. Raises
+        """Become another version of the table: rows keep the common columns; a new table begins empty. Raises
         ConfigurationError: columns of such types cannot be written, or hold the values that are there."""
         old = self._version
         self.name = table.full_name
@@ -315,13 +304,13 @@ class FixtureTable:
             self._numbers = {version.key_of(version.values(row)): n for n, row in self._kept.items()}
 
     def end(self, reason: str) -> None:
-        """Be no table any longer."""
+        """Be no table from now on."""
         self._version, self._why_not = None, reason
 
     # Its rows -----------------------------------------------------------------------------------
 
     def expect_known(self) -> None:
-        """See that there is such a table. Raises ConfigurationError: there is none, or its rows cannot be written."""
+        """Raises ConfigurationError: there is no such table, or its rows cannot be written."""
         self._current()
 
     def _current(self) -> WritableVersion:
@@ -411,7 +400,7 @@ class FixtureTable:
         return version.key
 
     def _find(self, version: WritableVersion, wanted: Mapping[int, Value]) -> tuple[int, tuple[Value, ...]]:
-        """The number and the values of the first row that has these values."""
+        """The number and the values of the first row with these values."""
         if version.is_sequence:
             raise ConfigurationError(f"{self.name} is a sequence: insert() sets its row, next() takes a value")
         if version.key and all(number in wanted for number in version.key):

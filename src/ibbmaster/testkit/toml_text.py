@@ -11,8 +11,7 @@ _HALF = re.compile("[\ud800-\udfff]")  # of a character, which no file can have
 
 
 def toml_value(value: object) -> str:
-    """A value in one line: a text, a number, true or false, a list, or a table. Raises TypeError: TOML has no such
-    value."""
+    """A text, number, boolean, list or table in one line. Raises TypeError: TOML has no such value."""
     match value:
         case bool():
             return "true" if value else "false"

@@ -38,7 +38,7 @@ READ_ONLY_ENGINES = 255  # what a server of 10.11 writes of the engines of an XA
 
 
 class GtidOptions(TypedDict, total=False):
-    """Which GTID a group gets: `gtid` as it is, or the next one of `domain`, or its `seq_no`, of `server_id`."""
+    """The GTID of a group: `gtid` itself, or the next one, or `seq_no`, of `domain` and `server_id`."""
 
     gtid: Gtid | str
     domain: int
@@ -47,8 +47,8 @@ class GtidOptions(TypedDict, total=False):
 
 
 class TransactionOptions(GtidOptions, total=False):
-    """How a transaction is logged. `is_transactional` (True): it ends by XID; else, as one of Aria or MyISAM tables, by
-    COMMIT. `commit_id`: transactions with the same were committed together. `format`: that of its rows."""
+    """How a transaction is logged. `is_transactional` (True): it ends by XID; else, as for Aria or MyISAM tables, by
+    COMMIT. Transactions of one `commit_id` were committed together. `format` is that of its rows."""
 
     is_transactional: bool
     commit_id: int
@@ -63,7 +63,7 @@ class OpenAlter(NamedTuple):
 
 
 class WrittenStatement(NamedTuple):
-    """A statement that is a group by itself, once it is logged."""
+    """A logged statement that is a group by itself."""
 
     gtid: Gtid
     position: LogPosition
@@ -71,8 +71,8 @@ class WrittenStatement(NamedTuple):
 
 
 class FixtureTransaction:
-    """A transaction that is open. Made by `FixturePrimary.transaction`. As a context it takes what tables are given
-    inside of it, is committed at the end, and rolled back by an exception. One that changes nothing is not logged."""
+    """An open transaction. Made by `FixturePrimary.transaction`. As a context it takes the changes of tables inside,
+    commits at the end, and rolls back after an exception. Without changes it is not logged."""
 
     def __init__(self, writer: FixtureWriter, options: TransactionOptions) -> None:
         self.writer = writer
@@ -92,14 +92,14 @@ class FixtureTransaction:
     # What it takes ------------------------------------------------------------------------------
 
     def statement(self, sql: str, *, database: str = "") -> None:
-        """Log a statement that changes rows as its text; no `FixtureTable` hears of it. Raises ConfigurationError: it
-        is a group by itself, as DDL is."""
+        """Log a statement that changes rows as its text, unnoticed by any `FixtureTable`. Raises ConfigurationError:
+        it is a group by itself, as DDL is."""
         if not is_of_transaction(sql):
             raise ConfigurationError(f"{sql[:60]!r} is a group by itself, as it is in MariaDB: give it to ddl()")
         self.take([_packed(self._query(sql, database), sql, self.format)], ())
 
     def annotate(self, sql: str) -> None:
-        """Say by an ANNOTATE_ROWS event which statement the next change of rows comes from."""
+        """Name the statement of the next row changes in an ANNOTATE_ROWS event."""
         timestamp = self.writer.clock.timestamp
         body = sql.encode()
         event = encode_event(
@@ -108,20 +108,20 @@ class FixtureTransaction:
         self.take([event], ())
 
     def take(self, events: Iterable[bytes], steps: Sequence[RowStep]) -> None:
-        """Write events of a statement, and remember what they change."""
+        """Write events of a statement, and remember their changes."""
         self._expect_open()
         self._group.write(b"".join(events))
         self._steps += steps
         self._has_events = True
 
     def savepoint(self, name: str) -> None:
-        """Remember this place; one of the same name is forgotten."""
+        """Remember this place, instead of an earlier one of that name."""
         self.take([self._query(f"SAVEPOINT `{name}`")], ())
         self._group.savepoint(name)
         self._savepoints[name] = len(self._steps)
 
     def roll_back_to(self, name: str) -> None:
-        """Take back everything since a savepoint. Raises ConfigurationError: there is none of that name."""
+        """Undo everything since a savepoint. Raises ConfigurationError: none has that name."""
         self._expect_open()
         if name not in self._savepoints:
             known = ", ".join(self._savepoints) or "none"
@@ -135,8 +135,7 @@ class FixtureTransaction:
     # How it ends --------------------------------------------------------------------------------
 
     def commit(self) -> Gtid | None:
-        """Log it; None if it has changed nothing. Raises GtidOrderError: its GTID is not newer than what its domain
-        has."""
+        """Log it; None if it changed nothing. Raises GtidOrderError: its GTID is not newer than what its domain has."""
         self._expect_open()
         if not self._has_events:
             self.roll_back()
@@ -155,15 +154,15 @@ class FixtureTransaction:
         return gtid
 
     def roll_back(self) -> None:
-        """Take everything back; a second call does nothing."""
+        """Undo everything; a second call does nothing."""
         if self.is_open:
             self._group.roll_back()
             self._undo(self._steps)
             self._end()
 
     def prepare(self, xid: Xid | str) -> None:
-        """XA PREPARE: it waits for `xa_commit` or `xa_rollback` of its primary, and its rows with it. A log of 12.3
-        says nothing of it before its commit; one of a traditional primary has a group of its own."""
+        """XA PREPARE: its rows wait for `xa_commit` or `xa_rollback` of its primary. A log of 12.3 has nothing of it
+        before the commit, that of a traditional primary a group."""
         self._expect_open()
         name = as_xid(xid)
         if name in self.writer.prepared:
@@ -235,7 +234,7 @@ OPEN: ContextVar[tuple[FixtureTransaction, ...]] = ContextVar("OPEN", default=()
 
 
 class FixtureWriter:
-    """What writes the log of one fixture: it gives GTIDs in the order of commits, and knows what is prepared."""
+    """Writes the log of one fixture, numbers groups in the order of commits, and knows prepared transactions."""
 
     def __init__(
         self,
@@ -263,8 +262,8 @@ class FixtureWriter:
 
     @contextlib.contextmanager
     def taking(self, *, is_apart: bool = False) -> Iterator[FixtureTransaction]:
-        """The transaction that is open here, or one of a single statement. `is_apart`: what is logged is not undone by
-        a rollback, and waits for no commit."""
+        """The transaction that is open here, or one of a single statement. Rollbacks and commits leave out what is
+        logged with `is_apart`."""
         here = next((one for one in reversed(OPEN.get()) if one.writer is self and one.is_open), None)
         if here is not None and not (is_apart and here.is_transactional):
             yield here
@@ -325,7 +324,7 @@ class FixtureWriter:
             return WrittenStatement(gtid, self.log.append(gtid, [head, query]), query)
 
     def xa_commit(self, xid: Xid | str, options: GtidOptions) -> Gtid:
-        """Log the commit of a prepared transaction; its rows are there now."""
+        """Log the commit of a prepared transaction, and show its rows."""
         name = self._prepared_name(xid)
         if self.has_prepared_groups:
             gtid = self._end_prepared("XA COMMIT", name, options)
@@ -338,7 +337,7 @@ class FixtureWriter:
         return gtid
 
     def xa_rollback(self, xid: Xid | str, options: GtidOptions) -> Gtid | None:
-        """Give a prepared transaction up; None where no log says so."""
+        """Give up a prepared transaction; None where the log says nothing of it."""
         name = self._prepared_name(xid)
         gtid = None
         if self.has_prepared_groups:
@@ -365,7 +364,7 @@ class FixtureWriter:
         return Origin(server_id=server_id, timestamp=self.clock.timestamp, database=database)
 
     def named(self, options: GtidOptions) -> Gtid:
-        """The GTID that a group would get now. Raises GtidError: one of its numbers is too large, or negative."""
+        """The GTID of a group that began now. Raises GtidError: one of its numbers is too large, or negative."""
         if "gtid" in options:
             return as_gtid(options["gtid"])
         domain = options.get("domain", self._domain)
@@ -375,7 +374,7 @@ class FixtureWriter:
 
     @contextlib.contextmanager
     def next_gtid(self, options: GtidOptions) -> Iterator[Gtid]:
-        """The GTID of the next group, which is logged inside of this context."""
+        """The GTID of the next group, to be logged inside of this context."""
         with self._lock:
             yield self.named(options)
 
@@ -397,8 +396,7 @@ class FixtureWriter:
 
 
 def expect_statement(sql: str, database: str) -> None:
-    """See that a server would take a statement; what it defines must be readable. Raises ConfigurationError: it is
-    none, or none that is known."""
+    """Raises ConfigurationError: a server would not take the statement, or its definitions cannot be read."""
     problem = _problem_of(sql, database)
     if problem:
         raise ConfigurationError(
@@ -427,7 +425,7 @@ def _problem_of(sql: str, database: str) -> str:
 
 
 def _packed(query: bytes, sql: str, format: RowFormat) -> bytes:
-    """A QUERY as `log_bin_compress` has it, or as it is."""
+    """A QUERY as `log_bin_compress` writes it, or unchanged."""
     if not format.is_compressed:
         return query
     text, header = sql.encode(), decode_event_header(query)

@@ -17,12 +17,12 @@ VERSIONS: dict[str, tuple[str, str]] = {
 
 
 def profile_of(name: str) -> Profile:
-    """How a primary of that version, or of that profile, behaves. Raises ConfigurationError: there is none."""
+    """The profile of a version, or of that name. Raises ConfigurationError: there is none."""
     return check_options(**version_options(name), tls="off").primary.profile
 
 
 def version_options(name: str | None) -> PlainServingOptions:
-    """The options for a version of `VERSIONS`, or for a profile by its name; None: for the default one."""
+    """The options for one of `VERSIONS`, or for a profile by its name; None: for the default one."""
     if name not in VERSIONS:
         return {} if name is None else {"profile": name}
     profile, server_version = VERSIONS[name]

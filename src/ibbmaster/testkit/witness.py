@@ -43,7 +43,7 @@ POLL_S = 0.002  # between looks at what the other side has acknowledged
 
 @dataclass(frozen=True, slots=True)
 class SeenStatement:
-    """A command of a client: a statement as its text, another one by its name in capitals."""
+    """A statement of a client as its text; another command by its name in capitals."""
 
     text: str
     at: float  # of the fixture's clock, in seconds since 1970
@@ -52,7 +52,7 @@ class SeenStatement:
 
 @dataclass(frozen=True, slots=True)
 class SentEvent:
-    """An event that was sent whole; `end` counts the bytes of the dump up to its last."""
+    """An event that was sent whole; `end` counts the bytes of the dump to its end."""
 
     type: str
     gtid: Gtid | None  # of its group; None between groups
@@ -65,14 +65,14 @@ class SeenConnection:
     """One connection as the primary saw it.
 
     Attributes:
-        user: as it logged in; empty before.
+        user: the account; empty before the login.
         server_id: of the replica: from its registration, or its dump.
         statements: every command but the dump, in order.
-        dump_start: what it had before its dump, by GTID; None if it asked by file, or not at all.
-        dump_file: the file and the offset it asked for, if it asked for a dump.
-        sent: events that were sent to it, those without a group included.
+        dump_start: its GTID position before the dump; None if it asked by file, or for none.
+        dump_file: the file and the offset that its dump asked for.
+        sent: the events it was sent, also those outside of groups.
         sent_bytes: of the dump.
-        reason: why it ended, as far as the primary knows; None while it is there.
+        reason: why it ended, as far as the primary knows; None: it is connected.
     """
 
     number: int  # from 1, in the order in which they came
@@ -101,24 +101,24 @@ class SeenConnection:
 
     @property
     def sent_gtids(self) -> list[Gtid]:
-        """The groups that were sent to it as a whole, in order."""
+        """The groups it was sent whole, in order."""
         return [event.gtid for event in list(self.sent) if event.ends_group and event.gtid is not None]
 
     @property
     def last_event(self) -> SentEvent | None:
-        """The event that was sent last."""
+        """The event sent last."""
         return self.sent[-1] if self.sent else None
 
     @property
     def acknowledged_bytes(self) -> int | None:
-        """Bytes of the dump that the system of the other side has. None where that cannot be determined: under TLS, and
-        after an end in order that left some on their way."""
+        """Bytes of the dump that the other system has; None where unknown: under TLS, and after an orderly end with
+        some on their way."""
         waiting = self._unacknowledged()
         return None if waiting is None else max(0, self.sent_bytes - waiting)
 
     @property
     def acknowledged_gtids(self) -> list[Gtid] | None:
-        """The groups that the system of the other side has as a whole: its consumer has read them, or can."""
+        """The groups that the other system has whole: its consumer has read them, or can."""
         size = self.acknowledged_bytes
         if size is None:
             return None
@@ -127,7 +127,7 @@ class SeenConnection:
         return [event.gtid for event in known if event.ends_group and event.gtid is not None]
 
     def has(self, gtid: Gtid) -> bool:
-        """Whether it had a group before its dump, or has it now as far as that can be determined."""
+        """Whether it had a group before its dump, or has it now as far as known."""
         before = None if self.dump_start is None else self.dump_start.get(gtid.domain_id)
         if before is not None and before.seq_no >= gtid.seq_no:
             return True
@@ -135,7 +135,7 @@ class SeenConnection:
         return gtid in (self.sent_gtids if acknowledged is None else acknowledged)
 
     def __str__(self) -> str:
-        """What it is doing, in a line."""
+        """Its doing in a line."""
         who = f"connection {self.number} of {self.user or 'nobody yet'}@{address(self.host, self.port)}"
         if self.server_id is not None:
             who += f" (server id {self.server_id})"
@@ -159,7 +159,7 @@ class SeenConnection:
 
 
 class Witness:
-    """An observer that notes everything, and lets faults happen after it."""
+    """An observer that notes everything, then lets faults happen."""
 
     def __init__(self, clock: FixtureClock, faults: Faults | None = None) -> None:
         self.connections: list[SeenConnection] = []
@@ -173,7 +173,7 @@ class Witness:
     async def reached(
         self, step: ConnectionStep, session: Session, command: AnyCommand | None
     ) -> Sequence[Response] | None:
-        """Note a step, then ask who makes faults."""
+        """Note a step, then ask for faults."""
         with self._changed:
             self._note(step, session, command)
             self._changed.notify_all()
@@ -195,7 +195,7 @@ class Witness:
 
     @property
     def stages(self) -> tuple[Callable[[Session], Stage | None], ...]:
-        """Makers of what each dump goes through: the faults, and then what notes what they have sent."""
+        """Makers of the stages of each dump: faults, then what notes what these send."""
         return self._fault_stage, lambda session: _SentStage(self._seen[session], self._changed)
 
     def _fault_stage(self, session: Session) -> Stage | None:
@@ -243,7 +243,7 @@ class Witness:
     # In the test --------------------------------------------------------------------------------
 
     def of(self, replica: SeenConnection | int | str) -> list[SeenConnection]:
-        """The connections of a replica: of its server id, of its user, or of itself."""
+        """The connections of a server id, of a user, or the given one."""
         if isinstance(replica, SeenConnection):
             return [replica]
         return [
@@ -257,7 +257,7 @@ class Witness:
         return any(seen.dump_file is not None and seen.has(gtid) for seen in self.of(replica))
 
     def wait(self, is_so: Callable[[], bool], timeout: float) -> bool:
-        """Wait until something is so; false if it is not in time."""
+        """Wait until a condition holds; false if it does not in time."""
         deadline = time.monotonic() + timeout
         while not is_so():
             left = deadline - time.monotonic()
@@ -268,7 +268,7 @@ class Witness:
         return True
 
     def told(self, replica: SeenConnection | int | str) -> str:
-        """What a replica is doing, or every client if it was never seen."""
+        """The doing of a replica, or of every client if it was never seen."""
         found = self.of(replica)
         others = found or list(self.connections)
         lines = "; ".join(map(str, others)) or "nobody has connected"
@@ -276,7 +276,7 @@ class Witness:
 
 
 class _WholeStage:
-    """A stage that sees every event, also while it could do without."""
+    """A stage that sees every event, even while it could rest: its places count all events."""
 
     only_counts = False
 
@@ -294,7 +294,7 @@ class _WholeStage:
 
 
 class _SentStage:
-    """Reads what is sent to one replica, event by event, as it comes out of the faults."""
+    """Reads event by event what the faults let through to one replica."""
 
     only_counts = False
 
@@ -309,7 +309,6 @@ class _SentStage:
         """Every event is noted."""
 
     async def pass_on(self, block: Block, send: Send) -> None:
-        """Send a block, and note what went out."""
         await send(block)
         with self._changed:
             self._read(block.data())
@@ -319,7 +318,7 @@ class _SentStage:
         raise AssertionError("a pump has sent past a stage that reads")
 
     def _read(self, data: Buffer) -> None:
-        """Take bytes, cut anywhere; what makes no packets is counted, and nothing more."""
+        """Take bytes, cut anywhere; what forms no packets is only counted."""
         self._seen.sent_bytes += len(data)
         self._unread += data
         start, end = 0, len(self._unread)
@@ -351,7 +350,7 @@ class _SentStage:
 
 
 def _delivers_the_rest(session: Session) -> bool:
-    """Whether the system will bring to the other side what was sent, once the socket is closed."""
+    """Whether the system will deliver what was sent after the socket is closed."""
     assert session.socket is not None
     try:
         (state,) = session.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)
@@ -362,7 +361,7 @@ def _delivers_the_rest(session: Session) -> bool:
 
 
 def _unacknowledged(stream: trio.socket.SocketType) -> int | None:
-    """Bytes that were sent and that the other side has not acknowledged; None if that cannot be determined."""
+    """Bytes that were sent and not acknowledged; None if unknown."""
     try:
         found = fcntl.ioctl(stream.fileno(), SIOCOUTQ, b"\0\0\0\0")
     except (OSError, ValueError):

@@ -38,9 +38,9 @@ class WrittenGroup:
     Attributes:
         kind: `changes`, `ddl`, `start_alter`, `commit_alter`, `rollback_alter`, `xa_commit`, `xa_rollback`, `flush` or
             `recorded`.
-        what: the changes in order, or the text; of the end of an ALTER, the GTID of its start; of recorded groups the
-            last GTID.
-        at: when it is logged, in seconds on the scenario's clock; None: before anything is served.
+        what: the changes in order, or the text; the GTID of the START for the end of an ALTER, the last GTID of
+            recorded groups.
+        at: its second on the scenario's clock; None: before anything is served.
     """
 
     kind: str
@@ -74,7 +74,7 @@ class WrittenGroup:
         return cls(kind=kind, what=what, at=None if at is None else float(at), options=options)
 
     def write(self, primary: FixturePrimary, recorded: GroupCopier | None = None) -> Gtid | None:
-        """Log it; gives its GTID, if it has got one. `recorded` has the groups of the log to begin with. Raises
+        """Log it; returns its GTID, if any. `recorded` copies the log that the scenario begins with. Raises
         IbbMasterError: it cannot be logged."""
         match self.kind:
             case "flush":
@@ -142,7 +142,7 @@ def _do(primary: FixturePrimary, transaction: FixtureTransaction, verb: str, cha
 
 
 def expect(where: str, kind: type | tuple[type, ...], value: object) -> Any:
-    """A value of a type; truth values are no numbers. Raises ConfigurationError: it is of another one."""
+    """A value of a type; booleans are no numbers. Raises ConfigurationError: it has another type."""
     kinds = kind if isinstance(kind, tuple) else (kind,)
     if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
         names = {str: "a text", int: "a whole number", bool: "true or false", float: "a number", dict: "a table"}
@@ -161,7 +161,7 @@ def expect_list(where: str, value: object) -> Sequence[Any]:
 
 
 def only(where: str, given: Mapping[str, Any], keys: Sequence[str]) -> None:
-    """See that there are no other keys. Raises ConfigurationError: one means nothing."""
+    """Raises ConfigurationError: there are other keys."""
     strange = next((key for key in given if key not in keys), None)
     if strange is not None:
         place = f"{where}: " if where else ""
