@@ -122,7 +122,7 @@ class PagedLogFiles:
             self._reading.close()
 
 
-class OnePagedFile(PagedLogFiles):
+class PagedFileView(PagedLogFiles):
     """One `.ibb` file of a log: the part of the log in it."""
 
     def __init__(self, path: Path, file_no: int) -> None:
@@ -175,7 +175,7 @@ def files_at(path: Path) -> LogFiles:
         found.start_of_file()  # looks at each head, so that what is no binlog is refused at once
         return ClassicLogFiles(found)
     if (file_no := file_no_of(path)) is not None:
-        return OnePagedFile(path, file_no)
+        return PagedFileView(path, file_no)
     open_disk(path).list()
     return PagedLogFiles(path)
 
