@@ -7,7 +7,7 @@ import functools
 import ipaddress
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -265,16 +265,19 @@ async def run_primary(
     read_again: Callable[[], CheckedOptions] | None = None,
 ) -> None:
     """`serve_trio` with options that are checked; at SIGHUP accounts and certificate become those of `read_again`."""
-    with _opened(log) as whole:
+    with contextlib.ExitStack() as stack:
+        whole = log if isinstance(log, Log) else stack.enter_context(opening.open(log))
         opened = await trio.to_thread.run_sync(staged_log, whole, checked.stages)
         primary = Primary(opened.engine, checked.for_log(opened), opened.history_cache)
-        with _counted(whole, primary):
+        if isinstance(whole, WritableLog):  # whose files are removed only while enough replicas are connected
+            end = whole.count_replicas(lambda: sum(one.dump_server_id is not None for one in primary.registry))
+            stack.callback(end)
 
-            def announce(port: int) -> None:
-                task_status.started(RunningPrimary(opened, primary, checked.password, port, primary.stop))
+        def announce(port: int) -> None:
+            task_status.started(RunningPrimary(opened, primary, checked.password, port, primary.stop))
 
-            again = None if read_again is None else lambda: read_again().primary
-            await primary.serve(handle_signals=handle_signals, task_status=StatusCall(announce), read_again=again)
+        again = None if read_again is None else lambda: read_again().primary
+        await primary.serve(handle_signals=handle_signals, task_status=StatusCall(announce), read_again=again)
 
 
 def serve(log: Log | PathLike, **options: Unpack[ServingOptions]) -> RunningPrimary:
@@ -340,15 +343,6 @@ class StatusCall(Generic[Announced]):
         self._call(value)
 
 
-@contextlib.contextmanager
-def _opened(log: Log | PathLike) -> Iterator[Log]:
-    if isinstance(log, Log):
-        yield log
-        return
-    with opening.open(log) as opened:
-        yield opened
-
-
 def staged_log(log: Log, options: StageOptions) -> Log:
     """The log, or what its stages leave of it; their notes are logged."""
     if not options:
@@ -358,15 +352,3 @@ def staged_log(log: Log, options: StageOptions) -> Log:
         logger.info("%s", note)
     expect_tables(chosen.staged)
     return chosen
-
-
-@contextlib.contextmanager
-def _counted(log: Log, primary: Primary) -> Iterator[None]:
-    if not isinstance(log, WritableLog):
-        yield
-        return
-    end = log.count_replicas(lambda: sum(session.dump_server_id is not None for session in primary.registry))
-    try:
-        yield
-    finally:
-        end()

@@ -20,7 +20,6 @@ from ibbmaster.codec.printable import printable
 from ibbmaster.comparison.differences import (
     ComparedGroup,
     Comparison,
-    LogDifference,
     lines_of,
     logged_groups,
     sent_groups,
@@ -104,9 +103,9 @@ def _print(found: Comparison, args: argparse.Namespace) -> None:
 
 
 def _as_json(found: Comparison, limit: int) -> dict[str, Any]:
-    shown = [_difference(one) for number, one in enumerate(found) if not limit or number < limit]
+    shown = [
+        dataclasses.asdict(one) | {"gtid": str(one.gtid)}
+        for number, one in enumerate(found)
+        if not limit or number < limit
+    ]
     return {"equal": found.equal, "different": sum(found.kinds.values()), "kinds": dict(found.kinds), "shown": shown}
-
-
-def _difference(one: LogDifference) -> dict[str, Any]:
-    return dataclasses.asdict(one) | {"gtid": str(one.gtid)}

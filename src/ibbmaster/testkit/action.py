@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias, dataclass_transform
 
+from ibbmaster.facts import rows_of
 from ibbmaster.testkit.fixture_logs import TORN
 from ibbmaster.testkit.incident import Incidents
 from ibbmaster.testkit.malformed import MALFORMATIONS
@@ -231,20 +232,7 @@ CHOICES: dict[tuple[str, str], tuple[str, ...]] = {
     ("malform", "be"): MALFORMATIONS,
     ("insert", "event"): ("rotate", "format", "heartbeat", "stop"),
 }
-#: From where to where numbers may be, where that is not from 0 to `NUMBER_MAX`; sizes of texts, from 0.
 NUMBER_MAX = 3600
-BOUNDS: dict[tuple[str, str], tuple[int, int]] = {
-    **dict.fromkeys((("garbage", "count"), ("shorten", "count"), ("lengthen", "count")), (0, 1 << 24)),
-    **dict.fromkeys((("header", "timestamp"), ("header", "server_id"), ("header", "log_pos")), (0, (1 << 32) - 1)),
-    ("drip", "bytes_per_s"): (0, 1 << 30),
-    ("error", "code"): (1, (1 << 16) - 1),
-    ("alter", "byte"): (-(1 << 30), 1 << 30),
-    ("alter", "bits"): (1, 255),
-    ("header", "flags"): (0, (1 << 16) - 1),
-    ("header", "event_type"): (0, 255),
-    ("insert", "position"): (0, (1 << 63) - 1),
-    ("failover", "lose"): (0, 1 << 31),
-    ("failover", "server_id"): (1, (1 << 32) - 1),
-    ("clock", "seconds"): (-(1 << 31), 1 << 31),
-}
+#: From where to where numbers may be, where that is not from 0 to `NUMBER_MAX`; sizes of texts, from 0.
+BOUNDS = {(word, key): (int(low), int(high)) for word, key, low, high in rows_of(__package__, "action_bounds")}
 TEXT_SIZES: dict[tuple[str, str], tuple[int, int]] = {("error", "state"): (5, 5), ("insert", "file"): (0, 511)}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.table_map import ROW_EVENT_TYPES
 from ibbmaster.event.types import EventType
-from ibbmaster.facts import rows_of
+from ibbmaster.facts import NULL, rows_of
 
 TEXT_SIZE_MAX = 1000
 
@@ -49,31 +49,17 @@ class Side(enum.Enum):
     AT = "at"
 
 
+_ROWS = [(Landmark(word), sides, what, types) for word, sides, what, types in rows_of(__package__, "landmarks")]
 #: Every landmark, on which sides it has places, and what it is.
 LANDMARKS: dict[Landmark, tuple[frozenset[Side], str]] = {
-    Landmark(word): (frozenset(map(Side, sides.split())), meaning)
-    for word, sides, meaning in rows_of(__package__, "landmarks")
+    landmark: (frozenset(map(Side, sides.split())), meaning) for landmark, sides, meaning, _ in _ROWS
 }
 OF_CONVERSATION = frozenset(list(Landmark)[: list(Landmark).index(Landmark.OPENING_ROTATE)])
-
-_OF_TYPE: dict[int, Landmark] = {
-    EventType.GTID: Landmark.GTID,
-    EventType.ANNOTATE_ROWS: Landmark.ANNOTATE,
-    EventType.TABLE_MAP: Landmark.TABLE_MAP,
-    EventType.QUERY: Landmark.QUERY,
-    EventType.QUERY_COMPRESSED: Landmark.QUERY,
-    EventType.EXECUTE_LOAD_QUERY: Landmark.QUERY,
-    EventType.ROTATE: Landmark.FILE_END,
-    EventType.STOP: Landmark.FILE_END,
-    EventType.FORMAT_DESCRIPTION: Landmark.FORMAT,
-    EventType.HEARTBEAT: Landmark.HEARTBEAT,
-    **dict.fromkeys((*ROW_EVENT_TYPES, EventType.PARTIAL_ROW_DATA), Landmark.ROWS),
-}
-_OPENING: dict[int, Landmark] = {
-    EventType.ROTATE: Landmark.OPENING_ROTATE,
-    EventType.FORMAT_DESCRIPTION: Landmark.OPENING_FORMAT,
-    EventType.GTID_LIST: Landmark.OPENING_GTID_LIST,
-}
+_OPENING: dict[int, Landmark] = {}
+_OF_TYPE: dict[int, Landmark] = dict.fromkeys(ROW_EVENT_TYPES, Landmark.ROWS)
+for _landmark, _, _, _types in _ROWS:
+    _known = _OPENING if _landmark.value.startswith("opening ") else _OF_TYPE
+    _known |= {EventType[name]: _landmark for name in _types.split() if name != NULL}
 _TEXT = re.compile(
     r"(?P<side>before|inside|after|at) (?P<landmark>[a-z ]+?)(?: (?P<nth>[1-9][0-9]{0,8}))?"
     r"(?: at byte (?P<byte>-?[0-9]{1,9}))?"

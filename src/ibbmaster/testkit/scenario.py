@@ -164,10 +164,13 @@ def scenario_of(given: Mapping[str, Any], base: Path | None = None) -> Scenario:
     only("", given, _KEYS[""])
     log = expect_table("log", given.get("log", {}))
     only("log", log, _KEYS["log"])
+    clock: str = expect("clock", str, given.get("clock", "serving"))
+    if clock not in ("serving", "connection"):
+        raise ConfigurationError(f"clock: {clock[:60]!r}: expected serving or connection")
     directory = expect("log.directory", str, log["directory"]) if "directory" in log else None
     return Scenario(
         seed=expect("seed", int, given.get("seed", 0)),
-        starts_when_connected=_clock(given) == "connection",
+        starts_when_connected=clock == "connection",
         primary=_primary(expect_table("primary", given.get("primary", {}))),
         directory=None if directory is None else (base or Path()) / directory,
         tables={
@@ -180,13 +183,6 @@ def scenario_of(given: Mapping[str, Any], base: Path | None = None) -> Scenario:
         groups=tuple(_each("group", given, WrittenGroup.of)),
         faults=tuple(_each("fault", given, PlannedFault.of)),
     )
-
-
-def _clock(given: Mapping[str, Any]) -> str:
-    found: str = expect("clock", str, given.get("clock", "serving"))
-    if found not in ("serving", "connection"):
-        raise ConfigurationError(f"clock: {found[:60]!r}: expected serving or connection")
-    return found
 
 
 def _primary(given: Mapping[str, Any]) -> dict[str, Any]:

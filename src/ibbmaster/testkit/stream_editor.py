@@ -343,8 +343,7 @@ def _with_spoilt_checksum(event: bytes, be: str) -> bytes:
 
 
 def _with_header(event: bytes, action: actions.ChangeHeader) -> bytes:
-    fields = ("timestamp", "server_id", "log_pos", "flags", "event_type")
-    given = {name: value for name in fields if (value := getattr(action, name)) is not None}
+    given = {name: value for name, value in vars(action).items() if value is not None}
     body = event[EVENT_HEADER_SIZE:]
     has_checksum = has_valid_checksum(event)
     changed = HEADER.pack(*decode_event_header(event)._replace(**given)) + body
