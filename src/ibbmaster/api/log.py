@@ -120,7 +120,7 @@ class Log(TabularLog):
         up to and including its GTIDs, none of the domains that it does not name. Ends at the end of the log.
 
         Rows have the names and types of their table when they were written; `schema_mode` "latest" gives those at the
-        end of the log, "at:GTID" those after that position, filled with what is known of later columns: docs/spark.md.
+        end of the log, "at:GTID" those after that position, with later columns where known: docs/spark-reference.md.
         Types that events do not tell (UUID, INET4, INET6, VECTOR: bytes) come from the statements of the log where
         columns have names, and with `asks_statements` everywhere.
 

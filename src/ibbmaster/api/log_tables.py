@@ -56,9 +56,10 @@ class TabularLog:
     ) -> pa.Table:
         """Every change of every row, or with `table` ("database.table") those of one, with columns of its own types.
 
-        The columns are those of the DataFrames in docs/spark.md; `columns` takes some of them. `schema_mode` chooses
-        the columns of a table that the log alters: "latest", "asWritten" or "at:GTID". `complete_keys` fills columns
-        that an image after an update leaves out from the image before it, as the key under binlog_row_image=MINIMAL.
+        The columns are those of the DataFrames in docs/spark-reference.md; `columns` takes some of them. `schema_mode`
+        chooses the columns of a table that the log alters: "latest", "asWritten" or "at:GTID". `complete_keys` fills
+        columns that an image after an update leaves out from the one before it, as the key under
+        binlog_row_image=MINIMAL.
         `after` and `until` are as in `groups`. The files of a log that another process writes may be a second old. The
         result is in memory as a whole.
 
