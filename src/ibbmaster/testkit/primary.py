@@ -24,7 +24,6 @@ from ibbmaster.event.gtid_event import GtidExtraFlag
 from ibbmaster.event.rows.encoding import RowImage, RowMetadata
 from ibbmaster.event.statement.logged import decode_statement
 from ibbmaster.gtid import Gtid
-from ibbmaster.ibb.xa import Xid
 from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace, TableVersion
@@ -41,10 +40,8 @@ from ibbmaster.testkit.incident import Incidents
 from ibbmaster.testkit.query_events import ServerSession
 from ibbmaster.testkit.tables import FixtureTable, RowFormat
 from ibbmaster.testkit.transactions import (
-    FixtureTransaction,
     FixtureWriter,
     GtidOptions,
-    TransactionOptions,
     WrittenStatement,
 )
 from ibbmaster.testkit.versions import profile_of, version_options
@@ -56,7 +53,7 @@ Replica = SeenConnection | int | str  # a connection, or all of a server id or o
 Returned = TypeVar("Returned")
 
 
-class FixturePrimary:
+class FixturePrimary(FixtureWriter):
     """A primary of a test. As a context it serves, and verifies its log at the end.
 
     Attributes:
@@ -94,28 +91,27 @@ class FixturePrimary:
         format = replace(_row_format(image, metadata, is_compressed), fragment_bytes=fragment_bytes)
         self._scratch = tempfile.mkdtemp(prefix="ibbmaster-fixture-") if log is None else None
         self._is_own = not isinstance(log, WritableLog)
-        self.log = log if isinstance(log, WritableLog) else fixture_log(Path(log or self._scratch or ""))
-        self.clock = clock or FixtureClock()
+        given = checked.primary
+        own = log if isinstance(log, WritableLog) else fixture_log(Path(log or self._scratch or ""))
+        super().__init__(
+            own,
+            clock or FixtureClock(),
+            server_id=given.server_id,
+            domain=domain,
+            format=format,
+            has_prepared_groups=given.profile.storage_engine is None,
+            session=ServerSession.at(given.profile.server_version),
+            history=LoggedSchema(own.engine).history() if own.position else SchemaHistory(),
+        )
         self.faults = faults or Faults()
         self._incidents = Incidents(self, self.faults.set_down)
         self.faults.attach(self._incidents)
         self.witness = Witness(self.clock, self.faults)
-        primary = replace(checked.primary, has_kernels=False, observer=self.witness, stages=self.witness.stages)
+        primary = replace(given, has_kernels=False, observer=self.witness, stages=self.witness.stages)
         if certificate is not None:
             primary = replace(primary, certificate=certificate)
         self._authority_file: Path | None = None
         self._checked = replace(checked, primary=primary)
-        self._history = LoggedSchema(self.log.engine).history() if self.log.position else SchemaHistory()
-        self._writer = FixtureWriter(
-            self.log,
-            self.clock,
-            server_id=primary.server_id,
-            domain=domain,
-            format=format,
-            has_prepared_groups=primary.profile.storage_engine is None,
-            session=ServerSession.at(primary.profile.server_version),
-            history=self._history,
-        )
         self._tables: list[FixtureTable] = []
         self._table_id = FIRST_TABLE_ID - 1
         self._live: list[ClassicFiles] = []  # that follow the log
@@ -150,7 +146,7 @@ class FixturePrimary:
         given = self._checked.primary
         if profile is not None:
             given = replace(given, profile=profile_of(profile))
-            self._writer.session = ServerSession.at(given.profile.server_version)
+            self.session = ServerSession.at(given.profile.server_version)
         if server_id is not None:
             given = replace(given, server_id=server_id)
         if log is not None:
@@ -159,7 +155,6 @@ class FixturePrimary:
                 self.log.close()
             self.log = log
             self._is_own = False
-            self._writer.log = log
         self._checked = replace(self._checked, primary=given, has_profile=True, has_version=True)
 
     def end_incidents(self) -> None:
@@ -266,14 +261,6 @@ class FixturePrimary:
 
     # Writing ------------------------------------------------------------------------------------
 
-    @property
-    def format(self) -> RowFormat:
-        return self._writer.format
-
-    @format.setter
-    def format(self, value: RowFormat) -> None:
-        self._writer.format = value
-
     def table(self, table_name: str, /, **columns: str) -> FixtureTable:
         """A table by its name, `database.table`; with columns, as `id="bigint unsigned primary key"`, it is created
         first. `ddl` creates any other table. Raises ConfigurationError: it exists already, or does not, or cannot be
@@ -289,17 +276,11 @@ class FixturePrimary:
         for known in self._tables:
             if known.name == str(table):
                 return known
-        found = FixtureTable(str(table), self.clock, self._writer.taking)
+        found = FixtureTable(str(table), self.clock, self.taking)
         self._follow(found)
         found.expect_known()
         self._tables.append(found)
         return found
-
-    def transaction(self, **options: Unpack[TransactionOptions]) -> FixtureTransaction:
-        """Begin a transaction: `with primary.transaction(domain=1): ...` takes the changes of tables inside. Options
-        are those of `TransactionOptions`: a GTID as `gtid`, or as `domain`, `server_id` and `seq_no`;
-        `is_transactional`, `commit_id`, `format`. Raises GtidError: that is no GTID."""
-        return FixtureTransaction(self._writer, options)
 
     def ddl(self, sql: str, *, database: str = "", **options: Unpack[GtidOptions]) -> Gtid:
         """Log a statement that is a group by itself; tables follow it.
@@ -307,21 +288,12 @@ class FixturePrimary:
         Raises ConfigurationError: it changes rows, or a table has become one whose rows cannot be written;
         GtidOrderError: its GTID is not newer than what its domain has.
         """
-        return self._take_effect(self._writer.ddl(sql, database, options))
-
-    def start_alter(self, sql: str, *, database: str = "", **options: Unpack[GtidOptions]) -> Gtid:
-        """Log START ALTER, as with `binlog_alter_two_phase`; the table stays as it was. Raises ConfigurationError:
-        it is no ALTER TABLE."""
-        return self._writer.start_alter(sql, database, options)
+        return self._take_effect(self._log_ddl(sql, database, options))
 
     def commit_alter(self, started: Gtid | str, **options: Unpack[GtidOptions]) -> Gtid:
         """Log COMMIT ALTER for the START of that GTID; tables follow it. Raises ConfigurationError: there is no such
         START."""
-        return self._take_effect(self._writer.end_alter(started, GtidExtraFlag.COMMIT_ALTER, options))
-
-    def rollback_alter(self, started: Gtid | str, **options: Unpack[GtidOptions]) -> Gtid:
-        """Log ROLLBACK ALTER for the START of that GTID. Raises ConfigurationError: there is no such START."""
-        return self._writer.end_alter(started, GtidExtraFlag.ROLLBACK_ALTER, options).gtid
+        return self._take_effect(self._end_alter(started, GtidExtraFlag.COMMIT_ALTER, options))
 
     def _take_effect(self, logged: WrittenStatement) -> Gtid:
         place = SchemaPlace(logged.position, 1)
@@ -344,15 +316,6 @@ class FixturePrimary:
         else:
             files.close()
         return files.paths
-
-    def xa_commit(self, xid: Xid | str, **options: Unpack[GtidOptions]) -> Gtid:
-        """XA COMMIT of a prepared transaction. Raises ConfigurationError: none has that name."""
-        return self._writer.xa_commit(xid, options)
-
-    def xa_rollback(self, xid: Xid | str, **options: Unpack[GtidOptions]) -> Gtid | None:
-        """XA ROLLBACK of a prepared transaction; None if the log says nothing of it. Raises ConfigurationError: none
-        has that name."""
-        return self._writer.xa_rollback(xid, options)
 
     def _follow(self, handle: FixtureTable) -> None:
         """Update a table to the end of the log, under its present name."""

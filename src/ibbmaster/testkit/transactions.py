@@ -234,7 +234,8 @@ OPEN: ContextVar[tuple[FixtureTransaction, ...]] = ContextVar("OPEN", default=()
 
 
 class FixtureWriter:
-    """Writes the log of one fixture, numbers groups in the order of commits, and knows prepared transactions."""
+    """The part of a `FixturePrimary` that writes its log, numbers groups in the order of commits, and knows prepared
+    transactions."""
 
     def __init__(
         self,
@@ -260,6 +261,12 @@ class FixtureWriter:
         self.prepared: dict[Xid, list[RowStep]] = {}  # the changes of transactions that XA PREPARE has ended
         self._alters: dict[Gtid, OpenAlter] = {}
 
+    def transaction(self, **options: Unpack[TransactionOptions]) -> FixtureTransaction:
+        """Begin a transaction: `with primary.transaction(domain=1): ...` takes the changes of tables inside. Options
+        are those of `TransactionOptions`: a GTID as `gtid`, or as `domain`, `server_id` and `seq_no`;
+        `is_transactional`, `commit_id`, `format`. Raises GtidError: that is no GTID."""
+        return FixtureTransaction(self, options)
+
     @contextlib.contextmanager
     def taking(self, *, is_apart: bool = False) -> Iterator[FixtureTransaction]:
         """The transaction that is open here, or one of a single statement. Rollbacks and commits leave out what is
@@ -274,16 +281,16 @@ class FixtureWriter:
         with FixtureTransaction(self, options) as alone:
             yield alone
 
-    def ddl(self, sql: str, database: str, options: GtidOptions) -> WrittenStatement:
-        """Log a statement that is a group by itself."""
+    def _log_ddl(self, sql: str, database: str, options: GtidOptions) -> WrittenStatement:
         if is_of_transaction(sql):
             raise ConfigurationError(f"{sql[:60]!r} changes rows: give it to transaction().statement()")
         expect_statement(sql, database)
         is_of_sequence = Cursor(tokens(sql)).takes_words("ALTER", "SEQUENCE")
         return self._log_statement(OpenAlter(sql, database), options, flags=ALONE if is_of_sequence else DDL)
 
-    def start_alter(self, sql: str, database: str, options: GtidOptions) -> Gtid:
-        """Log the first part of an ALTER of two phases, which changes nothing yet."""
+    def start_alter(self, sql: str, *, database: str = "", **options: Unpack[GtidOptions]) -> Gtid:
+        """Log START ALTER, as with `binlog_alter_two_phase`; the table stays as it was. Raises ConfigurationError:
+        it is no ALTER TABLE."""
         if not sql.lstrip().upper().startswith("ALTER"):
             raise ConfigurationError(f"{sql[:60]!r} is no ALTER TABLE")
         expect_statement(sql, database)
@@ -291,8 +298,11 @@ class FixtureWriter:
         self._alters[started.gtid] = OpenAlter(sql, database)
         return started.gtid
 
-    def end_alter(self, started: Gtid | str, end: GtidExtraFlag, options: GtidOptions) -> WrittenStatement:
-        """Log the second part, COMMIT_ALTER or ROLLBACK_ALTER, of the one that began with this GTID."""
+    def rollback_alter(self, started: Gtid | str, **options: Unpack[GtidOptions]) -> Gtid:
+        """Log ROLLBACK ALTER for the START of that GTID. Raises ConfigurationError: there is no such START."""
+        return self._end_alter(started, GtidExtraFlag.ROLLBACK_ALTER, options).gtid
+
+    def _end_alter(self, started: Gtid | str, end: GtidExtraFlag, options: GtidOptions) -> WrittenStatement:
         start = as_gtid(started)
         alter = self._alters.get(start)
         if alter is None:
@@ -323,8 +333,8 @@ class FixtureWriter:
             head = self.gtid_event(GtidEvent(gtid=gtid, flags=flags, extra_flags=phase, alter_seq_no=started))
             return WrittenStatement(gtid, self.log.append(gtid, [head, query]), query)
 
-    def xa_commit(self, xid: Xid | str, options: GtidOptions) -> Gtid:
-        """Log the commit of a prepared transaction, and show its rows."""
+    def xa_commit(self, xid: Xid | str, **options: Unpack[GtidOptions]) -> Gtid:
+        """XA COMMIT of a prepared transaction. Raises ConfigurationError: none has that name."""
         name = self._prepared_name(xid)
         if self.has_prepared_groups:
             gtid = self._end_prepared("XA COMMIT", name, options)
@@ -336,8 +346,9 @@ class FixtureWriter:
             step.redo()
         return gtid
 
-    def xa_rollback(self, xid: Xid | str, options: GtidOptions) -> Gtid | None:
-        """Give up a prepared transaction; None where the log says nothing of it."""
+    def xa_rollback(self, xid: Xid | str, **options: Unpack[GtidOptions]) -> Gtid | None:
+        """XA ROLLBACK of a prepared transaction; None if the log says nothing of it. Raises ConfigurationError: none
+        has that name."""
         name = self._prepared_name(xid)
         gtid = None
         if self.has_prepared_groups:
