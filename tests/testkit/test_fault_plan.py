@@ -12,9 +12,9 @@ from ibbmaster.testkit.fault_plan import FaultPlan, FaultRecord
 
 def test_each_fault_is_given_as_often_as_it_says():
     plan = FaultPlan()
-    once = plan.add(PlannedFault.parse("cut after gtid"))
-    twice = plan.add(PlannedFault.parse("cut before gtid; times=2"))
-    always = plan.add(PlannedFault.parse("cut after rows; times=always"))
+    once = plan.add_fault(PlannedFault.parse("cut after gtid"))
+    twice = plan.add_fault(PlannedFault.parse("cut before gtid; times=2"))
+    always = plan.add_fault(PlannedFault.parse("cut after rows; times=always"))
     assert plan.take(lambda fault: fault is once) == [once]
     assert plan.take(lambda fault: True) == [twice, always]
     assert [str(fault) for fault in plan.take(lambda fault: True)] == [str(twice), str(always)]
@@ -27,7 +27,7 @@ def test_each_fault_is_given_as_often_as_it_says():
 def test_no_fault_is_given_twice_to_many_who_ask_at_once():
     plan = FaultPlan()
     for _ in range(50):
-        plan.add(PlannedFault.parse("cut after gtid; times=4"))
+        plan.add_fault(PlannedFault.parse("cut after gtid; times=4"))
     taken = []
 
     def take():
@@ -44,7 +44,7 @@ def test_no_fault_is_given_twice_to_many_who_ask_at_once():
 
 def test_what_happens_to_the_whole_primary_is_unfinished_until_it_has():
     plan = FaultPlan()
-    crash = plan.add(PlannedFault.parse("crash after gtid"))
+    crash = plan.add_fault(PlannedFault.parse("crash after gtid"))
     assert plan.unfinished == [crash]
     plan.take(lambda fault: True)
     assert plan.unfinished == [crash]
@@ -58,8 +58,8 @@ def test_a_plan_and_its_past_are_bounded(monkeypatch):
     monkeypatch.setattr(fault_plan, "RECORDS_MAX", 2)
     plan = FaultPlan()
     for _ in range(3):
-        fault = plan.add(PlannedFault.parse("cut after gtid"))
+        fault = plan.add_fault(PlannedFault.parse("cut after gtid"))
         plan.note(FaultRecord(fault=fault))
     assert len(plan.done) == 2
     with pytest.raises(ConfigurationError, match="3 faults are planned already"):
-        plan.add(fault)
+        plan.add_fault(fault)

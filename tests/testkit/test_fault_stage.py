@@ -484,7 +484,7 @@ def test_silence_and_garbage_come_where_a_greeting_should():
                 quiet.recv(1)
         primary.fault("before handshake", action="garbage", count=40)
         with socket.create_connection((primary.host, primary.port)) as noisy, noisy.makefile("rb") as file:
-            assert file.read(40) == primary.faults.plan.random_bytes(primary.faults.done[-1].fault, 40)
+            assert file.read(40) == primary.faults.random_bytes(primary.faults.done[-1].fault, 40)
             assert file.read(5)[4] == 10  # the greeting, behind the header of its packet
 
 

@@ -24,7 +24,7 @@ def edit(faults, data, sizes, *, seed=0):
     """What comes out, bytes in one piece, and the faults in between by their words."""
     plan = FaultPlan(seed)
     for line in faults:
-        plan.add(PlannedFault.parse(line))
+        plan.add_fault(PlannedFault.parse(line))
     editor = StreamEditor(plan, connection_id=1, number=1, replica=7)
     output, start = [], 0
     while start < len(data):

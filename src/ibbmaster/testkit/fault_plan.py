@@ -44,7 +44,7 @@ class FaultPlan:
         """The faults to come; `times` counts what is left."""
         return self._pending
 
-    def add(self, fault: PlannedFault) -> PlannedFault:
+    def add_fault(self, fault: PlannedFault) -> PlannedFault:
         """Plan a fault, also for running dumps. Raises ConfigurationError: too many are planned."""
         with self._lock:
             if len(self._pending) >= FAULTS_MAX:

@@ -56,7 +56,7 @@ class _Conversation:
     counts_of_sql: Counter[tuple[Side, str]] = field(default_factory=Counter)
 
 
-class Faults:
+class Faults(FaultPlan):
     """The faults of one primary, whose options get `stage` and this object.
 
     A dump is read only while something is planned, so that its numbers of places count from then on; a `Witness` always
@@ -65,7 +65,8 @@ class Faults:
     """
 
     def __init__(self, seed: int = 0, *, takes_statements: bool = False) -> None:
-        self.plan = FaultPlan(seed)
+        super().__init__(seed)
+        self.plan: FaultPlan = self  # for those who watch it
         self.takes_statements = takes_statements
         self._primary: FaultyPrimary | None = None
         self._conversations: dict[int, _Conversation] = {}
@@ -74,16 +75,6 @@ class Faults:
         self._dumps = 0
         self._is_down = False
         self._one_by_one = threading.Lock()  # for what concerns the whole primary
-
-    @property
-    def done(self) -> list[FaultRecord]:
-        """What happened so far, in order."""
-        return list(self.plan.done)
-
-    @property
-    def pending(self) -> tuple[PlannedFault, ...]:
-        """What is still to come."""
-        return self.plan.pending
 
     def attach(self, primary: FaultyPrimary) -> None:
         """Set the primary that crashes, fails over and so on."""
@@ -98,11 +89,7 @@ class Faults:
         """Plan a fault. Raises ConfigurationError: there are too many, or it has no place."""
         if fault.place is None:
             raise ConfigurationError("what happens at a time belongs into a scenario: expected a place")
-        return self.plan.add(fault)
-
-    def clear(self) -> None:
-        """Plan nothing any more."""
-        self.plan.clear()
+        return super().add_fault(fault)
 
     def set_down(self, is_down: bool) -> None:
         """Whether the primary has crashed: then new connections are reset."""
@@ -112,7 +99,7 @@ class Faults:
         """Wait until every fault planned for a place has happened and changed the primary. Raises TimeoutError: one
         has not, in that number of seconds."""
         deadline = time.monotonic() + timeout
-        while waiting := self.plan.unfinished:
+        while waiting := self.unfinished:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"not happened within {timeout:g} s: {', '.join(map(str, waiting))}")
             time.sleep(POLL_S)
@@ -129,8 +116,8 @@ class Faults:
             except IbbMasterError as error:
                 problem = str(error)
             if problem or fault.place is None:  # a place has noted it already
-                self.plan.note(FaultRecord(fault=fault, problem=problem))
-        self.plan.finish(fault)
+                self.note(FaultRecord(fault=fault, problem=problem))
+        self.finish(fault)
 
     def stage(self, session: Session) -> FaultStage:
         """The stage of a dump."""
@@ -192,7 +179,7 @@ class Faults:
             case actions.AnswerOtherwise(value=value):
                 return _row(value)
             case actions.SendGarbage(count=count):
-                await _send_raw(session, self.plan.random_bytes(fault, count))
+                await _send_raw(session, self.random_bytes(fault, count))
             case actions.KillConnection(query=False):
                 session.scope.cancel()
                 await trio.lowlevel.checkpoint()
@@ -221,7 +208,7 @@ class Faults:
         count, which = conversation.counts[side, landmark], conversation.number
         if landmark is Landmark.DUMP:
             which = self._asked_dumps = self._asked_dumps + 1
-        seen = {fault.place.sql for fault in self.plan.pending if fault.place is not None and fault.place.sql}
+        seen = {fault.place.sql for fault in self.pending if fault.place is not None and fault.place.sql}
         for text in seen:
             conversation.counts_of_sql[side, text] += text.lower() in sql.lower()
 
@@ -239,8 +226,8 @@ class Faults:
             return (place.nth or count) == count
 
         answer: Response | None = None
-        for fault in self.plan.take(is_due):
-            self.plan.note(FaultRecord(fault=fault, connection_id=session.connection_id, event=sql.encode()))
+        for fault in self.take(is_due):
+            self.note(FaultRecord(fault=fault, connection_id=session.connection_id, event=sql.encode()))
             answer = await self.do(fault, session) or answer
         return answer
 
@@ -269,7 +256,7 @@ class FaultStage:
         self._faults = faults
         self._session = session
         self._editor = StreamEditor(
-            faults.plan, connection_id=session.connection_id, number=number, replica=session.dump_server_id
+            faults, connection_id=session.connection_id, number=number, replica=session.dump_server_id
         )
         self._bytes_per_s = 0.0
         self._is_at_border = self._is_resting = False
