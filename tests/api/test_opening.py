@@ -70,17 +70,17 @@ def test_options_of_writing_are_refused_where_nothing_is_written(tmp_path):
         ibbmaster.open(tmp_path, durability="sync")
 
 
-@pytest.mark.parametrize("schema", ["nonsense", "CREATE TABLE t (a INT)"])
-def test_a_schema_that_declares_nothing_is_refused(schema):
-    with pytest.raises(ibbmaster.ConfigurationError, match=r"schema.* expected (CREATE TABLE )?database\.table"):
+SCHEMAS = {
+    "nonsense": r"schema.* expected (CREATE TABLE )?database\.table",
+    "CREATE TABLE t (a INT)": r"schema.* expected (CREATE TABLE )?database\.table",
+    "CREATE TABLE a.b (c int, d varchar(9": "^schema: the text ends inside a statement: 'CREATE TABLE a",
+}
+
+
+@pytest.mark.parametrize(("schema", "message"), SCHEMAS.items(), ids=SCHEMAS)
+def test_a_schema_that_declares_nothing_is_refused(schema, message):
+    with pytest.raises(ibbmaster.ConfigurationError, match=message):
         ibbmaster.open(CLASSIC / "domains-none", schema=schema)
-
-
-def test_a_schema_that_ends_inside_a_statement_is_refused():
-    with pytest.raises(
-        ibbmaster.ConfigurationError, match=r"^schema: the text ends inside a statement: 'CREATE TABLE a"
-    ):
-        ibbmaster.open(CLASSIC / "domains-none", schema="CREATE TABLE a.b (c int, d varchar(9")
 
 
 # To write ------------------------------------------------------------------------------------

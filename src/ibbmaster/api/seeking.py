@@ -6,9 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ibbmaster.api.log_files import LogFiles
-from ibbmaster.dump.error import DumpError
-from ibbmaster.dump.request import DumpRequest
-from ibbmaster.dump.start import check_start
 from ibbmaster.errors import PositionPurgedError, StoreError
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.log.interface import LogEngine
@@ -53,11 +50,14 @@ def start_at(path: Path, engine: LogEngine, files: LogFiles, position: Position)
     wanted = as_position(position)
     if not any(file.size for file in engine.files()):
         raise StoreError(f"{path}: no binlog files (binlog-000000.ibb and so on)")
+    state = engine.state()
+    logged = (state.seq_no(gtid.domain_id, gtid.server_id) for gtid in wanted.values())
+    if any(seq_no is None or seq_no < gtid.seq_no for seq_no, gtid in zip(logged, wanted.values(), strict=True)):
+        refusal = _refusal(wanted, state)
+        if refusal is not None:
+            return refusal
     try:
-        check_start(DumpRequest(replica_server_id=0, position=wanted), engine.state())
         plan = engine.seek(wanted)
-    except DumpError as error:
-        return Start(position=wanted, refusal=error.text, reason=error.explanation)
     except PositionPurgedError as error:
         return Start(position=wanted, refusal="the position is too old", reason=str(error))
     return Start(
@@ -67,3 +67,16 @@ def start_at(path: Path, engine: LogEngine, files: LogFiles, position: Position)
         state=plan.state,
         plan=plan if isinstance(plan, SeekPlan) else None,
     )
+
+
+def _refusal(wanted: GtidPosition, state: GtidState) -> Start | None:
+    """The answer to a replica that has what is not logged; what a dump needs is loaded only for that."""
+    from ibbmaster.dump.error import DumpError
+    from ibbmaster.dump.request import DumpRequest
+    from ibbmaster.dump.start import check_start
+
+    try:
+        check_start(DumpRequest(replica_server_id=0, position=wanted), state)
+    except DumpError as error:
+        return Start(position=wanted, refusal=error.text, reason=error.explanation)
+    return None
