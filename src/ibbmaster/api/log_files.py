@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ibbmaster.classic.engine import ClassicBinlog
     from ibbmaster.disk.interface import SharedDisk
     from ibbmaster.log.interface import LogEngine, ReadPlan
-    from ibbmaster.stages.engine import StagedLog
     from ibbmaster.store.redo_check import RedoReport
 
 OnBytes = Callable[[int], object]
@@ -122,22 +121,6 @@ class PagedLogFiles:
             self._reading.close()
 
 
-class PagedFileView(PagedLogFiles):
-    """One `.ibb` file of a log: the part of the log in it."""
-
-    def __init__(self, path: Path, file_no: int) -> None:
-        super().__init__(path.parent)
-        self._file = path
-        self._file_no = file_no
-
-    @property
-    def engine(self) -> LogEngine:
-        return part_in_file(super().engine, self._file_no)
-
-    def paths(self) -> list[Path]:
-        raise one_file_refusal("verify", self._file)
-
-
 def _redo_of(disk: SharedDisk) -> RedoReport | None:
     if not has_redo_log(disk):
         return None
@@ -149,14 +132,6 @@ def _redo_of(disk: SharedDisk) -> RedoReport | None:
 def file_no_of(path: Path) -> int | None:
     """The number of an `.ibb` file; None where something else is, or nothing."""
     return parse_file_name(path.name) if path.exists() and not path.is_dir() else None
-
-
-def part_in_file(engine: LogEngine, file_no: int) -> StagedLog:
-    """The part of a log of `.ibb` files in one of them."""
-    from ibbmaster.stages.engine import StagedLog
-    from ibbmaster.stages.span import span_of_file
-
-    return StagedLog(engine, span=span_of_file(engine, file_no))
 
 
 def one_file_refusal(what: str, path: Path) -> ConfigurationError:
@@ -174,16 +149,18 @@ def files_at(path: Path) -> LogFiles:
         found = ClassicBinlog([path])
         found.start_of_file()  # looks at each head, so that what is no binlog is refused at once
         return ClassicLogFiles(found)
-    if (file_no := file_no_of(path)) is not None:
-        return PagedFileView(path, file_no)
     open_disk(path).list()
     return PagedLogFiles(path)
 
 
 @contextmanager
 def opened_files(path: Path) -> Iterator[LogFiles]:
-    """The files of a log as `ibbmaster.open` takes them, without what reads rows and schemas; errors as `files_at`."""
-    with closing(files_at(log_path(path))) as files:
+    """The files of a whole log as `ibbmaster.open` takes them, without what reads rows and schemas. Raises
+    ConfigurationError: `path` is one `.ibb` file of a log; else as `files_at`."""
+    where = log_path(path)
+    if file_no_of(where) is not None:
+        raise one_file_refusal("verify", where)
+    with closing(files_at(where)) as files:
         yield files
 
 

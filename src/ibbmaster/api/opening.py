@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal, Unpack, overload
 
 from ibbmaster.api.log import FileView, Log
-from ibbmaster.api.log_files import file_no_of, files_at, part_in_file
+from ibbmaster.api.log_files import file_no_of, files_at
 from ibbmaster.api.log_path import PathLike, log_path
 from ibbmaster.api.stores import WritingOptions, existing_store, opened_store, store_options
 from ibbmaster.api.writing import WritableLog
@@ -19,6 +19,8 @@ from ibbmaster.log.large_rows import parse_row_event_max
 from ibbmaster.schema.declarations import parse_declarations
 from ibbmaster.schema.name_case import NameCase, parse_name_case
 from ibbmaster.sqltext.table_name import parse_table_name
+from ibbmaster.stages.engine import StagedLog
+from ibbmaster.stages.span import span_of_file
 from ibbmaster.store.redo_names import holds_log
 
 
@@ -138,7 +140,7 @@ def _open_to_read(
         return Log(path, stored.engine, stored=stored, schema=schema, name_case=case, row_event_max=row_event_max)
     log = _open_to_read(path.parent, schema, case, row_event_max)
     try:
-        return FileView(log, part_in_file(log.engine, file_no), path.name)
+        return FileView(log, StagedLog(log.engine, span=span_of_file(log.engine, file_no)), path.name)
     except BaseException:
         log.close()
         raise

@@ -5,11 +5,16 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
-from ibbmaster.api.log_files import opened_files
+import ibbmaster
+from ibbmaster.api.log_files import LogFiles, file_no_of, opened_files
 from ibbmaster.api.seeking import Start, start_at
 from ibbmaster.errors import ConfigurationError, GtidError
+from ibbmaster.log.interface import LogEngine
 from ibbmaster.log.time_search import TimeStart, is_date, is_time, parse_time, time_start
 
 
@@ -17,8 +22,7 @@ def run(args: argparse.Namespace) -> int:
     """Seek, and print the plan or the refusal."""
     if (args.position is None) == (args.time is None):
         raise ConfigurationError("expected a GTID position, or --time TIME, and not both")
-    with opened_files(args.directory) as files:
-        engine = files.engine
+    with _opened(args.directory) as (engine, files):
         if args.time is not None:
             start = time_start(engine, parse_time("time", args.time))
             print(json.dumps(_time_as_json(start)) if args.json else start.explain())
@@ -33,6 +37,16 @@ def run(args: argparse.Namespace) -> int:
     if is_date(args.position):
         print(f"to look for a day, give it as --time '{args.position} 00:00'", file=sys.stderr)
     return 0 if found.refusal is None else 1
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[LogEngine, LogFiles]]:
+    if file_no_of(path) is None:
+        with opened_files(path) as files:
+            yield files.engine, files
+    else:  # of one file as a part of its log more is needed
+        with ibbmaster.open(path) as log:
+            yield log.engine, log.stored
 
 
 def _time_as_json(start: TimeStart) -> dict[str, Any]:
