@@ -11,8 +11,8 @@ from ibbmaster.testkit.certificates import CERTIFICATES
 from ibbmaster.testkit.control import QUESTIONS
 from ibbmaster.testkit.malformed import MALFORMATIONS
 from ibbmaster.testkit.place import LANDMARKS, Side
+from ibbmaster.testkit.primary import VERSIONS
 from ibbmaster.testkit.scenario import parse_scenario
-from ibbmaster.testkit.versions import VERSIONS
 from tests.protocol.documents import rows_under
 
 GUIDE = Path(__file__).parents[2] / "docs" / "faults.md"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def expect_log(directory: Path | str) -> None:
-    """See before long work begins that there is a log that can be read. Raises IbbMasterError: there is none."""
+    """Raises IbbMasterError, before long work begins: there is no readable log."""
     import ibbmaster
 
     with ibbmaster.open(directory) as log, contextlib.suppress(FormatError):  # damage is for the job to name, or skip
@@ -28,15 +28,14 @@ def expect_log(directory: Path | str) -> None:
 
 
 def expect_readable(files: Iterable[Path]) -> None:
-    """See before long work begins that each file can be read. Raises StoreError: one cannot."""
+    """Raises StoreError, before long work begins: a file cannot be read."""
     for path in files:
         if not isinstance(path, ObjectPath) and not os.access(path, os.R_OK):
             raise StoreError(f"{path} cannot be read")
 
 
 def expect_writable(directory: Path) -> None:
-    """See before long work begins that a directory, or one above it where it can be made, can be written. Raises
-    StoreError: it cannot, or there is something else."""
+    """Raises StoreError, before long work begins: a directory cannot be written, nor made in one that can."""
     if isinstance(directory, ObjectPath):
         from ibbmaster.disk.uploading import expect_nothing_at
 
@@ -55,12 +54,12 @@ def expect_writable(directory: Path) -> None:
 
 
 def open_to_change(directory: Path) -> BinlogStore:
-    """The store that a command changes and leaves; a full disk is reported, not waited for."""
+    """The store for a command to change; a full disk is an error at once."""
     from ibbmaster.api.stores import existing_store
 
     return existing_store(directory, {"full_disk_retry_s": 0})
 
 
 def report(args: argparse.Namespace, facts: Mapping[str, object], *lines: str) -> None:
-    """Print what a command has done: with `--json` as one object, else in these lines."""
+    """Print the facts of a command as one JSON object with `--json`, else these lines."""
     print(json.dumps(facts) if args.json else "\n".join(lines))

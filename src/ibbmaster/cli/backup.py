@@ -11,7 +11,7 @@ from ibbmaster.kernel.loading import load_for_work
 
 
 def run(args: argparse.Namespace) -> int:
-    """Copy, and print where the copy ends."""
+    """Copy, and print the end of the copy."""
     with ibbmaster.open(args.directory) as log:
         load_for_work(log.stored_bytes)
         with progress(total=sum(file.size for file in log.files)) as bar:

@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def _following(is_wanted: bool) -> Iterator[Callable[[], bool]]:
-    """Whether to go on: with --follow SIGINT and SIGTERM end it after the transaction that is being written."""
+    """Whether to continue: with --follow SIGINT and SIGTERM end it after the transaction being written."""
     has_ended = threading.Event()
     numbers = (signal.SIGINT, signal.SIGTERM) if is_wanted else ()
     with signalled(lambda number, frame: has_ended.set(), *numbers):
@@ -93,8 +93,7 @@ def _schema_text(path: Path | None) -> str:
 
 
 def _print_fast(log: ibbmaster.Log, args: argparse.Namespace, output: GroupOutput) -> LogPosition | None:
-    """Print what kernels print; where the rest begins, None if that was all. What is damaged is left to the reference,
-    which says what it is."""
+    """Print what kernels can; returns where the rest begins, or None. The reference explains damage."""
     from ibbmaster.errors import IbbMasterError
     from ibbmaster.kernel.loading import do_pay, load
     from ibbmaster.position import LOG_START
@@ -123,7 +122,6 @@ def _print_fast(log: ibbmaster.Log, args: argparse.Namespace, output: GroupOutpu
 
 
 def _printer(args: argparse.Namespace, log: ibbmaster.Log) -> Printer:
-    """What makes the text of groups."""
     keeps_bytes = args.on_undecodable == "binary"
     if args.format == "csv":
         return CsvLines(str(parse_table_name(args.table)), keeps_bytes=keeps_bytes)
@@ -140,7 +138,6 @@ def _printer(args: argparse.Namespace, log: ibbmaster.Log) -> Printer:
 
 
 def _advancing(log: ibbmaster.Log, reach: Callable[[int, int], None]) -> Callable[[ibbmaster.Group], None]:
-    """Says after each group how much of the log's bytes were read."""
     files = log.files
     total = sum(file.size for file in files)
     before: dict[int, int] = {}

@@ -11,17 +11,15 @@ from ibbmaster.stages.options import StageOptions, expect_tables, given_stages, 
 
 
 def chosen_stages(args: argparse.Namespace) -> StageOptions:
-    """What the flags of stages say, as `Log.through` takes it."""
+    """The flags of stages, for `Log.through`."""
     said: Any = {name: getattr(args, name) for name, *_ in stage_options()}
     return said  # type: ignore[no-any-return]
 
 
 def chosen_part(log: ibbmaster.Log, args: argparse.Namespace) -> ibbmaster.Log:
-    """What the flags of stages choose of a log; what is worth knowing of it goes to standard error.
-
-    Raises ConfigurationError: an option cannot be used with this log, or a pattern is about no table; PositionError,
-    FormatError, ClassicFormatError, StoreError: as `Log.groups`.
-    """
+    """The part of a log that the flags of stages choose; notes go to standard error. Raises ConfigurationError: an
+    option cannot be used with this log, or a pattern matches no table; PositionError, FormatError,
+    ClassicFormatError, StoreError: as `Log.groups`."""
     given = given_stages(chosen_stages(args))
     if not given:
         return log

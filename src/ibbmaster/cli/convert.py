@@ -65,7 +65,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _profile(args: argparse.Namespace) -> Profile:
-    """How traditional files are written. Raises ConfigurationError: an option of theirs cannot be used."""
     if args.max_file_size < FILE_BYTES_MIN:
         raise ConfigurationError(f"files of {args.max_file_size} bytes: expected {FILE_BYTES_MIN} or more")
     if not STEM.fullmatch(args.name):
@@ -110,7 +109,7 @@ def _export(args: argparse.Namespace, to: str, stages: dict[str, Any], profile: 
 
 
 def _import(args: argparse.Namespace) -> int:
-    """Write whole logs to the target itself: what a killed run leaves is a log that `--append` goes on with."""
+    """Write whole logs to the target itself: `--append` continues what a killed run leaves."""
     directory: Path = args.target
     local_place(directory, "an import")
     if directory.exists() and not directory.is_dir():
@@ -140,7 +139,6 @@ def _sizes(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _source(paths: list[Path], stack: ExitStack) -> ClassicReader | LogRead:
-    """Traditional files, or a directory of `.ibb` files. Raises IbbMasterError: they cannot be read."""
     [path, *others] = paths
     if not others and path.is_dir() and any(parse_file_name(one.name) is not None for one in path.iterdir()):
         return LogRead(stack.enter_context(ibbmaster.open(path)).engine)

@@ -20,7 +20,7 @@ PASSWORD_VARIABLE = "IBBMASTER_PASSWORD"
 
 
 def add_arguments(parser: argparse._ActionsContainer) -> None:
-    """Add the options every command with an account understands."""
+    """Add the options of commands with an account."""
     group = parser.add_argument_group(
         "account",
         f"Also from {USER_VARIABLE} and {PASSWORD_VARIABLE}, or from files named by {USER_VARIABLE}_FILE and "
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse._ActionsContainer) -> None:
 
 def find_account(args: argparse.Namespace, environment: Mapping[str, str] = os.environ) -> tuple[str, str]:
     """User name and password, each from the first place that has it; `repl` and no password otherwise. Raises
-    ConfigurationError: a file named for the purpose cannot be read."""
+    ConfigurationError: a file named for them cannot be read."""
     section = _read_section(args.defaults_file) if args.defaults_file else {}
     user = _first(args.user, _from_environment(environment, USER_VARIABLE), section.get("user"), "repl")
     password = _first(

@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def replica(version: str) -> Iterator[RealReplica]:
-    """A private replica that ends with us, also by a signal; nothing of it stays."""
+    """A private replica that ends with us, also by a signal, and leaves nothing."""
     programs = find_programs(version)
     with (
         signalled(signal.default_int_handler, signal.SIGTERM),
@@ -53,7 +53,7 @@ def replica(version: str) -> Iterator[RealReplica]:
 
 
 def show_changes(port: int) -> None:
-    """Read the whole log with python-mysql-replication and print its first row changes."""
+    """Read the log with python-mysql-replication and print its first row changes."""
     from pymysqlreplication import BinLogStreamReader
     from pymysqlreplication.event import MariadbGtidEvent
     from pymysqlreplication.row_event import DeleteRowsEvent, UpdateRowsEvent, WriteRowsEvent
@@ -93,7 +93,7 @@ def _shown(row: dict[str, Any]) -> str:
 
 
 def show_replica(follower: RealReplica, primary: RunningPrimary) -> None:
-    """Let a private MariaDB replica replay the log, and print what it then holds."""
+    """Let a private MariaDB replica replay the log, and print its tables."""
     print("\na real MariaDB replica follows with MASTER_USE_GTID=slave_pos:")
     follower.follow_at(primary.host, primary.port, user=USER, password=PASSWORD)
     end = primary.log.position

@@ -62,7 +62,7 @@ def _ignored(text: str) -> frozenset[Ignored]:
 
 
 def _groups(text: str, args: argparse.Namespace, stack: ExitStack) -> Iterator[ComparedGroup]:
-    """The transactions of one side, as far as the flags choose them."""
+    """The transactions of one side that the flags choose."""
     given = given_stages(chosen_stages(args))
     named = PRIMARY.fullmatch(text)
     if named is None or Path(text).exists():

@@ -19,7 +19,7 @@ from ibbmaster.printing.output import opened_output
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read the log, and print what is in it."""
+    """Read the log, and print its facts."""
     path: Path = args.log
     file_no = parse_file_name(path.name) if path.is_file() else None
     with ibbmaster.open(path if file_no is None else path.parent) as log:

@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _traditional(path: Path) -> Iterator[dict[str, Any]]:
-    """What the head of a traditional file says, then totals over its events."""
+    """The head of a traditional file, then totals over its events."""
     counts: dict[str, int] = {}
     gtids: list[Any] = []
     with closing(ClassicBinlog([path])) as engine:
@@ -146,7 +146,7 @@ def _read_page(disk: Any, file_no: int, page_no: int) -> bytes | None:
 
 
 def _described(chunk: Chunk) -> dict[str, Any]:
-    """A chunk in words; of a record that begins here, also what it is about."""
+    """A chunk in words, with the subject of a record that begins here."""
     name = RecordType(chunk.record_type).name.lower().replace("_", " ")
     parts = {(True, True): "record", (True, False): "record begins", (False, False): "record goes on"}
     line: dict[str, Any] = {name: parts.get((chunk.is_first, chunk.is_last), "record ends")}

@@ -72,7 +72,7 @@ def run_snapshot(args: argparse.Namespace) -> int:
 
 
 def options_of(args: argparse.Namespace) -> ReadOptions:
-    """What a snapshot reads."""
+    """The options of a snapshot."""
     with needed_for("lake snapshot"):
         import pyarrow  # noqa: F401  # wanted by what is imported later
 
@@ -90,7 +90,7 @@ def options_of(args: argparse.Namespace) -> ReadOptions:
 
 
 def each_row(table: pa.Table) -> Iterator[dict[str, object]]:
-    """Its rows; moments are in UTC, and do not say so."""
+    """The rows of a table; moments are in UTC, without a zone."""
     for batch in table.to_batches(max_chunksize=10_000):
         for row in batch.to_pylist():
             yield {name: without_zone(value) for name, value in row.items()}
@@ -145,7 +145,7 @@ def run_maintain(args: argparse.Namespace) -> int:
 
 
 def as_json(value: object) -> object:
-    """What JSON has no word for."""
+    """A value that JSON lacks."""
     if isinstance(value, datetime.date):
         return value.isoformat()
     if isinstance(value, bytes | bytearray):

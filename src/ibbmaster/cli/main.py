@@ -31,7 +31,7 @@ EPILOG = "`ibbmaster COMMAND --help` tells more about a command."
 
 
 class _CommandsFormatter(argparse.HelpFormatter):
-    """The column of the help is as wide as the longest command, also before Python 3.13."""
+    """Makes the column of the help as wide as the longest command, also before Python 3.13."""
 
     def add_argument(self, action: argparse.Action) -> None:
         super().add_argument(action)
@@ -41,7 +41,7 @@ class _CommandsFormatter(argparse.HelpFormatter):
 
 
 def build_parser(command: str) -> argparse.ArgumentParser:
-    """The parser with all of a command in it; if there is none of that name, with the names of all commands."""
+    """The parser of a command; without one of that name, of the names of all commands."""
     parser = argparse.ArgumentParser(
         prog="ibbmaster", description=DESCRIPTION, epilog=EPILOG, formatter_class=_CommandsFormatter
     )
@@ -70,13 +70,12 @@ def build_parser(command: str) -> argparse.ArgumentParser:
 
 
 def _run(module: str, args: argparse.Namespace) -> int:
-    """Run a command; what it needs is loaded now, and not to show its help."""
     code: int = importlib.import_module(module).run(args)
     return code
 
 
 def _know_themselves(parser: argparse.ArgumentParser) -> None:
-    """Let arguments say which command they were for: the innermost one."""
+    """Let arguments name their command: the innermost one."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for command in action.choices.values():
@@ -85,7 +84,7 @@ def _know_themselves(parser: argparse.ArgumentParser) -> None:
 
 
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """As `parse_args` of the parser, but who gives a command what it does not know is shown that command's usage."""
+    """As `parse_args` of the parser, but unknown arguments show the usage of their command."""
     given = sys.argv[1:] if arguments is None else arguments
     words = [word for word in given if not word.startswith("-")]
     for command, instead in rows_of(__package__, "gone"):
@@ -98,7 +97,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; what it returns is the exit code."""
+    """Run one command; returns the exit code."""
     try:
         with needed_for("this command"):
             args = parse_arguments(arguments)
@@ -116,7 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def program() -> int:
-    """All of a process: `main`, and what makes its start and its end quick."""
+    """A whole process: `main` with a quick start and end."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # nothing here is for the threads that NumPy would start
     gc.set_threshold(*GC_THRESHOLDS)
     code = main()

@@ -53,7 +53,6 @@ def add_options(parser: Taker, command: str, package: str = __package__) -> None
 
 
 def _settings(kind: str, *cells: str) -> dict[str, Any]:
-    """How an option is added whose kind, default, metavar and help are these."""
     default, metavar, text = (None if cell == NULL else cell for cell in cells)
     if kind == "flag":
         return {"action": "store_true", "help": text}
@@ -66,7 +65,7 @@ def _settings(kind: str, *cells: str) -> dict[str, Any]:
 
 
 def add_named(parser: Taker, options: Iterable[NamedOption]) -> None:
-    """Add a flag, below its heading, for each option that the command line does not say in another way."""
+    """Add a flag, below its heading, for each option whose flag is not added in another way."""
     takers: dict[str | None, Taker] = {None: parser}
     for named in options:
         heading = named.option.group
@@ -95,7 +94,7 @@ def _add_named(parser: Taker, named: NamedOption) -> None:
 
 
 def _add_of_others(taker: Any, words: str) -> None:
-    """Add options that another module knows, which is loaded for them."""
+    """Add options of another module, which is loaded for them."""
     match words:
         case "@account":
             from ibbmaster.cli.credentials import add_arguments
@@ -134,12 +133,12 @@ def _add_lake_jobs(parser: argparse.ArgumentParser) -> None:
 
 
 def written_directory(text: str) -> Path:
-    """The directory that a command writes files to. Raises ConfigurationError: it is in an object store."""
+    """A directory for files. Raises ConfigurationError: it is in an object store."""
     return local_place(text, "this command")
 
 
 def size(text: str) -> int:
-    """A number of bytes, with K, M, G or T after it or not."""
+    """A number of bytes, perhaps with K, M, G or T."""
     from ibbmaster.sizes import parse_size
 
     try:

@@ -13,7 +13,7 @@ from typing import Any
 
 
 class ProgressBar:
-    """How much is done: say how much more, or how much of how much. Nothing is drawn before the size is known."""
+    """Shows progress, as more, or as a part of a total; nothing before the total is known."""
 
     def __init__(self, draws: bool, total: int | None, options: dict[str, object]) -> None:
         self._draws = draws
@@ -71,7 +71,7 @@ def interruptible(advance: Callable[[int], object]) -> Iterator[Callable[[int], 
 
 @contextlib.contextmanager
 def signalled(handler: Callable[[int, Any], object], *numbers: signal.Signals) -> Iterator[bool]:
-    """Let signals go to a handler, which only the main thread can do; else it gives False."""
+    """Let a handler have signals; yields False outside of the main thread, which alone can do so."""
     if threading.current_thread() is not threading.main_thread():
         yield False
         return

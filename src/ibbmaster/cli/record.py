@@ -60,8 +60,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def parse_source(text: str) -> tuple[str, int]:
-    """Split `HOST`, `HOST:PORT`, or `[IPv6]:PORT`. Raises ConfigurationError: there is no host, or the port is out of
-    range."""
+    """Split `HOST`, `HOST:PORT`, or `[IPv6]:PORT`. Raises ConfigurationError: the host is missing, or the port out
+    of range."""
     host, port = text, str(DEFAULT_PORT)
     if text.startswith("[") and text.endswith("]"):
         host = text[1:-1]

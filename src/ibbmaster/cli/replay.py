@@ -46,7 +46,7 @@ async def play(
 
 
 async def _watch(played: PlayedView, primary: RunningPrimary, ends: bool) -> None:
-    """Show how far the recording is, and what there is to say at its end."""
+    """Show the progress of the recording, and report its end."""
     player = played.player
     shown = sys.stderr.isatty()
     count, has_ended = 0, False
@@ -69,7 +69,7 @@ async def _watch(played: PlayedView, primary: RunningPrimary, ends: bool) -> Non
 
 
 def progress_text(played: PlayedView, rate: float, replicas: int) -> str:
-    """One line: the last GTID, the time in the recording, the rate, and how many replicas follow."""
+    """One line: the last GTID, the time in the recording, the rate, the number of replicas."""
     player = played.player
     followed = f"{replicas} replica{'s' * (replicas != 1)}"
     if player.last_time is None:
@@ -80,7 +80,7 @@ def progress_text(played: PlayedView, rate: float, replicas: int) -> str:
 
 
 async def _step(played: PlayedView) -> None:
-    """Let one transaction be due at each line of input, or as many as it says."""
+    """Make one transaction due for each line of input, or as many as it says."""
     while line := await trio.to_thread.run_sync(sys.stdin.readline, abandon_on_cancel=True):
         text = line.strip()
         if text and not text.isdecimal():

@@ -63,7 +63,7 @@ def _time_as_json(start: TimeStart) -> dict[str, Any]:
 
 
 def seek_facts(found: Start) -> dict[str, Any]:
-    """Where a dump begins and how that was found, or why it is refused, for programs."""
+    """The start of a dump and the search for it, or the refusal, for programs."""
     answer: dict[str, Any] = {"position": str(found.position)}
     if found.place is None:
         return answer | {"refused": found.refusal, "explanation": found.reason}

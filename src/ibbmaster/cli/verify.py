@@ -13,7 +13,7 @@ BLOCK_SIZE = 512  # bytes, in which the system counts what a file has of the dis
 
 
 def run(args: argparse.Namespace) -> int:
-    """Verify, and list what was found."""
+    """Verify, and list the faults."""
     faults: list[str] = []
     notes: list[str] = []
     with opened_files(args.directory) as files:

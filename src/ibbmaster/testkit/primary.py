@@ -19,6 +19,7 @@ from ibbmaster.api.serving import TLS_CHOICES, RunningPrimary, check_options, se
 from ibbmaster.api.serving_options import PlainServingOptions, TlsChoice
 from ibbmaster.api.writing import WritableLog, as_gtid
 from ibbmaster.codec.printable import address
+from ibbmaster.dump.profile import Profile
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.gtid_event import GtidExtraFlag
 from ibbmaster.event.rows.encoding import RowImage, RowMetadata
@@ -44,9 +45,16 @@ from ibbmaster.testkit.transactions import (
     GtidOptions,
     WrittenStatement,
 )
-from ibbmaster.testkit.versions import profile_of, version_options
 from ibbmaster.testkit.witness import POLL_S, SeenConnection, Witness
 
+#: Versions as scenarios name them: the profile whose shape their streams have, and the version they claim.
+VERSIONS: dict[str, tuple[str, str]] = {
+    "10.6": ("classic-10.11", "10.6.22-MariaDB-log"),
+    "10.11": ("classic-10.11", "10.11.19-MariaDB-log"),
+    "11.4": ("classic-11.8", "11.4.7-MariaDB-log"),
+    "11.8": ("classic-11.8", "11.8.6-MariaDB-log"),
+    "12.3": ("engine", "12.3.2-MariaDB-log"),
+}
 FIRST_TABLE_ID = 18  # as a server has it that was just started
 WAIT_S = 10.0
 Replica = SeenConnection | int | str  # a connection, or all of a server id or of a user
@@ -373,3 +381,16 @@ def _row_format(image: RowImage | str, metadata: RowMetadata | str, is_compresse
     except ValueError as error:
         choices = ", ".join(member.value for member in (*RowImage, *RowMetadata))
         raise ConfigurationError(f"{error}: an image or metadata is one of {choices}") from None
+
+
+def profile_of(name: str) -> Profile:
+    """The profile of a version, or of that name. Raises ConfigurationError: there is none."""
+    return check_options(**version_options(name), tls="off").primary.profile
+
+
+def version_options(name: str | None) -> PlainServingOptions:
+    """The options for one of `VERSIONS`, or for a profile by its name; None: for the default one."""
+    if name not in VERSIONS:
+        return {} if name is None else {"profile": name}
+    profile, server_version = VERSIONS[name]
+    return {"profile": profile, "server_version": server_version} if profile != "engine" else {"profile": profile}
