@@ -15,7 +15,7 @@ MAKERS = {
     "server/dump_opening.py",  # a profile that sends files needs some
     "server/facts.py",
     "server/primary.py",  # checksums as the files have them
-    "api/arrow_tables.py",  # hands the kind to those who open it anew
+    "api/log_tables.py",  # hands the kind to those who open it anew
 }
 
 
