@@ -1,6 +1,7 @@
-"""Sizes in bytes, as people write them."""
+"""Sizes and times as people write them."""
 
 import re
+from datetime import UTC, datetime
 
 from ibbmaster.errors import ConfigurationError
 
@@ -14,3 +15,8 @@ def parse_size(text: str) -> int:
     if match is None:
         raise ConfigurationError(f"{text[:60]!r} is not a size: expected a number of bytes, as 64M")
     return int(match[1]) * _UNITS[match[2].upper()]
+
+
+def time_text(timestamp: int) -> str:
+    """Seconds since 1970 as `2026-01-31T12:00:00Z`."""
+    return f"{datetime.fromtimestamp(timestamp, UTC):%Y-%m-%dT%H:%M:%S}Z"

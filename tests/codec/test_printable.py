@@ -2,7 +2,7 @@
 
 import pytest
 
-from ibbmaster.codec.printable import printable, time_text
+from ibbmaster.codec.printable import printable
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,3 @@ from ibbmaster.codec.printable import printable, time_text
 def test_only_what_can_be_seen_is_left_as_it_is(text, shown):
     assert printable(text) == shown
     assert printable(text).isprintable()
-
-
-def test_times_are_of_utc_up_to_the_last_one_that_an_event_can_have():
-    assert (time_text(0), time_text(2**32 - 1)) == ("1970-01-01T00:00:00Z", "2106-02-07T06:28:15Z")

@@ -1,6 +1,4 @@
-"""Foreign text made safe for a terminal, addresses and times."""
-
-from datetime import UTC, datetime
+"""Foreign text made safe for a terminal, and addresses."""
 
 
 def printable(text: str) -> str:
@@ -13,8 +11,3 @@ def printable(text: str) -> str:
 def address(host: str, port: int) -> str:
     """A host, or an IPv6 address in brackets, with its port."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def time_text(timestamp: int) -> str:
-    """Seconds since 1970 as `2026-01-31T12:00:00Z`."""
-    return f"{datetime.fromtimestamp(timestamp, UTC):%Y-%m-%dT%H:%M:%S}Z"

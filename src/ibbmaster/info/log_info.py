@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 from ibbmaster.api.log import Log
-from ibbmaster.codec.printable import time_text
 from ibbmaster.errors import StoreError
 from ibbmaster.gtid import Gtid
 from ibbmaster.info.counting import GroupCounter, take_start
@@ -13,6 +12,7 @@ from ibbmaster.log.directory import kernel_source
 from ibbmaster.log.interface import GroupSource
 from ibbmaster.log.log_range import LogRange
 from ibbmaster.position import LOG_START
+from ibbmaster.sizes import time_text
 
 RANGE_BYTES = 64 << 20
 OnBytes = Callable[[int], object]

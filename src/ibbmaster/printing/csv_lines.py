@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from ibbmaster.api.group import Group, Row, UndecodableValue
 from ibbmaster.arrow.cell import text_of
 from ibbmaster.arrow.shape import field_name
-from ibbmaster.codec.printable import time_text
 from ibbmaster.errors import ConfigurationError, EventError
 from ibbmaster.event.rows.column import TableSchema
 from ibbmaster.printing.content import GroupContent, Printer, RowItem
+from ibbmaster.sizes import time_text
 
 OWN_COLUMNS = ("_gtid", "_commit_ts", "_change_type", "_change_no", "_absent")
 QUOTED = re.compile(r'[",\r\n]|^\s|\s$|^$')  # what readers would take for something else

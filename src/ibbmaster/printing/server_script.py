@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ibbmaster.api.group import Change, Event, Group
-from ibbmaster.codec.printable import time_text
 from ibbmaster.errors import EventError, StoreError
 from ibbmaster.event.format_description import describe_format, encode_format_description
 from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, decode_gtid_event
@@ -41,6 +40,7 @@ from ibbmaster.event.types import TYPE_COUNT_CLASSIC, EventFlag, EventType
 from ibbmaster.log.large_rows import large_rows
 from ibbmaster.printing.content import Printer
 from ibbmaster.schema.collations import collation_name
+from ibbmaster.sizes import time_text
 from ibbmaster.sqltext.quoting import quoted, quoted_name
 
 STATUS_AUTO_INCREMENT = 3  # increment and offset, 2 bytes each
