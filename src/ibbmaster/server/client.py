@@ -17,7 +17,7 @@ from ibbmaster.dialogue.dialog import Dialog
 from ibbmaster.dialogue.immediate import KnownAnswers
 from ibbmaster.errors import RemoteProtocolError
 from ibbmaster.log.history_cache import HistoryCache
-from ibbmaster.log.interface import FileEngine, LogEngine
+from ibbmaster.log.interface import LogEngine
 from ibbmaster.server.client_stream import ClientStream, PlainStream, Sender
 from ibbmaster.server.dump_opening import DumpOpening
 from ibbmaster.server.dumping import PUMPS_MAX, LogEnd
@@ -101,7 +101,10 @@ class SessionMemory:
 class PrimaryParts:
     """What all connections of a primary share."""
 
-    def __init__(self, engine: LogEngine, options: PrimaryOptions, cache: HistoryCache | None) -> None:
+    def __init__(
+        self, engine: LogEngine, options: PrimaryOptions, cache: HistoryCache | None, *, is_traditional: bool
+    ) -> None:
+        """`is_traditional` is of the files of the log."""
         self.options = options
         self.registry = Registry()
         self.reactor = Reactor()
@@ -115,7 +118,6 @@ class PrimaryParts:
         self.shared_blocks = SharedBlocks()
         self.pumps = trio.CapacityLimiter(PUMPS_MAX)
         self.look_ahead = look_ahead = LookAhead(self.shared_blocks)
-        is_traditional = isinstance(engine, FileEngine)
         walk = functools.partial(look_ahead.walk_last_file, engine, self.opening.open) if is_traditional else None
         self.preparation = Preparation(engine, has_kernels=options.has_kernels, holds_dumps=is_traditional, walk=walk)
 

@@ -45,7 +45,7 @@ class Primary:
             options = dataclasses.replace(options, profile=options.profile.made_of_files(algorithm))
         self.engine = engine
         self.options = options
-        self._parts = parts = PrimaryParts(engine, options, cache)
+        self._parts = parts = PrimaryParts(engine, options, cache, is_traditional=isinstance(engine, FileEngine))
         self.registry, self.guard, self.workers = parts.registry, parts.guard, parts.workers
         self._follower = Follower(parts.log_end, engine.wait_for_growth, engine.tell_growth, lambda: engine.unfinished)
         self._stopping = trio.Event()
