@@ -172,10 +172,10 @@ class BlockSource:
         if maker is None or self._at.is_inside_group or self._pieces is not None:
             return None
         is_decided = session.has_data_to_send or session.watched_domain_ids or session.limits
-        if is_decided or not self._may_frame or not session.waits_at_end or session.selection is None:
+        if is_decided or not self._may_frame or not session.waits_at_end:
             return None
-        identity = maker.identity(self._at, only_cached=True)
-        return None if identity is None else (identity, self._at, session.selection)
+        identity, selection = maker.identity(self._at, only_cached=True), session.selection
+        return None if identity is None or selection is None else (identity, self._at, selection)
 
     def follow(self, steps: SentSteps, sequence: int) -> None:
         """Continue after steps that went out; `sequence` is of the packet after them."""
