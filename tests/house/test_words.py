@@ -120,16 +120,16 @@ ODD_WORDS = {
     r"\b[Mm]ishaps?\b": 0,
     r"\bSkipping\(": 0,
     r"\b_receive_with_care\b": 0,
-    r"\bpass(?:es|ed|ing)? over\b|\bpass_over\b": 5,
+    r"\bpass(?:es|ed|ing)? over\b|\bpass_over\b": 1,
     r"\bg(?:ive|iven|ives|iving|ave) back\b|\bgive_back\b": 0,
     r"\bsettled?\b": 1,
     r"\bXaState\.GONE\b": 0,
     r"\blight(?:_statements| statements?)\b": 0,
     r"\b(?:can|cannot|to) be had\b": 0,
-    r"\b[Ss]o (?:many|much)\b": 16,
-    r"\b(?:[Ss]omebody|[Ww]hoever|[Nn]obody|[Ee]verybody)\b": 35,
-    r"\b(?:[Tt]ells?|[Tt]old|[Tt]elling)\b": 222,
-    r"\b[Bb]ehind\b": 244,
+    r"\b[Ss]o (?:many|much)\b": 13,
+    r"\b(?:[Ss]omebody|[Ww]hoever|[Nn]obody|[Ee]verybody)\b": 23,
+    r"\b(?:[Tt]ells?|[Tt]old|[Tt]elling)\b": 113,
+    r"\b[Bb]ehind\b": 157,
 }
 #: Its own words are a journal's, in which consumers tell what they got.
 TOLD_BY_CONSUMERS = (ROOT / "protocol/scorecard/results.md", SOURCE / "ibbmaster_scorecard")
