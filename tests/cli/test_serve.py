@@ -202,7 +202,8 @@ def test_without_a_scenario_nothing_of_it_is_there(tmp_path):
     """No stage and no observer: dumps and conversations pay nothing; nor does a start, which imports nothing of it."""
     options = read_options(parse_arguments(["serve", str(tmp_path)]))
     assert (options.primary.stages, options.primary.observer) == ((), None)
-    code = "import sys, ibbmaster.api.serving, ibbmaster.cli.serve; print([n for n in sys.modules if 'testkit' in n])"
+    started = "import sys, ibbmaster.api.serving, ibbmaster.cli.serve"
+    code = f"{started}; print([name for name in sys.modules if 'testkit' in name])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "[]\n"
 

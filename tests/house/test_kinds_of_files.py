@@ -12,7 +12,6 @@ MAKERS = {
     "arrow/plan.py",
     "arrow/staging.py",  # whether a worker sees the files
     "arrow/small_files.py",  # as collecting, of many files
-    "server/client.py",  # what dumps of files share
     "server/dump_opening.py",  # a profile that sends files needs some
     "server/facts.py",
     "server/primary.py",  # checksums as the files have them

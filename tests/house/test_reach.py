@@ -18,10 +18,10 @@ print(code, json.dumps(loaded), sep="\\n")
 """
 #: Arguments behind the log, and how many modules and lines they may load.
 REACH = {
-    "seek": (["0-2-3"], 80, 10_500),
-    "seek --time": (["--time", "2026-11-20 20:57:30Z"], 80, 10_500),
-    "verify": (["--jobs", "1"], 75, 8_500),
-    "purge": (["--max-total", "1T"], 100, 12_500),
+    "seek": (["0-2-3"], 90, 10_500),
+    "seek --time": (["--time", "2026-11-20 20:57:30Z"], 90, 10_500),
+    "verify": (["--jobs", "1"], 85, 8_500),
+    "purge": (["--max-total", "1T"], 110, 12_500),
 }
 
 

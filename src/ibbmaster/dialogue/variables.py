@@ -1,6 +1,6 @@
 """System variables of this primary, with the values of a MariaDB server: each is a row in `variables.tsv`.
 
-Sessions keep what they set, and show it again; only the variables that `dump/settings.py` names have an effect.
+Sessions keep what they set, and show it again; `settings` says which of them have an effect.
 """
 
 from __future__ import annotations
