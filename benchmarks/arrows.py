@@ -20,16 +20,17 @@ from pathlib import Path
 import pyarrow  # noqa: F401  # without it the rows are left out
 
 from benchmarks.figures import Bench, Figure, Target, rows, spread
-from ibbmaster.arrow.fast_reading import fast_batches
-from ibbmaster.arrow.options import parse_options
-from ibbmaster.arrow.plan import ReadTask, find_fields, plan_tasks
-from ibbmaster.disk.local import RealDisk
-from ibbmaster.event.column_types.kind import StoredText
-from ibbmaster.event.control import encode_xid
-from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
-from ibbmaster.event.query import Query, encode_query
-from ibbmaster.event.rows.changes import ChangeKind
-from ibbmaster.event.rows.encoding import (
+from ibbmaster.gtid import Gtid
+from ibbmaster.kernel.calls import Kernels
+from ibbmaster.kernel.loading import load
+from ibbmaster.logs.log.limits import MAX_FILE_BYTES
+from ibbmaster.logs.store.writer import BinlogWriter
+from ibbmaster.replication.event.column_types.kind import StoredText
+from ibbmaster.replication.event.control import encode_xid
+from ibbmaster.replication.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
+from ibbmaster.replication.event.query import Query, encode_query
+from ibbmaster.replication.event.rows.changes import ChangeKind
+from ibbmaster.replication.event.rows.encoding import (
     Columns,
     RowMetadata,
     WrittenTable,
@@ -38,11 +39,10 @@ from ibbmaster.event.rows.encoding import (
     written_column,
     written_table,
 )
-from ibbmaster.gtid import Gtid
-from ibbmaster.kernel.calls import Kernels
-from ibbmaster.kernel.loading import load
-from ibbmaster.log.limits import MAX_FILE_BYTES
-from ibbmaster.store.writer import BinlogWriter
+from ibbmaster.storage.disk.local import RealDisk
+from ibbmaster.tables.arrow.fast_reading import fast_batches
+from ibbmaster.tables.arrow.options import parse_options
+from ibbmaster.tables.arrow.plan import ReadTask, find_fields, plan_tasks
 
 Change = tuple[bytes | None, bytes | None]  # the images before and after
 ROWS = (1_000_000, 200_000)

@@ -31,20 +31,20 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from benchmarks.figures import Bench, Figure, Target, rows, timed
-from ibbmaster.arrow.fast_reading import fast_batches
-from ibbmaster.arrow.options import parse_options
-from ibbmaster.arrow.plan import ReadTask, find_fields, plan_tasks
-from ibbmaster.arrow.reading import rows_of
-from ibbmaster.arrow.shape import spark_ddl
-from ibbmaster.disk.local import RealDisk
-from ibbmaster.event.control import encode_xid
-from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
-from ibbmaster.event.rows.changes import ChangeKind
-from ibbmaster.event.rows.encoding import WrittenTable, encode_rows, encode_table_map, written_table
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.loading import load
+from ibbmaster.logs.store.writer import BinlogWriter
+from ibbmaster.replication.event.control import encode_xid
+from ibbmaster.replication.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
+from ibbmaster.replication.event.rows.changes import ChangeKind
+from ibbmaster.replication.event.rows.encoding import WrittenTable, encode_rows, encode_table_map, written_table
 from ibbmaster.spark.partition import partitions_of
-from ibbmaster.store.writer import BinlogWriter
+from ibbmaster.storage.disk.local import RealDisk
+from ibbmaster.tables.arrow.fast_reading import fast_batches
+from ibbmaster.tables.arrow.options import parse_options
+from ibbmaster.tables.arrow.plan import ReadTask, find_fields, plan_tasks
+from ibbmaster.tables.arrow.reading import rows_of
+from ibbmaster.tables.arrow.shape import spark_ddl
 from ibbmaster.testkit.mariadb_programs import find_programs
 from tests.machinery.events import make_event, make_gtid_event
 from tests.spark_session import open_session

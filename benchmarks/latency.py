@@ -38,11 +38,11 @@ from benchmarks.workloads import (
     prepare_files,
     small_group,
 )
-from ibbmaster.disk.local import RealDisk
-from ibbmaster.store.background import Background
-from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.store_options import StoreOptions
-from ibbmaster.store.writer import BinlogWriter
+from ibbmaster.logs.store.background import Background
+from ibbmaster.logs.store.binlog_store import BinlogStore
+from ibbmaster.logs.store.store_options import StoreOptions
+from ibbmaster.logs.store.writer import BinlogWriter
+from ibbmaster.storage.disk.local import RealDisk
 
 FILLED = (384 << 20, 32 << 20)
 SEEKS = (200, 40)

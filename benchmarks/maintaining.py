@@ -19,14 +19,14 @@ import pyarrow  # noqa: F401  # without it the rows are left out
 import ibbmaster
 from benchmarks.arrows import PLAIN, VALUES, statement
 from benchmarks.figures import Bench, Figure, Target, rows, spread
-from ibbmaster.disk.local import RealDisk
-from ibbmaster.event.control import encode_xid
-from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
-from ibbmaster.event.rows.changes import ChangeKind
-from ibbmaster.event.rows.encoding import WrittenTable, encode_rows, encode_table_map, written_table
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.loading import load
-from ibbmaster.store.writer import BinlogWriter
+from ibbmaster.logs.store.writer import BinlogWriter
+from ibbmaster.replication.event.control import encode_xid
+from ibbmaster.replication.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
+from ibbmaster.replication.event.rows.changes import ChangeKind
+from ibbmaster.replication.event.rows.encoding import WrittenTable, encode_rows, encode_table_map, written_table
+from ibbmaster.storage.disk.local import RealDisk
 
 INSERTS = (500_000, 100_000)
 UPDATES = (50_000, 20_000)  # of a later run

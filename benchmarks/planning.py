@@ -17,14 +17,14 @@ from pathlib import Path
 import ibbmaster
 from benchmarks.arrows import RowLog
 from benchmarks.figures import Bench, Figure, Target, rows, spread
-from ibbmaster.arrow.options import parse_options
-from ibbmaster.arrow.plan import find_fields, load_kernels, plan_tasks
-from ibbmaster.classic.exporting import export_traditional
-from ibbmaster.disk.local import RealDisk
-from ibbmaster.dump.profile import PROFILES
-from ibbmaster.event.rows.encoding import RowMetadata
-from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.logs.classic.exporting import export_traditional
+from ibbmaster.replication.dump.profile import PROFILES
+from ibbmaster.replication.event.rows.encoding import RowMetadata
 from ibbmaster.spark.partition import partitions_of
+from ibbmaster.storage.disk.local import RealDisk
+from ibbmaster.storage.ibb.page import PAGE_SIZE
+from ibbmaster.tables.arrow.options import parse_options
+from ibbmaster.tables.arrow.plan import find_fields, load_kernels, plan_tasks
 
 FILES = (10_000, 1_000)
 FILE_BYTES = 4 * PAGE_SIZE

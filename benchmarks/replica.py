@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from pymysql._auth import scramble_native_password
 
-from ibbmaster.event.types import EventType
+from ibbmaster.replication.event.types import EventType
 
 SERVER_IDS = itertools.count(1000)  # each connection has another: a primary ends an older dump of the same
 NATIVE_PASSWORD = b"mysql_native_password"

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.figures import Bench, Figure, rows
-from ibbmaster.disk.local import RealDisk
 from ibbmaster.gtid import Gtid, GtidPosition
-from ibbmaster.ibb.xa import Xid
-from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.store_options import StoreOptions
+from ibbmaster.logs.store.binlog_store import BinlogStore
+from ibbmaster.logs.store.store_options import StoreOptions
+from ibbmaster.storage.disk.local import RealDisk
+from ibbmaster.storage.ibb.xa import Xid
 from tests.machinery.events import make_event, make_gtid_event
 
 MB = 1 << 20

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import ibbmaster
 from benchmarks.figures import Bench, Figure, Target, rows, spread
-from ibbmaster.arrow.ddl_scan import scan_ddl
-from ibbmaster.log.history_cache import HistoryCache
-from ibbmaster.log.interface import LogEngine
-from ibbmaster.log.schema_history import LoggedSchema
+from ibbmaster.logs.log.history_cache import HistoryCache
+from ibbmaster.logs.log.interface import LogEngine
+from ibbmaster.logs.log.schema_history import LoggedSchema
+from ibbmaster.tables.arrow.ddl_scan import scan_ddl
 
 GROUPS = 100_000
 DDL_EVERY = 100  # groups

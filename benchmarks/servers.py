@@ -17,7 +17,7 @@ from OpenSSL import SSL
 
 from benchmarks.replica import Account
 from benchmarks.workloads import Primary
-from ibbmaster.server.certificate import self_signed_pem
+from ibbmaster.primary.server.certificate import self_signed_pem
 
 CPUCLOCK_SCHED = 2  # with the process in the bits above: its clock
 MAX_CONNECTIONS = 5000  # a primary keeps those whose replica is gone until it has something to send

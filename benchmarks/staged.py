@@ -17,8 +17,8 @@ from benchmarks.replica import Account
 from ibbmaster.api.log import Log
 from ibbmaster.api.serving import check_options, serve_checked
 from ibbmaster.kernel.loading import load
-from ibbmaster.server.options import PrimaryOptions
-from ibbmaster.server.registry import Session
+from ibbmaster.primary.server.options import PrimaryOptions
+from ibbmaster.primary.server.registry import Session
 from ibbmaster.testkit.clock import FixtureClock
 from ibbmaster.testkit.fault_stage import Faults
 from ibbmaster.testkit.witness import Witness

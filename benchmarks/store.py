@@ -22,10 +22,10 @@ import ibbmaster
 from benchmarks.figures import Bench, Figure, Target, rows, spread, timed
 from benchmarks.servers import process_cpu_s
 from benchmarks.workloads import HastyDisk, Primary, prepare_files, small_group
-from ibbmaster.disk.local import RealDisk
-from ibbmaster.store.background import Background
-from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.store_options import StoreOptions
+from ibbmaster.logs.store.background import Background
+from ibbmaster.logs.store.binlog_store import BinlogStore
+from ibbmaster.logs.store.store_options import StoreOptions
+from ibbmaster.storage.disk.local import RealDisk
 
 MB = 1 << 20
 SIZE = 500  # bytes of an event

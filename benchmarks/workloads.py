@@ -12,13 +12,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ibbmaster.disk.local import RealDisk
 from ibbmaster.gtid import Gtid
-from ibbmaster.ibb.file_name import format_file_name
-from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.redo_names import SEGMENT_NAMES
-from ibbmaster.store.store_options import Durability, StoreOptions
-from ibbmaster.store.writer import BinlogWriter
+from ibbmaster.logs.store.binlog_store import BinlogStore
+from ibbmaster.logs.store.redo_names import SEGMENT_NAMES
+from ibbmaster.logs.store.store_options import Durability, StoreOptions
+from ibbmaster.logs.store.writer import BinlogWriter
+from ibbmaster.storage.disk.local import RealDisk
+from ibbmaster.storage.ibb.file_name import format_file_name
 from ibbmaster.testkit.mariadb_programs import find_programs
 from ibbmaster.testkit.mariadb_server import NetworkServer, ServerTemplate
 from tests.machinery.events import make_event, make_gtid_event

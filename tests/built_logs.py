@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from ibbmaster.dump.request import DumpRequest
-from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
-from ibbmaster.event.header import encode_event
-from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidState
-from ibbmaster.ibb.appender import Appender, FileShape, References
-from ibbmaster.ibb.chunk import RecordType
-from ibbmaster.ibb.commit import CommitHeader, encode_commit_header
-from ibbmaster.ibb.file_header import FileHeader, encode_file_header
-from ibbmaster.ibb.oob import OobForest, encode_oob_node
-from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE, seal_page
-from ibbmaster.streaming.shared import SharedBlocks
-from ibbmaster.streaming.source import BlockSource
-from ibbmaster.wire.packet import PacketReader
+from ibbmaster.primary.streaming.shared import SharedBlocks
+from ibbmaster.primary.streaming.source import BlockSource
+from ibbmaster.replication.dump.request import DumpRequest
+from ibbmaster.replication.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
+from ibbmaster.replication.event.header import encode_event
+from ibbmaster.replication.event.types import EventType
+from ibbmaster.replication.wire.packet import PacketReader
+from ibbmaster.storage.ibb.appender import Appender, FileShape, References
+from ibbmaster.storage.ibb.chunk import RecordType
+from ibbmaster.storage.ibb.commit import CommitHeader, encode_commit_header
+from ibbmaster.storage.ibb.file_header import FileHeader, encode_file_header
+from ibbmaster.storage.ibb.oob import OobForest, encode_oob_node
+from ibbmaster.storage.ibb.page import DATA_SIZE, PAGE_SIZE, seal_page
 from tests.machinery.disk import MemoryDisk
 from tests.machinery.dump_sessions import session_of
 

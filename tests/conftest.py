@@ -16,12 +16,12 @@ from pathlib import Path
 import pytest
 from _pytest.tmpdir import tmppath_result_key
 
-from ibbmaster.disk.local import RealDisk
+from ibbmaster.storage.disk.local import RealDisk
 from tests.machinery.importing import import_classic
 from tests.machinery.tables import rows_of
 
 pytest_plugins = [
-    *("tests.alone", "tests.built_logs", "tests.commands", "tests.left_behind", "tests.object_stores"),
+    *("tests.alone", "tests.built_logs", "tests.command_line", "tests.left_behind", "tests.object_stores"),
     "tests.slow_workers",
 ]  # logs in memory, for the folders that read them
 

@@ -150,8 +150,8 @@ def running_object_store() -> Iterator[ObjectStore]:
 @pytest.fixture
 def object_store(running_object_store, monkeypatch) -> Iterator[ObjectStore]:
     """A store that this process finds by its environment."""
-    from ibbmaster.disk import object_store as clients
-    from ibbmaster.disk.place import directory_at
+    from ibbmaster.storage.disk import object_store as clients
+    from ibbmaster.storage.disk.place import directory_at
 
     for name in [name for name in os.environ if name.startswith("AWS_")]:
         monkeypatch.delenv(name)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import trio
 
-from ibbmaster.recorder.recorded_connection import RecordedConnection
-from ibbmaster.recorder.recording import Recording
-from ibbmaster.recorder.relay import Relay
+from ibbmaster.commands.recorder.recorded_connection import RecordedConnection
+from ibbmaster.commands.recorder.recording import Recording
+from ibbmaster.commands.recorder.relay import Relay
 
 TIMEOUT_S = 60.0
 

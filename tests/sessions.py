@@ -2,10 +2,10 @@
 
 from types import SimpleNamespace
 
-from ibbmaster.dialogue.evaluating import Evaluator, Who
-from ibbmaster.dialogue.settings import Settings, UserVariables
-from ibbmaster.dump.profile import PROFILES
 from ibbmaster.gtid import GtidState
+from ibbmaster.primary.dialogue.evaluating import Evaluator, Who
+from ibbmaster.primary.dialogue.settings import Settings, UserVariables
+from ibbmaster.replication.dump.profile import PROFILES
 
 
 def session_evaluator() -> Evaluator:

@@ -5,23 +5,23 @@ from contextlib import closing
 from pathlib import Path
 
 import ibbmaster
-from ibbmaster.arrow.plan import open_source, versions_in
-from ibbmaster.arrow.read_options import ReadOptions
-from ibbmaster.codec import lenenc
-from ibbmaster.disk.local import RealDisk
-from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidEvent, GtidFlag, encode_gtid_event
-from ibbmaster.event.header import EVENT_HEADER_SIZE, encode_event
-from ibbmaster.event.query import Query, encode_query
-from ibbmaster.event.rows.column import TableSchema
-from ibbmaster.event.rows.encoding import encode_table_map, written_table
-from ibbmaster.event.rows.table_schema import decode_table_schema
-from ibbmaster.event.statement.logged import LoggedStatement
-from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
+from ibbmaster.logs.store.writer import BinlogWriter
 from ibbmaster.position import LogPosition
+from ibbmaster.replication.event.gtid_event import GTID_FLAGS_OFFSET, GtidEvent, GtidFlag, encode_gtid_event
+from ibbmaster.replication.event.header import EVENT_HEADER_SIZE, encode_event
+from ibbmaster.replication.event.query import Query, encode_query
+from ibbmaster.replication.event.rows.column import TableSchema
+from ibbmaster.replication.event.rows.encoding import encode_table_map, written_table
+from ibbmaster.replication.event.rows.table_schema import decode_table_schema
+from ibbmaster.replication.event.statement.logged import LoggedStatement
+from ibbmaster.replication.event.types import EventType
 from ibbmaster.schema.model import IndexKind, IndexPart, SchemaPlace, SqlType, TableColumn, TableIndex, TableVersion
 from ibbmaster.schema.versions import TableVersions
-from ibbmaster.store.writer import BinlogWriter
+from ibbmaster.storage.codec import lenenc
+from ibbmaster.storage.disk.local import RealDisk
+from ibbmaster.tables.arrow.plan import open_source, versions_in
+from ibbmaster.tables.arrow.read_options import ReadOptions
 from tests.machinery.events import make_event, make_gtid_event
 
 INT = SqlType(word="int", length=11)

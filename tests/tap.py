@@ -14,7 +14,7 @@ import trio
 
 import ibbmaster
 from ibbmaster.api.serving import check_options
-from ibbmaster.server.primary import Primary
+from ibbmaster.primary.server.primary import Primary
 from ibbmaster.testkit.fault_stage import Faults
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"

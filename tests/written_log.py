@@ -5,14 +5,14 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from ibbmaster.disk.local import RealDisk
-from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
-from ibbmaster.event.query import Query, encode_query
-from ibbmaster.event.rows.changes import ChangeKind
-from ibbmaster.event.rows.encoding import Columns, WrittenTable, encode_rows, encode_table_map
-from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
-from ibbmaster.store.writer import BinlogWriter
+from ibbmaster.logs.store.writer import BinlogWriter
+from ibbmaster.replication.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
+from ibbmaster.replication.event.query import Query, encode_query
+from ibbmaster.replication.event.rows.changes import ChangeKind
+from ibbmaster.replication.event.rows.encoding import Columns, WrittenTable, encode_rows, encode_table_map
+from ibbmaster.replication.event.types import EventType
+from ibbmaster.storage.disk.local import RealDisk
 from tests.machinery.events import make_event
 
 

@@ -2,6 +2,6 @@
 
 import sys
 
-from ibbmaster.cli.main import program
+from ibbmaster.commands.cli.main import program
 
 sys.exit(program())

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ibbmaster.cli.arguments import expect_writable
+from ibbmaster.commands.cli.arguments import expect_writable
 from ibbmaster.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class _Matrix:
 
     def run(self) -> None:
         """Build every consumer, and put those that can be built through every scenario."""
-        from ibbmaster.cli.progress import progress
+        from ibbmaster.commands.cli.progress import progress
         from ibbmaster_scorecard.runner import RunTimes, run_matrix
 
         able = self._built()
@@ -165,7 +165,7 @@ class _Matrix:
         return found if self.older is None else found.merged(self.older)
 
     def _built(self) -> list[Adapter]:
-        from ibbmaster.cli.progress import progress
+        from ibbmaster.commands.cli.progress import progress
         from ibbmaster_scorecard.adapter import build
 
         able = []
@@ -182,7 +182,7 @@ class _Matrix:
 
 def _confirmed(args: argparse.Namespace, results: Results, adapters: Mapping[str, Adapter]) -> Results:
     """The same, with what became of each silent loss beside a real primary."""
-    from ibbmaster.cli.progress import progress
+    from ibbmaster.commands.cli.progress import progress
     from ibbmaster_scorecard.cards import read_cards
     from ibbmaster_scorecard.grade import Grade
 

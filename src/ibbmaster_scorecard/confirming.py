@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import trio
 
+from ibbmaster.commands.recorder.relay import Relay
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.recorder.relay import Relay
-from ibbmaster.server.registry import Registry, Session
+from ibbmaster.primary.server.registry import Registry, Session
+from ibbmaster.replication.wire.response import Response
 from ibbmaster.testkit import action as actions
 from ibbmaster.testkit.action import FaultAction
 from ibbmaster.testkit.fault import PlannedFault
@@ -30,7 +31,6 @@ from ibbmaster.testkit.mariadb_server import RealPrimary, ServerTemplate, proble
 from ibbmaster.testkit.primary import FixturePrimary
 from ibbmaster.testkit.scenario import Scenario
 from ibbmaster.testkit.witness import Witness
-from ibbmaster.wire.response import Response
 from ibbmaster_scorecard.adapter import Adapter
 from ibbmaster_scorecard.cards import Card
 from ibbmaster_scorecard.relayed_faults import FaultedConnection

@@ -6,14 +6,14 @@ from typing import Any
 
 from ibbmaster.api.group import Group, Row
 from ibbmaster.errors import PositionError
-from ibbmaster.event.column_types.integer import Bit
-from ibbmaster.event.column_types.registry import BY_TYPE
-from ibbmaster.event.gtid_event import GtidFlag, decode_gtid_event
-from ibbmaster.event.query import decode_query
-from ibbmaster.event.rows.column import Column, TableSchema, ValueKind
-from ibbmaster.event.rows.encoding import RowMetadata
-from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidPosition
+from ibbmaster.replication.event.column_types.integer import Bit
+from ibbmaster.replication.event.column_types.registry import BY_TYPE
+from ibbmaster.replication.event.gtid_event import GtidFlag, decode_gtid_event
+from ibbmaster.replication.event.query import decode_query
+from ibbmaster.replication.event.rows.column import Column, TableSchema, ValueKind
+from ibbmaster.replication.event.rows.encoding import RowMetadata
+from ibbmaster.replication.event.types import EventType
 from ibbmaster.testkit.primary import FixturePrimary
 from ibbmaster_scorecard.matching import LoggedChange, LoggedGroup
 from ibbmaster_scorecard.same_value import BitValue, EncodedText, PaddedBytes

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ibbmaster.event.column_types.decimals import Decimals
-from ibbmaster.event.column_types.integer import Bit
-from ibbmaster.event.column_types.registry import BY_WORD
-from ibbmaster.event.rows.column import LABELLED, Column, ColumnType
+from ibbmaster.replication.event.column_types.decimals import Decimals
+from ibbmaster.replication.event.column_types.integer import Bit
+from ibbmaster.replication.event.column_types.registry import BY_WORD
+from ibbmaster.replication.event.rows.column import LABELLED, Column, ColumnType
 from ibbmaster_scorecard.journal import Image, ToldEvent, shown_image
 from ibbmaster_scorecard.same_value import is_same_value, shown_value
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from ibbmaster.event.types import EventType
+from ibbmaster.replication.event.types import EventType
 from ibbmaster_scorecard.grade import Grade
 from ibbmaster_scorecard.matrix import LOOKS, cells_by_place, counted, families, is_best, look_name, plain, score, tally
 from ibbmaster_scorecard.results import Cell, ConsumerResult, Results, ScenarioResult

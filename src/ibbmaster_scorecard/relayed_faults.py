@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import trio
 
-from ibbmaster.position import NOWHERE, LogPosition
-from ibbmaster.recorder.conversation import (
+from ibbmaster.commands.recorder.conversation import (
     CONNECT_STATE,
     Admitted,
     Answered,
@@ -21,17 +20,18 @@ from ibbmaster.recorder.conversation import (
     Phase,
     asked_position,
 )
-from ibbmaster.recorder.relay import RelayedConnection, Send
-from ibbmaster.server.options import ConnectionStep
-from ibbmaster.server.registry import Registry
-from ibbmaster.streaming.block import Block, plain_block
-from ibbmaster.streaming.sink import Stage, made_stage
+from ibbmaster.commands.recorder.relay import RelayedConnection, Send
+from ibbmaster.position import NOWHERE, LogPosition
+from ibbmaster.primary.server.options import ConnectionStep
+from ibbmaster.primary.server.registry import Registry
+from ibbmaster.primary.streaming.block import Block, plain_block
+from ibbmaster.primary.streaming.sink import Stage, made_stage
+from ibbmaster.replication.wire.answer import encode_response
+from ibbmaster.replication.wire.capability import Capability
+from ibbmaster.replication.wire.command import AnyCommand, BinlogDump, QueryCommand, Quit, RegisterReplica
+from ibbmaster.replication.wire.packet import frame_payloads
+from ibbmaster.replication.wire.response import Response
 from ibbmaster.testkit.witness import Witness
-from ibbmaster.wire.answer import encode_response
-from ibbmaster.wire.capability import Capability
-from ibbmaster.wire.command import AnyCommand, BinlogDump, QueryCommand, Quit, RegisterReplica
-from ibbmaster.wire.packet import frame_payloads
-from ibbmaster.wire.response import Response
 
 _GREETING, _LOGIN_OK, _ANSWER = 0, 2, 1  # the numbers of packets that come first there
 

@@ -8,7 +8,7 @@ import re
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from ibbmaster.event.rows.charset import encode_text
+from ibbmaster.replication.event.rows.charset import encode_text
 
 FLOAT_ERROR = 1e-6  # of a FLOAT, of which 24 bits are kept
 MOMENT_SIZE_MAX = 40  # characters

@@ -5,7 +5,7 @@ import pytest
 import ibbmaster
 from ibbmaster.api.accounts import first_line, read_accounts, read_sections
 from ibbmaster.api.serving import check_options
-from ibbmaster.dialogue.privileges import PRIVILEGES, READING
+from ibbmaster.primary.dialogue.privileges import PRIVILEGES, READING
 
 
 def test_an_account_has_what_it_is_granted_and_others_come_from_a_file(tmp_path):

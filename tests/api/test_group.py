@@ -11,7 +11,7 @@ import ibbmaster
 from ibbmaster.api import group as group_module
 from ibbmaster.api.group import UndecodableValue
 from ibbmaster.errors import EventError, PositionPurgedError, UndecodableError
-from ibbmaster.event.rows.encoding import written_table
+from ibbmaster.replication.event.rows.encoding import written_table
 from tests.table_versions import without_statements
 from tests.written_log import inserted, write_log
 
@@ -136,7 +136,7 @@ def test_a_value_that_cannot_be_read_refuses_itself_and_neither_its_row_nor_its_
 @pytest.mark.parametrize("has_kernels", [True, False])
 def test_columns_beside_one_that_cannot_be_read_are_given_as_arrow(half_readable, monkeypatch, has_kernels):
     if not has_kernels:
-        monkeypatch.setattr("ibbmaster.arrow.reading.load_kernels", lambda options: None)
+        monkeypatch.setattr("ibbmaster.tables.arrow.reading.load_kernels", lambda options: None)
     with ibbmaster.open(half_readable) as log:
         assert log.to_arrow(table="d.t", columns=["id", "n"]).to_pydict() == {"id": [1, 2], "n": [10, 20]}
         with pytest.raises(EventError, match=r"column c of type VARCHAR"):

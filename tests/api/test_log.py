@@ -240,9 +240,9 @@ def test_reading_needs_nothing_but_the_package_and_arrow_neither_spark_nor_a_com
 
 
 def test_columns_have_the_types_that_spark_reads():
-    from ibbmaster.arrow.options import parse_options
-    from ibbmaster.arrow.plan import find_fields
-    from ibbmaster.arrow.shape import arrow_schema
+    from ibbmaster.tables.arrow.options import parse_options
+    from ibbmaster.tables.arrow.plan import find_fields
+    from ibbmaster.tables.arrow.shape import arrow_schema
 
     options = parse_options({"path": str(IBB / "types"), "table": "types.strings"})
     with ibbmaster.open(IBB / "types") as log:

@@ -11,7 +11,7 @@ import pytest
 import ibbmaster
 from ibbmaster.api.log_files import ClassicLogFiles, LogCheck, LogVerification, PagedLogFiles, opened_files
 from ibbmaster.errors import ConfigurationError, DamageError, StoreError
-from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.storage.ibb.page import PAGE_SIZE
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 KINDS = {PagedLogFiles: FIXTURES / "ibb" / "domains", ClassicLogFiles: FIXTURES / "classic" / "10.11" / "domains"}
@@ -78,7 +78,7 @@ def test_groups_that_only_the_redo_log_has_are_missing_in_the_files(tmp_path):
 
 MODULES = """
 import json, sys
-from ibbmaster.cli.main import main
+from ibbmaster.commands.cli.main import main
 main(["verify", sys.argv[1]])
 print(json.dumps(sorted(sys.modules)))
 """

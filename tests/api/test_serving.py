@@ -15,9 +15,9 @@ from pymysqlreplication import BinLogStreamReader
 from pymysqlreplication.event import MariadbGtidEvent, QueryEvent
 
 import ibbmaster
-from ibbmaster.event.gtid_event import decode_gtid
-from ibbmaster.event.header import decode_event_header
-from ibbmaster.event.types import EventType
+from ibbmaster.replication.event.gtid_event import decode_gtid
+from ibbmaster.replication.event.header import decode_event_header
+from ibbmaster.replication.event.types import EventType
 from tests.tap import listen_in
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:pymysql")  # how python-mysql-replication calls it

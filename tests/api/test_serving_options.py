@@ -10,7 +10,7 @@ import pytest
 import ibbmaster
 from ibbmaster.api.serving import check_options
 from ibbmaster.api.serving_options import default_options, serving_options
-from ibbmaster.cli.main import main
+from ibbmaster.commands.cli.main import main
 from ibbmaster.option import flag_of
 
 LISTENING = {"host", "port"}  # --listen says both

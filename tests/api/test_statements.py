@@ -7,11 +7,11 @@ import pytest
 
 from ibbmaster.api.statements import Origin, group_of, is_of_transaction, whole_group
 from ibbmaster.errors import EventError
-from ibbmaster.event.control import encode_xid
-from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, decode_gtid_event, encode_gtid_event
-from ibbmaster.event.query import decode_query, status_variables
-from ibbmaster.event.rows.charset import charset_of
 from ibbmaster.gtid import Gtid
+from ibbmaster.replication.event.control import encode_xid
+from ibbmaster.replication.event.gtid_event import GtidEvent, GtidFlag, decode_gtid_event, encode_gtid_event
+from ibbmaster.replication.event.query import decode_query, status_variables
+from ibbmaster.replication.event.rows.charset import charset_of
 
 GTID = Gtid(domain_id=3, server_id=7, seq_no=9)
 ORIGIN = Origin(server_id=7, timestamp=1_000, database="größe")

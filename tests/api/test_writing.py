@@ -8,13 +8,13 @@ import pytest
 
 import ibbmaster
 from ibbmaster.api.writing import WritableLog
-from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import DuplicateGtidError, EventError, GtidError, GtidOrderError
-from ibbmaster.event.group import GroupBoundary
-from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag, decode_gtid_event
-from ibbmaster.event.header import decode_event_header
-from ibbmaster.event.query import decode_query
-from ibbmaster.event.statement.logged import decode_statement
+from ibbmaster.replication.event.group import GroupBoundary
+from ibbmaster.replication.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag, decode_gtid_event
+from ibbmaster.replication.event.header import decode_event_header
+from ibbmaster.replication.event.query import decode_query
+from ibbmaster.replication.event.statement.logged import decode_statement
+from ibbmaster.storage.disk.local import RealDisk
 
 IBB = Path(__file__).parents[2] / "fixtures" / "ibb"
 CREATE = "CREATE TABLE shop.orders (id INT PRIMARY KEY)"

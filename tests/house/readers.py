@@ -12,7 +12,7 @@ import pymysql
 from pymysqlreplication import BinLogStreamReader
 
 import ibbmaster
-from ibbmaster.cli.main import main
+from ibbmaster.commands.cli.main import main
 from ibbmaster.errors import DamageError
 
 DONE = "done with"

@@ -5,53 +5,61 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SLACK = 200  # lines that a budget may stand above its room
-TESTS_MAX = 86_450
+TESTS_MAX = 86_570
 #: Lines of source by room; what lies beside the rooms is the room "".
 BUDGET: dict[str, int] = {
     "": 1_070,
-    "api": 2_570,
-    "arrow": 4_720,
-    "capture": 260,
-    "classic": 3_840,
-    "cli": 2_100,
-    "codec": 140,
-    "comparison": 210,
-    "dialogue": 3_840,
-    "disk": 2_180,
-    "dump": 2_060,
-    "event": 6_130,
-    "expr": 3_070,
-    "fold": 3_950,
-    "ibb": 970,
-    "info": 1_240,
-    "kernel": 5_800,
-    "lake": 3_390,
-    "log": 6_140,
-    "player": 610,
-    "printing": 1_790,
-    "recorder": 1_700,
-    "rows": 1_010,
+    "api": 2_590,
+    "commands": 10,
+    "commands/cli": 2_100,
+    "commands/comparison": 210,
+    "commands/info": 1_250,
+    "commands/printing": 1_790,
+    "commands/recorder": 1_710,
+    "kernel": 5_810,
+    "lake": 1_420,
+    "lake/maintain": 1_980,
+    "logs": 20,
+    "logs/capture": 260,
+    "logs/classic": 3_850,
+    "logs/log": 6_140,
+    "logs/player": 610,
+    "logs/stages": 1_830,
+    "logs/store": 4_470,
+    "primary": 10,
+    "primary/dialogue": 3_870,
+    "primary/select": 2_800,
+    "primary/server": 3_260,
+    "primary/streaming": 3_200,
+    "replication": 10,
+    "replication/dump": 2_060,
+    "replication/event": 6_150,
+    "replication/wire": 1_990,
+    "rows": 1_020,
+    "rows/expr": 3_070,
     "schema": 6_200,
     "scorecard": 4_660,
-    "select": 2_800,
-    "server": 3_250,
-    "spark": 1_700,
+    "spark": 1_710,
     "sqltext": 2_140,
-    "stages": 1_830,
-    "store": 4_470,
-    "streaming": 3_190,
-    "testkit": 5_560,
-    "wire": 1_980,
+    "storage": 10,
+    "storage/codec": 140,
+    "storage/disk": 2_180,
+    "storage/ibb": 980,
+    "tables": 10,
+    "tables/arrow": 4_740,
+    "tables/fold": 3_950,
+    "testkit": 5_590,
 }
 
 
 def lines_of(folder: Path, endings: tuple[str, ...]) -> Counter[str]:
-    """Lines of files by the first folder that they are in."""
+    """Lines of files by their room; what lies in no room is beside them."""
     found: Counter[str] = Counter()
     for path in folder.rglob("*"):
         if path.suffix in endings:
             parts = path.relative_to(folder).parts
-            found[parts[0] if len(parts) > 1 else ""] += path.read_text().count("\n")
+            depth = 2 if (folder / Path(*parts[:2]) / "__init__.py").exists() else min(1, len(parts) - 1)
+            found["/".join(parts[:depth])] += path.read_text().count("\n")
     return found
 
 

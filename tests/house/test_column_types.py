@@ -1,4 +1,4 @@
-"""A column type is one file of `event/column_types`; who reads columns asks there, and names no type."""
+"""A column type is one file of `replication/event/column_types`; who reads columns asks there, and names no type."""
 
 import ast
 import functools
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ibbmaster.event.column_types.registry import KINDS
-from ibbmaster.event.rows.column import ColumnType, ValueKind
+from ibbmaster.replication.event.column_types.registry import KINDS
+from ibbmaster.replication.event.rows.column import ColumnType, ValueKind
 
 PACKAGE = Path(__file__).parents[2] / "src" / "ibbmaster"
 FILES_MAX = 4  # that name a type, its own among them
@@ -18,11 +18,17 @@ ANYTHING = frozenset(("binary", "text", "time", "timestamp"))  # words that are 
 OTHERWISE = {
     "Spark's names of types": (
         frozenset(("bigint", "date", "decimal", "double", "float", "int")),
-        ("arrow/", "lake/", "spark/", "printing/line_formats.py", "event/column_types/labels.py"),
+        (
+            "tables/arrow/",
+            "lake/",
+            "spark/",
+            "commands/printing/line_formats.py",
+            "replication/event/column_types/labels.py",
+        ),
     ),
     "what CAST and functions are called, and families of values in SQL": (
         frozenset(("bigint", "char", "date", "datetime", "decimal", "double", "int", "year")),
-        ("expr/", "sqltext/"),
+        ("rows/expr/", "sqltext/"),
     ),
     "types of Python": (frozenset(("int",)), ("kernel/shapes.py",)),
 }

@@ -15,13 +15,17 @@ print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
 """
 
 
-@pytest.mark.parametrize("module", ["ibbmaster", "ibbmaster.gtid", "ibbmaster.log.directory", "ibbmaster.cli.main"])
+@pytest.mark.parametrize(
+    "module", ["ibbmaster", "ibbmaster.gtid", "ibbmaster.logs.log.directory", "ibbmaster.commands.cli.main"]
+)
 def test_importing_it_loads_nothing_heavy(module: str) -> None:
     assert not HEAVY & loaded_by(module)
 
 
 def test_a_dialogue_needs_no_trio() -> None:
-    assert "trio" not in loaded_by("ibbmaster.dump.session") | loaded_by("ibbmaster.wire.connection")
+    assert "trio" not in loaded_by("ibbmaster.replication.dump.session") | loaded_by(
+        "ibbmaster.replication.wire.connection"
+    )
 
 
 def loaded_by(module: str) -> set[str]:
@@ -33,10 +37,10 @@ def loaded_by(module: str) -> set[str]:
 REPLICA = """
 import sys
 from types import SimpleNamespace
-from ibbmaster.dialogue.dialog import Dialog
-from ibbmaster.dump.profile import PROFILES
+from ibbmaster.primary.dialogue.dialog import Dialog
+from ibbmaster.replication.dump.profile import PROFILES
 from ibbmaster.gtid import GtidState
-from ibbmaster.server.tables import PrimaryTables
+from ibbmaster.primary.server.tables import PrimaryTables
 
 profile = PROFILES["engine"]
 facts = SimpleNamespace(
@@ -52,16 +56,16 @@ for sql in (
 ):
     (answer,) = dialog.query(sql.encode())
     assert not hasattr(answer, "code"), (sql, answer)
-print(*(name for name in sys.modules if name.startswith(("sqlite3", "pyarrow", "ibbmaster.s", "ibbmaster.dialogue"))))
+print(*(name for name in sys.modules if name.startswith(("sqlite3", "pyarrow", "ibbmaster.s", "ibbmaster.primary"))))
 """
 
 
 def test_what_reads_tables_is_loaded_by_no_statement_of_a_replica() -> None:
     done = subprocess.run([sys.executable, "-c", REPLICA], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
-    assert loaded >= {"ibbmaster.dialogue.dialog", "ibbmaster.server.tables"}
-    reading = ("ibbmaster.schema", "ibbmaster.select", "sqlite3", "pyarrow")
+    assert loaded >= {"ibbmaster.primary.dialogue.dialog", "ibbmaster.primary.server.tables"}
+    reading = ("ibbmaster.schema", "ibbmaster.primary.select", "sqlite3", "pyarrow")
     schema = {name for name in loaded if any(f"{name}.".startswith(f"{each}.") for each in reading)}
     assert schema <= {"ibbmaster.schema", "ibbmaster.schema.collations"}
     late = ("session_schema", "show_tables", "information_tables", "prepared")
-    assert not loaded & {f"ibbmaster.dialogue.{name}" for name in late}
+    assert not loaded & {f"ibbmaster.primary.dialogue.{name}" for name in late}

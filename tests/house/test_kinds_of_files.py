@@ -8,13 +8,13 @@ CLASSES = {"ClassicBinlog", "ClassicLogFiles", "FileEngine", "FollowedDirectory"
 
 #: What makes readers of a kind, of options or of an engine, and what only one kind has.
 MAKERS = {
-    "arrow/collecting.py",  # kernels that read pages, or events
-    "arrow/plan.py",
-    "arrow/staging.py",  # whether a worker sees the files
-    "arrow/small_files.py",  # as collecting, of many files
-    "server/dump_opening.py",  # a profile that sends files needs some
-    "server/facts.py",
-    "server/primary.py",  # checksums as the files have them
+    "tables/arrow/collecting.py",  # kernels that read pages, or events
+    "tables/arrow/plan.py",
+    "tables/arrow/staging.py",  # whether a worker sees the files
+    "tables/arrow/small_files.py",  # as collecting, of many files
+    "primary/server/dump_opening.py",  # a profile that sends files needs some
+    "primary/server/facts.py",
+    "primary/server/primary.py",  # checksums as the files have them
     "api/log_tables.py",  # hands the kind to those who open it anew
 }
 

@@ -106,9 +106,9 @@ def test_values_of_sql_are_computed_and_compared_in_one_room() -> None:
         and node.module == "ibbmaster.sqltext.expression"
         and any(alias.name in computing for alias in node.names)
     }
-    assert "expr" in {path.partition("/")[0] for path in importers}
-    assert {path for path in importers if path.partition("/")[0] not in ("sqltext", "expr", "select")} == {
-        "dialogue/evaluating.py"
+    assert "expr" in {Path(path).parent.name for path in importers}
+    assert {path for path in importers if Path(path).parent.name not in ("sqltext", "expr", "select")} == {
+        "primary/dialogue/evaluating.py"
     }
-    planning = {path for path in importers if path.startswith("select/")}
+    planning = {path for path in importers if path.startswith("primary/select/")}
     assert {path for path in planning if "import operator" in (package / path).read_text()} == set()

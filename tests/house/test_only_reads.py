@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import ibbmaster
-from ibbmaster.disk.local import RealDisk
+from ibbmaster.storage.disk.local import RealDisk
 from tests.machinery.importing import import_classic
 
 HERE = Path(__file__).parent

@@ -11,7 +11,7 @@ import pytest
 LOG = Path(__file__).parents[2] / "fixtures" / "ibb" / "domains"
 PROGRAM = """
 import json, sys
-from ibbmaster.cli.main import main
+from ibbmaster.commands.cli.main import main
 code = main(sys.argv[1:])
 loaded = [one.__file__ for name, one in sys.modules.items() if name.partition(".")[0] == "ibbmaster"]
 print(code, json.dumps(loaded), sep="\\n")

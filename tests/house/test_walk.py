@@ -11,11 +11,13 @@ WALK = """
 import importlib, json, pkgutil, sys
 from types import SimpleNamespace
 import ibbmaster
-from ibbmaster.dialogue.dialog import Dialog
-from ibbmaster.dump.profile import PROFILES
-from ibbmaster.server.tables import PrimaryTables
+from ibbmaster.primary.dialogue.dialog import Dialog
+from ibbmaster.replication.dump.profile import PROFILES
+from ibbmaster.primary.server.tables import PrimaryTables
 
-for room in ("dialogue", "expr", "fold", "log", "rows", "schema", "select", "sqltext"):
+for room in (
+    "primary.dialogue", "primary.select", "rows", "rows.expr", "tables.fold", "logs.log", "schema", "sqltext"
+):
     package = importlib.import_module("ibbmaster." + room)  # what is done at an import is no part of the way
     for module in pkgutil.iter_modules(package.__path__):
         importlib.import_module(package.__name__ + "." + module.name)
@@ -37,5 +39,5 @@ def test_a_row_found_by_its_key_goes_through_few_modules(tmp_path: Path) -> None
     (tmp_path / "binlog.000001").write_bytes((FIXTURE / "binlog.000001").read_bytes())
     done = subprocess.run([sys.executable, "-c", WALK, str(tmp_path)], capture_output=True, text=True, check=True)
     entered = json.loads(done.stdout)
-    assert "select/scanning.py" in entered
+    assert "primary/select/scanning.py" in entered
     assert len(entered) <= MODULES_MAX, entered

@@ -22,14 +22,14 @@ from lanes.shop import run
 from lanes.sql_file import sql_beside
 
 import ibbmaster
-from ibbmaster.dialogue.log_tables import LogSnapshot
 from ibbmaster.gtid import GtidState
 from ibbmaster.kernel.loading import load
 from ibbmaster.position import LOG_START
+from ibbmaster.primary.dialogue.log_tables import LogSnapshot
+from ibbmaster.replication.wire.refusal import RefusedError
 from ibbmaster.rows.effects import in_statement_format
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
 from ibbmaster.testkit.mariadb_server import RealPrimary
-from ibbmaster.wire.refusal import RefusedError
 
 RANDOM_QUERIES = 150
 _SQL = sql_beside(__file__)
@@ -216,7 +216,7 @@ def test_ddl_that_failed_or_moved_rows_leaves_the_tables_and_rows_that_the_real_
 
     assert sorted(tables) == sorted(name for (name,) in server.sql(there))
     for kernels_of_server in (load(), None):
-        monkeypatch.setattr("ibbmaster.select.scanning.kernels", lambda found=kernels_of_server: found)
+        monkeypatch.setattr("ibbmaster.primary.select.scanning.kernels", lambda found=kernels_of_server: found)
         for name, session in itertools.product(tables, SESSIONS):
             if name in UNKNOWN_TO_A_LOG:
                 with pytest.raises(RefusedError, match=UNKNOWN_TO_A_LOG[name]):

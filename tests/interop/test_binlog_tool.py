@@ -13,8 +13,8 @@ from lanes.printed import parse_printed
 from lanes.replay import changing_events, events_in
 
 import ibbmaster
-from ibbmaster.event.gtid_event import decode_gtid_event
-from ibbmaster.event.types import EventType
+from ibbmaster.replication.event.gtid_event import decode_gtid_event
+from ibbmaster.replication.event.types import EventType
 
 RunTool = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -21,16 +21,16 @@ from lanes.type_changes import TYPES
 
 import ibbmaster
 from ibbmaster.errors import IbbMasterError, InexactError
-from ibbmaster.event.rows.column import Column, ValueKind
 from ibbmaster.lake.maintain.job import maintain
 from ibbmaster.lake.pasts import START, Doubt
+from ibbmaster.primary.select.table_reader import UnknownRowsError
+from ibbmaster.replication.event.rows.column import Column, ValueKind
+from ibbmaster.replication.wire.refusal import RefusedError
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.schema.names import column_of
-from ibbmaster.select.table_reader import UnknownRowsError
 from ibbmaster.sqltext.table_name import parse_table_name
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
 from ibbmaster.testkit.mariadb_server import RealPrimary
-from ibbmaster.wire.refusal import RefusedError
 from tests.kept_tables import KeptTables
 
 STRICT, LENIENT = "STRICT_TRANS_TABLES", ""

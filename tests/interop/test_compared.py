@@ -2,7 +2,7 @@
 
 import pytest
 
-from ibbmaster.cli.main import main
+from ibbmaster.commands.cli.main import main
 
 
 @pytest.mark.parametrize("version", ["10.11", "11.8"])

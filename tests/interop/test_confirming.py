@@ -10,8 +10,8 @@ from ibbmaster_scorecard.cards import read_cards
 from ibbmaster_scorecard.confirming import RealStage, confirm
 from ibbmaster_scorecard.grade import Grade
 from ibbmaster_scorecard.runner import run_card
+from tests.commands.recorder.test_recording import groups_of, wait_until
 from tests.machinery.events import split_events
-from tests.recorder.test_recording import groups_of, wait_until
 
 CARDS = {card.name: card for card in read_cards()}
 

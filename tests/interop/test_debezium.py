@@ -17,7 +17,7 @@ from lanes.drivers import DriverMissingError, driver_command, driver_directory
 from lanes.primary import IbbPrimary, Primary
 from lanes.shop import Shop
 
-from ibbmaster.cli.main import main
+from ibbmaster.commands.cli.main import main
 
 TIMEOUT_S = 250.0  # ends what hangs; a machine may be busy
 LINES_SHOWN = 60

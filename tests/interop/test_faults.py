@@ -6,7 +6,7 @@ import pytest
 from lanes.primary import PASSWORD, USER
 from lanes.replica import Replica
 
-from ibbmaster.server.registry import Registry
+from ibbmaster.primary.server.registry import Registry
 from ibbmaster.testkit import FixturePrimary
 from ibbmaster.testkit.fault import PlannedFault, table_of
 from ibbmaster.testkit.mariadb_programs import installed_versions

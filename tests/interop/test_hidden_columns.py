@@ -11,16 +11,16 @@ from lanes.binlogs import copy_binlogs
 from lanes.sql_file import sql_beside
 
 import ibbmaster
-from ibbmaster.arrow.plan import find_fields, plan_tasks
-from ibbmaster.arrow.reading import read_task
-from ibbmaster.arrow.shape import GROUP_FIELDS
-from ibbmaster.cli.main import main
+from ibbmaster.commands.cli.main import main
+from ibbmaster.commands.printing.debezium_lines import DebeziumLines
+from ibbmaster.commands.printing.fast_lines import FastLines
+from ibbmaster.commands.printing.json_lines import JsonLines
+from ibbmaster.commands.printing.line_formats import DebeziumFormat, JsonFormat
 from ibbmaster.kernel.loading import load
 from ibbmaster.lake.maintain.job import maintain
-from ibbmaster.printing.debezium_lines import DebeziumLines
-from ibbmaster.printing.fast_lines import FastLines
-from ibbmaster.printing.json_lines import JsonLines
-from ibbmaster.printing.line_formats import DebeziumFormat, JsonFormat
+from ibbmaster.tables.arrow.plan import find_fields, plan_tasks
+from ibbmaster.tables.arrow.reading import read_task
+from ibbmaster.tables.arrow.shape import GROUP_FIELDS
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
 from ibbmaster.testkit.mariadb_server import RealPrimary
 from tests.kept_tables import KINDS, KeptTables

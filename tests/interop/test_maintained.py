@@ -22,7 +22,6 @@ from lanes.random_ddl import DATABASE, IMAGES, TYPES, content_of
 from lanes.replay import as_sql
 
 import ibbmaster
-from ibbmaster.arrow.options import parse_options
 from ibbmaster.errors import InexactError
 from ibbmaster.lake.maintain.job import Maintained, maintain
 from ibbmaster.lake.maintain.source import LogSource
@@ -33,6 +32,7 @@ from ibbmaster.schema.model import TableVersion
 from ibbmaster.schema.names import column_of, key_numbers
 from ibbmaster.sqltext.quoting import quoted_name
 from ibbmaster.sqltext.table_name import parse_table_name
+from ibbmaster.tables.arrow.options import parse_options
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
 from ibbmaster.testkit.mariadb_server import RealPrimary
 from tests.kept_tables import KINDS, KeptTables

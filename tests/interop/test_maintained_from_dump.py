@@ -8,10 +8,10 @@ import pytest
 from lanes.sql_file import sql_beside
 
 import ibbmaster
-from ibbmaster.cli.main import main
+from ibbmaster.commands.cli.main import main
 from ibbmaster.errors import ConfigurationError, InexactError, PositionError, PositionPurgedError
 from ibbmaster.lake.maintain.job import Maintained, maintain
-from ibbmaster.server.tables import PrimaryTables
+from ibbmaster.primary.server.tables import PrimaryTables
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
 from ibbmaster.testkit.mariadb_server import RealPrimary
 from tests.kept_tables import KINDS, KeptTables

@@ -12,8 +12,8 @@ from lanes.described import described_by, differences, places_by_gtid, put_besid
 from lanes.sql_file import sql_beside
 
 import ibbmaster
-from ibbmaster.classic.engine import ClassicBinlog
-from ibbmaster.log.schema_history import LoggedSchema
+from ibbmaster.logs.classic.engine import ClassicBinlog
+from ibbmaster.logs.log.schema_history import LoggedSchema
 from ibbmaster.schema.name_case import NameCase, lower_name
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
 from ibbmaster.testkit.mariadb_server import RealPrimary

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from ibbmaster.disk import object_store as stores
-from ibbmaster.disk.object_directory import ObjectDirectory
-from ibbmaster.disk.object_store import BusyNameError, ChangedError, client_of
-from ibbmaster.disk.place import directory_at
-from ibbmaster.disk.uploading import CLAIM
 from ibbmaster.errors import MissingFileError, StoreError
+from ibbmaster.storage.disk import object_store as stores
+from ibbmaster.storage.disk.object_directory import ObjectDirectory
+from ibbmaster.storage.disk.object_store import BusyNameError, ChangedError, client_of
+from ibbmaster.storage.disk.place import directory_at
+from ibbmaster.storage.disk.uploading import CLAIM
 from tests.object_stores import BUCKET
 
 PAGED = Path(__file__).parents[2] / "fixtures" / "ibb" / "xa-and-ddl"

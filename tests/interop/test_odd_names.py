@@ -13,7 +13,7 @@ import pytest
 from lanes.replica import Replica
 
 import ibbmaster
-from ibbmaster.cli.main import main
+from ibbmaster.commands.cli.main import main
 from ibbmaster.sqltext.quoting import quoted_name
 from ibbmaster.sqltext.table_name import TableName
 from ibbmaster.testkit.mariadb_programs import find_programs

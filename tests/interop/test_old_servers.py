@@ -11,11 +11,11 @@ from lanes.replica import Replica
 from lanes.sql_file import sql_beside
 
 import ibbmaster
-from ibbmaster.classic.series import MAGIC
-from ibbmaster.event.format_description import describe_format, encode_format_description
-from ibbmaster.event.header import EVENT_HEADER_SIZE, encode_event
-from ibbmaster.event.query import Query, encode_query
-from ibbmaster.event.types import EventType
+from ibbmaster.logs.classic.series import MAGIC
+from ibbmaster.replication.event.format_description import describe_format, encode_format_description
+from ibbmaster.replication.event.header import EVENT_HEADER_SIZE, encode_event
+from ibbmaster.replication.event.query import Query, encode_query
+from ibbmaster.replication.event.types import EventType
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS, find_programs
 from ibbmaster.testkit.mariadb_server import RealPrimary
 

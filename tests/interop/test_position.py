@@ -5,10 +5,10 @@ import shutil
 import pytest
 
 import ibbmaster
-from ibbmaster.event.gtid_event import decode_gtid_event
-from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel import loading
+from ibbmaster.replication.event.gtid_event import decode_gtid_event
+from ibbmaster.replication.event.types import EventType
 from tests.tap import listen_in
 
 VERSIONS = ["10.11", "11.8"]

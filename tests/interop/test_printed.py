@@ -11,7 +11,7 @@ from lanes.capture import load_captures
 from lanes.replica import Replica
 
 import ibbmaster
-from ibbmaster.cli.main import main
+from ibbmaster.commands.cli.main import main
 from ibbmaster.testkit.mariadb_programs import find_programs
 from tests.written_log import Said, write_log
 

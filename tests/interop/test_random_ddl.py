@@ -17,13 +17,13 @@ from lanes.random_ddl import DATABASE, IMAGES, Campaign, content_of
 from lanes.replay import as_sql, raw_events, read_by_both
 
 import ibbmaster
-from ibbmaster.arrow.options import parse_options
-from ibbmaster.arrow.plan import find_fields, find_shape
-from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.errors import ConfigurationError, InexactError
-from ibbmaster.log.group_content import RowReader
-from ibbmaster.log.schema_history import LoggedSchema
+from ibbmaster.logs.classic.engine import ClassicBinlog
+from ibbmaster.logs.log.group_content import RowReader
+from ibbmaster.logs.log.schema_history import LoggedSchema
 from ibbmaster.sqltext.table_name import TableName
+from ibbmaster.tables.arrow.options import parse_options
+from ibbmaster.tables.arrow.plan import find_fields, find_shape
 from ibbmaster.testkit.mariadb_server import RealPrimary
 
 REFUSALS = (  # of other kinds than those that are told beforehand

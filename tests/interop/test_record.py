@@ -7,9 +7,9 @@ import pytest
 
 from ibbmaster.testkit.mariadb_server import PASSWORD, RealPrimary
 from ibbmaster.testkit.scenario import read_scenario
+from tests.commands.recorder.test_recording import groups_of
 from tests.machinery.events import split_events
 from tests.recorded import recording
-from tests.recorder.test_recording import groups_of
 
 TABLES = ["shop.orders", "shop.notes"]
 TIMEOUT_S = 600.0

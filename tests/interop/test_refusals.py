@@ -22,13 +22,13 @@ from lanes.row_statements import RowStatements
 from lanes.shop import run
 from lanes.sql_file import sql_beside
 
-from ibbmaster.arrow.options import parse_options
-from ibbmaster.arrow.plan import find_fields, plan_tasks
-from ibbmaster.arrow.reading import read_task
-from ibbmaster.classic.engine import ClassicBinlog
+from ibbmaster.logs.classic.engine import ClassicBinlog
+from ibbmaster.replication.wire.refusal import RefusedError
+from ibbmaster.tables.arrow.options import parse_options
+from ibbmaster.tables.arrow.plan import find_fields, plan_tasks
+from ibbmaster.tables.arrow.reading import read_task
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
 from ibbmaster.testkit.mariadb_server import RealPrimary
-from ibbmaster.wire.refusal import RefusedError
 
 _SQL = sql_beside(__file__)
 KEYS = _SQL["keys"]
@@ -220,7 +220,7 @@ def test_merging_by_the_key_loses_no_update_where_images_are_completed(tmp_path,
         run(server, f"CREATE DATABASE {database}", f"USE {database}", *statements)
     binlog_of(server, tmp_path / "classic")
     read: dict[object, object] = {}
-    for kernels in ({}, {"ibbmaster.arrow.plan.load": lambda: None}):
+    for kernels in ({}, {"ibbmaster.tables.arrow.plan.load": lambda: None}):
         for name, value in kernels.items():
             monkeypatch.setattr(name, value)
         for image, names in itertools.product(("FULL", "MINIMAL", "NOBLOB"), (("id", "a", "n", "b"), ("id", "a"))):

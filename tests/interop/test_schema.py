@@ -12,8 +12,8 @@ from lanes.capture import load_captures
 from lanes.described import OF_TABLES, described_by, differences, places_by_gtid, put_beside_rows
 from lanes.hard_ddl import LAX, hard_statements
 
-from ibbmaster.classic.engine import ClassicBinlog
-from ibbmaster.log.schema_history import LoggedSchema
+from ibbmaster.logs.classic.engine import ClassicBinlog
+from ibbmaster.logs.log.schema_history import LoggedSchema
 from ibbmaster.schema.base_dump import read_base
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
 from ibbmaster.testkit.mariadb_server import RealPrimary, RealServer

@@ -10,7 +10,7 @@ import pytest
 from lanes.pair import Pair, ask, connect, expect_alike, served_beside
 from lanes.sql_file import sql_beside
 
-from ibbmaster.event.rows.charset import decode_text, encode_text
+from ibbmaster.replication.event.rows.charset import decode_text, encode_text
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
 from ibbmaster.testkit.mariadb_server import RealPrimary
 

@@ -16,13 +16,13 @@ from lanes.random_ddl import DATABASE, IMAGES, REFUSED, TYPES, Campaign, Make, c
 from lanes.replay import as_sql, read_by_both
 
 import ibbmaster
-from ibbmaster.arrow.options import parse_options
-from ibbmaster.arrow.plan import find_fields, find_shape
-from ibbmaster.arrow.shape import table_fields
-from ibbmaster.event.rows.column import Column, ColumnType
+from ibbmaster.replication.event.rows.column import Column, ColumnType
 from ibbmaster.rows.shape import version_shape
 from ibbmaster.sqltext.quoting import quoted_name
 from ibbmaster.sqltext.table_name import TableName, parse_table_name
+from ibbmaster.tables.arrow.options import parse_options
+from ibbmaster.tables.arrow.plan import find_fields, find_shape
+from ibbmaster.tables.arrow.shape import table_fields
 from ibbmaster.testkit.mariadb_server import RealPrimary
 from tests.table_versions import versions_of
 

@@ -9,12 +9,12 @@ from lanes.replica import Replica
 from lanes.sql_file import sql_beside
 
 import ibbmaster
-from ibbmaster.disk.local import RealDisk
-from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
-from ibbmaster.event.query import Query, encode_query
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.kernel import loading
-from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.logs.store.binlog_store import BinlogStore
+from ibbmaster.replication.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
+from ibbmaster.replication.event.query import Query, encode_query
+from ibbmaster.storage.disk.local import RealDisk
 from ibbmaster.testkit.mariadb_server import RealPrimary
 
 VERSIONS = ["10.11", "11.8"]
@@ -140,7 +140,7 @@ def test_what_a_stage_refuses_ends_the_dump_with_the_gtid_and_the_reason(
 ):
     assert loading.load() is not None
     if not has_kernels:
-        monkeypatch.setattr("ibbmaster.streaming.shared.kernels", lambda: None)
+        monkeypatch.setattr("ibbmaster.primary.streaming.shared.kernels", lambda: None)
     before = ["CREATE DATABASE shop", "CREATE TABLE shop.orders (a INT)", *(f"CREATE DATABASE d{n}" for n in range(40))]
     position = f"0-1-{len(before)}"
     with BinlogStore(RealDisk(tmp_path)) as store:

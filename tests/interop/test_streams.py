@@ -16,10 +16,10 @@ import pytest
 from lanes.primary import login_of
 from pyarrow import parquet
 
-from ibbmaster.arrow.options import parse_options
-from ibbmaster.arrow.plan import find_fields, plan_tasks
-from ibbmaster.arrow.reading import read_task
 from ibbmaster.errors import IbbMasterError, PositionError, PositionPurgedError, SourceError
+from ibbmaster.tables.arrow.options import parse_options
+from ibbmaster.tables.arrow.plan import find_fields, plan_tasks
+from ibbmaster.tables.arrow.reading import read_task
 from ibbmaster.testkit.mariadb_server import RealPrimary
 from tests.machinery.streamed import StreamReading
 from tests.simulation.test_stream_kills import kill_all

@@ -15,8 +15,8 @@ from benchmarks.replica import Account, first_event_s, reconnect_s, waiting
 from benchmarks.servers import Contender
 from benchmarks.stream import one_run
 from benchmarks.workloads import large_log, small_group
-from ibbmaster.disk.local import RealDisk
-from ibbmaster.store.writer import BinlogWriter
+from ibbmaster.logs.store.writer import BinlogWriter
+from ibbmaster.storage.disk.local import RealDisk
 
 GROUPS = 50
 ROW_BYTES = 40_000  # more than a record of TLS holds

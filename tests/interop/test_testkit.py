@@ -13,14 +13,14 @@ from lanes.replay import events_in
 from lanes.replica import Replica
 from lanes.sql_file import sql_beside
 
-from ibbmaster.event.gtid_event import decode_gtid_event, encode_gtid_event
-from ibbmaster.event.header import EVENT_HEADER_SIZE, decode_event_header
-from ibbmaster.event.query import STATUS_XID, decode_query, encode_query, status_variables
-from ibbmaster.event.rows.changes import ABSENT
-from ibbmaster.event.rows.column import Column
-from ibbmaster.event.statement.logged import STATUS_MICROSECONDS
-from ibbmaster.event.table_map import decode_rows_header
-from ibbmaster.event.types import EventType
+from ibbmaster.replication.event.gtid_event import decode_gtid_event, encode_gtid_event
+from ibbmaster.replication.event.header import EVENT_HEADER_SIZE, decode_event_header
+from ibbmaster.replication.event.query import STATUS_XID, decode_query, encode_query, status_variables
+from ibbmaster.replication.event.rows.changes import ABSENT
+from ibbmaster.replication.event.rows.column import Column
+from ibbmaster.replication.event.statement.logged import STATUS_MICROSECONDS
+from ibbmaster.replication.event.table_map import decode_rows_header
+from ibbmaster.replication.event.types import EventType
 from ibbmaster.testkit import FixturePrimary, FixtureTable, RowFormat, RowImage, RowMetadata
 from ibbmaster.testkit.mariadb_programs import ProgramsMissingError
 from ibbmaster.testkit.mariadb_server import RealServer

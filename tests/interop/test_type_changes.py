@@ -10,11 +10,11 @@ from lanes.shop import run
 from lanes.type_changes import TYPES, altered, created, name_of
 
 import ibbmaster
+from ibbmaster.replication.wire.refusal import RefusedError
 from ibbmaster.rows.shape import keeps_values
 from ibbmaster.schema.model import SqlType, TableVersion
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
 from ibbmaster.testkit.mariadb_server import RealPrimary
-from ibbmaster.wire.refusal import RefusedError
 
 AS_SHOWN = Session("SET NAMES utf8mb4, time_zone = '+00:00'", "utf8mb4", 45, 0)
 LENIENT = "SET sql_mode = '', time_zone = '+00:00'"  # a value that does not fit becomes one that does

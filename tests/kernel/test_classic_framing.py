@@ -6,20 +6,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ibbmaster.classic.groups import ClassicFileReader
-from ibbmaster.classic.roles import kernel_roles
-from ibbmaster.classic.series import find_series
-from ibbmaster.classic.stored_file import StoredFileReader
-from ibbmaster.dump.framing import EventFramer
-from ibbmaster.dump.profile import PROFILES
-from ibbmaster.dump.request import DumpRequest
-from ibbmaster.dump.rewriting import Rewriter
 from ibbmaster.errors import ClassicFormatError
-from ibbmaster.event.format_description import ChecksumAlgorithm
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel import loading
 from ibbmaster.kernel.fields import LEAVES_OUT_ANNOTATE, LEAVES_OUT_MARKED, PAIR_COLUMNS, Field, Framing, Status
 from ibbmaster.kernel.packet_fields import ClassicField
+from ibbmaster.logs.classic.groups import ClassicFileReader
+from ibbmaster.logs.classic.roles import kernel_roles
+from ibbmaster.logs.classic.series import find_series
+from ibbmaster.logs.classic.stored_file import StoredFileReader
+from ibbmaster.replication.dump.framing import EventFramer
+from ibbmaster.replication.dump.profile import PROFILES
+from ibbmaster.replication.dump.request import DumpRequest
+from ibbmaster.replication.dump.rewriting import Rewriter
+from ibbmaster.replication.event.format_description import ChecksumAlgorithm
 
 CLASSIC = Path(__file__).parents[2] / "fixtures" / "classic"
 FILES = sorted(

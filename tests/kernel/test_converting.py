@@ -3,10 +3,10 @@
 import ctypes
 import random
 
-from ibbmaster.ibb.chunk import CHUNK_SIZE_MIN
-from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.kernel import loading
-from ibbmaster.store.writer import seal_pages
+from ibbmaster.logs.store.writer import seal_pages
+from ibbmaster.storage.ibb.chunk import CHUNK_SIZE_MIN
+from ibbmaster.storage.ibb.page import DATA_SIZE, PAGE_SIZE
 
 
 def test_a_record_ends_where_it_was_said_to_end(pieces):

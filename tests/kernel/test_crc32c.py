@@ -4,7 +4,7 @@ import random
 
 import crcmod.predefined
 
-from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE, seal_page
+from ibbmaster.storage.ibb.page import DATA_SIZE, PAGE_SIZE, seal_page
 
 crc32c = crcmod.predefined.mkCrcFun("crc-32c")
 

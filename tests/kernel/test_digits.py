@@ -5,11 +5,11 @@ import random
 import numpy as np
 import pytest
 
-from ibbmaster.arrow.arrays import shown_array
-from ibbmaster.arrow.column_reading import text_op
-from ibbmaster.event.column_types.registry import kind_of
-from ibbmaster.event.column_types.temporal import FRACTION_SIZES
-from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
+from ibbmaster.replication.event.column_types.registry import kind_of
+from ibbmaster.replication.event.column_types.temporal import FRACTION_SIZES
+from ibbmaster.replication.event.rows.column import Column, ColumnType, ValueKind
+from ibbmaster.tables.arrow.arrays import shown_array
+from ibbmaster.tables.arrow.column_reading import text_op
 
 SIZES = {ValueKind.UUID: 16, ValueKind.INET4: 4, ValueKind.INET6: 16}
 

@@ -6,19 +6,19 @@ import weakref
 import numpy as np
 import pytest
 
-from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.kernel.fields import Checking, ChunkColumn, Field, Status
 from ibbmaster.kernel.plain_memory import RowTable, numbers, scratch, short_rows
+from ibbmaster.storage.ibb.page import PAGE_SIZE
 
 VERIFY = """
 import sys
-from ibbmaster.cli.main import main
+from ibbmaster.commands.cli.main import main
 from ibbmaster.kernel import loading
 
 loading.WORK_TO_LOAD = 0
 assert main(["verify", {log!r}]) == 0
 assert loading.load() is not None
-print(*({{"numpy", "ibbmaster.kernel.entries", "ibbmaster.store.redo_log"}} & set(sys.modules)))
+print(*({{"numpy", "ibbmaster.kernel.entries", "ibbmaster.logs.store.redo_log"}} & set(sys.modules)))
 """
 
 

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from ibbmaster.errors import RecordError
-from ibbmaster.event.gtid_event import GTID_EVENT_SIZE_MIN, decode_gtid
-from ibbmaster.event.header import SIZE_OFFSET, decode_event_header
 from ibbmaster.gtid import Gtid
-from ibbmaster.ibb.chunk import RecordType, encode_chunk
-from ibbmaster.ibb.page import PAGE_SIZE, seal_page
 from ibbmaster.kernel.fields import PAIR_COLUMNS, ChunkColumn, Field, Framing, Status
-from ibbmaster.log.event_groups import decode_first_event
+from ibbmaster.logs.log.event_groups import decode_first_event
 from ibbmaster.position import LogPosition
+from ibbmaster.replication.event.gtid_event import GTID_EVENT_SIZE_MIN, decode_gtid
+from ibbmaster.replication.event.header import SIZE_OFFSET, decode_event_header
+from ibbmaster.storage.ibb.chunk import RecordType, encode_chunk
+from ibbmaster.storage.ibb.page import PAGE_SIZE, seal_page
 from tests.machinery.events import make_event, make_gtid_event
 from tests.machinery.random_log import random_log
 from tests.machinery.simulated_disk import SimulatedDisk

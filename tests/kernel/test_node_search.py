@@ -4,17 +4,17 @@ import random
 
 import pytest
 
-from ibbmaster.codec import compressed_int
-from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import IbbMasterError
-from ibbmaster.ibb.chunk import CHUNK_HEADER_SIZE, LAST, RecordType
-from ibbmaster.ibb.file_name import format_file_name
-from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
-from ibbmaster.log.directory import BinlogDirectory
-from ibbmaster.log.event_groups import StoredGroup
-from ibbmaster.log.out_of_band import OutOfBandReader
-from ibbmaster.store.writer import BinlogWriter
-from ibbmaster.streaming.large_group import NODES_AHEAD, NODES_AT_FIRST, LargeGroup, quick_nodes
+from ibbmaster.logs.log.directory import BinlogDirectory
+from ibbmaster.logs.log.event_groups import StoredGroup
+from ibbmaster.logs.log.out_of_band import OutOfBandReader
+from ibbmaster.logs.store.writer import BinlogWriter
+from ibbmaster.primary.streaming.large_group import NODES_AHEAD, NODES_AT_FIRST, LargeGroup, quick_nodes
+from ibbmaster.storage.codec import compressed_int
+from ibbmaster.storage.disk.local import RealDisk
+from ibbmaster.storage.ibb.chunk import CHUNK_HEADER_SIZE, LAST, RecordType
+from ibbmaster.storage.ibb.file_name import format_file_name
+from ibbmaster.storage.ibb.page import DATA_SIZE, PAGE_SIZE
 from tests.built_logs import sealed_page
 from tests.machinery.disk import MemoryDisk
 from tests.machinery.events import XID_EVENT, make_event, new_group

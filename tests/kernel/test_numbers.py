@@ -7,7 +7,7 @@ from ctypes import byref, c_int64, create_string_buffer
 
 import pytest
 
-from ibbmaster.event.column_types.decimals import decimal_reader, decimal_size
+from ibbmaster.replication.event.column_types.decimals import decimal_reader, decimal_size
 
 CYCLE_YEARS = 400  # after so many the calendar repeats
 DIGITS_MAX = 38  # of the decimals that kernels read

@@ -3,7 +3,7 @@
 import random
 from pathlib import Path
 
-from ibbmaster.event.rows.encoding import WrittenTable, written_table
+from ibbmaster.replication.event.rows.encoding import WrittenTable, written_table
 from tests.written_log import Item, deleted, inserted, updated, write_log
 
 NAMES = ("t", "u")

@@ -10,19 +10,19 @@ import pytest
 from lanes.replay import CLASSIC, as_sql, created_table, expected_tables, raw_events, readable_captures
 
 import ibbmaster
-from ibbmaster.arrow.options import parse_options
-from ibbmaster.arrow.plan import find_shape, open_log
 from ibbmaster.errors import ConfigurationError, InexactError, PositionError
-from ibbmaster.event.rows.encoding import written_table
-from ibbmaster.event.types import EventType
-from ibbmaster.fold.whole_rows import LIKE_A_REPLACE
 from ibbmaster.lake import arrow_snapshots, noting
 from ibbmaster.lake.arrow_snapshots import EXACT_AT, INEXACT, arrow_snapshot
 from ibbmaster.lake.maintain import rows as maintained_rows
-from ibbmaster.log.group_content import table_name
+from ibbmaster.logs.log.group_content import table_name
+from ibbmaster.replication.event.rows.encoding import written_table
+from ibbmaster.replication.event.types import EventType
 from ibbmaster.rows.effects import in_statement_format
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import TableVersion
+from ibbmaster.tables.arrow.options import parse_options
+from ibbmaster.tables.arrow.plan import find_shape, open_log
+from ibbmaster.tables.fold.whole_rows import LIKE_A_REPLACE
 from tests.lake.random_log import random_log
 from tests.written_log import deleted, inserted, updated, write_log
 
@@ -177,7 +177,7 @@ def test_a_history_that_takes_too_much_memory_is_refused(small_log, tmp_path, mo
 
 def tables_of(log):
     """The tables with a primary key that a log knows at its end, with the names of its columns."""
-    from ibbmaster.arrow.plan import history_of
+    from ibbmaster.tables.arrow.plan import history_of
 
     for table in history_of(log.read_options(), log.engine).at().tables.values():
         if isinstance(table, TableVersion) and table.kind.name == "BASE":

@@ -5,14 +5,14 @@ import json
 import pytest
 
 import ibbmaster
-from ibbmaster.arrow.options import parse_options
-from ibbmaster.arrow.plan import find_fields, plan_tasks
 from ibbmaster.errors import InexactError
-from ibbmaster.event.rows.encoding import written_table
-from ibbmaster.event.types import EventType
 from ibbmaster.lake.arrow_snapshots import domains_left_out
 from ibbmaster.lake.statements import statements_of
+from ibbmaster.replication.event.rows.encoding import written_table
+from ibbmaster.replication.event.types import EventType
 from ibbmaster.rows.effects import in_statement_format
+from ibbmaster.tables.arrow.options import parse_options
+from ibbmaster.tables.arrow.plan import find_fields, plan_tasks
 from ibbmaster.testkit import FixturePrimary, RowFormat, RowImage
 from tests.machinery.events import make_event
 from tests.written_log import deleted, inserted, write_log
@@ -121,7 +121,7 @@ def test_statements_are_found_alike_with_and_without_kernels(log, monkeypatch):
         [inserted(T, [2, 2]), "TRUNCATE t"],
         [make_event(EventType.INCIDENT, 1, bytes(4))],
     )
-    monkeypatch.setattr("ibbmaster.arrow.collecting.DATA_BYTES", 1_100_000)
+    monkeypatch.setattr("ibbmaster.tables.arrow.collecting.DATA_BYTES", 1_100_000)
     given = {"endingGtid": "0-1-5", "partitionBytes": "64k"}
     fast = found_in(path, **given)
     monkeypatch.setattr("ibbmaster.lake.statements.load_kernels", lambda options: None)

@@ -11,15 +11,7 @@ from lanes.answers import OurTables
 from lanes.replay import readable_captures
 
 import ibbmaster
-from ibbmaster.arrow.options import parse_options
-from ibbmaster.arrow.plan import end_of, find_fields, open_log
-from ibbmaster.arrow.shape import RESERVED, ShapeField
-from ibbmaster.dialogue.log_tables import LogSnapshot
 from ibbmaster.errors import ConfigurationError, IbbMasterError, InexactError
-from ibbmaster.event.header import encode_event
-from ibbmaster.event.rows.encoding import written_table
-from ibbmaster.event.types import EventType
-from ibbmaster.fold.whole_rows import LIKE_A_REPLACE
 from ibbmaster.lake.arrow_snapshots import arrow_history, arrow_snapshot
 from ibbmaster.lake.doubts import find_doubts
 from ibbmaster.lake.maintain.job import maintain
@@ -27,12 +19,20 @@ from ibbmaster.lake.maintain.rows import folded_batches
 from ibbmaster.lake.maintain.source import LogSource
 from ibbmaster.lake.row_versions import WHOLE, FoldedColumns, last_changes
 from ibbmaster.lake.statements import after
+from ibbmaster.primary.dialogue.log_tables import LogSnapshot
+from ibbmaster.primary.select.table_reader import TableReader, UnknownRowsError
+from ibbmaster.replication.event.header import encode_event
+from ibbmaster.replication.event.rows.encoding import written_table
+from ibbmaster.replication.event.types import EventType
+from ibbmaster.replication.wire.refusal import RefusedError
 from ibbmaster.rows.certainty import doubt_text
 from ibbmaster.rows.effects import in_statement_format
 from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion
-from ibbmaster.select.table_reader import TableReader, UnknownRowsError
 from ibbmaster.sqltext.table_name import parse_table_name
-from ibbmaster.wire.refusal import RefusedError
+from ibbmaster.tables.arrow.options import parse_options
+from ibbmaster.tables.arrow.plan import end_of, find_fields, open_log
+from ibbmaster.tables.arrow.shape import RESERVED, ShapeField
+from ibbmaster.tables.fold.whole_rows import LIKE_A_REPLACE
 from tests.kept_tables import KeptTables
 from tests.lake.random_log import NAMES, random_items
 from tests.written_log import Item, inserted, updated, write_log

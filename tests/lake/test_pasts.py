@@ -3,15 +3,15 @@
 import pytest
 
 import ibbmaster
-from ibbmaster.arrow.options import parse_options
-from ibbmaster.arrow.schema_reading import schema_of_texts
 from ibbmaster.errors import InexactError
-from ibbmaster.event.rows.encoding import written_table
 from ibbmaster.lake.arrow_snapshots import arrow_history, arrow_snapshot
 from ibbmaster.lake.pasts import Past, past_of
 from ibbmaster.lake.statements import Logged
+from ibbmaster.replication.event.rows.encoding import written_table
 from ibbmaster.rows.effects import effects_of
 from ibbmaster.sqltext.table_name import TableName
+from ibbmaster.tables.arrow.options import parse_options
+from ibbmaster.tables.arrow.schema_reading import schema_of_texts
 from tests.schema.conftest import Folded, logged
 from tests.written_log import inserted, write_log
 

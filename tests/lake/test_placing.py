@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from ibbmaster.disk.local import RealDisk
-from ibbmaster.disk.place import place
 from ibbmaster.errors import BusyError, DiskFullError, StoreError
 from ibbmaster.lake.placing import check_free, make_directory, only_writer, replace_file, write_whole
+from ibbmaster.storage.disk.local import RealDisk
+from ibbmaster.storage.disk.place import place
 
 HOLDER = """
 import sys

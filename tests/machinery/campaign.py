@@ -8,8 +8,8 @@ import sys
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 
-from ibbmaster.cli.main import EXIT_INTERRUPTED
-from ibbmaster.cli.progress import progress
+from ibbmaster.commands.cli.main import EXIT_INTERRUPTED
+from ibbmaster.commands.cli.progress import progress
 
 WAITING_PER_PROCESS = 3  # seeds handed out ahead
 

@@ -3,16 +3,14 @@
 import hashlib
 import struct
 
-from ibbmaster.codec import lenenc
-from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError, RemoteProtocolError
-from ibbmaster.event.control import LONG_POSITION, Heartbeat
-from ibbmaster.event.header import decode_body
-from ibbmaster.event.types import EventType
-from ibbmaster.wire import auth, handshake, response
-from ibbmaster.wire import command as commands
-from ibbmaster.wire.capability import EXTENDED_SHIFT, LOW_MASK, Capability
-from ibbmaster.wire.command import (
+from ibbmaster.replication.event.control import LONG_POSITION, Heartbeat
+from ibbmaster.replication.event.header import decode_body
+from ibbmaster.replication.event.types import EventType
+from ibbmaster.replication.wire import auth, handshake, response
+from ibbmaster.replication.wire import command as commands
+from ibbmaster.replication.wire.capability import EXTENDED_SHIFT, LOW_MASK, Capability
+from ibbmaster.replication.wire.command import (
     NUMBER_SIZE,
     OPTION_SIZE,
     AnyCommand,
@@ -36,7 +34,7 @@ from ibbmaster.wire.command import (
     Statistics,
     UnsupportedCommand,
 )
-from ibbmaster.wire.handshake import (
+from ibbmaster.replication.wire.handshake import (
     AUTH_SWITCH_MARK,
     COLLATION_BYTE_MAX,
     NAME_SIZE_MAX,
@@ -44,7 +42,9 @@ from ibbmaster.wire.handshake import (
     LoginRequest,
     TlsRequest,
 )
-from ibbmaster.wire.response import COLUMNS_FOLLOW, EOF_MARK, ColumnDefinition, Eof
+from ibbmaster.replication.wire.response import COLUMNS_FOLLOW, EOF_MARK, ColumnDefinition, Eof
+from ibbmaster.storage.codec import lenenc
+from ibbmaster.storage.codec.buffer import Buffer
 
 
 def answer_native(password: str, seed: bytes) -> bytes:

@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.gtid import Gtid
-from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.store_options import StoreOptions
+from ibbmaster.logs.store.binlog_store import BinlogStore
+from ibbmaster.logs.store.store_options import StoreOptions
 from tests.machinery.campaign import add_campaign_options, run_from_command_line
 from tests.machinery.events import make_event, make_gtid_event
 from tests.machinery.log_checker import CheckError, FoundLog, check_log

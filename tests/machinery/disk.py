@@ -3,11 +3,11 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 
-from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import MissingFileError, StoreError
-from ibbmaster.ibb.appender import PageChange
-from ibbmaster.ibb.file_name import format_file_name
-from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE, seal_page
+from ibbmaster.storage.codec.buffer import Buffer
+from ibbmaster.storage.ibb.appender import PageChange
+from ibbmaster.storage.ibb.file_name import format_file_name
+from ibbmaster.storage.ibb.page import DATA_SIZE, PAGE_SIZE, seal_page
 
 ALLOCATED_MAX = 128 << 20  # bytes of a file
 

@@ -1,10 +1,10 @@
 """Sessions of dumps beneath the server."""
 
-from ibbmaster.dump.profile import PROFILES, Profile
-from ibbmaster.dump.request import DumpRequest
-from ibbmaster.dump.session import DumpSession
-from ibbmaster.dump.start import check_start
-from ibbmaster.log.interface import LogEngine, ReadPlan
+from ibbmaster.logs.log.interface import LogEngine, ReadPlan
+from ibbmaster.replication.dump.profile import PROFILES, Profile
+from ibbmaster.replication.dump.request import DumpRequest
+from ibbmaster.replication.dump.session import DumpSession
+from ibbmaster.replication.dump.start import check_start
 
 
 def session_of(

@@ -5,7 +5,7 @@ import struct
 from collections.abc import Iterator
 
 from ibbmaster.gtid import Gtid, GtidPosition
-from ibbmaster.log.interface import LogEngine
+from ibbmaster.logs.log.interface import LogEngine
 
 
 def make_event(event_type: int, server_id: int, body: bytes) -> bytes:

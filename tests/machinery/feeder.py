@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import ibbmaster
-from ibbmaster.codec.crc32c import crc32c
+from ibbmaster.storage.codec.crc32c import crc32c
 from tests.machinery.events import make_event, make_gtid_event
 
 SIZES = (40, 300, 5000, 16_300, 90_000, 400_000)

@@ -6,12 +6,12 @@ import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidState
-from ibbmaster.ibb.file_name import format_file_name, parse_file_name
-from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.store_options import StoreOptions
+from ibbmaster.logs.store.binlog_store import BinlogStore
+from ibbmaster.logs.store.store_options import StoreOptions
+from ibbmaster.replication.event.types import EventType
+from ibbmaster.storage.ibb.file_name import format_file_name, parse_file_name
+from ibbmaster.storage.ibb.page import PAGE_SIZE
 from tests.machinery.events import make_event, make_gtid_event
 from tests.machinery.simulated_disk import SimulatedDisk
 

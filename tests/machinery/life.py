@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from ibbmaster.errors import BusyError, FailedError, IbbMasterError, StoreError
 from ibbmaster.gtid import Gtid
-from ibbmaster.ibb.xa import Xid
-from ibbmaster.log.interface import LogFile
-from ibbmaster.log.purge import PurgeRequest
-from ibbmaster.store.background import Background
-from ibbmaster.store.backup import back_up
-from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.store_options import Durability
+from ibbmaster.logs.log.interface import LogFile
+from ibbmaster.logs.log.purge import PurgeRequest
+from ibbmaster.logs.store.background import Background
+from ibbmaster.logs.store.backup import back_up
+from ibbmaster.logs.store.binlog_store import BinlogStore
+from ibbmaster.logs.store.store_options import Durability
+from ibbmaster.storage.ibb.xa import Xid
 from tests.machinery.disk_failure import DiskFailure
 from tests.machinery.events import make_event, make_gtid_event
 from tests.machinery.ledger import Fed, GroupStage, Prepared

@@ -5,15 +5,15 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
-from ibbmaster.disk.overlay import OverlayDisk
 from ibbmaster.errors import IbbMasterError
-from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.logs.store.binlog_store import BinlogStore
+from ibbmaster.logs.store.recovery import replay
+from ibbmaster.logs.store.redo_log import read_durable_end, scan_redo
+from ibbmaster.logs.store.redo_names import SEGMENT_NAMES
+from ibbmaster.logs.store.redo_tail import RedoTail
 from ibbmaster.position import LogPosition
-from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.recovery import replay
-from ibbmaster.store.redo_log import read_durable_end, scan_redo
-from ibbmaster.store.redo_names import SEGMENT_NAMES
-from ibbmaster.store.redo_tail import RedoTail
+from ibbmaster.storage.disk.overlay import OverlayDisk
+from ibbmaster.storage.ibb.page import PAGE_SIZE
 from tests.machinery.log_checker import CheckError, check_log
 from tests.machinery.simulated_disk import SimulatedDisk
 

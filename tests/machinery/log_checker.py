@@ -8,8 +8,8 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ibbmaster.codec.buffer import is_zero
-from ibbmaster.codec.crc32c import crc32c
+from ibbmaster.storage.codec.buffer import is_zero
+from ibbmaster.storage.codec.crc32c import crc32c
 
 PAGE = 16384
 DATA = 16380

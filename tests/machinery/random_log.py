@@ -3,12 +3,12 @@
 import random
 from collections.abc import Iterator
 
-from ibbmaster.disk.interface import Disk
 from ibbmaster.gtid import Gtid
-from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.log.group_writer import GroupWriter
-from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.store_options import StoreOptions
+from ibbmaster.logs.log.group_writer import GroupWriter
+from ibbmaster.logs.store.binlog_store import BinlogStore
+from ibbmaster.logs.store.store_options import StoreOptions
+from ibbmaster.storage.disk.interface import Disk
+from ibbmaster.storage.ibb.page import PAGE_SIZE
 from tests.machinery.events import make_event, make_gtid_event
 
 SIZES = (0, 13, 100, 300, 5000, PAGE_SIZE, 40_000, 90_000, 300_000)

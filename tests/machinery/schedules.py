@@ -13,14 +13,14 @@ import dataclasses
 import importlib
 import random
 
-from ibbmaster.disk.write_behind import WriteBehindDisk
 from ibbmaster.errors import StoreError
 from ibbmaster.gtid import Gtid
-from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.ibb.xa import Xid
-from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.store_options import Durability
-from ibbmaster.store.writer import BinlogWriter
+from ibbmaster.logs.store.binlog_store import BinlogStore
+from ibbmaster.logs.store.store_options import Durability
+from ibbmaster.logs.store.writer import BinlogWriter
+from ibbmaster.storage.disk.write_behind import WriteBehindDisk
+from ibbmaster.storage.ibb.page import PAGE_SIZE
+from ibbmaster.storage.ibb.xa import Xid
 from tests.machinery.campaign import add_campaign_options, run_from_command_line
 from tests.machinery.crash import WrongStateError
 from tests.machinery.disk_failure import DiskFailure
@@ -144,7 +144,7 @@ def import_under_threads(seed: int, *, fails: bool = False) -> bool:
         if [(group.gtid, group.events) for group in found.groups] != fed:
             raise CheckError(f"{len(fed)} groups were flushed, and {len(found.groups)} of them are on the disk")
 
-    with installed(scheduler, [importlib.import_module("ibbmaster.disk.write_behind")]):
+    with installed(scheduler, [importlib.import_module("ibbmaster.storage.disk.write_behind")]):
         scheduler.start("import", work)
         try:
             scheduler.run()

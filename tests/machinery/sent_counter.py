@@ -1,7 +1,7 @@
 """A stage that counts what goes to a replica."""
 
-from ibbmaster.streaming.block import Block
-from ibbmaster.streaming.sink import Send
+from ibbmaster.primary.streaming.block import Block
+from ibbmaster.primary.streaming.sink import Send
 
 
 class SentCounter:

@@ -6,21 +6,21 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ibbmaster.dump.error import DumpError
-from ibbmaster.dump.profile import PROFILES
-from ibbmaster.dump.request import DumpRequest
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.gtid import GtidPosition
-from ibbmaster.log.interface import LogEngine
-from ibbmaster.server.dump_opening import DumpOpening
-from ibbmaster.server.facts import PrimaryFacts
-from ibbmaster.server.login_guard import LoginGuard
-from ibbmaster.server.options import PrimaryOptions
-from ibbmaster.server.registry import Registry
-from ibbmaster.streaming.shared import SharedBlocks
-from ibbmaster.streaming.source import BlockSource
-from ibbmaster.wire.auth import make_account
-from ibbmaster.wire.packet import PacketReader
+from ibbmaster.logs.log.interface import LogEngine
+from ibbmaster.primary.server.dump_opening import DumpOpening
+from ibbmaster.primary.server.facts import PrimaryFacts
+from ibbmaster.primary.server.login_guard import LoginGuard
+from ibbmaster.primary.server.options import PrimaryOptions
+from ibbmaster.primary.server.registry import Registry
+from ibbmaster.primary.streaming.shared import SharedBlocks
+from ibbmaster.primary.streaming.source import BlockSource
+from ibbmaster.replication.dump.error import DumpError
+from ibbmaster.replication.dump.profile import PROFILES
+from ibbmaster.replication.dump.request import DumpRequest
+from ibbmaster.replication.wire.auth import make_account
+from ibbmaster.replication.wire.packet import PacketReader
 
 EOF = b"\xfe"
 BINLOG_STATEMENTS = ("binlog_state", "binlog_end", "binary_logs")

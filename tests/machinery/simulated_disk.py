@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import MissingFileError, StoreError
+from ibbmaster.storage.codec.buffer import Buffer
 from tests.machinery.disk import MemoryFiles, check_size
 
 _T = TypeVar("_T")

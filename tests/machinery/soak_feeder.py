@@ -15,10 +15,10 @@ from pathlib import Path
 
 import ibbmaster
 from ibbmaster.api.stores import WritingOptions
-from ibbmaster.event.control import encode_xid
-from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
-from ibbmaster.event.query import Query, encode_query
 from ibbmaster.gtid import Gtid
+from ibbmaster.replication.event.control import encode_xid
+from ibbmaster.replication.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
+from ibbmaster.replication.event.query import Query, encode_query
 from tests.machinery.events import gtid_of
 
 USER, PASSWORD = "repl", "soak"

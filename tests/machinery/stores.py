@@ -7,15 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ibbmaster.disk.interface import Disk
-from ibbmaster.disk.local import RealDisk
-from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.log.directory import BinlogDirectory
-from ibbmaster.log.fault import Fault, Totals
-from ibbmaster.log.verify import verify
-from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.store_options import StoreOptions
-from ibbmaster.store.writer import BinlogWriter
+from ibbmaster.logs.log.directory import BinlogDirectory
+from ibbmaster.logs.log.fault import Fault, Totals
+from ibbmaster.logs.log.verify import verify
+from ibbmaster.logs.store.binlog_store import BinlogStore
+from ibbmaster.logs.store.store_options import StoreOptions
+from ibbmaster.logs.store.writer import BinlogWriter
+from ibbmaster.storage.disk.interface import Disk
+from ibbmaster.storage.disk.local import RealDisk
+from ibbmaster.storage.ibb.page import PAGE_SIZE
 from tests.machinery.events import new_group
 
 SMALL_FILES = StoreOptions(

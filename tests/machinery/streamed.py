@@ -6,10 +6,10 @@ from typing import Any
 
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 
-from ibbmaster.arrow.options import parse_options
-from ibbmaster.arrow.plan import find_fields
 from ibbmaster.spark.stream import IbbStreamReader
 from ibbmaster.spark.stream_reader import COLUMNS
+from ibbmaster.tables.arrow.options import parse_options
+from ibbmaster.tables.arrow.plan import find_fields
 
 
 class StreamReading:

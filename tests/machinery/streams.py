@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ibbmaster.dump.request import DumpRequest
 from ibbmaster.errors import IbbMasterError
-from ibbmaster.event.types import EventType
-from ibbmaster.streaming.shared import SharedBlocks
-from ibbmaster.streaming.source import BlockSource
-from ibbmaster.wire.packet import PacketReader
+from ibbmaster.primary.streaming.shared import SharedBlocks
+from ibbmaster.primary.streaming.source import BlockSource
+from ibbmaster.replication.dump.request import DumpRequest
+from ibbmaster.replication.event.types import EventType
+from ibbmaster.replication.wire.packet import PacketReader
 from tests.machinery.dump_sessions import session_of
 from tests.machinery.log_checker import CheckError, FoundLog
 

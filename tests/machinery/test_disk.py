@@ -2,8 +2,8 @@
 
 from contextlib import closing
 
-from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import MissingFileError, StoreError
+from ibbmaster.storage.disk.local import RealDisk
 from tests.machinery.disk import MemoryDisk
 
 

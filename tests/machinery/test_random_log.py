@@ -1,8 +1,8 @@
 """Random logs hold everything that a reader can meet."""
 
-from ibbmaster.ibb.chunk import RecordType
-from ibbmaster.log.cursor import ChunkCursor
-from ibbmaster.log.pages import PageReader
+from ibbmaster.logs.log.cursor import ChunkCursor
+from ibbmaster.logs.log.pages import PageReader
+from ibbmaster.storage.ibb.chunk import RecordType
 from tests.machinery.disk import MemoryDisk
 from tests.machinery.random_log import random_log
 

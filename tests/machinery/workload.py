@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 
 from ibbmaster.errors import BusyError
 from ibbmaster.gtid import Gtid, GtidPosition
-from ibbmaster.ibb.xa import Xid
-from ibbmaster.log.group_writer import GroupWriter
-from ibbmaster.log.purge import PurgeRequest
-from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.store_options import Durability, StoreOptions
+from ibbmaster.logs.log.group_writer import GroupWriter
+from ibbmaster.logs.log.purge import PurgeRequest
+from ibbmaster.logs.store.binlog_store import BinlogStore
+from ibbmaster.logs.store.store_options import Durability, StoreOptions
+from ibbmaster.storage.ibb.xa import Xid
 from tests.machinery.events import make_event, make_gtid_event
 from tests.machinery.simulated_disk import SimulatedDisk
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from ibbmaster.event import control, format_description, query
-from ibbmaster.event.gtid_event import FIXED, GtidExtraFlag, GtidFlag
-from ibbmaster.event.header import EVENT_HEADER_SIZE, EventHeader, encode_event
-from ibbmaster.event.rows.table_schema import METADATA_SIZES, MetadataField
-from ibbmaster.event.types import EventFlag, EventType, post_header_sizes
+from ibbmaster.replication.event import control, format_description, query
+from ibbmaster.replication.event.gtid_event import FIXED, GtidExtraFlag, GtidFlag
+from ibbmaster.replication.event.header import EVENT_HEADER_SIZE, EventHeader, encode_event
+from ibbmaster.replication.event.rows.table_schema import METADATA_SIZES, MetadataField
+from ibbmaster.replication.event.types import EventFlag, EventType, post_header_sizes
 from tests.protocol.documents import places_of, read_tables
 
 EVENT = Path(__file__).parents[2] / "protocol" / "event"

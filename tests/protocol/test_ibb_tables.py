@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from ibbmaster.codec import compressed_int
 from ibbmaster.gtid import Gtid
-from ibbmaster.ibb import chunk, file_header, page, xa
-from ibbmaster.ibb.chunk import RecordType
-from ibbmaster.ibb.commit import CommitHeader, OobStream, encode_commit_header
-from ibbmaster.ibb.gtid_state import encode_gtid_state
 from ibbmaster.position import LogPosition
+from ibbmaster.storage.codec import compressed_int
+from ibbmaster.storage.ibb import chunk, file_header, page, xa
+from ibbmaster.storage.ibb.chunk import RecordType
+from ibbmaster.storage.ibb.commit import CommitHeader, OobStream, encode_commit_header
+from ibbmaster.storage.ibb.gtid_state import encode_gtid_state
 from tests.protocol.documents import places_of, read_tables
 
 IBB = Path(__file__).parents[2] / "protocol" / "ibb"

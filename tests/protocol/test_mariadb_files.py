@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from ibbmaster.cli.main import main
-from ibbmaster.disk.local import RealDisk
-from ibbmaster.event.split import EventSplitter
-from ibbmaster.event.types import EventType
+from ibbmaster.commands.cli.main import main
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.kernel import loading
-from ibbmaster.log import verify as verifying
-from ibbmaster.log.directory import BinlogDirectory
-from ibbmaster.log.fault import Totals
-from ibbmaster.log.verify import verify
+from ibbmaster.logs.log import verify as verifying
+from ibbmaster.logs.log.directory import BinlogDirectory
+from ibbmaster.logs.log.fault import Totals
+from ibbmaster.logs.log.verify import verify
+from ibbmaster.logs.store.writer import BinlogWriter
 from ibbmaster.position import LogPosition
-from ibbmaster.store.writer import BinlogWriter
-from ibbmaster.streaming import shared
+from ibbmaster.primary.streaming import shared
+from ibbmaster.replication.event.split import EventSplitter
+from ibbmaster.replication.event.types import EventType
+from ibbmaster.storage.disk.local import RealDisk
 
 FILES = Path(__file__).parents[2] / "fixtures" / "ibb-mariadb"
 NAMES = sorted(path.name for path in FILES.iterdir())

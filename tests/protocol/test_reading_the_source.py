@@ -6,16 +6,20 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "src" / "ibbmaster"
+SOURCE = ROOT / "src"
+PACKAGE = SOURCE / "ibbmaster"
 GUIDE = (ROOT / "docs" / "reading-the-source.md").read_text()
 
 
-def rooms() -> list[str]:
-    """Each folder of the package, from top to bottom as the import contract has them."""
+def layers() -> dict[str, list[str]]:
+    """The folders of the package, and of each wing with rooms, from top to bottom as the import contracts have them."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-    layers = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
-    names = [name for layer in layers for name in layer.split(" | ")]
-    return [name for name in names if (PACKAGE / name / "__init__.py").exists()]
+    found = {one["containers"][0]: one["layers"] for one in contracts if one["type"] == "layers"}
+    names = {place: [name for layer in layers for name in layer.split(" | ")] for place, layers in found.items()}
+    return {
+        place.rpartition(".")[2]: [name for name in listed if (SOURCE.joinpath(*place.split("."), name)).is_dir()]
+        for place, listed in names.items()
+    }
 
 
 def first_line(room: str) -> str:
@@ -24,8 +28,11 @@ def first_line(room: str) -> str:
     return text.splitlines()[0]
 
 
-def test_the_table_has_each_room_in_the_order_of_the_contract_with_its_own_words():
-    assert re.findall(r"^\| `(\w+)` \| (.*) \|$", GUIDE, re.MULTILINE) == [(room, first_line(room)) for room in rooms()]
+def test_the_table_has_each_wing_and_room_in_the_order_of_the_contracts_with_its_own_words():
+    found = layers()
+    wanted = [(wing, [*found.get(wing, [])], first_line(wing)) for wing in found.pop("ibbmaster")]
+    rows = re.findall(r"^\| `(\w+)` \| (.*) \| (.*) \|$", GUIDE, re.MULTILINE)
+    assert [(wing, re.findall(r"`(\w+)`", rooms), text) for wing, rooms, text in rows] == wanted
 
 
 def test_each_module_on_the_way_is_there():

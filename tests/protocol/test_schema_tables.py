@@ -3,18 +3,18 @@
 import json
 from pathlib import Path
 
-from ibbmaster.codec.crc32c import crc32c
-from ibbmaster.event.query import STATUS_ALTER_FLAGS, STATUS_COLLATIONS, STATUS_INVOKER, STATUS_TIME_ZONE
-from ibbmaster.event.statement.logged import STATUS_CHARSET, STATUS_FLAGS, STATUS_SQL_MODE
-from ibbmaster.log.group_folding import MAY_HOLD_DDL
-from ibbmaster.log.history_cache import CACHE_FILE
+from ibbmaster.logs.log.group_folding import MAY_HOLD_DDL
+from ibbmaster.logs.log.history_cache import CACHE_FILE
 from ibbmaster.position import LogPosition
+from ibbmaster.replication.event.query import STATUS_ALTER_FLAGS, STATUS_COLLATIONS, STATUS_INVOKER, STATUS_TIME_ZONE
+from ibbmaster.replication.event.statement.logged import STATUS_CHARSET, STATUS_FLAGS, STATUS_SQL_MODE
 from ibbmaster.schema.building import HASH_COLUMN
 from ibbmaster.schema.column_type import VARCHAR_BYTES_MAX
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.indexing import BYTES_MAX
 from ibbmaster.schema.saved_history import FORMAT, HEADER, LastFolded, encode_history
 from ibbmaster.schema.session import EXPLICIT_TIMESTAMPS
+from ibbmaster.storage.codec.crc32c import crc32c
 from tests.protocol.documents import read_tables
 
 TEXT = (Path(__file__).parents[2] / "protocol" / "schema.md").read_text()

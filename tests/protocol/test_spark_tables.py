@@ -9,21 +9,21 @@ from pathlib import Path
 import pytest
 from lanes.replay import CLASSIC, changes_of, created_table, raw_events
 
-from ibbmaster.arrow import options as read_options
-from ibbmaster.arrow.cell import cell_reader, text_of
-from ibbmaster.arrow.column_reading import reading_of
-from ibbmaster.arrow.options import parse_options
-from ibbmaster.arrow.read_options import Granularity, Undecodable, ZeroDates
-from ibbmaster.arrow.shape import CHANGE_FIELDS, GROUP_FIELDS, arrow_type, column_type
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.event.rows.attributes import is_unsigned
-from ibbmaster.event.rows.changes import ABSENT
-from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
-from ibbmaster.event.rows.declared import declare
-from ibbmaster.event.rows.table_schema import decode_table_schema
-from ibbmaster.event.types import EventType
+from ibbmaster.replication.event.rows.attributes import is_unsigned
+from ibbmaster.replication.event.rows.changes import ABSENT
+from ibbmaster.replication.event.rows.column import Column, ColumnType, ValueKind
+from ibbmaster.replication.event.rows.declared import declare
+from ibbmaster.replication.event.rows.table_schema import decode_table_schema
+from ibbmaster.replication.event.types import EventType
 from ibbmaster.spark import write_options
 from ibbmaster.spark.write_options import parse_write_options
+from ibbmaster.tables.arrow import options as read_options
+from ibbmaster.tables.arrow.cell import cell_reader, text_of
+from ibbmaster.tables.arrow.column_reading import reading_of
+from ibbmaster.tables.arrow.options import parse_options
+from ibbmaster.tables.arrow.read_options import Granularity, Undecodable, ZeroDates
+from ibbmaster.tables.arrow.shape import CHANGE_FIELDS, GROUP_FIELDS, arrow_type, column_type
 from tests.protocol.documents import read_tables
 
 DATA = json.loads(Path(__file__).with_suffix(".json").read_text())

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from ibbmaster.log.group_writer import GroupWriter
-from ibbmaster.log.interface import LogEngine, WritableLogEngine
-from ibbmaster.store import redo_log, redo_names, redo_record
-from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.redo_record import Cut, ItemType, Purge, Reset, XaState, decode_record, encode_record
+from ibbmaster.logs.log.group_writer import GroupWriter
+from ibbmaster.logs.log.interface import LogEngine, WritableLogEngine
+from ibbmaster.logs.store import redo_log, redo_names, redo_record
+from ibbmaster.logs.store.binlog_store import BinlogStore
+from ibbmaster.logs.store.redo_record import Cut, ItemType, Purge, Reset, XaState, decode_record, encode_record
 from tests.protocol.documents import read_tables
 
 STORE = Path(__file__).parents[2] / "protocol" / "store"

@@ -5,15 +5,22 @@ from pathlib import Path
 
 import pytest
 
-from ibbmaster.codec import lenenc
-from ibbmaster.dialogue.prepared import STATEMENTS_MAX
-from ibbmaster.wire import connection, handshake, response
-from ibbmaster.wire.answer import encode_response
-from ibbmaster.wire.auth import ED25519, ED25519_SIGNATURE_SIZE
-from ibbmaster.wire.binary_row import encode_binary_value
-from ibbmaster.wire.capability import SERVER_DEFAULT, Capability, StatusFlag
-from ibbmaster.wire.command import UNKNOWN_COMMAND, BinlogDump, Command, DumpFlag, RegisterReplica, decode_command
-from ibbmaster.wire.packet import EVENT_STATUS, PACKET_HEADER_SIZE, PACKET_PAYLOAD_MAX, frame_packets
+from ibbmaster.primary.dialogue.prepared import STATEMENTS_MAX
+from ibbmaster.replication.wire import connection, handshake, response
+from ibbmaster.replication.wire.answer import encode_response
+from ibbmaster.replication.wire.auth import ED25519, ED25519_SIGNATURE_SIZE
+from ibbmaster.replication.wire.binary_row import encode_binary_value
+from ibbmaster.replication.wire.capability import SERVER_DEFAULT, Capability, StatusFlag
+from ibbmaster.replication.wire.command import (
+    UNKNOWN_COMMAND,
+    BinlogDump,
+    Command,
+    DumpFlag,
+    RegisterReplica,
+    decode_command,
+)
+from ibbmaster.replication.wire.packet import EVENT_STATUS, PACKET_HEADER_SIZE, PACKET_PAYLOAD_MAX, frame_packets
+from ibbmaster.storage.codec import lenenc
 from tests.machinery.client_wire import decode_column, decode_eof, encode_command, encode_login
 from tests.protocol.documents import Row, read_tables
 

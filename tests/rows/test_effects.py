@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from lanes.replay import CLASSIC, raw_events, readable_captures
 
-from ibbmaster.event.statement.logged import STATEMENT_TYPES, LoggedStatement, decode_statement
+from ibbmaster.replication.event.statement.logged import STATEMENT_TYPES, LoggedStatement, decode_statement
 from ibbmaster.rows.effects import (
     NO_ENGINE_SUBSTITUTION,
     Changed,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ibbmaster.event.rows.changes import ABSENT
+from ibbmaster.replication.event.rows.changes import ABSENT
 from ibbmaster.rows.shape import (
     SchemaMode,
     TableShape,

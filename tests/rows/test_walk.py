@@ -1,9 +1,9 @@
 import pytest
 
 from ibbmaster.errors import EventError
-from ibbmaster.event.rows.encoding import written_table
-from ibbmaster.event.rows.large import ALL_ROWS
-from ibbmaster.event.rows.partial import encode_fragments
+from ibbmaster.replication.event.rows.encoding import written_table
+from ibbmaster.replication.event.rows.large import ALL_ROWS
+from ibbmaster.replication.event.rows.partial import encode_fragments
 from ibbmaster.rows.walk import walk
 from tests.written_log import Said, inserted
 

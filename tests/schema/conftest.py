@@ -2,8 +2,8 @@
 
 import pytest
 
-from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.position import LogPosition
+from ibbmaster.replication.event.statement.logged import LoggedStatement
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 

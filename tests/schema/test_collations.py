@@ -1,6 +1,6 @@
 """Character sets and collations: the same as rows are decoded with."""
 
-from ibbmaster.event.rows.charset import charset_of
+from ibbmaster.replication.event.rows.charset import charset_of
 from ibbmaster.schema.collations import (
     character_sets,
     charset_of_collation,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.event.rows.attributes import named_charset
+from ibbmaster.replication.event.rows.attributes import named_charset
 from ibbmaster.schema.declarations import parse_declarations
 
 

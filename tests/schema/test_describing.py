@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ibbmaster.dialogue.session_schema import GTID_SLAVE_POS
+from ibbmaster.primary.dialogue.session_schema import GTID_SLAVE_POS
 from ibbmaster.schema import describing
 from ibbmaster.schema.indexing import row_key
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ibbmaster.event.rows.column import Column, ColumnType, TableSchema, ValueKind
+from ibbmaster.replication.event.rows.column import Column, ColumnType, TableSchema, ValueKind
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.history import BEFORE, SchemaHistory
 from ibbmaster.schema.model import TableVersion, UnknownTable

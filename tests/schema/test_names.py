@@ -4,18 +4,18 @@ import dataclasses
 
 import pytest
 
-from ibbmaster.arrow.read_options import ZeroDates
-from ibbmaster.arrow.shape import column_type
 from ibbmaster.errors import EventError
-from ibbmaster.event.gtid_event import decode_gtid_event
-from ibbmaster.event.rows.column import ValueKind
-from ibbmaster.event.rows.table_schema import decode_table_schema
-from ibbmaster.event.statement.logged import decode_statement
-from ibbmaster.event.types import EventType
+from ibbmaster.replication.event.gtid_event import decode_gtid_event
+from ibbmaster.replication.event.rows.column import ValueKind
+from ibbmaster.replication.event.rows.table_schema import decode_table_schema
+from ibbmaster.replication.event.statement.logged import decode_statement
+from ibbmaster.replication.event.types import EventType
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SqlType, TableVersion, UnknownTable
 from ibbmaster.schema.names import column_of, derived_table, disagreement, named, unknown_names
-from tests.event.conftest import CAPTURES, events_of
+from ibbmaster.tables.arrow.read_options import ZeroDates
+from ibbmaster.tables.arrow.shape import column_type
+from tests.replication.event.conftest import CAPTURES, events_of
 from tests.schema.conftest import column_text, type_of
 from tests.table_versions import INT, TEXT, column, named_by_event, nameless, place, version
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from ibbmaster.codec.crc32c import crc32c
 from ibbmaster.position import LogPosition
 from ibbmaster.schema.name_case import NameCase
 from ibbmaster.schema.saved_history import (
@@ -18,6 +17,7 @@ from ibbmaster.schema.saved_history import (
     decode_history,
     encode_history,
 )
+from ibbmaster.storage.codec.crc32c import crc32c
 from tests.schema.conftest import Folded, logged, place
 
 UP_TO = LastFolded(LogPosition(0, 7), "0-1-7", "ab" * 32, "0-1-6", "cd")

@@ -5,8 +5,8 @@ import types
 
 import pytest
 
+from ibbmaster.commands.recorder.relay import Relay
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.recorder.relay import Relay
 from ibbmaster.testkit.clock import FixtureClock
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
 from ibbmaster.testkit.witness import Witness

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ibbmaster.event.rows.encoding import encode_table_map, written_table
-from ibbmaster.event.rows.table_schema import decode_table_schema
+from ibbmaster.replication.event.rows.encoding import encode_table_map, written_table
+from ibbmaster.replication.event.rows.table_schema import decode_table_schema
 from ibbmaster_scorecard.journal import ToldEvent
 from ibbmaster_scorecard.matching import LoggedChange, LoggedGroup, Matching, is_same_type
 from tests.case_table import cases_beside

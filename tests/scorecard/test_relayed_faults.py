@@ -2,15 +2,15 @@
 
 import pytest
 
-from ibbmaster.recorder.relay import Relay
-from ibbmaster.server.registry import Registry
+from ibbmaster.commands.recorder.relay import Relay
+from ibbmaster.primary.server.registry import Registry
 from ibbmaster.testkit import FixturePrimary
 from ibbmaster.testkit.fault import PlannedFault
 from ibbmaster.testkit.fault_stage import Faults
 from ibbmaster.testkit.witness import Witness
 from ibbmaster_scorecard.relayed_faults import FaultedConnection
+from tests.commands.recorder.test_recording import FAULTS, heard, set_started, wait_until, write
 from tests.recorded import relaying
-from tests.recorder.test_recording import FAULTS, heard, set_started, wait_until, write
 
 MORE = {
     "an event with another checksum": ("checksum at rows; gtid=0-3-5; be=wrong",),

@@ -6,8 +6,8 @@ import itertools
 import pytest
 
 from ibbmaster.errors import DiskFullError, FailedError, StoreError
-from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.store_options import Durability
+from ibbmaster.logs.store.binlog_store import BinlogStore
+from ibbmaster.logs.store.store_options import Durability
 from tests.machinery.crash import Judge
 from tests.machinery.disk_failure import DiskFailure
 from tests.machinery.events import make_event, new_group

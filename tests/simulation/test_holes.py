@@ -9,22 +9,22 @@ from dataclasses import replace
 
 import pytest
 
-from ibbmaster.arrow.collecting import event_batches
 from ibbmaster.errors import IbbMasterError
-from ibbmaster.event.types import EventType
 from ibbmaster.gtid import GtidPosition
-from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.kernel import loading
-from ibbmaster.log import verify as verifying
-from ibbmaster.log.directory import BinlogDirectory
-from ibbmaster.log.fault import Totals
-from ibbmaster.log.verify import verify
+from ibbmaster.logs.log import verify as verifying
+from ibbmaster.logs.log.directory import BinlogDirectory
+from ibbmaster.logs.log.fault import Totals
+from ibbmaster.logs.log.verify import verify
+from ibbmaster.logs.store.backup import back_up
+from ibbmaster.logs.store.binlog_store import BinlogStore
+from ibbmaster.logs.store.redo_names import SEGMENT_NAMES
+from ibbmaster.logs.store.writer import BinlogWriter
 from ibbmaster.position import LOG_START
-from ibbmaster.store.backup import back_up
-from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.redo_names import SEGMENT_NAMES
-from ibbmaster.store.writer import BinlogWriter
-from ibbmaster.streaming import shared
+from ibbmaster.primary.streaming import shared
+from ibbmaster.replication.event.types import EventType
+from ibbmaster.storage.ibb.page import PAGE_SIZE
+from ibbmaster.tables.arrow.collecting import event_batches
 from tests.machinery.disk import MemoryDisk
 from tests.machinery.events import make_event, new_group
 from tests.machinery.stores import SMALL_FILES, new_store

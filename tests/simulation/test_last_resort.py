@@ -14,20 +14,20 @@ from dataclasses import replace
 
 import pytest
 
-from ibbmaster.codec.crc32c import crc32c
-from ibbmaster.ibb.chunk import CONT, FILLER, LAST, NO_DATA_BYTE, TYPE_MASK, RecordType
-from ibbmaster.ibb.page import CHECKSUM, DATA_SIZE, PAGE_SIZE
-from ibbmaster.ibb.scan import page_chunks
-from ibbmaster.log.fault import Totals
-from ibbmaster.log.verify import verify
-from ibbmaster.store import salvage as salvaging
-from ibbmaster.store.redo_names import SEGMENT_NAMES
-from ibbmaster.store.salvage import salvage
+from ibbmaster.logs.log.fault import Totals
+from ibbmaster.logs.log.verify import verify
+from ibbmaster.logs.store import salvage as salvaging
+from ibbmaster.logs.store.redo_names import SEGMENT_NAMES
+from ibbmaster.logs.store.salvage import salvage
+from ibbmaster.storage.codec.crc32c import crc32c
+from ibbmaster.storage.ibb.chunk import CONT, FILLER, LAST, NO_DATA_BYTE, TYPE_MASK, RecordType
+from ibbmaster.storage.ibb.page import CHECKSUM, DATA_SIZE, PAGE_SIZE
+from ibbmaster.storage.ibb.scan import page_chunks
 from tests.built_logs import sealed_page
+from tests.logs.store.conftest import flipped
 from tests.machinery.disk import MemoryDisk
 from tests.machinery.events import make_event, new_group
 from tests.machinery.stores import SMALL_FILES, new_store, open_files
-from tests.store.conftest import flipped
 
 FIRST, PAGES = "binlog-000000.ibb", 3
 SHORT_CHECKSUM = 508  # of a header page, over what is before it

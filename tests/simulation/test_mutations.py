@@ -8,14 +8,14 @@ import random
 import pytest
 
 from ibbmaster.errors import IbbMasterError
-from ibbmaster.event.types import EventType
-from ibbmaster.ibb.page import PAGE_SIZE, seal_page
 from ibbmaster.kernel import loading
-from ibbmaster.log import verify as verifying
-from ibbmaster.log.directory import BinlogDirectory
-from ibbmaster.log.fault import Totals
-from ibbmaster.log.verify import verify
-from ibbmaster.streaming import shared
+from ibbmaster.logs.log import verify as verifying
+from ibbmaster.logs.log.directory import BinlogDirectory
+from ibbmaster.logs.log.fault import Totals
+from ibbmaster.logs.log.verify import verify
+from ibbmaster.primary.streaming import shared
+from ibbmaster.replication.event.types import EventType
+from ibbmaster.storage.ibb.page import PAGE_SIZE, seal_page
 from tests.machinery.disk import MemoryDisk
 from tests.machinery.random_log import random_log
 from tests.machinery.simulated_disk import SimulatedDisk

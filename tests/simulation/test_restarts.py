@@ -6,7 +6,7 @@
 import shutil
 
 from benchmarks.restart import build, copy_of, start
-from ibbmaster.disk.local import RealDisk
+from ibbmaster.storage.disk.local import RealDisk
 
 SIZES_MB = (1, 50)
 

@@ -16,26 +16,26 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from ibbmaster.dump.error import DumpError
-from ibbmaster.dump.profile import PROFILES
-from ibbmaster.dump.request import DumpRequest
-from ibbmaster.dump.session import DumpSession
 from ibbmaster.errors import PositionPurgedError
-from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.kernel import loading
-from ibbmaster.log.group_writer import GroupWriter
-from ibbmaster.log.purge import PurgeRequest
-from ibbmaster.server.certificate import make_certificate
-from ibbmaster.server.client_stream import PlainStream, Sender
-from ibbmaster.server.dumping import DumpSender, LogEnd
-from ibbmaster.server.registry import EndReason, Registry, Session
-from ibbmaster.server.tls_stream import TlsStream
-from ibbmaster.store.store_options import Durability, StoreOptions
-from ibbmaster.streaming import block_cache, shared
-from ibbmaster.streaming.shared import SharedBlocks
-from ibbmaster.streaming.source import BlockSource
-from ibbmaster.wire.packet import PacketReader
+from ibbmaster.logs.log.group_writer import GroupWriter
+from ibbmaster.logs.log.purge import PurgeRequest
+from ibbmaster.logs.store.store_options import Durability, StoreOptions
+from ibbmaster.primary.server.certificate import make_certificate
+from ibbmaster.primary.server.client_stream import PlainStream, Sender
+from ibbmaster.primary.server.dumping import DumpSender, LogEnd
+from ibbmaster.primary.server.registry import EndReason, Registry, Session
+from ibbmaster.primary.server.tls_stream import TlsStream
+from ibbmaster.primary.streaming import block_cache, shared
+from ibbmaster.primary.streaming.shared import SharedBlocks
+from ibbmaster.primary.streaming.source import BlockSource
+from ibbmaster.replication.dump.error import DumpError
+from ibbmaster.replication.dump.profile import PROFILES
+from ibbmaster.replication.dump.request import DumpRequest
+from ibbmaster.replication.dump.session import DumpSession
+from ibbmaster.replication.event.types import EventType
+from ibbmaster.replication.wire.packet import PacketReader
 from tests.machinery.dump_sessions import session_of
 from tests.machinery.events import XID_EVENT, gtid_of, make_event, make_gtid_event
 from tests.machinery.stores import new_store

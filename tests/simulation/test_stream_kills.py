@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from pyarrow import parquet
 
-from ibbmaster.store.store_options import StoreOptions
+from ibbmaster.logs.store.store_options import StoreOptions
 from tests.machinery.events import XID_EVENT, make_event, new_group
 from tests.machinery.stores import new_store
 from tests.slow_workers import SLOW_WORKER

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from ibbmaster.disk import local as disk_module
-from ibbmaster.store.redo_log import DURABLE_END_NAME
-from ibbmaster.store.store_options import Durability, StoreOptions
+from ibbmaster.logs.store.redo_log import DURABLE_END_NAME
+from ibbmaster.logs.store.store_options import Durability, StoreOptions
+from ibbmaster.storage.disk import local as disk_module
 from tests.machinery.events import make_event, new_group
 from tests.machinery.stores import new_store
 
@@ -25,9 +25,9 @@ PATH = re.compile(r"<([^<>]*)>|\"([^\"]*)\"")
 WRITER = """
 import os, sys
 from pathlib import Path
-from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.disk.local import RealDisk
-from ibbmaster.store.store_options import Durability
+from ibbmaster.logs.store.binlog_store import BinlogStore
+from ibbmaster.storage.disk.local import RealDisk
+from ibbmaster.logs.store.store_options import Durability
 from tests.simulation.test_syncs import feed
 feed(Path(sys.argv[1]), Durability[sys.argv[2]], lambda number: os.write(1, b"ack %d\\n" % number))
 """

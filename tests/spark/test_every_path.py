@@ -15,12 +15,12 @@ import pytest
 from lanes.primary import login_of
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
-from ibbmaster.arrow.options import parse_options
-from ibbmaster.arrow.plan import find_fields, plan_tasks
-from ibbmaster.arrow.reading import read_task
 from ibbmaster.errors import PositionPurgedError
 from ibbmaster.spark.partition import read_partition
 from ibbmaster.spark.stream import IbbStreamReader
+from ibbmaster.tables.arrow.options import parse_options
+from ibbmaster.tables.arrow.plan import find_fields, plan_tasks
+from ibbmaster.tables.arrow.reading import read_task
 from ibbmaster.testkit.primary import FixturePrimary
 
 GROUPS_IN_BATCH = 3
@@ -93,8 +93,8 @@ def own(found: list[dict[str, object]]) -> list[dict[str, object]]:
 def without_kernels(monkeypatch, reader: dict[str, str]) -> dict[str, str]:
     if reader.get("without") != "kernels":
         return reader
-    monkeypatch.setattr("ibbmaster.arrow.plan.load", lambda: None)
-    monkeypatch.setattr("ibbmaster.arrow.ddl_scan.load", lambda: None)
+    monkeypatch.setattr("ibbmaster.tables.arrow.plan.load", lambda: None)
+    monkeypatch.setattr("ibbmaster.tables.arrow.ddl_scan.load", lambda: None)
     return {}
 
 

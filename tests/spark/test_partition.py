@@ -4,10 +4,10 @@ import dataclasses
 import pickle
 from pathlib import Path
 
-from ibbmaster.arrow.options import parse_options
-from ibbmaster.arrow.plan import find_fields, plan_tasks
-from ibbmaster.arrow.reading import read_task
 from ibbmaster.spark.partition import partitions_of, read_partition
+from ibbmaster.tables.arrow.options import parse_options
+from ibbmaster.tables.arrow.plan import find_fields, plan_tasks
+from ibbmaster.tables.arrow.reading import read_task
 
 IBB = Path(__file__).parents[2] / "fixtures" / "ibb"
 

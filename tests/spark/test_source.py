@@ -12,13 +12,13 @@ from lanes.replay import CLASSIC, created_table, raw_events, readable_captures
 from pyspark.errors import PySparkException
 
 import ibbmaster
-from ibbmaster.arrow.options import parse_options
-from ibbmaster.arrow.staging import option_names
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.event.rows.changes import ChangeKind
-from ibbmaster.event.types import EventType
-from ibbmaster.log.group_content import RowReader, TableFilter, table_name
+from ibbmaster.logs.log.group_content import RowReader, TableFilter, table_name
+from ibbmaster.replication.event.rows.changes import ChangeKind
+from ibbmaster.replication.event.types import EventType
 from ibbmaster.spark.tables import each_batch
+from ibbmaster.tables.arrow.options import parse_options
+from ibbmaster.tables.arrow.staging import option_names
 from tests.table_versions import versions_of, without_statements
 
 

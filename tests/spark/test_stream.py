@@ -11,12 +11,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 import ibbmaster
-from ibbmaster.arrow.options import parse_options
-from ibbmaster.arrow.plan import find_fields, plan_tasks
-from ibbmaster.arrow.reading import read_task
 from ibbmaster.errors import ConfigurationError, GapError, PositionError, PositionPurgedError, SourceError
 from ibbmaster.spark.stream import IbbStreamReader
 from ibbmaster.spark.stream_reader import PlainStreamReader
+from ibbmaster.tables.arrow.options import parse_options
+from ibbmaster.tables.arrow.plan import find_fields, plan_tasks
+from ibbmaster.tables.arrow.reading import read_task
 from ibbmaster.testkit.primary import FixturePrimary
 from tests.machinery.events import make_event
 from tests.machinery.streamed import StreamReading

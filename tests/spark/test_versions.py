@@ -14,11 +14,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql.types import LongType, StructField, StructType
 
 import ibbmaster
-from ibbmaster.arrow.options import parse_options
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.spark import register
 from ibbmaster.spark.source import IbbDataSource, options_of
 from ibbmaster.spark.stream_reader import PlainStreamReader
+from ibbmaster.tables.arrow.options import parse_options
 
 ROOT = Path(__file__).parents[2]
 PYSPARKS = os.environ.get("IBBMASTER_PYSPARKS", "")

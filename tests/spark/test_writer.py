@@ -9,12 +9,12 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as f
 
-from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.log.directory import BinlogDirectory
-from ibbmaster.log.fault import Totals
-from ibbmaster.log.verify import verify
+from ibbmaster.logs.log.directory import BinlogDirectory
+from ibbmaster.logs.log.fault import Totals
+from ibbmaster.logs.log.verify import verify
 from ibbmaster.spark.write_options import parse_write_options
+from ibbmaster.storage.disk.local import RealDisk
 
 CASES = json.loads(Path(__file__).with_suffix(".json").read_text())
 

@@ -8,8 +8,8 @@ from pymysqlreplication.event import MariadbGtidEvent
 
 import ibbmaster
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.event.header import decode_event_header, has_valid_checksum
-from ibbmaster.event.types import EventFlag, EventType
+from ibbmaster.replication.event.header import decode_event_header, has_valid_checksum
+from ibbmaster.replication.event.types import EventFlag, EventType
 from ibbmaster.testkit import FixturePrimary
 from ibbmaster.testkit.fault import PlannedFault
 from ibbmaster.testkit.fixture_logs import TORN

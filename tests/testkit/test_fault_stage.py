@@ -18,9 +18,9 @@ import trio
 
 from ibbmaster.api.serving import check_options, serve_checked
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
-from ibbmaster.server import dumping
+from ibbmaster.primary.server import dumping
+from ibbmaster.replication.event.types import EventType
 from ibbmaster.testkit import fixture_log
 from ibbmaster.testkit.action import ACTIONS
 from ibbmaster.testkit.fault_stage import Faults

@@ -7,9 +7,9 @@ import pytest
 
 import ibbmaster
 from ibbmaster.errors import ChecksumError, Location, StoreError
-from ibbmaster.ibb.page import PAGE_SIZE, verify_page
-from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.redo_names import SEGMENT_NAMES
+from ibbmaster.logs.store.binlog_store import BinlogStore
+from ibbmaster.logs.store.redo_names import SEGMENT_NAMES
+from ibbmaster.storage.ibb.page import PAGE_SIZE, verify_page
 from ibbmaster.testkit import FixturePrimary, fixture_log
 from ibbmaster.testkit.fixture_logs import TORN, expect_sound
 

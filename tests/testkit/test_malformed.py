@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from ibbmaster.capture.client import PrimaryAddress, groups_between
 from ibbmaster.errors import EventError, IbbMasterError, SourceError
 from ibbmaster.gtid import GtidPosition
-from ibbmaster.log.group_content import RowReader, group_events
+from ibbmaster.logs.capture.client import PrimaryAddress, groups_between
+from ibbmaster.logs.log.group_content import RowReader, group_events
 from ibbmaster.testkit import FixturePrimary, RowFormat
 from ibbmaster.testkit.malformed import MALFORMATIONS
 

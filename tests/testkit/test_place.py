@@ -3,7 +3,7 @@
 import pytest
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.event.types import EventType
+from ibbmaster.replication.event.types import EventType
 from ibbmaster.testkit.place import LANDMARKS, Landmark, Place, Side, landmark_of
 from tests.machinery.tables import rows_of
 

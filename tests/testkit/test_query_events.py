@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from ibbmaster.event.header import decode_event_header
-from ibbmaster.event.query import STATUS_COLLATIONS, STATUS_XID, Query, decode_query, status_variables
-from ibbmaster.event.statement.logged import STATUS_CHARSET, STATUS_MICROSECONDS, decode_statement
-from ibbmaster.event.types import EventFlag
+from ibbmaster.replication.event.header import decode_event_header
+from ibbmaster.replication.event.query import STATUS_COLLATIONS, STATUS_XID, Query, decode_query, status_variables
+from ibbmaster.replication.event.statement.logged import STATUS_CHARSET, STATUS_MICROSECONDS, decode_statement
+from ibbmaster.replication.event.types import EventFlag
 from ibbmaster.testkit import FixturePrimary
 
 BEFORE = ("CREATE DATABASE shop", "CREATE TABLE shop.t (id int, made timestamp(3) default current_timestamp(3))")

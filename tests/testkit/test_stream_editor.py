@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
-from ibbmaster.event.header import encode_event
-from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
+from ibbmaster.replication.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
+from ibbmaster.replication.event.header import encode_event
+from ibbmaster.replication.event.types import EventType
+from ibbmaster.replication.wire.packet import PACKET_PAYLOAD_MAX, frame_packets
 from ibbmaster.testkit import stream_editor
 from ibbmaster.testkit.fault import PlannedFault
 from ibbmaster.testkit.fault_plan import FaultPlan
 from ibbmaster.testkit.stream_editor import StreamEditor
-from ibbmaster.wire.packet import PACKET_PAYLOAD_MAX, frame_packets
 from tests.tap import framed, tap
 
 SEMI_SYNC = b"\0\xef\0"

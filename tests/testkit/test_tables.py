@@ -8,10 +8,10 @@ import pytest
 from pymysqlreplication.row_event import WriteRowsEvent
 
 import ibbmaster
-from ibbmaster.capture.client import PrimaryAddress, groups_between
 from ibbmaster.errors import ConfigurationError, EventError
 from ibbmaster.gtid import GtidPosition
-from ibbmaster.log.group_content import RowReader, group_events
+from ibbmaster.logs.capture.client import PrimaryAddress, groups_between
+from ibbmaster.logs.log.group_content import RowReader, group_events
 from ibbmaster.testkit import FixturePrimary, RowFormat, RowImage
 from ibbmaster.testkit.tables import SequenceRow
 from tests.column_sorts import NEWEST, SORTS
@@ -389,7 +389,7 @@ def read_in_each_room(primary, monkeypatch):
     for name in ("shop.orders", None):
         found[f"kernels {name}"] = primary.log.to_arrow(table=name).drop_columns(["_offset"]).to_pylist()
     with monkeypatch.context() as without:
-        without.setattr("ibbmaster.arrow.reading.load_kernels", lambda options: None)
+        without.setattr("ibbmaster.tables.arrow.reading.load_kernels", lambda options: None)
         for name in ("shop.orders", None):
             found[f"reference {name}"] = primary.log.to_arrow(table=name).drop_columns(["_offset"]).to_pylist()
             assert found[f"reference {name}"] == found[f"kernels {name}"]
@@ -417,7 +417,7 @@ def test_fragments_of_row_events_are_read_by_everybody_as_the_rows_they_are(
     fragment_bytes, kept_max, is_compressed, monkeypatch
 ):
     if kept_max is not None:  # larger ones are put together on the disk
-        monkeypatch.setattr("ibbmaster.log.large_rows.KEPT_SIZE_MAX", kept_max)
+        monkeypatch.setattr("ibbmaster.logs.log.large_rows.KEPT_SIZE_MAX", kept_max)
     found = []
     for fragments in (None, fragment_bytes):
         with FixturePrimary() as primary:
@@ -443,7 +443,7 @@ def test_each_room_refuses_row_events_over_the_limit_of_its_user_and_says_where(
         with pytest.raises(EventError, match=refusal):
             primary.log.to_arrow(table="shop.notes")
         with monkeypatch.context() as without:
-            without.setattr("ibbmaster.arrow.reading.load_kernels", lambda options: None)
+            without.setattr("ibbmaster.tables.arrow.reading.load_kernels", lambda options: None)
             with pytest.raises(EventError, match=refusal):
                 primary.log.to_arrow()
         with (

@@ -4,8 +4,8 @@ import pytest
 from pymysqlreplication.event import MariadbGtidEvent, QueryEvent, XidEvent
 
 from ibbmaster.errors import ConfigurationError, GtidError, GtidOrderError
-from ibbmaster.event.gtid_event import GtidExtraFlag, GtidFlag, decode_gtid_event
-from ibbmaster.event.statement.logged import decode_statement
+from ibbmaster.replication.event.gtid_event import GtidExtraFlag, GtidFlag, decode_gtid_event
+from ibbmaster.replication.event.statement.logged import decode_statement
 from ibbmaster.testkit import FixturePrimary, FixtureTable, RowFormat
 
 

@@ -9,11 +9,11 @@ import pymysql
 import pytest
 import trio
 
-from ibbmaster.server.options import ConnectionStep
+from ibbmaster.primary.server.options import ConnectionStep
+from ibbmaster.replication.wire.command import BinlogDump
+from ibbmaster.replication.wire.response import Err
 from ibbmaster.testkit import FixturePrimary
 from ibbmaster.testkit.fault_stage import Faults
-from ibbmaster.wire.command import BinlogDump
-from ibbmaster.wire.response import Err
 
 
 @pytest.fixture
@@ -191,7 +191,7 @@ class Reading:
 
 class Shortening(Reading):
     async def pass_on(self, block, send):
-        from ibbmaster.streaming.block import plain_block
+        from ibbmaster.primary.streaming.block import plain_block
 
         await send(plain_block(bytes(block.data())[:-1], block.after))
 

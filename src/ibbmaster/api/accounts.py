@@ -5,9 +5,9 @@ import difflib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ibbmaster.dialogue import privileges
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.wire.auth import Account, make_account
+from ibbmaster.primary.dialogue import privileges
+from ibbmaster.replication.wire.auth import Account, make_account
 
 KEYS = ("password", "password-file", "auth", "grant")
 FILE_SIZE_MAX = 1 << 20  # a credentials file is small; anything larger is a mistake

@@ -4,17 +4,17 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
-from ibbmaster.classic.stored_file import StoredFileState
-from ibbmaster.disk.interface import ReadDisk
-from ibbmaster.disk.place import open_disk
 from ibbmaster.errors import FormatError
 from ibbmaster.gtid import GtidState
-from ibbmaster.ibb.file_header import FileHeader
-from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.log.end_check import cut_error
-from ibbmaster.log.interface import LogFile
-from ibbmaster.log.pages import PageReader
-from ibbmaster.log.states import FULL_STATE_PAGE, read_state_record
+from ibbmaster.logs.classic.stored_file import StoredFileState
+from ibbmaster.logs.log.end_check import cut_error
+from ibbmaster.logs.log.interface import LogFile
+from ibbmaster.logs.log.pages import PageReader
+from ibbmaster.logs.log.states import FULL_STATE_PAGE, read_state_record
+from ibbmaster.storage.disk.interface import ReadDisk
+from ibbmaster.storage.disk.place import open_disk
+from ibbmaster.storage.ibb.file_header import FileHeader
+from ibbmaster.storage.ibb.page import PAGE_SIZE
 
 READY = "ready, not begun"
 WRITTEN = "the last one begun"

@@ -7,16 +7,16 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from ibbmaster.errors import EventError, PositionPurgedError, StoreError, UndecodableError
-from ibbmaster.event.describe import describe_event
-from ibbmaster.event.group import EventGroup
-from ibbmaster.event.header import EVENT_HEADER_SIZE, EventHeader, decode_event_header
-from ibbmaster.event.rows.changes import ABSENT, Image, RawValue, RowChange
-from ibbmaster.event.rows.column import Column, TableSchema
-from ibbmaster.event.rows.value import Value
-from ibbmaster.event.types import type_name
 from ibbmaster.gtid import Gtid
-from ibbmaster.log.group_content import DECODERS_MAX, RowReader, TableDecoder, group_events
+from ibbmaster.logs.log.group_content import DECODERS_MAX, RowReader, TableDecoder, group_events
 from ibbmaster.position import LogPosition
+from ibbmaster.replication.event.describe import describe_event
+from ibbmaster.replication.event.group import EventGroup
+from ibbmaster.replication.event.header import EVENT_HEADER_SIZE, EventHeader, decode_event_header
+from ibbmaster.replication.event.rows.changes import ABSENT, Image, RawValue, RowChange
+from ibbmaster.replication.event.rows.column import Column, TableSchema
+from ibbmaster.replication.event.rows.value import Value
+from ibbmaster.replication.event.types import type_name
 from ibbmaster.rows.shape import ColumnOrigin, TableShape, has_every_value, version_shape
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.schema.versions import TableState

@@ -13,39 +13,39 @@ from ibbmaster.api.group import Group, RowShapes
 from ibbmaster.api.log_files import LogFiles, LogVerification, OnBytes, PagedLogFiles, one_file_refusal
 from ibbmaster.api.log_tables import TabularLog
 from ibbmaster.api.seeking import Position, Start, as_position, start_at
-from ibbmaster.arrow.read_options import parse_schema_mode
-from ibbmaster.arrow.schema_reading import schema_of_log, versions_of
-from ibbmaster.disk.local import RealDisk
-from ibbmaster.disk.place import open_disk, place
-from ibbmaster.disk.uploading import is_of_log, made_place
-from ibbmaster.dump.request import DumpRequest
-from ibbmaster.dump.skipping import GroupFilter
-from ibbmaster.dump.start import check_start
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.event.group import EventGroup
-from ibbmaster.event.rows.declared import Declaration
 from ibbmaster.gtid import GtidPosition, GtidState
-from ibbmaster.log.directory import END_POLL_PERIOD_S
-from ibbmaster.log.group_content import RowReader
-from ibbmaster.log.history_cache import HistoryCache
-from ibbmaster.log.interface import LogEngine, LogFile, ReadPlan, are_paged
-from ibbmaster.log.large_rows import large_rows
-from ibbmaster.log.locating import expect_logged, locate
-from ibbmaster.log.schema_history import LoggedSchema
-from ibbmaster.log.time_search import TimeStart, parse_time, time_start
-from ibbmaster.player.played_log import Pace, PlayedLog
-from ibbmaster.player.repeated_log import RepeatedLog
+from ibbmaster.logs.log.directory import END_POLL_PERIOD_S
+from ibbmaster.logs.log.group_content import RowReader
+from ibbmaster.logs.log.history_cache import HistoryCache
+from ibbmaster.logs.log.interface import LogEngine, LogFile, ReadPlan, are_paged
+from ibbmaster.logs.log.large_rows import large_rows
+from ibbmaster.logs.log.locating import expect_logged, locate
+from ibbmaster.logs.log.schema_history import LoggedSchema
+from ibbmaster.logs.log.time_search import TimeStart, parse_time, time_start
+from ibbmaster.logs.player.played_log import Pace, PlayedLog
+from ibbmaster.logs.player.repeated_log import RepeatedLog
+from ibbmaster.logs.stages.engine import StagedLog
+from ibbmaster.logs.stages.options import StageOptions, expect_only, renamed_table, staged
+from ibbmaster.logs.stages.span import span_so_far
+from ibbmaster.logs.store.backup import BackupReport, back_up
 from ibbmaster.position import LOG_START, LogPosition
+from ibbmaster.replication.dump.request import DumpRequest
+from ibbmaster.replication.dump.skipping import GroupFilter
+from ibbmaster.replication.dump.start import check_start
+from ibbmaster.replication.event.group import EventGroup
+from ibbmaster.replication.event.rows.declared import Declaration
 from ibbmaster.rows.shape import SchemaMode
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace
 from ibbmaster.schema.name_case import NameCase
 from ibbmaster.schema.versions import TableState
 from ibbmaster.sqltext.table_name import parse_table_name
-from ibbmaster.stages.engine import StagedLog
-from ibbmaster.stages.options import StageOptions, expect_only, renamed_table, staged
-from ibbmaster.stages.span import span_so_far
-from ibbmaster.store.backup import BackupReport, back_up
+from ibbmaster.storage.disk.local import RealDisk
+from ibbmaster.storage.disk.place import open_disk, place
+from ibbmaster.storage.disk.uploading import is_of_log, made_place
+from ibbmaster.tables.arrow.read_options import parse_schema_mode
+from ibbmaster.tables.arrow.schema_reading import schema_of_log, versions_of
 
 FOLLOW_PERIOD_S = 1.0  # between two questions to a follower whether to go on
 

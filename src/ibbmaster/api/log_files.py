@@ -9,20 +9,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from ibbmaster.api.log_path import log_path
-from ibbmaster.disk.place import open_disk
 from ibbmaster.errors import ConfigurationError, DamageError
-from ibbmaster.ibb.file_name import parse_file_name
-from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.log.fault import Fault, Totals
+from ibbmaster.logs.log.fault import Fault, Totals
+from ibbmaster.logs.store.redo_names import has_redo_log
 from ibbmaster.position import LogPosition, NamedPosition
-from ibbmaster.store.redo_names import has_redo_log
+from ibbmaster.storage.disk.place import open_disk
+from ibbmaster.storage.ibb.file_name import parse_file_name
+from ibbmaster.storage.ibb.page import PAGE_SIZE
 
 if TYPE_CHECKING:
     from ibbmaster.api.file_states import FileFacts
-    from ibbmaster.classic.engine import ClassicBinlog
-    from ibbmaster.disk.interface import SharedDisk
-    from ibbmaster.log.interface import LogEngine, ReadPlan
-    from ibbmaster.store.redo_check import RedoReport
+    from ibbmaster.logs.classic.engine import ClassicBinlog
+    from ibbmaster.logs.log.interface import LogEngine, ReadPlan
+    from ibbmaster.logs.store.redo_check import RedoReport
+    from ibbmaster.storage.disk.interface import SharedDisk
 
 OnBytes = Callable[[int], object]
 
@@ -50,7 +50,7 @@ class PagedLogFiles:
     def engine(self) -> LogEngine:
         """Reads the groups in them."""
         if self._reading is None:
-            from ibbmaster.store.followed import FollowedDirectory
+            from ibbmaster.logs.store.followed import FollowedDirectory
 
             self._reading = FollowedDirectory(open_disk(self._path))
         return self._reading
@@ -75,7 +75,7 @@ class PagedLogFiles:
     def faults(self, verified: LogCheck, *, jobs: int, on_bytes: OnBytes) -> Iterator[Fault]:
         """The faults of the files, while they are read. Raises StoreError: there are no files, or they cannot be
         read."""
-        from ibbmaster.log.verify import verify
+        from ibbmaster.logs.log.verify import verify
 
         with ExitStack() as stack:
             first, *others = [stack.enter_context(closing(open_disk(self._path))) for _ in range(jobs)]
@@ -101,7 +101,7 @@ class PagedLogFiles:
     def expect_whole(self) -> None:
         """Raises DamageError: the files lack groups of the log, and the writer that should have brought them is
         gone."""
-        from ibbmaster.log.directory import BinlogDirectory
+        from ibbmaster.logs.log.directory import BinlogDirectory
 
         if not any(file.size for file in self.engine.files()):
             return
@@ -124,7 +124,7 @@ class PagedLogFiles:
 def _redo_of(disk: SharedDisk) -> RedoReport | None:
     if not has_redo_log(disk):
         return None
-    from ibbmaster.store.redo_check import check_redo
+    from ibbmaster.logs.store.redo_check import check_redo
 
     return check_redo(disk, is_in_use=disk.is_locked)
 
@@ -141,10 +141,10 @@ def one_file_refusal(what: str, path: Path) -> ConfigurationError:
 
 def files_at(path: Path) -> LogFiles:
     """The files of a log. Raises ClassicFormatError, StoreError: they cannot be read, or there is nothing."""
-    from ibbmaster.classic.packing import holds_traditional
+    from ibbmaster.logs.classic.packing import holds_traditional
 
     if holds_traditional(path):
-        from ibbmaster.classic.engine import ClassicBinlog
+        from ibbmaster.logs.classic.engine import ClassicBinlog
 
         found = ClassicBinlog([path])
         found.start_of_file()  # looks at each head, so that what is no binlog is refused at once

@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
-from ibbmaster.disk.place import ObjectPath, place
 from ibbmaster.errors import StoreError
+from ibbmaster.storage.disk.place import ObjectPath, place
 
 PathLike = str | os.PathLike[str]
 

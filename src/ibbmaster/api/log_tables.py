@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 from ibbmaster.api.log_files import LogFiles
 from ibbmaster.api.seeking import Position, as_position
-from ibbmaster.arrow.read_options import parse_schema_mode
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.extras import needed_for
-from ibbmaster.log.interface import LogFile
+from ibbmaster.logs.log.interface import LogFile
+from ibbmaster.logs.stages.options import StageOptions
+from ibbmaster.logs.stages.span import LogSpan
 from ibbmaster.sqltext.table_name import parse_table_name
-from ibbmaster.stages.options import StageOptions
-from ibbmaster.stages.span import LogSpan
+from ibbmaster.tables.arrow.read_options import parse_schema_mode
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ibbmaster.arrow.read_options import ReadOptions
-    from ibbmaster.event.rows.declared import Declaration
+    from ibbmaster.replication.event.rows.declared import Declaration
     from ibbmaster.schema.name_case import NameCase
+    from ibbmaster.tables.arrow.read_options import ReadOptions
 
 BLOCK_SIZE = 512  # bytes, in which the system counts what a file has of the disk
 OnDoubt = Callable[[str], object]
@@ -73,9 +73,9 @@ class TabularLog:
             import numpy  # noqa: F401  # wanted by what is imported later
             import pyarrow as pa
 
-        from ibbmaster.arrow.plan import find_fields, plan_tasks
-        from ibbmaster.arrow.reading import read_task
-        from ibbmaster.arrow.shape import arrow_schema
+        from ibbmaster.tables.arrow.plan import find_fields, plan_tasks
+        from ibbmaster.tables.arrow.reading import read_task
+        from ibbmaster.tables.arrow.shape import arrow_schema
 
         named = () if table is None else (table,)
         options = self._changes_options("to_arrow", named, after, until, schema_mode, complete_keys, columns)
@@ -104,8 +104,8 @@ class TabularLog:
             import numpy  # noqa: F401  # wanted by what is imported later
             import pyarrow as pa
 
-        from ibbmaster.arrow.many_tables import find_tables, plan_tables, read_tables
-        from ibbmaster.arrow.shape import arrow_schema
+        from ibbmaster.tables.arrow.many_tables import find_tables, plan_tables, read_tables
+        from ibbmaster.tables.arrow.shape import arrow_schema
 
         patterns = (tables,) if isinstance(tables, str) else tuple(tables)
         options = self._changes_options("to_arrow_tables", patterns, after, until, schema_mode, complete_keys)
@@ -126,7 +126,7 @@ class TabularLog:
         complete_keys: bool,
         columns: Sequence[str] = (),
     ) -> ReadOptions:
-        from ibbmaster.arrow.read_options import with_keys
+        from ibbmaster.tables.arrow.read_options import with_keys
 
         mode, schema_at = parse_schema_mode("schema_mode", schema_mode)
         self._expect_files(reader)
@@ -219,7 +219,7 @@ class TabularLog:
         with needed_for(reader):
             import pyarrow  # noqa: F401  # wanted by what is imported later
 
-        from ibbmaster.arrow.read_options import ZeroDates
+        from ibbmaster.tables.arrow.read_options import ZeroDates
 
         table = str(parse_table_name(table))
         if zero_dates not in ("null", "text"):
@@ -248,7 +248,7 @@ class TabularLog:
 
     def read_options(self, **given: Any) -> ReadOptions:
         """The options with which record batches of this log are read; `given` are more of their fields."""
-        from ibbmaster.arrow.read_options import ReadOptions
+        from ibbmaster.tables.arrow.read_options import ReadOptions
 
         return ReadOptions(
             path=str(self.path.absolute()),

@@ -9,19 +9,19 @@ from ibbmaster.api.log_files import file_no_of, files_at
 from ibbmaster.api.log_path import PathLike, log_path
 from ibbmaster.api.stores import WritingOptions, existing_store, opened_store, store_options
 from ibbmaster.api.writing import WritableLog
-from ibbmaster.classic.packing import holds_classic_files
-from ibbmaster.disk.local import RealDisk
-from ibbmaster.disk.place import local_place
 from ibbmaster.errors import ConfigurationError, StoreError
-from ibbmaster.event.rows.declared import Declaration
 from ibbmaster.gtid import GtidState
-from ibbmaster.log.large_rows import parse_row_event_max
+from ibbmaster.logs.classic.packing import holds_classic_files
+from ibbmaster.logs.log.large_rows import parse_row_event_max
+from ibbmaster.logs.stages.engine import StagedLog
+from ibbmaster.logs.stages.span import span_of_file
+from ibbmaster.logs.store.redo_names import holds_log
+from ibbmaster.replication.event.rows.declared import Declaration
 from ibbmaster.schema.declarations import parse_declarations
 from ibbmaster.schema.name_case import NameCase, parse_name_case
 from ibbmaster.sqltext.table_name import parse_table_name
-from ibbmaster.stages.engine import StagedLog
-from ibbmaster.stages.span import span_of_file
-from ibbmaster.store.redo_names import holds_log
+from ibbmaster.storage.disk.local import RealDisk
+from ibbmaster.storage.disk.place import local_place
 
 
 @overload

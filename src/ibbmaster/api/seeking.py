@@ -8,8 +8,8 @@ from pathlib import Path
 from ibbmaster.api.log_files import LogFiles
 from ibbmaster.errors import PositionPurgedError, StoreError
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
-from ibbmaster.log.interface import LogEngine
-from ibbmaster.log.seek import SeekPlan
+from ibbmaster.logs.log.interface import LogEngine
+from ibbmaster.logs.log.seek import SeekPlan
 from ibbmaster.position import LogPosition
 
 Position = GtidPosition | Gtid | str  # how far a replica is; text as `0-1-100,1-1-7`
@@ -71,9 +71,9 @@ def start_at(path: Path, engine: LogEngine, files: LogFiles, position: Position)
 
 def _refusal(wanted: GtidPosition, state: GtidState) -> Start | None:
     """The answer to a replica that has what is not logged; what a dump needs is loaded only for that."""
-    from ibbmaster.dump.error import DumpError
-    from ibbmaster.dump.request import DumpRequest
-    from ibbmaster.dump.start import check_start
+    from ibbmaster.replication.dump.error import DumpError
+    from ibbmaster.replication.dump.request import DumpRequest
+    from ibbmaster.replication.dump.start import check_start
 
     try:
         check_start(DumpRequest(replica_server_id=0, position=wanted), state)

@@ -22,20 +22,20 @@ from ibbmaster.api.log import Log
 from ibbmaster.api.log_path import PathLike
 from ibbmaster.api.serving_options import ServingOptions, TlsChoice, default_options
 from ibbmaster.api.writing import WritableLog
-from ibbmaster.codec.printable import address
-from ibbmaster.dialogue import privileges
-from ibbmaster.dump.profile import PROFILES, OpeningTimestamp, Profile
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.extras import needed_for
-from ibbmaster.log.large_rows import parse_row_event_max
+from ibbmaster.logs.log.large_rows import parse_row_event_max
+from ibbmaster.logs.stages.options import StageOptions, check_stages, expect_tables, given_stages
+from ibbmaster.primary.dialogue import privileges
+from ibbmaster.primary.server.certificate import Certificate, load_certificate, make_certificate
+from ibbmaster.primary.server.options import PrimaryOptions
+from ibbmaster.primary.server.primary import Primary
+from ibbmaster.primary.server.registry import Registry
+from ibbmaster.replication.dump.profile import PROFILES, OpeningTimestamp, Profile
+from ibbmaster.replication.wire.auth import make_account
 from ibbmaster.schema.name_case import parse_name_case
-from ibbmaster.server.certificate import Certificate, load_certificate, make_certificate
-from ibbmaster.server.options import PrimaryOptions
-from ibbmaster.server.primary import Primary
-from ibbmaster.server.registry import Registry
-from ibbmaster.stages.options import StageOptions, check_stages, expect_tables, given_stages
+from ibbmaster.storage.codec.printable import address
 from ibbmaster.versions import Difference, version_number
-from ibbmaster.wire.auth import make_account
 
 logger = logging.getLogger(__name__)
 

@@ -8,8 +8,8 @@ from os import PathLike
 from typing import Annotated, Any, Literal, TypedDict
 
 from ibbmaster.facts import NULL, rows_of
+from ibbmaster.logs.stages.options import PART, StageOptions
 from ibbmaster.option import NamedOption, Option, named_options
-from ibbmaster.stages.options import PART, StageOptions
 
 TlsChoice = Literal["auto", "off", "required"]
 

@@ -4,18 +4,31 @@ import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError
-from ibbmaster.event.control import encode_xid
-from ibbmaster.event.group import GroupBoundary
-from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, decode_gtid_event, encode_gtid_event, is_event_of
-from ibbmaster.event.header import EVENT_HEADER_SIZE, SIZE, SIZE_OFFSET, TYPE_OFFSET, EventHeader, decode_event_header
-from ibbmaster.event.query import Query, encode_query
-from ibbmaster.event.statement.logged import STATUS_CHARSET
-from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
+from ibbmaster.replication.event.control import encode_xid
+from ibbmaster.replication.event.group import GroupBoundary
+from ibbmaster.replication.event.gtid_event import (
+    GtidEvent,
+    GtidFlag,
+    decode_gtid_event,
+    encode_gtid_event,
+    is_event_of,
+)
+from ibbmaster.replication.event.header import (
+    EVENT_HEADER_SIZE,
+    SIZE,
+    SIZE_OFFSET,
+    TYPE_OFFSET,
+    EventHeader,
+    decode_event_header,
+)
+from ibbmaster.replication.event.query import Query, encode_query
+from ibbmaster.replication.event.statement.logged import STATUS_CHARSET
+from ibbmaster.replication.event.types import EventType
 from ibbmaster.sqltext.cursor import Cursor
 from ibbmaster.sqltext.token import tokens
+from ibbmaster.storage.codec.buffer import Buffer
 
 TRANSACTION = GtidFlag.TRANSACTIONAL | GtidFlag.ALLOW_PARALLEL
 DDL = GtidFlag.STANDALONE | GtidFlag.DDL

@@ -6,17 +6,17 @@ from pathlib import Path
 from typing import Literal, TypedDict
 
 from ibbmaster.api.log_path import PathLike, log_path
-from ibbmaster.classic.packing import holds_classic_files
-from ibbmaster.disk.local import RealDisk
-from ibbmaster.disk.place import local_place
 from ibbmaster.errors import ConfigurationError, StoreError
 from ibbmaster.gtid import GtidState
-from ibbmaster.ibb.file_name import parse_file_name
-from ibbmaster.log.purge import PurgeRequest
+from ibbmaster.logs.classic.packing import holds_classic_files
+from ibbmaster.logs.log.purge import PurgeRequest
+from ibbmaster.logs.store.binlog_store import BinlogStore
+from ibbmaster.logs.store.redo_names import holds_log
+from ibbmaster.logs.store.store_options import Durability, StoreOptions
 from ibbmaster.sizes import parse_size
-from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.redo_names import holds_log
-from ibbmaster.store.store_options import Durability, StoreOptions
+from ibbmaster.storage.disk.local import RealDisk
+from ibbmaster.storage.disk.place import local_place
+from ibbmaster.storage.ibb.file_name import parse_file_name
 
 log = logging.getLogger(__name__)
 

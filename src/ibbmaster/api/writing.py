@@ -11,18 +11,18 @@ from typing import Self
 from ibbmaster.api.log import Log
 from ibbmaster.api.statements import TRANSACTION, Origin, group_of, is_of_transaction, whole_group
 from ibbmaster.api.stores import Size, purge_request
-from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import StoreError
-from ibbmaster.event.rows.declared import Declaration
 from ibbmaster.gtid import Gtid, GtidState
-from ibbmaster.ibb.xa import Xid
-from ibbmaster.log.group_writer import GroupWriter
-from ibbmaster.log.purge import PurgeResult
+from ibbmaster.logs.log.group_writer import GroupWriter
+from ibbmaster.logs.log.purge import PurgeResult
+from ibbmaster.logs.store.background import Background
+from ibbmaster.logs.store.binlog_store import BinlogStore
+from ibbmaster.logs.store.store_options import StoreStatus
 from ibbmaster.position import LogPosition
+from ibbmaster.replication.event.rows.declared import Declaration
 from ibbmaster.schema.name_case import NameCase
-from ibbmaster.store.background import Background
-from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.store_options import StoreStatus
+from ibbmaster.storage.codec.buffer import Buffer
+from ibbmaster.storage.ibb.xa import Xid
 
 
 def as_gtid(gtid: Gtid | str) -> Gtid:

@@ -15,7 +15,14 @@ from ibbmaster.kernel.shapes import FieldShape, ItemShape, Shape, kernel_names, 
 
 SOURCES = Path(__file__).with_name("native")
 FACTS = (  # the modules whose numbers and enumerations kernels know by name
-    *("event/types", "event/header", "event/gtid_event", "event/table_map", "ibb/page", "ibb/chunk"),
+    *(
+        "replication/event/types",
+        "replication/event/header",
+        "replication/event/gtid_event",
+        "replication/event/table_map",
+        "storage/ibb/page",
+        "storage/ibb/chunk",
+    ),
     *("kernel/fields", "kernel/packet_fields"),
 )
 ENTRY = "ibbmaster_"  # begins the name of each

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ibbmaster.event.gtid_event import GTID_EVENT_SIZE_MIN, GTID_FLAGS_OFFSET
-from ibbmaster.event.header import EVENT_HEADER_SIZE
-from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
-from ibbmaster.ibb.chunk import CHUNK_HEADER_SIZE, CHUNK_SIZE_MIN, RecordType
-from ibbmaster.ibb.chunk import CONT as _CONT
-from ibbmaster.ibb.chunk import FILLER as _FILLER
-from ibbmaster.ibb.chunk import LAST as _LAST
-from ibbmaster.ibb.page import DATA_SIZE
+from ibbmaster.replication.event.gtid_event import GTID_EVENT_SIZE_MIN, GTID_FLAGS_OFFSET
+from ibbmaster.replication.event.header import EVENT_HEADER_SIZE
+from ibbmaster.replication.event.types import EventType
+from ibbmaster.storage.ibb.chunk import CHUNK_HEADER_SIZE, CHUNK_SIZE_MIN, RecordType
+from ibbmaster.storage.ibb.chunk import CONT as _CONT
+from ibbmaster.storage.ibb.chunk import FILLER as _FILLER
+from ibbmaster.storage.ibb.chunk import LAST as _LAST
+from ibbmaster.storage.ibb.page import DATA_SIZE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -509,7 +509,7 @@ class LinePlan(NamedTuple):
 
 
 class KeyOp(IntEnum):
-    """How the stored bytes of a value become a part of a key. The reference: `ibbmaster.fold.stored`."""
+    """How the stored bytes of a value become a part of a key. The reference: `ibbmaster.tables.fold.stored`."""
 
     UNSIGNED, SIGNED = 0, 1  # 8 bytes, the highest first; from the lowest number on
     REVERSED = 2

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ibbmaster.event.group import EventGroup
-from ibbmaster.event.header import decode_event_header
-from ibbmaster.fold.cascades import MissingTablesError
-from ibbmaster.fold.contents import TableContents
-from ibbmaster.fold.folding import RowFold
-from ibbmaster.fold.kept_rows import KeptRows
-from ibbmaster.fold.row_file import RowFile
 from ibbmaster.lake.maintain.source import LogSource, UncertainRowsError
+from ibbmaster.replication.event.group import EventGroup
+from ibbmaster.replication.event.header import decode_event_header
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.sqltext.table_name import TableName
+from ibbmaster.tables.fold.cascades import MissingTablesError
+from ibbmaster.tables.fold.contents import TableContents
+from ibbmaster.tables.fold.folding import RowFold
+from ibbmaster.tables.fold.kept_rows import KeptRows
+from ibbmaster.tables.fold.row_file import RowFile
 
 NOTES_MAX = 1 << 24  # changes of the rows of a table that are followed one by one: they are in memory
 Moment = tuple[str, int | None]  # GTID of a group that has taken effect, and when, in seconds since 1970

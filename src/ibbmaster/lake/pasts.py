@@ -5,8 +5,6 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
-from ibbmaster.arrow.shape import field_name
-from ibbmaster.fold.cascades import CASCADING
 from ibbmaster.lake.statements import Logged
 from ibbmaster.position import LogPosition
 from ibbmaster.rows.certainty import Doubted, RowsGone, StatementFold, doubt_text, union_of
@@ -17,6 +15,8 @@ from ibbmaster.schema.history import BEFORE, SchemaHistory
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.schema.versions import NameRange, ranges_of
 from ibbmaster.sqltext.table_name import TableName
+from ibbmaster.tables.arrow.shape import field_name
+from ibbmaster.tables.fold.cascades import CASCADING
 
 Place = tuple[int, int]  # of a group: file number, offset
 START: Place = (-1, -1)

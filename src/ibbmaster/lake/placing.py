@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ibbmaster.disk.local import FULL, RealDisk
-from ibbmaster.disk.object_store import BusyNameError, client_of
-from ibbmaster.disk.place import ObjectPath, directory_at
-from ibbmaster.disk.uploading import made_place
 from ibbmaster.errors import BusyError, DiskFullError, MissingFileError, StoreError
+from ibbmaster.storage.disk.local import FULL, RealDisk
+from ibbmaster.storage.disk.object_store import BusyNameError, client_of
+from ibbmaster.storage.disk.place import ObjectPath, directory_at
+from ibbmaster.storage.disk.uploading import made_place
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,24 +10,24 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from ibbmaster.arrow.collecting import event_batches
-from ibbmaster.arrow.event_batch import in_group, wanted_groups
-from ibbmaster.arrow.plan import ReadTask, find_fields, load_kernels, open_task, plan_tasks
-from ibbmaster.arrow.read_options import Granularity, ReadOptions
-from ibbmaster.arrow.reading import read_task
-from ibbmaster.arrow.shape import arrow_schema
-from ibbmaster.arrow.staging import expect_log
 from ibbmaster.errors import ClassicFormatError, EventError, FormatError
-from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag
-from ibbmaster.event.header import TYPE_OFFSET, decode_event_header
-from ibbmaster.event.statement.logged import STATEMENT_TYPES, decode_statement
-from ibbmaster.event.statement.savepoint import savepoint_step
-from ibbmaster.event.table_map import ROW_EVENT_TYPES
-from ibbmaster.event.types import EventType
 from ibbmaster.kernel.fields import EventColumn, GroupColumn
-from ibbmaster.log.group_content import OF_XA, group_events, xid_text
+from ibbmaster.logs.log.group_content import OF_XA, group_events, xid_text
+from ibbmaster.replication.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag
+from ibbmaster.replication.event.header import TYPE_OFFSET, decode_event_header
+from ibbmaster.replication.event.statement.logged import STATEMENT_TYPES, decode_statement
+from ibbmaster.replication.event.statement.savepoint import savepoint_step
+from ibbmaster.replication.event.table_map import ROW_EVENT_TYPES
+from ibbmaster.replication.event.types import EventType
 from ibbmaster.rows.effects import LOST, Effect, WrittenTables, effects_of
 from ibbmaster.schema.ddl import statement_cursor
+from ibbmaster.tables.arrow.collecting import event_batches
+from ibbmaster.tables.arrow.event_batch import in_group, wanted_groups
+from ibbmaster.tables.arrow.plan import ReadTask, find_fields, load_kernels, open_task, plan_tasks
+from ibbmaster.tables.arrow.read_options import Granularity, ReadOptions
+from ibbmaster.tables.arrow.reading import read_task
+from ibbmaster.tables.arrow.shape import arrow_schema
+from ibbmaster.tables.arrow.staging import expect_log
 
 ROWS = frozenset(map(int, (*ROW_EVENT_TYPES, EventType.PARTIAL_ROW_DATA)))
 SECOND_US = 1_000_000

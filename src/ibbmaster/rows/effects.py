@@ -7,8 +7,8 @@ statement that cannot be read may change the rows of any table: none is skipped 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ibbmaster.event.statement.logged import DROPS_THE_REST, LoggedStatement, failed
-from ibbmaster.event.types import EventType
+from ibbmaster.replication.event.statement.logged import DROPS_THE_REST, LoggedStatement, failed
+from ibbmaster.replication.event.types import EventType
 from ibbmaster.schema import clause as ddl
 from ibbmaster.schema.alter_clause import partition_names
 from ibbmaster.schema.ddl import WITHOUT_EFFECT, read_ddl, statement_cursor, unsure_after

@@ -14,17 +14,17 @@ from dataclasses import dataclass
 from functools import partial
 
 from ibbmaster.errors import EventError
-from ibbmaster.event.column_types.floating import Floating
-from ibbmaster.event.column_types.geometry import GEOMETRY
-from ibbmaster.event.column_types.kind import Grammar
-from ibbmaster.event.column_types.labels import SetLabels
-from ibbmaster.event.column_types.registry import BY_NAME, BY_TYPE, kind_of
-from ibbmaster.event.column_types.strings import bytes_max
-from ibbmaster.event.rows.changes import ABSENT, Image, RawValue
-from ibbmaster.event.rows.column import Column, TableSchema, ValueKind
-from ibbmaster.event.rows.value import Value
-from ibbmaster.expr.column_casts import Convert, cast_of, converted
-from ibbmaster.expr.formulas import Evaluate, NotSimpleError, constant, formula
+from ibbmaster.replication.event.column_types.floating import Floating
+from ibbmaster.replication.event.column_types.geometry import GEOMETRY
+from ibbmaster.replication.event.column_types.kind import Grammar
+from ibbmaster.replication.event.column_types.labels import SetLabels
+from ibbmaster.replication.event.column_types.registry import BY_NAME, BY_TYPE, kind_of
+from ibbmaster.replication.event.column_types.strings import bytes_max
+from ibbmaster.replication.event.rows.changes import ABSENT, Image, RawValue
+from ibbmaster.replication.event.rows.column import Column, TableSchema, ValueKind
+from ibbmaster.replication.event.rows.value import Value
+from ibbmaster.rows.expr.column_casts import Convert, cast_of, converted
+from ibbmaster.rows.expr.formulas import Evaluate, NotSimpleError, constant, formula
 from ibbmaster.schema.model import SqlType, TableColumn, TableVersion
 from ibbmaster.schema.names import column_of, key_numbers
 from ibbmaster.schema.reading import with_new_names

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError
-from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
-from ibbmaster.event.rows.large import LargeRows
-from ibbmaster.event.rows.partial import PartialRows
-from ibbmaster.event.table_map import ROW_EVENT_TYPES, TABLE_ID_SIZE
-from ibbmaster.event.types import EventType
+from ibbmaster.replication.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
+from ibbmaster.replication.event.rows.large import LargeRows
+from ibbmaster.replication.event.rows.partial import PartialRows
+from ibbmaster.replication.event.table_map import ROW_EVENT_TYPES, TABLE_ID_SIZE
+from ibbmaster.replication.event.types import EventType
+from ibbmaster.storage.codec.buffer import Buffer
 
 TABLE_ID = slice(EVENT_HEADER_SIZE, EVENT_HEADER_SIZE + TABLE_ID_SIZE)
 

@@ -1,1 +1,4 @@
-"""What tables look like at every position of a log: its DDL, folded."""
+"""What tables look like at every position of a log: its DDL, folded.
+
+May import: replication, sqltext, storage.
+"""

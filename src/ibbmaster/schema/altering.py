@@ -6,8 +6,8 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from ibbmaster.event.column_types.registry import BY_NAME
-from ibbmaster.event.column_types.strings import filled_size
+from ibbmaster.replication.event.column_types.registry import BY_NAME
+from ibbmaster.replication.event.column_types.strings import filled_size
 from ibbmaster.schema import clause as ddl
 from ibbmaster.schema.building import SYSTEM_TIME, WITH_FOREIGN_KEYS, NewId, TableDraft, hidden_period, table_options
 from ibbmaster.schema.collations import character_sets, charset_of_collation

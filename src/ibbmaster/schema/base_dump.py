@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from ibbmaster.errors import ConfigurationError, GtidError
-from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.gtid import GtidPosition
+from ibbmaster.replication.event.statement.logged import LoggedStatement
 from ibbmaster.schema.catalog import KnownTable, SchemaCatalog
 from ibbmaster.schema.ddl import HARMLESS
 from ibbmaster.schema.dump_text import SHOWN, statements_of

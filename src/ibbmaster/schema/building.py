@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from ibbmaster.event.column_types.integer import BIGINT, INTEGERS, TINYINT
-from ibbmaster.event.column_types.registry import BY_NAME
-from ibbmaster.event.column_types.temporal import TIMESTAMP
-from ibbmaster.event.rows.column import HASH_COLUMN
+from ibbmaster.replication.event.column_types.integer import BIGINT, INTEGERS, TINYINT
+from ibbmaster.replication.event.column_types.registry import BY_NAME
+from ibbmaster.replication.event.column_types.temporal import TIMESTAMP
+from ibbmaster.replication.event.rows.column import HASH_COLUMN
 from ibbmaster.schema import clause as ddl
 from ibbmaster.schema.collations import charset_of_collation
 from ibbmaster.schema.column_type import resolve_type

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ibbmaster.event.column_types.integer import BIGINT
+from ibbmaster.replication.event.column_types.integer import BIGINT
 from ibbmaster.schema.model import IndexKind, RowPeriod, TableKind
 from ibbmaster.sqltext.table_name import TableName
 

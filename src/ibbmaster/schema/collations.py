@@ -3,7 +3,7 @@
 import functools
 from dataclasses import dataclass
 
-from ibbmaster.event.rows.charset import CHARACTER_SETS, UCA_1400, UCA_1400_CHARSETS, UCA_1400_STEP
+from ibbmaster.replication.event.rows.charset import CHARACTER_SETS, UCA_1400, UCA_1400_CHARSETS, UCA_1400_STEP
 
 #: Collations named without a character set, for any of the Unicode ones.
 _UCA_1400_LANGUAGES = (

@@ -3,8 +3,8 @@
 import re
 from decimal import Decimal
 
-from ibbmaster.event.column_types.kind import Grammar, Literal
-from ibbmaster.event.column_types.registry import BY_NAME
+from ibbmaster.replication.event.column_types.kind import Grammar, Literal
+from ibbmaster.replication.event.column_types.registry import BY_NAME
 from ibbmaster.schema.expression_text import default_expression_text
 from ibbmaster.schema.model import SqlType, TableColumn
 from ibbmaster.sqltext.literals import VariableValueError, literal_value

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from ibbmaster.event.column_types.floating import DOUBLE
-from ibbmaster.event.column_types.integer import SERIAL, Integer
-from ibbmaster.event.column_types.kind import ColumnKind, Grammar
-from ibbmaster.event.column_types.registry import BY_DDL, BY_NAME
-from ibbmaster.event.column_types.strings import BLOBS, TEXTS, VARBINARY, VARCHAR, LargeStrings, large_kind
-from ibbmaster.event.rows.charset import character_size, decode_label, encode_text, label_in
+from ibbmaster.replication.event.column_types.floating import DOUBLE
+from ibbmaster.replication.event.column_types.integer import SERIAL, Integer
+from ibbmaster.replication.event.column_types.kind import ColumnKind, Grammar
+from ibbmaster.replication.event.column_types.registry import BY_DDL, BY_NAME
+from ibbmaster.replication.event.column_types.strings import BLOBS, TEXTS, VARBINARY, VARCHAR, LargeStrings, large_kind
+from ibbmaster.replication.event.rows.charset import character_size, decode_label, encode_text, label_in
 from ibbmaster.schema.clause import CharsetClause, NotUnderstoodError, TypeClause
 from ibbmaster.schema.collations import character_sets, charset_of_collation
 from ibbmaster.schema.model import SqlType

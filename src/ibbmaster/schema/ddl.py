@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from ibbmaster.event.column_types.registry import BY_NAME
+from ibbmaster.replication.event.column_types.registry import BY_NAME
 from ibbmaster.schema import clause as ddl
 from ibbmaster.schema.alter_clause import parse_clauses, tables_after_head
 from ibbmaster.schema.column_type import parse_type

@@ -4,7 +4,7 @@ import contextlib
 import re
 from collections.abc import Iterable, Iterator
 
-from ibbmaster.event.rows.attributes import KEY_MARK, attributes_of, is_primary_key, named_charset
+from ibbmaster.replication.event.rows.attributes import KEY_MARK, attributes_of, is_primary_key, named_charset
 from ibbmaster.schema.clause import Definition, IndexDefinition, NotUnderstoodError, PeriodDefinition
 from ibbmaster.schema.ddl import statement_cursor
 from ibbmaster.schema.definition import begins_column, parse_definition

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ibbmaster.event.column_types.integer import BIGINT
-from ibbmaster.event.column_types.strings import TEXTS
+from ibbmaster.replication.event.column_types.integer import BIGINT
+from ibbmaster.replication.event.column_types.strings import TEXTS
 from ibbmaster.schema import clause as ddl
 from ibbmaster.schema.column_type import parse_type
 from ibbmaster.schema.model import IndexKind, RowPeriod

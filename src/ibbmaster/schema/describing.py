@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ibbmaster.event.column_types.registry import BY_NAME
+from ibbmaster.replication.event.column_types.registry import BY_NAME
 from ibbmaster.schema.column_text import default_text, on_update_text, type_text
 from ibbmaster.schema.expression_text import expression_text
 from ibbmaster.schema.indexing import is_by_hash, period_ends, row_key

@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from ibbmaster.event.statement.logged import DROPS_THE_REST, LoggedStatement, failed
+from ibbmaster.replication.event.statement.logged import DROPS_THE_REST, LoggedStatement, failed
 from ibbmaster.schema import clause as ddl
 from ibbmaster.schema.altering import altered
 from ibbmaster.schema.building import copied_table, create_table, sequence_table, table_options, without_counter

@@ -6,9 +6,9 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from ibbmaster.event.rows.column import TableSchema
-from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.position import LOG_START, LogPosition
+from ibbmaster.replication.event.rows.column import TableSchema
+from ibbmaster.replication.event.statement.logged import LoggedStatement
 from ibbmaster.schema.catalog import TRIGGER, KnownTable, SchemaCatalog
 from ibbmaster.schema.folding import DATABASE, PROGRAM, TABLE, SchemaFold
 from ibbmaster.schema.model import SchemaPlace, TableVersion, UnknownTable

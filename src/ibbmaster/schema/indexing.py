@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ibbmaster.event.column_types.registry import BY_NAME
+from ibbmaster.replication.event.column_types.registry import BY_NAME
 from ibbmaster.schema.clause import IndexDefinition, NotUnderstoodError, PartDefinition
 from ibbmaster.schema.column_type import key_bytes
 from ibbmaster.schema.model import IndexKind, IndexPart, TableColumn, TableIndex, TableVersion

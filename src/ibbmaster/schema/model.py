@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import NamedTuple
 
-from ibbmaster.event.column_types.kind import SqlType as SqlType
 from ibbmaster.position import LogPosition
+from ibbmaster.replication.event.column_types.kind import SqlType as SqlType
 from ibbmaster.sqltext.table_name import printed_table
 
 AUTO_INCREMENT = "AUTO_INCREMENT"  # the option: the next number, as DDL has it

@@ -10,9 +10,9 @@ import functools
 from collections.abc import Callable
 
 from ibbmaster.errors import ConfigurationError, EventError
-from ibbmaster.event.column_types.kind import read_declared
-from ibbmaster.event.column_types.registry import BY_CODE, BY_NAME, BY_TYPE
-from ibbmaster.event.rows.column import COMPRESSED, LETTERS, Column, TableSchema
+from ibbmaster.replication.event.column_types.kind import read_declared
+from ibbmaster.replication.event.column_types.registry import BY_CODE, BY_NAME, BY_TYPE
+from ibbmaster.replication.event.rows.column import COMPRESSED, LETTERS, Column, TableSchema
 from ibbmaster.schema.collations import character_sets
 from ibbmaster.schema.column_text import type_text
 from ibbmaster.schema.model import (

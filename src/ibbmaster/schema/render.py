@@ -3,7 +3,7 @@ AUTO_INCREMENT=n is the number that DDL has set, and an expression of unknown pr
 
 from collections.abc import Iterator, Mapping
 
-from ibbmaster.event.column_types.registry import BY_NAME
+from ibbmaster.replication.event.column_types.registry import BY_NAME
 from ibbmaster.schema import model
 from ibbmaster.schema.column_text import default_text, on_update_text, type_text
 from ibbmaster.schema.expression_text import expression_text

@@ -17,7 +17,6 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from ibbmaster.codec.crc32c import crc32c
 from ibbmaster.position import LogPosition
 from ibbmaster.schema.catalog import StoredProgram
 from ibbmaster.schema.folding import DATABASE, PROGRAM, TABLE
@@ -35,6 +34,7 @@ from ibbmaster.schema.model import (
 )
 from ibbmaster.schema.name_case import NameCase
 from ibbmaster.sqltext.table_name import TableName
+from ibbmaster.storage.codec.crc32c import crc32c
 
 MAGIC = b"ibbschma"
 FORMAT = 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ibbmaster.event.statement.logged import LoggedStatement
+from ibbmaster.replication.event.statement.logged import LoggedStatement
 from ibbmaster.schema.clause import CharsetClause, NotUnderstoodError
 from ibbmaster.schema.collations import (
     character_sets,

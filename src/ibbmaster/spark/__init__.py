@@ -1,7 +1,9 @@
 """Binlogs as DataFrames: `spark.read.format("ibb")` and `spark.readStream.format("ibb")`. Needs the extra `spark`.
 
-What is read is decided by `options` and `ibbmaster.arrow`, which need no Spark; `source`, `stream`,
+What is read is decided by `options` and `ibbmaster.tables.arrow`, which need no Spark; `source`, `stream`,
 `writer` and `partition` are the classes Spark wants.
+
+May import: logs, replication, rows, schema, sqltext, storage, tables.
 """
 
 from __future__ import annotations

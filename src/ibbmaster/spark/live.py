@@ -6,25 +6,32 @@ A primary does not send again what lies before a position: the offsets of a stre
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ibbmaster.arrow.live import LiveSource, address, live_range, read_history
-from ibbmaster.arrow.offset import Offset, TableTexts, decode_offset, encode_offset, position_of_option, tables_of
-from ibbmaster.arrow.plan import OF_ROWS, ReadTask, selected_versions, selection_of, tasks_between
-from ibbmaster.arrow.read_options import ReadOptions
-from ibbmaster.arrow.schema_reading import declared_texts, schema_of_texts
-from ibbmaster.arrow.shape import ShapeField, TableFields
-from ibbmaster.capture.client import expect_reached, groups_between, logged_position, oldest_position
 from ibbmaster.errors import SourceError
-from ibbmaster.event.header import decode_event_header
 from ibbmaster.gtid import GtidPosition
-from ibbmaster.log.group_content import TableFilter
-from ibbmaster.log.group_folding import GroupFolding
+from ibbmaster.logs.capture.client import expect_reached, groups_between, logged_position, oldest_position
+from ibbmaster.logs.log.group_content import TableFilter
+from ibbmaster.logs.log.group_folding import GroupFolding
 from ibbmaster.position import NOWHERE, LogPosition
+from ibbmaster.replication.event.header import decode_event_header
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion
 from ibbmaster.schema.render import create_table
 from ibbmaster.schema.versions import NO_VERSIONS, TableVersions
 from ibbmaster.spark.tracking import Limits, ReadBatch, lag_of, log_oldest, of_version
 from ibbmaster.sqltext.table_name import parse_table_name
+from ibbmaster.tables.arrow.live import LiveSource, address, live_range, read_history
+from ibbmaster.tables.arrow.offset import (
+    Offset,
+    TableTexts,
+    decode_offset,
+    encode_offset,
+    position_of_option,
+    tables_of,
+)
+from ibbmaster.tables.arrow.plan import OF_ROWS, ReadTask, selected_versions, selection_of, tasks_between
+from ibbmaster.tables.arrow.read_options import ReadOptions
+from ibbmaster.tables.arrow.schema_reading import declared_texts, schema_of_texts
+from ibbmaster.tables.arrow.shape import ShapeField, TableFields
 
 PRINTED_AS = 110800  # the version of a server whose SHOW CREATE TABLE offsets have
 BEHIND = (  # what is said of a primary in front of whose end a stream is

@@ -15,25 +15,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from ibbmaster.arrow.shape import field_name
-from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import ConfigurationError, EventError, StoreError
-from ibbmaster.event.control import encode_xid
-from ibbmaster.event.group import EventGroup
-from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, decode_gtid, encode_gtid_event
-from ibbmaster.event.header import decode_event_header
-from ibbmaster.event.query import Query, encode_query
-from ibbmaster.event.rows.changes import ChangeKind
-from ibbmaster.event.rows.encoding import WrittenTable, encode_rows, encode_table_map
-from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidState
-from ibbmaster.ibb.file_name import parse_file_name
-from ibbmaster.log.gtid_order import Overlap, is_newer
-from ibbmaster.log.history_cache import CACHE_FILE
+from ibbmaster.logs.log.gtid_order import Overlap, is_newer
+from ibbmaster.logs.log.history_cache import CACHE_FILE
+from ibbmaster.logs.store.appending import AppendedLog, open_log
+from ibbmaster.logs.store.redo_names import SEGMENT_NAMES
 from ibbmaster.position import NOWHERE
+from ibbmaster.replication.event.control import encode_xid
+from ibbmaster.replication.event.group import EventGroup
+from ibbmaster.replication.event.gtid_event import GtidEvent, GtidFlag, decode_gtid, encode_gtid_event
+from ibbmaster.replication.event.header import decode_event_header
+from ibbmaster.replication.event.query import Query, encode_query
+from ibbmaster.replication.event.rows.changes import ChangeKind
+from ibbmaster.replication.event.rows.encoding import WrittenTable, encode_rows, encode_table_map
+from ibbmaster.replication.event.types import EventType
 from ibbmaster.spark.write_options import WriteOptions
-from ibbmaster.store.appending import AppendedLog, open_log
-from ibbmaster.store.redo_names import SEGMENT_NAMES
+from ibbmaster.storage.disk.local import RealDisk
+from ibbmaster.storage.ibb.file_name import parse_file_name
+from ibbmaster.tables.arrow.shape import field_name
 
 RUN_BYTES = 64 << 20  # of records, sorted in memory
 HEAD = struct.Struct("<QQIIQQIBI")  # see Record; the last is the size of the data

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import InputPartition
 
-from ibbmaster.arrow.plan import ReadTask, bundled
+from ibbmaster.tables.arrow.plan import ReadTask, bundled
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,7 +44,7 @@ def partitions_of(tasks: Sequence[ReadTask]) -> list[TaskPartition]:
 
 
 def read_partition(partition: InputPartition) -> Iterator[pa.RecordBatch]:
-    from ibbmaster.arrow.reading import read_task  # here: who plans reads nothing
+    from ibbmaster.tables.arrow.reading import read_task  # here: who plans reads nothing
 
     assert isinstance(partition, TaskPartition)
     for task in partition.tasks:

@@ -14,12 +14,12 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
-from ibbmaster.arrow.options import is_of_catalog, listed, parse_options, without_catalog
-from ibbmaster.arrow.plan import find_fields, plan_tasks
-from ibbmaster.arrow.read_options import Granularity, ReadOptions
-from ibbmaster.arrow.shape import ShapeField, arrow_schema, spark_ddl
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.spark.partition import SPAN_COLUMNS, partitions_of, read_partition
+from ibbmaster.tables.arrow.options import is_of_catalog, listed, parse_options, without_catalog
+from ibbmaster.tables.arrow.plan import find_fields, plan_tasks
+from ibbmaster.tables.arrow.read_options import Granularity, ReadOptions
+from ibbmaster.tables.arrow.shape import ShapeField, arrow_schema, spark_ddl
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,7 +42,7 @@ class IbbReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         if self._options.tables or self._options.stages:
-            from ibbmaster.arrow.many_tables import expect_tables
+            from ibbmaster.tables.arrow.many_tables import expect_tables
 
             expect_tables(self._options)
         return partitions_of(plan_tasks(self._options, self._fields))

@@ -12,12 +12,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
-from ibbmaster.arrow.many_tables import TablesTask, find_tables, plan_tables, read_tables
-from ibbmaster.arrow.options import parse_options
-from ibbmaster.arrow.plan import bundled, ended, open_log
-from ibbmaster.arrow.read_options import Granularity, ReadOptions
-from ibbmaster.arrow.shape import TableFields, spark_ddl
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.tables.arrow.many_tables import TablesTask, find_tables, plan_tables, read_tables
+from ibbmaster.tables.arrow.options import parse_options
+from ibbmaster.tables.arrow.plan import bundled, ended, open_log
+from ibbmaster.tables.arrow.read_options import Granularity, ReadOptions
+from ibbmaster.tables.arrow.shape import TableFields, spark_ddl
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,8 +8,21 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from ibbmaster.arrow.offset import Offset, decode_offset, encode_offset, position_of_option
-from ibbmaster.arrow.plan import (
+from ibbmaster.errors import ConfigurationError, PositionError, PositionPurgedError
+from ibbmaster.gtid import GtidPosition, GtidState
+from ibbmaster.logs.classic.engine import ClassicRange
+from ibbmaster.logs.log.directory import damage_handler
+from ibbmaster.logs.log.locating import ReadStart, resume
+from ibbmaster.logs.log.log_range import WHOLE_FILE, LogRange
+from ibbmaster.position import LOG_START, LogPosition
+from ibbmaster.replication.event.group import EventGroup
+from ibbmaster.replication.event.header import decode_event_header
+from ibbmaster.rows.shape import SchemaMode
+from ibbmaster.schema.model import SchemaPlace, TableVersion
+from ibbmaster.schema.versions import NO_VERSIONS, TableState, TableVersions
+from ibbmaster.storage.ibb.file_name import parse_file_name
+from ibbmaster.tables.arrow.offset import Offset, decode_offset, encode_offset, position_of_option
+from ibbmaster.tables.arrow.plan import (
     OF_ROWS,
     ReadTask,
     logged_schema,
@@ -20,21 +33,8 @@ from ibbmaster.arrow.plan import (
     selection_of,
     tasks_between,
 )
-from ibbmaster.arrow.read_options import ReadOptions
-from ibbmaster.arrow.shape import ShapeField, TableFields
-from ibbmaster.classic.engine import ClassicRange
-from ibbmaster.errors import ConfigurationError, PositionError, PositionPurgedError
-from ibbmaster.event.group import EventGroup
-from ibbmaster.event.header import decode_event_header
-from ibbmaster.gtid import GtidPosition, GtidState
-from ibbmaster.ibb.file_name import parse_file_name
-from ibbmaster.log.directory import damage_handler
-from ibbmaster.log.locating import ReadStart, resume
-from ibbmaster.log.log_range import WHOLE_FILE, LogRange
-from ibbmaster.position import LOG_START, LogPosition
-from ibbmaster.rows.shape import SchemaMode
-from ibbmaster.schema.model import SchemaPlace, TableVersion
-from ibbmaster.schema.versions import NO_VERSIONS, TableState, TableVersions
+from ibbmaster.tables.arrow.read_options import ReadOptions
+from ibbmaster.tables.arrow.shape import ShapeField, TableFields
 
 log = logging.getLogger(__name__)
 

@@ -3,13 +3,19 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ibbmaster.arrow.options import expect_known, local_path, option_fields, parse_declarations_option, read_fields
-from ibbmaster.arrow.read_options import option, special
-from ibbmaster.arrow.shape import field_name, own_name
-from ibbmaster.disk.place import local_place
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.event.rows.encoding import WrittenTable, written_table
-from ibbmaster.log.limits import MAX_FILE_BYTES, STATE_INTERVAL_BYTES, LogLimits
+from ibbmaster.logs.log.limits import MAX_FILE_BYTES, STATE_INTERVAL_BYTES, LogLimits
+from ibbmaster.replication.event.rows.encoding import WrittenTable, written_table
+from ibbmaster.storage.disk.place import local_place
+from ibbmaster.tables.arrow.options import (
+    expect_known,
+    local_path,
+    option_fields,
+    parse_declarations_option,
+    read_fields,
+)
+from ibbmaster.tables.arrow.read_options import option, special
+from ibbmaster.tables.arrow.shape import field_name, own_name
 
 EVENT_COLUMNS = ("_gtid", "event_no", "data")
 CHANGE_COLUMNS = ("_table", "_change_type", "before", "after")

@@ -6,9 +6,11 @@ with FixturePrimary(profile="classic-11.8") as primary:
     orders = primary.table("shop.orders", id="bigint unsigned primary key", total="decimal(10,2)")
     with primary.transaction(domain=1):
         orders.insert(id=1, total="9.90")
+
+May import: api, logs, primary, replication, rows, schema, sqltext, storage.
 """
 
-from ibbmaster.event.rows.encoding import RowImage, RowMetadata
+from ibbmaster.replication.event.rows.encoding import RowImage, RowMetadata
 from ibbmaster.testkit.clock import FixtureClock
 from ibbmaster.testkit.fixture_logs import fixture_log
 from ibbmaster.testkit.primary import FixturePrimary

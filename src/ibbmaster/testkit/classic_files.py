@@ -8,11 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ibbmaster.api.log import Log
-from ibbmaster.classic.series_writer import ClassicWriter
-from ibbmaster.disk.local import RealDisk
-from ibbmaster.dump.profile import Profile
 from ibbmaster.errors import ConfigurationError, IbbMasterError
 from ibbmaster.gtid import Gtid
+from ibbmaster.logs.classic.series_writer import ClassicWriter
+from ibbmaster.replication.dump.profile import Profile
+from ibbmaster.storage.disk.local import RealDisk
 from ibbmaster.testkit.clock import FixtureClock
 
 log = logging.getLogger(__name__)

@@ -17,10 +17,12 @@ from dataclasses import dataclass, field
 import trio
 
 from ibbmaster.errors import ConfigurationError, IbbMasterError
-from ibbmaster.server.options import ConnectionStep
-from ibbmaster.server.registry import EndReason, Session
-from ibbmaster.streaming.block import Block, plain_block
-from ibbmaster.streaming.sink import Send
+from ibbmaster.primary.server.options import ConnectionStep
+from ibbmaster.primary.server.registry import EndReason, Session
+from ibbmaster.primary.streaming.block import Block, plain_block
+from ibbmaster.primary.streaming.sink import Send
+from ibbmaster.replication.wire.command import AnyCommand, BinlogDump, QueryCommand, RegisterReplica
+from ibbmaster.replication.wire.response import ColumnDefinition, Eof, Err, FieldType, Ok, Response, ResultSet
 from ibbmaster.testkit import action as actions
 from ibbmaster.testkit.action import FaultyPrimary, PrimaryAction
 from ibbmaster.testkit.fault import PlannedFault
@@ -28,8 +30,6 @@ from ibbmaster.testkit.fault_plan import FaultPlan, FaultRecord
 from ibbmaster.testkit.incident import close_by_reset
 from ibbmaster.testkit.place import Landmark, Side
 from ibbmaster.testkit.stream_editor import StreamEditor
-from ibbmaster.wire.command import AnyCommand, BinlogDump, QueryCommand, RegisterReplica
-from ibbmaster.wire.response import ColumnDefinition, Eof, Err, FieldType, Ok, Response, ResultSet
 
 POLL_S = 0.005
 DRAIN_S = 5.0  # a client that reads slower loses what it has not read

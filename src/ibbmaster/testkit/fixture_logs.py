@@ -12,17 +12,17 @@ from typing import Any, Unpack
 
 from ibbmaster.api.stores import WritingOptions, store_options
 from ibbmaster.api.writing import OpenGroup, WritableLog
-from ibbmaster.codec.buffer import Buffer
-from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import StoreError
 from ibbmaster.gtid import Gtid, GtidState
-from ibbmaster.ibb.file_name import parse_file_name
-from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.ibb.xa import Xid
+from ibbmaster.logs.store.binlog_store import BinlogStore
+from ibbmaster.logs.store.redo_names import SEGMENT_NAMES
+from ibbmaster.logs.store.store_options import StoreOptions
 from ibbmaster.position import LogPosition
-from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.redo_names import SEGMENT_NAMES
-from ibbmaster.store.store_options import StoreOptions
+from ibbmaster.storage.codec.buffer import Buffer
+from ibbmaster.storage.disk.local import RealDisk
+from ibbmaster.storage.ibb.file_name import parse_file_name
+from ibbmaster.storage.ibb.page import PAGE_SIZE
+from ibbmaster.storage.ibb.xa import Xid
 
 FILE_BYTES = "1M"  # so small that a log is made at once
 REDO_BYTES = "1M"

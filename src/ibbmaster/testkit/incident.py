@@ -17,9 +17,9 @@ from typing import Any, Protocol
 from ibbmaster.api.log import Log
 from ibbmaster.api.writing import WritableLog
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid
-from ibbmaster.server.registry import Registry, Session
+from ibbmaster.primary.server.registry import Registry, Session
+from ibbmaster.replication.event.group import EventGroup
 from ibbmaster.testkit.clock import FixtureClock
 from ibbmaster.testkit.fixture_logs import FixtureLog, fixture_log
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Collection
 
-from ibbmaster.event.header import (
+from ibbmaster.replication.event.header import (
     CHECKSUM_SIZE,
     EVENT_HEADER_SIZE,
     HEADER,
@@ -16,9 +16,9 @@ from ibbmaster.event.header import (
     decode_event_header,
     has_valid_checksum,
 )
-from ibbmaster.event.query import COMPRESSED_FLAG
-from ibbmaster.event.table_map import decode_rows_header, decode_table_map
-from ibbmaster.event.types import EventType
+from ibbmaster.replication.event.query import COMPRESSED_FLAG
+from ibbmaster.replication.event.table_map import decode_rows_header, decode_table_map
+from ibbmaster.replication.event.types import EventType
 
 ROTATE_POSITION_SIZE = 8
 NAME_OFFSET = 8  # of the database in the body of a TABLE_MAP

@@ -7,9 +7,9 @@ import re
 from dataclasses import dataclass
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.event.table_map import ROW_EVENT_TYPES
-from ibbmaster.event.types import EventType
 from ibbmaster.facts import NULL, rows_of
+from ibbmaster.replication.event.table_map import ROW_EVENT_TYPES
+from ibbmaster.replication.event.types import EventType
 
 TEXT_SIZE_MAX = 1000
 

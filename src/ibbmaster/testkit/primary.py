@@ -18,19 +18,19 @@ import sniffio
 from ibbmaster.api.serving import TLS_CHOICES, RunningPrimary, check_options, serve_checked
 from ibbmaster.api.serving_options import PlainServingOptions, TlsChoice
 from ibbmaster.api.writing import WritableLog, as_gtid
-from ibbmaster.codec.printable import address
-from ibbmaster.dump.profile import Profile
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.event.gtid_event import GtidExtraFlag
-from ibbmaster.event.rows.encoding import RowImage, RowMetadata
-from ibbmaster.event.statement.logged import decode_statement
 from ibbmaster.gtid import Gtid
-from ibbmaster.log.schema_history import LoggedSchema
+from ibbmaster.logs.log.schema_history import LoggedSchema
+from ibbmaster.primary.server.registry import Registry
+from ibbmaster.replication.dump.profile import Profile
+from ibbmaster.replication.event.gtid_event import GtidExtraFlag
+from ibbmaster.replication.event.rows.encoding import RowImage, RowMetadata
+from ibbmaster.replication.event.statement.logged import decode_statement
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace, TableVersion
-from ibbmaster.server.registry import Registry
 from ibbmaster.sqltext.quoting import quoted_name
 from ibbmaster.sqltext.table_name import parse_table_name
+from ibbmaster.storage.codec.printable import address
 from ibbmaster.testkit.certificates import CERTIFICATES, authority_pem, made_certificate
 from ibbmaster.testkit.classic_files import ClassicFiles
 from ibbmaster.testkit.clock import FixtureClock

@@ -11,8 +11,8 @@ from itertools import pairwise
 from typing import NamedTuple, Self, TypedDict, Unpack
 
 from ibbmaster.api.statements import CHARSETS, Origin, is_of_transaction
-from ibbmaster.event.column_types.registry import BY_NAME
-from ibbmaster.event.query import (
+from ibbmaster.replication.event.column_types.registry import BY_NAME
+from ibbmaster.replication.event.query import (
     STATUS_ALTER_FLAGS,
     STATUS_CATALOG,
     STATUS_COLLATIONS,
@@ -20,9 +20,14 @@ from ibbmaster.event.query import (
     STATUS_TIME_ZONE,
     STATUS_XID,
 )
-from ibbmaster.event.rows.charset import UCA_1400, UCA_1400_CHARSETS, UCA_1400_STEP
-from ibbmaster.event.statement.logged import STATUS_CHARSET, STATUS_FLAGS, STATUS_MICROSECONDS, STATUS_SQL_MODE
-from ibbmaster.event.types import EventFlag
+from ibbmaster.replication.event.rows.charset import UCA_1400, UCA_1400_CHARSETS, UCA_1400_STEP
+from ibbmaster.replication.event.statement.logged import (
+    STATUS_CHARSET,
+    STATUS_FLAGS,
+    STATUS_MICROSECONDS,
+    STATUS_SQL_MODE,
+)
+from ibbmaster.replication.event.types import EventFlag
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.sqltext.cursor import Cursor

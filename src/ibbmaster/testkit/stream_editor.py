@@ -10,13 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from ibbmaster.codec.buffer import Buffer
-from ibbmaster.dump.announcing import artificial_rotate, heartbeat
-from ibbmaster.dump.error import EVENT_SIZE_MAX
-from ibbmaster.dump.framing import SEMI_SYNC_HEADER
-from ibbmaster.event.control import encode_stop
-from ibbmaster.event.format_description import ChecksumAlgorithm
-from ibbmaster.event.header import (
+from ibbmaster.replication.dump.announcing import artificial_rotate, heartbeat
+from ibbmaster.replication.dump.error import EVENT_SIZE_MAX
+from ibbmaster.replication.dump.framing import SEMI_SYNC_HEADER
+from ibbmaster.replication.event.control import encode_stop
+from ibbmaster.replication.event.format_description import ChecksumAlgorithm
+from ibbmaster.replication.event.header import (
     CHECKSUM_SIZE,
     EVENT_HEADER_SIZE,
     HEADER,
@@ -24,7 +23,16 @@ from ibbmaster.event.header import (
     decode_event_header,
     has_valid_checksum,
 )
-from ibbmaster.event.types import EventType
+from ibbmaster.replication.event.types import EventType
+from ibbmaster.replication.wire.packet import (
+    EVENT_STATUS,
+    PACKET_HEADER_SIZE,
+    PACKET_PAYLOAD_MAX,
+    PacketReader,
+    frame_packets,
+)
+from ibbmaster.replication.wire.response import Eof, Err, encode_eof, encode_err
+from ibbmaster.storage.codec.buffer import Buffer
 from ibbmaster.testkit import action as actions
 from ibbmaster.testkit.action import FaultAction
 from ibbmaster.testkit.fault import PlannedFault
@@ -32,8 +40,6 @@ from ibbmaster.testkit.fault_plan import FaultPlan, FaultRecord
 from ibbmaster.testkit.malformed import can_be, malformed
 from ibbmaster.testkit.place import Landmark, Side
 from ibbmaster.testkit.stream_places import SeenPacket, StreamPlaces
-from ibbmaster.wire.packet import EVENT_STATUS, PACKET_HEADER_SIZE, PACKET_PAYLOAD_MAX, PacketReader, frame_packets
-from ibbmaster.wire.response import Eof, Err, encode_eof, encode_err
 
 SEQUENCE_OFFSET = 3  # of a packet's number in its header
 HELD_MAX = 64 << 20  # bytes of groups that are held back

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
-from ibbmaster.dump.framing import SEMI_SYNC_HEADER
-from ibbmaster.event.group import GroupBoundary
-from ibbmaster.event.gtid_event import decode_gtid
-from ibbmaster.event.header import CHECKSUM_SIZE, EVENT_HEADER_SIZE, EventHeader, decode_event_header
-from ibbmaster.event.types import EventFlag, EventType
+from ibbmaster.replication.dump.framing import SEMI_SYNC_HEADER
+from ibbmaster.replication.event.group import GroupBoundary
+from ibbmaster.replication.event.gtid_event import decode_gtid
+from ibbmaster.replication.event.header import CHECKSUM_SIZE, EVENT_HEADER_SIZE, EventHeader, decode_event_header
+from ibbmaster.replication.event.types import EventFlag, EventType
+from ibbmaster.replication.wire.packet import EVENT_STATUS
 from ibbmaster.testkit.place import Landmark, landmark_of
-from ibbmaster.wire.packet import EVENT_STATUS
 
 
 class SeenPacket(NamedTuple):

@@ -6,15 +6,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.event.column_types.kind import StoredText
-from ibbmaster.event.column_types.registry import value_reader
-from ibbmaster.event.rows.charset import character_size
-from ibbmaster.event.rows.column import TableSchema
-from ibbmaster.event.rows.declared import declare
-from ibbmaster.event.rows.encoding import Columns, Row, WrittenColumn, WrittenTable, encode_table_map, written_column
-from ibbmaster.event.rows.table_schema import decode_table_schema
-from ibbmaster.event.rows.value import Reader, Value
-from ibbmaster.expr.formulas import Evaluate, NotSimpleError, formula
+from ibbmaster.replication.event.column_types.kind import StoredText
+from ibbmaster.replication.event.column_types.registry import value_reader
+from ibbmaster.replication.event.rows.charset import character_size
+from ibbmaster.replication.event.rows.column import TableSchema
+from ibbmaster.replication.event.rows.declared import declare
+from ibbmaster.replication.event.rows.encoding import (
+    Columns,
+    Row,
+    WrittenColumn,
+    WrittenTable,
+    encode_table_map,
+    written_column,
+)
+from ibbmaster.replication.event.rows.table_schema import decode_table_schema
+from ibbmaster.replication.event.rows.value import Reader, Value
+from ibbmaster.rows.expr.formulas import Evaluate, NotSimpleError, formula
 from ibbmaster.schema.collations import collation_number
 from ibbmaster.schema.column_text import type_text
 from ibbmaster.schema.indexing import row_key

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.event.rows.changes import ChangeKind
-from ibbmaster.event.rows.encoding import (
+from ibbmaster.replication.event.rows.changes import ChangeKind
+from ibbmaster.replication.event.rows.encoding import (
     ROW_EVENT_BYTES,
     Columns,
     Row,
@@ -20,8 +20,8 @@ from ibbmaster.event.rows.encoding import (
     encode_table_map,
     image_columns,
 )
-from ibbmaster.event.rows.partial import encode_fragments
-from ibbmaster.event.rows.value import Value
+from ibbmaster.replication.event.rows.partial import encode_fragments
+from ibbmaster.replication.event.rows.value import Value
 from ibbmaster.schema.model import TableColumn, TableVersion
 from ibbmaster.schema.view_text import sequence_options
 from ibbmaster.testkit.clock import FixtureClock

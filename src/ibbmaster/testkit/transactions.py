@@ -14,18 +14,25 @@ from typing import NamedTuple, Self, TypedDict, Unpack
 from ibbmaster.api.statements import THREAD, Origin, is_of_transaction
 from ibbmaster.api.writing import OpenGroup, WritableLog, as_gtid, as_xid
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.event.gtid_event import ALTER_SEQ_NO, GtidEvent, GtidExtraFlag, GtidFlag, GtidXid, encode_gtid_event
-from ibbmaster.event.header import EVENT_HEADER_SIZE, decode_event_header, encode_event
-from ibbmaster.event.query import compress
-from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
-from ibbmaster.ibb.xa import Xid
 from ibbmaster.position import LogPosition
+from ibbmaster.replication.event.gtid_event import (
+    ALTER_SEQ_NO,
+    GtidEvent,
+    GtidExtraFlag,
+    GtidFlag,
+    GtidXid,
+    encode_gtid_event,
+)
+from ibbmaster.replication.event.header import EVENT_HEADER_SIZE, decode_event_header, encode_event
+from ibbmaster.replication.event.query import compress
+from ibbmaster.replication.event.types import EventType
 from ibbmaster.schema.clause import AlterTable, CreateTable, NotUnderstoodError
 from ibbmaster.schema.ddl import parse_ddl
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.sqltext.cursor import Cursor
 from ibbmaster.sqltext.token import TokenKind, tokens
+from ibbmaster.storage.ibb.xa import Xid
 from ibbmaster.testkit.clock import FixtureClock
 from ibbmaster.testkit.query_events import QueryOptions, ServerSession
 from ibbmaster.testkit.tables import RowFormat, RowStep

@@ -18,21 +18,21 @@ from dataclasses import dataclass, field
 
 import trio
 
-from ibbmaster.codec.buffer import Buffer
-from ibbmaster.codec.printable import address
 from ibbmaster.errors import EventError
-from ibbmaster.event.types import type_name
 from ibbmaster.gtid import Gtid, GtidPosition
-from ibbmaster.server.options import ConnectionStep
-from ibbmaster.server.registry import Session
-from ibbmaster.streaming.block import Block
-from ibbmaster.streaming.sink import Send, Stage
+from ibbmaster.primary.server.options import ConnectionStep
+from ibbmaster.primary.server.registry import Session
+from ibbmaster.primary.streaming.block import Block
+from ibbmaster.primary.streaming.sink import Send, Stage
+from ibbmaster.replication.event.types import type_name
+from ibbmaster.replication.wire.command import AnyCommand, BinlogDump, InitDb, Ping, QueryCommand, RegisterReplica
+from ibbmaster.replication.wire.packet import EVENT_STATUS, PACKET_HEADER_SIZE, PACKET_PAYLOAD_MAX
+from ibbmaster.replication.wire.response import Response
+from ibbmaster.storage.codec.buffer import Buffer
+from ibbmaster.storage.codec.printable import address
 from ibbmaster.testkit.clock import FixtureClock
 from ibbmaster.testkit.fault_stage import Faults
 from ibbmaster.testkit.stream_places import StreamPlaces
-from ibbmaster.wire.command import AnyCommand, BinlogDump, InitDb, Ping, QueryCommand, RegisterReplica
-from ibbmaster.wire.packet import EVENT_STATUS, PACKET_HEADER_SIZE, PACKET_PAYLOAD_MAX
-from ibbmaster.wire.response import Response
 
 SIOCOUTQ = termios.TIOCOUTQ  # bytes of a socket that the other side has not acknowledged
 TCP_ESTABLISHED = 1  # both sides may send

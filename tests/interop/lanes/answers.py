@@ -13,24 +13,24 @@ from typing import Any, NamedTuple
 
 import pymysql
 
-from ibbmaster.codec import lenenc
-from ibbmaster.dialogue.dialog import Dialog
-from ibbmaster.dialogue.log_tables import LogSnapshot, TableQuery
-from ibbmaster.dialogue.relation import Relation
-from ibbmaster.dump.profile import PROFILES
-from ibbmaster.fold.base_rows import BaseDump
-from ibbmaster.log.interface import LogEngine
-from ibbmaster.log.schema_history import LoggedSchema
+from ibbmaster.logs.log.interface import LogEngine
+from ibbmaster.logs.log.schema_history import LoggedSchema
 from ibbmaster.position import LogPosition
+from ibbmaster.primary.dialogue.dialog import Dialog
+from ibbmaster.primary.dialogue.log_tables import LogSnapshot, TableQuery
+from ibbmaster.primary.dialogue.relation import Relation
+from ibbmaster.primary.select.engine import QueryRun
+from ibbmaster.primary.select.table_reader import TableReader
+from ibbmaster.replication.dump.profile import PROFILES
+from ibbmaster.replication.wire.binary_row import encode_binary_row
+from ibbmaster.replication.wire.refusal import RefusedError
+from ibbmaster.replication.wire.response import BlockResultSet, Err, ResultSet, encode_column, encode_row, is_eof
 from ibbmaster.schema.base_dump import read_base, read_rows
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion
-from ibbmaster.select.engine import QueryRun
-from ibbmaster.select.table_reader import TableReader
 from ibbmaster.sqltext.table_name import parse_table_name
-from ibbmaster.wire.binary_row import encode_binary_row
-from ibbmaster.wire.refusal import RefusedError
-from ibbmaster.wire.response import BlockResultSet, Err, ResultSet, encode_column, encode_row, is_eof
+from ibbmaster.storage.codec import lenenc
+from ibbmaster.tables.fold.base_rows import BaseDump
 from lanes.sql_file import sql_beside
 
 COM_QUERY, COM_STMT_PREPARE, COM_STMT_EXECUTE, COM_STMT_CLOSE = 3, 0x16, 0x17, 0x19

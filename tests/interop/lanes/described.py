@@ -5,11 +5,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ibbmaster.classic.engine import ClassicBinlog
-from ibbmaster.event.group import EventGroup
-from ibbmaster.event.rows.table_schema import decode_table_schema
-from ibbmaster.event.types import EventType
-from ibbmaster.log.group_content import group_events
+from ibbmaster.logs.classic.engine import ClassicBinlog
+from ibbmaster.logs.log.group_content import group_events
+from ibbmaster.replication.event.group import EventGroup
+from ibbmaster.replication.event.rows.table_schema import decode_table_schema
+from ibbmaster.replication.event.types import EventType
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.describing import column_keys, index_rows
 from ibbmaster.schema.history import SchemaHistory

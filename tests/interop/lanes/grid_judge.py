@@ -1,6 +1,6 @@
 """Our answers to the grid of `select_grid`, and the table of what is answered that follows from them.
 
-`python -m lanes.grid_judge` in tests/interop writes src/ibbmaster/expr/judged.tsv anew.
+`python -m lanes.grid_judge` in tests/interop writes src/ibbmaster/rows/expr/judged.tsv anew.
 """
 
 import shutil
@@ -13,18 +13,18 @@ from types import SimpleNamespace
 from typing import Any
 
 import ibbmaster
-from ibbmaster.dialogue.sql import parse
-from ibbmaster.expr import judged
-from ibbmaster.expr.compiling import Compiler
-from ibbmaster.expr.scalars import Slot, as_truth
-from ibbmaster.expr.values import loading
-from ibbmaster.select.engine import QueryRun
-from ibbmaster.select.sources import KnownNames
-from ibbmaster.select.table_reader import RowRange
-from ibbmaster.server.tables import PrimaryTables
+from ibbmaster.primary.dialogue.sql import parse
+from ibbmaster.primary.select.engine import QueryRun
+from ibbmaster.primary.select.sources import KnownNames
+from ibbmaster.primary.select.table_reader import RowRange
+from ibbmaster.primary.server.tables import PrimaryTables
+from ibbmaster.replication.wire.refusal import RefusedError
+from ibbmaster.replication.wire.response import Err, ResultSet
+from ibbmaster.rows.expr import judged
+from ibbmaster.rows.expr.compiling import Compiler
+from ibbmaster.rows.expr.scalars import Slot, as_truth
+from ibbmaster.rows.expr.values import loading
 from ibbmaster.sqltext.expression import GivenTable
-from ibbmaster.wire.refusal import RefusedError
-from ibbmaster.wire.response import Err, ResultSet
 from lanes.answers import VERSION, new_dialog, payloads_of, values_of
 from lanes.select_grid import FOLDER, SESSION, VERSIONS, asked, load, scalars, told, told_rows
 

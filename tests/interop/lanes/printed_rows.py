@@ -6,8 +6,8 @@ import subprocess
 from decimal import Decimal
 from pathlib import Path
 
-from ibbmaster.event.rows.changes import ABSENT
-from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
+from ibbmaster.replication.event.rows.changes import ABSENT
+from ibbmaster.replication.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.testkit.mariadb_programs import find_programs
 from lanes.replay import encode
 

@@ -14,20 +14,20 @@ from typing import Any
 
 import pyarrow as pa
 
-from ibbmaster.arrow.fast_reading import fast_batches
-from ibbmaster.arrow.plan import find_fields, plan_tasks
-from ibbmaster.arrow.read_options import ReadOptions
-from ibbmaster.arrow.reading import batches, rows_of
-from ibbmaster.event.query import decode_query
-from ibbmaster.event.rows.changes import ABSENT, RowChange, RowDecoder
-from ibbmaster.event.rows.charset import CODECS
-from ibbmaster.event.rows.column import Column, TableSchema, ValueKind
-from ibbmaster.event.rows.declared import declare
-from ibbmaster.event.rows.table_schema import decode_table_schema
-from ibbmaster.event.table_map import ROW_EVENT_TYPES, decode_rows_header
-from ibbmaster.event.types import EventType
 from ibbmaster.kernel.loading import load
+from ibbmaster.replication.event.query import decode_query
+from ibbmaster.replication.event.rows.changes import ABSENT, RowChange, RowDecoder
+from ibbmaster.replication.event.rows.charset import CODECS
+from ibbmaster.replication.event.rows.column import Column, TableSchema, ValueKind
+from ibbmaster.replication.event.rows.declared import declare
+from ibbmaster.replication.event.rows.table_schema import decode_table_schema
+from ibbmaster.replication.event.table_map import ROW_EVENT_TYPES, decode_rows_header
+from ibbmaster.replication.event.types import EventType
 from ibbmaster.schema.declarations import parse_declarations
+from ibbmaster.tables.arrow.fast_reading import fast_batches
+from ibbmaster.tables.arrow.plan import find_fields, plan_tasks
+from ibbmaster.tables.arrow.read_options import ReadOptions
+from ibbmaster.tables.arrow.reading import batches, rows_of
 
 CLASSIC = Path(__file__).parents[3] / "fixtures" / "classic"
 ABOUT_FILES = {3, 4, 15, 161, 163}  # STOP, ROTATE, FORMAT_DESCRIPTION, BINLOG_CHECKPOINT, GTID_LIST

@@ -13,15 +13,15 @@ import pyarrow as pa
 import pytest
 
 import ibbmaster
-from ibbmaster.disk.object_store import client_of
-from ibbmaster.disk.place import place
 from ibbmaster.errors import BusyError, ConfigurationError
-from ibbmaster.event.rows.encoding import WrittenTable
 from ibbmaster.lake.maintain import iceberg
 from ibbmaster.lake.maintain.iceberg import NONE, IcebergLake, as_changed, as_ended, numbers_of
 from ibbmaster.lake.maintain.job import Maintained, maintain
 from ibbmaster.lake.placing import only_writer
 from ibbmaster.lake.row_versions import DELETED, PATCHED, WHOLE, LastChanges
+from ibbmaster.replication.event.rows.encoding import WrittenTable
+from ibbmaster.storage.disk.object_store import client_of
+from ibbmaster.storage.disk.place import place
 from tests.kept_tables import KeptTables
 from tests.kill_switch import KilledError
 from tests.lake.maintain.test_job import CREATED, LOG, ROWS, named, of, verdicts

@@ -17,9 +17,7 @@ import pytest
 from deltalake import write_deltalake
 
 import ibbmaster
-from ibbmaster.arrow.options import parse_options
 from ibbmaster.errors import BusyError, ConfigurationError, EventError, PositionError, StoreError
-from ibbmaster.event.rows.encoding import WrittenTable, written_table
 from ibbmaster.lake.arrow_snapshots import arrow_history, arrow_snapshot
 from ibbmaster.lake.maintain import delta as maintained_delta
 from ibbmaster.lake.maintain import job
@@ -28,6 +26,8 @@ from ibbmaster.lake.maintain.job import Maintained, maintain
 from ibbmaster.lake.maintain.source import LogSource
 from ibbmaster.lake.maintain.state import HISTORY, LIST
 from ibbmaster.lake.placing import only_writer
+from ibbmaster.replication.event.rows.encoding import WrittenTable, written_table
+from ibbmaster.tables.arrow.options import parse_options
 from tests.kept_tables import KINDS, KeptTables
 from tests.kill_switch import TARGETS, KilledError, KillSwitch
 from tests.written_log import Item, deleted, inserted, updated, write_log

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from ibbmaster.arrow.read_options import ZeroDates
-from ibbmaster.arrow.shape import table_fields
 from ibbmaster.lake.maintain.reshaping import Reshape, reshape_of
 from ibbmaster.rows.shape import version_shape
+from ibbmaster.tables.arrow.read_options import ZeroDates
+from ibbmaster.tables.arrow.shape import table_fields
 from tests.schema.conftest import type_of
 from tests.table_versions import column, place, version
 

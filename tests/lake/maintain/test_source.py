@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from ibbmaster.arrow import many_tables
-from ibbmaster.arrow.many_tables import find_tables
-from ibbmaster.arrow.options import parse_options
 from ibbmaster.errors import EventError
-from ibbmaster.event.rows.encoding import written_table
 from ibbmaster.kernel.loading import load
 from ibbmaster.lake.maintain import source
 from ibbmaster.lake.maintain.job import maintain
 from ibbmaster.lake.maintain.source import SharedScan, TableRequest
+from ibbmaster.replication.event.rows.encoding import written_table
+from ibbmaster.tables.arrow import many_tables
+from ibbmaster.tables.arrow.many_tables import find_tables
+from ibbmaster.tables.arrow.options import parse_options
 from tests.kept_tables import KeptTables
 from tests.written_log import inserted, write_log
 

@@ -1,6 +1,6 @@
 /* The kernel that changes the events of packets that are framed already: their numbers, places and checksums.
 
-The references: `ibbmaster.stages.renumbering`, and `ibbmaster.dump.rewriting` for a traditional primary. */
+The references: `ibbmaster.logs.stages.renumbering`, and `ibbmaster.replication.dump.rewriting` for a traditional primary. */
 
 #define SPARE 64 /* bytes that stay free after the output */
 

@@ -1,6 +1,6 @@
 /* A kernel that checks pages whose records are all as they should be, and stops where one is not.
 
-The reference, which says what is wrong: `ibbmaster.log.verify`. */
+The reference, which says what is wrong: `ibbmaster.logs.log.verify`. */
 
 /* bytes of a commit record that identify its group, if none of it is out of band */
 #define COMMIT_BEGIN (1 + GROUP_BEGIN)

@@ -1,4 +1,4 @@
-/* The kernel that checks plain groups of a traditional binlog. The reference: `ibbmaster.classic.verifying`. */
+/* The kernel that checks plain groups of a traditional binlog. The reference: `ibbmaster.logs.classic.verifying`. */
 
 /* Whether row events come in fragments, which have an order. */
 static inline bool has_fragments(const uint8_t *source, int64_t offset, int64_t end) {

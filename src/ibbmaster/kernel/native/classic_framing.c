@@ -2,7 +2,7 @@
 
 An event is verified, and goes out as it is stored; or as an engine's stream has it, without checksum and end position.
 
-The references: `ibbmaster.classic.groups` with `ibbmaster.dump.rewriting` and `ibbmaster.dump.framing`. */
+The references: `ibbmaster.logs.classic.groups` with `ibbmaster.replication.dump.rewriting` and `ibbmaster.replication.dump.framing`. */
 
 #define AROUND_GROUP_MAX (1 << 19) /* bytes of an event outside of groups, and of a GTID event */
 #define LARGE_MIN (1 << 19)        /* bytes: a longer event may be framed before all of it was verified */

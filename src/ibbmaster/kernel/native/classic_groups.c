@@ -1,6 +1,6 @@
 /* Kernels that find the plain groups of a traditional binlog, and put their events side by side.
 
-They stop before whatever is not plain; the reference takes that: `ibbmaster.classic.groups`. */
+They stop before whatever is not plain; the reference takes that: `ibbmaster.logs.classic.groups`. */
 
 enum { NO_GROUP, TRANSACTION, STANDALONE }; /* what begins with an event */
 enum { CUT = 0, WRONG = -1 };               /* of an event: not all of it is here; the reference says what is wrong */

@@ -1,6 +1,6 @@
 /* Kernels that put the events of whole groups side by side, with an index of the groups and of the events.
 
-The references: `ibbmaster.log.event_groups` and `ibbmaster.log.group_content`. */
+The references: `ibbmaster.logs.log.event_groups` and `ibbmaster.logs.log.group_content`. */
 
 /* Note a group whose events are data[start:end], and where it is in its file. */
 static inline void note_collected(int64_t *group, const uint8_t *data, int64_t start, int64_t end, int64_t file_no,

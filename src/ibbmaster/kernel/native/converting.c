@@ -1,7 +1,7 @@
 /* A kernel that makes commit records of the small, plain groups of a traditional binlog.
 
-It stops before whatever is not plain; the reference takes that: `ibbmaster.classic.groups` for what is read,
-`ibbmaster.ibb.appender` for what is written. */
+It stops before whatever is not plain; the reference takes that: `ibbmaster.logs.classic.groups` for what is read,
+`ibbmaster.storage.ibb.appender` for what is written. */
 
 /* Where in the pages a record of `size` bytes ends that begins at a position. */
 static int64_t end_of_record(int64_t position, int64_t size) {
@@ -88,7 +88,7 @@ KERNEL(convert_groups) {
     return 0;
 }
 
-/* Give the first pages their checksums. The reference: `ibbmaster.store.writer`. */
+/* Give the first pages their checksums. The reference: `ibbmaster.logs.store.writer`. */
 KERNEL(seal_pages) {
     for (int64_t page = 0; page < a->count; page++)
         store32(a->pages.at + page * PAGE + DATA, page_crc(a->pages.at + page * PAGE));

@@ -1,4 +1,4 @@
-/* CRC-32C of pages, with the instruction of the CPU. The reference: `ibbmaster.ibb.page.verify_page`. */
+/* CRC-32C of pages, with the instruction of the CPU. The reference: `ibbmaster.storage.ibb.page.verify_page`. */
 
 #if defined(__x86_64__)
 #include <nmmintrin.h>

@@ -72,7 +72,7 @@ static inline uint8_t *put_signed(uint8_t *at, int64_t value) {
     return put_number(at, value < 0 ? -(uint64_t)value : (uint64_t)value, 1);
 }
 
-/* Write a DECIMAL; NULL if it is none. The reference: `ibbmaster.event.rows.kinds.decimals`. */
+/* Write a DECIMAL; NULL if it is none. The reference: `ibbmaster.replication.event.rows.kinds.decimals`. */
 static uint8_t *put_decimal(uint8_t *at, Bytes data, int64_t start, int64_t digits, int64_t scale) {
     bool is_negative = !(data.at[start] & 0x80), has_digit = false, is_zero = true;
     int64_t whole = digits - scale;

@@ -1,5 +1,5 @@
 /* Kernels that frame events as packets. The reference, which puts the same bytes on the wire:
-`ibbmaster.dump.framing`. */
+`ibbmaster.replication.dump.framing`. */
 
 #define MARKED EventFlag_SKIP_REPLICATION
 #define ROOM 64 /* bytes that are kept free for headers, checksums, and copies that go too far */

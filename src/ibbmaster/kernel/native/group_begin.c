@@ -1,4 +1,4 @@
-/* What kernels know of a group by the GTID event that it begins with. The reference: `ibbmaster.log.event_groups`. */
+/* What kernels know of a group by the GTID event that it begins with. The reference: `ibbmaster.logs.log.event_groups`. */
 
 static inline int64_t domain_of(const uint8_t *event) { return load32(event + DOMAIN_ID_OFFSET); }
 static inline int64_t server_of(const uint8_t *event) { return load32(event + SERVER_ID_OFFSET); }

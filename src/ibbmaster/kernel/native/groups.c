@@ -1,7 +1,7 @@
 /* Kernels that frame whole groups in a block of pages, skip them, and frame parts of groups out of band.
 
-The references, which put the same bytes on the wire: `ibbmaster.log.event_groups` and `ibbmaster.log.out_of_band`,
-together with `ibbmaster.dump.framing`. */
+The references, which put the same bytes on the wire: `ibbmaster.logs.log.event_groups` and `ibbmaster.logs.log.out_of_band`,
+together with `ibbmaster.replication.dump.framing`. */
 
 /* Put the first bytes of the commit record in rows [row:end] together; returns how many. */
 static int64_t gather_begin(Bytes pages, ShortRows table, int64_t row, int64_t end, Bytes begin) {

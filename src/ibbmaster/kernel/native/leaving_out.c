@@ -1,7 +1,7 @@
 /* The kernel that leaves out groups, and events of tables, of packets that are framed already.
 
-It hands back each group about which more is to be decided. The references: `ibbmaster.stages.filtering`, and
-`ibbmaster.stages.stage` for what an emptied group is. */
+It hands back each group about which more is to be decided. The references: `ibbmaster.logs.stages.filtering`, and
+`ibbmaster.logs.stages.stage` for what an emptied group is. */
 
 #define NAMES_AT (EVENT_HEADER + TABLE_ID_SIZE + 2) /* of a TABLE_MAP */
 #define NOT_OF_EMPTIED (GtidFlag_STANDALONE | GtidFlag_DDL | GtidFlag_WAITED | HAS_XID)

@@ -1,6 +1,6 @@
 /* Kernels that write changes of rows as lines of text: steps say what a line has.
 
-The references: the printers of `ibbmaster.printing`. */
+The references: the printers of `ibbmaster.commands.printing`. */
 
 #define DELETED 127
 #define SLACK 64                /* bytes of room that every step has beyond what is counted */

@@ -1,6 +1,6 @@
 /* A kernel that finds the out-of-band nodes of a stream in the order of their data.
 
-The reference: `ibbmaster.ibb.oob.walk_oob`, together with `ibbmaster.log.out_of_band`. */
+The reference: `ibbmaster.storage.ibb.oob.walk_oob`, together with `ibbmaster.logs.log.out_of_band`. */
 
 #define TAG_BITS 3
 #define TAG_MASK 7

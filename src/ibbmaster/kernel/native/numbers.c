@@ -1,4 +1,4 @@
-/* Numbers, days and fractions of a second as rows hold them. The references: `ibbmaster.event.rows`. */
+/* Numbers, days and fractions of a second as rows hold them. The references: `ibbmaster.replication.event.rows`. */
 
 #define DAY_S 86400
 #define WORD_DIGITS 9   /* of a DECIMAL: four bytes hold nine digits ... */

@@ -1,6 +1,6 @@
 /* A kernel that writes the events of whole groups as a traditional file has them: with place, size and checksum.
 
-The reference: `ibbmaster.classic.series_writer`. */
+The reference: `ibbmaster.logs.classic.series_writer`. */
 
 /* Write the group data[start:end] to `out`; how many bytes, -1 for the reference. */
 static int64_t place_group(const uint8_t *data, int64_t start, int64_t end, int64_t *numbers, const Roles *roles,

@@ -1,6 +1,6 @@
 /* A kernel that collects what row events do to the rows of tables: keys, and whole images as they are kept.
 
-The references: `ibbmaster.fold.row_events`, and for keys `ibbmaster.fold.stored`. */
+The references: `ibbmaster.tables.fold.row_events`, and for keys `ibbmaster.tables.fold.stored`. */
 
 /* Where a value of an image lies; its start is -1 for NULL. */
 typedef struct { int64_t start, size; } Span;

@@ -1,4 +1,4 @@
-/* A kernel that writes stored rows as the packets of an answer. The reference: `ibbmaster.select.row_values`. */
+/* A kernel that writes stored rows as the packets of an answer. The reference: `ibbmaster.primary.select.row_values`. */
 
 #define NULL_VALUE 0xFB
 #define TWO_BYTES 0xFC

@@ -2,7 +2,7 @@
 
 Every value becomes one number of 64 bits, or two; of what is longer they are the place. One kernel serves all tables:
 steps say how each column is read. The reference, which also says what is wrong with an event:
-`ibbmaster.event.rows`. */
+`ibbmaster.replication.event.rows`. */
 
 #define DAY_US (DAY_S * INT64_C(1000000))
 

@@ -1,6 +1,6 @@
 /* The kernel that knows pages and chunks; all others see the table that it leaves, and runs of bytes.
 
-The reference: `ibbmaster.ibb.scan`. */
+The reference: `ibbmaster.storage.ibb.scan`. */
 
 #define COLUMNS ChunkColumn_COLUMNS
 

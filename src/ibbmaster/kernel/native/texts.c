@@ -1,4 +1,4 @@
-/* A kernel that writes a column of values as the text MariaDB shows. The references: `ibbmaster.event.column_types`. */
+/* A kernel that writes a column of values as the text MariaDB shows. The references: `ibbmaster.replication.event.column_types`. */
 
 #define INET6_WORDS 8
 #define UUID_SIZE 16

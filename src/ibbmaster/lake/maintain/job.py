@@ -7,7 +7,6 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ibbmaster.arrow.options import parse_options, schema_options
 from ibbmaster.errors import ConfigurationError, IbbMasterError, StoreError
 from ibbmaster.lake.maintain.delta import DeltaLake
 from ibbmaster.lake.maintain.iceberg import IcebergLake
@@ -16,8 +15,9 @@ from ibbmaster.lake.maintain.source import LogSource, Read, UncertainRowsError
 from ibbmaster.lake.maintain.state import TableList, TableState
 from ibbmaster.lake.maintain.target import ICEBERG, ForeignChangeError, Lake, TargetTable, directory_of, scheme_of
 from ibbmaster.lake.placing import only_writer
+from ibbmaster.logs.stages.table_pattern import TableChoice, unmatched_error
 from ibbmaster.sqltext.table_name import TableName, parse_table_name, parse_table_pattern
-from ibbmaster.stages.table_pattern import TableChoice, unmatched_error
+from ibbmaster.tables.arrow.options import parse_options, schema_options
 
 Kind = TableRows | TableChanges
 KINDS: dict[str, Callable[[LogSource], Kind]] = {

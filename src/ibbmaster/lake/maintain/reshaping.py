@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from ibbmaster.arrow.shape import ShapeField, field_name
 from ibbmaster.rows.shape import changed_columns, widening
 from ibbmaster.schema.model import TableColumn, TableVersion
 from ibbmaster.schema.names import column_of, key_numbers
+from ibbmaster.tables.arrow.shape import ShapeField, field_name
 
 WIDER = {("int", "bigint"), ("float", "double")}  # types of columns of which every value is one of the other
 

@@ -10,26 +10,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from ibbmaster.arrow.cell import value_cell
-from ibbmaster.arrow.plan import selected_versions
-from ibbmaster.arrow.read_options import ReadOptions
-from ibbmaster.arrow.reading import Row, batches
-from ibbmaster.arrow.shape import (
-    ABSENT_FIELD,
-    CHANGE_FIELDS,
-    GROUP_FIELDS,
-    ShapeField,
-    TableFields,
-    arrow_schema,
-    arrow_type,
-    field_name,
-)
-from ibbmaster.dialogue.log_tables import LogSnapshot
 from ibbmaster.errors import EventError, PositionError, UndecodableError
-from ibbmaster.event.column_types.registry import kind_of
-from ibbmaster.fold.contents import TableContents
-from ibbmaster.fold.row_doubts import UnknownRows
-from ibbmaster.fold.stored import InexactRowsError, own_columns
 from ibbmaster.lake.doubts import find_doubts, folded_columns, untold_changes
 from ibbmaster.lake.maintain.reshaping import Reshape, reshape_of
 from ibbmaster.lake.maintain.source import LogSource, Read, UncertainRowsError, just_before
@@ -46,10 +27,29 @@ from ibbmaster.lake.row_versions import (
     last_changes,
     new_versions,
 )
+from ibbmaster.primary.dialogue.log_tables import LogSnapshot
+from ibbmaster.primary.select.table_reader import TableReader, UnknownRowsError
+from ibbmaster.replication.event.column_types.registry import kind_of
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.schema.names import key_numbers
-from ibbmaster.select.table_reader import TableReader, UnknownRowsError
 from ibbmaster.sqltext.table_name import TableName
+from ibbmaster.tables.arrow.cell import value_cell
+from ibbmaster.tables.arrow.plan import selected_versions
+from ibbmaster.tables.arrow.read_options import ReadOptions
+from ibbmaster.tables.arrow.reading import Row, batches
+from ibbmaster.tables.arrow.shape import (
+    ABSENT_FIELD,
+    CHANGE_FIELDS,
+    GROUP_FIELDS,
+    ShapeField,
+    TableFields,
+    arrow_schema,
+    arrow_type,
+    field_name,
+)
+from ibbmaster.tables.fold.contents import TableContents
+from ibbmaster.tables.fold.row_doubts import UnknownRows
+from ibbmaster.tables.fold.stored import InexactRowsError, own_columns
 
 OF_VERSIONS = ("_file_no", "_offset", "_change_no", "_commit_ts", "_gtid", "_change_type", ABSENT_FIELD.name)
 PLACES = ("_file_no", "_offset", "_change_no", "_change_type", ABSENT_FIELD.name)

@@ -12,22 +12,15 @@ from typing import NamedTuple, Self
 
 import pyarrow as pa
 
-from ibbmaster.arrow.ddl_scan import scan_ddl
-from ibbmaster.arrow.many_tables import plan_tables, read_tables
-from ibbmaster.arrow.plan import end_of, history_of, open_log
-from ibbmaster.arrow.read_options import Granularity, ReadOptions
-from ibbmaster.arrow.shape import TableFields, arrow_schema, field_name, table_fields
 from ibbmaster.errors import ConfigurationError, EventError, IbbMasterError, PositionError
-from ibbmaster.event.header import decode_event_header
-from ibbmaster.fold.applying import WITHOUT_BEGINNING
-from ibbmaster.fold.base_rows import BaseDump
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel.loading import do_pay
 from ibbmaster.lake.maintain.reshaping import Reshape, reshape_of
 from ibbmaster.lake.pasts import START, Past, Place, past_of
 from ibbmaster.lake.statements import Logged, after, completions, effective, logged_statements, read_table
-from ibbmaster.log.locating import resume
-from ibbmaster.log.schema_history import LoggedSchema
+from ibbmaster.logs.log.locating import resume
+from ibbmaster.logs.log.schema_history import LoggedSchema
+from ibbmaster.replication.event.header import decode_event_header
 from ibbmaster.rows.shape import version_shape
 from ibbmaster.schema.catalog import KnownTable, SchemaCatalog
 from ibbmaster.schema.history import BEFORE, SchemaHistory
@@ -35,6 +28,13 @@ from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion, Unknown
 from ibbmaster.schema.saved_history import LastFolded, decode_history, encode_history
 from ibbmaster.schema.versions import ranges_of
 from ibbmaster.sqltext.table_name import TableName, parse_table_name
+from ibbmaster.tables.arrow.ddl_scan import scan_ddl
+from ibbmaster.tables.arrow.many_tables import plan_tables, read_tables
+from ibbmaster.tables.arrow.plan import end_of, history_of, open_log
+from ibbmaster.tables.arrow.read_options import Granularity, ReadOptions
+from ibbmaster.tables.arrow.shape import TableFields, arrow_schema, field_name, table_fields
+from ibbmaster.tables.fold.applying import WITHOUT_BEGINNING
+from ibbmaster.tables.fold.base_rows import BaseDump
 
 GROUPS = ("_gtid", "_domain", "_commit_ts", "_file_no", "_offset", "tables")
 BYTES_MAX = 256 << 20  # in memory: the table that is returned, and those kept for later

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from ibbmaster.disk.place import ObjectPath
-from ibbmaster.disk.place import place as named_place
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.sqltext.table_name import parse_table_name
+from ibbmaster.storage.disk.place import ObjectPath
+from ibbmaster.storage.disk.place import place as named_place
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -19,9 +19,9 @@ from typing import Any
 import pymysql
 
 import ibbmaster
-from ibbmaster.dump.start import is_logged
-from ibbmaster.event.header import decode_event_header
-from ibbmaster.event.statement.logged import STATEMENT_TYPES, decode_statement
+from ibbmaster.replication.dump.start import is_logged
+from ibbmaster.replication.event.header import decode_event_header
+from ibbmaster.replication.event.statement.logged import STATEMENT_TYPES, decode_statement
 from ibbmaster.testkit.mariadb_programs import ProgramsMissingError, find_programs
 from ibbmaster.testkit.mariadb_server import RealReplica, ServerTemplate
 

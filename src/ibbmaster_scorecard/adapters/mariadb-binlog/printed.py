@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ibbmaster.event.rows.charset import decode_text
+from ibbmaster.replication.event.rows.charset import decode_text
 
 GTID = re.compile(rb"\tGTID (\d+-\d+-\d+)(.*)")
 TABLE_MAP = re.compile(rb"\tTable_map: `(.+)`\.`(.+)` mapped to number \d+")

@@ -1,0 +1,22 @@
+"""`ibbmaster backup`: copy a directory that is written meanwhile."""
+
+from __future__ import annotations
+
+import argparse
+
+import ibbmaster
+from ibbmaster.commands.cli.arguments import report
+from ibbmaster.commands.cli.progress import progress
+from ibbmaster.kernel.loading import load_for_work
+
+
+def run(args: argparse.Namespace) -> int:
+    """Copy, and print the end of the copy."""
+    with ibbmaster.open(args.directory) as log:
+        load_for_work(log.stored_bytes)
+        with progress(total=sum(file.size for file in log.files)) as bar:
+            made = log.back_up(args.to, on_bytes=bar.add)
+    state, files = str(made.gtid_state), made.files
+    facts = {"files": files, "copied_bytes": made.copied_bytes, "lsn": made.lsn, "gtid_state": state}
+    report(args, facts, f"{len(files)} files in {args.to}, up to LSN {made.lsn}, GTID state [{state}]")
+    return 0

@@ -1,0 +1,111 @@
+"""`ibbmaster diff`: which transactions two logs have otherwise."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import ibbmaster
+from ibbmaster.commands.cli import credentials
+from ibbmaster.commands.cli.chosen import chosen_stages
+from ibbmaster.commands.comparison.differences import (
+    ComparedGroup,
+    Comparison,
+    lines_of,
+    logged_groups,
+    sent_groups,
+)
+from ibbmaster.errors import ConfigurationError, StoreError
+from ibbmaster.gtid import GtidPosition
+from ibbmaster.logs.capture.client import PrimaryAddress
+from ibbmaster.logs.stages.options import given_stages
+from ibbmaster.replication.event.essence import OF_REPLICA, Essence, Ignored
+from ibbmaster.storage.codec.printable import printable
+
+PRIMARY = re.compile(r"(?P<host>[^/]+):(?P<port>\d{1,5})")
+SERVER_ID = 4_000_000_002  # as a replica of a primary; that of a stream of Spark is another
+EXIT_DIFFERENT = 1
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compare, and print what differs."""
+    ignored = _ignored(args.ignore)
+    with ExitStack() as stack:
+        first, second = (_groups(text, args, stack) for text in (args.first, args.second))
+        found = Comparison(first, second, Essence(ignored), ignores_server_id=Ignored.SERVER_ID in ignored)
+        if args.quiet:
+            return EXIT_DIFFERENT if next(iter(found), None) is not None else 0
+        if args.json:
+            print(json.dumps(_as_json(found, args.limit)))
+        else:
+            _print(found, args)
+    return EXIT_DIFFERENT if found.kinds else 0
+
+
+def _ignored(text: str) -> frozenset[Ignored]:
+    found: frozenset[Ignored] = frozenset()
+    for name in filter(None, (part.strip() for part in text.split(","))):
+        if name == "replica":
+            found |= OF_REPLICA
+        elif name in tuple(Ignored):
+            found |= {Ignored(name)}
+        else:
+            raise ConfigurationError(f"--ignore: {name!r} is none of {', '.join(Ignored)}, replica")
+    return found
+
+
+def _groups(text: str, args: argparse.Namespace, stack: ExitStack) -> Iterator[ComparedGroup]:
+    """The transactions of one side that the flags choose."""
+    given = given_stages(chosen_stages(args))
+    named = PRIMARY.fullmatch(text)
+    if named is None or Path(text).exists():
+        log = stack.enter_context(ibbmaster.open(text))
+        if not log.files:
+            raise StoreError(f"{text}: no binlog files (binlog-000000.ibb and so on)")
+        if given:
+            log = part = log.through(**given)
+            for note in part.staged.notes:
+                print(f"ibbmaster: {note}", file=sys.stderr)
+        return logged_groups(log)
+    if set(given) - {"after"}:
+        raise ConfigurationError(f"{text}: of a running primary only --after can be chosen")
+    user, password = credentials.find_account(args)
+    primary = PrimaryAddress(
+        host=named["host"],
+        port=int(named["port"]),
+        user=user,
+        password=password,
+        uses_tls=args.tls,
+        server_id=SERVER_ID,
+    )
+    return sent_groups(primary, GtidPosition.parse(given.get("after", "")))
+
+
+def _print(found: Comparison, args: argparse.Namespace) -> None:
+    names = args.first, args.second
+    count = 0
+    for count, difference in enumerate(found, start=1):  # used below
+        if not args.limit or count <= args.limit:
+            print("\n".join(lines_of([difference], names, printable)))
+    if args.limit and count > args.limit:
+        print(f"... {count - args.limit} more")
+    kinds = ", ".join(f"{number} {printable(kind)}" for kind, number in sorted(found.kinds.items()))
+    equal = "1 transaction is" if found.equal == 1 else f"{found.equal} transactions are"
+    unequal = f", {count} {'is' if count == 1 else 'are'} not: {kinds}" if count else ""
+    print(f"{equal} equal{unequal}")
+
+
+def _as_json(found: Comparison, limit: int) -> dict[str, Any]:
+    shown = [
+        dataclasses.asdict(one) | {"gtid": str(one.gtid)}
+        for number, one in enumerate(found)
+        if not limit or number < limit
+    ]
+    return {"equal": found.equal, "different": sum(found.kinds.values()), "kinds": dict(found.kinds), "shown": shown}

@@ -1,0 +1,127 @@
+"""`ibbmaster`: finds the command, runs it, and turns our errors into one line and an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import functools
+import gc
+import importlib
+import os
+import pkgutil
+import sys
+from collections.abc import Sequence
+
+import ibbmaster
+from ibbmaster.commands.cli.options import ALIASES, add_command, add_options
+from ibbmaster.errors import ConfigurationError, IbbMasterError
+from ibbmaster.extras import needed_for
+from ibbmaster.facts import rows_of
+
+PLUGINS = "ibbmaster.commands"  # entry points: name = module with `run`, beside tables as ours
+GC_THRESHOLDS = (50_000, 20, 50)  # modules, and a thousand waiting replicas, are many objects and no garbage
+EXIT_FAILURE = 1
+EXIT_UNUSABLE = 2  # the command could not do its work; argparse uses the same for wrong options
+EXIT_INTERRUPTED = 130  # what shells report for SIGINT
+
+DESCRIPTION = (
+    "A MariaDB replication primary without a MariaDB server: serves .ibb binlog files to replicas and CDC clients."
+)
+EPILOG = "`ibbmaster COMMAND --help` tells more about a command."
+
+
+class _CommandsFormatter(argparse.HelpFormatter):
+    """Makes the column of the help as wide as the longest command, also before Python 3.13."""
+
+    def add_argument(self, action: argparse.Action) -> None:
+        super().add_argument(action)
+        for command in self._iter_indented_subactions(action):
+            width = len(self._format_action_invocation(command)) + self._current_indent
+            self._action_max_length = max(self._action_max_length, width)
+
+
+def build_parser(command: str) -> argparse.ArgumentParser:
+    """The parser of a command; without one of that name, of the names of all commands."""
+    parser = argparse.ArgumentParser(
+        prog="ibbmaster", description=DESCRIPTION, epilog=EPILOG, formatter_class=_CommandsFormatter
+    )
+    parser.add_argument("--version", action="version", version=f"ibbmaster {ibbmaster.__version__}")
+    subparsers = parser.add_subparsers(title="commands", dest="word", metavar="COMMAND", required=True)
+    command = ALIASES.get(command, command)
+    own = [name for name, *_ in rows_of(__package__, "commands") if " " not in name]
+    modules = {name: f"{__package__}.{name}" for name in own}
+    if command not in modules:
+        from importlib import metadata
+
+        modules |= {plugin.name: plugin.value for plugin in metadata.entry_points(group=PLUGINS)}
+    packages = {name: module.rpartition(".")[0] for name, module in modules.items()}
+    if command not in modules:
+        for name, package in packages.items():
+            add_command(subparsers, name, package)
+        return parser
+    added = add_command(subparsers, command, packages[command])
+    added.set_defaults(run=functools.partial(_run, modules[command]))
+    add_options(added, command, packages[command])
+    with contextlib.suppress(FileNotFoundError):  # not every command has examples
+        examples = pkgutil.get_data(packages[command], f"examples/{command}.txt") or b""
+        added.epilog, added.formatter_class = examples.decode(), argparse.RawDescriptionHelpFormatter
+    _know_themselves(parser)
+    return parser
+
+
+def _run(module: str, args: argparse.Namespace) -> int:
+    code: int = importlib.import_module(module).run(args)
+    return code
+
+
+def _know_themselves(parser: argparse.ArgumentParser) -> None:
+    """Let arguments name their command: the innermost one."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                command.set_defaults(command=command)
+                _know_themselves(command)
+
+
+def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """As `parse_args` of the parser, but unknown arguments show the usage of their command."""
+    given = sys.argv[1:] if arguments is None else arguments
+    words = [word for word in given if not word.startswith("-")]
+    for command, instead in rows_of(__package__, "gone"):
+        if words[: command.count(" ") + 1] == command.split():
+            raise ConfigurationError(f"`ibbmaster {command}` was removed: {instead}")
+    args, unknown = build_parser("".join(words[:1])).parse_known_args(given)
+    if unknown:
+        args.command.error(f"unrecognized arguments: {' '.join(unknown)}")
+    return args
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code."""
+    try:
+        with needed_for("this command"):
+            args = parse_arguments(arguments)
+            code: int = args.run(args)
+            sys.stdout.flush()
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:  # the reader of our output has gone, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_FAILURE
+    except (IbbMasterError, ModuleNotFoundError, OSError) as error:
+        print(f"ibbmaster: {error}", file=sys.stderr)
+        return EXIT_UNUSABLE
+    return code
+
+
+def program() -> int:
+    """A whole process: `main` with a quick start and end."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # nothing here is for the threads that NumPy would start
+    gc.set_threshold(*GC_THRESHOLDS)
+    code = main()
+    gc.freeze()  # the process ends: what it leaves need not be searched for cycles
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(program())

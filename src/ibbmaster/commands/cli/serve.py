@@ -1,0 +1,170 @@
+"""`ibbmaster serve`: point a replica at a directory of binlog files."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import json
+import logging
+import resource
+import signal
+import sys
+import threading
+from typing import Any
+
+import trio
+
+import ibbmaster
+from ibbmaster.api.log import Log
+from ibbmaster.api.serving import CheckedOptions, RunningPrimary, StatusCall, check_options, run_primary
+from ibbmaster.api.serving_options import ServingOptions, default_options
+from ibbmaster.api.serving_options import serving_options as options_of_serving
+from ibbmaster.api.stores import WritingOptions, store_options
+from ibbmaster.commands.cli import credentials
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.storage.codec.printable import address
+
+log = logging.getLogger(__name__)
+
+DEFAULT_LISTEN = "127.0.0.1:3307"  # one beside a MariaDB server's own port
+
+OTHER_FILES = 512  # binlog files, blocks in the cache, and what a process needs
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve until SIGINT or SIGTERM; SIGHUP reads the files of accounts and of the certificate again."""
+    if (args.directory is None) == (args.scenario is None):
+        raise ConfigurationError("expected a directory of binlogs, or --scenario FILE, and not both")
+    if args.at_once and args.scenario is None:
+        raise ConfigurationError("--at-once is about the times of a --scenario")
+    is_played = args.word == "replay" or args.pace is not None or args.loop != 1 or args.start_when_connected
+    if args.scenario is not None:
+        if is_played:
+            raise ConfigurationError("--pace, --loop and --start-when-connected play a directory, and no --scenario")
+        return _run_scenario(args)
+    options = read_options(args)
+
+    begin_log(is_verbose=args.verbose)
+    allow_open_files(args.max_connections)
+    tell = functools.partial(announce, as_json=args.json)
+    with open_log(args, is_played=is_played) as opened:
+        if is_played:
+            from ibbmaster.commands.cli.replay import play
+
+            trio.run(play, opened, options, args, tell, lambda: read_options(args))
+        else:
+            serve = functools.partial(run_primary, opened, options, handle_signals=True, task_status=StatusCall(tell))
+            trio.run(functools.partial(serve, read_again=lambda: read_options(args)))
+    return 0
+
+
+def _run_scenario(args: argparse.Namespace) -> int:
+    """Serve a scenario until a signal or its control socket ends it."""
+    from ibbmaster.testkit.control import ControlSocket
+    from ibbmaster.testkit.scenario import read_scenario
+
+    begin_log(is_verbose=args.verbose)
+    allow_open_files(args.max_connections)
+    scenario = read_scenario(args.scenario)
+    if args.at_once:
+        scenario = scenario.at_once()
+    default = default_options()
+    given: Any = {name: value for name, value in serving_options(args).items() if value != default.get(name)}
+    signal.signal(signal.SIGHUP, lambda *_: log.info("SIGHUP: a scenario has nothing that is read again"))
+    over = threading.Event()
+
+    def end(number: int, _: object) -> None:
+        log.info("%s: serving ends", signal.Signals(number).name)
+        over.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
+    with scenario.serving(**given) as primary, ControlSocket(primary, over.set) as control:
+        said = {"host": primary.host, "port": primary.port, "server_id": primary.server_id, "user": primary.user}
+        if args.json:
+            print(json.dumps({**said, "control": control.address, "control_token": control.token}), flush=True)
+        else:
+            socket = f"control socket {control.address} with token {control.token}"
+            print(f"serving {args.scenario} on {address(primary.host, primary.port)}, {socket}", flush=True)
+        over.wait()
+    return 0
+
+
+def open_log(args: argparse.Namespace, *, is_played: bool = False) -> Log:
+    """The log of a directory: only read unless the directory is to be owned, which excludes playing it. Raises
+    BusyError: it is to be owned, and another process writes there; ConfigurationError: options exclude each other,
+    or cannot be used as given."""
+    options = WritingOptions(
+        expire_s=args.expire, max_total_bytes=args.max_total, replicas_needed_for_purge=args.replicas_needed
+    )
+    store_options(options)
+    if not args.own and args.expire is None and args.max_total is None:
+        return ibbmaster.open(args.directory)
+    if is_played:
+        raise ConfigurationError("a log that is played is only read: leave out --own, --expire and --max-total")
+    if args.read_only:
+        raise ConfigurationError("--read-only excludes --own, --expire and --max-total: who only reads removes nothing")
+    return ibbmaster.create(args.directory, exist_ok=True, **options)
+
+
+def begin_log(*, is_verbose: bool) -> None:
+    """Log to standard error; only our own lines are verbose. Records lack thread, process and place in the code,
+    which would take half their time."""
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
+    logging._srcfile = None  # as logging/__init__.py says how to leave out the place
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s")
+    if is_verbose:
+        logging.getLogger("ibbmaster").setLevel(logging.DEBUG)
+
+
+def allow_open_files(connections: int) -> None:
+    """Let this process have that many connections, as far as the system allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 2 * connections + OTHER_FILES  # a replica may hold a block in a file of its own
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, limit), hard))
+        if limit < wanted:
+            log.warning(
+                "this process may open %d files: too few for %d connections (see ulimit -Hn)", limit, connections
+            )
+
+
+def read_options(args: argparse.Namespace) -> CheckedOptions:
+    """The options of serving, checked before a file is touched. Raises ConfigurationError: one cannot be used as
+    given."""
+    return check_options(**serving_options(args))
+
+
+def serving_options(args: argparse.Namespace) -> ServingOptions:
+    """The options for `ibbmaster.serve`. Raises ConfigurationError: the address or a file with an account cannot be
+    used."""
+    host, port = parse_listen(args.listen)
+    user, password = credentials.find_account(args)
+    said: Any = {"host": host, "port": port, "user": user, "password": password}
+    said |= {name: getattr(args, name) for name, option, _, _ in options_of_serving() if option.help}
+    return said  # type: ignore[no-any-return]
+
+
+def parse_listen(text: str) -> tuple[str, int]:
+    """Split `HOST:PORT`, `[IPv6]:PORT` or `:PORT`. Raises ConfigurationError: the port is missing, or out of range."""
+    host, separator, port = text.rpartition(":")
+    if not separator or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise ConfigurationError(f"--listen {text!r}: expected HOST:PORT, as in {DEFAULT_LISTEN}")
+    return host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port)
+
+
+def announce(primary: RunningPrimary, *, as_json: bool) -> None:
+    """Print the address of the primary, and what to type on a replica."""
+    host, port, options = primary.host, primary.port, primary.options
+    if as_json:
+        print(json.dumps({"host": host, "port": port, "server_id": options.server_id}), flush=True)
+        return
+    tls = "off" if options.certificate is None else "self-signed" if options.certificate.is_automatic else "on"
+    how = f"(profile {options.profile.name}, TLS {tls})"
+    print(f"serving {primary.log.path} on {address(host, port)} {how}", flush=True)
+    if sys.stdout.isatty():
+        print(
+            f"on the replica: CHANGE MASTER TO MASTER_HOST='{host}', MASTER_PORT={port}, "
+            f"MASTER_USER='{primary.user}', MASTER_PASSWORD='…', MASTER_USE_GTID=slave_pos; START SLAVE;"
+        )

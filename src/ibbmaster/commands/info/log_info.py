@@ -1,0 +1,163 @@
+"""The answer of `ibbmaster info` as numbers and texts. The fields: docs/info.md."""
+
+from collections.abc import Callable
+
+from ibbmaster.api.log import Log
+from ibbmaster.commands.info.counting import GroupCounter, take_start
+from ibbmaster.commands.info.statistics import ChangeSum, DomainSum, GroupSum, LogStatistics, TableSum
+from ibbmaster.errors import StoreError
+from ibbmaster.gtid import Gtid
+from ibbmaster.kernel.loading import do_pay, load
+from ibbmaster.logs.log.directory import kernel_source
+from ibbmaster.logs.log.interface import GroupSource
+from ibbmaster.logs.log.log_range import LogRange
+from ibbmaster.position import LOG_START
+from ibbmaster.sizes import time_text
+
+RANGE_BYTES = 64 << 20
+OnBytes = Callable[[int], object]
+Facts = dict[str, object]
+
+
+def log_info(log: Log, file_no: int | None = None, *, on_bytes: OnBytes = lambda count: None) -> Facts:
+    """The content of a log, or of one of its `.ibb` files. `on_bytes` receives the bytes of further events. Raises
+    EventError, FormatError, ClassicFormatError: the log is damaged; StoreError: there is none, or it cannot be read."""
+    if not log.files:
+        raise StoreError(f"{log.path}: no binlog files (binlog-000000.ibb and so on)")
+    names = {file.name for file in log.files if file_no in (None, file.file_no)}
+    files = [facts for facts in log.stored.facts() if facts["name"] in names]
+    redo = log.stored.redo() if file_no is None else None
+    statistics = summarize(log, file_no, on_bytes=on_bytes)
+    for facts in files:
+        if "server_version" in facts:
+            statistics.servers[str(facts["server_version"])] += bool(facts["server_start"])
+    return {
+        "path": str(log.path),
+        "format": log.stored.format_name,
+        "files": files,
+        "redo_log": None if redo is None else redo.as_json() | {"in_use": redo.is_in_use, "text": redo.line()},
+        "position": str(log.position),
+        "state": str(log.state),
+        "checksums": " and ".join(sorted({str(facts["checksums"]) for facts in files if "checksums" in facts})),
+        **statistics_facts(statistics),
+    }
+
+
+def summarize(log: Log, file_no: int | None = None, *, on_bytes: OnBytes = lambda count: None) -> LogStatistics:
+    """Read every group of a log, or those that end in one of its `.ibb` files; by kernels where that pays."""
+    kernels = load() if do_pay(log.stored_bytes) else None
+    statistics = LogStatistics()
+    with kernel_source(log.engine) as source:
+        ranges = [
+            one
+            for one in source.ranges(LOG_START, log.engine.end(), size=RANGE_BYTES)
+            if file_no is None or one.file_no == file_no
+        ]
+        if kernels is None:
+            _count_groups(source, ranges, statistics, on_bytes)
+        else:
+            from ibbmaster.commands.info.fast_counting import BatchCounter
+            from ibbmaster.tables.arrow.collecting import event_batches
+
+            counter = BatchCounter(statistics, kernels)
+            for log_range in ranges:
+                on_start = lambda group: take_start(statistics, group)  # noqa: E731 - as a callback
+                for batch in event_batches(source, log_range, kernels, on_start=on_start):
+                    on_bytes(counter.take(batch))
+            counter.finish()
+    return statistics
+
+
+def _count_groups(source: GroupSource, ranges: list[LogRange], statistics: LogStatistics, on_bytes: OnBytes) -> None:
+    counter = GroupCounter(statistics)
+    for log_range in ranges:
+        for group in source.groups_in(log_range):
+            size = statistics.size
+            counter.take(group, source.file_name)
+            on_bytes(statistics.size - size)
+
+
+def statistics_facts(statistics: LogStatistics) -> Facts:
+    """Statistics as numbers and texts; times are UTC."""
+    pause = statistics.longest_pause
+    return {
+        "groups": statistics.groups,
+        "events": statistics.events,
+        "bytes": statistics.size,
+        "first": _moment(statistics.first),
+        "last": _moment(statistics.last),
+        "earliest": time_text(statistics.earliest) if statistics.groups else None,
+        "latest": time_text(statistics.latest) if statistics.groups else None,
+        "clock_steps_back": statistics.clock_steps_back,
+        "longest_pause": None
+        if pause is None
+        else {
+            "seconds": pause.seconds,
+            "from": time_text(pause.timestamp),
+            "after": str(pause.after),
+            "before": str(pause.before),
+        },
+        "domains": [_domain_facts(one, statistics.domains[one]) for one in sorted(statistics.domains)],
+        "tables": [_table_facts(name, statistics.tables[name]) for name in sorted(statistics.tables)],
+        "largest": [_group_facts(group) for group in statistics.largest()],
+        "event_types": [
+            {"type": name, "events": count, "bytes": size} for name, (count, size) in statistics.types_by_name().items()
+        ],
+        "compressed_events": statistics.compressed_events,
+        "annotations": statistics.annotations,
+        "servers": [{"version": one, "starts": statistics.servers[one]} for one in sorted(statistics.servers)],
+        "time_line": {
+            "span_seconds": statistics.time_line.span_s,
+            "spans": [
+                {"from": time_text(since), "groups": groups, "bytes": size}
+                for since, groups, size in statistics.time_line.rows()
+            ],
+        },
+    }
+
+
+def _moment(found: tuple[Gtid, int] | None) -> Facts | None:
+    return None if found is None else {"gtid": str(found[0]), "time": time_text(found[1])}
+
+
+def _domain_facts(domain_id: int, found: DomainSum) -> Facts:
+    return {
+        "domain": domain_id,
+        "groups": found.groups,
+        "bytes": found.size,
+        "first": str(found.first),
+        "last": str(found.last),
+        "gap_count": found.gap_count,
+        "missing": found.missing,
+        "gaps": [{"after": str(gap.after), "before": str(gap.before), "missing": gap.missing} for gap in found.gaps],
+        "steps_back": found.steps_back,
+        "servers": [
+            {"server": server, "groups": pair.groups, "bytes": pair.size, "first": pair.first, "last": pair.last}
+            for server, pair in sorted(found.pairs.items())
+        ],
+    }
+
+
+def _table_facts(name: str, found: TableSum) -> Facts:
+    return {
+        "table": name,
+        **{
+            kind.value: {"count": found.counts[kind], "bytes": found.sizes[kind]}
+            if found.is_counted or kind is ChangeSum.DDL
+            else None
+            for kind in ChangeSum
+        },
+        "column_names": found.has_names,
+    }
+
+
+def _group_facts(group: GroupSum) -> Facts:
+    return {
+        "gtid": str(group.gtid),
+        "bytes": group.size,
+        "events": group.events,
+        "time": time_text(group.timestamp),
+        "file_no": group.start.file_no,
+        "offset": group.start.offset,
+        "tables": list(group.tables),
+    }

@@ -1,0 +1,299 @@
+"""Listens to one connection for a recording: what is asked, what comes, and how it ends."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import trio
+
+from ibbmaster.commands.recorder.conversation import (
+    CONNECT_STATE,
+    Admitted,
+    Answered,
+    Asked,
+    Conversation,
+    ConversationPart,
+    DumpEnded,
+    DumpPiece,
+    Greeted,
+    GreetingEditor,
+    Named,
+    PassedUnread,
+    Phase,
+    asked_position,
+)
+from ibbmaster.commands.recorder.recorded_dump import RecordedDump
+from ibbmaster.commands.recorder.recording import Recording
+from ibbmaster.commands.recorder.redaction import without_secrets
+from ibbmaster.commands.recorder.relay import RelayedConnection, Send
+from ibbmaster.errors import EventError
+from ibbmaster.gtid import GtidState
+from ibbmaster.replication.wire.command import BinlogDump, QueryCommand, Quit, RegisterReplica, StatementPrepare
+from ibbmaster.replication.wire.response import Err
+
+LIVE_S = 0.2  # a primary that had nothing for so long has sent what it had
+STALL_PERIODS = 1.5  # silence of this number of heartbeat periods is a stall
+STALL_MAX_S = 3600.0
+SQL_SIZE_MAX = 200  # of a statement that names a place
+ERROR_SIZE_MAX = 500
+_PERIOD = re.compile(rb"@master_heartbeat_period\s*=\s*'?([0-9]{1,19})", re.I)
+_UNTIL = re.compile(rb"@slave_until_gtid\s*=\s*['\"][0-9]", re.I)
+
+
+class RecordedConnection(RelayedConnection):
+    """One connection of a recording; the calls of its relay run in a thread, one by one."""
+
+    def __init__(self, recording: Recording, one_by_one: trio.CapacityLimiter, peer: str) -> None:
+        self.scope = trio.CancelScope()
+        self._recording = recording
+        self._one_by_one = one_by_one
+        self._peer = peer
+        self._number = recording.begin_connection(peer)
+        self._primary_number = 0  # among those that the primary took
+        self._conversation = Conversation()
+        self._greeting = GreetingEditor()
+        self._offered_tls = False
+        self._sql = b""  # the last statement
+        self._period_s = 0.0  # of heartbeats
+        self._start: GtidState | None = None  # where the next dump begins, if it said so by GTID
+        self._has_until = False
+        self._dump: RecordedDump | None = None
+        self._has_left = False  # the consumer: what comes now, it never sees
+        self._is_over = False  # how it ends is known
+
+    # What a relay calls --------------------------------------------------------------------------
+
+    async def from_primary(self, data: bytes, waited_s: float, send: Send) -> None:
+        """Bytes for the client: only the greeting changes, which loses TLS and compression."""
+        came, data = self._greeting.take(data)
+        if data:
+            await self._record(self._hear_primary, came, waited_s)
+            await send(data)
+
+    async def from_client(self, data: bytes, send: Send) -> None:
+        """Bytes for the primary, unchanged."""
+        await self._record(self._hear_client, data)
+        await send(data)
+
+    async def primary_left(self, by: str) -> None:
+        """The primary has ended the connection."""
+        await self._record(self._primary_left, by)
+
+    async def client_left(self, by: str, silent_s: float) -> None:
+        """The client has ended it: a fault only if the primary had been silent."""
+        await self._record(self._client_left, by, silent_s)
+
+    async def connected(self) -> None:
+        """The primary has taken the connection."""
+        await self._record(self._connected)
+
+    async def refused(self) -> None:
+        """The primary is not there."""
+        await self._record(self._refused)
+
+    async def _record(self, act: Callable[..., None], *arguments: object) -> None:
+        def call() -> None:
+            if self._recording.problem:
+                return
+            try:
+                act(*arguments)
+                self._recording.write_if_due()
+            except Exception as error:  # whatever is wrong here: the bytes must go on
+                self._recording.fail(error)
+
+        if not self._recording.problem:
+            await trio.to_thread.run_sync(call, limiter=self._one_by_one)
+
+    # In a thread ---------------------------------------------------------------------------------
+
+    def _connected(self) -> None:
+        self._primary_number = self._recording.primary_answered()
+
+    def _hear_primary(self, data: bytes, waited_s: float) -> None:
+        if self._has_left:
+            return
+        if self._dump is not None and self._conversation.phase is Phase.DUMP:
+            self._note_wait(self._dump, waited_s)
+        for part in self._conversation.from_primary(data):
+            self._hear(part)
+
+    def _hear_client(self, data: bytes) -> None:
+        for part in self._conversation.from_client(data):
+            self._hear(part)
+
+    def _note_wait(self, dump: RecordedDump, waited_s: float) -> None:
+        if waited_s >= LIVE_S:
+            self._recording.is_live = True
+        if self._is_stall(waited_s):
+            seconds = round(min(waited_s, STALL_MAX_S), 3)
+            self._add({**self._place_in(dump), "action": "stall", "seconds": seconds}, dump)
+            self._tell(f"nothing for {waited_s:.1f} s, no heartbeat either")
+
+    def _is_stall(self, waited_s: float) -> bool:
+        return self._period_s > 0 and waited_s > STALL_PERIODS * self._period_s
+
+    def _hear(self, part: ConversationPart) -> None:
+        match part:
+            case Greeted():
+                self._offered_tls = part.offered_tls
+                self._recording.know_primary(version=part.server_version)
+            case Named(user=user):
+                self._recording.know_primary(user=user)
+                self._tell(f"user {user}")
+            case Admitted(err=None):
+                pass
+            case Admitted(err=Err() as err):
+                place = "before login" if self._conversation.phase is not Phase.GREETING else "before handshake"
+                self._failed(place, None, err)
+                self._is_over = True
+            case Asked(command=command):
+                self._asked(command)
+            case Answered(command=command, err=Err() as err):
+                self._failed(*self._step(command), err)
+            case DumpPiece() if self._dump is not None:
+                self._take(self._dump, part)
+            case DumpEnded() if self._dump is not None:
+                self._dump_ended(self._dump, part.word)
+            case PassedUnread(reason=reason):
+                self._recording.warn(f"connection {self._number}: from here on passed on unread: {reason}")
+
+    def _asked(self, command: object) -> None:
+        self._is_over = False  # a dump has ended, and it goes on
+        match command:
+            case QueryCommand(sql=sql) | StatementPrepare(sql=sql):
+                self._sql = without_secrets(sql)
+                self._tell(self._sql.decode("utf-8", "replace"))
+                self._note_variables(sql)
+            case RegisterReplica(server_id=server_id):
+                self._tell(f"registers as server {server_id}")
+            case BinlogDump():
+                state = self._start
+                where = f"{command.file_name!r} {command.position}" if state is None else f"GTID [{state}]"
+                self._dump = RecordedDump(self._recording, command, state)
+                self._tell(f"dump of server {command.server_id} from {where}")
+            case Quit():
+                self._has_left = self._is_over = True
+                self._drop_dump()
+
+    def _note_variables(self, sql: bytes) -> None:
+        if CONNECT_STATE.search(sql):
+            position = asked_position(sql)
+            self._start = None if position is None else GtidState(position.values())
+        if period := _PERIOD.search(sql):
+            self._period_s = int(period[1]) / 1e9
+        self._has_until = self._has_until or _UNTIL.search(sql) is not None
+
+    def _take(self, dump: RecordedDump, piece: DumpPiece) -> None:
+        try:
+            is_wrong = dump.take(piece)
+        except EventError as error:
+            self._recording.warn(f"dump {dump.number}: from here on passed on unread: {error}")
+            self._drop_dump()
+            return
+        if is_wrong:
+            self._add({**dump.place("at"), "action": "checksum", "be": "wrong"}, dump)
+            self._tell("an event with a wrong checksum")
+
+    def _dump_ended(self, dump: RecordedDump, word: object) -> None:
+        dump.drop()
+        self._is_over = True
+        if isinstance(word, Err):
+            self._failed_in(dump, word)
+        elif not dump.is_non_blocking and not self._has_until:
+            self._add({**self._place_in(dump), "action": "eof"}, dump)
+            self._tell("the primary ends the dump")
+
+    def _primary_left(self, by: str) -> None:
+        if self._is_over:
+            self._tell("ended")
+            return
+        self._is_over = True
+        action = {"action": "cut", "by": by}
+        if self._dump is not None and self._conversation.phase is Phase.DUMP:
+            self._add({**self._place_in(self._dump), **action}, self._dump)
+            self._dump.drop()
+        else:
+            place, sql = self._place_outside()
+            self._add({**self._named(place, sql), **action})
+        self._tell(f"cut by the primary: {by}")
+
+    def _client_left(self, by: str, silent_s: float) -> None:
+        dump, phase = self._dump, self._conversation.phase
+        self._drop_dump()
+        self._has_left = True
+        if self._is_over:
+            return
+        self._is_over = True
+        if dump is not None and phase is Phase.DUMP and self._is_stall(silent_s):
+            self._add({**self._place_in(dump), "action": "cut", "by": "silence"}, dump)
+            self._tell(f"left after {silent_s:.1f} s without a byte")
+            return
+        self._tell(f"left: {by}")
+        if phase is Phase.LOGIN and self._offered_tls:
+            self._recording.warn(
+                f"{self._peer} left before its login: it may insist on TLS, which is taken away here so that the "
+                "conversation can be read (MASTER_SSL=0, --skip-ssl)"
+            )
+
+    def _drop_dump(self) -> None:
+        if self._dump is not None:
+            self._dump.drop()
+            self._dump = None
+
+    def _refused(self) -> None:
+        self._tell("the primary is not there")
+        self._recording.primary_refused()
+
+    # What went wrong -----------------------------------------------------------------------------
+
+    def _failed(self, place: str, sql: str | None, err: Err) -> None:
+        self._add({**self._named(place, sql), **self._error(err)})
+        self._tell(f"error {err.code} {place}")
+
+    def _failed_in(self, dump: RecordedDump, err: Err) -> None:
+        self._add({**self._place_in(dump), **self._error(err)}, dump)
+        self._tell(f"error {err.code}: {self._error(err)['text']}")
+
+    def _error(self, err: Err) -> dict[str, object]:
+        text = without_secrets(err.text.encode()).decode()
+        if b"***" in self._sql:  # it may quote the statement
+            text = text.partition("near '")[0]
+        return {"action": "error", "code": err.code or 1, "state": err.sqlstate, "text": text[:ERROR_SIZE_MAX]}
+
+    def _step(self, command: object) -> tuple[str, str | None]:
+        if isinstance(command, RegisterReplica):
+            return "before registration", None
+        return "before statement", self._shown_sql() if isinstance(command, QueryCommand) else None
+
+    def _shown_sql(self) -> str | None:
+        """The name of the last statement, up to any password."""
+        return self._sql.partition(b"'***'")[0].decode("utf-8", "replace")[:SQL_SIZE_MAX] or None
+
+    def _place_outside(self) -> tuple[str, str | None]:
+        match self._conversation.phase:
+            case Phase.GREETING:
+                return "before handshake", None
+            case Phase.LOGIN:
+                return ("before login" if self._conversation.has_login else "after greeting"), None
+        waiting = self._conversation.waiting
+        if waiting is not None:
+            return self._step(waiting)
+        return ("after statement", self._shown_sql()) if self._sql else ("after handshake", None)
+
+    def _named(self, place: str, sql: str | None = None) -> dict[str, object]:
+        return {"place": place, **({"sql": sql} if sql else {}), "connection": self._primary_number}
+
+    def _place_in(self, dump: RecordedDump) -> dict[str, object]:
+        """The keys of the place after what came last, perhaps inside of a packet."""
+        begun = self._conversation.begun
+        return dump.place_of_end(begun) if dump.has_begun or begun[0] else self._named("before dump")
+
+    def _add(self, keys: dict[str, object], dump: RecordedDump | None = None) -> None:
+        if dump is None:
+            self._recording.add_fault(keys)
+        else:
+            self._recording.add_fault(keys, dump=dump.number, replica=dump.server_id)
+
+    def _tell(self, line: str) -> None:
+        self._recording.tell(self._number, line)

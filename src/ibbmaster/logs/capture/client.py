@@ -1,0 +1,252 @@
+"""A client of MariaDB's replication protocol: the groups of a primary, ours or a MariaDB server, between two GTID
+positions. Groups have no place in files here."""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ibbmaster.errors import EventError, SourceError
+from ibbmaster.extras import needed_for
+from ibbmaster.gtid import Gtid, GtidPosition, GtidState
+from ibbmaster.position import NOWHERE
+from ibbmaster.replication.event.control import decode_gtid_list, decode_rotate
+from ibbmaster.replication.event.format_description import FIXED, ChecksumAlgorithm
+from ibbmaster.replication.event.group import EventGroup, GroupBoundary
+from ibbmaster.replication.event.gtid_event import decode_gtid
+from ibbmaster.replication.event.header import (
+    CHECKSUM_SIZE,
+    EVENT_HEADER_SIZE,
+    EventHeader,
+    decode_event_header,
+    has_valid_checksum,
+    without_checksum,
+)
+from ibbmaster.replication.event.types import EventFlag, EventType
+from ibbmaster.storage.codec.buffer import Buffer
+from ibbmaster.storage.codec.printable import address
+
+if TYPE_CHECKING:
+    import pymysql
+
+COM_BINLOG_DUMP = 0x12
+DUMP_HEAD = struct.Struct("<IHI")  # position, flags, server id
+NON_BLOCK = 1  # end where the log does: a dump to a lost client would keep files from being purged
+SEND_ANNOTATE_ROWS = 2
+FATAL_ERROR_READING_BINLOG = 1236
+HEARTBEAT_NS = 5_000_000_000
+FORMAT_SIZE_MIN = EVENT_HEADER_SIZE + FIXED.size + 1 + CHECKSUM_SIZE
+TIMEOUT_S = 60  # without a byte, heartbeats included
+AFTER_PURGE = (
+    "What comes after that position is gone from here: go on with a server or a directory that has it, or begin anew "
+    "at another position, a stream with another checkpoint"
+)
+BETWEEN_GROUPS = (
+    EventType.FORMAT_DESCRIPTION,
+    EventType.ROTATE,
+    EventType.STOP,
+    EventType.GTID_LIST,
+    EventType.BINLOG_CHECKPOINT,
+    EventType.HEARTBEAT,
+    EventType.START_ENCRYPTION,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrimaryAddress:
+    """Where a primary is, and who asks."""
+
+    host: str
+    port: int
+    user: str
+    password: str = field(repr=False)
+    uses_tls: bool
+    server_id: int  # of the client
+
+    def __str__(self) -> str:
+        return address(self.host, self.port)
+
+
+def logged_position(primary: PrimaryAddress) -> GtidPosition:
+    """The GTID position of a primary. Raises SourceError: it cannot be reached, or refuses."""
+    with connected(primary) as connection:
+        return _logged(connection)
+
+
+def _logged(connection: pymysql.Connection[Any]) -> GtidPosition:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT @@GLOBAL.gtid_binlog_pos")
+        (text,) = cursor.fetchone()
+        return GtidPosition.parse(text or "")
+
+
+def oldest_position(primary: PrimaryAddress) -> GtidPosition:
+    """The GTID position before the oldest file of a primary; empty if it has purged nothing.
+    The head of that file has it; a dump of that needs only the right to replicate. A primary with an engine binlog
+    sends no files: it is asked for its first group. Raises EventError: the primary sends something else than events;
+    SourceError: it cannot be reached, refuses, or has purged its first groups and sends no file."""
+    try:
+        with connected(primary) as connection:
+            _announce(connection)
+            for header, event in _dumped(connection, DUMP_HEAD.pack(4, NON_BLOCK, primary.server_id)):  # without a name
+                if header.event_type == EventType.GTID_LIST:
+                    return GtidState(decode_gtid_list(event).gtids).position()
+                if header.event_type == EventType.GTID:
+                    break
+        raise SourceError(f"{primary}: the primary sends no GTID_LIST event at the head of its oldest file")
+    except SourceError as refusal:
+        if not _is_refused_dump(refusal):
+            raise
+    try:
+        with connected(primary) as connection, contextlib.closing(_from_first(connection, primary)) as events:
+            next(events, None)
+    except SourceError as refusal:
+        if not _is_refused_dump(refusal):
+            raise
+        raise SourceError(
+            f"{refusal}: its oldest changes are gone, and it does not say which; name a GTID position to begin "
+            "at, such as that of a backup"
+        ) from None
+    return GtidPosition()
+
+
+def _is_refused_dump(error: SourceError) -> bool:
+    """Whether the primary answers that it cannot send this."""
+    return isinstance(error.__cause__, Exception) and error.__cause__.args[:1] == (FATAL_ERROR_READING_BINLOG,)
+
+
+def _from_first(connection: pymysql.Connection[Any], primary: PrimaryAddress) -> Generator[tuple[EventHeader, bytes]]:
+    """A dump for a replica that has nothing, up to the present end."""
+    _announce(connection)
+    with connection.cursor() as cursor:
+        cursor.execute("SET @slave_connect_state='', @slave_gtid_strict_mode=1, @slave_gtid_ignore_duplicates=0")
+    yield from _dumped(connection, DUMP_HEAD.pack(4, NON_BLOCK, primary.server_id))
+
+
+def groups_between(primary: PrimaryAddress, start: GtidPosition, end: GtidPosition) -> Iterator[EventGroup]:
+    """The groups after one position, up to another; the body of each is read with it.
+    Raises EventError: the primary sends something else than events; SourceError: it cannot be reached, refuses, has
+    purged what comes next, or breaks off."""
+    if str(start) == str(end) or not len(end):
+        return
+    reached = {gtid.domain_id: gtid for gtid in start.values()}
+    try:
+        with connected(primary) as connection:
+            # A primary that took the place of the one that had logged `end` may lack a part of it for ever.
+            lost = "the primary has logged {has}, and not {wanted}, which it had before"
+            expect_reached(primary, _logged(connection), end, lost)
+            for group in _groups(_events(connection, start, end, primary.server_id)):
+                assert group.gtid is not None
+                reached[group.gtid.domain_id] = group.gtid
+                yield group
+    except SourceError as refusal:
+        if _is_refused_dump(refusal) and "purged" in str(refusal):
+            raise SourceError(f"{refusal} {AFTER_PURGE}") from refusal.__cause__
+        raise
+    # A primary, or a proxy before it, may end a dump early.
+    ended = "the primary ended the stream at {has}, before {wanted}: try again"
+    expect_reached(primary, GtidPosition(reached.values()), end, ended)
+
+
+def expect_reached(primary: PrimaryAddress, found: GtidPosition, end: GtidPosition, problem: str) -> None:
+    """Raises SourceError: a position lacks a GTID of `end`; the first one is `wanted`."""
+    for wanted in end.values():
+        last = found.get(wanted.domain_id)
+        if last is None or last.seq_no < wanted.seq_no:
+            has = last or f"nothing of domain {wanted.domain_id}"
+            raise SourceError(f"{primary}: {problem.format(has=has, wanted=wanted)}")
+
+
+@contextlib.contextmanager
+def connected(primary: PrimaryAddress) -> Iterator[pymysql.Connection[Any]]:
+    with needed_for("reading a primary"):
+        import pymysql
+
+    try:
+        with contextlib.closing(
+            pymysql.connect(
+                host=primary.host,
+                port=primary.port,
+                user=primary.user,
+                password=primary.password,
+                ssl_disabled=not primary.uses_tls,
+                connect_timeout=TIMEOUT_S,
+                read_timeout=TIMEOUT_S,
+                autocommit=True,
+            )
+        ) as connection:
+            yield connection
+    except (pymysql.Error, OSError) as error:
+        text = str(error.args[1]) if len(error.args) > 1 else str(error)
+        raise SourceError(f"{primary}: {text}") from error
+
+
+def _events(
+    connection: pymysql.Connection[Any], start: GtidPosition, end: GtidPosition, server_id: int
+) -> Iterator[tuple[EventHeader, bytes]]:
+    """The events of a dump, without checksums, up to `end`."""
+    _announce(connection)
+    with connection.cursor() as cursor:
+        cursor.execute("SET @slave_connect_state=%s, @slave_until_gtid=%s", (str(start), str(end)))
+        cursor.execute("SET @slave_gtid_strict_mode=1, @slave_gtid_ignore_duplicates=0")
+    yield from _dumped(connection, DUMP_HEAD.pack(4, SEND_ANNOTATE_ROWS, server_id))
+
+
+def _announce(connection: pymysql.Connection[Any]) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SET @mariadb_slave_capability=4, @master_binlog_checksum='NONE'")
+        cursor.execute("SET @master_heartbeat_period=%s", (HEARTBEAT_NS,))
+
+
+def _dumped(connection: pymysql.Connection[Any], command: bytes) -> Generator[tuple[EventHeader, bytes]]:
+    """The answer of a primary to a dump command, without checksums."""
+    connection._execute_command(COM_BINLOG_DUMP, command)  # type: ignore[attr-defined]
+    has_checksums = False
+    while True:
+        data = connection._read_packet().get_all_data()  # type: ignore[no-untyped-call]
+        if not data or data[0] != 0:
+            return  # EOF; errors were raised
+        header = decode_event_header(data, 1)
+        event = data[1:]
+        if header.size != len(event):  # it may hide another event after this one
+            raise EventError(f"an event of {len(event)} bytes says it has {header.size}")
+        if header.event_type == EventType.FORMAT_DESCRIPTION:
+            if len(event) < FORMAT_SIZE_MIN:
+                raise EventError(f"FORMAT_DESCRIPTION of {len(event)} bytes is too short")
+            has_checksums = event[-5] == ChecksumAlgorithm.CRC32 and has_valid_checksum(event)
+        elif has_checksums:
+            if not has_valid_checksum(event):
+                raise EventError("the checksum of an event is wrong")
+            event = without_checksum(event)
+        if header.event_type == EventType.ROTATE:
+            decode_rotate(event)
+        yield header, event
+
+
+def _groups(events: Iterator[tuple[EventHeader, bytes]]) -> Iterator[EventGroup]:
+    for header, event in events:
+        if header.flags & EventFlag.ARTIFICIAL or header.event_type in BETWEEN_GROUPS:
+            continue
+        if header.event_type != EventType.GTID:
+            raise EventError(f"the primary sends an event of type {header.event_type} outside of a group")
+        gtid, flags = decode_gtid(header, event)
+        body = _body(events, gtid, GroupBoundary(flags))
+        yield EventGroup(gtid=gtid, gtid_event=event, body=body, start=NOWHERE, end=NOWHERE)
+        for _ in body:
+            pass
+
+
+def _body(events: Iterator[tuple[EventHeader, bytes]], gtid: Gtid, boundary: GroupBoundary) -> Iterator[Buffer]:
+    for header, event in events:
+        if header.event_type == EventType.HEARTBEAT or header.flags & EventFlag.ARTIFICIAL:
+            continue
+        if header.event_type == EventType.GTID:  # else the rows of both look like those of one
+            other, _ = decode_gtid(header, event)
+            raise EventError(f"the primary begins group {other} before {gtid} has ended: try again")
+        yield event
+        if boundary.ends_with(header, event):
+            return
+    raise EventError("the primary ended the stream inside a group")

@@ -1,0 +1,244 @@
+"""Writes groups of traditional binlog files, or of any log, into a directory of `.ibb` files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ibbmaster.errors import StoreError
+from ibbmaster.gtid import Gtid, GtidState
+from ibbmaster.kernel.calls import Kernels
+from ibbmaster.kernel.fields import PAIR_COLUMNS, Conversion, noted_gtids
+from ibbmaster.kernel.loading import kernels
+from ibbmaster.kernel.plain_memory import RowTable, numbers, scratch
+from ibbmaster.logs.classic.binlog import ClassicReader
+from ibbmaster.logs.classic.roles import kernel_roles
+from ibbmaster.logs.classic.window import EventWindow
+from ibbmaster.logs.log.gtid_order import Overlap, is_newer
+from ibbmaster.logs.log.limits import MAX_FILE_BYTES, STATE_INTERVAL_BYTES
+from ibbmaster.logs.store.appending import AppendedLog, open_log
+from ibbmaster.logs.store.redo_names import holds_log
+from ibbmaster.logs.store.writer import BinlogWriter
+from ibbmaster.replication.event.group import EventGroup
+from ibbmaster.storage.codec.buffer import Buffer
+from ibbmaster.storage.disk.interface import Disk
+from ibbmaster.storage.ibb.file_name import format_file_name
+
+if TYPE_CHECKING:
+    from ibbmaster.logs.classic.exporting import LogRead
+
+PAIRS_MAX = 256
+FAILURES_MAX = 6
+RECORD_BYTES_MAX = 1 << 18  # the reference takes longer groups at little cost
+PROGRESS_STEP_BYTES = 1 << 20  # between two calls of `progress`
+
+
+class GroupConverter:
+    """Takes plain groups from a window on a traditional file and appends them to a log."""
+
+    def __init__(self, writer: BinlogWriter, kernels: Kernels) -> None:
+        self.group_count = 0
+        self.event_bytes = 0
+        self._writer = writer
+        self._kernels = kernels
+        self._numbers = numbers(Conversion.SIZE)
+        self._pairs = RowTable(PAIRS_MAX, PAIR_COLUMNS)
+        self._failures = 0
+        self._to_skip = 0  # groups, after failures
+        self._scratch = scratch(RECORD_BYTES_MAX)
+        seal: Any = kernels.seal_pages
+        writer.seal_with(seal)
+
+    def take(self, window: EventWindow, known: Iterable[Gtid]) -> tuple[Gtid, ...]:
+        """Convert the groups at the beginning of a window, of known pairs; returns the last GTID of each.
+        Takes only groups that are newer than all of their domain. Raises StoreError: the log cannot be written."""
+        if self._to_skip:
+            self._to_skip -= 1
+            return ()
+        here, pairs = self._numbers, self._pairs.memory
+        count = 0
+        for gtid in known:
+            if count < PAIRS_MAX:
+                highest = self._writer.current_state.highest_seq_no(gtid.domain_id) or 0
+                row = gtid.domain_id, gtid.server_id, highest - (highest >> 63 << 64), 0
+                for column, number in enumerate(row):
+                    pairs[count, column] = number
+                count += 1
+        if not count:
+            return ()
+        self._convert(window, count)
+        if not here[Conversion.NOTED] and len(window.block) - window.position < RECORD_BYTES_MAX and window.extend():
+            self._convert(window, count)  # a group that was cut
+        taken = noted_gtids(self._pairs.rows(count))
+        if taken:
+            self._writer.placed(here[Conversion.WRITE_AT], taken)
+        self._failures = 0 if taken else min(self._failures + 1, FAILURES_MAX)
+        self._to_skip = 2**self._failures - 1 if self._failures > 2 else 0
+        window.position = here[Conversion.READ_AT]
+        self.group_count += here[Conversion.NOTED]
+        self.event_bytes += here[Conversion.EVENT_BYTES]
+        return taken
+
+    def _convert(self, window: EventWindow, count: int) -> None:
+        here, pairs = self._numbers, self._pairs.memory
+        here[:] = numbers(Conversion.SIZE)
+        here[Conversion.READ_AT], here[Conversion.SOURCE_OFFSET] = window.position, window.block_offset
+        here[Conversion.CHECKSUM_BYTES], here[Conversion.PAIRS] = window.checksum_size, count
+        here[Conversion.RECORD_MAX] = self._writer.limits.inline_size_max
+        source: Any = memoryview(window.block)
+        pages: Any
+        pages, here[Conversion.WRITE_AT], here[Conversion.WRITE_END] = self._writer.room()
+        self._kernels.convert_groups(source, here, pairs, kernel_roles(), self._scratch, pages)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportReport:
+    """Sizes are in bytes; `gtid_state` is that of the whole log afterwards."""
+
+    source_files: tuple[str, ...]
+    ibb_files: tuple[str, ...]  # from the first that the import wrote to the last
+    read_bytes: int  # of the files on disk
+    group_count: int
+    skipped_count: int  # groups that the log had
+    event_bytes: int  # of written groups
+    out_of_order_count: int  # groups of a primary without gtid_strict_mode
+    restart_count: int  # server starts between files
+    gtid_state: GtidState
+    notices: tuple[str, ...]
+
+
+def import_groups(
+    source: ClassicReader | LogRead,
+    disk: Disk,
+    *,
+    max_file_bytes: int = MAX_FILE_BYTES,
+    state_interval_bytes: int = STATE_INTERVAL_BYTES,
+    append: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> ImportReport:
+    """Write every event group of a source into a directory.
+    With `append` the directory may hold a log that the source continues; groups that it has are skipped if they are the
+    same transactions, also as a replica logs them; nothing is written before that is known. A log with a redo log is
+    recovered first, and continued with it: killed at any moment, it has all it had, and some of the import. GTIDs stay
+    as they are, even if they go back or repeat. Calls `progress` with (bytes read, bytes in all) from time to time. If
+    a file is damaged, the groups before the damage are in the log, durable.
+    Raises BusyError: another process has the directory; ClassicFormatError: a file is damaged, encrypted, or does not
+    continue the one before; ConfigurationError: a size the format does not allow; EventError: an event of a group that
+    the log has is damaged; FormatError: the log is damaged where it must be read; StoreError: the directory cannot be
+    written, holds a log although `append` is not set, one that the source does not continue, or one with other
+    groups."""
+    if not append and holds_log(disk):
+        raise StoreError(f"{disk} holds a binlog already: give an empty directory, or ask to append")
+    with open_log(
+        disk,
+        initial_state=source.initial_state,
+        max_file_bytes=max_file_bytes,
+        state_interval_bytes=state_interval_bytes,
+        gtid_strict=False,
+    ) as log:
+        if not append and not log.is_new:
+            raise StoreError(f"{disk} holds a binlog already: another process has begun it just now")
+        first_file_no = log.end().file_no
+        counts = _Counts()
+        converter: GroupConverter | None = None
+
+        def take(window: EventWindow, overlap: Overlap) -> tuple[Gtid, ...]:
+            nonlocal converter
+            if converter is None and log.in_bulk is not None and (ready := kernels()) is not None:
+                converter = GroupConverter(log.in_bulk, ready)
+            written = (gtid for gtid in log.state if gtid.domain_id in overlap.joined)
+            return () if converter is None else converter.take(window, written)
+
+        for group in _left(source, log, take, counts):
+            gtid = group.gtid
+            assert gtid is not None
+            if not is_newer(log.state, gtid):
+                counts.note_out_of_order(gtid, source.place(group.start))
+            log.write_group(gtid, group.gtid_event, counts.counted(group))
+            if progress is not None and source.bytes_read - counts.reported_bytes >= PROGRESS_STEP_BYTES:
+                counts.reported_bytes = source.bytes_read
+                progress(source.bytes_read, source.size_bytes)
+        if converter is not None:
+            counts.groups += converter.group_count
+            counts.event_bytes += converter.event_bytes
+        log.flush()
+        last_file_no = log.end().file_no
+        state = log.state.copy()
+    if progress is not None:
+        progress(source.size_bytes, source.size_bytes)
+    return ImportReport(
+        source_files=tuple(source.file_names),
+        ibb_files=tuple(map(format_file_name, range(first_file_no, last_file_no + 1))),
+        read_bytes=source.size_bytes,
+        group_count=counts.groups,
+        skipped_count=counts.skipped,
+        event_bytes=counts.event_bytes,
+        out_of_order_count=counts.out_of_order,
+        restart_count=source.restart_count,
+        gtid_state=state,
+        notices=(*source.notices, *counts.notices()),
+    )
+
+
+def _left(
+    source: ClassicReader | LogRead,
+    log: AppendedLog,
+    take: Callable[[EventWindow, Overlap], tuple[Gtid, ...]],
+    counts: _Counts,
+) -> Iterator[EventGroup]:
+    """The groups that the log lacks; none comes before it is known that they continue it. Reads the source once, unless
+    another domain was still compared when the first of them came: then the files from there on are read again."""
+    overlap = Overlap(log.logged, log.state, source.initial_state, source.place)
+    early: int | None = None  # the file of the first that came before all domains were compared
+
+    def take_all(window: EventWindow) -> tuple[Gtid, ...]:
+        return take(window, overlap) if overlap.is_complete and early is None else ()
+
+    for group in source.groups(take_all):
+        if overlap.has(group):
+            counts.skipped += 1
+        elif early is None and overlap.is_complete:
+            yield group
+        elif early is None:
+            early = group.start.file_no
+        if early is not None and overlap.is_complete:
+            break
+    overlap.finish()
+    if early is not None:
+        rest = source.from_file(early)
+        known = Overlap(log.logged, log.state, rest.initial_state, rest.place)
+        for group in rest.groups(lambda window: take(window, known)):
+            if not known.has(group, compares=False):
+                yield group
+
+
+@dataclass(slots=True)
+class _Counts:
+    """What was written, apart from what a converter has taken."""
+
+    groups: int = 0
+    skipped: int = 0
+    event_bytes: int = 0
+    out_of_order: int = 0
+    first_out_of_order: str = ""
+    reported_bytes: int = 0
+
+    def counted(self, group: EventGroup) -> Iterator[Buffer]:
+        """The body of a group that is written, counted on the way."""
+        self.groups += 1
+        self.event_bytes += len(group.gtid_event)
+        for piece in group.body:
+            self.event_bytes += len(piece)
+            yield piece
+
+    def note_out_of_order(self, gtid: Gtid, place: str) -> None:
+        self.out_of_order += 1
+        self.first_out_of_order = self.first_out_of_order or f"{gtid} at {place}"
+
+    def notices(self) -> Iterator[str]:
+        if self.out_of_order:
+            yield (
+                f"{self.out_of_order} groups are not newer than what their domain had, the first is "
+                f"{self.first_out_of_order}: their primary ran without gtid_strict_mode, and they are kept as they are"
+            )

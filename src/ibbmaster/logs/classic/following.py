@@ -1,0 +1,241 @@
+"""The files of a traditional binlog, which others may extend, purge or reset while they are read."""
+
+import contextlib
+import functools
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from ibbmaster.errors import ClassicFormatError, LogResetError, MissingFileError, PositionPurgedError, StoreError
+from ibbmaster.logs.classic.head import FileHead, begun_head, head_of, is_begun, without_unbegun
+from ibbmaster.logs.classic.series import (
+    FIRST_EVENT_OFFSET,
+    INDEX_SUFFIX,
+    ClassicFile,
+    classic_file,
+    find_series,
+    packed_or_not,
+    starts_like_a_binlog,
+)
+from ibbmaster.logs.log.interface import LogFile
+from ibbmaster.logs.log.observer import LogObserver, Picture
+from ibbmaster.replication.event.header import FLAGS_OFFSET
+from ibbmaster.storage.disk.held_file import HeldFile
+from ibbmaster.storage.disk.place import open_file, stamp_of
+
+NAMES_MAX = 1 << 16  # of dropped files
+FLAGS_AT = FIRST_EVENT_OFFSET + FLAGS_OFFSET  # in a file: there its server notes whether it is in use
+
+
+class FollowedFiles(LogObserver[ClassicFile]):
+    """The files there are, and their heads. Thread-safe. A new last file counts once its head is whole.
+    With `takes_more` a directory or an index says which files there are; files that were named are all. Raises
+    ClassicFormatError, when heads are needed: a file does not begin as a traditional binlog, or is encrypted;
+    StoreError: the files do not belong together, or one is missing."""
+
+    def __init__(self, paths: Iterable[Path], *, reads_heads_at_once: bool = True) -> None:
+        """Unless it `reads_heads_at_once`, it reads each head on demand, and finds out later what is no binlog."""
+        self._paths = tuple(paths)
+        self._reads_heads_at_once = reads_heads_at_once
+        self._heads: dict[tuple[int, int], FileHead] = {}  # by number and life
+        self._names: dict[int, str] = {}  # of dropped files: a dump may be in one
+        self._growing: tuple[tuple[int, ...], int] | None = None  # the first that is `growing`, and of which files
+        self._listed: tuple[Picture[ClassicFile], list[LogFile]] | None = None
+        self._unfinished: tuple[Picture[ClassicFile], str] | None = None
+        self._lives = itertools.count(1)
+        self.takes_more = any(path.is_dir() or path.name.endswith(INDEX_SUFFIX) for path in self._paths)
+        super().__init__(self._find())
+
+    @property
+    def first(self) -> ClassicFile:
+        return self.picture.first
+
+    @property
+    def last(self) -> ClassicFile:
+        return self.picture.last
+
+    @property
+    def unfinished(self) -> str | None:
+        """What to say of an unfinished end, while it is as it was."""
+        found = self._unfinished
+        return self.awaited or (found[1] if found is not None and found[0] is self.picture else None)
+
+    def note_unfinished(self, text: str | None) -> None:
+        """Keep what a reader says at the end of the log."""
+        self._unfinished = None if text is None else (self.picture, text)
+
+    def file(self, file_no: int) -> ClassicFile:
+        """A file by its number. Raises KeyError: there was none; PositionPurgedError: it was purged."""
+        found = self.picture.file(file_no)
+        if found is None:
+            name = self._names.get(file_no)
+            raise KeyError(file_no) if name is None else PositionPurgedError(f"{name} was purged")
+        return found
+
+    def name(self, file_no: int) -> str:
+        """The name of a file by its number, even if it was purged. Raises KeyError: there was none."""
+        found = self.picture.file(file_no)
+        return self._names[file_no] if found is None else found.name
+
+    def number_as(self, name: str, file_no: int) -> None:
+        """Number the files so that the one of this name gets this number, as in another process.
+        Raises PositionPurgedError: there is none of that name."""
+        at = self.picture.file(file_no)
+        if at is not None and at.name == name:
+            return
+        with self._lock:
+            picture = self.picture
+            found = next((file for file in picture.files if file.name == name), None)
+            if found is None:
+                raise PositionPurgedError(f"{name} was purged")
+            self._growing = None
+            moved = file_no - found.index
+            *before, last = (replace(file, index=file.index + moved) for file in picture.files)
+            self._heads = {(number + moved, life): head for (number, life), head in self._heads.items()}
+            self._show(before, last)
+
+    def from_file(self, file_no: int) -> tuple[ClassicFile, ...]:
+        return self.picture.from_file(file_no)
+
+    def growing(self) -> tuple[ClassicFile, ...]:
+        """The longest run of newest files whose states grow from each to the next: see `GtidState.grows_to`.
+        With heads read on demand this holds for those that were read, and is assumed of the others: after reading more
+        of them, ask again."""
+        with self._lock:
+            picture = self.picture
+            self.head(picture.last)  # reads those of all files, unless each is read on demand
+            oldest, last = picture.first.index, picture.last.index
+            key = picture.life, oldest, last, len(self._heads)
+            if self._growing is None or self._growing[0] != key:
+                known = sorted(number for number, _ in list(self._heads) if oldest <= number <= last)
+                steps = (later for number, later in itertools.pairwise(known) if not self._grows(number, later))
+                self._growing = key, max(steps, default=known[0] if self._reads_heads_at_once else oldest)
+            return picture.from_file(self._growing[1])
+
+    def _grows(self, file_no: int, later_no: int) -> bool:
+        """Whether the state of a file grows to that of a later one."""
+        head, later = self._known_head(file_no), self._known_head(later_no)
+        if head is None or later is None:  # purged before its head was read
+            return False
+        return head.state is not None and later.state is not None and head.state.grows_to(later.state)
+
+    def _known_head(self, file_no: int) -> FileHead | None:
+        file = self.picture.file(file_no)
+        return None if file is None else self._heads.get((file.index, file.life))
+
+    def head(self, file: ClassicFile) -> FileHead:
+        """The head of a file, read once."""
+        key = file.index, file.life
+        try:
+            if key not in self._heads:
+                for each in self.picture.files if self._reads_heads_at_once else ():  # finds at once what is no binlog
+                    with contextlib.suppress(PositionPurgedError):
+                        self._read_head(each)
+                self._read_head(file)
+        except PositionPurgedError as error:
+            if file.index == self.picture.last.index:  # the last file is never purged: it will come again
+                raise LogResetError(str(error)) from None
+            raise
+        return self._heads[key]
+
+    def _read_head(self, file: ClassicFile) -> None:
+        if (file.index, file.life) not in self._heads:
+            with told_if_purged(file):
+                self._heads[file.index, file.life] = head_of(file)
+
+    def listed(self) -> list[LogFile]:
+        """The files that are there now."""
+        picture = self.look()
+        known = self._listed
+        if known is None or known[0] is not picture:
+            files = [
+                LogFile(file_no=file.index, name=file.name, size=file.size_bytes, is_packed=file.packing is not None)
+                for file in picture.files
+            ]
+            known = self._listed = picture, files
+        return list(known[1])
+
+    def _find(self) -> Sequence[ClassicFile]:
+        files = without_unbegun(find_series(self._paths))
+        while self.takes_more and (fewer := without_unbegun(files)) is not files:
+            files = fewer
+        return files
+
+    def _after(self, last: ClassicFile) -> ClassicFile | None:
+        return self._beside(last, 1)
+
+    def _before(self, first: ClassicFile) -> ClassicFile | None:
+        found = self._beside(first, -1)
+        if found is None or found.index >= 0:
+            return found
+        self._begin_anew()
+        return None
+
+    def _is_begun(self, file: ClassicFile) -> bool:
+        return is_begun(file)
+
+    def _beside(self, known: ClassicFile, step: int) -> ClassicFile | None:
+        """The file whose number differs by `step` from that of another one, once it is begun."""
+        if known.number is None or not self.takes_more:
+            return None
+        for path in _paths_of(known.path, known.name, known.number + step):
+            try:
+                if not path.is_file() or not starts_like_a_binlog(path):
+                    continue
+                file = classic_file(path)
+                head = begun_head(file)
+            except (ClassicFormatError, StoreError, OSError):
+                continue  # it was just made; if it stays so, its reader says so
+            if head is not None and head.state is not None:
+                (placed,) = self._placed([file], known.index + step)
+                self._heads[placed.index, placed.life] = head
+                return placed
+        return None
+
+    def _hold(self, file: ClassicFile) -> HeldFile:
+        return HeldFile(lambda: stamp_of(file.path), lambda: open_file(file.path), flags_at=FLAGS_AT)
+
+    def _is_there(self, file: ClassicFile) -> bool:
+        return file.path.exists()
+
+    def _is_replaced(self, file: ClassicFile) -> bool:
+        with contextlib.suppress(OSError, StoreError):
+            return stamp_of(file.path)[:2] != file.stamp[:2]
+        return False
+
+    def _is_same(self, known: ClassicFile, found: ClassicFile) -> bool:
+        return known.stamp == found.stamp
+
+    def _seen(self, file: ClassicFile, held: HeldFile) -> ClassicFile:
+        return file if file.stamp == held.stamp else replace(file, stamp=held.stamp)
+
+    def _placed(self, files: Sequence[ClassicFile], index: int) -> Sequence[ClassicFile]:
+        life = next(self._lives)
+        return [replace(file, index=number, life=life) for number, file in enumerate(files, index)]
+
+    def _dropped(self, files: Sequence[ClassicFile]) -> None:
+        for file in files:
+            self._heads.pop((file.index, file.life), None)
+            self._names[file.index] = file.name
+        for index in itertools.islice(list(self._names), max(len(self._names) - NAMES_MAX, 0)):
+            del self._names[index]
+
+
+@functools.lru_cache(16)
+def _paths_of(path: Path, name: str, number: int) -> list[Path]:
+    """The paths that the file of a number may have beside one of that name; cached, as each look asks."""
+    digits = name.rpartition(".")[2]
+    return packed_or_not(path.with_name(f"{name.removesuffix(digits)}{number:0{len(digits)}d}"))
+
+
+@contextlib.contextmanager
+def told_if_purged(file: ClassicFile) -> Iterator[None]:
+    """A file that is missing while its directory is there was purged.
+    Raises PositionPurgedError: it was; StoreError: it cannot be opened, or its directory is gone."""
+    try:
+        yield
+    except MissingFileError:
+        if not file.path.parent.is_dir():
+            raise
+        raise PositionPurgedError(f"{file.name} was purged") from None

@@ -1,0 +1,157 @@
+"""A kernel frames or skips groups of a traditional file, one window at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ibbmaster.gtid import Gtid
+from ibbmaster.kernel.fields import PAIR_COLUMNS, Field, Framing, Status, noted_gtids
+from ibbmaster.kernel.packet_fields import ClassicField
+from ibbmaster.logs.classic.roles import kernel_roles
+from ibbmaster.position import LogPosition
+
+if TYPE_CHECKING:
+    from ibbmaster.kernel.calls import Kernels
+    from ibbmaster.logs.classic.binlog import ClassicGroups
+
+WINDOW_BYTES = 1 << 20  # bytes of a file in one call of a kernel
+SKIPPED_BYTES = (1 << 14, 1 << 17, WINDOW_BYTES)  # while skipping: at first few, as it may end there
+PAIRS_MAX = 64
+ALL = np.zeros((0, 3), dtype=np.int64)  # skip up to no GTID: frame all groups, or skip all
+PART_FIELDS = [  # with which the kernel continues inside a group; `ClassicPart` needs this order
+    ClassicField.KIND,
+    ClassicField.IS_LARGE,
+    Field.IS_DROPPED,
+    Field.PACKET_LEFT,
+    Field.EVENT_LEFT,
+    Field.EMPTY_TAIL,
+    ClassicField.IS_LAST,
+    ClassicField.PAYLOAD_LEFT,
+    ClassicField.CHECKSUM,
+]
+
+
+class FileFraming:
+    """Calls of a kernel from an offset of a file on; it skips groups unless `out` of `framing` has room.
+    `offset` is that of the next group, or of the next byte inside a group in parts. Between groups it stops at
+    `file_end`, which leaves the rest to others; 0 for none."""
+
+    file_end = 0
+
+    def __init__(self, groups: ClassicGroups, kernels: Kernels, window: Any, framing: Framing, offset: int) -> None:
+        self.state = state = framing.state
+        state[ClassicField.CHECKSUM_BYTES] = groups.checksum_size
+        state[ClassicField.FILE_SIZE] = groups.file_size
+        state[ClassicField.PASSES_OVER] = not len(framing.out)
+        self.offset = offset
+        self.framing = framing
+        self._groups = groups
+        self._kernels = kernels
+        self._window = window
+        self._begin = self.place
+        self._status = int(Status.NEED_MORE)
+
+    @property
+    def place(self) -> tuple[int, tuple[int, ...]]:
+        """Offset, and the fields of a part; none between groups."""
+        return self.offset, tuple(self.state[PART_FIELDS].tolist()) if self.state[ClassicField.KIND] else ()
+
+    @property
+    def has_advanced(self) -> bool:
+        return self.place != self._begin
+
+    @property
+    def gtids(self) -> tuple[Gtid, ...]:
+        """The last GTID of each (domain, server) pair that was framed or skipped."""
+        return noted_gtids(self.framing.pairs[: self.state[Field.PAIRS]].tolist())
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether the numbers of each pair grow from group to group."""
+        return not self.state[Field.STEPS_BACK]
+
+    @property
+    def is_in_parts(self) -> bool:
+        return bool(self.state[ClassicField.IN_PARTS])
+
+    def go_in_parts(self) -> None:
+        """Frame the group that begins here as far as it goes."""
+        self.state[ClassicField.IN_PARTS] = 1
+
+    def stay(self) -> None:
+        """Undo what was done."""
+        self.offset = self._begin[0]
+        self.state[PART_FIELDS] = self._begin[1] or 0
+
+    @property
+    def is_at_window_end(self) -> bool:
+        """Whether the last call used up its window."""
+        return self._status == Status.NEED_MORE
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the last call ended before something that is wrong, or undecided."""
+        return self._status == Status.FALLBACK
+
+    def advance(self, size: int, skips: Any = ALL) -> bool:
+        """Frame from `size` bytes, or more if the next group is longer; returns whether it is too long even then.
+        Raises ClassicFormatError: packed data are damaged."""
+        before, state = self.place, self.state
+        while True:
+            found = self._groups.read_into(self.offset, memoryview(self._window)[:size])
+            if self.file_end and not self.is_in_parts:
+                found = max(0, min(found, self.file_end - self.offset))
+            state[ClassicField.READ_AT], state[ClassicField.SOURCE_OFFSET] = 0, self.offset
+            status = self._status = self._kernels.frame_classic(
+                self._window, found, self.framing, kernel_roles(), skips
+            )
+            self.offset += int(state[ClassicField.READ_AT])
+            if self.place != before:
+                return False
+            if status != Status.NEED_MORE or found < size or size == WINDOW_BYTES:
+                return status == Status.FULL or (status == Status.NEED_MORE and found == WINDOW_BYTES)
+            size = WINDOW_BYTES
+
+    def skip(self, skips: Any = ALL) -> None:
+        """Skip the groups in a window, or one longer group; stay if they are cut or damaged.
+        Begins with a small window, as the groups to skip may end there. Raises ClassicFormatError: packed data are
+        damaged."""
+        if self.advance(SKIPPED_BYTES[0], skips):
+            self.skip_group(skips)
+            return
+        if not self.has_advanced:
+            return
+        for size in SKIPPED_BYTES[1:]:
+            if not self.is_at_window_end:
+                return
+            self.advance(size, skips)
+
+    def skip_group(self, skips: Any = ALL) -> None:
+        """Skip the group that begins here, of any length; stay if it is cut or damaged."""
+        self.go_in_parts()
+        while True:
+            before = self.place
+            self.advance(WINDOW_BYTES, skips)
+            if self.place == before:
+                self.stay()
+                return
+            if not self.state[ClassicField.KIND]:
+                return
+
+
+def skip_groups(groups: ClassicGroups, kernels: Kernels) -> None:
+    """Skip groups in the same file, up to the first that a kernel leaves to the reference.
+    Raises ClassicFormatError: packed data are damaged."""
+    window, nothing = np.empty(WINDOW_BYTES, dtype=np.uint8), np.zeros(0, dtype=np.uint8)
+    pairs, none = np.zeros((PAIRS_MAX, PAIR_COLUMNS), dtype=np.int64), np.zeros((0, 3), dtype=np.int64)
+    table, prefix = np.zeros((0, 3), dtype=np.int32), np.zeros(8, dtype=np.uint8)
+    while groups.is_in_file:
+        state = np.zeros(ClassicField.SIZE, dtype=np.int64)
+        buffers = Framing(state, nothing, nothing, prefix, pairs, table, nothing, none)
+        framing = FileFraming(groups, kernels, window, buffers, groups.position.offset)
+        framing.skip()
+        if not framing.has_advanced:
+            return
+        groups.continue_at(LogPosition(groups.position.file_no, framing.offset), framing.gtids)

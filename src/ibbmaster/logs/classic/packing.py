@@ -1,0 +1,148 @@
+"""The packings of traditional binlog files, by the end of their names, with an incremental unpacker for each; and
+whether names are those of such files."""
+
+import importlib
+import lzma
+import re
+import sys
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from ibbmaster.extras import needed_for
+from ibbmaster.storage.codec.buffer import Buffer
+from ibbmaster.storage.ibb.file_name import parse_file_name
+
+XZ_MEMORY_MAX = 192 << 20  # bytes: `xz -9` needs 65 MiB to unpack; a file that asks for more is refused
+ZSTD_WINDOW_LOG_MAX = 27  # 128 MiB, as `zstd -d` takes without --long
+_CLASSIC_NAME = re.compile(r".+\.[0-9]{6,}", re.DOTALL)
+_GZIP = 16 + zlib.MAX_WBITS  # what zlib calls a gzip file
+
+
+class Unpacker(Protocol):
+    """Unpacks one stream, with the methods of `lzma.LZMADecompressor`."""
+
+    @property
+    def eof(self) -> bool: ...
+
+    @property
+    def needs_input(self) -> bool: ...
+
+    @property
+    def unused_data(self) -> bytes: ...
+
+    def decompress(self, data: Buffer, max_length: int, /) -> bytes: ...
+
+
+class PackedDataError(Exception):
+    """Packed data is damaged; the message says how."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Packing:
+    """A packing of files whose names end in `suffix`; their first bytes are `magic`."""
+
+    name: str
+    suffix: str
+    magic: bytes
+    new_unpacker: Callable[[], Unpacker]  # Raises ExtraMissingError
+    errors: Callable[[], tuple[type[Exception], ...]]  # raised for damaged data
+
+    def unpack(self, unpacker: Unpacker, data: Buffer, size: int) -> bytes:
+        """At most `size` bytes more of a stream.
+        Raises PackedDataError: the data is damaged, or asks for too much memory."""
+        try:
+            return unpacker.decompress(data, size)
+        except self.errors() as error:
+            raise PackedDataError(f"damaged {self.name} data: {error}") from None
+        except MemoryError:
+            raise PackedDataError(f"{self.name} data asks for more memory than there is") from None
+
+
+class GzipUnpacker:
+    """zlib as an `Unpacker`."""
+
+    def __init__(self) -> None:
+        self._zlib = zlib.decompressobj(_GZIP)
+        self._may_have_more = False
+
+    @property
+    def eof(self) -> bool:
+        return self._zlib.eof
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._may_have_more and not self._zlib.unconsumed_tail
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._zlib.unused_data
+
+    def decompress(self, data: Buffer, max_length: int, /) -> bytes:
+        unpacked = self._zlib.decompress(self._zlib.unconsumed_tail + bytes(data), max_length)
+        self._may_have_more = len(unpacked) == max_length
+        return unpacked
+
+
+def _zstd() -> Any:
+    with needed_for("reading .zst files"):
+        return importlib.import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
+
+
+def _new_zstd_unpacker() -> Unpacker:
+    zstd = _zstd()
+    unpacker: Unpacker = zstd.ZstdDecompressor(
+        options={zstd.DecompressionParameter.window_log_max: ZSTD_WINDOW_LOG_MAX}
+    )
+    return unpacker
+
+
+PACKINGS: tuple[Packing, ...] = (
+    Packing(
+        name="xz",
+        suffix=".xz",
+        magic=b"\xfd7zXZ\x00",
+        new_unpacker=lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY_MAX),
+        errors=lambda: (lzma.LZMAError,),
+    ),
+    Packing(name="gzip", suffix=".gz", magic=b"\x1f\x8b", new_unpacker=GzipUnpacker, errors=lambda: (zlib.error,)),
+    Packing(
+        name="zstd",
+        suffix=".zst",
+        magic=b"\x28\xb5\x2f\xfd",
+        new_unpacker=_new_zstd_unpacker,
+        errors=lambda: (_zstd().ZstdError,),
+    ),
+)
+_SUFFIXES = tuple(packing.suffix for packing in PACKINGS)
+
+
+def packing_of(name: str) -> Packing | None:
+    """The packing of a file by its name; None if there is none."""
+    if not name.endswith(_SUFFIXES):
+        return None
+    return next(packing for packing in PACKINGS if name.endswith(packing.suffix))
+
+
+def unpacked_name(name: str) -> str:
+    """The name of a file before it was packed."""
+    packing = packing_of(name)
+    return name if packing is None else name.removesuffix(packing.suffix)
+
+
+def holds_classic_files(names: Sequence[str]) -> bool:
+    """Whether these are files of a traditional binlog, and none of them the engine's."""
+    has_classic = any(_CLASSIC_NAME.fullmatch(unpacked_name(name)) for name in names)
+    return has_classic and not any(parse_file_name(name) is not None for name in names)
+
+
+def holds_traditional(path: Path) -> bool:
+    """Whether a path is a traditional file, an index of them, or their directory."""
+    try:
+        if path.is_dir():
+            return holds_classic_files([one.name for one in path.iterdir()])
+        return path.is_file() and parse_file_name(path.name) is None
+    except OSError:
+        return False  # its reader says why

@@ -1,0 +1,572 @@
+"""The conversation of one session: an SQL text in, answers out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ibbmaster.errors import IbbMasterError
+from ibbmaster.primary.dialogue import privileges
+from ibbmaster.primary.dialogue import statement as verbs
+from ibbmaster.primary.dialogue.evaluating import Evaluator, Who
+from ibbmaster.primary.dialogue.immediate import IMMEDIATE_SIZE_MAX, KnownAnswers, immediate_statements, key_of
+from ibbmaster.primary.dialogue.information_schema import Catalog
+from ibbmaster.primary.dialogue.log_tables import ProcessRow, ServerFacts
+from ibbmaster.primary.dialogue.querying import value_columns, values_answer
+from ibbmaster.primary.dialogue.relation import Relation
+from ibbmaster.primary.dialogue.session_tables import POSITION_VARIABLE, SessionPosition, SessionTables
+from ibbmaster.primary.dialogue.settings import Settings, UserVariables
+from ibbmaster.primary.dialogue.show import Shower
+from ibbmaster.primary.dialogue.sql import parse_one
+from ibbmaster.primary.dialogue.table_columns import SYSTEM_DATABASES
+from ibbmaster.primary.dialogue.variables import SystemValue, version_number
+from ibbmaster.replication.dump.error import DumpError
+from ibbmaster.replication.event.rows.charset import CODECS
+from ibbmaster.replication.wire.capability import StatusFlag
+from ibbmaster.replication.wire.refusal import (
+    NOT_SUPPORTED,
+    RefusedError,
+    broken_off,
+    missing_privilege,
+    no_database,
+    not_supported,
+    out_of_memory,
+)
+from ibbmaster.replication.wire.response import (
+    COLLATION_DEFAULT,
+    ColumnDefinition,
+    EndedRowsError,
+    Err,
+    Ok,
+    Response,
+    ResultSet,
+    Row,
+    with_more_results,
+)
+from ibbmaster.rows.expr.session_facts import is_of_session
+from ibbmaster.sqltext.expression import Default, SqlQuery, SystemVariable, UserVariable
+from ibbmaster.sqltext.literals import Value
+from ibbmaster.sqltext.token import SqlError, SqlTokens, UnreadSqlError, tokenize
+from ibbmaster.work import BrokenOffError, limit_work
+
+if TYPE_CHECKING:  # loaded when a statement asks for tables
+    from ibbmaster.primary.dialogue.prepared import PreparedStatements
+
+STATEMENT_SIZE_MAX = 1 << 20
+#: Character sets with letters that end with the byte of a backslash.
+TWO_BYTE_CODECS = {charset: str(CODECS[charset]) for charset in ("big5", "cp932", "gbk", "sjis")}
+OPEN_ANSWER, OPEN_ANSWER_SIZE = "answers that are read", 4 << 20  # bytes that computing one takes, at most
+SAVEPOINTS_MAX = 1000
+_AUTOCOMMIT, _IN_TRANSACTION = int(StatusFlag.AUTOCOMMIT), int(StatusFlag.IN_TRANSACTION)  # quicker than flags
+#: Errors for the client; others are faults of ours.
+_ANSWERED = (SqlError, EndedRowsError, BrokenOffError, RecursionError, MemoryError, IbbMasterError)
+READ_ONLY_TEXT = "The MariaDB server is running with the --read-only option so it cannot execute this statement"
+
+
+@dataclass(frozen=True, slots=True)
+class _NextStatement:
+    """A statement of a text: its tokens, or their error. The text goes on at `end`."""
+
+    end: int
+    tokens: SqlTokens | SqlError | RefusedError
+
+    def __call__(self) -> verbs.Statement:
+        if isinstance(self.tokens, SqlTokens):
+            return parse_one(self.tokens)
+        raise self.tokens
+
+
+class Dialog:
+    """One session. `variables` are its user variables, by lower-case name."""
+
+    def __init__(
+        self,
+        facts: ServerFacts,
+        *,
+        connection_id: int,
+        user: str,
+        host: str,
+        hold: Callable[[str, int], None] = lambda what, size: None,
+        ready: KnownAnswers | None = None,
+    ) -> None:
+        """`hold` gets the name and size in bytes of things that the session keeps, and raises RefusedError if they are
+        too large. `ready` are answers of other sessions with the same facts."""
+        self._facts = facts
+        self._version = version_number(facts)
+        self._ready = KnownAnswers() if ready is None else ready
+        self.hold = hold
+        self._who = Who(connection_id, user, host)
+        self._held = privileges.READING
+        self._tls = ("", "")
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin a new session on the same connection."""
+        for what in ("user variables", "prepared statements"):
+            self.hold(what, 0)
+        self.variables = UserVariables(self.hold)
+        self._position = SessionPosition(self._facts, self.variables)
+        self._settings = Settings(self._facts, self._position.state)
+        self._who.database = ""
+        self._savepoints: set[str] = set()
+        self._is_in_transaction = False
+        self._last_error: Err | None = None
+        self._has_failed = False  # the statement that is answered, or its rows
+        self._evaluator = Evaluator(self._facts, self._settings, self.variables, self._who)
+        self._tables = SessionTables(self._facts, self._evaluator, self._position, lambda: self._held)
+        self._catalog = Catalog(self._facts, self._settings, self._processes, self._status_values, self._tables.schema)
+        self._tables.catalog = self._catalog
+        self._prepared: PreparedStatements | None = None
+        self._is_binary = False  # the rows of a prepared statement are wanted
+
+    def begin(
+        self,
+        *,
+        user: str,
+        database: str | None,
+        held: frozenset[str] = privileges.READING,
+        tls_version: str = "",
+        tls_cipher: str = "",
+    ) -> None:
+        """Note the account that has logged in, its privileges, and the encryption of the connection."""
+        self._who.user = user
+        self._who.database = database or ""
+        self._held = held
+        self._tls = (tls_version, tls_cipher)
+
+    @property
+    def skip_replication(self) -> bool:
+        """Whether the session wants no events with the mark to skip them."""
+        return bool(self._settings.value("skip_replication"))
+
+    def check_dump(self) -> None:
+        """Raises DumpError: the account may not dump."""
+        if privileges.REPLICATION_SLAVE not in self._held:
+            refused = missing_privilege(privileges.REPLICATION_SLAVE).err
+            explanation = f"account {self._who.user!r} has no privilege {privileges.REPLICATION_SLAVE}"
+            raise DumpError(refused.text, explanation, code=refused.code, sqlstate=refused.sqlstate)
+
+    def use(self, database: str) -> list[Response | verbs.Kill]:
+        return self._answers(lambda: [verbs.Use(database)])
+
+    def _use(self, name: str) -> None:
+        if name.lower() not in SYSTEM_DATABASES:
+            database = self._tables.schema().database(name)
+            self._settings.values["character_set_database"] = database.charset
+            self._settings.values["collation_database"] = database.collation
+            name = database.name
+        self._who.database = name
+
+    def query(self, sql: bytes) -> list[Response | verbs.Kill]:
+        """All answers to a text; their rows are still to be read."""
+        return list(self.answers(sql))
+
+    def answers(self, sql: bytes) -> Iterator[Response | verbs.Kill]:
+        """Answer the statements of a text up to the first error; the session continues.
+
+        A statement is carried out when its answer is asked for: the answer before it has been read by then. Each answer
+        but the last is marked as followed by another one.
+        """
+        if len(sql) > STATEMENT_SIZE_MAX:
+            yield Err(code=1153, sqlstate="08S01", text="Got a packet bigger than 'max_allowed_packet' bytes")
+            return
+        self._has_failed = False
+        text = self._decoded(sql)
+        following = self._next_statement(text, 0)
+        while following is not None:
+            read = following
+            (answer,) = self.guarded(lambda read=read: [self._carry_out(read())])  # type: ignore[misc]
+            following = None if self._has_failed else self._next_statement(text, read.end)
+            yield answer if following is None else _with_more(answer)
+            if self._has_failed:
+                return
+
+    def query_at_once(self, sql: bytes) -> list[Response | verbs.Kill] | None:
+        """As `query`, without the disk and in a short time; None if that is impossible: nothing was done."""
+        if len(sql) > IMMEDIATE_SIZE_MAX:
+            return None
+        statements = immediate_statements(self._decoded(sql), self._version, self._settings.sql_mode)
+        if statements is None:
+            return None
+        if len(statements) == 1 and not self._settings.values and not self._is_in_transaction:
+            return self.guarded(lambda: (self._answer_alike(sql, statements[0]),))
+        return self._answers(lambda: statements)
+
+    def _answer_alike(self, sql: bytes, statement: verbs.Statement) -> Response | verbs.Kill:
+        """As `_carry_out`, where the answer depends on the session only by its values."""
+        self._begin(statement)
+        values: list[Value | SystemValue]
+        match statement:
+            case verbs.Select(values=(_, *_) as items):
+                values = [self._evaluator.evaluate(item.node) for item in items]
+            case verbs.Show(what="VARIABLES", pattern=pattern):
+                values = [self._settings.value(name) for name in self._settings.names(pattern)]
+            case _:
+                return self._answer(statement)
+        key = key_of(sql, values)
+        found = self._ready.find(key)
+        if found is None:
+            answer = self._answer(statement)
+            assert isinstance(answer, ResultSet)
+            found = self._ready.keep(key, answer, tuple(answer.rows))
+        row_count = len(found.rows)
+        self._evaluator.found_rows = lambda: row_count
+        return found
+
+    def _next_statement(self, text: str, start: int) -> _NextStatement | None:
+        if not start and not text.strip(" \t\r\n;"):
+            return _NextStatement(len(text), RefusedError(1065, "42000", "Query was empty"))
+        try:
+            tokens = self._cut(text, start, is_one=True)
+        except SqlError as error:
+            return _NextStatement(len(text), error)
+        return _NextStatement(tokens.end, tokens) if tokens.tokens or not start else None
+
+    def _answers(self, statements: Callable[[], Iterable[verbs.Statement]]) -> list[Response | verbs.Kill]:
+        return self.guarded(lambda: map(self._carry_out, statements()))
+
+    def _carry_out(self, statement: verbs.Statement) -> Response | verbs.Kill:
+        self._limit()
+        self._begin(statement)
+        return self._answer(statement)
+
+    def _begin(self, statement: verbs.Statement) -> None:
+        self._evaluator.begin_statement()
+        self._tables.begin_statement()
+        if not (isinstance(statement, verbs.Show) and statement.what in ("WARNINGS", "ERRORS", "COUNT")):
+            self._last_error = None
+            self._catalog.refused = ()
+
+    def _limit(self) -> None:
+        limit_work(float(self._settings.value("max_statement_time") or 0) or math.inf)
+
+    def guarded(self, answer: Callable[[], Iterable[Response | verbs.Kill]]) -> list[Response | verbs.Kill]:
+        """Answers up to the first error, which is one of them."""
+        answers: list[Response | verbs.Kill] = []
+        try:
+            answers.extend(answer())
+        except _ANSWERED as error:
+            answers.append(self._noted(error))
+        last = answers[-1] if answers else None
+        if isinstance(last, Err):
+            self._last_error, self._has_failed = last, True
+        return answers
+
+    def _noted(self, error: Exception) -> Err:
+        """The client's error, which is the session's last one from now on."""
+        match error:
+            case UnreadSqlError(what=what):
+                err = not_supported(what).err
+            case SqlError():
+                err = _syntax_error(error)
+            case EndedRowsError():
+                err = error.err
+            case BrokenOffError(reason=reason):
+                err = broken_off(reason).err
+            case RecursionError():
+                err = Err(code=1436, sqlstate="HY000", text="Thread stack overrun: the statement is nested too deeply")
+            case MemoryError():
+                err = out_of_memory("the statement needs more than there is").err
+            case _:
+                err = Err(code=1105, sqlstate="HY000", text=self._facts.without_paths(str(error)))
+        self._last_error, self._has_failed = err, True
+        return err
+
+    def _guarded_rows(self, rows: Iterable[Row]) -> Iterator[Row]:
+        try:
+            yield from rows
+        except _ANSWERED as error:
+            raise EndedRowsError(self._noted(error)) from None
+        finally:
+            self.hold(OPEN_ANSWER, 0)
+
+    @property
+    def prepared(self) -> PreparedStatements:
+        """The session's prepared statements."""
+        if self._prepared is None:
+            from ibbmaster.primary.dialogue.prepared import PreparedStatements
+
+            self._prepared = PreparedStatements(self, self._tokens)
+        return self._prepared
+
+    def _tokens(self, sql: bytes) -> SqlTokens:
+        return self._cut(self._decoded(sql))
+
+    def _cut(self, text: str, start: int = 0, *, is_one: bool = False) -> SqlTokens:
+        return tokenize(text, version=self._version, sql_mode=self._settings.sql_mode, start=start, is_one=is_one)
+
+    def _decoded(self, sql: bytes) -> str:
+        return sql.decode(self._codec("character_set_client"), "surrogateescape")
+
+    def _codec(self, variable: str) -> str:
+        if not self._settings.values:
+            return "utf-8"
+        return TWO_BYTE_CODECS.get(str(self._settings.value(variable)), "utf-8")
+
+    def carry_out(self, statement: verbs.Statement) -> Response | verbs.Kill:
+        """Answer a prepared statement: rows are binary."""
+        self._is_binary = True
+        try:
+            return self._carry_out(statement)
+        finally:
+            self._is_binary = False
+
+    def columns(self, statement: verbs.Statement) -> tuple[ColumnDefinition, ...]:
+        """The columns of the rows of a statement, if it has any. It sets nothing."""
+        if isinstance(statement, verbs.SetStatement):
+            return self.columns(statement.statement)
+        if not isinstance(statement, verbs.Select | verbs.Show | verbs.Describe):
+            return ()
+        kept = dict(self.variables)
+        self._limit()
+        self._begin(statement)
+        try:
+            if isinstance(statement, verbs.Select) and _of_session(statement) is None:
+                try:
+                    return self._told(self._tables.columns(statement))
+                except RefusedError as refused:
+                    if refused.err.code != NOT_SUPPORTED or (items := statement.values) is None:
+                        raise
+                return self._told(value_columns(items, [None] * len(items), self._version))  # of values still to come
+            answer = self._answer(statement)
+            return answer.columns if isinstance(answer, ResultSet) else ()
+        finally:
+            self.variables.restore(kept)
+
+    def kill(self, connection_id: int, *, query_only: bool) -> Response | verbs.Kill:
+        """KILL, of connections of the same account; with a privilege, of any. Source: MariaDB 12.3, sql_parse.cc,
+        kill_one_thread()."""
+        found = next((row for row in self._facts.processes() if row.connection_id == connection_id), None)
+        if found is None:
+            return Err(code=1094, sqlstate="HY000", text=f"Unknown thread id: {connection_id}")
+        if found.user != self._who.user and not self._held & privileges.ADMINISTRATING:
+            return Err(code=1095, sqlstate="HY000", text=f"You are not owner of thread {connection_id}")
+        return verbs.Kill(connection_id=connection_id, query_only=query_only)
+
+    def _answer(self, statement: verbs.Statement) -> Response | verbs.Kill:
+        match statement:
+            case verbs.Select():
+                return self._select(statement)
+            case verbs.Set(assignments=assignments):
+                self._set(assignments)
+            case verbs.SetStatement():
+                return self._set_statement(statement)
+            case verbs.Show():
+                return self._shown(self._shower().answer(statement))
+            case verbs.Describe(table=table, pattern=pattern):
+                return self._shown(self._shower().answer(verbs.Show(what="COLUMNS", table=table, pattern=pattern)))
+            case verbs.KillStatement(connection_id=connection_id, query_only=query_only):
+                return self.kill(connection_id, query_only=query_only)
+            case verbs.Use(database=database):
+                self._use(database)
+            case verbs.Transaction(verb=verb, has_snapshot=has_snapshot):
+                self._is_in_transaction = verb == "BEGIN"
+                self._savepoints.clear()
+                if self._is_in_transaction:
+                    self._position.begin(has_snapshot=has_snapshot)
+                else:
+                    self._position.end_transaction()
+            case verbs.Savepoint(verb=verb, name=name):
+                self._savepoint(verb, name)
+            case verbs.LockTables():
+                self._lock(statement)
+            case verbs.CallProcedure():
+                if not (database := statement.database or self._who.database):
+                    raise no_database()
+                raise RefusedError(1305, "42000", f"PROCEDURE {database}.{statement.name} does not exist")
+            case verbs.Do(expressions=expressions):
+                for expression in expressions:
+                    self._evaluator.evaluate(expression)
+            case verbs.Nothing():
+                pass
+            case verbs.Unread(verb=verb, tables=tables):
+                for table in tables:
+                    if verb != "WITH" or table.database is not None:  # others may be its own
+                        self._tables.find(table)
+                raise not_supported(f"{verb} in this form")
+            case verbs.Administration():
+                raise RefusedError(1290, "HY000", READ_ONLY_TEXT)
+        return Ok(status=self.status)
+
+    def _select(self, select: verbs.Select) -> Response:
+        if (query := _of_session(select)) is not None:
+            return self._shown(values_answer(query, self._evaluator, self._version))
+        answer = self._tables.answer(select, is_binary=self._is_binary)
+        if isinstance(answer, Relation):
+            return self._shown(answer)
+        self._evaluator.found_rows = lambda: answer.blocks.row_count
+        return replace(answer, status=self.status)
+
+    @property
+    def status(self) -> int:
+        settings = self._settings
+        status = _AUTOCOMMIT if not settings.values or settings.value("autocommit") else 0
+        return status | (_IN_TRANSACTION if self._is_in_transaction else 0)
+
+    def _shown(self, relation: Relation) -> ResultSet:
+        if relation.is_open:
+            self.hold(OPEN_ANSWER, OPEN_ANSWER_SIZE)
+        result = relation.result(self.status, is_binary=self._is_binary, codec=self._codec("character_set_results"))
+        return replace(
+            result,
+            columns=self._told(result.columns),
+            rows=self._counted(self._guarded_rows(result.rows)),
+            warning_count=len(self._catalog.refused),
+        )
+
+    def _told(self, columns: tuple[ColumnDefinition, ...]) -> tuple[ColumnDefinition, ...]:
+        """Columns with the collation of the session's results; texts are sent in utf8mb4."""
+        number = self._settings.results_collation_number
+        if number == COLLATION_DEFAULT or self._settings.value("character_set_results") != "utf8mb4":
+            return columns
+        return tuple(
+            replace(column, collation_id=number) if column.collation_id == COLLATION_DEFAULT else column
+            for column in columns
+        )
+
+    def _counted(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """The same rows; FOUND_ROWS() is the number of those that were taken."""
+        count = 0
+
+        def counted() -> Iterator[Row]:
+            nonlocal count
+            for row in rows:
+                count += 1
+                yield row
+
+        self._evaluator.found_rows = lambda: count
+        return counted()
+
+    def _shower(self) -> Shower:
+        return Shower(
+            self._facts,
+            self._evaluator,
+            self._catalog,
+            self._tables.schema,
+            self._held,
+            self._processes,
+            self._status_values,
+            self._position.end,
+            self._last_error,
+        )
+
+    def _processes(self) -> Iterable[ProcessRow]:
+        sees_all = privileges.PROCESS in self._held
+        return [row for row in self._facts.processes() if sees_all or row.user == self._who.user]
+
+    def _status_values(self) -> dict[str, object]:
+        file_name, position = self._position.end()
+        version, cipher = self._tls
+        return {
+            **self._facts.status(),
+            "Binlog_snapshot_file": file_name,
+            "Binlog_snapshot_position": position,
+            "Ssl_cipher": cipher,
+            "Ssl_version": version,
+            "Threads_connected": len(self._facts.processes()),
+            "Uptime": self._facts.uptime_s(),
+        }
+
+    def _set(self, assignments: Iterable[verbs.AnyAssignment]) -> None:
+        kept = dict(self._settings.values)
+        try:
+            for assignment in assignments:
+                self._assign(assignment)
+        except RefusedError:
+            self._settings.values = kept
+            raise
+
+    def _assign(self, assignment: verbs.AnyAssignment) -> None:
+        match assignment:
+            case verbs.Assignment(target=UserVariable(name=name), value=value):
+                kept = self.variables.get(name)
+                self.variables.assign(name, self._evaluator.evaluate(value))
+                if name == POSITION_VARIABLE:
+                    self._go(kept)
+            case verbs.CharsetAssignment():
+                self._settings.assign_charset(assignment)
+            case verbs.IsolationAssignment(level=level, scope=scope, is_read_only=is_read_only):
+                if scope == "global":
+                    raise missing_privilege(privileges.SUPER)
+                for name in ("transaction_read_only", "tx_read_only") if scope and is_read_only is not None else ():
+                    self._settings.assign(SystemVariable(name, "", name), int(is_read_only or 0))
+                if level is not None and scope:
+                    target = SystemVariable("transaction_isolation", "", "transaction_isolation")
+                    self._settings.assign(target, level)
+            case verbs.Assignment(target=SystemVariable() as target, value=Default()):
+                self._settings.assign(target, None, is_default=True)
+            case verbs.Assignment(target=SystemVariable() as target, value=value):
+                self._settings.assign(target, self._evaluator.evaluate(value))
+
+    def _go(self, kept: Value) -> None:
+        """Find the place that `@ibb_position` names; the variable keeps its old value if there is none."""
+        try:
+            _ = self._position.stopped
+        except (RefusedError, IbbMasterError):
+            self.variables.assign(POSITION_VARIABLE, kept)
+            raise
+
+    def _set_statement(self, statement: verbs.SetStatement) -> Response | verbs.Kill:
+        kept = dict(self._settings.values)
+        names = [item.target.name for item in statement.assignments if isinstance(item.target, SystemVariable)]
+        try:
+            self._set(statement.assignments)
+            self._limit()
+            return self._answer(statement.statement)
+        finally:
+            for name in names:
+                self._settings.values.pop(name, None)
+            self._settings.values |= {name: kept[name] for name in names if name in kept}
+
+    def _savepoint(self, verb: str, name: str) -> None:
+        known = name.lower()
+        if verb == "SAVEPOINT":
+            if len(self._savepoints) >= SAVEPOINTS_MAX:
+                raise not_supported(f"more than {SAVEPOINTS_MAX} savepoints")
+            if self._is_in_transaction or not self._settings.value("autocommit"):
+                self._savepoints.add(known)
+        elif known not in self._savepoints:
+            raise RefusedError(1305, "42000", f"SAVEPOINT {name} does not exist")
+        elif verb == "RELEASE":
+            self._savepoints.discard(known)
+
+    def _lock(self, statement: verbs.LockTables) -> None:
+        """No session writes, so that a lock only stops this session at its place."""
+        if statement.writes:
+            raise RefusedError(1290, "HY000", READ_ONLY_TEXT)
+        if statement.privilege == privileges.RELOAD and privileges.RELOAD not in self._held:
+            raise missing_privilege(privileges.RELOAD)
+        for table in statement.tables:
+            database, _ = self._who.located(table)
+            if privileges.LOCK_TABLES not in self._held:
+                text = f"Access denied for user '{self._who.user}'@'%' to database '{database}'"
+                raise RefusedError(1044, "42000", text)
+            self._tables.find(table)
+        if statement.stops:
+            self._position.lock()
+        elif statement.privilege is None:
+            self._position.unlock()
+
+
+def _with_more(answer: Response | verbs.Kill) -> Response | verbs.Kill:
+    if isinstance(answer, verbs.Kill):
+        return replace(answer, answer=with_more_results(answer.answer))
+    return with_more_results(answer)
+
+
+def _of_session(select: verbs.Select) -> SqlQuery | None:
+    """A query for values of the session, its primary or the clock."""
+    items = select.values
+    is_plain = items is not None and all(is_of_session(item.node) for item in items)
+    return select.query if is_plain else None
+
+
+def _syntax_error(error: SqlError) -> Err:
+    return Err(
+        code=1064,
+        sqlstate="42000",
+        text="You have an error in your SQL syntax; check the manual that corresponds to your MariaDB server version "
+        f"for the right syntax to use near '{error.near}' at line {error.line_no}",
+    )

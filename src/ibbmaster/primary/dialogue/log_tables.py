@@ -1,0 +1,144 @@
+"""What a session asks of the primary around it, and of the tables whose changes the log holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from ibbmaster.gtid import GtidPosition, GtidState
+from ibbmaster.position import LogPosition
+from ibbmaster.replication.dump.profile import Profile
+
+if TYPE_CHECKING:  # a replica's session needs none of these
+    from ibbmaster.primary.dialogue.relation import Relation
+    from ibbmaster.replication.wire.response import BlockResultSet, ColumnDefinition
+    from ibbmaster.rows.expr.session_facts import QuerySession
+    from ibbmaster.schema.catalog import SchemaCatalog
+    from ibbmaster.sqltext.expression import GivenTable, SqlQuery
+
+
+UNKNOWN_SCHEMA = 1105  # the code of errors about tables whose columns are not known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)
+class LogSnapshot:
+    """One place between the groups of a log: a session sees what is before it, and nothing else. Readers of tables may
+    keep what belongs to a snapshot while somebody holds it.
+
+    `end` is the first byte behind the last group, `state` what was logged up to there; nobody changes it.
+    """
+
+    end: LogPosition
+    file_name: str
+    state: GtidState
+
+    @property
+    def position(self) -> GtidPosition:
+        """The position from which a replica that has seen the same would ask."""
+        return self.state.position()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableQuery:
+    """One query of a session."""
+
+    snapshot: LogSnapshot
+    query: SqlQuery
+    sql_mode: int  # it was read under
+    find: Callable[[GivenTable], object]  # gives a table that it names, as its rows or as one of the log
+    session: QuerySession
+
+
+class LogTables(Protocol):
+    """The tables of a log. Called from worker threads; any call may read the disk. Raises RefusedError: what is asked
+    for is not known, with the reason; IbbMasterError: the log cannot be read."""
+
+    def name_case(self) -> int:
+        """`lower_case_table_names`: how the server of the log compares names of tables."""
+
+    def newest(self) -> LogSnapshot:
+        """Everything that is durable."""
+
+    def snapshot_at(self, position: GtidPosition) -> LogSnapshot:
+        """The place behind the last of these GTIDs, all of which must be in the log."""
+
+    def catalog(self, snapshot: LogSnapshot) -> SchemaCatalog:
+        """Databases and tables as they are there."""
+
+    def compute(self, query: TableQuery) -> Relation | BlockResultSet:
+        """The rows of a query."""
+
+    def computed_columns(self, query: TableQuery) -> tuple[ColumnDefinition, ...]:
+        """The columns that `compute` would give; no row is read."""
+
+
+class ServerFacts(Protocol):
+    """The primary around a session. Its methods may read the disk."""
+
+    server_id: int
+    server_version: str
+    profile: Profile
+
+    @property
+    def tables(self) -> LogTables:
+        """The tables of the log."""
+
+    def binlog_state(self) -> GtidState:
+        """What is logged."""
+
+    def binlog_end(self) -> tuple[str, int]:
+        """Name of the active file, and where it ends."""
+
+    def binary_logs(self) -> list[tuple[str, int]]:
+        """Name and size in bytes of every file, the oldest first."""
+
+    def binlog_events(self, file_name: str | None, offset: int) -> Iterator[BinlogEventRow]:
+        """The events of one file, the oldest file without a name, from the first group at or after `offset`. Raises
+        KeyError: there is no such file."""
+
+    def gtid_position_at(self, file_name: str, offset: int) -> str | None:
+        """The GTID position a replica has at any byte of a file; the first file is ''. None: there is no such file, or
+        it ends before."""
+
+    def replica_hosts(self) -> list[tuple[int, str, int]]:
+        """Server id, host and port of every registered replica."""
+
+    def processes(self) -> list[ProcessRow]:
+        """Every connection."""
+
+    def unix_timestamp(self) -> float:
+        """Seconds since 1970."""
+
+    def uptime_s(self) -> int:
+        """Seconds since the primary began to serve."""
+
+    def status(self) -> Mapping[str, int]:
+        """Counts over all connections, by their names in SHOW STATUS."""
+
+    def without_paths(self, text: str) -> str:
+        """The text of an error for clients on other machines, without paths of files."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BinlogEventRow:
+    """One line of SHOW BINLOG EVENTS; an engine binlog has no positions of events: both are 0."""
+
+    file_name: str
+    event_type: str
+    server_id: int
+    info: str
+    position: int = 0
+    end_position: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessRow:
+    """One line of SHOW PROCESSLIST."""
+
+    connection_id: int
+    user: str
+    host: str
+    command: str
+    seconds: int
+    state: str

@@ -1,0 +1,145 @@
+"""Triggers, routines and events: rows of information_schema, SHOW with columns of them, and SHOW CREATE.
+
+Columns that only the text of a program would tell are NULL; SHOW CREATE has the text of the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+from ibbmaster.primary.dialogue.relation import Relation, RowValues
+from ibbmaster.primary.dialogue.session_schema import SessionSchema
+from ibbmaster.primary.dialogue.statement import Show
+from ibbmaster.primary.dialogue.table_columns import information_columns, shown_columns
+from ibbmaster.replication.wire.refusal import RefusedError, no_database, not_supported
+from ibbmaster.schema.catalog import EVENT, FUNCTION, PROCEDURE, ROUTINES, TRIGGER, StoredProgram
+from ibbmaster.schema.describing import CATALOG
+from ibbmaster.schema.history import BEFORE
+from ibbmaster.sqltext.literals import Value
+from ibbmaster.sqltext.sql_mode import sql_mode_text
+from ibbmaster.sqltext.table_name import printed_table
+
+_STATUS = " STATUS"
+#: Columns of information_schema in SHOW, before those of character sets.
+SHOWN_COLUMNS = {
+    "TRIGGERS": (
+        "TRIGGER_NAME EVENT_MANIPULATION EVENT_OBJECT_TABLE ACTION_STATEMENT ACTION_TIMING CREATED SQL_MODE DEFINER"
+    ),
+    "ROUTINES": ("ROUTINE_SCHEMA ROUTINE_NAME ROUTINE_TYPE DEFINER LAST_ALTERED CREATED SECURITY_TYPE ROUTINE_COMMENT"),
+    "EVENTS": (
+        "EVENT_SCHEMA EVENT_NAME DEFINER TIME_ZONE EVENT_TYPE EXECUTE_AT INTERVAL_VALUE INTERVAL_FIELD STARTS ENDS "
+        "STATUS ORIGINATOR"
+    ),
+}
+_CHARACTERS = "CHARACTER_SET_CLIENT COLLATION_CONNECTION DATABASE_COLLATION"
+
+
+def _row(table: str, program: StoredProgram, **known: Value) -> RowValues:
+    kind = table.lower().removesuffix("s")
+    known = {
+        f"{kind}_catalog": CATALOG,
+        f"{kind}_schema": program.database,
+        f"{kind}_name": program.name,
+        "sql_mode": sql_mode_text(program.sql_mode),
+        "character_set_client": program.client,
+        "collation_connection": program.connection,
+        "database_collation": program.of_database,
+        **known,
+    }
+    return tuple(known.get(column.name.lower()) for column in information_columns(table))
+
+
+def trigger_rows(programs: Iterable[StoredProgram]) -> Iterator[RowValues]:
+    """The rows of TRIGGERS in the order of their statements, so that FOLLOWS finds the trigger it names."""
+    found = [program for program in programs if program.kind == TRIGGER]
+    for program in sorted(found, key=lambda one: one.since or BEFORE):
+        yield _row(
+            "TRIGGERS",
+            program,
+            event_object_catalog=CATALOG,
+            event_object_schema=program.database,
+            event_object_table=program.table,
+            action_orientation="ROW",
+            action_reference_old_row="OLD",
+            action_reference_new_row="NEW",
+        )
+
+
+def routine_rows(programs: Iterable[StoredProgram]) -> Iterator[RowValues]:
+    """The rows of ROUTINES."""
+    for program in programs:
+        if program.kind in ROUTINES:
+            data_type = None if program.kind == FUNCTION else ""
+            known = {"specific_name": program.name, "routine_type": program.kind, "data_type": data_type}
+            yield _row("ROUTINES", program, **known, routine_body="SQL", parameter_style="SQL")
+
+
+def parameter_rows(programs: Iterable[StoredProgram]) -> Iterable[RowValues]:
+    """The rows of PARAMETERS: none. Raises RefusedError: there are routines, which may have parameters."""
+    if any(program.kind in (FUNCTION, PROCEDURE) for program in programs):
+        raise not_supported("information_schema.PARAMETERS of stored routines; SHOW CREATE has their parameters")
+    return ()
+
+
+def event_rows(programs: Iterable[StoredProgram]) -> Iterator[RowValues]:
+    """The rows of EVENTS; of an altered one, settings of the session are not known."""
+    for program in programs:
+        if program.kind == EVENT:
+            known: dict[str, Value] = {"time_zone": program.time_zone}
+            if program.is_altered:
+                known = dict.fromkeys(("time_zone", "sql_mode", "character_set_client", "collation_connection"))
+            yield _row("EVENTS", program, event_body="SQL", **known)
+
+
+ROWS: dict[str, Callable[[Iterable[StoredProgram]], Iterable[RowValues]]] = {
+    "TRIGGERS": trigger_rows,
+    "ROUTINES": routine_rows,
+    "EVENTS": event_rows,
+    "PARAMETERS": parameter_rows,
+}
+
+
+def listed_programs(schema: SessionSchema, show: Show, default: str) -> Relation:
+    """SHOW TRIGGERS, SHOW EVENTS, SHOW PROCEDURE STATUS and its like; `default` is the session's database. Raises
+    RefusedError: there is no such database."""
+    if show.what.endswith(_STATUS):
+        kind = show.what.removesuffix(_STATUS)
+        programs = [program for program in schema.programs() if program.kind == kind]
+        return _picked("ROUTINES", "PROCEDURE STATUS", programs)
+    name = show.database or default
+    if not name:
+        raise no_database()
+    if show.what == "TRIGGERS":
+        name = schema.database(name).name
+    return _picked(show.what, show.what, schema.programs(name))
+
+
+def _picked(table: str, shown: str, programs: Iterable[StoredProgram]) -> Relation:
+    names = [column.name for column in information_columns(table)]
+    places = [names.index(name) for name in f"{SHOWN_COLUMNS[table]} {_CHARACTERS}".split()]
+    rows = [tuple(row[place] for place in places) for row in ROWS[table](programs)]
+    return Relation(shown_columns(shown), rows)
+
+
+def created_program(schema: SessionSchema, kind: str, database: str, name: str) -> Relation:
+    """SHOW CREATE of a program. Raises RefusedError: there is none, or it was altered."""
+    program = schema.program(database, kind, name)
+    if program is None:
+        missing = {
+            TRIGGER: (1360, "HY000", "Trigger does not exist"),
+            EVENT: (1539, "HY000", f"Unknown event '{name}'"),
+        }
+        raise RefusedError(*missing.get(kind, (1305, "42000", f"{kind} {name} does not exist")))
+    if program.is_altered:
+        shown = f"SHOW CREATE {kind} {printed_table(program.database, program.name)} after ALTER"
+        raise not_supported(f"{shown}; the log has both statements: ibbmaster cat, SHOW BINLOG EVENTS")
+    columns = shown_columns(f"CREATE {kind}" if kind in (EVENT, TRIGGER) else "CREATE PROCEDURE")
+    row: RowValues = (program.name, sql_mode_text(program.sql_mode))
+    if kind == EVENT:
+        row = (*row, program.time_zone)
+    elif kind != TRIGGER:
+        named = replace(columns[2], name=f"Create {kind.title()}")
+        columns = (replace(columns[0], name=kind.capitalize()), columns[1], named, *columns[3:])
+    row = (*row, program.text, program.client, program.connection, program.of_database)
+    return Relation(columns, [(*row, None) if kind == TRIGGER else row])

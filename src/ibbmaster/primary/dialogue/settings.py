@@ -1,0 +1,310 @@
+"""The variables of one session: its user variables, and system variables on top of those of the primary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+
+from ibbmaster.gtid import GtidState
+from ibbmaster.primary.dialogue.log_tables import ServerFacts
+from ibbmaster.primary.dialogue.relation import text_of
+from ibbmaster.primary.dialogue.statement import CharsetAssignment
+from ibbmaster.primary.dialogue.variables import (
+    CHOICES,
+    FIXED,
+    OF_THE_LOG,
+    READ_ONLY,
+    SESSION_DEFAULTS,
+    SESSION_ONLY,
+    SETTABLE_GLOBALS,
+    SystemValue,
+    has_variable,
+    is_uca_default,
+    variable,
+    variable_names,
+)
+from ibbmaster.replication.dump.request import check_variable
+from ibbmaster.replication.wire.refusal import (
+    RefusedError,
+    missing_privilege,
+    not_supported,
+    out_of_memory,
+    unknown_variable,
+)
+from ibbmaster.replication.wire.response import COLLATION_BINARY, COLLATION_DEFAULT
+from ibbmaster.schema.collations import (
+    character_sets,
+    charset_of_collation,
+    find_charset,
+    find_collation,
+    sent_collation_number,
+)
+from ibbmaster.sqltext.expression import SystemVariable
+from ibbmaster.sqltext.literals import Value
+from ibbmaster.sqltext.moment import parse_time_zone
+from ibbmaster.sqltext.sql_mode import MODES, sql_mode_of, sql_mode_text
+
+SETTING_SIZE_MAX = 16_384  # characters of a system variable
+COUNT_MAX = 1000  # user variables
+SIZE_MAX = 1 << 20  # characters of one of them
+TOTAL_SIZE_MAX = 4 << 20  # of all of a session
+_SQL_MODE_DEFAULT = sql_mode_of(str(FIXED["sql_mode"]))
+CHARSETS = ("character_set_client", "character_set_connection", "character_set_results")
+_SAME = {"tx_isolation": "transaction_isolation", "storage_engine": "default_storage_engine"}
+_SAME_NAMES = {**_SAME, **{name: alias for alias, name in _SAME.items()}}
+
+
+class UserVariables(dict[str, Value]):
+    """The variables named with @, by lower-case name, within limits."""
+
+    def __init__(self, hold: Callable[[str, int], None] = lambda what, size: None) -> None:
+        """`hold` gets how many bytes they have, and may refuse that."""
+        super().__init__()
+        self._hold = hold
+        self._size = 0
+
+    def assign(self, name: str, value: Value) -> None:
+        """Set a variable. Raises RefusedError: it steers dumps and cannot have this value, or all variables together
+        are too large."""
+        problem = check_variable(name, value)
+        if problem is not None:
+            raise RefusedError(problem.code, problem.sqlstate, f"{problem.text}, in '@{name}'")
+        size = _size_of(value)
+        total = self._size + size - (_size_of(self[name]) if name in self else 0)
+        is_one_more = name not in self
+        if size > SIZE_MAX or total > TOTAL_SIZE_MAX or (is_one_more and len(self) >= COUNT_MAX):
+            raise out_of_memory(f"too much in user variables, at '@{name}'")
+        if total != self._size:
+            self._hold("user variables", total)
+        self[name] = value
+        self._size = total
+
+    def restore(self, kept: dict[str, Value]) -> None:
+        """Have these values again, and no others."""
+        self.clear()
+        self.update(kept)
+        self._size = sum(map(_size_of, kept.values()))
+
+
+def _size_of(value: Value) -> int:
+    if isinstance(value, str | bytes):
+        return len(value) * (1 if value.isascii() else 4)
+    return 8 if value is None else len(text_of(value))
+
+
+class Settings:
+    """What a session has set. `values` are by lower-case name; other variables have the primary's value. `state` is
+    what the session sees of the log: all of it without one."""
+
+    def __init__(self, facts: ServerFacts, state: Callable[[], GtidState] | None = None) -> None:
+        self._facts = facts
+        self._state = state or facts.binlog_state
+        self.values: dict[str, SystemValue] = {}
+        self._results_collation: str | None = None  # None: the default one of the server
+
+    def names(self, pattern: str | None = None) -> Sequence[str]:
+        """Every variable there is, or those that are LIKE a pattern, sorted."""
+        return variable_names(self._facts, pattern)
+
+    @staticmethod
+    def is_of_sessions(name: str) -> bool:
+        return name in SESSION_ONLY
+
+    def value(self, name: str, scope: str = "") -> SystemValue:
+        """The value of a variable in this session, or with scope 'global' of the primary. Raises RefusedError: this
+        scope has no such variable."""
+        if not has_variable(self._facts, name):
+            raise unknown_variable(name)
+        if scope == "global" and name in SESSION_ONLY:
+            raise RefusedError(1238, "HY000", f"Variable '{name}' is a SESSION variable")
+        if scope == "session" and name not in SESSION_DEFAULTS:
+            raise RefusedError(1238, "HY000", f"Variable '{name}' is a GLOBAL variable")
+        if scope != "global" and name in self.values:
+            return self.values[name]
+        if name == "timestamp":
+            return self._facts.unix_timestamp()
+        if name in OF_THE_LOG:
+            return OF_THE_LOG[name](self._state(), self._facts.server_id)
+        return variable(self._facts, name)
+
+    def read(self, target: SystemVariable) -> SystemValue:
+        """The value of a variable by its name in a statement; errors name it so, too."""
+        if not has_variable(self._facts, target.name):
+            raise unknown_variable(target.written)
+        return self.value(target.name, target.scope)
+
+    def assign(self, target: SystemVariable, value: Value, *, is_default: bool = False) -> None:
+        """Set a variable for this session. Raises RefusedError: there is no such variable, or it may not have this
+        value."""
+        name = target.name
+        if not has_variable(self._facts, name):
+            raise unknown_variable(target.written)
+        if name in READ_ONLY or (name not in SESSION_DEFAULTS and name not in SETTABLE_GLOBALS):
+            raise RefusedError(1238, "HY000", f"Variable '{target.written}' is a read only variable")
+        if target.scope == "global":
+            raise missing_privilege("SUPER")
+        if name not in SESSION_DEFAULTS:
+            text = f"Variable '{target.written}' is a GLOBAL variable and should be set with SET GLOBAL"
+            raise RefusedError(1229, "HY000", text)
+        if is_default:
+            for each in (name, _SAME_NAMES.get(name, name)):
+                self.values.pop(each, None)
+            self._follow(name, None)
+            return
+        checked = self._checked(name, target.written, value)
+        for each in (name, _SAME_NAMES.get(name, name)):
+            self.values[each] = checked
+        self._follow(name, checked)
+
+    def assign_charset(self, assignment: CharsetAssignment) -> None:
+        """SET NAMES and SET CHARACTER SET. Raises RefusedError: there is no such character set or collation, or they do
+        not go together."""
+        if assignment.charset is None:
+            for name in (*CHARSETS, "collation_connection"):
+                self.values.pop(name, None)
+            self._results_collation = None
+            return
+        charset = find_charset(assignment.charset)
+        if charset is None:
+            raise RefusedError(1115, "42000", f"Unknown character set: '{assignment.charset}'")
+        collation = self._default_collation(charset)
+        if assignment.collation is not None:
+            collation = self._collation(assignment.collation, charset)
+            if charset_of_collation(collation) != charset:
+                text = f"COLLATION '{collation}' is not valid for CHARACTER SET '{charset}'"
+                raise RefusedError(1253, "42000", text)
+        self.values.update(character_set_client=charset, character_set_results=charset)
+        self._results_collation = collation if assignment.is_names else None
+        if assignment.is_names:
+            self.values.update(character_set_connection=charset, collation_connection=collation)
+        else:
+            self.values["character_set_connection"] = self.value("character_set_database")
+            self.values["collation_connection"] = self.value("collation_database")
+
+    @property
+    def time_zone_s(self) -> int:
+        """Seconds that the session's clock is before UTC."""
+        return parse_time_zone(str(self.value("time_zone"))) or 0
+
+    @property
+    def sql_mode(self) -> int:
+        """The bits of sql_mode, which say how a statement is read."""
+        if not self.values:
+            return _SQL_MODE_DEFAULT
+        return sql_mode_of(str(self.value("sql_mode")))
+
+    @property
+    def collation(self) -> str:
+        return str(self.value("collation_connection"))
+
+    @property
+    def results_collation_number(self) -> int:
+        """The number of the collation of columns of texts: that of SET NAMES or the login; after SET
+        character_set_results the first one of its character set. Source: MariaDB 11.8, protocol.cc,
+        Protocol_text::store_field_metadata()."""
+        charset = self.value("character_set_results")
+        if charset is None or charset == "binary":
+            return COLLATION_BINARY
+        collation = self._results_collation
+        if collation is None and "character_set_results" not in self.values:
+            collation = self._default_collation(str(charset))
+        found = sent_collation_number(collation or character_sets()[str(charset)].old_default)
+        return COLLATION_DEFAULT if found is None else found
+
+    def _checked(self, name: str, written: str, value: Value) -> SystemValue:
+        is_charset = name.startswith("character_set_") and name != "character_set_collations"
+        if name in CHARSETS or (is_charset and isinstance(value, str)):
+            if value is None and name == "character_set_results":
+                return None
+            charset = find_charset(text_of(value)) if value is not None else None
+            if charset is None:
+                raise RefusedError(1115, "42000", f"Unknown character set: '{_shown(value)}'")
+            return charset
+        if name.startswith("collation_") and isinstance(value, str):
+            return self._collation(value, None)
+        if name == "time_zone":
+            if value is None or parse_time_zone(text_of(value)) is None:
+                raise RefusedError(1298, "HY000", f"Unknown or incorrect time zone: '{_shown(value)}'")
+            return text_of(value)
+        if name == "session_track_system_variables" and isinstance(value, str):
+            self._check_names(value)
+        if name == "sql_mode":
+            return _sql_mode(written, value)
+        match SESSION_DEFAULTS[name]:
+            case bool():
+                return _switch(written, value)
+            case int() if isinstance(value, int):
+                return value
+            case float() if isinstance(value, int | float | Decimal):
+                return float(value)
+            case int() | float():
+                raise RefusedError(1232, "42000", f"Incorrect argument type to variable '{written}'")
+            case _:
+                return _text(name, written, value)
+
+    def _check_names(self, names: str) -> None:
+        for name in filter(None, (part.strip() for part in names.split(","))):
+            if name != "*" and not has_variable(self._facts, name.lower()):
+                raise unknown_variable(name)
+
+    def _follow(self, name: str, value: SystemValue) -> None:
+        """Set what depends on a variable that was set; None: to its default."""
+        if name == "character_set_results":
+            self._results_collation = None
+        elif value is None:
+            return
+        elif name == "character_set_connection":
+            self.values["collation_connection"] = self._default_collation(str(value))
+        elif name == "collation_connection":
+            self.values["character_set_connection"] = charset_of_collation(str(value))
+
+    def _collation(self, name: str, charset: str | None) -> str:
+        found = find_collation(name, charset or str(self.value("character_set_connection")))
+        if found is None:
+            raise RefusedError(1273, "HY000", f"Unknown collation: '{name}'")
+        return found
+
+    def _default_collation(self, charset: str) -> str:
+        return character_sets()[charset].default_collation(is_uca=is_uca_default(self._facts))
+
+
+def _wrong_value(name: str, value: Value) -> RefusedError:
+    return RefusedError(1231, "42000", f"Variable '{name}' can't be set to the value of '{_shown(value)}'")
+
+
+def _shown(value: Value) -> str:
+    return "NULL" if value is None else text_of(value)[:64]
+
+
+def _switch(name: str, value: Value) -> bool:
+    words: Mapping[str, bool] = {"1": True, "ON": True, "TRUE": True, "0": False, "OFF": False, "FALSE": False}
+    found = words.get(_shown(value).upper())
+    if found is None:
+        raise _wrong_value(name, value)
+    return found
+
+
+def _text(name: str, written: str, value: Value) -> str:
+    if value is None:
+        raise _wrong_value(written, value)
+    text = text_of(value)
+    if len(text) > SETTING_SIZE_MAX:
+        raise not_supported(f"a value of more than {SETTING_SIZE_MAX} characters for {written}")
+    choices = CHOICES.get(name)
+    if choices is None:
+        return text
+    if isinstance(value, int) and 0 <= value < len(choices):
+        return choices[value]
+    found = next((choice for choice in choices if choice.upper() == text.upper()), None)
+    if found is None:
+        raise _wrong_value(written, value)
+    return found
+
+
+def _sql_mode(name: str, value: Value) -> str:
+    try:
+        if isinstance(value, int) and 0 <= value < 1 << len(MODES):
+            return sql_mode_text(value)
+        return sql_mode_text(sql_mode_of("NULL" if value is None else text_of(value)))
+    except ValueError as error:
+        raise _wrong_value(name, str(error)) from None

@@ -1,0 +1,207 @@
+"""Answers to SHOW: tables with MariaDB's columns. Table: protocol/wire/replica-dialog.md."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ibbmaster.primary.dialogue import privileges
+from ibbmaster.primary.dialogue.evaluating import Evaluator
+from ibbmaster.primary.dialogue.information_schema import (
+    ENGINES,
+    LICENSE,
+    PLUGINS,
+    Catalog,
+    character_set_rows,
+    collation_rows,
+)
+from ibbmaster.primary.dialogue.log_tables import UNKNOWN_SCHEMA, ProcessRow, ServerFacts
+from ibbmaster.primary.dialogue.relation import Relation, RowValues, matcher
+from ibbmaster.primary.dialogue.statement import Show
+from ibbmaster.primary.dialogue.table_columns import information_columns, shown_columns
+from ibbmaster.primary.dialogue.variables import shown, version_number
+from ibbmaster.replication.wire.refusal import RefusedError, missing_privilege
+from ibbmaster.replication.wire.response import Err
+from ibbmaster.sqltext.literals import Value
+from ibbmaster.versions import Difference
+
+if TYPE_CHECKING:
+    from ibbmaster.primary.dialogue.session_schema import SessionSchema
+    from ibbmaster.primary.dialogue.show_tables import TableShower
+
+NO_TARGET_LOG = RefusedError(1373, "HY000", "Target log not found in binlog index")
+#: The privileges that an account needs.
+_NEEDED = {
+    "BINARY LOGS": privileges.BINLOG_MONITOR,
+    "MASTER STATUS": privileges.BINLOG_MONITOR,
+    "BINLOG EVENTS": privileges.BINLOG_MONITOR,
+    "SLAVE HOSTS": privileges.REPLICATION_MASTER_ADMIN,
+    "SLAVE STATUS": privileges.SLAVE_MONITOR,
+    "ALL SLAVES STATUS": privileges.SLAVE_MONITOR,
+    "ENGINE": privileges.PROCESS,
+}
+#: Lists of programs by the column that LIKE is about: the table of a trigger, the name of others.
+_LIKE_IS_ABOUT = {
+    "TRIGGERS": 2,
+    **dict.fromkeys(("EVENTS", "PROCEDURE STATUS", "FUNCTION STATUS", "PACKAGE STATUS", "PACKAGE BODY STATUS"), 1),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Shower:
+    """Answers SHOW for one session. `status` are the rows of SHOW STATUS, `schema` the databases that it sees."""
+
+    facts: ServerFacts
+    evaluator: Evaluator
+    catalog: Catalog
+    schema: Callable[[], SessionSchema]
+    held: frozenset[str]  # the account's privileges
+    processes: Callable[[], Iterable[ProcessRow]]
+    status: Callable[[], Mapping[str, object]]
+    end: Callable[[], tuple[str, int]]  # file and offset where the session is
+    last_error: Err | None
+
+    def answer(self, show: Show) -> Relation:
+        """The table that is asked for. Raises RefusedError: there is no such thing, or the account may not see it."""
+        needed = _NEEDED.get(show.what)
+        if needed is not None and needed not in self.held:
+            raise missing_privilege(needed)
+        if show.what == "BINLOG EVENTS":
+            return self._binlog_events(show)
+        return self._chosen(show, self._all(show)).limited(show.limit)
+
+    def _all(self, show: Show) -> Relation:
+        what = show.what
+        match what:
+            case "VARIABLES":
+                settings = self.evaluator.settings
+                names = settings.names(show.pattern)  # before values are computed: one of many is asked for
+                if show.scope == "global":
+                    names = [name for name in names if not settings.is_of_sessions(name)]
+                return _named([(name, shown(settings.value(name, show.scope))) for name in names], "VARIABLES", show)
+            case "STATUS":
+                return _named([(name, str(value)) for name, value in self.status().items()], "STATUS", show)
+            case "MASTER STATUS":
+                return self._log_status()
+            case "COUNT":
+                kind = "error" if show.pattern == "ERRORS" else "warning"
+                count = len(list(self._messages(with_warnings=kind == "warning")))
+                return Relation(shown_columns(what, f"@@session.{kind}_count"), [(count,)])
+            case "GRANTS":
+                return self._grants(show)
+            case "DATABASES":
+                name = f"Database ({show.pattern})" if show.pattern is not None else ""
+                return Relation(shown_columns(what, name), [(each.name,) for each in self.schema().databases.values()])
+            case _ if what in _LIKE_IS_ABOUT:  # a list of programs
+                from ibbmaster.primary.dialogue.program_rows import listed_programs  # replicas never ask for it
+
+                return listed_programs(self.schema(), show, self.evaluator.who.database)
+            case "TABLES" | "TABLE STATUS" | "OPEN TABLES":
+                return self._tables().of_database(show, self.evaluator.who.database)
+            case "COLUMNS" | "INDEX":
+                return self._tables().of_table(show, *self._located(show))
+            case "CREATE DATABASE" | "CREATE SCHEMA":
+                return self._tables().created_database(show)
+            case _ if what.startswith("CREATE "):
+                place = self._located(show)
+                kind = what.removeprefix("CREATE ")
+                if kind not in ("TABLE", "VIEW", "SEQUENCE"):
+                    from ibbmaster.primary.dialogue.program_rows import created_program  # as above
+
+                    return created_program(self.schema(), kind, *place)
+                return self._tables().created(show, *place, self.evaluator.who.database)
+            case "ENGINE":
+                self._expect_engine(show)
+        return Relation(shown_columns(what), list(self._rows(what)))
+
+    def _rows(self, what: str) -> Iterable[RowValues]:
+        facts = self.facts
+        match what:
+            case "BINARY LOGS":
+                return facts.binary_logs()
+            case "SLAVE HOSTS":
+                return [(*host, facts.server_id) for host in facts.replica_hosts()]
+            case "PROCESSLIST":
+                return self._process_rows()
+            case "WARNINGS" | "ERRORS":
+                return self._messages(with_warnings=what == "WARNINGS")
+            case "COLLATION":
+                return collation_rows(facts)
+            case "CHARACTER SET":
+                return character_set_rows(facts)
+            case "ENGINES":
+                return ENGINES
+            case "PLUGINS":
+                return [(name, "ACTIVE", kind, None, LICENSE) for name, kind, *_ in PLUGINS]
+        return ()
+
+    def _messages(self, *, with_warnings: bool) -> Iterator[RowValues]:
+        """The last statement's error, and a warning for each of its tables whose columns are unknown."""
+        if self.last_error is not None:
+            yield "Error", self.last_error.code, self.last_error.text
+        for table in self.catalog.refused if with_warnings else ():
+            yield "Warning", UNKNOWN_SCHEMA, f"{table.full_name}: {table.reason}"
+
+    def _chosen(self, show: Show, relation: Relation) -> Relation:
+        if show.pattern is not None and show.what != "COUNT":
+            matches = matcher(show.pattern)
+            place = _LIKE_IS_ABOUT.get(show.what, 0)
+            return replace(relation, rows=[row for row in relation.rows if matches(str(row[place]))])
+        if show.where is None:
+            return relation
+        from ibbmaster.primary.dialogue.lone_expressions import row_condition  # replicas never ask for it
+
+        holds = row_condition(show.where, relation.columns, self.evaluator.query_session())
+        return replace(relation, rows=[row for row in relation.rows if holds(row)])
+
+    def _log_status(self) -> Relation:
+        columns, row = shown_columns("MASTER STATUS"), (*self.end(), "", "")
+        if not Difference.STATUS_HAS_GTID.holds(version_number(self.facts)):
+            return Relation(columns[:-1], [row])
+        return Relation(columns, [(*row, shown(self.evaluator.settings.value("gtid_binlog_pos")))])
+
+    def _process_rows(self) -> Iterator[tuple[Value, ...]]:
+        for row in self.processes():
+            yield row.connection_id, row.user, row.host, None, row.command, row.seconds, row.state, None, "0.000"
+
+    def _grants(self, show: Show) -> Relation:
+        user = self.evaluator.who.user
+        if show.user is not None and show.user != user:
+            raise RefusedError(1141, "42000", f"There is no such grant defined for user '{show.user}' on host '%'")
+        columns = shown_columns("GRANTS", f"Grants for {user}@%")
+        return Relation(columns, [(privileges.grant_text(user, self.held),)])
+
+    def _located(self, show: Show) -> tuple[str, str]:
+        assert show.table is not None
+        return self.evaluator.who.located(show.table)
+
+    def _tables(self) -> TableShower:
+        from ibbmaster.primary.dialogue.show_tables import (
+            TableShower,  # with the rows of tables: replicas never ask for it
+        )
+
+        return TableShower(self.schema(), version_number(self.facts))
+
+    @staticmethod
+    def _expect_engine(show: Show) -> None:
+        assert show.table is not None
+        if show.table.name.lower() not in {engine[0].lower() for engine in ENGINES}:
+            raise RefusedError(1286, "42000", f"Unknown storage engine '{show.table.name}'")
+
+    def _binlog_events(self, show: Show) -> Relation:
+        try:
+            events = self.facts.binlog_events(show.file_name, show.offset or 0)
+        except KeyError:
+            raise NO_TARGET_LOG from None
+        rows = (
+            (event.file_name, event.position, event.event_type, event.server_id, event.end_position, event.info)
+            for event in events
+        )
+        return Relation(shown_columns(show.what), rows).limited(show.limit)
+
+
+def _named(rows: list[tuple[str, str]], kind: str, show: Show) -> Relation:
+    table = f"{'GLOBAL' if show.scope == 'global' else 'SESSION'}_{kind}"
+    name, value = information_columns(table)
+    return Relation((replace(name, name="Variable_name"), replace(value, name="Value")), rows)

@@ -1,0 +1,191 @@
+"""The SQL statements that replicas, CDC clients and operators send to a primary, as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+from ibbmaster.replication.wire.response import Ok, Response
+from ibbmaster.sqltext.expression import Expression, GivenTable, Item, SqlQuery, SystemVariable, UserVariable
+
+if TYPE_CHECKING:
+    from ibbmaster.sqltext.token import SqlError
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """A query, and every table that is named anywhere in it."""
+
+    query: SqlQuery | None  # None where its form is unknown; `problem` says why
+    tables: tuple[GivenTable, ...] = ()
+    sql_mode: int = field(default=0, compare=False)  # it was read under
+    problem: SqlError | None = field(default=None, compare=False)
+
+    @property
+    def values(self) -> tuple[Item, ...] | None:
+        """Its items, if it consists of nothing else."""
+        query = self.query
+        if query is None or query.source or query.where or query.group_by or query.having or query.order_by:
+            return None
+        return query.items
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A statement with these tables, in a form that the parser does not know; MariaDB may."""
+
+    verb: str
+    tables: tuple[GivenTable, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """One target of SET."""
+
+    target: UserVariable | SystemVariable
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class CharsetAssignment:
+    """SET NAMES, or with `is_names` False SET CHARACTER SET; `charset` None is DEFAULT."""
+
+    charset: str | None
+    collation: str | None = None
+    is_names: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class IsolationAssignment:
+    """SET TRANSACTION: the level, and whether it is READ ONLY; None where it does not say."""
+
+    level: str | None
+    scope: str
+    is_read_only: bool | None = None
+
+
+AnyAssignment: TypeAlias = Assignment | CharsetAssignment | IsolationAssignment
+
+
+@dataclass(frozen=True, slots=True)
+class Set:
+    """SET with its elements, in their order."""
+
+    assignments: tuple[AnyAssignment, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SetStatement:
+    """SET STATEMENT … FOR …: the assignments hold while the statement runs."""
+
+    assignments: tuple[Assignment, ...]
+    statement: Statement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Show:
+    """SHOW: what, in upper case without GLOBAL or FULL; of what; and how the rows are chosen."""
+
+    what: str
+    scope: str = ""  # 'global', 'session' or ''
+    is_full: bool = False
+    table: GivenTable | None = None  # or another thing that has a name
+    database: str | None = None
+    pattern: str | None = None  # LIKE
+    where: Expression | None = None
+    file_name: str | None = None
+    offset: int | None = None
+    limit: tuple[int, int | None] | None = None  # rows to leave out, rows to show
+    user: str | None = None  # of SHOW GRANTS FOR; None is the one who asks
+    if_not_exists: bool = False  # of SHOW CREATE DATABASE
+
+
+@dataclass(frozen=True, slots=True)
+class KillStatement:
+    """KILL [CONNECTION|QUERY] n."""
+
+    connection_id: int
+    query_only: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """USE name."""
+
+    database: str
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """BEGIN, COMMIT, ROLLBACK, START TRANSACTION."""
+
+    verb: str
+    has_snapshot: bool = False  # WITH CONSISTENT SNAPSHOT
+
+
+@dataclass(frozen=True, slots=True)
+class Savepoint:
+    """SAVEPOINT, ROLLBACK TO SAVEPOINT and RELEASE SAVEPOINT."""
+
+    verb: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class LockTables:
+    """LOCK TABLES, UNLOCK TABLES (no tables), FLUSH TABLES (with `privilege` RELOAD); `writes`: a WRITE lock. `stops`:
+    later statements see what is there now."""
+
+    tables: tuple[GivenTable, ...]
+    privilege: str | None
+    writes: bool = False
+    stops: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Describe:
+    """DESCRIBE table; `pattern` is about the names of its columns."""
+
+    table: GivenTable
+    pattern: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CallProcedure:
+    """CALL name."""
+
+    name: str
+    database: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Do:
+    """DO: expressions without a result."""
+
+    expressions: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """A text of comments, or a statement that does nothing here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Administration:
+    """PURGE, FLUSH, RESET, CHANGE MASTER and so on: understood, and refused."""
+
+    verb: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kill:
+    """The answer to KILL: the driver ends another connection, or its statement; the client gets OK."""
+
+    connection_id: int
+    query_only: bool
+    answer: Response = field(default_factory=Ok)
+
+
+_Questions: TypeAlias = Select | Unread | Show | Describe | Do | CallProcedure
+_Settings: TypeAlias = Set | SetStatement | Use | Transaction | Savepoint | LockTables
+Statement: TypeAlias = _Questions | _Settings | KillStatement | Nothing | Administration

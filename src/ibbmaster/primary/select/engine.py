@@ -1,0 +1,343 @@
+"""Carries out one query in SQLite, with its tables, functions of ours, bounds of memory and time."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+from ibbmaster.errors import IbbMasterError
+from ibbmaster.primary.dialogue.log_tables import TableQuery
+from ibbmaster.primary.dialogue.relation import Relation
+from ibbmaster.primary.select.definitions import column_definition
+from ibbmaster.primary.select.grouping import AGGREGATES
+from ibbmaster.primary.select.listed import ServerTable
+from ibbmaster.primary.select.local_values import local_columns
+from ibbmaster.primary.select.row_values import ShownColumn
+from ibbmaster.primary.select.scanning import TableScan, in_question, is_scanned
+from ibbmaster.primary.select.sources import Plan, SourceColumn, SourceTable
+from ibbmaster.primary.select.table_reader import ALL_ROWS, FoundRows, RowRange
+from ibbmaster.primary.select.tables import KeptDatabase, LoadedTable, expect_free_space, new_database
+from ibbmaster.replication.wire.refusal import RefusedError, not_supported, out_of_memory
+from ibbmaster.replication.wire.response import BlockResultSet, ColumnDefinition
+from ibbmaster.rows.expr.kinds import definition_of
+from ibbmaster.rows.expr.scalars import Slot
+from ibbmaster.rows.expr.values import shower
+from ibbmaster.schema.model import TableKind, TableVersion
+from ibbmaster.sqltext.expression import DerivedTable, GivenTable, SqlQuery
+from ibbmaster.sqltext.sql_mode import (
+    MSSQL,
+    NO_UNSIGNED_SUBTRACTION,
+    ORACLE,
+    PAD_CHAR_TO_FULL_LENGTH,
+    TIME_ROUND_FRACTIONAL,
+    sql_mode_text,
+)
+from ibbmaster.work import BrokenOffError, check_wanted
+
+FIRST_ROWS = 100  # that are computed before the answer begins
+STEPS_BETWEEN_LOOKS = 4_000  # each may make a long value
+LOOKS_AT_SPACE = 8  # one of them is also at the file system
+STEPS_MAX = 30_000_000  # of SQLite's machine, for a query of no table of the log: about a second
+STEPS_OF_TABLES = 10_000_000_000  # likewise, of tables of the log: some minutes
+PAGES_MAX = 1 << 20  # of 4 KiB, for rows and for sorting them
+FUNCTIONS_MAX = 2_000
+TOO_COSTLY = RefusedError(
+    1104,
+    "42000",
+    "The SELECT would examine more than MAX_JOIN_SIZE rows; check your WHERE, or ask elsewhere, of rows as "
+    "Log.snapshot gives them",
+)
+#: Bits of sql_mode that change values of expressions.
+OTHER_VALUES = PAD_CHAR_TO_FULL_LENGTH | NO_UNSIGNED_SUBTRACTION | TIME_ROUND_FRACTIONAL | ORACLE | MSSQL
+
+#: Finds rows of a table at the session's place in the log, with the values of these columns; or refuses.
+FindRows = Callable[[TableVersion, Sequence[int], RowRange], FoundRows]
+
+
+class QueryRun:
+    """One query, from its tree to its rows. Used once."""
+
+    def __init__(
+        self, query: TableQuery, rows_of: FindRows, kept: KeptDatabase | None = None, place: object = None
+    ) -> None:
+        """`kept` has the table of an earlier query; at the same `place` it has the same rows."""
+        self._kept, self._place = kept, place
+        self._key: object = None  # of the loaded table, if it can be kept
+        self._query = query.query
+        self._sql_mode = query.sql_mode
+        self._session = query.session
+        self._find = query.find
+        self._rows_of = rows_of
+        self._table: LoadedTable | None = None  # of the log
+        self._listed: dict[str, ServerTable] = {}
+        self._parameters: dict[str, Any] = {}
+        self._functions: list[tuple[str, int, Callable[..., Any]]] = []
+        self._error: Exception | None = None
+        self._scan: TableScan | None = None
+        self._steps_left = math.inf
+        self._looks = 0
+        self._database: sqlite3.Connection | None = None
+
+    # For the planner, as `SqlFunctions` and `Tables` say -------------------------------------
+
+    def function(self, compute: Callable[..., Any], count: int) -> str:
+        if len(self._functions) >= FUNCTIONS_MAX:
+            raise not_supported(f"more than {FUNCTIONS_MAX} expressions")
+        name = f"f{len(self._functions)}"
+        self._functions.append((name, count, compute))
+        return name
+
+    def parameter(self, value: Any) -> str:
+        name = f"p{len(self._parameters)}"
+        self._parameters[name] = value
+        return f":{name}"
+
+    def key_column(self, slot: Slot) -> str | None:
+        if slot.table in self._listed:
+            return self._listed[slot.table].key_column(slot)
+        return self._table.key_column(slot) if self._table is not None and slot.table else None
+
+    def source(self, table: GivenTable, sql_alias: str) -> tuple[str, SourceTable]:
+        found = self._find(table)
+        if isinstance(found, Relation):
+            return self._listed_source(table, found, sql_alias)
+        assert isinstance(found, TableVersion)
+        if found.kind is TableKind.VIEW:
+            raise not_supported(f"SELECT from a {found.kind.value.lower()}")
+        if self._table is None or self._table.table != found:
+            self._table = LoadedTable(sql_alias, found)
+        loaded = self._table
+        of_indexes = {
+            part.column_id for index in found.indexes if index is not found.primary_key for part in index.parts
+        }
+        columns, indexed = [], set()
+        for place, column in enumerate(loaded.columns):
+            definition = column_definition(
+                found, column, alias=table.alias, charset=self._session.charset, collation_id=self._session.collation_id
+            )
+            slot = loaded.slot(place, definition)
+            columns.append(SourceColumn(column.name, slot, not column.is_invisible))
+            if column.id in of_indexes:
+                indexed.add(slot)
+        source = SourceTable(
+            table.alias or table.name, table.database or self._session.database, columns, frozenset(indexed)
+        )
+        source.is_clustered = found.options.get("ENGINE", "InnoDB").lower() == "innodb" and found.partitioning is None
+        return loaded.name, source
+
+    def restrict(self, slot: Slot, text: str) -> None:
+        table = self._listed.get(slot.table)
+        if table is not None:  # those of the log are read whole
+            table.restrict(slot, text)
+
+    def _listed_source(self, table: GivenTable, relation: Relation, sql_alias: str) -> tuple[str, SourceTable]:
+        loaded = ServerTable(len(self._listed), sql_alias, relation, self._session)
+        self._listed[loaded.name] = loaded
+        columns = [SourceColumn(name, slot) for name, slot in loaded.slots()]
+        database = table.database or self._session.database
+        source = SourceTable(table.alias or table.name, database, columns, is_clustered=True, is_listed=True)
+        return loaded.name, source
+
+    # Rows -------------------------------------------------------------------------------------
+
+    def columns(self) -> tuple[ColumnDefinition, ...]:
+        """The columns of the answer; no row is read."""
+        shown, plan = self._planned()
+        return tuple(column.definition for column in shown) if plan is None else self._definitions(plan)
+
+    def answer(self) -> Relation | BlockResultSet:
+        """Raises RefusedError: MariaDB's answer is not computed here, or its tables are not known."""
+        shown, plan = self._planned()
+        if plan is not None and not (self._scan is not None and self._scan.counts_rows):
+            return self._computed(plan)
+        assert self._scan is not None
+        if plan is None:
+            return self._scan.answer(shown, self._rows_of)
+        return self._scan.count(self._definitions(plan), self._rows_of)
+
+    def _planned(self) -> tuple[list[ShownColumn], Plan | None]:
+        shown = self._shown()
+        return ([], self._plan()) if shown is None else (shown, None)
+
+    def _shown(self) -> list[ShownColumn] | None:
+        """The columns of a query whose rows are sent as they are stored."""
+        query = block = self._query
+        if isinstance(query.source, DerivedTable):
+            block = query.source.query
+        if not is_scanned(block) or not isinstance(block.source, GivenTable):
+            return None
+        name, source = self.source(block.source, "a1")
+        if name in self._listed:
+            del self._listed[name]  # the plan asks for it again, and only what it has is loaded
+            return None
+        assert self._table is not None
+        self._scan = TableScan(block, source, self._table, self._session)
+        if block is not query:
+            return None  # of which only the rows are loaded that it gives
+        others = PAD_CHAR_TO_FULL_LENGTH if self._scan.ranges.is_exact else OTHER_VALUES
+        return None if self._sql_mode & others else self._scan.shown()
+
+    def _computed(self, plan: Plan) -> Relation:
+        try:
+            self._load(plan.sql)
+            self._steps_left = STEPS_MAX if self._table is None else STEPS_OF_TABLES
+            cursor = self._execute(plan.sql)
+            shows = [shower(column.type, self._session) for column in plan.columns]
+            rows = self._rows(cursor, shows)
+            first = list(itertools.islice(rows, FIRST_ROWS))
+        except BaseException:
+            self._close()
+            raise
+        is_all = len(first) < FIRST_ROWS
+        return Relation(self._definitions(plan), first if is_all else itertools.chain(first, rows), is_open=not is_all)
+
+    def _plan(self) -> Plan:
+        from ibbmaster.primary.select.planning import Planner
+
+        sql_mode = self._sql_mode
+        if sql_mode & OTHER_VALUES:
+            raise not_supported(f"a query of this form under sql_mode {sql_mode_text(sql_mode & OTHER_VALUES)}")
+        return Planner(self._session, self, self).plan(self._query)
+
+    def _definitions(self, plan: Plan) -> tuple[ColumnDefinition, ...]:
+        charset, number = self._session.charset, self._session.collation_id
+        return tuple(definition_of(column.type, column.name, charset, number) for column in plan.columns)
+
+    def _open(self, database: sqlite3.Connection) -> None:
+        self._database = database
+        for name, count, compute in self._functions:
+            database.create_function(name, count, self._guarded(compute))
+        for name, (count, made) in AGGREGATES.items():
+            database.create_aggregate(name, count, self._guarded_class(made))
+        database.set_progress_handler(self._look, STEPS_BETWEEN_LOOKS)
+
+    def _close(self) -> None:
+        if self._database is not None:
+            self._database.close()
+
+    def _give_back(self) -> None:
+        """Keep what was loaded for the next query, and nothing of this one."""
+        database, kept = self._database, self._kept
+        assert database is not None
+        assert kept is not None
+        database.set_progress_handler(None, 0)
+        for name, count, _ in self._functions:
+            database.create_function(name, count, None)
+        for name, (count, _) in AGGREGATES.items():
+            database.create_aggregate(name, count, None)  # type: ignore[arg-type]
+        kept.give(self._key, database)
+        self._database = None
+
+    def _guarded(self, compute: Callable[..., Any]) -> Callable[..., Any]:
+
+        def call(*arguments: Any) -> Any:
+            try:
+                return compute(*arguments)
+            except Exception as error:
+                self._error = self._error or error
+                raise
+
+        return call
+
+    def _guarded_class(self, made: Callable[[], Any]) -> Any:
+        guard = self._guarded
+
+        class Guarded(made):  # type: ignore[misc, valid-type]
+            def __init__(self) -> None:
+                super().__init__()
+                self.step = guard(super().step)
+                self.finalize = guard(super().finalize)
+
+        return Guarded
+
+    def _look(self) -> int:
+        try:
+            check_wanted()
+            self._steps_left -= STEPS_BETWEEN_LOOKS
+            self._looks += 1
+            if not self._looks % LOOKS_AT_SPACE:
+                expect_free_space()
+            if self._steps_left < 0:
+                raise TOO_COSTLY
+        except (BrokenOffError, RefusedError) as error:
+            self._error = error
+            return 1
+        return 0
+
+    def _load(self, sql: str) -> None:
+        if (table := self._table) is None:
+            self._open(new_database(PAGES_MAX))
+            for listed in self._listed.values():
+                self._fill(*listed.load(sql), "information_schema")
+            return
+        wanted = ALL_ROWS if self._scan is None else self._scan.wanted()
+        named, local = table.used(sql), local_columns(table.table)
+        columns = table.of_places(named)
+        for column in columns:
+            if column.id in local:
+                raise not_supported(f"column {column.name}, which each reader's session computes anew, in such a query")
+        if self._kept is not None:
+            self._key = self._place, table.table, named, wanted, self._session.time_zone_s
+            if (database := self._kept.take(self._key)) is not None:
+                self._open(database)
+                return
+        self._open(new_database(PAGES_MAX))
+        found = self._rows_of(table.table, [column.id for column in columns], wanted)
+        self._fill(*table.load(found, named, self._session.time_zone_s), table.table.full_name)
+
+    def _fill(self, made: str, filled: str, rows: Iterable[tuple[Any, ...]], name: str) -> None:
+        assert self._database is not None
+        database = self._database
+        try:
+            database.execute(made)
+            database.execute("BEGIN")
+            database.executemany(filled, rows)
+        except (sqlite3.Error, ValueError, OverflowError) as error:
+            raise self._cause(error, f"rows of {name}") from None
+        database.execute("COMMIT")
+
+    def _execute(self, sql: str) -> sqlite3.Cursor:
+        assert self._database is not None
+        try:
+            return self._database.execute(sql, self._parameters)
+        except (sqlite3.Error, ValueError, OverflowError) as error:
+            raise self._cause(error, "a query") from None
+
+    def _rows(
+        self, cursor: sqlite3.Cursor, shows: Sequence[Callable[[Any], bytes] | None]
+    ) -> Iterator[tuple[bytes | None, ...]]:
+        try:
+            while (row := next(cursor, None)) is not None:
+                yield tuple(
+                    None if value is None or show is None else show(value)
+                    for value, show in zip(row, shows, strict=True)
+                )
+            cursor.close()
+            if self._key is not None:
+                with suppress(sqlite3.Error):  # all rows are out: then the table is not kept
+                    self._give_back()
+        except (sqlite3.Error, ValueError, OverflowError) as error:
+            raise self._cause(error, "a query") from None
+        finally:
+            with suppress(sqlite3.Error):
+                self._close()
+
+    def _cause(self, error: Exception, what: str) -> Exception:
+        if isinstance(self._error, RefusedError):
+            return in_question(self._error, is_limited=_is_limited(self._query))
+        if isinstance(self._error, BrokenOffError | IbbMasterError):
+            return self._error
+        if isinstance(error, IbbMasterError):
+            return error
+        problem = str(self._error or error)
+        if "full" in problem or "too big" in problem or "memory" in problem:
+            return out_of_memory(f"{what} of so many rows")
+        return not_supported(f"{what} of this form: {problem}")
+
+
+def _is_limited(query: SqlQuery) -> bool:
+    return query.limit is not None or (isinstance(query.source, DerivedTable) and _is_limited(query.source.query))

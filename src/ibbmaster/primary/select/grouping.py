@@ -1,0 +1,281 @@
+"""Expressions over groups: aggregates, keys, and the choice of one value out of several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+from ibbmaster.primary.select.sources import KnownNames
+from ibbmaster.replication.wire.refusal import RefusedError, not_supported
+from ibbmaster.replication.wire.response import FieldType
+from ibbmaster.rows.expr import kinds, values
+from ibbmaster.rows.expr.arithmetic import decimals_of
+from ibbmaster.rows.expr.comparing import is_ordered_by_sqlite, sort_key
+from ibbmaster.rows.expr.compiling import Emitter, emit_scalar
+from ibbmaster.rows.expr.judged import expect_function
+from ibbmaster.rows.expr.kinds import REALS, Kind, Type
+from ibbmaster.rows.expr.scalars import Scalar, Slot, as_exact, as_real, as_text
+from ibbmaster.rows.expr.weights import key_of
+from ibbmaster.sqltext.expression import Aggregate, GivenTable, Source, children, mapped, parts
+
+COUNT = Type(kind=Kind.INT, length=21, digits=19, field=FieldType.LONGLONG, is_nullable=False)
+
+
+def aggregate_slot(node: Aggregate, emitter: Emitter, *, is_stable: bool = False, is_grouped: bool = False) -> Slot:
+    """An aggregate as SQL. `is_stable`: a server meets the rows of a group in our order; `is_grouped`: with GROUP BY it
+    may keep sums in a table. Raises RefusedError: MariaDB's value is not computed here."""
+    name = node.name
+    if name == "count":
+        return _count(node, emitter)
+    if len(node.arguments) != 1:
+        raise RefusedError(1064, "42000", f"{name.upper()} takes one argument")
+    scalar, slots = emitter.scalar(node.arguments[0])
+    expect_function(name, [scalar])
+    registry = emitter.registry
+    kind = scalar.type
+    if name in ("min", "max"):
+        if kind.kind in (Kind.ENUM, Kind.SET):
+            scalar = Scalar(kind.computed(kind=Kind.TEXT, labels=(), field=None), as_text(scalar).run)
+        return _extreme(name, scalar, slots, emitter, is_stable=is_stable)
+    if kind.kind in (Kind.OPAQUE, Kind.NULL):
+        raise not_supported(f"{name.upper()} of {kind.kind.value}")
+    is_real = kind.kind in REALS or kind.kind in (Kind.TEXT, Kind.BYTES)
+    if name not in ("sum", "avg") or node.is_distinct:
+        raise not_supported(f"{name.upper()}({'DISTINCT ' * node.is_distinct}…)")
+    if is_real:
+        found = kinds.shown_real(decimals_of(kind) if name == "sum" else decimals_of(kind) + 4)
+        sql = emit_scalar(_stored_real(scalar), slots, registry)
+        return Slot(f"{name}_real({sql})", found)
+    if is_grouped and kind.fraction > kind.decimals:
+        raise not_supported(f"{name.upper()} of a quotient in groups")
+    exact = as_exact(scalar)
+    scale = kind.scale
+    stored = Scalar(replace(kinds.decimal(65, kind.decimals), fraction=scale), exact.run, exact.is_constant)
+    sql = emit_scalar(stored, slots, registry)
+    if name == "sum":
+        found = kinds.decimal(min(kinds.numeric_digits(kind) + 22, 65), kind.decimals)
+        found = replace(found, fraction=scale)
+        return Slot(f"sum_exact({sql}, {scale}, {scale})", found)
+    more = emitter.session.division_digits
+    found = kinds.decimal(min(kinds.numeric_digits(kind) + more, 65), min(kind.decimals + more, 38))
+    found = replace(found, fraction=values.scale_of_quotient(scale, 0, more))
+    return Slot(f"avg_exact({sql}, {scale}, {more})", found)
+
+
+def _stored_real(scalar: Scalar) -> Scalar:
+    number = as_real(scalar)
+    slot = scalar.slot if scalar.kind in REALS else None
+    return Scalar(kinds.real(), number.run, number.is_constant, slot)
+
+
+def _count(node: Aggregate, emitter: Emitter) -> Slot:
+    if not node.arguments:
+        return Slot("count(*)", COUNT)
+    if not node.is_distinct:
+        if len(node.arguments) > 1:
+            raise RefusedError(1064, "42000", "COUNT takes one argument")
+        sql, kind = emitter.value(node.arguments[0])
+        return Slot(f"count({sql})" if kind.is_nullable else "count(*)", COUNT)  # a server does not look at the others
+    if len(node.arguments) > 1:
+        raise not_supported("COUNT(DISTINCT …) of several expressions")
+    return Slot(f"count(DISTINCT {emitter.key(node.arguments[0])})", COUNT)
+
+
+def _extreme(name: str, scalar: Scalar, slots: list[Slot], emitter: Emitter, *, is_stable: bool) -> Slot:
+    kind = scalar.type
+    if kind.kind in (Kind.OPAQUE, Kind.BIT, Kind.NULL) or (kind.kind is Kind.FLOAT and kind.column is None):
+        raise not_supported(f"{name.upper()} of such values")
+    sql = emit_scalar(scalar, slots, emitter.registry)
+    field = kind.field
+    if kind.column is not None and kind.kind not in kinds.TEXTS:
+        field = FieldType(kind.column.column_type)
+    elif kind.kind is Kind.INT and not kind.is_truth:
+        field = FieldType.LONGLONG
+    elif kind.kind is Kind.TEXT and kind.column is None and field is FieldType.STRING:
+        field = None
+    found = kind.computed(is_nullable=True, field=field)
+    if kind.kind is Kind.DOUBLE and kind.decimals >= kinds.FLOATING:
+        found = replace(found, length=23)
+    if is_ordered_by_sqlite(kind):
+        return Slot(f"{name}({sql})", found)
+    sort_key(Scalar(kind, lambda row: row[0]))
+    return Slot(f"{name}_text({sql}, {emitter.registry.parameter(kind.collation)}, {int(is_stable)})", found)
+
+
+class GroupPlan:
+    """Expressions over groups: of their keys, and of aggregates."""
+
+    def __init__(self, emitter: Emitter, scope: KnownNames, keys: list[Any], *, is_stable: bool) -> None:
+        self._is_stable = is_stable
+        self._emitter = emitter
+        self._scope = scope
+        self._keys = keys
+
+    def of(self, node: Any) -> Any:
+        """Raises RefusedError: it depends on columns that differ inside of a group."""
+        return mapped(node, self._part)
+
+    def _part(self, node: Any) -> Any:
+        for key in self._keys:
+            if node == key:
+                return self._key_slot(key)
+        match node:
+            case Aggregate():
+                return aggregate_slot(node, self._emitter, is_stable=self._is_stable, is_grouped=bool(self._keys))
+            case Slot():
+                if not all(table.is_listed for table in self._scope.tables):
+                    raise not_supported("columns that are not grouped")
+                return replace(node, sql=f"first_row({node.sql})")
+        return None
+
+    def _key_slot(self, key: Any) -> Slot:
+        sql, kind = self._emitter.value(key)
+        if isinstance(key, Slot) and is_ordered_by_sqlite(kind):
+            return key
+        if is_ordered_by_sqlite(kind):
+            return Slot(sql, kind)
+        return Slot(f"{choosing(self._is_stable)}({sql})", kind)
+
+
+def choosing(is_stable: bool) -> str:
+    """The aggregate that takes one of several texts that compare alike: the first one, or none."""
+    return "first_row" if is_stable else "same_row"
+
+
+def has_known_order(scope: KnownNames, where: Any, source: Source | None) -> bool:
+    """Whether a server reads the rows in our order: of one table, by no index but its key."""
+    if not isinstance(source, GivenTable) or len(scope.tables) != 1 or not scope.tables[0].is_clustered:
+        return False
+    return where is None or not any(slot in scope.tables[0].indexed for slot in parts(where, Slot))
+
+
+def sorts_groups(node: Any) -> bool:
+    """Whether a server sorts the rows for an aggregate before it sees them."""
+    return node.is_distinct if isinstance(node, Aggregate) else any(map(sorts_groups, children(node)))
+
+
+# Aggregates of SQLite -------------------------------------------------------------------------
+
+
+class SumExact:
+    """SUM of numbers as they are stored."""
+
+    def __init__(self) -> None:
+        self._sum = 0
+        self._count = 0
+        self._scale = 0
+        self._wanted = 0
+
+    def step(self, data: bytes | None, scale: int, wanted: int) -> None:
+        self._scale, self._wanted = scale, wanted  # of AVG, the digits that its division adds
+        if data is not None:
+            self._sum += int.from_bytes(data, "big") - values.BIAS
+            self._count += 1
+
+    def finalize(self) -> bytes | None:
+        if not self._count:
+            return None
+        return (self._sum + values.BIAS).to_bytes(values.DECIMAL_BYTES, "big")
+
+
+class AvgExact(SumExact):
+    """AVG of exact numbers."""
+
+    def finalize(self) -> bytes | None:
+        if not self._count:
+            return None
+        total = Decimal(self._sum).scaleb(-self._scale, values.EXACT)
+        found = values.divided(total, self._count, self._wanted)
+        assert found is not None
+        return values.store_decimal(found, values.scale_of_quotient(self._scale, 0, self._wanted))
+
+
+class SumReal:
+    """SUM of floating numbers, one after the other."""
+
+    def __init__(self) -> None:
+        self._sum = 0.0
+        self._count = 0
+
+    def step(self, value: float | None) -> None:
+        if value is not None:
+            self._sum += value
+            self._count += 1
+
+    def finalize(self) -> float | None:
+        return self._sum if self._count else None
+
+
+class AvgReal(SumReal):
+    def finalize(self) -> float | None:
+        return self._sum / self._count if self._count else None
+
+
+def extreme_text(is_greatest: bool) -> type:
+    """MIN and MAX of texts: the first one of those that compare alike."""
+
+    class Extreme:
+        def __init__(self) -> None:
+            self._text: str | None = None
+            self._key = self._tied = b""
+            self._make: Callable[[str], bytes] | None = None
+
+        def step(self, text: str | None, collation: str, is_stable: int) -> None:
+            if text is None:
+                return
+            if self._make is None:
+                self._make = key_of(collation)
+            key = self._make(text)
+            if key == self._key and text != self._text and not is_stable:
+                self._tied = key
+            if self._text is None or (key > self._key if is_greatest else key < self._key):
+                self._text, self._key = text, key
+
+        def finalize(self) -> str | None:
+            if self._tied and self._tied == self._key:
+                raise ALIKE
+            return self._text
+
+    return Extreme
+
+
+ALIKE = not_supported("choosing one of several texts that compare alike")
+
+
+class FirstRow:
+    """The value of the first row of a group."""
+
+    def __init__(self) -> None:
+        self._value: Any = None
+        self._is_there = False
+
+    def step(self, value: Any) -> None:
+        if not self._is_there:
+            self._value, self._is_there = value, True
+
+    def finalize(self) -> Any:
+        return self._value
+
+
+class SameRow(FirstRow):
+    """The value of every row of a group; an error where they differ."""
+
+    def step(self, value: Any) -> None:
+        super().step(value)
+        if value != self._value:
+            raise ALIKE
+
+
+#: By name: how many arguments they have, and what makes one.
+AGGREGATES: dict[str, tuple[int, Callable[[], Any]]] = {
+    "sum_real": (1, SumReal),
+    "avg_real": (1, AvgReal),
+    "min_text": (3, extreme_text(is_greatest=False)),
+    "max_text": (3, extreme_text(is_greatest=True)),
+    "first_row": (1, FirstRow),
+    "same_row": (1, SameRow),
+    "sum_exact": (3, SumExact),
+    "avg_exact": (3, AvgExact),
+}

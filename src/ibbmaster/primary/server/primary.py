@@ -1,0 +1,196 @@
+"""The primary: what users hold, and what accepts connections."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import errno
+import logging
+import math
+import signal
+import socket
+import time
+from collections.abc import Callable
+
+import trio
+
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.logs.log.history_cache import HistoryCache
+from ibbmaster.logs.log.interface import FileEngine, LogEngine
+from ibbmaster.primary.server.client import PrimaryParts
+from ibbmaster.primary.server.connection import serve_connection
+from ibbmaster.primary.server.follower import Follower
+from ibbmaster.primary.server.login import refuse_connection
+from ibbmaster.primary.server.options import PrimaryOptions
+from ibbmaster.primary.server.registry import EndReason
+from ibbmaster.storage.codec.printable import address
+from ibbmaster.work import BreakReason
+
+log = logging.getLogger(__name__)
+
+SHORTAGES = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
+SHORTAGE_WAIT_S = 0.1
+SHORTAGE_TOLD_S = 60.0
+SEND_BUFFER_SIZE = 512 * 1024  # in the kernel, per replica: with our one block below 2 MiB
+
+
+class Primary:
+    """A log served to any number of replicas, until `serve` is cancelled or `stop` is called. `engine` is only read;
+    `cache` keeps its schema history."""
+
+    def __init__(self, engine: LogEngine, options: PrimaryOptions, cache: HistoryCache | None = None) -> None:
+        if isinstance(engine, FileEngine):
+            options = dataclasses.replace(options, profile=options.profile.of_files(engine.checksum_algorithm))
+        elif (algorithm := getattr(engine, "checksum_algorithm", None)) is not None:
+            options = dataclasses.replace(options, profile=options.profile.made_of_files(algorithm))
+        self.engine = engine
+        self.options = options
+        self._parts = parts = PrimaryParts(engine, options, cache, is_traditional=isinstance(engine, FileEngine))
+        self.registry, self.guard, self.workers = parts.registry, parts.guard, parts.workers
+        self._follower = Follower(parts.log_end, engine.wait_for_growth, engine.tell_growth, lambda: engine.unfinished)
+        self._stopping = trio.Event()
+        self._accepting = trio.CancelScope()
+
+    async def serve(
+        self,
+        *,
+        handle_signals: bool = False,
+        task_status: trio.TaskStatus[int] = trio.TASK_STATUS_IGNORED,
+        read_again: Callable[[], PrimaryOptions] | None = None,
+    ) -> None:
+        """Listen, and report the port through `task_status`; returns after `stop`.
+
+        With `handle_signals` SIGINT and SIGTERM stop it, and SIGHUP takes accounts and certificate for new connections
+        from `read_again`; if these are wrong, that is logged and changes nothing. Raises ConfigurationError: cannot
+        listen on the address; StoreError, FormatError: the directory holds no readable log.
+        """
+        # What cannot be read shall fail here, not later.
+        await trio.to_thread.run_sync(self.engine.wait_for_growth, 0.0)
+        listeners = await self._listen()
+        async with trio.open_nursery() as nursery:
+            await nursery.start(self._parts.reactor.run)
+            nursery.start_soon(self._follower.run)
+            nursery.start_soon(self._accept, listeners, nursery)
+            nursery.start_soon(self._parts.preparation.run)
+            if handle_signals:
+                await nursery.start(self._heed_signals, nursery.cancel_scope, read_again)
+            task_status.started(listeners[0].socket.getsockname()[1])
+            await self._stopping.wait()
+            await self._end_everybody()
+            nursery.cancel_scope.cancel()
+        self._parts.shared_blocks.close()
+
+    def stop(self) -> None:
+        """End every dump with its last packet, then return from `serve`."""
+        self._stopping.set()
+
+    async def _listen(self) -> list[trio.SocketListener]:
+        host, port = self.options.host, self.options.port
+        try:
+            return await trio.open_tcp_listeners(port, host=host)
+        except (OSError, socket.gaierror) as error:
+            raise ConfigurationError(f"cannot listen on {address(host, port)}: {error}") from error
+
+    async def _accept(self, listeners: list[trio.SocketListener], nursery: trio.Nursery) -> None:
+        with self._accepting:
+            async with trio.open_nursery() as listening:
+                for listener in listeners:
+                    listening.start_soon(self._accept_from, listener, nursery)
+
+    async def _accept_from(self, listener: trio.abc.Listener[trio.SocketStream], nursery: trio.Nursery) -> None:
+        """Take connections; without free descriptors, wait for some."""
+        told_at = -math.inf
+        async with listener:
+            while True:
+                try:
+                    stream = await listener.accept()
+                except OSError as error:
+                    if error.errno not in SHORTAGES:
+                        raise
+                    if trio.current_time() >= told_at + SHORTAGE_TOLD_S:
+                        told_at = trio.current_time()
+                        log.warning(
+                            "no new connection can be taken: %s; %d are open, and new ones wait for one to end "
+                            "(see ulimit -n and --max-connections)",
+                            error.strerror,
+                            len(self.registry),
+                        )
+                    await trio.sleep(SHORTAGE_WAIT_S)
+                else:
+                    nursery.start_soon(self._handle, stream)
+
+    async def _handle(self, stream: trio.SocketStream) -> None:
+        try:
+            stream.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_SIZE)
+            stream.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            host = stream.socket.getpeername()[0]
+        except OSError as error:
+            log.info("a client was gone before it was greeted: %s", error)
+            await trio.aclose_forcefully(stream)
+            return
+        if len(self.registry) >= self.options.connections_max and not self.registry.make_room():
+            await refuse_connection(stream)
+            return
+        session = self.registry.open(host, time.monotonic())
+        session.socket = stream.socket
+        try:
+            with session.scope:
+                await serve_connection(stream, session, self._parts)
+        except Exception:
+            log.exception("connection %d from %s failed", session.connection_id, host)
+        finally:
+            self.registry.close(session)
+
+    async def _end_everybody(self) -> None:
+        """End dumps with EOF, and cut off others. First close the door: a replica comes back at once."""
+        self._accepting.cancel()
+        await trio.lowlevel.checkpoint()
+        for session in self.registry:
+            if session.dump_server_id is not None:
+                session.end_dump(EndReason.SHUTDOWN)
+            else:
+                session.cut_off(BreakReason.STOPPED)
+        while len(self.registry):
+            await trio.sleep(0.01)
+        await self._parts.workers.wait_until_idle()
+
+    async def _heed_signals(
+        self,
+        scope: trio.CancelScope,
+        read_again: Callable[[], PrimaryOptions] | None,
+        task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
+        with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
+            task_status.started()
+            async for number in signals:
+                if number == signal.SIGHUP:
+                    await self._read_again(read_again)
+                    continue
+                name, count = signal.Signals(number).name, len(self.registry)
+                log.info("%s: serving ends, and %d connections with it", name, count)
+                if self._stopping.is_set():
+                    scope.cancel()  # the second one waits for nobody
+                self.stop()
+
+    async def _read_again(self, read_again: Callable[[], PrimaryOptions] | None) -> None:
+        if read_again is None:
+            log.info("SIGHUP: there is nothing that is read again")
+            return
+        try:
+            found = await trio.to_thread.run_sync(read_again)
+        except (ConfigurationError, OSError) as error:
+            log.warning("SIGHUP: accounts and certificate stay as they are: %s", error)
+            return
+        certificate = self.options.certificate
+        if certificate is None or not certificate.is_automatic:  # a self-signed one stays: clients may have pinned it
+            certificate = found.certificate
+        self.options = dataclasses.replace(
+            self.options,
+            account=found.account,
+            held=found.held,
+            other_accounts=found.other_accounts,
+            certificate=certificate,
+        )
+        self._parts = copy.copy(self._parts)  # open connections keep theirs
+        self._parts.options = self.options
+        log.info("SIGHUP: accounts and certificate were read again, and hold for new connections")

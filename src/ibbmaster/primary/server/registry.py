@@ -1,0 +1,143 @@
+"""All connections: SHOW PROCESSLIST lists them, KILL ends them, and one server id has one dump."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import trio
+
+from ibbmaster.gtid import GtidPosition
+from ibbmaster.primary.server.login_guard import address_key
+from ibbmaster.work import BreakReason, Work
+
+GRACE_S = 1.0  # for the last packet to a replica that does not read
+
+
+class EndReason(enum.Enum):
+    """Why we end a dump that could continue."""
+
+    SHUTDOWN = "the server is shutting down"
+    KILL_QUERY = "KILL QUERY"
+    NEWER_DUMP = "a newer dump of the same server id has begun"
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Session:
+    """One connection, from its greeting to its end."""
+
+    connection_id: int
+    host: str
+    since: float  # on the monotonic clock
+    user: str = "unauthenticated user"
+    is_in: bool = False  # it has logged in
+    is_admin: bool = False  # it may end the connections of others
+    command: str = "Connect"
+    state: str = ""
+    replica_server_id: int | None = None  # set by COM_REGISTER_SLAVE
+    replica_host: str = ""
+    replica_port: int = 0
+    dump_server_id: int | None = None  # set while a dump runs
+    end_reason: EndReason | None = None
+    reason: str = ""  # why it ended; empty: the client left, or was cut off
+    socket: trio.socket.SocketType | None = None  # what it comes through, in clear or not
+    dump_start: GtidPosition | None = None  # what the replica had before its dump, if it said so by GTID
+    work: Work | None = None  # the statement that is carried out
+    scope: trio.CancelScope = field(default_factory=trio.CancelScope)  # the whole connection
+    waiting: trio.CancelScope | None = None  # the wait at the durable end; safe to break off
+
+    def note(self, command: str, state: str, now: float) -> None:
+        """Note what the connection does now."""
+        self.command, self.state, self.since = command, state, now
+
+    def cut_off(self, reason: BreakReason) -> None:
+        """End the connection and its work."""
+        if self.work is not None:
+            self.work.break_off(reason)
+        self.scope.cancel()
+
+    def end_dump(self, reason: EndReason) -> None:
+        """Ask a dump to say its last word; after `GRACE_S` it is cut off."""
+        if self.end_reason is None:
+            self.end_reason = reason
+        self.scope.deadline = min(self.scope.deadline, trio.current_time() + GRACE_S)
+        if self.waiting is not None:
+            self.waiting.cancel()
+
+
+class Registry:
+    """Every connection of one primary, by its id."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[int, Session] = {}
+        self._dumps: dict[int | None, set[Session]] = {}  # by server id
+        self._last_id = 0
+        self.dropped = 0  # connections ended before a login, for lack of room
+
+    def open(self, host: str, now: float) -> Session:
+        """A session for a new connection."""
+        self._last_id += 1
+        session = Session(connection_id=self._last_id, host=host, since=now)
+        self._sessions[session.connection_id] = session
+        return session
+
+    def close(self, session: Session) -> None:
+        """Forget a connection."""
+        self._sessions.pop(session.connection_id, None)
+        same = self._dumps.get(session.dump_server_id, set())
+        same.discard(session)
+        if not same:
+            self._dumps.pop(session.dump_server_id, None)
+
+    def __iter__(self) -> Iterator[Session]:
+        return iter(list(self._sessions.values()))
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def get(self, connection_id: int) -> Session | None:
+        """The session of a connection that is still open."""
+        return self._sessions.get(connection_id)
+
+    @property
+    def opened(self) -> int:
+        """How many connections there were."""
+        return self._last_id
+
+    def make_room(self) -> bool:
+        """End the oldest connection without a login, of the address that has most of them; False: there is none."""
+        waiting: dict[str, list[Session]] = {}
+        for session in self._sessions.values():
+            if not session.is_in and not session.scope.cancel_called:
+                waiting.setdefault(address_key(session.host), []).append(session)
+        if not waiting:
+            return False
+        oldest = max(waiting.values(), key=len)[0]
+        oldest.reason = "its place was needed, and it had not logged in"
+        oldest.scope.cancel()
+        self.dropped += 1
+        return True
+
+    def begin_dump(self, session: Session, server_id: int) -> None:
+        """A connection dumps from now on."""
+        session.dump_server_id = server_id
+        self._dumps.setdefault(server_id, set()).add(session)
+
+    def end_dumps_of(self, server_id: int, *, but: Session) -> None:
+        """End older dumps of a server id, as a primary does when that server asks again."""
+        for session in tuple(self._dumps.get(server_id, ())):
+            if session is not but:
+                session.end_dump(EndReason.NEWER_DUMP)
+
+    def kill(self, connection_id: int, *, query_only: bool) -> None:
+        """KILL: cut the connection, or with `query_only` end its work; unknown ids do no harm."""
+        session = self._sessions.get(connection_id)
+        if session is None:
+            return
+        if not query_only:
+            session.cut_off(BreakReason.KILLED)
+        elif session.dump_server_id is not None:
+            session.end_dump(EndReason.KILL_QUERY)
+        elif session.work is not None:
+            session.work.break_off(BreakReason.KILLED)

@@ -1,0 +1,135 @@
+"""The errors that answer a dump: MariaDB's code and words for the replica, ours for the log."""
+
+from __future__ import annotations
+
+from ibbmaster.errors import (
+    ChecksumError,
+    ClassicFormatError,
+    FormatError,
+    GapError,
+    IbbMasterError,
+    MissingEventError,
+    PositionPurgedError,
+    StageError,
+    StoreError,
+    without_paths,
+)
+from ibbmaster.replication.wire.response import Err
+
+FATAL_ERROR_READING_BINLOG = 1236  # the only code that stops a replica for good; after others it connects again
+EVENT_SIZE_MAX = 1 << 30  # bytes: MariaDB's limit for max_allowed_packet; it sends none that is larger
+GENERAL_STATE = "HY000"
+
+
+class DumpError(IbbMasterError):
+    """The dump ends, or does not begin. `text` and `advice` go to the replica, `explanation` to our log."""
+
+    def __init__(
+        self,
+        text: str,
+        explanation: str,
+        code: int = FATAL_ERROR_READING_BINLOG,
+        sqlstate: str = GENERAL_STATE,
+        advice: str = "",
+    ) -> None:
+        super().__init__(text, explanation, code, sqlstate, advice)
+        self.text = text
+        self.explanation = explanation
+        self.advice = advice
+        self.code = code
+        self.sqlstate = sqlstate
+
+    def __str__(self) -> str:
+        return f"error {self.code} ({self.text}): {self.explanation}"
+
+    @property
+    def err(self) -> Err:
+        """The packet for the replica."""
+        return Err(code=self.code, sqlstate=self.sqlstate, text=self.text + _in_brackets(self.advice))
+
+    def with_place(self, place: str) -> DumpError:
+        """The same error with a place in the log after its text, as a traditional primary says it."""
+        return DumpError(self.text + place, self.explanation, self.code, self.sqlstate, self.advice)
+
+
+def reading_failed(cause: IbbMasterError, *, group_place: str = "") -> DumpError:
+    """The answer to a replica whose binlog cannot be read on: damage is fatal to it too.
+    After MariaDB's words it names the place of the damage, or else `group_place`, that of the group around it."""
+    if isinstance(cause, DumpError):
+        return cause
+    if isinstance(cause, PositionPurgedError):
+        return too_old(str(cause))
+    if isinstance(cause, MissingEventError):
+        return DumpError(_no_event_text(cause), str(cause))
+    if isinstance(cause, StageError):
+        return DumpError(str(cause), str(cause))
+    if isinstance(cause, GapError):
+        return DumpError(f"could not find next log ({cause.gap})", str(cause))
+    if isinstance(cause, ChecksumError):
+        text = "event read from binlog did not pass crc check"
+    elif isinstance(cause, StoreError):
+        text = "I/O error reading log event"
+    else:
+        text = "bogus data in log event"
+    return DumpError(text + _in_brackets(_place(cause) or group_place or _reason(cause)), str(cause))
+
+
+def _no_event_text(cause: MissingEventError) -> str:
+    """The words of a primary that takes the bytes at an offset for an event; it adds the place itself.
+    Source: MariaDB 10.11, log_event.cc, Log_event::read_log_event(IO_CACHE *, ...), and sql_repl.cc, send_events()."""
+    if (cause.event_size or 0) > EVENT_SIZE_MAX:
+        return "log event entry exceeded max_allowed_packet; Increase max_allowed_packet on master"
+    if cause.is_cut:
+        return "binlog truncated in the middle of event; consider out of disk space on master"
+    return "bogus data in log event"
+
+
+def seeking_failed(cause: IbbMasterError) -> DumpError:
+    """The answer to a replica when damage lies on the way to its position."""
+    if isinstance(cause, PositionPurgedError):
+        return too_old(str(cause))
+    text = "Error while looking up GTID position in engine binlog"
+    return DumpError(text + _in_brackets(_place(cause) or _reason(cause)), str(cause))
+
+
+def _place(cause: IbbMasterError) -> str:
+    if isinstance(cause, FormatError):
+        return str(cause.location)
+    if isinstance(cause, ClassicFormatError):
+        return f"{cause.file_name} offset {cause.file_offset}"
+    return ""
+
+
+def _reason(cause: IbbMasterError) -> str:
+    """What the system says of a directory or file; a replica need not know where that lies."""
+    return without_paths(str(cause).rpartition(": ")[2]) if isinstance(cause, StoreError) else ""
+
+
+def _in_brackets(place: str) -> str:
+    return f" ({place})" if place else ""
+
+
+def not_continuous(ended: str, begins: str) -> DumpError:
+    """The stream would not go on where it ended: a fault of this server, found before it does harm."""
+    places = f"{ended}, and {begins} would come next"
+    return DumpError(
+        f"the stream would not go on where it ended: {places}",
+        f"the stream ended at {places}: nothing of that was sent; the replica may connect again, but please report it",
+    )
+
+
+def too_old(explanation: str) -> DumpError:
+    """What the replica needs next has been purged."""
+    return DumpError(
+        "Could not find GTID state requested by slave in any binlog files. Probably the slave state is too old and "
+        "required binlog files have been purged.",
+        explanation,
+    )
+
+
+def checksums_unknown() -> DumpError:
+    """The events have checksums, and the replica has not said that it knows them."""
+    return DumpError(
+        "Slave can not handle replication events with the checksum that master is configured to log",
+        "the client never set @master_binlog_checksum, so it does not know that events have checksums",
+    )

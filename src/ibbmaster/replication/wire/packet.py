@@ -1,0 +1,175 @@
+"""Packets: a length, a sequence number, a payload. Layout: protocol/wire/packet.md.
+
+A payload of `PACKET_PAYLOAD_MAX` bytes or more travels in several packets; the last one is shorter, perhaps empty.
+"""
+
+from __future__ import annotations
+
+import itertools
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+
+from ibbmaster.errors import LocalProtocolError, PacketOrderError, PacketTooLargeError
+from ibbmaster.storage.codec.buffer import Buffer
+
+PACKET_PAYLOAD_MAX = 0xFFFFFF  # a packet of this size says: more follows
+PACKET_HEADER_SIZE = 4
+SEQUENCE_MASK = 0xFF  # 255 is followed by 0
+EVENT_STATUS = b"\x00"  # first byte of a dump's payload before an event
+
+_LENGTH_AND_SEQUENCE = struct.Struct("<I")  # 3 bytes of length, 1 of sequence
+_SHIFTED_NUMBERS = [number << 24 for number in range(SEQUENCE_MASK + 1)]  # where a header has them
+
+
+class PacketReader:
+    """Cuts a stream of bytes into payloads, of each of which it keeps at most `limit` bytes. Its owner may change
+    `limit` and `next_sequence` between two payloads."""
+
+    def __init__(self, *, limit: int, next_sequence: int = 0) -> None:
+        self.limit = limit  # bytes of the largest payload that is taken
+        self.next_sequence = next_sequence
+        self._buffer = bytearray()
+        self._parts = bytearray()  # full packets of a payload whose last packet is still to come
+
+    @property
+    def unread_size(self) -> int:
+        """Received bytes that belong to no payload handed out so far."""
+        return len(self._buffer) + len(self._parts)
+
+    @property
+    def is_between_payloads(self) -> bool:
+        """Whether no packet of a larger payload was taken yet."""
+        return not self._parts
+
+    def begins_with(self, packet: bytes) -> bool:
+        """Whether the received bytes, after all payloads handed out, begin with a whole packet."""
+        return not self._parts and self._buffer.startswith(packet)
+
+    def receive_data(self, data: Buffer) -> None:
+        """Take bytes, cut anywhere, for `next_payload`."""
+        self._buffer += data
+
+    def next_payload(self) -> bytes | None:
+        """The next whole payload, or None before it is complete. Raises PacketTooLargeError: a header announces a
+        payload larger than `limit`; PacketOrderError: a packet has an unexpected number."""
+        buffer, parts = self._buffer, self._parts
+        while len(buffer) >= PACKET_HEADER_SIZE:
+            (header,) = _LENGTH_AND_SEQUENCE.unpack_from(buffer)
+            size, sequence = header & PACKET_PAYLOAD_MAX, header >> 24
+            if sequence != self.next_sequence:
+                raise PacketOrderError(f"packet number {sequence}, expected {self.next_sequence}")
+            if len(parts) + size > self.limit:
+                raise PacketTooLargeError(
+                    f"a payload of {len(parts) + size} bytes and perhaps more, expected at most {self.limit}"
+                )
+            end = PACKET_HEADER_SIZE + size
+            if len(buffer) < end:
+                return None
+            piece = bytes(memoryview(buffer)[PACKET_HEADER_SIZE:end])
+            del buffer[:end]
+            self.next_sequence = (sequence + 1) & SEQUENCE_MASK
+            if size == PACKET_PAYLOAD_MAX:
+                parts += piece
+            elif not parts:
+                return piece
+            else:
+                payload = bytes(parts + piece)
+                parts.clear()
+                return payload
+        return None
+
+
+def frame_packets(payload: Buffer, sequence: int) -> tuple[bytes, int]:
+    """The packets of a payload, the first of them numbered `sequence`, and the number after the last."""
+    size = len(payload)
+    if size < PACKET_PAYLOAD_MAX:
+        return _LENGTH_AND_SEQUENCE.pack(size | sequence << 24) + payload, (sequence + 1) & SEQUENCE_MASK
+    stream = PacketStream(sequence)
+    stream.begin(size)
+    return b"".join(stream.add(payload)), stream.sequence
+
+
+def frame_payloads(payloads: Iterable[Buffer], sequence: int) -> tuple[bytes, int]:
+    """The packets of several payloads in a row, as `frame_packets` makes them."""
+    frames = []
+    for payload in payloads:
+        frame, sequence = frame_packets(payload, sequence)
+        frames.append(frame)
+    return b"".join(frames), sequence
+
+
+class PacketStream:
+    """Numbers the packets of one long answer, such as a whole dump. It frames small payloads whole; a large one is
+    announced with `begin` and passes through in pieces of any size."""
+
+    def __init__(self, sequence: int = 1) -> None:
+        self.sequence = sequence  # of the next packet
+        self._payload_left = 0  # bytes of the current payload that `add` still expects
+        self._packet_left = 0  # bytes missing in the current packet
+        self._needs_empty_tail = False
+
+    def begin(self, size: int) -> None:
+        """Announce a payload of `size` bytes, at least one, for `add`. Raises LocalProtocolError: the payload before is
+        not complete."""
+        if self._payload_left:
+            raise LocalProtocolError(f"a payload begins while {self._payload_left} bytes of another are missing")
+        assert size > 0, size
+        self._payload_left = size
+        self._packet_left = 0
+        self._needs_empty_tail = size % PACKET_PAYLOAD_MAX == 0
+
+    def add(self, piece: Buffer) -> Iterator[Buffer]:
+        """Packet headers and views into `piece`, in the order of the stream. Raises LocalProtocolError: the piece is
+        longer than the rest of the payload."""
+        size = len(piece)
+        if size > self._payload_left:
+            raise LocalProtocolError(f"a piece of {size} bytes for a payload that lacks {self._payload_left}")
+        view = memoryview(piece)
+        offset = 0
+        while offset < size:
+            if not self._packet_left:
+                self._packet_left = min(self._payload_left, PACKET_PAYLOAD_MAX)
+                yield self._next_header(self._packet_left)
+            taken = min(size - offset, self._packet_left)
+            yield view[offset : offset + taken]
+            offset += taken
+            self._packet_left -= taken
+            self._payload_left -= taken
+        if size and not self._payload_left and self._needs_empty_tail:
+            yield self._next_header(0)
+
+    def frame(self, payload: Buffer) -> bytes:
+        """The packets of one whole payload."""
+        assert not self._payload_left
+        frame, self.sequence = frame_packets(payload, self.sequence)
+        return frame
+
+    def frame_events(self, events: Sequence[Buffer], prefix: bytes = EVENT_STATUS) -> bytes:
+        """The packets of many small events, each after `prefix`, in one piece: the hot path of a dump."""
+        assert not self._payload_left
+        if not events:
+            return b""
+        if max(map(len, events)) + len(prefix) >= PACKET_PAYLOAD_MAX:
+            return b"".join(self.frame(prefix + bytes(event)) for event in events)
+        frames = _frame_small_events(events, self.sequence, prefix)
+        self.sequence = (self.sequence + len(events)) & SEQUENCE_MASK
+        return frames
+
+    def _next_header(self, size: int) -> bytes:
+        header = _LENGTH_AND_SEQUENCE.pack(size | self.sequence << 24)
+        self.sequence = (self.sequence + 1) & SEQUENCE_MASK
+        return header
+
+
+def _frame_small_events(events: Sequence[Buffer], sequence: int, prefix: bytes) -> bytes:
+    """One join over headers and events in turn makes no object per event but a header. Measured: 90 to 125 ns an event
+    of 40 to 150 bytes, half the time of `frame` for each."""
+    pack = struct.Struct(f"<I{len(prefix)}s").pack  # the header and the prefix after it
+    prefix_size = len(prefix)
+    numbers = itertools.cycle(_SHIFTED_NUMBERS[sequence:] + _SHIFTED_NUMBERS[:sequence])
+    parts: list[Buffer] = [b""] * (2 * len(events))
+    parts[1::2] = events
+    parts[::2] = [
+        pack(len(event) + prefix_size | number, prefix) for event, number in zip(events, numbers, strict=False)
+    ]
+    return b"".join(parts)

@@ -1,0 +1,25 @@
+"""CRC-32C (Castagnoli), the checksum of pages and headers.
+
+`crc32c` is google-crc32c's C part where it is installed, else crcmod.
+"""
+
+import contextlib
+import importlib
+from collections.abc import Callable
+
+import crcmod.predefined
+
+from ibbmaster.storage.codec.buffer import Buffer
+
+
+def _choose() -> Callable[[Buffer], int]:
+    with contextlib.suppress(ImportError):
+        google = importlib.import_module("google_crc32c")
+        if google.implementation == "c":  # its Python part is slower than crcmod's C part
+            value = google.value
+            return lambda data: int(value(data if type(data) is bytes else bytes(data)))
+    return by_crcmod
+
+
+by_crcmod: Callable[[Buffer], int] = crcmod.predefined.mkPredefinedCrcFun("crc-32c")
+crc32c = _choose()

@@ -1,0 +1,254 @@
+"""The rows of tables at one position of a log: where each of them is in a file of rows, in the order of its key."""
+
+from __future__ import annotations
+
+import itertools
+import sqlite3
+import weakref
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Self
+
+from ibbmaster.tables.fold.row_file import RowFile
+
+CACHE_KIB = 64 << 10  # of keys and places that stay in memory; SQLite keeps the rest in a file
+BLOCK_ROWS = 1 << 12
+
+Interval = tuple[bytes, bytes | None]  # keys from the first on, up to the second; None: to the end
+EVERYTHING: Interval = (b"", None)
+
+
+def successor(prefix: bytes) -> bytes | None:
+    """The first bytes behind all that begin with a prefix; None if nothing is."""
+    stripped = prefix.rstrip(b"\xff")
+    return stripped[:-1] + bytes((stripped[-1] + 1,)) if stripped else None
+
+
+class WrongChangeError(Exception):
+    """A change of a row that is not there, or an INSERT of one that is."""
+
+
+class KeptRows:
+    """Tables of rows by number. One thread at a time changes them; others may hold places, which stay good. A table has
+    one row for each key. `digest` distinguishes rows without a key by their values; equal ones keep the order in which
+    they came."""
+
+    def __init__(self, rows: RowFile, database: sqlite3.Connection | None = None) -> None:
+        self.rows = rows
+        self.digest_of: dict[int, Callable[[int], bytes]] = {}  # by table: of the row at a place
+        self._database = temporary_database() if database is None else database
+        weakref.finalize(self, self._database.close)  # which removes its file
+        self._tables = self._names()
+        self._all_places: tuple[int, array[int]] | None = None  # of the table that was read as a whole last
+
+    def fork(self) -> Self:
+        """The same rows, to go on from independently."""
+        database = temporary_database()
+        self._database.backup(database)
+        return type(self)(self.rows, database)
+
+    def close(self) -> None:
+        """Forget all of it."""
+        self._database.close()
+
+    def conclude(self) -> None:
+        """Raises WrongChangeError: changes contradict each other; here each change says so at once."""
+
+    # Transactions -----------------------------------------------------------------------------
+
+    def savepoint(self, name: str) -> None:
+        """Begin what can be undone by this name, a word."""
+        self._database.execute(f"SAVEPOINT {name}")
+
+    def release(self, name: str) -> None:
+        """Keep what was done since a savepoint."""
+        self._database.execute(f"RELEASE {name}")
+
+    def undo(self, name: str) -> None:
+        """Undo what was done since a savepoint, which stays."""
+        self._database.execute(f"ROLLBACK TO {name}")
+        self._tables = self._names()
+        self._all_places = None
+
+    def _names(self) -> set[str]:
+        return {name for (name,) in self._database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+
+    # Tables -----------------------------------------------------------------------------------
+
+    def has(self, number: int) -> bool:
+        """Whether a table has a row."""
+        return next(self.places(number, limit=1), None) is not None
+
+    def size(self, number: int) -> int:
+        """Bytes of the rows of a table."""
+        return sum(len(self.rows.read(place)[1]) for place in self.places(number))
+
+    def numbers(self) -> list[int]:
+        """The tables that may have rows."""
+        return [int(name[1:]) for name in self._tables if name[0] == "r"]
+
+    def drop(self, number: int) -> None:
+        """Remove all rows of a table."""
+        self._note(number)
+        for name in self._tables & {f"r{number}", f"d{number}"}:
+            self._database.execute(f"DROP TABLE {name}")
+            self._tables.discard(name)
+
+    def _make(self, number: int) -> None:
+        self._create(f"r{number}", "(key BLOB PRIMARY KEY, place INTEGER)")
+
+    def _make_digests(self, number: int) -> None:
+        self._make(number)
+        self._create(f"d{number}", "(digest BLOB, key BLOB, PRIMARY KEY (digest, key))")
+
+    def _create(self, name: str, columns: str) -> None:
+        if name not in self._tables:
+            self._database.execute(f"CREATE TABLE {name} {columns} WITHOUT ROWID")
+            self._tables.add(name)
+
+    # Rows with a key --------------------------------------------------------------------------
+
+    def insert(self, number: int, keys: Sequence[bytes], places: Sequence[int]) -> bool:
+        """Add rows; False if there was a row of one of the keys."""
+        self._note(number, keys, places)
+        self._make(number)
+        try:
+            self._database.executemany(f"INSERT INTO r{number} VALUES (?, ?)", zip(keys, places, strict=True))
+        except sqlite3.IntegrityError:
+            return False
+        return True
+
+    def move(self, number: int, keys: Sequence[bytes], places: Sequence[int]) -> bool:
+        """Give rows other places; False if one of them is not there."""
+        self._note(number, keys, places)
+        self._make(number)
+        given = zip(places, keys, strict=True)
+        return self._database.executemany(f"UPDATE r{number} SET place = ? WHERE key = ?", given).rowcount == len(keys)
+
+    def delete(self, number: int, keys: Sequence[bytes]) -> bool:
+        """Remove rows; False if one of them is not there."""
+        self._note(number, keys)
+        self._make(number)
+        given = ((key,) for key in keys)
+        return self._database.executemany(f"DELETE FROM r{number} WHERE key = ?", given).rowcount == len(keys)
+
+    def place(self, number: int, key: bytes) -> int | None:
+        """Where the row of a key is."""
+        self._make(number)
+        found = self._database.execute(f"SELECT place FROM r{number} WHERE key = ?", (key,)).fetchone()
+        return None if found is None else int(found[0])
+
+    # Rows without a key -----------------------------------------------------------------------
+
+    def add(self, number: int, digests: Sequence[bytes], places: Sequence[int]) -> None:
+        """Add rows after all others."""
+        self._make_digests(number)
+        (last,) = self._database.execute(f"SELECT max(key) FROM r{number}").fetchone()
+        first = 1 + (0 if last is None else int.from_bytes(last, "big"))
+        keys = [(first + index).to_bytes(8, "big") for index in range(len(places))]
+        self._note(number, keys, places)
+        self._database.executemany(f"INSERT INTO r{number} VALUES (?, ?)", zip(keys, places, strict=True))
+        self._add_digests(number, digests, keys)
+
+    def _add_digests(self, number: int, digests: Iterable[bytes], keys: Iterable[bytes]) -> None:
+        self._database.executemany(f"INSERT INTO d{number} VALUES (?, ?)", zip(digests, keys, strict=True))
+
+    def remove(self, number: int, digest: bytes) -> bool:
+        """Remove the first row with a digest; False if none has it."""
+        key = self._of_digest(number, digest)
+        if key is None:
+            return False
+        self.delete(number, [key])
+        self._database.execute(f"DELETE FROM d{number} WHERE digest = ? AND key = ?", (digest, key))
+        return True
+
+    def replace(self, number: int, digest: bytes, new_digest: bytes, place: int) -> bool:
+        """Give the first row with a digest another one, and its place; False if none has it."""
+        key = self._of_digest(number, digest)
+        if key is None:
+            return False
+        self.move(number, [key], [place])
+        given = (new_digest, digest, key)
+        self._database.execute(f"UPDATE d{number} SET digest = ? WHERE digest = ? AND key = ?", given)
+        return True
+
+    def place_of(self, number: int, digest: bytes) -> int | None:
+        """Where the first row with a digest is."""
+        key = self._of_digest(number, digest)
+        return None if key is None else self.place(number, key)
+
+    def _of_digest(self, number: int, digest: bytes) -> bytes | None:
+        self._make_digests(number)
+        found = self._database.execute(f"SELECT key FROM d{number} WHERE digest = ? LIMIT 1", (digest,)).fetchone()
+        return None if found is None else bytes(found[0])
+
+    # Reading ----------------------------------------------------------------------------------
+
+    def all_places(self, number: int) -> array[int]:
+        """The places of all rows of a table, in the order of their keys; callers must not change the array."""
+        if self._all_places is None or self._all_places[0] != number:
+            found = self._database.execute(f"SELECT place FROM r{number} ORDER BY key") if self.has(number) else ()
+            self._all_places = number, array("q", itertools.chain.from_iterable(found))
+        return self._all_places[1]
+
+    def _note(self, number: int, keys: Sequence[bytes] = (), places: Sequence[int] | None = None) -> None:
+        """Rows of a table change: those of `keys` get places, or go; without keys all go."""
+        if self._all_places is not None and self._all_places[0] == number:
+            self._all_places = None
+
+    def places(
+        self, number: int, interval: Interval = EVERYTHING, *, is_descending: bool = False, limit: int | None = None
+    ) -> Iterator[int]:
+        """The places of the rows whose keys are in an interval, in the order of these."""
+        if f"r{number}" not in self._tables:
+            return
+        order = " DESC" if is_descending else ""
+        end = f"ORDER BY key{order} LIMIT {-1 if limit is None else limit}"
+        cursor = self._select("place", number, interval, end)
+        while found := cursor.fetchmany(BLOCK_ROWS):
+            for (place,) in found:
+                yield place
+
+    def count_in(self, number: int, interval: Interval = EVERYTHING) -> int:
+        """The number of rows whose keys are in an interval."""
+        if f"r{number}" not in self._tables:
+            return 0
+        return int(self._select("count(*)", number, interval).fetchone()[0])
+
+    def _select(self, what: str, number: int, interval: Interval, rest: str = "") -> sqlite3.Cursor:
+        first, end = interval
+        upper = "" if end is None else "AND key < :end"
+        sql = f"SELECT {what} FROM r{number} WHERE key >= :first {upper} {rest}"
+        return self._database.execute(sql, {"first": first, "end": end})
+
+    def compact(self) -> None:
+        """Keep only rows that are there, in a new file, in the order of their keys."""
+        rows = RowFile()
+        for number in self.numbers():
+            self._copy(number, rows)
+        self.rows = rows
+        self._all_places = None
+
+    def _copy(self, number: int, rows: RowFile) -> None:
+        for key, place in self._database.execute(f"SELECT key, place FROM r{number} ORDER BY key").fetchall():
+            new = self._copied(place, rows)
+            self._database.execute(f"UPDATE r{number} SET place = ? WHERE key = ?", (new, key))
+
+    def _copied(self, place: int, rows: RowFile) -> int:
+        layout_no, image = self.rows.read(place)
+        (new,) = rows.append(layout_no, [image])
+        return new
+
+    def all_rows(self, number: int) -> Iterable[tuple[bytes, int]]:
+        """Key and place of every row, in the order of their keys."""
+        if f"r{number}" not in self._tables:
+            return ()
+        return self._database.execute(f"SELECT key, place FROM r{number} ORDER BY key")
+
+
+def temporary_database() -> sqlite3.Connection:
+    """A database in memory that moves what does not fit to a file of its own, and removes it when it is closed."""
+    database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+    database.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+    database.execute("PRAGMA synchronous = OFF")
+    return database

@@ -1,0 +1,146 @@
+"""Tables as the log leaves them, written or shown."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+from pyarrow import parquet
+
+from ibbmaster.commands.cli.lake import SHOWN_ROWS
+from ibbmaster.lake.placing import only_writer
+from ibbmaster.storage.ibb.page import PAGE_SIZE
+
+
+@pytest.fixture
+def snapshot(run):
+    return lambda *arguments: run("lake", "snapshot", *arguments)
+
+
+def test_an_option_of_the_engine_that_was_names_the_way_out(snapshot, fixtures):
+    asked = fixtures / "ibb/domains", "dom_2.t"
+    for option in ("--engine=spark", "--master=local[2]", "--conf=a=b", "--archives=x.whl"):
+        code, out, err = snapshot(*asked, option)
+        name = option.partition("=")[0]
+        assert (code, out) == (2, "")
+        assert err.startswith(f"ibbmaster: {name}: `ibbmaster lake snapshot` no longer runs on Spark; Spark reads")
+    assert snapshot(*asked, "--engine", "arrow") == snapshot(*asked)
+
+
+def test_some_rows_are_shown_and_all_are_written(snapshot, fixtures, tmp_path):
+    asked = fixtures / "ibb/domains", "dom_2.t"
+    assert snapshot(*asked, "--to", tmp_path / "t") == (0, "dom_2.t: 32 rows\n", "")
+    assert parquet.read_table(tmp_path / "t").num_rows == 32
+    assert len(snapshot(*asked)[1].splitlines()) == 1 + SHOWN_ROWS
+    rows = [json.loads(line) for line in snapshot(*asked, "--json")[1].splitlines()]
+    assert rows == parquet.read_table(tmp_path / "t").to_pylist()
+
+
+def test_moments_do_not_say_that_they_are_in_utc(snapshot, fixtures):
+    rows = snapshot(fixtures / "ibb/xa-and-ddl", "shop.parent", "--history", "--json")[1].splitlines()
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?", json.loads(rows[0])["_valid_from"])
+
+
+def test_a_snapshot_replaces_only_what_an_earlier_one_has_written(snapshot, fixtures, tmp_path):
+    target, log = tmp_path / "parent", fixtures / "ibb/xa-and-ddl"
+    assert snapshot(log, "shop.parent", "--at", "0-1-20", "--to", target)[0] == 0
+    before = parquet.read_table(target).num_rows
+    assert snapshot(log, "shop.parent", "--to", target)[0] == 0
+    assert parquet.read_table(target).num_rows != before
+    assert [path.name for path in tmp_path.iterdir()] == ["parent"]
+    (target / "mine.txt").write_text("x")
+    code, _, err = snapshot(log, "shop.parent", "--to", target)
+    assert (code, "holds mine.txt, and no table written before" in err) == (2, True)
+    assert (target / "mine.txt").exists()
+
+
+def test_what_a_killed_snapshot_has_left_is_in_nobodys_way(snapshot, fixtures, tmp_path):
+    target, log = tmp_path / "parent", fixtures / "ibb/xa-and-ddl"
+    assert snapshot(log, "shop.parent", "--to", target)[0] == 0
+    whole = parquet.read_table(target).num_rows
+    (tmp_path / ".parent.new").mkdir()
+    (tmp_path / ".parent.new/half.parquet").write_text("x")
+    target.rename(tmp_path / ".parent.old")  # between its two renames
+    assert snapshot(log, "shop.parent", "--to", target)[0] == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["parent"]
+    assert parquet.read_table(target).num_rows == whole
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["shop.parent", "--key", "nope"], "no column nope"),
+        (["shop.parent", "--at", "0-1-99999"], "0-1-99999"),
+        (["shop.parent", "--to", "/dev/null/x"], "^ibbmaster: /dev/null/x: cannot be made: /dev/null is not"),
+        (["shop.parent", "--to", "/dev/null"], "^ibbmaster: /dev/null: this is not a directory$"),
+        (["shop.none", "--to", "{new}"], "no group in .* changes rows of table shop.none"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(snapshot, fixtures, tmp_path, arguments, problem):
+    given = [tmp_path / "new" if one == "{new}" else one for one in arguments]
+    code, out, err = snapshot(fixtures / "ibb/xa-and-ddl", *given)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert re.search(problem, err), err
+    assert list(tmp_path.iterdir()) == []
+
+
+DAMAGE = r"ibbmaster: binlog-000001\.ibb page 3 offset 0: page checksum is [0-9a-f]{8}, its bytes give [0-9a-f]{8}\n"
+
+
+def test_damage_is_one_line(snapshot, fixtures, tmp_path):
+    copy = shutil.copytree(fixtures / "ibb/types", tmp_path / "copy")
+    with (copy / "binlog-000001.ibb").open("r+b") as file:
+        file.seek(3 * PAGE_SIZE + 5000)
+        byte = file.read(1)[0]
+        file.seek(3 * PAGE_SIZE + 5000)
+        file.write(bytes([byte ^ 4]))
+    code, out, err = snapshot(copy, "types.no_pk", "--key", "a", "--to", tmp_path / "new")
+    assert re.fullmatch(DAMAGE, err), err
+    assert (code, out) == (2, "")
+    assert [path.name for path in tmp_path.iterdir()] == ["copy"]
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 150 kB."""
+    directory = tmp_path / "small"
+    directory.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=150k", "tmpfs", directory]
+    if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("nothing can be mounted here")
+    yield directory
+    subprocess.run(["umount", "--lazy", directory], check=True)  # PyArrow leaves a file open whose writing failed
+
+
+def test_a_full_disk_is_one_line_and_nothing_is_left_on_it(snapshot, fixtures, small_disk):
+    target, filler = small_disk / "new", small_disk / "filler"
+    filler.write_bytes(bytes(shutil.disk_usage(small_disk).free))
+    found = snapshot(fixtures / "ibb/xa-and-ddl", "shop.parent", "--to", target)
+    assert found == (2, "", f"ibbmaster: {target}: No space left on device\n")
+    assert list(small_disk.iterdir()) == [filler]
+
+
+def test_a_disk_that_is_read_only_is_named(snapshot, fixtures, small_disk):
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    found = snapshot(fixtures / "ibb/xa-and-ddl", "shop.parent", "--to", small_disk / "new")
+    assert found == (2, "", f"ibbmaster: {small_disk / 'new'}: cannot be written: Read-only file system\n")
+
+
+def test_a_second_job_in_the_same_place_stops_and_disturbs_nothing(snapshot, fixtures, monkeypatch, tmp_path):
+    target, held = tmp_path / "tables", tmp_path / ".tables.new"
+    arguments = fixtures / "ibb/xa-and-ddl", "shop.parent", "--to", target
+    refusal = f"ibbmaster: {target}: another job writes here: wait until it has ended, or give another directory\n"
+    with only_writer(held):  # as the first job has it
+        (held / "table").mkdir()
+        (held / "table" / "file").touch()
+        with monkeypatch.context() as patch:
+            patch.setattr("ibbmaster.lake.arrow_snapshots.arrow_snapshot", None)  # it stops before the log is read
+            assert snapshot(*arguments) == (2, "", refusal)
+        with monkeypatch.context() as patch:
+            patch.setattr("ibbmaster.lake.placing.check_free", lambda place: None)  # the first came after that
+            assert snapshot(*arguments) == (2, "", refusal)
+        assert [path.name for path in tmp_path.rglob("*")] == [".tables.new", "table", "file"]
+    shutil.rmtree(held)
+    assert snapshot(*arguments)[0] == 0

@@ -1,0 +1,89 @@
+"""`ibbmaster record`: as a process it relays, ends at a signal or in time, and leaves what it has when it is killed."""
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from ibbmaster.commands.cli.main import main
+from ibbmaster.commands.cli.record import parse_source
+from ibbmaster.testkit import FixturePrimary
+from ibbmaster.testkit.scenario import read_scenario
+from tests.tap import listen_in
+
+SOURCES = {
+    "db1.example.com": ("db1.example.com", 3306),
+    "10.0.0.5:3307": ("10.0.0.5", 3307),
+    "[::1]": ("::1", 3306),
+    "[::1]:3307": ("::1", 3307),
+    "::1": ("::1", 3306),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), SOURCES.items())
+def test_the_address_of_a_primary_is_read(text, expected):
+    assert parse_source(text) == expected
+
+
+REFUSED = {
+    "a port that is none": (["--from", "host:x"], "expected HOST or HOST:PORT"),
+    "no host": (["--from", ":3306"], "expected HOST or HOST:PORT"),
+    "no time": (["--from", "h", "--seconds", "0"], "expected a number above 0"),
+    "no connections": (["--from", "h", "--max-connections", "0"], "expected at least 1"),
+    "a directory in use": (["--from", "h", "--to", "."], "is not empty"),
+}
+
+
+@pytest.mark.parametrize(("options", "message"), REFUSED.values(), ids=REFUSED)
+def test_an_option_that_cannot_be_used_is_refused(options, message, tmp_path, capsys):
+    assert main(["record", "--to", str(tmp_path / "r"), *options]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_an_address_that_is_taken_is_said_and_nothing_is_made(tmp_path, capsys):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        options = ["--from", "h", "--to", str(tmp_path / "new" / "r"), "--listen", f"127.0.0.1:{port}"]
+        assert main(["record", *options]) == 2
+    error = capsys.readouterr().err
+    assert f"cannot listen on 127.0.0.1:{port}: " in error
+    assert "Traceback" not in error
+    assert not (tmp_path / "new").exists()
+
+
+def started(primary, directory, *options):
+    command = [sys.executable, "-m", "ibbmaster", "record", "--from", f"127.0.0.1:{primary.port}"]
+    process = subprocess.Popen(
+        [*command, "--listen", "127.0.0.1:0", "--to", str(directory), "--json", *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    return process, json.loads(process.stdout.readline())["port"]
+
+
+@pytest.mark.parametrize("end", ["SIGTERM", "SIGKILL", "seconds"])
+def test_however_it_ends_what_it_has_can_be_served(end, tmp_path):
+    with FixturePrimary(server_id=3) as primary:
+        primary.table("shop.orders", id="int primary key").insert(id=1)
+        primary.fault("after commit", gtid="0-3-3", action="cut")
+        process, port = started(primary, tmp_path / "r", *(["--seconds", "3"] if end == "seconds" else []))
+        with process:
+            found = [listen_in(port).data for _ in range(2)]
+            if end != "seconds":
+                process.send_signal(signal.Signals[end])
+            told, _ = process.communicate(timeout=120)
+    if end != "SIGKILL":
+        assert process.returncode == 0
+        counts = {"event_groups": 3, "faults": 1, "connections": 2, "problem": None}
+        assert json.loads(told) == {**counts, "scenario": str(tmp_path / "r" / "scenario.toml")}
+    with read_scenario(tmp_path / "r" / "scenario.toml").serving() as again:
+        assert [listen_in(again.port).data for _ in range(2)] == found
+
+
+def test_times_may_be_left_out_of_a_scenario_only(tmp_path, capsys):
+    assert main(["serve", str(tmp_path), "--at-once"]) == 2
+    assert "--at-once is about the times of a --scenario" in capsys.readouterr().err

@@ -1,0 +1,79 @@
+"""`ibbmaster seek`: where a position starts, or why it cannot be served."""
+
+import json
+from pathlib import Path
+
+import ibbmaster
+
+IBB = Path(__file__).parents[3] / "fixtures" / "ibb"
+
+
+def test_seek_explains_a_place(run):
+    code, out, err = run("seek", IBB / "types", "0-1-50")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[0] == "position [0-1-50]"
+    assert "start at binlog-000000.ibb page 8, state [0-1-49]" in out
+
+
+def test_seek_explains_a_refusal(run):
+    code, out, _ = run("seek", IBB / "types", "0-1-999")
+    assert code == 1
+    assert "refused: Error: connecting slave requested to start from GTID 0-1-999" in out
+    assert "because: domain 0: the log ends at 0-1-151" in out
+
+
+def test_seek_looks_in_one_file_as_the_library_does(run):
+    path = IBB / "types" / "binlog-000001.ibb"
+    with ibbmaster.open(path) as log:
+        first = next(iter(log)).gtid
+        starts = [log.seek(position) for position in ("0-1-1", first, log.position)]
+    for start in starts:
+        code, out, _ = run("seek", path, start.position)
+        assert (code, out) == (0 if start.refusal is None else 1, f"{start.explain()}\n")
+    assert [start.refusal is None for start in starts] == [False, True, True]
+
+
+def test_seek_speaks_json(run):
+    _, out, _ = run("seek", IBB / "types", "0-1-50", "--json")
+    answer = json.loads(out)
+    assert (answer["file"], answer["page"], answer["state"]) == ("binlog-000000.ibb", 8, "0-1-49")
+    _, out, _ = run("seek", IBB / "types", "0-1-999", "--json")
+    assert "0-1-999" in json.loads(out)["refused"]
+
+
+def test_a_position_that_is_none_is_refused(run):
+    code, _, err = run("seek", IBB / "types", "nonsense")
+    assert (code, err) == (
+        2,
+        "ibbmaster: 'nonsense' is not a valid GTID: expected domain-server-seqno, as in 0-1-100\n",
+    )
+
+
+def test_seek_finds_a_time_and_says_which_time_that_is(run):
+    code, out, err = run("seek", IBB / "domains", "--time", "2026-11-20T21:57:30+01:00")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0] == "time 2026-11-20 21:57:30+01:00"
+    assert "the first one of then or later is 7-77-6 of 2026-11-20 21:57:30+01:00, in binlog-000000.ibb" in lines
+    assert lines[-1] == "position before it [0-77-9,1-4294967295-9,2-2-10,7-1-5,4294967295-1-9]"
+
+    _, out, _ = run("seek", IBB / "domains", "--time", "2026-11-20 20:57:30Z", "--json")
+    answer = json.loads(out)
+    assert (answer["gtid"], answer["position"]) == ("7-77-6", lines[-1].partition("[")[2][:-1])
+
+
+def test_a_time_before_the_log_is_refused_with_when_it_begins(run):
+    code, out, err = run("seek", IBB / "domains", "--time", "2020-01-01T00:00:00Z")
+    assert (code, out) == (2, "")
+    assert err == (
+        "ibbmaster: time 2020-01-01 00:00:00+00:00 is before this log, which begins at 2026-11-20 20:57:28+00:00\n"
+    )
+
+
+def test_who_gives_a_time_for_a_position_is_shown_the_flag(run):
+    _, _, err = run("seek", IBB / "types", "2026-11-20 14:03")
+    assert "to look for a time, give it as --time '2026-11-20 14:03'" in err
+    _, _, err = run("seek", IBB / "types", "2026-11-20")
+    assert "to look for a day, give it as --time '2026-11-20 00:00'" in err
+    for arguments in ([], ["0-1-1", "--time", "2026-11-20 14:03"]):
+        assert "expected a GTID position, or --time TIME, and not both" in run("seek", IBB / "types", *arguments)[2]

@@ -1,0 +1,91 @@
+"""A series of traditional binlog files as one stream; test_convert.py has every captured one."""
+
+import shutil
+import struct
+import zlib
+from pathlib import Path
+
+import pytest
+
+from ibbmaster.errors import ClassicFormatError
+from ibbmaster.logs.classic.binlog import ClassicReader
+from ibbmaster.logs.classic.series import find_series
+
+CLASSIC = Path(__file__).parents[3] / "fixtures" / "classic"
+
+
+@pytest.mark.parametrize("series", ["10.11/encrypted", "11.8/encrypted"])
+def test_an_encrypted_binlog_is_refused_with_advice(series):
+    with pytest.raises(ClassicFormatError, match=r"binlog\.000001 offset 256: .*encrypted.*mariadb-binlog"):
+        ClassicReader(find_series([CLASSIC / series]))
+
+
+def test_restarts_of_the_server_are_counted():
+    reader = ClassicReader(find_series([CLASSIC / "11.8" / "domains"]))
+    assert sum(1 for _ in reader.groups()) == 155
+    assert reader.restart_count == 2  # one clean, one after SIGKILL
+
+
+def test_reading_may_begin_in_the_middle_of_a_series():
+    reader = ClassicReader(find_series(sorted((CLASSIC / "11.8" / "checksum-switch").glob("binlog.*"))[2:]))
+    assert str(reader.initial_state) == "0-1-10"
+    assert [str(group.gtid) for group in reader.groups()] == [f"0-1-{seq_no}" for seq_no in range(11, 20)]
+
+
+@pytest.mark.parametrize("name", ["domains", "domains-none"])
+@pytest.mark.parametrize("missing", range(2, 9))
+def test_a_missing_file_is_an_error_that_names_both_neighbours(tmp_path, name, missing):
+    for path in (CLASSIC / "11.8" / name).glob("binlog.00000?"):
+        shutil.copy(path, tmp_path)
+    (tmp_path / f"binlog.{missing:06d}").unlink()
+    before, after = f"binlog.{missing - 1:06d}", f"binlog.{missing + 1:06d}"
+    with pytest.raises(ClassicFormatError, match=f"^{after} offset .*{before} ends at"):
+        for _ in ClassicReader(find_series([tmp_path])).groups():
+            pass
+
+
+def test_files_of_two_servers_do_not_make_a_series(tmp_path):
+    shutil.copy(CLASSIC / "11.8" / "vectors" / "binlog.000001", tmp_path)
+    shutil.copy(CLASSIC / "11.8" / "checksum-switch" / "binlog.000002", tmp_path)
+    with pytest.raises(ClassicFormatError, match="not of one binlog"):
+        for _ in ClassicReader(find_series([tmp_path])).groups():
+            pass
+
+
+def test_a_head_that_cannot_be_read_is_found_before_the_first_group(tmp_path):
+    for path in (CLASSIC / "11.8" / "checksum-switch").glob("binlog.00000?"):
+        shutil.copy(path, tmp_path)
+    (tmp_path / "binlog.000003").write_bytes(b"\xfebin")
+    with pytest.raises(ClassicFormatError, match=r"^binlog\.000003 offset 0: the file ends inside its head"):
+        ClassicReader(find_series([tmp_path]))
+
+
+def test_a_domain_that_the_server_forgot_is_no_gap(tmp_path):
+    source = CLASSIC / "11.8" / "domains-none"
+    for number in (1, 2):
+        shutil.copy(source / f"binlog.{number:06d}", tmp_path)
+    whole = (tmp_path / "binlog.000002").read_bytes()
+    start = 4 + struct.unpack_from("<I", whole, 4 + 9)[0]
+    size = struct.unpack_from("<I", whole, start + 9)[0]
+    listed = struct.unpack_from("<I", whole, start + 19)[0]
+    entries = [struct.unpack_from("<IIQ", whole, start + 23 + 16 * index) for index in range(listed)]
+    kept = [entry for entry in entries if entry[0] != 7]
+    assert len(kept) < len(entries)
+    head = whole[start : start + 9] + struct.pack("<II", 23 + 16 * len(kept), start + 23 + 16 * len(kept))
+    event = head + whole[start + 17 : start + 19] + struct.pack("<I", len(kept))
+    event += b"".join(struct.pack("<IIQ", *entry) for entry in kept)
+    tail = bytearray(whole[start + size :])
+    shift, position = size - len(event), 0
+    while position < len(tail):  # events behind it move, and say where they end
+        (event_size, log_pos) = struct.unpack_from("<II", tail, position + 9)
+        struct.pack_into("<I", tail, position + 13, log_pos - shift if log_pos else 0)
+        position += event_size
+    (tmp_path / "binlog.000002").write_bytes(whole[:start] + event + tail)
+    reader = ClassicReader(find_series([tmp_path]))
+    assert sum(1 for _ in reader.groups()) == 60
+    assert reader.notices == ["binlog.000002: the server forgot domain 7 here (DELETE_DOMAIN_ID)"]
+
+
+def test_checksums_of_the_fixtures_are_zlib_crc32():
+    """The check the reader relies on: an event with its checksum behind it has a constant CRC-32."""
+    assert zlib.crc32(b"event" + struct.pack("<I", zlib.crc32(b"event"))) == 0x2144DF1C

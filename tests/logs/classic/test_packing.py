@@ -1,0 +1,77 @@
+"""Ways to pack a file: each by its name, and unpacked in steps of any size; and directories known by names."""
+
+import gzip
+import importlib
+import lzma
+import random
+import sys
+
+import pytest
+
+from ibbmaster.extras import ExtraMissingError
+from ibbmaster.logs.classic.packing import PACKINGS, PackedDataError, holds_traditional, packing_of, unpacked_name
+
+zstd = importlib.import_module("backports.zstd" if sys.version_info < (3, 14) else "compression.zstd")
+PACK = {".xz": lzma.compress, ".gz": gzip.compress, ".zst": zstd.compress}
+
+
+@pytest.mark.parametrize("packing", PACKINGS, ids=lambda packing: packing.name)
+@pytest.mark.parametrize("step", [1, 1000, 1 << 20])
+def test_any_step_gives_all_of_it(packing, step):
+    data = random.randbytes(3000) + bytes(300_000)
+    packed = PACK[packing.suffix](data)
+    assert packed.startswith(packing.magic)
+    unpacker, unpacked = packing.new_unpacker(), b""
+    more = iter([packed[:100], packed[100:] + b"after"])
+    while not unpacker.eof:
+        piece = packing.unpack(unpacker, next(more) if unpacker.needs_input else b"", step * 100)
+        assert len(piece) <= step * 100
+        unpacked += piece
+    assert (unpacked, unpacker.unused_data) == (data, b"after")
+
+
+@pytest.mark.parametrize("packing", PACKINGS, ids=lambda packing: packing.name)
+def test_damage_is_named(packing):
+    with pytest.raises(PackedDataError, match=f"damaged {packing.name} data"):
+        packing.unpack(packing.new_unpacker(), packing.magic + b"\xff" * 100, 100)
+
+
+def test_names_say_how_a_file_is_packed():
+    assert packing_of("binlog.000001") is None
+    for suffix in PACK:
+        assert packing_of(f"binlog.000001{suffix}").suffix == suffix
+        assert unpacked_name(f"binlog.000001{suffix}") == "binlog.000001"
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="Python has it")
+def test_zstd_says_which_extra_it_needs(monkeypatch):
+    monkeypatch.setitem(sys.modules, zstd.__name__, None)
+    packing = packing_of("binlog.000001.zst")
+    assert packing is not None
+    with pytest.raises(ExtraMissingError, match=r"pip install 'ibbmaster\[zstd\]'"):
+        packing.new_unpacker()
+
+
+HELD = {  # files of a directory -> whether they are traditional ones
+    "a server's": (["binlog.000001", "binlog.000002", "binlog.index"], True),
+    "packed": (["mysql-bin.000001.xz"], True),
+    "the engine's": (["binlog-000000.ibb"], False),
+    "both": (["binlog-000000.ibb", "binlog.000001"], False),
+    "something else": (["notes.txt"], False),
+    "nothing": ([], False),
+}
+
+
+@pytest.mark.parametrize(("names", "is_traditional"), HELD.values(), ids=HELD)
+def test_a_directory_is_known_by_the_names_in_it(tmp_path, names, is_traditional):
+    for name in names:
+        (tmp_path / name).touch()
+    assert holds_traditional(tmp_path) is is_traditional
+
+
+def test_a_file_is_traditional_unless_it_is_one_of_the_engine(tmp_path):
+    for name in ("binlog.index", "binlog-000000.ibb"):
+        (tmp_path / name).touch()
+    assert holds_traditional(tmp_path / "binlog.index")
+    assert not holds_traditional(tmp_path / "binlog-000000.ibb")
+    assert not holds_traditional(tmp_path / "nowhere")

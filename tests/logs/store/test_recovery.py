@@ -1,0 +1,228 @@
+"""What a start does with damage: a torn tail is mended, anything else is refused with its place."""
+
+import random
+
+import pytest
+
+from ibbmaster.errors import DamageError, FormatError, IbbMasterError, MissingFileError
+from ibbmaster.gtid import GtidPosition
+from ibbmaster.logs.store.redo_log import scan_redo
+from ibbmaster.logs.store.redo_names import SEGMENT_NAMES
+from ibbmaster.storage.ibb.page import PAGE_SIZE, seal_page
+from tests.logs.store.conftest import flipped
+from tests.machinery.events import make_event, new_group
+from tests.machinery.simulated_disk import SimulatedDisk
+from tests.machinery.stores import SMALL_FILES, new_store, open_files
+
+FIRST = "binlog-000000.ibb"
+
+
+def feed(store, seq_no, size):
+    store.write_direct(*new_group(seq_no, make_event(160, 1, bytes([seq_no % 256]) * size)))
+
+
+def exhaust(reader, found=None):
+    """Read to the end; the sequence numbers go into `found` as they come."""
+    found = [] if found is None else found
+    while (group := reader.next_group()) is not None:
+        found.append(group.gtid.seq_no)
+    return found
+
+
+def numbers(engine):
+    return exhaust(engine.groups(engine.start_of_file()))
+
+
+def log_of(count, *, size=9000, closed):
+    """The files of a log with so many groups; closed, so that the redo log is not needed, or as a crash leaves it."""
+    disk = SimulatedDisk()
+    store = new_store(disk, SMALL_FILES)
+    for seq_no in range(1, count + 1):
+        feed(store, seq_no, size)
+    if closed:
+        store.close()
+    return disk.files()
+
+
+@pytest.fixture(scope="module")
+def closed():
+    return log_of(30, closed=True)
+
+
+@pytest.fixture(scope="module")
+def crashed():
+    return log_of(30, closed=False)
+
+
+def last_page_no(data):
+    """The last page that is not blank; it ends with its checksum."""
+    return len(data.rstrip(b"\0")) // PAGE_SIZE - 1
+
+
+def start(files):
+    disk = SimulatedDisk(files)
+    return new_store(disk, SMALL_FILES), disk
+
+
+# As mysql-test/suite/binlog_in_engine/recovery_large.test
+def test_whatever_state_the_files_are_in_that_the_redo_log_covers_the_log_is_whole(crashed):
+    rng = random.Random(random.randrange(2**32))
+    checkpoint = scan_redo(SimulatedDisk(crashed)).checkpoint.end
+    covered = [
+        (file_no, page_no)
+        for file_no in range(3)
+        for page_no in range(8)
+        if (file_no, page_no) >= (checkpoint.file_no, checkpoint.page_no) and page_no > 0
+    ]
+    assert len(covered) > 5
+    for _ in range(100):
+        file_no, page_no = rng.choice(covered)
+        name = f"binlog-{file_no:06d}.ibb"
+        data = bytearray(crashed[name])
+        sector = page_no * PAGE_SIZE + 512 * rng.randrange(32)
+        data[sector : sector + 512] = bytes(512)  # as if it had never been written
+        store, _ = start({**crashed, name: bytes(data)})
+        assert numbers(store) == list(range(1, 31)), (name, sector)
+
+
+def test_a_damaged_page_in_the_middle_is_found_by_the_reader_that_reaches_it(closed):
+    store, _ = start(flipped(closed, "binlog-000000.ibb", 3 * PAGE_SIZE + 100))
+    reader = store.groups(store.seek(GtidPosition()))
+    with pytest.raises(FormatError, match=r"binlog-000000\.ibb page 3"):
+        exhaust(reader)
+    assert store.groups(store.seek(GtidPosition.parse("0-1-20"))).next_group() is not None
+
+
+def test_a_damaged_last_page_is_refused_and_nothing_is_cut(closed):
+    name = "binlog-000002.ibb"
+    last = last_page_no(closed[name])
+    disk = SimulatedDisk(flipped(closed, name, last * PAGE_SIZE + 20))
+    with pytest.raises((FormatError, DamageError), match=rf"binlog-000002\.ibb page {last}"):
+        new_store(disk, SMALL_FILES)
+    assert disk.writes == 0
+
+
+def test_every_bit_of_a_header_that_a_start_reads_is_guarded(closed):
+    for byte in [*range(64), *range(508, 512), *range(PAGE_SIZE - 4, PAGE_SIZE)]:
+        for bit in range(8):
+            with pytest.raises((FormatError, DamageError), match=r"binlog-000002\.ibb"):
+                start(flipped(closed, "binlog-000002.ibb", byte, 1 << bit))
+
+
+def test_files_swapped_by_name_are_refused(closed):
+    one, two = "binlog-000001.ibb", "binlog-000002.ibb"
+    with pytest.raises(FormatError, match="file number"):
+        start({**closed, one: closed[two], two: closed[one]})
+
+
+def without(files, *names):
+    return {name: data for name, data in files.items() if name not in names}
+
+
+def test_a_missing_file_in_the_middle_is_refused_by_name(closed):
+    with pytest.raises(MissingFileError, match=r"binlog-000001\.ibb is missing"):
+        start(without(closed, "binlog-000001.ibb"))
+
+
+# As mysql-test/suite/binlog_in_engine/recovery_no_prealloc.test
+def test_a_missing_newest_file_is_refused_as_the_state_would_go_back(closed):
+    active = sorted(name for name in closed if name.startswith("binlog-"))[-2:]
+    with pytest.raises(IbbMasterError, match="the log ends inside a record"):
+        start(without(closed, *active))
+    of_whole_records = log_of(29, size=2 * PAGE_SIZE - 200, closed=True)
+    newest = sorted(name for name in of_whole_records if name.startswith("binlog-"))[-2:]
+    with pytest.raises(IbbMasterError, match=r"redo log|inside a record"):
+        start(without(of_whole_records, *newest))
+
+
+def test_missing_oldest_files_are_purged_files(closed):
+    store, _ = start(without(closed, "binlog-000000.ibb"))
+    assert numbers(store)[-1] == 30
+
+
+def test_a_missing_file_that_the_redo_log_has_changes_for_is_refused(crashed):
+    with pytest.raises(IbbMasterError, match=r"binlog-00000"):
+        start(without(crashed, "binlog-000002.ibb", "binlog-000003.ibb"))
+
+
+# As mysql-test/suite/binlog_in_engine/recovery_no_prealloc.test
+def test_only_empty_files_are_refused(closed):
+    empty = {f"binlog-{number:06d}.ibb": bytes(8 * PAGE_SIZE) for number in (4, 5)}
+    with pytest.raises(IbbMasterError, match="only empty files are left, so the GTID state is unknown"):
+        start(empty)
+
+
+def test_what_a_start_refuses_can_be_read_up_to_the_damage(closed):
+    name = "binlog-000002.ibb"
+    last = last_page_no(closed[name])
+    directory = open_files(SimulatedDisk(flipped(closed, name, last * PAGE_SIZE + 20)))
+    reader, found = directory.groups(directory.start_of_file(0)), []
+    with pytest.raises(FormatError, match=rf"binlog-000002\.ibb page {last}"):
+        exhaust(reader, found)
+    assert found == list(range(1, len(found) + 1))
+    assert len(found) > 20
+
+
+def test_a_page_with_a_right_checksum_and_other_content_is_not_what_the_redo_log_ends_at(closed):
+    name = "binlog-000002.ibb"
+    last = last_page_no(closed[name])
+    data = bytearray(closed[name])
+    page = bytearray(PAGE_SIZE)
+    seal_page(page)
+    data[last * PAGE_SIZE : (last + 1) * PAGE_SIZE] = page  # an acknowledged tail, gone without a trace
+    with pytest.raises(IbbMasterError, match="binlog-000002"):
+        start({**closed, name: bytes(data)})
+
+
+def test_stray_names_are_left_alone(closed):
+    stray = {"binlog-1.ibb": b"x", "binlog-000001.ibb.bak": b"y", "binlog-99999999999999999999.ibb": b"z", "notes": b""}
+    store, disk = start({**closed, **stray})
+    assert numbers(store) == list(range(1, 31))
+    store.close()
+    assert {name: disk.files()[name] for name in stray} == stray
+
+
+def test_groups_behind_a_flush_are_recovered_before_any_checkpoint(monkeypatch):
+    disk = SimulatedDisk()
+    store = new_store(disk, SMALL_FILES)
+    feed(store, 1, 100)
+    monkeypatch.setattr(store._writer, "checkpoint", lambda: None)  # the power fails before it
+    store.flush()
+    feed(store, 2, 100)
+    feed(store, 3, 100)
+    again, _ = start(disk.files())
+    assert numbers(again) == [1, 2, 3]
+
+
+def test_a_redo_log_is_not_applied_to_the_files_of_another_log(crashed):
+    files = log_of(1999, size=100, closed=True)  # small ones: more of the redo log for the same files
+    with pytest.raises(DamageError, match="it belongs to other files"):
+        start({**files, **{name: crashed[name] for name in SEGMENT_NAMES}})
+
+
+class BeginningDisk(SimulatedDisk):
+    """A disk that remembers what was there when the first binlog file was made."""
+
+    begun = None
+
+    def create(self, name):
+        if name == FIRST and self.begun is None:
+            self.begun = self.files()
+        super().create(name)
+
+
+@pytest.mark.parametrize("found", ["nothing", "zeros", "a log", "no header"])
+def test_a_redo_log_of_a_log_that_was_never_begun_goes_with_no_file_that_has_data(found):
+    disk = BeginningDisk()
+    with new_store(disk, SMALL_FILES) as store:
+        store.sync()
+    whole = disk.files()[FIRST]
+    data = {"nothing": None, "zeros": bytes(len(whole)), "a log": whole, "no header": b"U" * len(whole)}[found]
+    left = SimulatedDisk({**disk.begun, **({} if data is None else {FIRST: data})})
+    if found in ("nothing", "zeros"):
+        with new_store(left, SMALL_FILES) as store:
+            assert not len(store.state())
+        return
+    with pytest.raises(DamageError, match=r"binlog-000000\.ibb has data, but the redo log is that of a log"):
+        new_store(left, SMALL_FILES)
+    assert left.files()[FIRST] == data

@@ -1,0 +1,124 @@
+"""Redo records: what is written comes back, and nothing else is ever taken for a record."""
+
+import contextlib
+import random
+
+import pytest
+
+from ibbmaster.errors import StoreError
+from ibbmaster.logs.store import redo_record
+from ibbmaster.logs.store.redo_record import (
+    CHECKED_HEADER,
+    RECORD_HEADER,
+    Checkpoint,
+    Cut,
+    Purge,
+    Reset,
+    XaEntry,
+    XaState,
+    decode_record,
+    decode_segment_header,
+    encode_change,
+    encode_record,
+    encode_segment_header,
+)
+from ibbmaster.position import LogPosition
+from ibbmaster.storage.codec.crc32c import crc32c
+from ibbmaster.storage.ibb.appender import PageChange
+from ibbmaster.storage.ibb.commit import OobStream
+from ibbmaster.storage.ibb.file_header import FIELDS, encode_page_of_fields
+from ibbmaster.storage.ibb.xa import Xid
+
+XID = Xid(format_id=7, gtrid=b"global", bqual=b"")
+STREAM = OobStream(node_count=3, first=LogPosition(1, 16389), last=LogPosition(2, 40000))
+ENTRY = XaEntry(xid=XID, state=XaState.PREPARED, engine_count=2, first_file_no=1, stream=STREAM)
+WITHOUT_STREAM = XaEntry(xid=XID, state=XaState.ROLLED_BACK, engine_count=0, first_file_no=70_000, stream=None)
+ITEMS = {
+    "a page change": PageChange(3, 5, 100, b"some bytes of a page"),
+    "a header": PageChange(300, 0, 0, encode_page_of_fields(bytes(range(FIELDS.size)))),
+    "a cut": Cut(file_no=3, size_pages=2**20),
+    "a purge": Purge(first_file_no=2**31),
+    "a reset": Reset(),
+    "a prepared transaction": ENTRY,
+    "one without a stream": WITHOUT_STREAM,
+    "a checkpoint": Checkpoint(lsn=2**40, end=LogPosition.on_page(2, 3, 4), xa=(ENTRY, WITHOUT_STREAM)),
+    "a checkpoint before the first file": Checkpoint(lsn=8192, end=None, xa=()),
+}
+
+
+@pytest.mark.parametrize("item", ITEMS.values(), ids=ITEMS)
+def test_comes_back_as_it_was_written(item):
+    data = encode_record(5000, 2, [item, Cut(file_no=1, size_pages=1)])
+    record = decode_record(data, 0, 5000, 2)
+    assert record.items() == [item, Cut(file_no=1, size_pages=1)]
+    assert record.end_lsn == 5000 + len(data)
+
+
+@pytest.mark.parametrize("number", [0, 1, 31, 32, 8191, 8192, 2**21 - 1, 2**21, 2**31])
+@pytest.mark.parametrize("size", [1, 31, 32, 16379])
+def test_a_record_of_one_change_is_the_same_however_it_is_made(number, size):
+    change = PageChange(number, number + 1, min(number, 16380 - size), b"a" * size)
+    for lsn, life in ((8192, 1), (2**33, 2**31)):
+        assert encode_change(lsn, life, *change) == encode_record(lsn, life, [change])
+
+
+def test_a_record_of_every_item_is_refused_at_every_truncation_and_every_flipped_bit():
+    data = encode_record(5000, 2, ITEMS.values())
+    for size in range(len(data)):
+        assert decode_record(data[:size], 0, 5000, 2) is None, size
+    for bit in range(len(data) * 8):
+        damaged = bytearray(data)
+        damaged[bit // 8] ^= 1 << bit % 8
+        assert decode_record(damaged, 0, 5000, 2) is None, bit
+
+
+def test_a_record_of_another_lsn_or_an_earlier_life_is_none_and_a_later_life_begins_with_a_checkpoint():
+    assert decode_record(encode_record(5000, 2, [Reset()]), 0, 5001, 2) is None
+    assert decode_record(encode_record(5000, 1, [Reset()]), 0, 5000, 2) is None
+    assert decode_record(encode_record(5000, 3, [Reset()]), 0, 5000, 2) is None
+    assert decode_record(encode_record(5000, 3, [ITEMS["a checkpoint"]]), 0, 5000, 2) is not None
+
+
+def test_items_that_make_no_sense_are_at_most_an_error():
+    rng = random.Random(random.randrange(2**32))
+    payload = encode_record(5000, 2, ITEMS.values())[RECORD_HEADER.size :]
+    head = CHECKED_HEADER.pack(5000, len(payload), 2)
+    for _ in range(3000):
+        damaged = bytearray(payload)
+        for _ in range(rng.randrange(1, 4)):
+            damaged[rng.randrange(len(damaged))] = rng.randrange(256)
+        record = decode_record(head + crc32c(head + damaged).to_bytes(4, "little") + damaged, 0, 5000, 2)
+        with contextlib.suppress(StoreError):  # any other error is a mistake
+            record.items()
+
+
+def test_items_that_leave_their_record_are_an_error_with_the_lsn():
+    payload = encode_record(5000, 2, [ITEMS["a page change"]])[RECORD_HEADER.size : -1]
+    head = CHECKED_HEADER.pack(5000, len(payload), 2)
+    record = decode_record(head + crc32c(head + payload).to_bytes(4, "little") + payload, 0, 5000, 2)
+    with pytest.raises(StoreError, match="LSN 5000: a page change leaves its record"):
+        record.items()
+
+
+def test_a_segment_begins_with_its_size_and_first_lsn():
+    data = encode_segment_header(1 << 20, 12345)
+    assert len(data) == redo_record.RECORDS_START
+    assert decode_segment_header(data) == (1 << 20, 12345)
+
+
+def test_a_segment_header_with_a_flipped_bit_is_none():
+    size = redo_record.SEGMENT_HEADER.size
+    data = encode_segment_header(1 << 20, 12345)
+    for bit in range(size * 8):
+        damaged = bytearray(data)
+        damaged[bit // 8] ^= 1 << bit % 8
+        assert decode_segment_header(damaged) is None, bit
+    assert all(decode_segment_header(data[:length]) is None for length in range(size))
+
+
+def test_a_segment_of_a_later_version_is_an_error_that_names_both(monkeypatch):
+    monkeypatch.setattr(redo_record, "SEGMENT_VERSION", 2)
+    data = encode_segment_header(1 << 20, 12345)
+    monkeypatch.undo()
+    with pytest.raises(StoreError, match="version 2, this reads version 1"):
+        decode_segment_header(data)

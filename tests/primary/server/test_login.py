@@ -1,0 +1,116 @@
+"""The login of one connection: who is let in, and what the others are told."""
+
+import functools
+import socket
+
+import pymysql
+import pytest
+import trio
+
+from ibbmaster.primary.dialogue.privileges import READING
+from ibbmaster.primary.server import login_guard
+from ibbmaster.primary.server.login_guard import FREE_TRIES
+from ibbmaster.replication.wire.auth import make_account
+from tests.primary.server.conftest import client_of
+
+GUESSERS = 100
+
+
+async def test_wrong_logins_are_counted_and_the_right_one_gets_in(serving, archive, monkeypatch):
+    monkeypatch.setattr(login_guard, "DELAY_MAX_S", 0.01)
+
+    def guess_and_log_in(port):
+        for _ in range(FREE_TRIES + 3):
+            with pytest.raises(pymysql.MySQLError) as caught:
+                client_of(port, "wrong")
+            assert caught.value.args[0] == 1045
+        with client_of(port) as connection, connection.cursor() as cursor:
+            cursor.execute("SHOW GLOBAL STATUS")
+            return dict(cursor.fetchall())
+
+    async with serving(archive) as (_, port):
+        status = await trio.to_thread.run_sync(guess_and_log_in, port)
+    counted = {name: status[name] for name in ("Access_denied_errors", "Ibb_logins_delayed", "Connections")}
+    assert counted == {"Access_denied_errors": "8", "Ibb_logins_delayed": "3", "Connections": "9"}
+    assert status["Ibb_login_addresses_slowed"] == "1"
+
+
+@pytest.mark.parametrize("auth", ["native", "ed25519"])
+async def test_a_right_login_is_prompt_among_a_hundred_guesses_of_its_address(serving, archive, monkeypatch, auth):
+    """None of the guesses is answered before it, whichever way passwords are proved."""
+    monkeypatch.setattr(login_guard, "DELAY_MAX_S", 3600.0)
+    monkeypatch.setattr(login_guard, "DECAY_S", 3600.0)
+    answered = []
+
+    async def guess(port):
+        login = functools.partial(client_of, port, "wrong")
+        with pytest.raises(pymysql.MySQLError) as caught:
+            await trio.to_thread.run_sync(login, limiter=threads, abandon_on_cancel=True)
+        answered.append(caught.value.args[0])
+
+    threads = trio.CapacityLimiter(GUESSERS)
+    async with serving(archive, auth=auth) as (primary, port), trio.open_nursery() as nursery:
+        for _ in range(FREE_TRIES + 10):
+            primary.guard.note_wrong("127.0.0.1", "repl")
+        for _ in range(GUESSERS):
+            nursery.start_soon(guess, port)
+        with trio.fail_after(60):
+            while primary.guard.refused < GUESSERS + FREE_TRIES + 10:
+                await trio.lowlevel.checkpoint()
+            for _ in range(3):
+                (await trio.to_thread.run_sync(client_of, port)).close()
+        assert not answered
+        primary.stop()
+        nursery.cancel_scope.cancel()
+
+
+async def test_who_guesses_beyond_measure_is_turned_away(serving, archive, monkeypatch):
+    monkeypatch.setattr(login_guard, "LOOKS_MAX", 0)
+    monkeypatch.setattr(login_guard, "WAIT_MAX_S", 0.0)
+    monkeypatch.setattr(login_guard, "LOOKS_A_SECOND", 1 / 3600)
+
+    def come(port):
+        codes = []
+        for _ in range(3):
+            with pytest.raises(pymysql.MySQLError) as caught:
+                client_of(port, "wrong")
+            codes.append(caught.value.args[0])
+        return codes
+
+    async with serving(archive) as (primary, port):
+        assert await trio.to_thread.run_sync(come, port) == [1045, 1040, 1040]
+        assert primary.guard.refused == 1
+
+
+async def test_silent_connections_give_their_places_to_those_who_log_in(serving, archive):
+    def come(port):
+        silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(20)]
+        for one in silent[-5:]:
+            assert one.recv(1)
+        for _ in range(10):
+            client_of(port).close()
+        kept = [client_of(port) for _ in range(5)]
+        with pytest.raises(pymysql.MySQLError) as caught:
+            client_of(port)
+        for one in (*silent, *kept):
+            one.close()
+        return caught.value.args[0]
+
+    async with serving(archive, connections_max=5) as (primary, port):
+        assert await trio.to_thread.run_sync(come, port) == 1040
+        assert primary.registry.dropped > 0
+
+
+async def test_an_account_leaves_places_to_others(serving, archive):
+    def come(port):
+        kept = [client_of(port, "pw", "cdc") for _ in range(9)]
+        with pytest.raises(pymysql.MySQLError) as caught:
+            client_of(port, "pw", "cdc")
+        kept.append(client_of(port))
+        for one in kept:
+            one.close()
+        return caught.value.args[0]
+
+    other = (make_account("cdc", "pw"), READING)
+    async with serving(archive, connections_max=10, other_accounts=(other,)) as (_, port):
+        assert await trio.to_thread.run_sync(come, port) == 1226

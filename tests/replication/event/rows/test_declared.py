@@ -1,0 +1,141 @@
+"""What a declaration says of columns, beside what real logs say of them."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+from lanes.replay import CLASSIC, created_table, raw_events
+
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.replication.event.rows.column import ValueKind
+from ibbmaster.replication.event.rows.declared import declare
+from ibbmaster.replication.event.rows.table_schema import decode_table_schema
+from ibbmaster.replication.event.types import EventType
+from ibbmaster.schema.declarations import parse_declarations
+
+CASES = json.loads(Path(__file__).with_suffix(".json").read_text())
+
+
+def tables_of(capture):
+    """Each table as the log has it, with the columns of the CREATE TABLE statement before it."""
+    declarations = {}
+    for event in raw_events(CLASSIC / capture):
+        if (created := created_table(event)) is not None:
+            declarations[created[0]] = created[1]
+        elif event[4] == EventType.TABLE_MAP:
+            schema = decode_table_schema(event)
+            yield schema, declarations[schema.name]
+
+
+@pytest.mark.parametrize("capture", ["10.11/types-full-crc32", "11.8/types-full-crc32"])
+def test_a_declared_number_has_the_sign_that_full_metadata_tells(capture):
+    compared = {}
+    for schema, declaration in tables_of(capture):
+        declared = declare(schema, declaration)
+        for text, told, column in zip(declaration.values(), schema.columns, declared.columns, strict=True):
+            if told.kind is ValueKind.INTEGER:
+                assert column.is_unsigned == told.is_unsigned, text
+                compared[text] = told.is_unsigned
+    assert compared["INT(7) ZEROFILL"]
+    assert compared["INT UNSIGNED"]
+    assert not compared["INT"]
+
+
+def without_metadata(name):
+    """A table as a log without metadata has it."""
+    return next(schema for schema, _ in tables_of("11.8/types-minimal-none") if schema.name == name)
+
+
+@pytest.mark.parametrize("word", ["int1", "int2", "int3", "middleint", "int4", "int8"])
+def test_integers_have_other_names_too(word):
+    ints = without_metadata("types.ints")
+    assert declare(ints, {"@1": f"{word} unsigned"}).columns[0].is_unsigned is True
+    assert declare(ints, {"@1": word}).columns[0].is_unsigned is False
+
+
+def text_column(declared, *, told=None):
+    """A column that an event has with a character set, or with none, as it is once declared."""
+    schema = without_metadata("types.strings")
+    number = next(n for n, column in enumerate(schema.columns) if column.type_name.startswith("VARCHAR"))
+    column = dataclasses.replace(schema.columns[number], charset=told, name="a")
+    columns = (*schema.columns[:number], column, *schema.columns[number + 1 :])
+    return declare(dataclasses.replace(schema, columns=columns), {"a": declared}).columns[number]
+
+
+def declared_in(sql):
+    return next(parse_declarations(sql))[1]["a"]
+
+
+@pytest.mark.parametrize(("sql", "charset"), CASES)
+def test_without_metadata_a_column_s_own_character_set_goes_before_its_collation_and_its_table(sql, charset):
+    column = text_column(declared_in(sql))
+
+    assert (column.kind, column.charset) == (ValueKind.TEXT, charset)
+
+
+def test_text_of_the_binary_character_set_is_bytes():
+    for declared in ("varchar(9) CHARACTER SET binary", "varchar(9) COLLATE binary"):
+        column = text_column(declared)
+        assert (column.kind, column.charset) == (ValueKind.BINARY, "binary")
+
+
+def test_the_character_set_that_an_event_tells_goes_before_a_declared_one():
+    assert text_column("varchar(9) CHARACTER SET latin1", told="utf8mb4").charset == "utf8mb4"
+    assert text_column("varchar(9)", told="latin1").charset == "latin1"
+
+
+def test_text_in_what_an_event_has_as_binary_is_what_the_user_says():
+    assert text_column("varchar(9) CHARACTER SET latin1", told="binary").charset == "latin1"
+    column = text_column("varchar(9)", told="binary")
+    assert (column.kind, column.charset) == (ValueKind.TEXT, "utf8mb4")
+
+
+def test_a_collation_that_is_not_known_needs_a_declared_character_set():
+    assert text_column("varchar(9) CHARACTER SET latin1", told="collation 999").charset == "latin1"
+    with pytest.raises(ConfigurationError, match="column a: character set collation 999 is not known"):
+        text_column("varchar(9)", told="collation 999")
+
+
+@pytest.mark.parametrize("declared", ["varchar(9) CHARSET latin99", "varchar(9) COLLATE latin99_bin"])
+def test_a_character_set_that_does_not_exist_is_refused(declared):
+    with pytest.raises(ConfigurationError, match="column a: character set latin99 is not known"):
+        text_column(declared)
+
+
+@pytest.mark.parametrize("capture", ["10.11/types-full-crc32", "11.8/types-full-crc32"])
+def test_a_declared_key_is_the_one_that_full_metadata_tells(capture):
+    sizes = set()
+    for schema, declaration in tables_of(capture):
+        declared = declare(dataclasses.replace(schema, primary_key=()), declaration)
+        assert sorted(declared.primary_key) == sorted(schema.primary_key), schema.name
+        assert declare(schema, declaration).primary_key == schema.primary_key
+        sizes.add(len(schema.primary_key))
+    assert len(sizes) > 1
+
+
+@pytest.mark.parametrize("capture", ["10.11/types-full-crc32", "11.8/types-full-crc32"])
+def test_what_full_metadata_tells_goes_before_what_is_declared(capture):
+    """As a user has it whose table was altered since: other labels, other signs, bytes for text."""
+    others = {
+        ValueKind.ENUM: "enum('other')",
+        ValueKind.SET: "set('other')",
+        ValueKind.INTEGER: "bigint",
+        ValueKind.TEXT: "longblob",
+    }
+    seen = set()
+    for schema, _ in tables_of(capture):
+        for column in schema.columns:
+            if column.kind in others:
+                text = others[column.kind] + " unsigned" * (column.is_unsigned is False)
+                (found,) = (one for one in declare(schema, {column.name: text}).columns if one.name == column.name)
+                assert found == column
+                seen.add(column.kind)
+    assert seen == set(others)
+
+
+def test_labels_are_declared_where_the_event_has_none():
+    schema = next(schema for schema, _ in tables_of("11.8/types-minimal-none") if "ENUM" in str(schema.columns))
+    name = next(column.name for column in schema.columns if column.kind is ValueKind.ENUM)
+    (column,) = (column for column in declare(schema, {name: "enum('x','y')"}).columns if column.name == name)
+    assert column.labels == ("x", "y")

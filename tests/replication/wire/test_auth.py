@@ -1,0 +1,132 @@
+"""Passwords: what is kept, what answers them, and the proof that goes with a certificate."""
+
+import base64
+import hashlib
+
+import pymysql._auth
+import pytest
+
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.replication.wire.auth import (
+    Account,
+    certificate_proof,
+    ed25519_public_key,
+    make_account,
+    native_password_hash,
+)
+from tests.machinery.client_wire import answer_ed25519, answer_native
+
+SEED = bytes(range(0x41, 0x55))
+NONCE = bytes(range(32))
+PASSWORDS = {"repl": "replpw", "admin": "adminpw", "nopw": ""}  # the accounts of the recordings
+
+# dump-protocol, 20.1 and 20.3
+REPLPW_HASH = "3febea1f0e8d83c7578aacb7997039da49cd121e"
+REPLPW_ANSWER = "5f1b65a213288f05d1746f50a9da935420193888"
+FINGERPRINT = "ae494dfd8ede3851fe09d2da543299caf3e5d9be41a4319358e0439c632ce1e6"
+PROOF = b"\x0164A7963D78AC67E4D9B233A753FA5B7C5CB88287285E95DE9F208D7DC1B8DE45"
+
+# What MariaDB's ED25519_PASSWORD() gives: from its manual (secret) and from PyMySQL's test data (the others)
+PUBLIC_KEYS = {
+    "secret": "ZIgUREUg5PVgQ6LskhXmO+eZLS0nC8be6HPjYWR4YJY",
+    "": "4LH+dBF+G5W2CKTyId8xR3SyDqZoQjUNUVNxx8aWbG4",
+}
+
+
+@pytest.fixture
+def native() -> Account:
+    return make_account("repl", "replpw")
+
+
+@pytest.fixture
+def ed25519() -> Account:
+    return make_account("repl", "replpw", plugin="ed25519")
+
+
+def test_the_described_native_hash_and_answer_are_ours(native) -> None:
+    assert native_password_hash("replpw").hex() == REPLPW_HASH
+    assert answer_native("replpw", SEED).hex() == REPLPW_ANSWER
+    assert native.verify(SEED, bytes.fromhex(REPLPW_ANSWER))
+
+
+def test_recorded_native_answers_prove_the_right_password_only(readable_conversation) -> None:
+    login, seed = readable_conversation.login, readable_conversation.greeting.seed
+    if login.user in PASSWORDS:  # of the other accounts nobody wrote it down
+        is_right = not readable_conversation.name.startswith("wrong_password")
+        assert make_account(login.user, PASSWORDS[login.user]).verify(seed, login.auth_data) == is_right
+        assert (answer_native(PASSWORDS[login.user], seed) == login.auth_data) == is_right
+
+
+def test_a_native_answer_to_another_seed_proves_nothing(native) -> None:
+    assert not native.verify(SEED[::-1], bytes.fromhex(REPLPW_ANSWER))
+
+
+def test_an_empty_password_is_proved_by_an_empty_answer_only() -> None:
+    account = make_account("nopw", "")
+    assert not account.has_password
+    assert account.verify(SEED, b"")
+    assert not account.verify(SEED, bytes(20))
+    assert answer_native("", SEED) == b""
+
+
+@pytest.mark.parametrize("password", PUBLIC_KEYS)
+def test_the_public_key_of_a_password_is_mariadbs(password) -> None:
+    assert base64.b64encode(ed25519_public_key(password)).decode() == PUBLIC_KEYS[password] + "="
+
+
+@pytest.mark.parametrize("password", ["replpw", "secret", "", "pässwörd", "x" * 200])
+def test_an_ed25519_answer_is_the_one_pymysql_gives(password) -> None:
+    answer = answer_ed25519(password, NONCE)
+    assert answer == pymysql._auth.ed25519_password(password.encode(), NONCE)
+    assert make_account("repl", password, plugin="ed25519").verify(NONCE, answer)
+
+
+def test_an_ed25519_answer_proves_only_its_own_password_and_nonce(ed25519) -> None:
+    answer = answer_ed25519("replpw", NONCE)
+    assert ed25519.verify(NONCE, answer)
+    assert not ed25519.verify(NONCE[::-1], answer)
+    assert not ed25519.verify(NONCE, answer_ed25519("other", NONCE))
+
+
+@pytest.mark.parametrize("plugin", ["native", "ed25519"])
+def test_answers_that_are_random_damaged_cut_or_too_long_prove_nothing(plugin, native, ed25519, damaged, rng) -> None:
+    account, nonce = (native, SEED) if plugin == "native" else (ed25519, NONCE)
+    answer = answer_native("replpw", SEED) if plugin == "native" else answer_ed25519("replpw", NONCE)
+    assert not any(account.verify(nonce, data) for data in damaged(answer))
+    assert not any(account.verify(nonce, answer + (answer * 3)[:more]) for more in (1, 12, 32, 44))
+    assert not any(account.verify(nonce, rng.randbytes(len(answer))) for _ in range(500))
+
+
+def test_the_described_proof_of_a_certificate_is_ours(native) -> None:
+    assert certificate_proof(native, SEED, bytes.fromhex(FINGERPRINT)) == PROOF
+
+
+def test_the_proof_of_ed25519_uses_the_public_key_and_the_greetings_seed(ed25519) -> None:
+    fingerprint = bytes.fromhex(FINGERPRINT)
+    digest = hashlib.sha256(pymysql_public_key("replpw") + SEED + fingerprint).hexdigest()
+    assert certificate_proof(ed25519, SEED, fingerprint) == b"\x01" + digest.upper().encode()
+
+
+def pymysql_public_key(password: str) -> bytes:
+    """The key by PyNaCl's own way from the clamped secret."""
+    from nacl.bindings import crypto_scalarmult_ed25519_base
+
+    return bytes(crypto_scalarmult_ed25519_base(hashlib.sha512(password.encode()).digest()[:32]))
+
+
+@pytest.mark.parametrize("plugin", ["native", "ed25519"])
+def test_without_a_password_there_is_no_proof(plugin) -> None:
+    assert certificate_proof(make_account("nopw", "", plugin=plugin), SEED, bytes(32)) == b""
+
+
+def test_an_account_keeps_and_shows_no_password(native, ed25519) -> None:
+    for account in (native, ed25519):
+        assert "replpw" not in repr(account)
+        assert repr(account.password_hash) not in repr(account)
+
+
+def test_accounts_that_cannot_be_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match="choose native or ed25519"):
+        make_account("repl", "x", plugin="parsec")
+    with pytest.raises(ConfigurationError, match="NUL"):
+        make_account("re\x00pl", "x")

@@ -1,0 +1,42 @@
+"""Pages: sealed by MariaDB they are sound here, and one flipped bit is seen."""
+
+import random
+
+import pytest
+
+from ibbmaster.errors import ChecksumError, Location
+from ibbmaster.storage.ibb.page import BLANK, DATA_SIZE, PAGE_SIZE, is_blank, seal_page, verify_page
+
+HERE = Location(file_no=3, page_no=17)
+
+
+def test_each_page_that_mariadb_wrote_is_sound(mariadb_files):
+    for data in mariadb_files.values():
+        for start in range(0, len(data), PAGE_SIZE):
+            verify_page(data[start : start + PAGE_SIZE], HERE)
+
+
+def test_a_sealed_page_is_the_one_that_mariadb_sealed(mariadb_files):
+    for data in mariadb_files.values():
+        page = bytearray(data[PAGE_SIZE : 2 * PAGE_SIZE])
+        page[DATA_SIZE:] = bytes(4)
+        seal_page(page)
+        assert page == data[PAGE_SIZE : 2 * PAGE_SIZE]
+
+
+def test_a_flipped_bit_is_seen_wherever_it_is(mariadb_files):
+    page = next(iter(mariadb_files.values()))[PAGE_SIZE : 2 * PAGE_SIZE]
+    for bit in (0, PAGE_SIZE * 8 - 1, *random.sample(range(PAGE_SIZE * 8), 60)):
+        damaged = bytearray(page)
+        damaged[bit // 8] ^= 1 << bit % 8
+        with pytest.raises(ChecksumError, match=r"page 17.*page checksum is [0-9a-f]{8}, its bytes give [0-9a-f]{8}"):
+            verify_page(bytes(damaged), HERE)
+
+
+def test_a_page_that_was_never_written_is_sound_as_it_is():
+    verify_page(bytes(PAGE_SIZE), HERE)
+
+    assert is_blank(bytearray(PAGE_SIZE))
+    assert not is_blank(BLANK[:-1] + b"\1")
+    with pytest.raises(ChecksumError):
+        verify_page(BLANK[:-1] + b"\1", HERE)

@@ -1,0 +1,84 @@
+"""A primary that Spark reads: its ranges are positions, and a dump that ends early is an error of the batch, too."""
+
+import dataclasses
+
+import pytest
+
+from ibbmaster.errors import SourceError
+from ibbmaster.gtid import Gtid, GtidPosition
+from ibbmaster.position import NOWHERE, LogPosition
+from ibbmaster.replication.event.group import EventGroup
+from ibbmaster.replication.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
+from ibbmaster.spark import live as tracking
+from ibbmaster.spark.live import LiveTracker
+from ibbmaster.spark.tracking import Limits
+from ibbmaster.tables.arrow import live
+from ibbmaster.tables.arrow.live import LiveSource, live_range, read_history
+from ibbmaster.tables.arrow.offset import encode_offset
+from ibbmaster.tables.arrow.options import parse_options
+from tests.machinery.events import make_gtid_event
+from tests.table_versions import ddl
+
+LOGGED = ("0-1-1", "5-1-7", "0-1-2")
+ADDRESS = {"host": "primary.example", "port": "3307", "user": "reader", "password": "x"}
+OPTIONS = parse_options(ADDRESS | {"granularity": "groups"})
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """Which dumps a primary was asked for; it ends each after all that it has, and before what it has promised."""
+    found = []
+
+    def groups_between(primary, start, end):
+        found.append((str(primary), primary.user, str(start), str(end)))
+        for gtid in map(Gtid.parse, LOGGED):
+            yield EventGroup(gtid=gtid, gtid_event=make_gtid_event(gtid), body=iter(()), start=NOWHERE, end=NOWHERE)
+        raise SourceError("the primary ended the stream")
+
+    monkeypatch.setattr(live, "groups_between", groups_between)
+    monkeypatch.setattr(tracking, "groups_between", groups_between)
+    monkeypatch.setattr(tracking, "logged_position", lambda primary: GtidPosition.parse("0-2-3,5-1-7"))
+    return found
+
+
+def test_a_range_is_a_dump_from_one_position_to_another(asked):
+    groups = LiveSource(OPTIONS).groups_in(live_range("0-1-1", "5-1-7"))
+    assert [str(next(groups).gtid) for _ in LOGGED] == list(LOGGED)
+    assert asked == [("primary.example:3307", "reader", "0-1-1", "5-1-7")]
+
+
+def test_a_batch_that_is_counted_meets_the_early_end_too(asked):
+    tracker = LiveTracker(OPTIONS)
+    start = encode_offset(GtidPosition(), NOWHERE)
+    assert tracker.next(start, Limits(groups_max=2, bytes_max=None, files_max=None))["gtid"] == "0-1-1,5-1-7"
+    with pytest.raises(SourceError):
+        tracker.next(start, Limits(groups_max=9, bytes_max=None, files_max=None))
+
+
+def test_a_primary_that_sends_other_groups_than_when_the_read_was_planned_is_an_error(asked):
+    log_range = dataclasses.replace(live_range("", "5-1-7"), landmarks=((2, "0-1-2"),))
+    with pytest.raises(SourceError, match=r"primary.example:3307: sends 5-1-7, and has sent 0-1-2 there: try again"):
+        list(LiveSource(OPTIONS).groups_in(log_range))
+
+
+def test_a_history_is_that_of_its_range_and_of_what_was_declared(monkeypatch):
+    """One of them is kept for who asks again."""
+    folded = []
+
+    def groups_between(primary, start, end):
+        folded.append((str(start), str(end)))
+        gtid, place = Gtid.parse("0-1-1"), LogPosition(0, 1)
+        head = encode_gtid_event(GtidEvent(gtid=gtid, flags=GtidFlag.STANDALONE | GtidFlag.DDL))
+        body = iter(ddl(f"ALTER TABLE t ADD at_{end.get(0).seq_no} INT"))
+        yield EventGroup(gtid=gtid, gtid_event=head, body=body, start=place, end=place)
+
+    monkeypatch.setattr(live, "groups_between", groups_between)
+
+    def columns(declared, end):
+        options = dataclasses.replace(OPTIONS, declarations={"db.t": {declared: "int"}})
+        (version,) = read_history(options, live_range("", end)).versions("db", "t")[-1:]
+        return [column.name for column in version.columns]
+
+    for declared, end in [("a", "0-1-1"), ("a", "0-1-1"), ("b", "0-1-1"), ("b", "0-1-2"), ("a", "0-1-1")]:
+        assert columns(declared, end) == [declared, f"at_{end[-1]}"]
+    assert len(folded) == 4
