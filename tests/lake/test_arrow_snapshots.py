@@ -194,7 +194,7 @@ def test_changes_done_again_are_the_rows_that_select_has_or_are_said_not_to_be(c
     told = Counter()
     with ibbmaster.open(CLASSIC / capture) as log:
         for name, key in tables_of(log):
-            options = log._table_options(name, None, "text")
+            options = log._table_options("snapshot", name, None, "text", None)
             heard = []
             try:
                 with closing(open_log(options)) as opened:
