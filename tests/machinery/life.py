@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 WRITERS = 3
 STEPS_OF_WRITER = 7
 SIMULATED = (  # what runs under the scheduler
-    *("store.redo_log", "store.group_commit", "store.durable_end", "store.step_writer", "store.log_writer"),
-    *("store.page_fifo", "store.flusher", "store.binlog_store", "log.directory"),
-    *("store.background", "disk.write_behind", "streaming.block_cache", "streaming.buffers"),
+    *(f"logs.store.{name}" for name in ("redo_log", "group_commit", "durable_end", "step_writer", "log_writer")),
+    *("logs.store.page_fifo", "logs.store.flusher", "logs.store.binlog_store", "logs.store.background"),
+    *("logs.log.directory", "storage.disk.write_behind", "primary.streaming.block_cache", "primary.streaming.buffers"),
 )
 PREEMPTED = tuple(
-    f"store.{name}"
+    f"logs.store.{name}"
     for name in ("redo_log", "group_commit", "durable_end", "page_fifo", "flusher", "step_writer", "log_writer")
 )
 

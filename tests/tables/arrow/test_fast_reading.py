@@ -21,7 +21,7 @@ from ibbmaster.logs.log.group_content import RowReader, group_events, table_name
 from ibbmaster.logs.store.writer import BinlogWriter
 from ibbmaster.position import LOG_START
 from ibbmaster.replication.event.column_types.temporal import DATETIME2_ZERO
-from ibbmaster.replication.event.header import EVENT_HEADER_SIZE
+from ibbmaster.replication.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
 from ibbmaster.replication.event.rows.changes import ChangeKind
 from ibbmaster.replication.event.rows.charset import CODECS, NO_LETTER, charset_of, decode_text, letters_of
 from ibbmaster.replication.event.rows.encoding import encode_rows, encode_table_map, written_table
@@ -72,9 +72,9 @@ def tables_of(directory, *, is_classic=False):
     with closing(open_log(parse_options({"path": str(directory)}, is_classic=is_classic))) as log:
         for log_range in log.ranges(LOG_START, log.end(), size=1 << 40):
             for group in log.groups_in(log_range):
-                names |= {
-                    decoder.schema.name for decoder in reader.decoders(group_events(group)) if decoder.schema.has_names
-                }
+                maps = (event for event in group_events(group) if event[TYPE_OFFSET] == EventType.TABLE_MAP)
+                schemas = [decoder.schema for decoder in map(reader.decoder, maps) if decoder is not None]
+                names |= {schema.name for schema in schemas if schema.has_names}
     return sorted(names - {"types.old_temporal"})  # nothing tells its digits
 
 

@@ -11,18 +11,18 @@ ROOT = Path(__file__).parents[4]
 MADE_UP = Path(__file__).parent / "made_up"
 FILES_MAX = 4  # that a new type may touch
 CHANGES = {  # beside the module: what stands in a file, and what then does
-    "event/column_types/registry.py": (
+    "replication/event/column_types/registry.py": (
         ("    labels,\n", "    labels,\n    money,\n"),
         ("geometry, content, vector)", "geometry, content, vector, money)"),
     ),
-    "event/rows/column.py": (("    UUID = ", '    MONEY = "money"  # str\n    UUID = '),),
+    "replication/event/rows/column.py": (("    UUID = ", '    MONEY = "money"  # str\n    UUID = '),),
 }
 
 
 def test_a_made_up_type_touches_few_files_and_is_known_everywhere(tmp_path):
     package = tmp_path / "src" / "ibbmaster"
     shutil.copytree(ROOT / "src" / "ibbmaster", package, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(MADE_UP / "money.py", package / "event" / "column_types")
+    shutil.copy(MADE_UP / "money.py", package / "replication" / "event" / "column_types")
     for name, pairs in CHANGES.items():
         text = (package / name).read_text()
         for old, new in pairs:
