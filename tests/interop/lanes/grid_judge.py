@@ -22,7 +22,7 @@ from ibbmaster.replication.wire.refusal import RefusedError
 from ibbmaster.replication.wire.response import Err, ResultSet
 from ibbmaster.rows.expr import judged
 from ibbmaster.rows.expr.compiling import Compiler
-from ibbmaster.rows.expr.scalars import Slot, as_truth
+from ibbmaster.rows.expr.scalars import SqlValue, as_truth
 from ibbmaster.rows.expr.values import loading
 from ibbmaster.sqltext.expression import GivenTable
 from lanes.answers import VERSION, new_dialog, payloads_of, values_of
@@ -47,7 +47,7 @@ class OurServer:
         engine = ibbmaster.open(Path(self._directory.name)).engine
         self.tables = PrimaryTables(engine, has_kernels=False)
         self.dialog = new_dialog(self.tables, engine, SESSION, profile_name)
-        self._rows: dict[str, tuple[KnownNames, list[tuple[Any, ...]], list[Slot]]] = {}
+        self._rows: dict[str, tuple[KnownNames, list[tuple[Any, ...]], list[SqlValue]]] = {}
 
     def close(self) -> None:
         self._directory.cleanup()
@@ -90,7 +90,7 @@ class OurServer:
             return f"E{refused.err.code}"
         return f"{sum(1 << number for number in found):x}"
 
-    def _table(self, name: str) -> tuple[KnownNames, list[tuple[Any, ...]], list[Slot]]:
+    def _table(self, name: str) -> tuple[KnownNames, list[tuple[Any, ...]], list[SqlValue]]:
         if name not in self._rows:
             self._session, position = self.dialog._evaluator.query_session(), self.dialog._position
             query: Any = SimpleNamespace(

@@ -5,8 +5,8 @@ from operator import eq, ge, gt, le, lt, ne
 import pytest
 
 from ibbmaster.primary.select.key_ranges import KeyPart, ranges_of
-from ibbmaster.rows.expr.kinds import Kind, Type
-from ibbmaster.rows.expr.scalars import Slot
+from ibbmaster.rows.expr.kinds import Family, ValueType
+from ibbmaster.rows.expr.scalars import SqlValue
 from ibbmaster.sqltext.expression import Expression, Literal, Operation
 from ibbmaster.tables.fold.kept_rows import successor
 
@@ -21,12 +21,12 @@ def inverted(value: object) -> bytes:
     return bytes((255 - encode(value)[0],))
 
 
-SLOTS = tuple(Slot(name, Type(kind=Kind.INT)) for name in "abc")
+SLOTS = tuple(SqlValue(name, ValueType(kind=Family.INT)) for name in "abc")
 PARTS = tuple(KeyPart(slot, inverted if slot.sql == "b" else encode, slot.sql == "b") for slot in SLOTS)
 KEYS = list(itertools.product(range(4), repeat=3))
 
 
-def compared(sign: str, slot: Slot, value: object) -> Operation:
+def compared(sign: str, slot: SqlValue, value: object) -> Operation:
     return Operation(sign, (slot, Literal(value)))
 
 
@@ -54,13 +54,13 @@ def holds(expression: Expression, row: dict[str, int]) -> bool:
             return any(holds(operand, row) for operand in operands)
         case Operation("NOT", (operand,)):
             return not holds(operand, row)
-        case Operation("IN", (Slot(sql=name), *values)):
+        case Operation("IN", (SqlValue(sql=name), *values)):
             return row[name] in [value.value for value in values]  # type: ignore[union-attr]
-        case Operation("BETWEEN", (Slot(sql=name), Literal(value=low), Literal(value=high))):
+        case Operation("BETWEEN", (SqlValue(sql=name), Literal(value=low), Literal(value=high))):
             return low <= row[name] <= high  # type: ignore[operator]
         case Operation("IS NULL", _):
             return False
-        case Operation(sign, (Slot(sql=name), Literal(value=value))):
+        case Operation(sign, (SqlValue(sql=name), Literal(value=value))):
             return bool(COMPARED[sign](row[name], value))
     raise AssertionError(expression)
 

@@ -13,8 +13,8 @@ from ibbmaster.replication.wire.refusal import unknown_column
 from ibbmaster.replication.wire.response import ColumnDefinition, FieldType
 from ibbmaster.rows.expr import kinds, values
 from ibbmaster.rows.expr.compiling import Compiler
-from ibbmaster.rows.expr.kinds import EXACT_NAMES, MOMENTS, Kind, Type
-from ibbmaster.rows.expr.scalars import Scalar, Slot, as_text, as_truth
+from ibbmaster.rows.expr.kinds import EXACT_NAMES, MOMENTS, Family, ValueType
+from ibbmaster.rows.expr.scalars import Scalar, SqlValue, as_text, as_truth
 from ibbmaster.rows.expr.session_facts import QuerySession
 from ibbmaster.sqltext.expression import ColumnName, Expression, mapped
 from ibbmaster.sqltext.literals import Value
@@ -32,7 +32,7 @@ BLOBS = (FieldType.BLOB, FieldType.LONG_BLOB)
 def constant_value(expression: Expression, session: QuerySession) -> Value:
     """The value of an expression that names no column. Raises RefusedError: MariaDB's value is not computed here."""
     scalar, _ = _compiled(expression, session, {})
-    if scalar.kind in MOMENTS or scalar.kind is Kind.TEXT:
+    if scalar.kind in MOMENTS or scalar.kind is Family.TEXT:
         scalar = as_text(scalar)
     value: Value = scalar.value
     return value
@@ -44,7 +44,7 @@ def row_condition(
     """Whether a row meets a condition that names its columns; None is NULL. Raises RefusedError: the condition names
     what does not exist, or MariaDB's value is not computed here."""
     types = [listed_type(column, folds=True) for column in columns]
-    known = {column.name.lower(): Slot(str(no), types[no]) for no, column in enumerate(columns)}
+    known = {column.name.lower(): SqlValue(str(no), types[no]) for no, column in enumerate(columns)}
     scalar, slots = _compiled(expression, session, known)
     truth = as_truth(scalar).run
     wanted = [(int(slot.sql), storing(slot.type), values.loading(slot.type)) for slot in slots]
@@ -60,8 +60,10 @@ def row_condition(
     return holds
 
 
-def _compiled(expression: Expression, session: QuerySession, known: dict[str, Slot]) -> tuple[Scalar, list[Slot]]:
-    def known_part(node: Any) -> Slot | None:
+def _compiled(
+    expression: Expression, session: QuerySession, known: dict[str, SqlValue]
+) -> tuple[Scalar, list[SqlValue]]:
+    def known_part(node: Any) -> SqlValue | None:
         if not isinstance(node, ColumnName):
             return None
         found = known.get(node.parts[-1].lower())
@@ -73,7 +75,7 @@ def _compiled(expression: Expression, session: QuerySession, known: dict[str, Sl
     return compiler.scalar(mapped(expression, known_part)), compiler.slots
 
 
-def listed_type(column: ColumnDefinition, *, folds: bool) -> Type:
+def listed_type(column: ColumnDefinition, *, folds: bool) -> ValueType:
     """The type of a column that every server has; with `folds` capitals do not matter in names, and all texts compare
     alike."""
     field = FieldType(column.column_type)
@@ -81,33 +83,35 @@ def listed_type(column: ColumnDefinition, *, folds: bool) -> Type:
     base: dict[str, Any] = {"is_nullable": not column.flags & kinds.NOT_NULL, "column": column}
     if field in _DIGITS:
         digits = column.length if is_unsigned and field is FieldType.LONGLONG else _DIGITS[field]
-        return Type(kind=Kind.INT, length=column.length, digits=digits, is_unsigned=is_unsigned, field=field, **base)
+        return ValueType(
+            kind=Family.INT, length=column.length, digits=digits, is_unsigned=is_unsigned, field=field, **base
+        )
     match field:
         case FieldType.NEWDECIMAL:
             digits = column.length - 2
-            return Type(kind=Kind.DECIMAL, length=column.length, digits=digits, decimals=column.decimals, **base)
+            return ValueType(kind=Family.DECIMAL, length=column.length, digits=digits, decimals=column.decimals, **base)
         case FieldType.DOUBLE | FieldType.FLOAT:
             return replace(kinds.real(decimals=column.decimals), **base)
         case FieldType.DATETIME:
             return replace(kinds.moment(column.decimals), **base)
     is_exact = column.name.upper() in _EXACT and not folds
-    return Type(
-        kind=Kind.TEXT, length=column.length // LETTER_SIZE, collation=EXACT_NAMES if is_exact else COLLATION,
+    return ValueType(
+        kind=Family.TEXT, length=column.length // LETTER_SIZE, collation=EXACT_NAMES if is_exact else COLLATION,
         charset=CHARSET, is_blob=field in BLOBS, **base,
     )  # fmt: skip
 
 
-def storing(kind: Type) -> Callable[[Any], Any]:
+def storing(kind: ValueType) -> Callable[[Any], Any]:
     """What makes a value for SQLite of a listed one that is not NULL."""
     match kind.kind:
-        case Kind.INT:
+        case Family.INT:
             bias = values.WIDE if kind.is_wide else 0
             return lambda value: (value if type(value) is int else integer_of(value) or 0) - bias
-        case Kind.DECIMAL:
+        case Family.DECIMAL:
             return lambda value: values.store_decimal(Decimal(text_of(value)), kind.decimals)
-        case Kind.DOUBLE:
+        case Family.DOUBLE:
             return float
-        case Kind.DATETIME:
+        case Family.DATETIME:
             return text_of
     return _whole_text
 

@@ -24,7 +24,7 @@ from ibbmaster.primary.select.tables import KeptDatabase, LoadedTable, expect_fr
 from ibbmaster.replication.wire.refusal import RefusedError, not_supported, out_of_memory
 from ibbmaster.replication.wire.response import BlockResultSet, ColumnDefinition
 from ibbmaster.rows.expr.kinds import definition_of
-from ibbmaster.rows.expr.scalars import Slot
+from ibbmaster.rows.expr.scalars import SqlValue
 from ibbmaster.rows.expr.values import shower
 from ibbmaster.schema.model import TableKind, TableVersion
 from ibbmaster.sqltext.expression import DerivedTable, GivenTable, SqlQuery
@@ -96,7 +96,7 @@ class QueryRun:
         self._parameters[name] = value
         return f":{name}"
 
-    def key_column(self, slot: Slot) -> str | None:
+    def key_column(self, slot: SqlValue) -> str | None:
         if slot.table in self._listed:
             return self._listed[slot.table].key_column(slot)
         return self._table.key_column(slot) if self._table is not None and slot.table else None
@@ -129,7 +129,7 @@ class QueryRun:
         source.is_clustered = found.options.get("ENGINE", "InnoDB").lower() == "innodb" and found.partitioning is None
         return loaded.name, source
 
-    def restrict(self, slot: Slot, text: str) -> None:
+    def restrict(self, slot: SqlValue, text: str) -> None:
         table = self._listed.get(slot.table)
         if table is not None:  # those of the log are read whole
             table.restrict(slot, text)

@@ -15,15 +15,15 @@ from ibbmaster.rows.expr.arithmetic import decimals_of
 from ibbmaster.rows.expr.comparing import is_ordered_by_sqlite, sort_key
 from ibbmaster.rows.expr.compiling import Emitter, emit_scalar
 from ibbmaster.rows.expr.judged import expect_function
-from ibbmaster.rows.expr.kinds import REALS, Kind, Type
-from ibbmaster.rows.expr.scalars import Scalar, Slot, as_exact, as_real, as_text
+from ibbmaster.rows.expr.kinds import REALS, Family, ValueType
+from ibbmaster.rows.expr.scalars import Scalar, SqlValue, as_exact, as_real, as_text
 from ibbmaster.rows.expr.weights import key_of
 from ibbmaster.sqltext.expression import Aggregate, GivenTable, Source, children, mapped, parts
 
-COUNT = Type(kind=Kind.INT, length=21, digits=19, field=FieldType.LONGLONG, is_nullable=False)
+COUNT = ValueType(kind=Family.INT, length=21, digits=19, field=FieldType.LONGLONG, is_nullable=False)
 
 
-def aggregate_slot(node: Aggregate, emitter: Emitter, *, is_stable: bool = False, is_grouped: bool = False) -> Slot:
+def aggregate_slot(node: Aggregate, emitter: Emitter, *, is_stable: bool = False, is_grouped: bool = False) -> SqlValue:
     """An aggregate as SQL. `is_stable`: a server meets the rows of a group in our order; `is_grouped`: with GROUP BY it
     may keep sums in a table. Raises RefusedError: MariaDB's value is not computed here."""
     name = node.name
@@ -36,18 +36,18 @@ def aggregate_slot(node: Aggregate, emitter: Emitter, *, is_stable: bool = False
     registry = emitter.registry
     kind = scalar.type
     if name in ("min", "max"):
-        if kind.kind in (Kind.ENUM, Kind.SET):
-            scalar = Scalar(kind.computed(kind=Kind.TEXT, labels=(), field=None), as_text(scalar).run)
+        if kind.kind in (Family.ENUM, Family.SET):
+            scalar = Scalar(kind.computed(kind=Family.TEXT, labels=(), field=None), as_text(scalar).run)
         return _extreme(name, scalar, slots, emitter, is_stable=is_stable)
-    if kind.kind in (Kind.OPAQUE, Kind.NULL):
+    if kind.kind in (Family.OPAQUE, Family.NULL):
         raise not_supported(f"{name.upper()} of {kind.kind.value}")
-    is_real = kind.kind in REALS or kind.kind in (Kind.TEXT, Kind.BYTES)
+    is_real = kind.kind in REALS or kind.kind in (Family.TEXT, Family.BYTES)
     if name not in ("sum", "avg") or node.is_distinct:
         raise not_supported(f"{name.upper()}({'DISTINCT ' * node.is_distinct}…)")
     if is_real:
         found = kinds.shown_real(decimals_of(kind) if name == "sum" else decimals_of(kind) + 4)
         sql = emit_scalar(_stored_real(scalar), slots, registry)
-        return Slot(f"{name}_real({sql})", found)
+        return SqlValue(f"{name}_real({sql})", found)
     if is_grouped and kind.fraction > kind.decimals:
         raise not_supported(f"{name.upper()} of a quotient in groups")
     exact = as_exact(scalar)
@@ -57,11 +57,11 @@ def aggregate_slot(node: Aggregate, emitter: Emitter, *, is_stable: bool = False
     if name == "sum":
         found = kinds.decimal(min(kinds.numeric_digits(kind) + 22, 65), kind.decimals)
         found = replace(found, fraction=scale)
-        return Slot(f"sum_exact({sql}, {scale}, {scale})", found)
+        return SqlValue(f"sum_exact({sql}, {scale}, {scale})", found)
     more = emitter.session.division_digits
     found = kinds.decimal(min(kinds.numeric_digits(kind) + more, 65), min(kind.decimals + more, 38))
     found = replace(found, fraction=values.scale_of_quotient(scale, 0, more))
-    return Slot(f"avg_exact({sql}, {scale}, {more})", found)
+    return SqlValue(f"avg_exact({sql}, {scale}, {more})", found)
 
 
 def _stored_real(scalar: Scalar) -> Scalar:
@@ -70,38 +70,40 @@ def _stored_real(scalar: Scalar) -> Scalar:
     return Scalar(kinds.real(), number.run, number.is_constant, slot)
 
 
-def _count(node: Aggregate, emitter: Emitter) -> Slot:
+def _count(node: Aggregate, emitter: Emitter) -> SqlValue:
     if not node.arguments:
-        return Slot("count(*)", COUNT)
+        return SqlValue("count(*)", COUNT)
     if not node.is_distinct:
         if len(node.arguments) > 1:
             raise RefusedError(1064, "42000", "COUNT takes one argument")
         sql, kind = emitter.value(node.arguments[0])
-        return Slot(f"count({sql})" if kind.is_nullable else "count(*)", COUNT)  # a server does not look at the others
+        return SqlValue(
+            f"count({sql})" if kind.is_nullable else "count(*)", COUNT
+        )  # a server does not look at the others
     if len(node.arguments) > 1:
         raise not_supported("COUNT(DISTINCT …) of several expressions")
-    return Slot(f"count(DISTINCT {emitter.key(node.arguments[0])})", COUNT)
+    return SqlValue(f"count(DISTINCT {emitter.key(node.arguments[0])})", COUNT)
 
 
-def _extreme(name: str, scalar: Scalar, slots: list[Slot], emitter: Emitter, *, is_stable: bool) -> Slot:
+def _extreme(name: str, scalar: Scalar, slots: list[SqlValue], emitter: Emitter, *, is_stable: bool) -> SqlValue:
     kind = scalar.type
-    if kind.kind in (Kind.OPAQUE, Kind.BIT, Kind.NULL) or (kind.kind is Kind.FLOAT and kind.column is None):
+    if kind.kind in (Family.OPAQUE, Family.BIT, Family.NULL) or (kind.kind is Family.FLOAT and kind.column is None):
         raise not_supported(f"{name.upper()} of such values")
     sql = emit_scalar(scalar, slots, emitter.registry)
     field = kind.field
     if kind.column is not None and kind.kind not in kinds.TEXTS:
         field = FieldType(kind.column.column_type)
-    elif kind.kind is Kind.INT and not kind.is_truth:
+    elif kind.kind is Family.INT and not kind.is_truth:
         field = FieldType.LONGLONG
-    elif kind.kind is Kind.TEXT and kind.column is None and field is FieldType.STRING:
+    elif kind.kind is Family.TEXT and kind.column is None and field is FieldType.STRING:
         field = None
     found = kind.computed(is_nullable=True, field=field)
-    if kind.kind is Kind.DOUBLE and kind.decimals >= kinds.FLOATING:
+    if kind.kind is Family.DOUBLE and kind.decimals >= kinds.FLOATING:
         found = replace(found, length=23)
     if is_ordered_by_sqlite(kind):
-        return Slot(f"{name}({sql})", found)
+        return SqlValue(f"{name}({sql})", found)
     sort_key(Scalar(kind, lambda row: row[0]))
-    return Slot(f"{name}_text({sql}, {emitter.registry.parameter(kind.collation)}, {int(is_stable)})", found)
+    return SqlValue(f"{name}_text({sql}, {emitter.registry.parameter(kind.collation)}, {int(is_stable)})", found)
 
 
 class GroupPlan:
@@ -124,19 +126,19 @@ class GroupPlan:
         match node:
             case Aggregate():
                 return aggregate_slot(node, self._emitter, is_stable=self._is_stable, is_grouped=bool(self._keys))
-            case Slot():
+            case SqlValue():
                 if not all(table.is_listed for table in self._scope.tables):
                     raise not_supported("columns that are not grouped")
                 return replace(node, sql=f"first_row({node.sql})")
         return None
 
-    def _key_slot(self, key: Any) -> Slot:
+    def _key_slot(self, key: Any) -> SqlValue:
         sql, kind = self._emitter.value(key)
-        if isinstance(key, Slot) and is_ordered_by_sqlite(kind):
+        if isinstance(key, SqlValue) and is_ordered_by_sqlite(kind):
             return key
         if is_ordered_by_sqlite(kind):
-            return Slot(sql, kind)
-        return Slot(f"{choosing(self._is_stable)}({sql})", kind)
+            return SqlValue(sql, kind)
+        return SqlValue(f"{choosing(self._is_stable)}({sql})", kind)
 
 
 def choosing(is_stable: bool) -> str:
@@ -148,7 +150,7 @@ def has_known_order(scope: KnownNames, where: Any, source: Source | None) -> boo
     """Whether a server reads the rows in our order: of one table, by no index but its key."""
     if not isinstance(source, GivenTable) or len(scope.tables) != 1 or not scope.tables[0].is_clustered:
         return False
-    return where is None or not any(slot in scope.tables[0].indexed for slot in parts(where, Slot))
+    return where is None or not any(slot in scope.tables[0].indexed for slot in parts(where, SqlValue))
 
 
 def sorts_groups(node: Any) -> bool:

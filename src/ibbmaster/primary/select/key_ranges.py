@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ibbmaster.rows.expr.scalars import Slot
+from ibbmaster.rows.expr.scalars import SqlValue
 from ibbmaster.sqltext.expression import Literal, Operation
 from ibbmaster.sqltext.literals import Value
 from ibbmaster.tables.fold.kept_rows import Interval, successor
@@ -19,7 +19,7 @@ _FLIPPED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
 class KeyPart:
     """One column of a key. `encode` makes bytes of a constant, or raises ValueError: the column cannot hold it."""
 
-    slot: Slot
+    slot: SqlValue
     encode: Callable[[Value], bytes]
     is_descending: bool = False
 
@@ -66,11 +66,11 @@ class _Narrowing:
             case Operation("BETWEEN", (left, low, high)):
                 both = (Operation(">=", (left, low)), Operation("<=", (left, high)))
                 return self._all(both, depth, prefix)
-            case Operation("IS NULL", (Slot() as slot,)) if any(part.slot == slot for part in self.parts):
+            case Operation("IS NULL", (SqlValue() as slot,)) if any(part.slot == slot for part in self.parts):
                 return KeyRanges((), is_exact=True)
-            case Operation(sign, (Literal() as constant, Slot() as slot)) if sign in _FLIPPED:
+            case Operation(sign, (Literal() as constant, SqlValue() as slot)) if sign in _FLIPPED:
                 return self.ranges(Operation(_FLIPPED[sign], (slot, constant)), depth, prefix)
-            case Operation(sign, (Slot() as slot, Literal(value=value, charset=None))) if (
+            case Operation(sign, (SqlValue() as slot, Literal(value=value, charset=None))) if (
                 sign in _FLIPPED and value is not None
             ):
                 if depth < len(self.parts) and self.parts[depth].slot == slot:
@@ -85,7 +85,7 @@ class _Narrowing:
         flat = list(_flattened(operands))
         for number, operand in enumerate(flat):
             match operand:
-                case Operation("=", (Slot() as slot, Literal(value=value, charset=None))) if (
+                case Operation("=", (SqlValue() as slot, Literal(value=value, charset=None))) if (
                     value is not None and depth < len(self.parts) and self.parts[depth].slot == slot
                 ):
                     try:

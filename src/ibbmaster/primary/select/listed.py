@@ -13,7 +13,7 @@ from ibbmaster.primary.dialogue.table_columns import CHARSET, COLLATION, LETTER_
 from ibbmaster.replication.event.rows.charset import character_size
 from ibbmaster.replication.wire.response import ColumnDefinition, FieldType
 from ibbmaster.rows.expr.comparing import cached
-from ibbmaster.rows.expr.scalars import Slot
+from ibbmaster.rows.expr.scalars import SqlValue
 from ibbmaster.rows.expr.session_facts import QuerySession
 from ibbmaster.rows.expr.weights import key_of
 from ibbmaster.schema.collations import sent_collation_number
@@ -35,18 +35,18 @@ class ServerTable:
         self._keys: dict[int, str] = {}  # collations of columns of texts that are compared
         self._wanted: dict[int, tuple[str, str]] = {}  # texts that columns have to equal, and by which collation
 
-    def slots(self) -> Iterator[tuple[str, Slot]]:
+    def slots(self) -> Iterator[tuple[str, SqlValue]]:
         """Each column by its name, and in SQL."""
         for place, (column, kind) in enumerate(zip(self._columns, self._types, strict=True)):
-            yield column.name, Slot(f"{self._alias}.c{place}", kind, table=self.name)
+            yield column.name, SqlValue(f"{self._alias}.c{place}", kind, table=self.name)
 
-    def key_column(self, slot: Slot) -> str:
+    def key_column(self, slot: SqlValue) -> str:
         """The column with the sort key of a text."""
         place = int(slot.sql.removeprefix(f"{self._alias}.c"))
         self._keys[place] = str(slot.type.collation)
         return f"{self._alias}.k{place}"
 
-    def restrict(self, slot: Slot, text: str) -> None:
+    def restrict(self, slot: SqlValue, text: str) -> None:
         """Load only rows in which a column compares equal to a text."""
         self._wanted[int(slot.sql.removeprefix(f"{self._alias}.c"))] = text, str(slot.type.collation)
 

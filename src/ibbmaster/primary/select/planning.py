@@ -11,8 +11,8 @@ from ibbmaster.primary.select.sources import KnownNames, Plan, PlannedColumn, So
 from ibbmaster.replication.wire.refusal import RefusedError, not_supported
 from ibbmaster.rows.expr.comparing import is_ordered_by_sqlite
 from ibbmaster.rows.expr.compiling import Emitter, SqlFunctions
-from ibbmaster.rows.expr.kinds import Kind, joint_collation
-from ibbmaster.rows.expr.scalars import Slot
+from ibbmaster.rows.expr.kinds import Family, joint_collation
+from ibbmaster.rows.expr.scalars import SqlValue
 from ibbmaster.rows.expr.session_facts import QuerySession
 from ibbmaster.sqltext.expression import (
     Aggregate,
@@ -99,11 +99,11 @@ class Planner:
         """Let tables know the texts that their columns equal in every row that is wanted."""
         pairs = equalities(where)
         for slot, other in (*pairs, *((right, left) for left, right in pairs)):
-            if not isinstance(slot, Slot) or not isinstance(other, Literal | Call):
+            if not isinstance(slot, SqlValue) or not isinstance(other, Literal | Call):
                 continue
             scalar, _ = self._emitter.scalar(other)
             types = (slot.type, scalar.type)
-            is_text = all(kind.kind is Kind.TEXT for kind in types) and scalar.is_constant
+            is_text = all(kind.kind is Family.TEXT for kind in types) and scalar.is_constant
             if is_text and scalar.value is not None and joint_collation(types)[0] == slot.type.collation:
                 self._tables.restrict(slot, scalar.value)
 
@@ -123,20 +123,20 @@ class Planner:
             place = next((no for no, item in enumerate(items) if item.node == key.node), None)
             if place is None:
                 raise not_supported("DISTINCT, and ORDER BY what is not shown")
-            keys.append(self._order_sql(Slot(f"{alias}.o{place}", columns[place].type), key))
+            keys.append(self._order_sql(SqlValue(f"{alias}.o{place}", columns[place].type), key))
         return f"SELECT * FROM ({sql}) AS {alias}" + _ordered(keys)
 
     def _distinct(self, sql: str, columns: Sequence[PlannedColumn], *, is_stable: bool) -> str:
         """Each row once: the first one of those that compare alike, where servers are known to take that one."""
         types = [column.type for column in columns]
-        if any(kind.kind is Kind.BIT for kind in types):
+        if any(kind.kind is Family.BIT for kind in types):
             raise not_supported("DISTINCT of BIT")  # which a server shows as a number then
         if all(map(is_ordered_by_sqlite, types)):
             return f"SELECT DISTINCT * FROM ({sql})"
         alias = f"d{self._next()}"
         shown, keys = [], []
         for no, kind in enumerate(types):
-            slot = Slot(f"{alias}.o{no}", kind)
+            slot = SqlValue(f"{alias}.o{no}", kind)
             keys.append(self._emitter.key(slot))
             shown.append(f"{slot.sql if is_ordered_by_sqlite(kind) else f'{choosing(is_stable)}({slot.sql})'} AS o{no}")
         return f"SELECT {', '.join(shown)} FROM ({sql}) AS {alias} GROUP BY {', '.join(keys)}"
@@ -166,7 +166,7 @@ class Planner:
         name = f"a{self._next()}"
         kinds = [replace(column.type, strength=min(column.type.strength, 2)) for column in plan.columns]
         columns = [
-            SourceColumn(column.name, Slot(f"{name}.o{no}", kind))
+            SourceColumn(column.name, SqlValue(f"{name}.o{no}", kind))
             for no, (column, kind) in enumerate(zip(plan.columns, kinds, strict=True))
         ]
         names = [column.name.lower() for column in columns]

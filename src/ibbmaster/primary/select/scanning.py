@@ -25,7 +25,7 @@ from ibbmaster.rows.expr import values
 from ibbmaster.rows.expr.compiling import Compiler
 from ibbmaster.rows.expr.judged import expect_function
 from ibbmaster.rows.expr.kinds import definition_of
-from ibbmaster.rows.expr.scalars import Slot, as_truth
+from ibbmaster.rows.expr.scalars import SqlValue, as_truth
 from ibbmaster.rows.expr.session_facts import QuerySession
 from ibbmaster.rows.expr.stored_values import key_literal
 from ibbmaster.schema.indexing import row_key
@@ -114,7 +114,7 @@ class TableScan:
     def _is_at_an_end(self, node: Any) -> bool:
         """Whether the first row or the last one in the order of the key decides on an aggregate."""
         match node:
-            case Aggregate(name=("min" | "max"), arguments=(Slot() as slot,)) if self._index is not None:
+            case Aggregate(name=("min" | "max"), arguments=(SqlValue() as slot,)) if self._index is not None:
                 first = self._own[self._index.parts[0].column_id]
                 kind = kind_of(first.column)
                 return self._by_id.get(first.id) == slot and kind.is_exact
@@ -128,14 +128,14 @@ class TableScan:
         if contains(self._where, Aggregate):
             return None
         found = [self._shown_column(item) for item in self._items]
-        used = {slot for node in (self._where, *(key for key, _ in self._order)) for slot in parts(node, Slot)}
+        used = {slot for node in (self._where, *(key for key, _ in self._order)) for slot in parts(node, SqlValue)}
         if any(self._loaded.column(slot).id in self._local for slot in used) or self._direction() is None:
             return None
         return None if None in found else [column for column in found if column is not None]
 
     def _shown_column(self, item: Item) -> ShownColumn | None:
         match item.node:
-            case Slot() as slot:
+            case SqlValue() as slot:
                 column = self._loaded.column(slot)
                 definition = self._definition(item.name, slot)
                 if (local := self._local.get(column.id)) is None:
@@ -155,7 +155,7 @@ class TableScan:
                 )
         return None
 
-    def _definition(self, name: str, slot: Slot) -> ColumnDefinition:
+    def _definition(self, name: str, slot: SqlValue) -> ColumnDefinition:
         assert slot.type.column is not None
         return replace(slot.type.column, name=name)
 
@@ -165,7 +165,7 @@ class TableScan:
         condition = None if self.ranges.is_exact else self._condition()
         skip, limit = self._block.limit or (0, None)
         last = None if limit is None or condition is not None else min(skip + limit, ROWS_MAX)
-        touched = {slot for node in (*self._nodes(), self._where) for slot in parts(node, Slot)}
+        touched = {slot for node in (*self._nodes(), self._where) for slot in parts(node, SqlValue)}
         ids = {self._loaded.column(slot).id for slot in touched} | {
             part.column_id for part in (self._index.parts if self._index is not None else ())
         }
@@ -208,7 +208,7 @@ class TableScan:
         valued = set(_valued(self._where))
         shown = TextSettings("utf8mb4", self._session.time_zone_s)
 
-        def step(slot: Slot, layout: StoredLayout) -> tuple[int | None, Any]:
+        def step(slot: SqlValue, layout: StoredLayout) -> tuple[int | None, Any]:
             column, load = self._loaded.column(slot), values.loading(slot.type)
             place, decode = step_of(column, self._own[column.id], layout, shown)
             if place is None:
@@ -276,7 +276,7 @@ class TableScan:
             found = is_opposite
         return bool(found)
 
-    def _is_one_value(self, slot: Slot, literal: Literal) -> bool:
+    def _is_one_value(self, slot: SqlValue, literal: Literal) -> bool:
         """Whether all values that equal a literal are stored alike: the rest of the key orders rows with them."""
         own = self._own[self._loaded.column(slot).id]
         with suppress(ValueError):
@@ -304,20 +304,20 @@ def _is_counted(node: Aggregate) -> bool:
     return False
 
 
-def _valued(node: Any) -> Iterator[Slot]:
+def _valued(node: Any) -> Iterator[SqlValue]:
     """The columns of a condition that looks at more than whether they are NULL."""
     match node:
-        case Operation("IS NULL", (Slot(),)):
+        case Operation("IS NULL", (SqlValue(),)):
             return
-        case Slot():
+        case SqlValue():
             yield node
     for child in children(node):
         yield from _valued(child)
 
 
-def _equal(where: Any) -> Iterator[tuple[Slot, Literal]]:
+def _equal(where: Any) -> Iterator[tuple[SqlValue, Literal]]:
     """Columns that equal a literal in all rows that meet a condition."""
     for pair in equalities(where):
         match pair:
-            case (Slot() as slot, Literal() as one) | (Literal() as one, Slot() as slot):
+            case (SqlValue() as slot, Literal() as one) | (Literal() as one, SqlValue() as slot):
                 yield slot, one

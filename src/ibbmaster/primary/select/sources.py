@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ibbmaster.replication.wire.refusal import RefusedError, not_supported, unknown_column
-from ibbmaster.rows.expr.kinds import NOT_NULL, Type
-from ibbmaster.rows.expr.scalars import Slot
+from ibbmaster.rows.expr.kinds import NOT_NULL, ValueType
+from ibbmaster.rows.expr.scalars import SqlValue
 from ibbmaster.sqltext.expression import (
     Aggregate,
     ColumnName,
@@ -28,7 +28,7 @@ class SourceColumn:
     """A column of a source by its name."""
 
     name: str
-    slot: Slot
+    slot: SqlValue
     is_shown: bool = True  # by *
 
 
@@ -39,14 +39,14 @@ class SourceTable:
     alias: str
     database: str | None
     columns: list[SourceColumn]
-    indexed: frozenset[Slot] = frozenset()  # columns of indexes, but of the primary key
+    indexed: frozenset[SqlValue] = frozenset()  # columns of indexes, but of the primary key
     is_clustered: bool = False  # its rows lie in the order of their key
     is_listed: bool = False  # every server has it
 
     def make_outer(self) -> None:
         """Let all values be NULL, as an outer join does."""
 
-        def change(slot: Slot) -> Slot:
+        def change(slot: SqlValue) -> SqlValue:
             definition = slot.type.column
             if definition is not None:
                 definition = dataclasses.replace(definition, flags=definition.flags & ~NOT_NULL)
@@ -68,7 +68,7 @@ class Tables(Protocol):
     def source(self, table: GivenTable, sql_alias: str) -> tuple[str, SourceTable]:
         """The name of a table in SQLite, and its columns."""
 
-    def restrict(self, slot: Slot, text: str) -> None:
+    def restrict(self, slot: SqlValue, text: str) -> None:
         """Only rows in which a column compares equal to a text are wanted of its table."""
 
 
@@ -77,7 +77,7 @@ class PlannedColumn:
     """A column of a result."""
 
     name: str
-    type: Type
+    type: ValueType
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ class KnownNames:
                 raise not_supported("* in an expression")
         return mapped_children(_rows_compared(node), lambda child: self.resolved(child, clause))
 
-    def _find(self, parts: tuple[str, ...]) -> Slot | None:
+    def _find(self, parts: tuple[str, ...]) -> SqlValue | None:
         name = parts[-1].lower()
         found = [
             column.slot

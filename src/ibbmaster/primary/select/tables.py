@@ -20,8 +20,8 @@ from ibbmaster.replication.wire.refusal import not_supported, out_of_memory
 from ibbmaster.replication.wire.response import ColumnDefinition, FieldType
 from ibbmaster.rows.expr import kinds, values
 from ibbmaster.rows.expr.comparing import cached
-from ibbmaster.rows.expr.kinds import Kind, Type
-from ibbmaster.rows.expr.scalars import Slot
+from ibbmaster.rows.expr.kinds import Family, ValueType
+from ibbmaster.rows.expr.scalars import SqlValue
 from ibbmaster.rows.expr.weights import key_of
 from ibbmaster.schema.model import TableColumn, TableVersion
 from ibbmaster.sqltext.moment import parse_duration
@@ -47,32 +47,32 @@ _LIMITS = {
 }
 
 
-def _column_type(column: TableColumn, definition: ColumnDefinition) -> Type:
+def _column_type(column: TableColumn, definition: ColumnDefinition) -> ValueType:
     """The type of a column's values."""
     sql = column.type
     kind = BY_NAME[sql.word]
-    family, digits = Kind[kind.family], max(kind.digits(sql), 0)
+    family, digits = Family[kind.family], max(kind.digits(sql), 0)
     base: dict[str, Any] = {"is_nullable": column.is_nullable, "column": definition, "sql": sql}
     letters = {**base, "collation": sql.collation, "charset": sql.charset, "labels": sql.labels}
     match family:
-        case Kind.YEAR | Kind.BIT:
-            return Type(kind=family, length=sql.length or digits, digits=digits, is_unsigned=True, **base)
-        case Kind.INT | Kind.DECIMAL | Kind.DOUBLE | Kind.FLOAT:
-            field = FieldType(definition.column_type) if family is Kind.INT else None
+        case Family.YEAR | Family.BIT:
+            return ValueType(kind=family, length=sql.length or digits, digits=digits, is_unsigned=True, **base)
+        case Family.INT | Family.DECIMAL | Family.DOUBLE | Family.FLOAT:
+            field = FieldType(definition.column_type) if family is Family.INT else None
             base |= {"is_unsigned": sql.is_unsigned, "field": field, "decimals": definition.decimals}
-            return Type(kind=family, length=definition.length, digits=digits, **base)
-        case Kind.DATE:
+            return ValueType(kind=family, length=definition.length, digits=digits, **base)
+        case Family.DATE:
             return replace(kinds.date(), **base)
-        case Kind.DATETIME:
+        case Family.DATETIME:
             return replace(kinds.moment(definition.decimals), field=FieldType(definition.column_type), **base)
-        case Kind.TIME:
+        case Family.TIME:
             return replace(kinds.duration(definition.decimals), **base)
-        case Kind.ENUM | Kind.SET:
-            return Type(kind=family, length=digits, digits=digits, **letters)
-        case Kind.TEXT:
+        case Family.ENUM | Family.SET:
+            return ValueType(kind=family, length=digits, digits=digits, **letters)
+        case Family.TEXT:
             field = FieldType.STRING if kind.is_string and not kind.is_varying else None
-            return Type(kind=family, length=digits, field=field, is_blob=kind.is_large, **letters)
-    return Type(kind=family, length=definition.length, is_blob=kind.is_large, **base)
+            return ValueType(kind=family, length=digits, field=field, is_blob=kind.is_large, **letters)
+    return ValueType(kind=family, length=definition.length, is_blob=kind.is_large, **base)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +94,14 @@ class LoadedTable:
         self._alias = alias
         self._keys: dict[int, str] = {}  # collations of texts that are compared
 
-    def slot(self, place: int, definition: ColumnDefinition) -> Slot:
+    def slot(self, place: int, definition: ColumnDefinition) -> SqlValue:
         """The column of a place in SQL."""
-        return Slot(f"{self._alias}.c{place}", _column_type(self.columns[place], definition), table=self.name)
+        return SqlValue(f"{self._alias}.c{place}", _column_type(self.columns[place], definition), table=self.name)
 
-    def column(self, slot: Slot) -> TableColumn:
+    def column(self, slot: SqlValue) -> TableColumn:
         return self.columns[int(slot.sql.partition(".")[2][1:])]
 
-    def key_column(self, slot: Slot) -> str:
+    def key_column(self, slot: SqlValue) -> str:
         """The column with the sort key of a text."""
         place = int(slot.sql.partition(".")[2][1:])
         assert slot.type.collation is not None
@@ -167,34 +167,34 @@ def step_of(
 
 def _decoder(column: TableColumn, stored: StoredColumn, shown: TextSettings) -> Decode:
     kind, own = BY_NAME[column.type.word], kind_of(stored.column)
-    family = Kind[kind.family]
+    family = Family[kind.family]
     match family:
-        case Kind.SET:
+        case Family.SET:
             return lambda data: int.from_bytes(data, "little") - values.WIDE
-        case Kind.ENUM:
+        case Family.ENUM:
             return lambda data: int.from_bytes(data, "little")
-        case Kind.YEAR:
+        case Family.YEAR:
             return own.convert(stored.column)
-        case Kind.DOUBLE | Kind.FLOAT if isinstance(own, Floating):
+        case Family.DOUBLE | Family.FLOAT if isinstance(own, Floating):
             return own.convert(stored.column)
     text = own.shown(stored.column, column.type, shown)
     match family:
-        case Kind.BIT:
+        case Family.BIT:
             return lambda data: int.from_bytes(text(data), "big") - values.WIDE
-        case Kind.DECIMAL:
+        case Family.DECIMAL:
             size = values.DECIMAL_BYTES
             return lambda data: (int(text(data).replace(b".", b"")) + values.BIAS).to_bytes(size, "big")
-        case Kind.DOUBLE | Kind.FLOAT:
+        case Family.DOUBLE | Family.FLOAT:
             return lambda data: float(text(data))
-        case Kind.TIME:
+        case Family.TIME:
             return lambda data: _duration(text(data))
-        case Kind.INT:
+        case Family.INT:
             bias = values.WIDE if column.type.is_unsigned and kind.key_size == WIDE_SIZE else 0
             if own.is_integer:
                 is_signed = not stored.column.is_unsigned
                 return lambda data: int.from_bytes(data, "little", signed=is_signed) - bias
             return lambda data: int(text(data)) - bias
-    is_text = column.type.charset is not None or family in (Kind.DATE, Kind.DATETIME) or kind.is_shown_as_text
+    is_text = column.type.charset is not None or family in (Family.DATE, Family.DATETIME) or kind.is_shown_as_text
     return (lambda data: text(data).decode("utf-8", "replace")) if is_text else text
 
 

@@ -9,7 +9,7 @@ from operator import add, mul, sub
 
 from ibbmaster.replication.wire.refusal import not_supported
 from ibbmaster.rows.expr import kinds, values
-from ibbmaster.rows.expr.kinds import REALS, Kind, Type
+from ibbmaster.rows.expr.kinds import REALS, Family, ValueType
 from ibbmaster.rows.expr.scalars import Scalar, apply, as_exact, as_number, as_real, negated
 from ibbmaster.rows.expr.values import EXACT, checked_decimal, checked_int, checked_real
 
@@ -23,19 +23,19 @@ def _result_class(*scalars: Scalar) -> str:
     return "real" if "real" in found else "exact" if "exact" in found else "int"
 
 
-def _class_of(kind: Type) -> str:
-    if kind.kind in REALS or kind.kind in (Kind.TEXT, Kind.BYTES):
+def _class_of(kind: ValueType) -> str:
+    if kind.kind in REALS or kind.kind in (Family.TEXT, Family.BYTES):
         return "real"
-    if kind.kind is Kind.DECIMAL or (kind.kind in kinds.MOMENTS and kind.decimals):
+    if kind.kind is Family.DECIMAL or (kind.kind in kinds.MOMENTS and kind.decimals):
         return "exact"
-    if kind.kind is Kind.OPAQUE:
+    if kind.kind is Family.OPAQUE:
         raise not_supported("arithmetic with such values")
     return "int"
 
 
 def arithmetic(operator: str, left: Scalar, right: Scalar, increment: int = DIVISION_DIGITS) -> Scalar:
     """A binary operator between numbers. Raises RefusedError: MariaDB's result is not known here."""
-    if Kind.NULL in (left.kind, right.kind):
+    if Family.NULL in (left.kind, right.kind):
         raise not_supported("arithmetic with NULL")
     match operator:
         case "+" | "-" | "*":
@@ -75,9 +75,9 @@ def _plain(operator: str, left: Scalar, right: Scalar) -> Scalar:
     return apply(kind, lambda a, b: checked_int(function(a, b), is_unsigned), as_number(left), as_number(right))
 
 
-def decimals_of(kind: Type) -> int:
+def decimals_of(kind: ValueType) -> int:
     """Digits behind the point, where a text has as many as it likes."""
-    return kinds.FLOATING if kind.kind in (Kind.TEXT, Kind.BYTES) else kind.decimals
+    return kinds.FLOATING if kind.kind in (Family.TEXT, Family.BYTES) else kind.decimals
 
 
 def _quotient(left: Scalar, right: Scalar, increment: int) -> Scalar:
@@ -93,7 +93,7 @@ def _quotient(left: Scalar, right: Scalar, increment: int) -> Scalar:
 
 def _whole_quotient(left: Scalar, right: Scalar) -> Scalar:
     is_unsigned = left.type.is_unsigned or right.type.is_unsigned
-    digits = kinds.numeric_digits(left.type) - (left.type.decimals if left.kind is not Kind.DOUBLE else 0)
+    digits = kinds.numeric_digits(left.type) - (left.type.decimals if left.kind is not Family.DOUBLE else 0)
     kind = kinds.integer(digits, length=digits, is_unsigned=is_unsigned)
     if _result_class(left, right) == "real":
         raise not_supported("DIV of numbers that are not exact")
@@ -138,7 +138,7 @@ def _remainder(left: Scalar, right: Scalar) -> Scalar:
 def negative(operand: Scalar) -> Scalar:
     """-x"""
     kind = operand.type
-    if kind.kind in (Kind.ENUM, Kind.SET, Kind.BIT, Kind.NULL):
+    if kind.kind in (Family.ENUM, Family.SET, Family.BIT, Family.NULL):
         raise not_supported(f"the negative of {kind.kind.value}")
     what = _class_of(kind)
     if what == "real":

@@ -12,7 +12,7 @@ from ibbmaster.replication.event.rows.charset import encode_text
 from ibbmaster.replication.wire.refusal import not_supported
 from ibbmaster.rows.expr import values
 from ibbmaster.rows.expr.judged import expect_judged
-from ibbmaster.rows.expr.kinds import INTEGERS, MOMENTS, REALS, Kind, Type, joint_collation
+from ibbmaster.rows.expr.kinds import INTEGERS, MOMENTS, REALS, Family, ValueType, joint_collation
 from ibbmaster.rows.expr.scalars import Scalar, as_moment, as_number, as_real, as_text, cast_to, constant, converted
 from ibbmaster.rows.expr.weights import key_of
 from ibbmaster.sqltext.moment import parse_duration
@@ -21,7 +21,7 @@ from ibbmaster.sqltext.moment import parse_duration
 def comparable(operator: str, one: Scalar, other: Scalar) -> tuple[Scalar, Scalar]:
     """Two values as Python has to compare them. Raises RefusedError: MariaDB's way is not known here."""
     expect_judged(operator, one, other)
-    if Kind.NULL in (one.kind, other.kind):
+    if Family.NULL in (one.kind, other.kind):
         return one, other
     one, other = as_shown(one), as_shown(other)
     for left, right, is_turned in ((one, other, False), (other, one, True)):
@@ -34,43 +34,43 @@ def comparable(operator: str, one: Scalar, other: Scalar) -> tuple[Scalar, Scala
 def as_shown(scalar: Scalar) -> Scalar:
     """An exact number without digits that it does not show, as it is compared and sorted."""
     kind = scalar.type
-    if kind.kind is not Kind.DECIMAL or kind.fraction <= kind.decimals:
+    if kind.kind is not Family.DECIMAL or kind.fraction <= kind.decimals:
         return scalar
     return cast_to(scalar, replace(kind, fraction=-1))
 
 
 def _comparable(one: Scalar, other: Scalar) -> tuple[Scalar, Scalar] | None:
     left, right = one.kind, other.kind
-    if Kind.OPAQUE in (left, right):
+    if Family.OPAQUE in (left, right):
         return _comparable_words(one, other)
     if left in MOMENTS:
         return _comparable_moments(one, other)
     if right in MOMENTS:
         return None
-    texts = {Kind.TEXT, Kind.ENUM, Kind.SET}
+    texts = {Family.TEXT, Family.ENUM, Family.SET}
     if left in texts and right in texts:
         collation, _ = joint_collation([one.type, other.type])
         check_letters(one, other)
         key = cached(key_of(collation))
         return converted(as_text(one), key), converted(as_text(other), key)
-    if left is Kind.BYTES and right in (Kind.BYTES, Kind.TEXT):
+    if left is Family.BYTES and right in (Family.BYTES, Family.TEXT):
         return converted(as_text(one), _encode), converted(as_text(other), _encode)
-    if left in (Kind.ENUM, Kind.SET):
+    if left in (Family.ENUM, Family.SET):
         return as_number(one), as_number(other)
-    if left is Kind.YEAR and other.is_constant and other.value is not None and right is not Kind.YEAR:
+    if left is Family.YEAR and other.is_constant and other.value is not None and right is not Family.YEAR:
         number = as_number(other)
         if not 1901 <= number.value <= 2155 and number.value != 0:
             raise not_supported("a YEAR beside another number")
         return one, number
-    if left in (*INTEGERS, Kind.DECIMAL) and right in (Kind.DECIMAL, *REALS) and other.is_constant:
+    if left in (*INTEGERS, Family.DECIMAL) and right in (Family.DECIMAL, *REALS) and other.is_constant:
         check_digits(one.type.decimals, other.value)
-    if left in INTEGERS and right is Kind.TEXT and other.is_constant and other.value is not None:
+    if left in INTEGERS and right is Family.TEXT and other.is_constant and other.value is not None:
         return one, constant(other.type, _whole_or_real(other.value))
-    if left in INTEGERS and right is Kind.BYTES and other.is_constant and other.value is not None:
+    if left in INTEGERS and right is Family.BYTES and other.is_constant and other.value is not None:
         return one, constant(other.type, int.from_bytes(other.value[-8:], "big"))
-    if right in (Kind.ENUM, Kind.SET):
+    if right in (Family.ENUM, Family.SET):
         return None
-    if left in (Kind.TEXT, Kind.BYTES) or right in (Kind.TEXT, Kind.BYTES) or left in REALS or right in REALS:
+    if left in (Family.TEXT, Family.BYTES) or right in (Family.TEXT, Family.BYTES) or left in REALS or right in REALS:
         if left in INTEGERS and one.type.digits > 15 and not one.is_constant:
             raise not_supported("a BIGINT beside a number that is not exact")
         return as_real(one), as_real(other)
@@ -80,7 +80,7 @@ def _comparable(one: Scalar, other: Scalar) -> tuple[Scalar, Scalar] | None:
 def _comparable_words(one: Scalar, other: Scalar) -> tuple[Scalar, Scalar] | None:
     """Values that show as texts, and compare by their stored bytes."""
     kind = None if one.type.sql is None else BY_NAME[one.type.sql.word]
-    if not isinstance(kind, FixedContent) or other.kind is not Kind.TEXT or not other.is_constant:
+    if not isinstance(kind, FixedContent) or other.kind is not Family.TEXT or not other.is_constant:
         return None
     try:
         return converted(one, kind.kept), converted(other, kind.kept)
@@ -90,10 +90,10 @@ def _comparable_words(one: Scalar, other: Scalar) -> tuple[Scalar, Scalar] | Non
 
 def _comparable_moments(one: Scalar, other: Scalar) -> tuple[Scalar, Scalar] | None:
     left, right = one.kind, other.kind
-    if left is Kind.TIME:
-        if right is Kind.TIME:
+    if left is Family.TIME:
+        if right is Family.TIME:
             return one, other
-        if right is Kind.TEXT and other.is_constant:
+        if right is Family.TEXT and other.is_constant:
             text = other.value
             found = None if text is None else parse_duration(text)
             if text is not None and found is None:
@@ -101,15 +101,15 @@ def _comparable_moments(one: Scalar, other: Scalar) -> tuple[Scalar, Scalar] | N
             check_digits(one.type.decimals, None if found is None else Decimal(found) / values.SECOND)
             return one, constant(other.type, found)
         return None
-    if right is Kind.TIME:
+    if right is Family.TIME:
         return None
-    if right is Kind.DATE and left is Kind.DATE:
+    if right is Family.DATE and left is Family.DATE:
         return one, other
-    if right in (Kind.DATE, Kind.DATETIME) or other.is_constant:
+    if right in (Family.DATE, Family.DATETIME) or other.is_constant:
         moment = as_moment(other)
-        if moment.is_constant and moment.value is not None and left is Kind.DATETIME:
+        if moment.is_constant and moment.value is not None and left is Family.DATETIME:
             check_digits(one.type.decimals, values.exact_moment(moment.value))
-        if moment.is_constant and left is Kind.DATE and moment.value is not None and len(moment.value) == 10:
+        if moment.is_constant and left is Family.DATE and moment.value is not None and len(moment.value) == 10:
             return one, moment
         if left == right and one.type.decimals == other.type.decimals:
             return one, other
@@ -173,19 +173,19 @@ def sort_key(scalar: Scalar) -> Scalar:
     here."""
     kind = scalar.type
     match kind.kind:
-        case Kind.TEXT:
+        case Family.TEXT:
             key = cached(key_of(kind.collation or ""))
-            return Scalar(Type(kind=Kind.BYTES), converted(scalar, key).run, scalar.is_constant)
-        case Kind.OPAQUE:
+            return Scalar(ValueType(kind=Family.BYTES), converted(scalar, key).run, scalar.is_constant)
+        case Family.OPAQUE:
             raise not_supported("ordering or grouping such values")
-        case Kind.DOUBLE | Kind.FLOAT:
+        case Family.DOUBLE | Family.FLOAT:
             return Scalar(kind, converted(scalar, lambda value: value + 0.0).run, scalar.is_constant)
-        case Kind.DATETIME if not scalar.slot:
+        case Family.DATETIME if not scalar.slot:
             fitted = converted(scalar, lambda value: values.fitted_moment(value, kind.decimals))
             return Scalar(kind, fitted.run, scalar.is_constant)
     return scalar
 
 
-def is_ordered_by_sqlite(kind: Type) -> bool:
+def is_ordered_by_sqlite(kind: ValueType) -> bool:
     """Whether SQLite compares values as they are."""
-    return kind.kind not in (Kind.TEXT, Kind.OPAQUE)
+    return kind.kind not in (Family.TEXT, Family.OPAQUE)

@@ -12,8 +12,8 @@ from ibbmaster.replication.wire.response import FieldType
 from ibbmaster.rows.expr import arithmetic, functions, kinds, operators, values
 from ibbmaster.rows.expr.comparing import as_shown, sort_key
 from ibbmaster.rows.expr.judged import expect_function, expect_judged
-from ibbmaster.rows.expr.kinds import Kind, Type
-from ibbmaster.rows.expr.scalars import Row, Scalar, Slot, apply, as_truth, constant
+from ibbmaster.rows.expr.kinds import Family, ValueType
+from ibbmaster.rows.expr.scalars import Row, Scalar, SqlValue, apply, as_truth, constant
 from ibbmaster.rows.expr.session_facts import (
     CALLS,
     CLOCKS,
@@ -47,7 +47,7 @@ class SqlFunctions(Protocol):
     def parameter(self, value: Any) -> str:
         """The name of a value in SQL."""
 
-    def key_column(self, slot: Slot) -> str | None:
+    def key_column(self, slot: SqlValue) -> str | None:
         """A column with the sort key of a column of a table; None for other slots."""
 
 
@@ -56,7 +56,7 @@ class Compiler:
     """Makes scalars of one expression; `slots` are the values that it needs of a row."""
 
     session: QuerySession
-    slots: list[Slot] = field(default_factory=list)
+    slots: list[SqlValue] = field(default_factory=list)
     depth: int = 0
 
     def scalar(self, node: Any) -> Scalar:
@@ -71,7 +71,7 @@ class Compiler:
 
     def _scalar(self, node: Any) -> Scalar:
         match node:
-            case Slot():
+            case SqlValue():
                 return self._slot(node)
             case Literal(value=value, charset=charset, written=written):
                 return replace(self._literal(value, charset), literal=_kind_of(value, written))
@@ -91,7 +91,7 @@ class Compiler:
                 return found
         raise not_supported(f"{type(node).__name__.lower()} in an expression")
 
-    def _slot(self, slot: Slot) -> Scalar:
+    def _slot(self, slot: SqlValue) -> Scalar:
         if slot in self.slots:
             index = self.slots.index(slot)
         else:
@@ -218,7 +218,7 @@ class Compiler:
         kind = _type_of_call(name)
         if kind is None:
             kind = self._literal(value).type.computed(strength=3)
-            kind = replace(kind, collation="utf8mb3_general_ci") if kind.kind is Kind.TEXT else kind
+            kind = replace(kind, collation="utf8mb3_general_ci") if kind.kind is Family.TEXT else kind
         return constant(kind, value)
 
     def _clock(self, call: Call) -> Scalar:
@@ -238,7 +238,7 @@ class Compiler:
         return constant(kind, text)
 
 
-def _type_of_call(name: str) -> Type | None:
+def _type_of_call(name: str) -> ValueType | None:
     """The type of a function of the session, where that does not depend on its value."""
     if name not in CALLS:
         return None
@@ -267,7 +267,7 @@ def _kind_of(value: Any, written: str) -> str:
     return "text"
 
 
-def emit_scalar(scalar: Scalar, slots: Sequence[Slot], registry: SqlFunctions) -> str:
+def emit_scalar(scalar: Scalar, slots: Sequence[SqlValue], registry: SqlFunctions) -> str:
     """SQL of a scalar's values as SQLite holds them; `slots` are the values of its row."""
     if scalar.slot is not None and _is_same(scalar.slot.type, scalar.type):
         return scalar.slot.sql
@@ -280,7 +280,7 @@ def emit_scalar(scalar: Scalar, slots: Sequence[Slot], registry: SqlFunctions) -
     return f"{name}({', '.join(slot.sql for slot in slots)})"
 
 
-def _is_same(one: Type, other: Type) -> bool:
+def _is_same(one: ValueType, other: ValueType) -> bool:
     return (one.kind, one.scale, one.is_wide) == (other.kind, other.scale, other.is_wide)
 
 
@@ -311,18 +311,18 @@ class Emitter:
     session: QuerySession
     registry: SqlFunctions
 
-    def scalar(self, node: Any) -> tuple[Scalar, list[Slot]]:
+    def scalar(self, node: Any) -> tuple[Scalar, list[SqlValue]]:
         compiler = Compiler(self.session)
         return compiler.scalar(node), compiler.slots
 
-    def value(self, node: Any) -> tuple[str, Type]:
+    def value(self, node: Any) -> tuple[str, ValueType]:
         scalar, slots = self.scalar(node)
         return emit_scalar(scalar, slots, self.registry), scalar.type
 
-    def shown(self, node: Any) -> tuple[str, Type]:
+    def shown(self, node: Any) -> tuple[str, ValueType]:
         """As `value`, of a column of a result, which has no more digits than it shows."""
         scalar, slots = self.scalar(node)
-        if scalar.kind is Kind.NULL and isinstance(node, UserVariable):
+        if scalar.kind is Family.NULL and isinstance(node, UserVariable):
             return "NULL", replace(kinds.data(USER_TEXT_MAX), is_blob=True)
         scalar = as_shown(scalar)
         return emit_scalar(scalar, slots, self.registry), scalar.type
@@ -331,7 +331,7 @@ class Emitter:
         """SQL of the keys that order and group values."""
         scalar, slots = self.scalar(node)
         scalar = as_shown(scalar)
-        if scalar.slot is not None and scalar.kind is Kind.TEXT:
+        if scalar.slot is not None and scalar.kind is Family.TEXT:
             found = self.registry.key_column(scalar.slot)
             if found is not None:
                 return found
@@ -348,7 +348,7 @@ class Emitter:
                     return native
         scalar, slots = self.scalar(node)
         expect_function("NOT", [scalar])
-        if scalar.slot is not None and scalar.kind is Kind.INT and not scalar.type.is_wide:
+        if scalar.slot is not None and scalar.kind is Family.INT and not scalar.type.is_wide:
             return scalar.slot.sql
         return emit_scalar(apply(kinds.truth(), int, as_truth(scalar)), slots, self.registry)
 
@@ -358,16 +358,16 @@ class Emitter:
             return None
         expect_judged(operator, one, other)
         kind = one.type
-        if kind.kind is Kind.TEXT and other.kind is Kind.TEXT:
+        if kind.kind is Family.TEXT and other.kind is Family.TEXT:
             if one.slot is None or other.slot is None:
                 return None
             if kind.collation != other.type.collation or kind.charset != other.type.charset:
                 return None
             keys = self.registry.key_column(one.slot), self.registry.key_column(other.slot)
             return None if None in keys else f"{keys[0]} {operator} {keys[1]}"
-        if kind.kind is not other.kind or kind.kind not in (Kind.INT, Kind.DATE, Kind.TIME, Kind.DECIMAL):
+        if kind.kind is not other.kind or kind.kind not in (Family.INT, Family.DATE, Family.TIME, Family.DECIMAL):
             return None
-        if kind.is_wide or other.type.is_wide or (kind.kind is Kind.DECIMAL and kind.scale != other.type.scale):
+        if kind.is_wide or other.type.is_wide or (kind.kind is Family.DECIMAL and kind.scale != other.type.scale):
             return None
         sides = emit_scalar(one, first, self.registry), emit_scalar(other, second, self.registry)
         return f"{sides[0]} {operator} {sides[1]}"

@@ -20,8 +20,8 @@ from ibbmaster.replication.wire.refusal import RefusedError, not_supported
 from ibbmaster.replication.wire.response import COLLATION_DEFAULT, ColumnDefinition, FieldType
 from ibbmaster.rows.expr import kinds
 from ibbmaster.rows.expr.compiling import Compiler
-from ibbmaster.rows.expr.kinds import Type
-from ibbmaster.rows.expr.scalars import Scalar, Slot
+from ibbmaster.rows.expr.kinds import ValueType
+from ibbmaster.rows.expr.scalars import Scalar, SqlValue
 from ibbmaster.rows.expr.session_facts import QuerySession
 from ibbmaster.schema.expression_text import definition_expression
 from ibbmaster.sqltext.expression import Call, ColumnName, Expression, Literal, Operation, children, mapped
@@ -110,13 +110,13 @@ def _is_alike(one: Column, other: Column) -> bool:
 
 def _compiled(expression: Expression, text: str, columns: Mapping[str, Column]) -> tuple[Scalar, list[str]]:
 
-    def known(node: Any) -> Slot | None:
+    def known(node: Any) -> SqlValue | None:
         if not isinstance(node, ColumnName):
             return None
         name = node.parts[-1].lower()
         if (column := columns.get(name)) is None or not (kind_of(column).is_exact or column.kind is ValueKind.TEXT):
             raise _not_simple(text)
-        return Slot(name, _type_of(column))
+        return SqlValue(name, _type_of(column))
 
     if not _hangs_on_nothing(expression):
         raise _not_simple(text)
@@ -142,7 +142,7 @@ def _hangs_on_nothing(node: Expression) -> bool:
     return is_known and all(map(_hangs_on_nothing, children(node)))
 
 
-def _type_of(column: Column) -> Type:
+def _type_of(column: Column) -> ValueType:
     definition = ColumnDefinition(name=column.name, column_type=FieldType.VAR_STRING, length=column.size)
     kind = kind_of(column)
     if isinstance(kind, Integer):

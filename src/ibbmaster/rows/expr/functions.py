@@ -13,7 +13,7 @@ from ibbmaster.replication.wire.response import FieldType
 from ibbmaster.rows.expr import kinds, values
 from ibbmaster.rows.expr.arithmetic import arithmetic
 from ibbmaster.rows.expr.judged import expect_function
-from ibbmaster.rows.expr.kinds import REALS, Kind, Type, joint_collation, of_all
+from ibbmaster.rows.expr.kinds import REALS, Family, ValueType, joint_collation, of_all
 from ibbmaster.rows.expr.operators import chosen, first_known, is_null
 from ibbmaster.rows.expr.scalars import Scalar, apply, as_integer, as_number, as_text, cast_to, constant
 from ibbmaster.rows.expr.values import SECOND, checked_int, checked_real
@@ -36,7 +36,7 @@ def call(name: str, written: str, arguments: list[Scalar], collation: str) -> Sc
     least, most, build = found
     if not least <= len(arguments) <= most:
         raise RefusedError(1582, "42000", f"Incorrect parameter count in the call to native function '{written}'")
-    if any(argument.kind is Kind.OPAQUE for argument in arguments) and name not in _OF_ANYTHING:
+    if any(argument.kind is Family.OPAQUE for argument in arguments) and name not in _OF_ANYTHING:
         raise not_supported(f"{written}() of such values")
     expect_function(name, arguments)
     return build(*(_named(argument, collation) for argument in arguments))
@@ -54,24 +54,24 @@ def _named(argument: Scalar, collation: str) -> Scalar:
 
 
 def _if(condition: Scalar, first: Scalar, second: Scalar) -> Scalar:
-    if first.kind is second.kind is Kind.NULL:
+    if first.kind is second.kind is Family.NULL:
         raise not_supported("IF of NULL and NULL")
     return chosen([condition], [_null_as(first, second), _null_as(second, first)])
 
 
 def _null_as(value: Scalar, other: Scalar) -> Scalar:
     """NULL as a value of another's type; IF sees nothing else of it."""
-    return constant(other.type.computed(is_nullable=True), None) if value.kind is Kind.NULL else value
+    return constant(other.type.computed(is_nullable=True), None) if value.kind is Family.NULL else value
 
 
 def _number(argument: Scalar) -> Scalar:
-    if argument.kind not in (Kind.INT, Kind.YEAR, Kind.DECIMAL, Kind.DOUBLE, Kind.FLOAT, Kind.TEXT):
+    if argument.kind not in (Family.INT, Family.YEAR, Family.DECIMAL, Family.DOUBLE, Family.FLOAT, Family.TEXT):
         raise not_supported(f"functions of numbers over {argument.kind.value}")
     return as_number(argument)
 
 
 def _is_real(argument: Scalar) -> bool:
-    return argument.kind in REALS or argument.kind is Kind.TEXT
+    return argument.kind in REALS or argument.kind is Family.TEXT
 
 
 def _abs(value: Scalar) -> Scalar:
@@ -79,10 +79,10 @@ def _abs(value: Scalar) -> Scalar:
     if _is_real(value):
         decimals = value.type.decimals if value.kind in REALS else kinds.FLOATING
         return apply(kinds.real(is_nullable=value.type.is_nullable, decimals=decimals), abs, number)
-    if value.kind is Kind.DECIMAL:
+    if value.kind is Family.DECIMAL:
         return apply(value.type.computed(field=None), lambda one: one.copy_abs(), number)
     field = FieldType.LONG if value.type.length <= 9 else FieldType.LONGLONG
-    kind = value.type.computed(field=field, kind=Kind.INT)
+    kind = value.type.computed(field=field, kind=Family.INT)
     return apply(kind, lambda one: checked_int(abs(one), kind.is_unsigned), number)
 
 
@@ -96,11 +96,11 @@ def _round(value: Scalar, places: Scalar | None = None) -> Scalar:
     if _is_real(value):
         kind = kinds.shown_real(wanted, is_nullable=own.is_nullable)
         return apply(kind, lambda one: _rounded_real(one, wanted), number)
-    if own.kind is Kind.DECIMAL:
+    if own.kind is Family.DECIMAL:
         digits = own.digits - own.decimals + wanted + (wanted < own.decimals)
         kind = kinds.decimal(digits, wanted, is_nullable=own.is_nullable, is_unsigned=own.is_unsigned)
         return apply(kind, lambda one: values.rounded(one, wanted), number)
-    return Scalar(own.computed(kind=Kind.INT), value.run, value.is_constant)  # in a field as wide as its column's
+    return Scalar(own.computed(kind=Family.INT), value.run, value.is_constant)  # in a field as wide as its column's
 
 
 def _rounded_real(value: float, places: int) -> float:
@@ -115,12 +115,12 @@ def _rounded_real(value: float, places: int) -> float:
 def _least(*arguments: Scalar) -> Scalar:
     kind = of_all([argument.type for argument in arguments])
     found = {argument.kind for argument in arguments}
-    if Kind.NULL in found:
+    if Family.NULL in found:
         raise not_supported("LEAST of NULL")
-    if kind.kind is Kind.TEXT and found != {Kind.TEXT}:
+    if kind.kind is Family.TEXT and found != {Family.TEXT}:
         raise not_supported("LEAST of several types")
     key: Callable[[Any], Any] | None = None
-    if kind.kind is Kind.TEXT:
+    if kind.kind is Family.TEXT:
         key = key_of(joint_collation([argument.type for argument in arguments])[0])
     return apply(kind, lambda *given: min(given, key=key), *(cast_to(argument, kind) for argument in arguments))
 
@@ -129,7 +129,7 @@ def _timediff(*arguments: Scalar) -> Scalar:
     """Between two moments, or two durations; NULL where they are one of each."""
     digits = max(map(_fraction_of, arguments))
     most = DURATION_MAX + (SECOND - 1 if digits else 0)
-    if any(one.kind is Kind.DATE for one in arguments):
+    if any(one.kind is Family.DATE for one in arguments):
         raise not_supported("TIMEDIFF of a DATE")
 
     def difference(one: Any, other: Any) -> int | None:
@@ -145,7 +145,7 @@ def _fraction_of(value: Scalar) -> int:
     """Digits behind the second of a moment or duration. Raises RefusedError: it is none as a server shows it."""
     if value.kind in kinds.MOMENTS:
         return value.type.decimals
-    if value.kind is Kind.TEXT and value.is_constant and value.value is not None:
+    if value.kind is Family.TEXT and value.is_constant and value.value is not None:
         text = value.value
         found = values.parsed_moment(text)
         if found[:10] == text[:10] if found is not None else parse_duration(text) is not None:
@@ -165,7 +165,7 @@ def _microseconds(value: Any) -> tuple[bool, int]:
 
 def _letters_of(argument: Scalar) -> Scalar:
     """Raises RefusedError: the argument is bytes, whose functions count other things."""
-    if argument.kind in (Kind.BYTES, Kind.BIT):
+    if argument.kind in (Family.BYTES, Family.BIT):
         raise not_supported("functions of texts over bytes")
     if argument.is_constant and argument.kind in kinds.REALS:
         raise not_supported("functions of texts over a floating constant")  # a server cuts off what it did not expect
@@ -173,7 +173,7 @@ def _letters_of(argument: Scalar) -> Scalar:
 
 
 def _joint(arguments: Sequence[Scalar]) -> tuple[str, int]:
-    texts = [argument.type for argument in arguments if argument.kind is not Kind.NULL]
+    texts = [argument.type for argument in arguments if argument.kind is not Family.NULL]
     if not texts:
         return "utf8mb4_general_ci", 4
     real = [kind for kind in texts if kind.kind in kinds.TEXTS]
@@ -184,14 +184,16 @@ def _joint(arguments: Sequence[Scalar]) -> tuple[str, int]:
     return collation, strength
 
 
-def _text_type(arguments: Sequence[Scalar], length: int, *, is_blob: bool = False) -> Type:
-    if all(argument.kind is Kind.NULL for argument in arguments):
+def _text_type(arguments: Sequence[Scalar], length: int, *, is_blob: bool = False) -> ValueType:
+    if all(argument.kind is Family.NULL for argument in arguments):
         return kinds.data(0)
     collation, strength = _joint(arguments)
     charset = next((one.type.charset for one in arguments if one.type.charset is not None), None)
     if charset not in (None, "utf8mb4", "latin1", "ascii", "utf8mb3"):
         raise not_supported(f"functions of texts of {charset}")
-    return Type(kind=Kind.TEXT, length=length, collation=collation, strength=strength, charset=charset, is_blob=is_blob)
+    return ValueType(
+        kind=Family.TEXT, length=length, collation=collation, strength=strength, charset=charset, is_blob=is_blob
+    )
 
 
 def _bounded(text: str) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from ibbmaster.facts import rows_of
 from ibbmaster.replication.wire.refusal import not_supported
 from ibbmaster.rows.expr import values
-from ibbmaster.rows.expr.kinds import FLOATING, Kind
+from ibbmaster.rows.expr.kinds import FLOATING, Family
 from ibbmaster.rows.expr.scalars import Scalar
 
 #: Arguments that any function takes behind its first one.
@@ -33,17 +33,17 @@ def family(scalar: Scalar) -> str:
     kind = scalar.type
     name = kind.kind.value.lower()
     match kind.kind:
-        case Kind.INT if kind.sql is not None and kind.sql.is_zerofill:
+        case Family.INT if kind.sql is not None and kind.sql.is_zerofill:
             name = "zerofill"
-        case Kind.INT if kind.digits > values.EXACT_DIGITS:
+        case Family.INT if kind.digits > values.EXACT_DIGITS:
             name = "ubigint" if kind.is_unsigned else "bigint"
-        case Kind.DATETIME if kind.field is not None and kind.field.name.startswith("TIMESTAMP"):
+        case Family.DATETIME if kind.field is not None and kind.field.name.startswith("TIMESTAMP"):
             name = "timestamp"
-        case Kind.FLOAT if kind.decimals < FLOATING:
+        case Family.FLOAT if kind.decimals < FLOATING:
             name = "float(m,d)"
-        case Kind.OPAQUE if kind.sql is not None:
+        case Family.OPAQUE if kind.sql is not None:
             name = kind.sql.word
-        case Kind.TEXT if (kind.collation or "").endswith("_bin"):
+        case Family.TEXT if (kind.collation or "").endswith("_bin"):
             name = "bin"
     if scalar.literal:
         return f"'{_literal(scalar)}'"

@@ -21,7 +21,7 @@ UNSIGNED, BINARY, NOT_NULL = ColumnFlag.UNSIGNED, ColumnFlag.BINARY, ColumnFlag.
 INT_DIGITS_MAX = 9  # that any INT holds
 
 
-class Kind(enum.Enum):
+class Family(enum.Enum):
     """Kinds of values; the comments say the type in Python, and in SQLite where that is another one."""
 
     NULL = "NULL"
@@ -41,18 +41,18 @@ class Kind(enum.Enum):
     OPAQUE = "OPAQUE"  # str or bytes as they are shown: UUID, INET6, geometry, VECTOR
 
 
-NUMBERS = frozenset((Kind.INT, Kind.BIT, Kind.YEAR, Kind.DECIMAL, Kind.DOUBLE, Kind.FLOAT))
-INTEGERS = frozenset((Kind.INT, Kind.BIT, Kind.YEAR))
-REALS = frozenset((Kind.DOUBLE, Kind.FLOAT))
-MOMENTS = frozenset((Kind.DATE, Kind.DATETIME, Kind.TIME))
-TEXTS = frozenset((Kind.TEXT, Kind.ENUM, Kind.SET))
+NUMBERS = frozenset((Family.INT, Family.BIT, Family.YEAR, Family.DECIMAL, Family.DOUBLE, Family.FLOAT))
+INTEGERS = frozenset((Family.INT, Family.BIT, Family.YEAR))
+REALS = frozenset((Family.DOUBLE, Family.FLOAT))
+MOMENTS = frozenset((Family.DATE, Family.DATETIME, Family.TIME))
+TEXTS = frozenset((Family.TEXT, Family.ENUM, Family.SET))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Type:
+class ValueType:
     """A type."""
 
-    kind: Kind
+    kind: Family
     length: int = 0  # of numbers the characters shown, of texts characters, of bytes bytes
     digits: int = 0  # of numbers the digits in all
     decimals: int = 0  # digits behind the point
@@ -76,117 +76,123 @@ class Type:
     @property
     def is_wide(self) -> bool:
         """Whether SQLite's integers do not hold the values."""
-        return self.kind in (Kind.BIT, Kind.SET) or (self.kind is Kind.INT and self.is_unsigned and self.digits > 18)
+        return self.kind in (Family.BIT, Family.SET) or (
+            self.kind is Family.INT and self.is_unsigned and self.digits > 18
+        )
 
     @property
     def scale(self) -> int:
         return max(self.fraction, self.decimals)
 
-    def computed(self, **changes: Any) -> Type:
+    def computed(self, **changes: Any) -> ValueType:
         """The type of an expression that is more than a column."""
         return replace(self, column=None, sql=None, **changes)
 
 
-NULL = Type(kind=Kind.NULL)
+NULL = ValueType(kind=Family.NULL)
 EXACT_NAMES = "utf8mb3_names"  # of databases and tables: ordered as others, but equal only to themselves
 
 
-def integer(digits: int, *, length: int | None = None, is_unsigned: bool = False, is_nullable: bool = True) -> Type:
+def integer(
+    digits: int, *, length: int | None = None, is_unsigned: bool = False, is_nullable: bool = True
+) -> ValueType:
     """Whole numbers; the field is an INT where their length is small enough."""
     length = digits + (not is_unsigned) if length is None else length
     field = FieldType.LONG if length <= INT_DIGITS_MAX else FieldType.LONGLONG
-    return Type(
-        kind=Kind.INT, length=length, digits=digits, is_unsigned=is_unsigned, is_nullable=is_nullable, field=field
+    return ValueType(
+        kind=Family.INT, length=length, digits=digits, is_unsigned=is_unsigned, is_nullable=is_nullable, field=field
     )
 
 
-def truth(*, is_nullable: bool = True) -> Type:
-    return Type(kind=Kind.INT, length=1, digits=1, field=FieldType.LONG, is_nullable=is_nullable, is_truth=True)
+def truth(*, is_nullable: bool = True) -> ValueType:
+    return ValueType(kind=Family.INT, length=1, digits=1, field=FieldType.LONG, is_nullable=is_nullable, is_truth=True)
 
 
-def decimal(digits: int, decimals: int, *, is_unsigned: bool = False, is_nullable: bool = True) -> Type:
+def decimal(digits: int, decimals: int, *, is_unsigned: bool = False, is_nullable: bool = True) -> ValueType:
     """Exact numbers. Raises RefusedError: a server would cut digits behind the point."""
     if decimals > SCALE_MAX:
         raise not_supported(f"numbers with more than {SCALE_MAX} digits behind the point")
     digits = min(digits, PRECISION_MAX)
     length = digits + (decimals > 0) + (not is_unsigned and digits > 0)
-    found = Type(kind=Kind.DECIMAL, length=length, digits=digits, decimals=decimals, is_nullable=is_nullable)
+    found = ValueType(kind=Family.DECIMAL, length=length, digits=digits, decimals=decimals, is_nullable=is_nullable)
     return replace(found, is_unsigned=is_unsigned)
 
 
-def real(*, decimals: int = FLOATING, is_nullable: bool = True, length: int = 23) -> Type:
-    return Type(kind=Kind.DOUBLE, length=length, digits=17, decimals=decimals, is_nullable=is_nullable)
+def real(*, decimals: int = FLOATING, is_nullable: bool = True, length: int = 23) -> ValueType:
+    return ValueType(kind=Family.DOUBLE, length=length, digits=17, decimals=decimals, is_nullable=is_nullable)
 
 
-def shown_real(decimals: int, *, is_nullable: bool = True) -> Type:
+def shown_real(decimals: int, *, is_nullable: bool = True) -> ValueType:
     """A floating number as long as its digits, where these are fixed."""
     decimals = min(decimals, FLOATING)
     return real(decimals=decimals, is_nullable=is_nullable, length=23 if decimals == FLOATING else 17 + decimals)
 
 
-def text(length: int, collation: str, *, strength: int = 4, is_nullable: bool = True) -> Type:
-    return Type(kind=Kind.TEXT, length=length, collation=collation, strength=strength, is_nullable=is_nullable)
+def text(length: int, collation: str, *, strength: int = 4, is_nullable: bool = True) -> ValueType:
+    return ValueType(kind=Family.TEXT, length=length, collation=collation, strength=strength, is_nullable=is_nullable)
 
 
-def data(length: int, *, is_nullable: bool = True) -> Type:
-    return Type(kind=Kind.BYTES, length=length, is_nullable=is_nullable)
+def data(length: int, *, is_nullable: bool = True) -> ValueType:
+    return ValueType(kind=Family.BYTES, length=length, is_nullable=is_nullable)
 
 
-def date(*, is_nullable: bool = True) -> Type:
-    return Type(kind=Kind.DATE, length=10, digits=8, is_nullable=is_nullable)
+def date(*, is_nullable: bool = True) -> ValueType:
+    return ValueType(kind=Family.DATE, length=10, digits=8, is_nullable=is_nullable)
 
 
-def moment(decimals: int = 0, *, is_nullable: bool = True) -> Type:
+def moment(decimals: int = 0, *, is_nullable: bool = True) -> ValueType:
     length = 19 + (decimals + 1 if decimals else 0)
-    return Type(kind=Kind.DATETIME, length=length, digits=14 + decimals, decimals=decimals, is_nullable=is_nullable)
+    return ValueType(
+        kind=Family.DATETIME, length=length, digits=14 + decimals, decimals=decimals, is_nullable=is_nullable
+    )
 
 
-def duration(decimals: int = 0, *, is_nullable: bool = True) -> Type:
+def duration(decimals: int = 0, *, is_nullable: bool = True) -> ValueType:
     length = 10 + (decimals + 1 if decimals else 0)
-    return Type(kind=Kind.TIME, length=length, digits=7 + decimals, decimals=decimals, is_nullable=is_nullable)
+    return ValueType(kind=Family.TIME, length=length, digits=7 + decimals, decimals=decimals, is_nullable=is_nullable)
 
 
-def numeric_digits(kind: Type) -> int:
+def numeric_digits(kind: ValueType) -> int:
     """The most digits that a value has as a number."""
-    if kind.kind in MOMENTS or kind.is_number or kind.kind in (Kind.ENUM, Kind.SET):
+    if kind.kind in MOMENTS or kind.is_number or kind.kind in (Family.ENUM, Family.SET):
         return kind.digits
-    if kind.kind in TEXTS or kind.kind is Kind.BYTES:
+    if kind.kind in TEXTS or kind.kind is Family.BYTES:
         return min(kind.length, PRECISION_MAX)
     return 0
 
 
 _FIELDS = {
-    Kind.NULL: FieldType.NULL,
-    Kind.INT: FieldType.LONGLONG,
-    Kind.BIT: FieldType.BIT,
-    Kind.YEAR: FieldType.YEAR,
-    Kind.DECIMAL: FieldType.NEWDECIMAL,
-    Kind.DOUBLE: FieldType.DOUBLE,
-    Kind.FLOAT: FieldType.FLOAT,
-    Kind.TEXT: FieldType.VAR_STRING,
-    Kind.BYTES: FieldType.VAR_STRING,
-    Kind.ENUM: FieldType.STRING,
-    Kind.SET: FieldType.STRING,
-    Kind.DATE: FieldType.DATE,
-    Kind.DATETIME: FieldType.DATETIME,
-    Kind.TIME: FieldType.TIME,
+    Family.NULL: FieldType.NULL,
+    Family.INT: FieldType.LONGLONG,
+    Family.BIT: FieldType.BIT,
+    Family.YEAR: FieldType.YEAR,
+    Family.DECIMAL: FieldType.NEWDECIMAL,
+    Family.DOUBLE: FieldType.DOUBLE,
+    Family.FLOAT: FieldType.FLOAT,
+    Family.TEXT: FieldType.VAR_STRING,
+    Family.BYTES: FieldType.VAR_STRING,
+    Family.ENUM: FieldType.STRING,
+    Family.SET: FieldType.STRING,
+    Family.DATE: FieldType.DATE,
+    Family.DATETIME: FieldType.DATETIME,
+    Family.TIME: FieldType.TIME,
 }
 
 
-def definition_of(kind: Type, name: str, charset: str | None, collation_id: int) -> ColumnDefinition:
+def definition_of(kind: ValueType, name: str, charset: str | None, collation_id: int) -> ColumnDefinition:
     """The column of a result with values of a type; texts are sent in a character set (None: their own)."""
     if kind.column is not None:
         return replace(kind.column, name=name)
     flags = 0 if kind.is_nullable else NOT_NULL
     field, length, decimals = kind.field or _FIELDS.get(kind.kind, FieldType.VAR_STRING), kind.length, kind.decimals
     collation = COLLATION_BINARY
-    if kind.kind in TEXTS or (kind.kind is Kind.OPAQUE and kind.collation is not None):
+    if kind.kind in TEXTS or (kind.kind is Family.OPAQUE and kind.collation is not None):
         field, decimals, collation = kind.field or FieldType.VAR_STRING, NOT_FIXED, collation_id
         if kind.is_blob or length * 4 > VARIABLE_MAX:
             field = FieldType.MEDIUM_BLOB if length * 4 < 1 << 24 else FieldType.LONG_BLOB
         length = min(length * character_size(charset if charset not in (None, "binary") else "utf8mb4"), LENGTH_MAX)
         flags |= BINARY if (kind.collation or "").endswith("_bin") else 0
-    elif kind.kind is Kind.BYTES:
+    elif kind.kind is Family.BYTES:
         field = FieldType.BLOB if kind.is_blob or length > VARIABLE_MAX else FieldType.VAR_STRING
         length, decimals = min(length, LENGTH_MAX), NOT_FIXED
         flags |= BINARY
@@ -197,44 +203,46 @@ def definition_of(kind: Type, name: str, charset: str | None, collation_id: int)
     )
 
 
-def of_all(kinds: Sequence[Type]) -> Type:
+def of_all(kinds: Sequence[ValueType]) -> ValueType:
     """The type that holds the values of each, as of CASE and COALESCE. Raises RefusedError: MariaDB's type is not known
     here."""
-    known = [kind for kind in kinds if kind.kind is not Kind.NULL]
+    known = [kind for kind in kinds if kind.kind is not Family.NULL]
     is_nullable = any(kind.is_nullable for kind in kinds)
     if not known:
         return NULL
-    if known != list(kinds[: len(known)]) and any(kind.kind is Kind.INT and kind.is_unsigned for kind in known):
+    if known != list(kinds[: len(known)]) and any(kind.kind is Family.INT and kind.is_unsigned for kind in known):
         raise not_supported("NULL beside whole numbers without a sign")
-    if len(known) == 1 and known[0].kind is not Kind.BIT:
+    if len(known) == 1 and known[0].kind is not Family.BIT:
         only = known[0].computed(is_nullable=is_nullable)
-        return replace(only, kind=Kind.TEXT, labels=(), field=None) if only.kind in (Kind.ENUM, Kind.SET) else only
+        return (
+            replace(only, kind=Family.TEXT, labels=(), field=None) if only.kind in (Family.ENUM, Family.SET) else only
+        )
     found = {kind.kind for kind in known}
-    if found & {Kind.OPAQUE, Kind.BIT}:
+    if found & {Family.OPAQUE, Family.BIT}:
         raise not_supported("values of such types in one column")
-    if found == {Kind.YEAR}:
+    if found == {Family.YEAR}:
         raise not_supported("a YEAR beside another one")
     if found <= NUMBERS:
         return _number_of_all(known, is_nullable)
     decimals = max(kind.decimals for kind in known)
-    if found == {Kind.DATE}:
+    if found == {Family.DATE}:
         return date(is_nullable=is_nullable)
-    if found <= {Kind.DATE, Kind.DATETIME}:
+    if found <= {Family.DATE, Family.DATETIME}:
         fields = {kind.field for kind in known}
         field = FieldType.TIMESTAMP if fields == {FieldType.TIMESTAMP} else None
         return replace(moment(decimals, is_nullable=is_nullable), field=field)
-    if found == {Kind.TIME}:
+    if found == {Family.TIME}:
         return duration(decimals, is_nullable=is_nullable)
-    if Kind.TIME in found:
+    if Family.TIME in found:
         raise not_supported("moments and durations in one column")
     length = max(kind.length for kind in known)
-    if found == {Kind.BYTES}:
+    if found == {Family.BYTES}:
         return data(length, is_nullable=is_nullable)
-    if found & {Kind.BYTES, *REALS}:
+    if found & {Family.BYTES, *REALS}:
         raise not_supported("texts and such values in one column")
     texts = [kind for kind in known if kind.kind in TEXTS]
     collation, strength = joint_collation(texts or known)
-    is_char = bool(texts) and all(kind.kind is Kind.TEXT and kind.field is FieldType.STRING for kind in texts)
+    is_char = bool(texts) and all(kind.kind is Family.TEXT and kind.field is FieldType.STRING for kind in texts)
     return replace(
         text(length, collation, strength=strength, is_nullable=is_nullable),
         is_blob=any(kind.is_blob for kind in known),
@@ -242,18 +250,18 @@ def of_all(kinds: Sequence[Type]) -> Type:
     )
 
 
-def _number_of_all(kinds: Sequence[Type], is_nullable: bool) -> Type:
+def _number_of_all(kinds: Sequence[ValueType], is_nullable: bool) -> ValueType:
     found = {kind.kind for kind in kinds}
     decimals = max(kind.decimals for kind in kinds)
     if found & REALS:
-        if found == {Kind.FLOAT}:
+        if found == {Family.FLOAT}:
             return kinds[0].computed(is_nullable=is_nullable)
-        if Kind.FLOAT in found:
+        if Family.FLOAT in found:
             raise not_supported("FLOAT and other numbers in one column")
         return real(is_nullable=is_nullable, decimals=decimals)
     whole = max(kind.digits - kind.decimals for kind in kinds)
     is_unsigned = all(kind.is_unsigned for kind in kinds)
-    if Kind.DECIMAL in found:
+    if Family.DECIMAL in found:
         return decimal(whole + decimals, decimals, is_unsigned=is_unsigned, is_nullable=is_nullable)
     if is_unsigned != any(kind.is_unsigned for kind in kinds):
         return decimal(whole, 0, is_nullable=is_nullable)
@@ -265,7 +273,7 @@ def _number_of_all(kinds: Sequence[Type], is_nullable: bool) -> Type:
 _INTEGER_FIELDS = (FieldType.TINY, FieldType.SHORT, FieldType.INT24, FieldType.LONG, FieldType.LONGLONG)
 
 
-def joint_collation(kinds: Sequence[Type]) -> tuple[str, int]:
+def joint_collation(kinds: Sequence[ValueType]) -> tuple[str, int]:
     """The collation by which texts are compared or joined, and its strength. Raises RefusedError: there are several."""
     best = min(kind.strength for kind in kinds)
     strong = {kind.collation for kind in kinds if kind.strength == best}

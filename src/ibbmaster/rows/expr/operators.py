@@ -12,7 +12,7 @@ from ibbmaster.replication.wire.refusal import RefusedError, not_supported
 from ibbmaster.rows.expr import kinds, values
 from ibbmaster.rows.expr.comparing import check_letters, comparable
 from ibbmaster.rows.expr.judged import expect_judged
-from ibbmaster.rows.expr.kinds import Kind, Type, of_all
+from ibbmaster.rows.expr.kinds import Family, ValueType, of_all
 from ibbmaster.rows.expr.scalars import (
     Row,
     Scalar,
@@ -83,7 +83,7 @@ def between(value: Scalar, low: Scalar, high: Scalar) -> Scalar:
 
 def member(value: Scalar, candidates: list[Scalar]) -> Scalar:
     """IN."""
-    found = {_family(candidate.type) for candidate in candidates if candidate.kind is not Kind.NULL}
+    found = {_family(candidate.type) for candidate in candidates if candidate.kind is not Family.NULL}
     if len(found) > 1:
         raise not_supported("IN of values of several types")
     kind = kinds.truth(is_nullable=value.type.is_nullable or any(one.type.is_nullable for one in candidates))
@@ -92,7 +92,7 @@ def member(value: Scalar, candidates: list[Scalar]) -> Scalar:
         keys = [other.value for _, other in pairs]
         known = frozenset(key for key in keys if key is not None)
         missing = None if None in keys else 0
-        run = next((one.run for one, other in pairs if other.kind is not Kind.NULL), value.run)
+        run = next((one.run for one, other in pairs if other.kind is not Family.NULL), value.run)
 
         def find(row: Row) -> int | None:
             wanted = run(row)
@@ -103,7 +103,7 @@ def member(value: Scalar, candidates: list[Scalar]) -> Scalar:
     return Scalar(kind, either.run, either.is_constant)
 
 
-def _family(kind: Type) -> str:
+def _family(kind: ValueType) -> str:
     if kind.kind in kinds.NUMBERS:
         return "number"
     if kind.kind in kinds.MOMENTS:
@@ -119,13 +119,13 @@ def like(value: Scalar, pattern: Scalar, escape: Scalar | None) -> Scalar:
     if len(sign) > 1:
         raise RefusedError(1210, "HY000", "Incorrect arguments to ESCAPE")
     kind = kinds.truth(is_nullable=value.type.is_nullable or pattern.type.is_nullable)
-    if Kind.NULL in (value.kind, pattern.kind):
+    if Family.NULL in (value.kind, pattern.kind):
         return apply(kind, lambda a, b: None, value, pattern)
     expect_judged("LIKE", value, pattern)
     subject, wanted = as_text(value), as_text(pattern)
-    if Kind.OPAQUE in (value.kind, pattern.kind) or Kind.BIT in (value.kind, pattern.kind):
+    if Family.OPAQUE in (value.kind, pattern.kind) or Family.BIT in (value.kind, pattern.kind):
         raise not_supported("LIKE of such values")
-    if Kind.BYTES in (value.kind, pattern.kind):
+    if Family.BYTES in (value.kind, pattern.kind):
         collation = "binary"
     else:
         texts = [one.type for one in (value, pattern) if one.kind in kinds.TEXTS]
@@ -205,7 +205,7 @@ def chosen(conditions: list[Scalar], results: list[Scalar]) -> Scalar:
 
 def first_known(*arguments: Scalar) -> Scalar:
     """COALESCE."""
-    if arguments[0].type.kind is Kind.NULL and not all(argument.is_constant for argument in arguments):
+    if arguments[0].type.kind is Family.NULL and not all(argument.is_constant for argument in arguments):
         raise not_supported("NULL as what COALESCE begins with")
     kind = of_all([argument.type for argument in arguments])
     if any(not argument.type.is_nullable for argument in arguments):
@@ -228,7 +228,7 @@ def first_known(*arguments: Scalar) -> Scalar:
 def cast_as(value: Scalar, cast: Cast, collation: str) -> Scalar:
     """CAST, CONVERT; texts get a collation. Raises RefusedError: MariaDB's result is not known here."""
     is_nullable = value.type.is_nullable
-    if value.kind is Kind.OPAQUE:
+    if value.kind is Family.OPAQUE:
         raise not_supported("CAST of such values")
     match cast.kind:
         case "integer":
@@ -256,33 +256,33 @@ def _to_integer(value: Scalar, *, is_unsigned: bool) -> Scalar:
     if own.kind in kinds.MOMENTS and own.decimals:
         raise not_supported("CAST of a fraction of a second AS SIGNED")
     length = 21 if own.kind in kinds.REALS else own.length
-    is_literal = value.is_constant and own.kind is Kind.INT and value.value is not None
+    is_literal = value.is_constant and own.kind is Family.INT and value.value is not None
     if is_unsigned and not own.is_unsigned and length > 1 and (not is_literal or value.value < 0):
         length = 20
-    elif not is_unsigned and own.kind is Kind.TEXT:
+    elif not is_unsigned and own.kind is Family.TEXT:
         length = max(length, 2)
     kind = kinds.integer(20 if is_unsigned else 19, length=length, is_unsigned=is_unsigned, is_nullable=own.is_nullable)
 
     def fit(number: int) -> int:
         if is_unsigned:
-            if own.kind in (Kind.DECIMAL, *kinds.REALS) and number < 0:
-                if own.kind is Kind.DECIMAL:
+            if own.kind in (Family.DECIMAL, *kinds.REALS) and number < 0:
+                if own.kind is Family.DECIMAL:
                     return 0
                 raise not_supported("a negative number AS UNSIGNED")
             return number % (1 << 64) if number < 1 << 64 else (1 << 64) - 1
         if number >= 1 << 63:
-            if own.kind in (Kind.INT, Kind.TEXT):
+            if own.kind in (Family.INT, Family.TEXT):
                 return min(number, (1 << 64) - 1) - (1 << 64)
             return (1 << 63) - 1
         return max(number, -(1 << 63))
 
-    number = converted(value, values.leading_integer) if own.kind is Kind.TEXT else as_integer(value)
+    number = converted(value, values.leading_integer) if own.kind is Family.TEXT else as_integer(value)
     return apply(kind, fit, number)
 
 
 def _to_text(value: Scalar, cast: Cast, collation: str) -> Scalar:
     own, size = value.type, cast.length
-    if cast.charset is not None or own.kind in (Kind.BYTES, Kind.BIT):
+    if cast.charset is not None or own.kind in (Family.BYTES, Family.BIT):
         raise not_supported("CAST to texts of such a kind")
     if own.kind in kinds.TEXTS and (own.charset or "utf8mb4") not in (collation.split("_")[0], "utf8mb3"):
         raise not_supported("CAST of texts of another character set")

@@ -9,7 +9,7 @@ from typing import Any
 
 from ibbmaster.replication.wire.refusal import not_supported
 from ibbmaster.rows.expr import values
-from ibbmaster.rows.expr.kinds import INTEGERS, REALS, Kind, Type
+from ibbmaster.rows.expr.kinds import INTEGERS, REALS, Family, ValueType
 from ibbmaster.rows.expr.values import EXACT
 
 Row = Sequence[Any]
@@ -17,11 +17,11 @@ Run = Callable[[Row], Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class SqlValue:
     """A value from SQLite: a column or an aggregate."""
 
     sql: str
-    type: Type
+    type: ValueType
     table: str = ""  # of a column: the name of its table in SQLite
 
 
@@ -29,14 +29,14 @@ class Slot:
 class Scalar:
     """An expression; `run` takes the values of its slots, of which a constant needs none."""
 
-    type: Type
+    type: ValueType
     run: Run
     is_constant: bool = False
-    slot: Slot | None = None  # of an expression that is nothing else
+    slot: SqlValue | None = None  # of an expression that is nothing else
     literal: str = ""  # the kind of a literal
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> Family:
         return self.type.kind
 
     @property
@@ -44,11 +44,11 @@ class Scalar:
         return self.run(())
 
 
-def constant(kind: Type, value: Any, literal: str = "") -> Scalar:
+def constant(kind: ValueType, value: Any, literal: str = "") -> Scalar:
     return Scalar(kind, lambda row: value, is_constant=True, literal=literal)
 
 
-def apply(kind: Type, function: Callable[..., Any], *arguments: Scalar) -> Scalar:
+def apply(kind: ValueType, function: Callable[..., Any], *arguments: Scalar) -> Scalar:
     """A function that is NULL if one of its arguments is."""
     if all(argument.is_constant for argument in arguments):
         given = [argument.value for argument in arguments]
@@ -86,7 +86,7 @@ def apply(kind: Type, function: Callable[..., Any], *arguments: Scalar) -> Scala
     return Scalar(kind, run)
 
 
-def apply_any(kind: Type, function: Callable[..., Any], *arguments: Scalar) -> Scalar:
+def apply_any(kind: ValueType, function: Callable[..., Any], *arguments: Scalar) -> Scalar:
     """A function that sees NULL."""
     runs = [argument.run for argument in arguments]
     if all(argument.is_constant for argument in arguments):
@@ -97,7 +97,7 @@ def apply_any(kind: Type, function: Callable[..., Any], *arguments: Scalar) -> S
 # Conversions ----------------------------------------------------------------------------------
 
 
-def converted(scalar: Scalar, convert: Callable[[Any], Any] | None, kind: Type | None = None) -> Scalar:
+def converted(scalar: Scalar, convert: Callable[[Any], Any] | None, kind: ValueType | None = None) -> Scalar:
     if convert is None:
         return scalar
     return apply(kind or scalar.type, convert, scalar)
@@ -107,15 +107,15 @@ def as_number(scalar: Scalar) -> Scalar:
     """As int, Decimal or float, as arithmetic takes it."""
     kind = scalar.type
     match kind.kind:
-        case Kind.TEXT | Kind.BYTES:
+        case Family.TEXT | Family.BYTES:
             return converted(scalar, values.real_of_text)
-        case Kind.DATE | Kind.DATETIME:
+        case Family.DATE | Family.DATETIME:
             return converted(scalar, values.packed_moment if not kind.decimals else values.exact_moment)
-        case Kind.TIME:
+        case Family.TIME:
             if not kind.decimals:
                 return converted(scalar, values.packed_duration)
             return converted(scalar, lambda value: values.exact_duration(value, kind.decimals))
-        case Kind.OPAQUE:
+        case Family.OPAQUE:
             raise not_supported("arithmetic with such values")
     return scalar
 
@@ -125,7 +125,7 @@ def as_exact(scalar: Scalar) -> Scalar:
     kind = scalar.kind
     if kind in REALS:
         return converted(scalar, lambda value: Decimal(repr(value)))
-    if kind in (Kind.TEXT, Kind.BYTES):
+    if kind in (Family.TEXT, Family.BYTES):
         return converted(scalar, values.exact_of_text)
     return as_number(scalar)
 
@@ -138,11 +138,11 @@ def as_real(scalar: Scalar) -> Scalar:
 def as_integer(scalar: Scalar) -> Scalar:
     """As int, rounded."""
     kind = scalar.kind
-    if kind in INTEGERS or kind in (Kind.ENUM, Kind.SET):
+    if kind in INTEGERS or kind in (Family.ENUM, Family.SET):
         return scalar
     if kind in REALS:
         return converted(scalar, round)  # half to even, as rint() does
-    if kind in (Kind.TEXT, Kind.BYTES):
+    if kind in (Family.TEXT, Family.BYTES):
         return converted(scalar, values.integer_of_text)
     number = as_number(scalar)
     return converted(number, lambda value: value if isinstance(value, int) else int(values.rounded(value, 0)))
@@ -151,9 +151,9 @@ def as_integer(scalar: Scalar) -> Scalar:
 def as_text(scalar: Scalar) -> Scalar:
     """As str; BYTES and BIT stay bytes."""
     kind = scalar.type
-    if kind.kind in (Kind.TEXT, Kind.BYTES, Kind.DATE, Kind.OPAQUE, Kind.NULL):
+    if kind.kind in (Family.TEXT, Family.BYTES, Family.DATE, Family.OPAQUE, Family.NULL):
         return scalar
-    if kind.kind is Kind.DATETIME:
+    if kind.kind is Family.DATETIME:
         return converted(scalar, lambda value: values.fitted_moment(value, kind.decimals))
     return converted(scalar, values.text_function(kind))
 
@@ -161,9 +161,9 @@ def as_text(scalar: Scalar) -> Scalar:
 def as_truth(scalar: Scalar) -> Scalar:
     """As bool."""
     match scalar.kind:
-        case Kind.DATE | Kind.DATETIME:
+        case Family.DATE | Family.DATETIME:
             return converted(scalar, lambda value: values.packed_moment(value) != 0)
-        case Kind.OPAQUE:
+        case Family.OPAQUE:
             raise not_supported("such values as conditions")
     return converted(as_number(scalar), bool)
 
@@ -171,11 +171,11 @@ def as_truth(scalar: Scalar) -> Scalar:
 def as_moment(scalar: Scalar) -> Scalar:
     """As date, or date and time. Raises RefusedError: the value is no moment."""
     match scalar.kind:
-        case Kind.DATE | Kind.DATETIME | Kind.NULL:
+        case Family.DATE | Family.DATETIME | Family.NULL:
             return scalar
-        case Kind.TEXT:
+        case Family.TEXT:
             return converted(scalar, _moment_or_refusal)
-        case Kind.INT if scalar.is_constant:
+        case Family.INT if scalar.is_constant:
             return converted(scalar, _moment_of_number)
     raise not_supported("such values as dates")
 
@@ -198,21 +198,21 @@ def _moment_of_number(value: int) -> str:
     raise not_supported(f"the number {value} as a date")
 
 
-def cast_to(scalar: Scalar, kind: Type) -> Scalar:
+def cast_to(scalar: Scalar, kind: ValueType) -> Scalar:
     """The value in a type that holds those of several expressions, as of CASE."""
     found = scalar
     match scalar.kind, kind.kind:
-        case (Kind.NULL, _):
+        case (Family.NULL, _):
             pass
-        case (_, Kind.INT | Kind.YEAR):
+        case (_, Family.INT | Family.YEAR):
             found = as_integer(scalar)
-        case (_, Kind.DECIMAL):
+        case (_, Family.DECIMAL):
             found = converted(as_exact(scalar), lambda value: values.at_most(value, kind.decimals))
-        case (_, Kind.DOUBLE | Kind.FLOAT):
+        case (_, Family.DOUBLE | Family.FLOAT):
             found = as_real(scalar)
-        case (_, Kind.TEXT):
+        case (_, Family.TEXT):
             found = as_text(scalar)
-        case (_, Kind.DATETIME):
+        case (_, Family.DATETIME):
             found = converted(as_moment(scalar), lambda value: values.fitted_moment(value, kind.decimals))
     return Scalar(kind, found.run, scalar.is_constant)
 

@@ -13,7 +13,7 @@ from typing import Any
 from ibbmaster.replication.event.column_types.floating import FLOAT_DIGITS, fixed_text, floating_text
 from ibbmaster.replication.event.rows.charset import encoded
 from ibbmaster.replication.wire.refusal import RefusedError, not_supported
-from ibbmaster.rows.expr.kinds import FLOATING, PRECISION_MAX, REALS, Kind, Type
+from ibbmaster.rows.expr.kinds import FLOATING, PRECISION_MAX, REALS, Family, ValueType
 from ibbmaster.rows.expr.session_facts import QuerySession
 from ibbmaster.sqltext.moment import civil_date, days_of, duration_text
 from ibbmaster.versions import Difference
@@ -107,31 +107,31 @@ def number_text(value: float, decimals: int) -> str:
     return floating_text(value, digits=None) if decimals >= FLOATING else fixed_text(value, decimals)
 
 
-def text_function(kind: Type) -> Convert:
+def text_function(kind: ValueType) -> Convert:
     """What makes texts of values of a type; bytes of BYTES and BIT."""
     decimals = kind.decimals
     width = kind.column.length if kind.sql is not None and kind.sql.is_zerofill and kind.column is not None else 0
     match kind.kind:
-        case Kind.INT:
+        case Family.INT:
             return (lambda value: str(value).rjust(width, "0")) if width else str
-        case Kind.YEAR:
+        case Family.YEAR:
             return (lambda value: f"{value:04}") if kind.length != 2 else (lambda value: f"{value % 100:02}")
-        case Kind.DECIMAL:
+        case Family.DECIMAL:
             return lambda value: format(rounded(value, decimals), "f").rjust(width, "0")
-        case Kind.DOUBLE:
+        case Family.DOUBLE:
             return lambda value: number_text(value, decimals).rjust(width, "0")
-        case Kind.FLOAT:
+        case Family.FLOAT:
             if decimals < FLOATING:
                 return lambda value: fixed_text(value, decimals).rjust(width, "0")
             return lambda value: floating_text(value, digits=FLOAT_DIGITS).rjust(width, "0")
-        case Kind.ENUM:
+        case Family.ENUM:
             labels = ("", *kind.labels)
             return lambda value: labels[value]
-        case Kind.SET:
+        case Family.SET:
             return lambda value: ",".join(label for number, label in enumerate(kind.labels) if value >> number & 1)
-        case Kind.TIME:
+        case Family.TIME:
             return lambda value: duration_text(value, decimals)
-        case Kind.BIT:
+        case Family.BIT:
             size = (kind.length + 7) // 8
             return lambda value: value.to_bytes(size, "big")
     return lambda value: value
@@ -234,9 +234,9 @@ def store_decimal(value: Decimal | int, decimals: int) -> bytes:
     return (whole + BIAS).to_bytes(DECIMAL_BYTES, "big")
 
 
-def storing(kind: Type) -> Convert | None:
+def storing(kind: ValueType) -> Convert | None:
     """What makes values for SQLite; None: they stay as they are."""
-    if kind.kind is Kind.DECIMAL:
+    if kind.kind is Family.DECIMAL:
         decimals = kind.scale
         return lambda value: store_decimal(value, decimals)
     if kind.is_wide:
@@ -244,9 +244,9 @@ def storing(kind: Type) -> Convert | None:
     return None
 
 
-def loading(kind: Type) -> Convert | None:
+def loading(kind: ValueType) -> Convert | None:
     """The inverse of `storing`."""
-    if kind.kind is Kind.DECIMAL:
+    if kind.kind is Family.DECIMAL:
         decimals = kind.scale
         return lambda data: Decimal(int.from_bytes(data, "big") - BIAS).scaleb(-decimals, EXACT)
     if kind.is_wide:
@@ -257,23 +257,23 @@ def loading(kind: Type) -> Convert | None:
 # Results --------------------------------------------------------------------------------------
 
 
-def shower(kind: Type, session: QuerySession) -> Callable[[Any], bytes] | None:
+def shower(kind: ValueType, session: QuerySession) -> Callable[[Any], bytes] | None:
     """What makes texts of values from SQLite; None for NULL."""
     load = loading(kind)
     charset = session.charset
     target = charset if charset not in (None, "binary") else kind.charset or "utf8mb4"
-    if kind.kind is Kind.NULL:
+    if kind.kind is Family.NULL:
         return None
-    if kind.kind is Kind.OPAQUE:
+    if kind.kind is Family.OPAQUE:
         return lambda value: value if isinstance(value, bytes) else value.encode()
     has_negative_zero = Difference.SHOWS_NEGATIVE_ZERO.holds(session.version)
-    if kind.kind is Kind.DOUBLE and kind.column is None and not has_negative_zero:
+    if kind.kind is Family.DOUBLE and kind.column is None and not has_negative_zero:
         load = lambda value: value + 0.0  # noqa: E731 - as the other ways to load
-    elif kind.kind is Kind.DOUBLE and kind.column is None:
+    elif kind.kind is Family.DOUBLE and kind.column is None:
         load = _without_negative_zero
-    if kind.kind is Kind.DOUBLE and kind.column is None and kind.decimals < FLOATING and not session.is_binary:
+    if kind.kind is Family.DOUBLE and kind.column is None and kind.decimals < FLOATING and not session.is_binary:
         load = _within_length(load)
-    if kind.kind is Kind.DATETIME:
+    if kind.kind is Family.DATETIME:
         decimals = kind.decimals
         return lambda value: fitted_moment(value, decimals).encode()
     text = text_function(kind)
