@@ -5,7 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SLACK = 200  # lines that a budget may stand above its room
-TESTS_MAX = 86_570
+TESTS_MAX = 86_580
 #: Lines of source by room; what lies beside the rooms is the room "".
 BUDGET: dict[str, int] = {
     "": 1_070,
@@ -28,7 +28,7 @@ BUDGET: dict[str, int] = {
     "logs/store": 4_470,
     "primary": 10,
     "primary/dialogue": 3_870,
-    "primary/select": 2_800,
+    "primary/select": 2_810,
     "primary/server": 3_260,
     "primary/streaming": 3_200,
     "replication": 10,
@@ -36,7 +36,7 @@ BUDGET: dict[str, int] = {
     "replication/event": 6_150,
     "replication/wire": 1_990,
     "rows": 1_020,
-    "rows/expr": 3_070,
+    "rows/expr": 3_080,
     "schema": 6_200,
     "scorecard": 4_660,
     "spark": 1_710,
