@@ -11,7 +11,7 @@ import pytest
 
 from ibbmaster.errors import EventError
 from ibbmaster.replication.dump.framing import BATCH_SIZE, EVENT_HELD_MAX, divide_events
-from ibbmaster.replication.event.header import HEADER
+from ibbmaster.replication.event.header import EVENT_HEADER_SIZE, HEADER
 from ibbmaster.replication.event.types import EventType
 
 PACKET_MAX = 0xFFFFFF
@@ -54,6 +54,20 @@ def test_the_stream_is_the_same_however_a_group_is_cut(seed, make, converse) -> 
                 dump.send(make.group("0-1-1", pieces=pieces))
                 streams.add(bytes(dump.stream))
             assert len(streams) == 1, f"seed {seed}"
+
+
+@pytest.mark.parametrize("held", range(1, EVENT_HEADER_SIZE + 3))
+def test_an_event_comes_whole_whose_header_a_batch_cuts(held, make, converse) -> None:
+    """The batch ends with `held` bytes of the last event."""
+    head_size = len(make.group("0-1-1").gtid_event)
+    first = make.event(EventType.WRITE_ROWS_V1, bytes(BATCH_SIZE - head_size - held - len(make.event(0, b""))))
+    last = make.event(EventType.XID, bytes(8))
+    dump = converse(make.request(""))
+    dump.send()
+    dump.events()
+    dump.send(make.group("0-1-1", pieces=[first + last]))
+    _, *found = dump.events()
+    assert [(event[4], len(event)) for event in found] == [(event[4], len(event)) for event in (first, last)]
 
 
 @pytest.mark.parametrize("changes", [{}, {"has_semi_sync": True}, {"wants_annotate_rows": False}])
