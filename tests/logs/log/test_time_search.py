@@ -84,7 +84,7 @@ def test_groups_of_long_statements_lead_no_search_astray(timed_log):
     for number in rng.sample(range(50, 900), 60):
         times[number] -= rng.randrange(400)
     log = timed_log(times)
-    for time in rng.sample(range(BEGIN, times[-1]), 40):
+    for time in rng.sample(range(BEGIN, times[-1]), 400):
         number = log.number_of(time)
         assert times[number] >= time
         assert sum(one >= time for one in times[:number]) <= SAMPLE, "only what is out of order itself"
