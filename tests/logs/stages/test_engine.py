@@ -8,10 +8,13 @@ import pytest
 
 import ibbmaster
 from ibbmaster.errors import ConfigurationError, PositionError, PositionPurgedError
-from ibbmaster.gtid import GtidPosition
+from ibbmaster.gtid import Gtid, GtidPosition, GtidState
+from ibbmaster.logs.log.interface import ReadPlan
+from ibbmaster.logs.log.log_range import GroupSelection
 from ibbmaster.logs.stages.filtering import KINDS
-from ibbmaster.logs.stages.span import span_of
+from ibbmaster.logs.stages.span import LogSpan, span_of
 from ibbmaster.logs.stages.stage import emptied
+from ibbmaster.position import LogPosition
 from ibbmaster.replication.dump.error import DumpError
 from ibbmaster.replication.event.group import GroupBoundary
 from ibbmaster.replication.event.gtid_event import decode_gtid_event
@@ -214,6 +217,16 @@ def test_a_span_without_an_end_begins_where_each_domain_does():
         span = span_of(log.engine, GtidPosition(gtids[:1]), None)
         assert [gtid for gtid in gtids if span.has(gtid, log.engine.end())] == list(gtids)
         assert not span.has(gtids[0], log.engine.start_of_file().position)
+
+
+def test_before_a_domain_begins_its_state_is_that_of_the_begin_and_after_that_what_was_logged():
+    """A replica at the begin has its GTID: it must not wait for it."""
+    begin, logged = Gtid.parse("0-1-5"), [Gtid.parse("0-1-3"), Gtid.parse("0-1-9")]
+    start = LogPosition(0, 1000)
+    span = LogSpan(begin=GtidState([begin]), groups=GroupSelection(starts=((0, start),)), end=start)
+    for offset, gtid, known in ((500, logged[0], begin), (1500, logged[1], logged[1])):
+        plan = ReadPlan(position=LogPosition(0, offset), state=GtidState([gtid]))
+        assert list(span.state_from(plan)) == [known]
 
 
 def test_an_emptied_group_is_a_valid_group():
