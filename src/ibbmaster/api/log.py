@@ -86,11 +86,6 @@ class Log(TabularLog):
         return self._engine
 
     @property
-    def files(self) -> list[LogFile]:
-        """Every file with name and size in bytes, the oldest first."""
-        return [file for file in self._engine.files() if file.size]
-
-    @property
     def state(self) -> GtidState:
         """What is logged: the last sequence number of each domain and server."""
         return self._engine.state()

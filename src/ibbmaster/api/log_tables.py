@@ -20,6 +20,7 @@ from ibbmaster.tables.arrow.read_options import parse_schema_mode
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from ibbmaster.logs.log.interface import LogEngine
     from ibbmaster.replication.event.rows.declared import Declaration
     from ibbmaster.schema.name_case import NameCase
     from ibbmaster.tables.arrow.read_options import ReadOptions
@@ -38,11 +39,12 @@ class TabularLog:
     stages: tuple[StageOptions, ...] = ()  # that it has gone through, if it is a part of the log of its files
     spans: tuple[LogSpan | None, ...] = ()  # which part, by each of them
     _schema: Mapping[str, Declaration]
+    _engine: LogEngine
 
     @property
     def files(self) -> list[LogFile]:
         """Every file with name and size in bytes, the oldest first."""
-        raise NotImplementedError
+        return [file for file in self._engine.files() if file.size]
 
     def to_arrow(
         self,

@@ -171,7 +171,7 @@ class LayoutColumn(IntEnum):
 
     FIRST, COUNT = 0, 1  # of its stored columns; -1: it is not known
     VALUES = 2  # the first of its ValueColumns
-    BOUND, FACTOR = 3, 4  # bytes of a row of an answer at most, beside so many times those of the stored one
+    BOUND, FACTOR = 3, 4  # at most BOUND bytes and FACTOR times the stored row in a row of an answer
     COLUMNS = 5
 
 

@@ -23,7 +23,7 @@ _HEAD_OF_TRIGGER = re.compile(r"\bfor\s+each\s+row\b")
 
 
 class SchemaTimeline(Protocol):
-    """The tables at every place of the log, up to the one that is asked for."""
+    """The tables at every place of the log, up to the wanted one."""
 
     def at(self, place: SchemaPlace | None = None) -> SchemaCatalog: ...
 

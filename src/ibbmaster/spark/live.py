@@ -172,7 +172,7 @@ class LiveTracker:
         return offset
 
     def _schema_from(self, start: Mapping[str, object]) -> LiveSchema:
-        """The schema from an offset on: the first one that is asked for, and those that follow it."""
+        """The schema from an offset on: the first requested one, and those that follow it."""
         if self._schema is None:
             position = decode_offset(start)
             began = position if self._options.table is None else logged_position(self._primary)

@@ -86,7 +86,7 @@ def days_of(year: int, month: int, day: int) -> int:
 
 
 def moment_text(microseconds: int, digits: int = 0) -> str:
-    """`2026-05-10 03:08:16`, with so many digits of the fraction, the others cut off."""
+    """`2026-05-10 03:08:16`, with this many digits of the fraction, the others cut off."""
     return f"{date_text(microseconds)} {time_of_day_text(microseconds, digits)}"
 
 

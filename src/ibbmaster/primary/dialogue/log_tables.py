@@ -24,7 +24,7 @@ UNKNOWN_SCHEMA = 1105  # the code of errors about tables whose columns are not k
 @dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)
 class LogSnapshot:
     """One place between the groups of a log: a session sees what is before it, and nothing else. Readers of tables may
-    keep what belongs to a snapshot while somebody holds it.
+    keep what belongs to a snapshot while it is in use.
 
     `end` is the first byte behind the last group, `state` what was logged up to there; nobody changes it.
     """

@@ -28,7 +28,7 @@ class Relation:
     is_open: bool = False
 
     def limited(self, limit: tuple[int, int | None] | None) -> Relation:
-        """Leave out the first rows, and keep so many of the others."""
+        """With `limit`: how many rows to leave out first, and how many of the others to keep at most."""
         if limit is None:
             return self
         first, count = limit

@@ -63,7 +63,7 @@ class Shower:
     last_error: Err | None
 
     def answer(self, show: Show) -> Relation:
-        """The table that is asked for. Raises RefusedError: there is no such thing, or the account may not see it."""
+        """The named table. Raises RefusedError: there is no such thing, or the account may not see it."""
         needed = _NEEDED.get(show.what)
         if needed is not None and needed not in self.held:
             raise missing_privilege(needed)

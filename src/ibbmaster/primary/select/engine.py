@@ -335,7 +335,7 @@ class QueryRun:
             return error
         problem = str(self._error or error)
         if "full" in problem or "too big" in problem or "memory" in problem:
-            return out_of_memory(f"{what} of so many rows")
+            return out_of_memory(f"{what} of this many rows")
         return not_supported(f"{what} of this form: {problem}")
 
 

@@ -45,7 +45,7 @@ class Planner:
     def _next(self) -> int:
         self._count += 1
         if self._count > 4 * TABLES_MAX:
-            raise not_supported("a query of so many parts")
+            raise not_supported("a query of this many parts")
         return self._count
 
     def plan(self, block: SqlQuery) -> Plan:

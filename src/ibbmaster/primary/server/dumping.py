@@ -214,7 +214,7 @@ class DumpSender:
         session.advance_clock(now=trio.current_time())
 
     def _abort(self, _: Callable[[], Any]) -> trio.lowlevel.Abort:
-        """At once: whoever cancels a dump may close its socket."""
+        """At once, because the socket may be closed next."""
         self._task = None
         self._missed = self._log_end.leave(self)
         return trio.lowlevel.Abort.SUCCEEDED

@@ -15,7 +15,7 @@ from ibbmaster.replication.wire.response import Err, encode_err
 log = logging.getLogger(__name__)
 
 LOGIN_TIMEOUT_S = 10.0  # MariaDB's connect_timeout, for the whole login
-RESERVED_PART = 10  # one connection of so many is kept for other accounts
+RESERVED_PART = 10  # every tenth connection is kept for other accounts
 TOO_MANY_CONNECTIONS = Err(code=1040, sqlstate="08004", text="Too many connections")
 
 

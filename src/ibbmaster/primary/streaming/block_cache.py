@@ -22,7 +22,7 @@ WHOLE_MAX, WHOLE_GTIDS_MAX = 256, 64  # whole ways to one position, and groups o
 WAYS_MAX = 16_384  # of all files: some 2 MB
 BYTES_MAX = 64 << 20  # of memory that all blocks take
 IDENTITIES_MAX = 1024  # of files, each with its header: under a megabyte
-READERS_OF_SHARED = 8  # so many are worth longer blocks, which stay in memory
+READERS_OF_SHARED = 8  # from here on longer blocks, which stay in memory, pay
 READERS_OF_KEPT = 2  # one alone never comes back to a place
 
 _Begin = tuple[Hashable, Hashable]  # of a way: its file, and where in it
@@ -203,7 +203,7 @@ class BlockCache:
 
     @property
     def is_shared(self) -> bool:
-        """Whether so many read that one frames for all."""
+        """Whether enough dumps read for one to frame for all."""
         return len(self._readers) >= READERS_OF_SHARED
 
     def find(

@@ -36,7 +36,7 @@ SHARED_OUT_BYTES = SHARED_BYTES + 128 * 1024  # packets of one of them
 FREE_SHARED_MAX = 4  # of them that are kept for later
 SMALL = 32 * 1024  # bytes: fewer do not keep a whole buffer
 PAIRS_MAX = 64
-CHUNKS_MAX = 8192  # in a block: it ends at so many
+CHUNKS_MAX = 8192  # in a block, which ends there
 SEGMENTS_MAX = 64
 SEQUENCE_MASK = 0xFF
 
@@ -122,7 +122,7 @@ class Buffers:
         return np.empty(SHARED_OUT_BYTES if is_shared else OUT_BYTES, dtype=np.uint8)
 
     def room(self, size: int) -> tuple[Any, Buffers | None]:
-        """A buffer for so many bytes, and the pool that gets it back: not a large one."""
+        """A buffer of this size, and the pool that it returns to; none for a large one."""
         return (self.take(), self) if size <= OUT_BYTES else (np.empty(size, dtype=np.uint8), None)
 
     def release(self, buffer: Any) -> None:

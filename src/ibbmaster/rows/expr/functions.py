@@ -91,7 +91,7 @@ def _round(value: Scalar, places: Scalar | None = None) -> Scalar:
         raise not_supported("ROUND to digits that are no constant")
     wanted = 0 if places is None else int(as_integer(places).value)
     if not 0 <= wanted <= 300:
-        raise not_supported("ROUND to so many digits")
+        raise not_supported("ROUND to this many digits")
     number, own = _number(value), value.type
     if _is_real(value):
         kind = kinds.shown_real(wanted, is_nullable=own.is_nullable)

@@ -214,7 +214,7 @@ def whole_moment(value: str) -> str:
 
 
 def fitted_moment(value: str, decimals: int) -> str:
-    """Date and time with so many digits, the others cut off."""
+    """Date and time with this many digits of a second, the others cut off."""
     return whole_moment(value)[: 20 + decimals if decimals else 19]
 
 
@@ -229,7 +229,7 @@ def microseconds_of(value: str) -> int:
 
 
 def store_decimal(value: Decimal | int, decimals: int) -> bytes:
-    """A number as bytes that compare as it does among numbers of so many digits behind the point."""
+    """A number as bytes that compare as it does among numbers with this many digits after the point."""
     whole = int(EXACT.scaleb(rounded(value, decimals), decimals))
     return (whole + BIAS).to_bytes(DECIMAL_BYTES, "big")
 

@@ -25,7 +25,7 @@ EXPECTED_MAX = 2048  # blocks fetched for expected reads
 REQUESTS_AT_ONCE = 16
 CACHE_BYTES = 64 << 20  # at most, of all directories of this process
 LIST_AGE_S = 2.0  # of a listing that is repeated
-ENTRY_AGE_S = 6.0  # of an entry that is asked for again
+ENTRY_AGE_S = 6.0  # an older entry is fetched again
 POLL_PERIOD_S = 0.1  # between looks for growth
 
 _Key = tuple[str, str, str | None, int]  # directory, name, version, number of the block
