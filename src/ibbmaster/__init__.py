@@ -10,12 +10,12 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ibbmaster.api.group import Change, Event, Group
-    from ibbmaster.api.log import Log
-    from ibbmaster.api.opening import create, open
-    from ibbmaster.api.serving import RunningPrimary, serve, serve_trio
-    from ibbmaster.api.writing import OpenGroup, WritableLog
-    from ibbmaster.errors import (
+    from .api.group import Change, Event, Group
+    from .api.log import Log
+    from .api.opening import create, open
+    from .api.serving import RunningPrimary, serve, serve_trio
+    from .api.writing import OpenGroup, WritableLog
+    from .errors import (
         BusyError,
         ConfigurationError,
         DuplicateGtidError,
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
         PositionError,
         StoreError,
     )
-    from ibbmaster.gtid import Gtid, GtidPosition, GtidState
-    from ibbmaster.position import LogPosition
+    from .gtid import Gtid, GtidPosition, GtidState
+    from .position import LogPosition
 
 __version__ = "0.1.0"
 
@@ -79,7 +79,7 @@ _MODULES = {name: module for module, names in _PLACES.items() for name in names}
 def __getattr__(name: str) -> object:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from ibbmaster.extras import needed_for
+    from .extras import needed_for
 
     with needed_for(f"{__name__}.{name}"):
         found = globals()[name] = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)

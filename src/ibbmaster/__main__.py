@@ -2,6 +2,6 @@
 
 import sys
 
-from ibbmaster.commands.cli.main import program
+from .commands.cli.main import program
 
 sys.exit(program())

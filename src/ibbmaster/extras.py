@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
 
-from ibbmaster.errors import ConfigurationError
+from .errors import ConfigurationError
 
 _BRINGS = {  # an extra -> the modules that are imported here of what it brings, and what these need themselves
     "spark": ("pyspark", "pandas", "pyspark_ibb"),

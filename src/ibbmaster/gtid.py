@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ibbmaster.errors import DuplicateDomainError, GtidError
+from .errors import DuplicateDomainError, GtidError
 
 ID_MAX = 2**32 - 1  # domain and server ids are 32 bits wide
 SEQ_NO_MAX = 2**64 - 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ibbmaster.errors import Location
+from .errors import Location
 
 PAGE_SIZE = 16384  # bytes of a page of an `.ibb` file
 

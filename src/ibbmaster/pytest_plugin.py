@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from ibbmaster.api.writing import WritableLog
-    from ibbmaster.testkit.primary import FixturePrimary
+    from .api.writing import WritableLog
+    from .testkit.primary import FixturePrimary
 
 
 class _OwnFinder:
@@ -37,7 +37,7 @@ if _OwnFinder not in sys.meta_path:
 @pytest.fixture
 def ibb_log(tmp_path: Path) -> Iterator[WritableLog]:
     """A new log of `.ibb` files; the test fails at its end if it is not sound."""
-    from ibbmaster.testkit.fixture_logs import expect_sound, fixture_log
+    from .testkit.fixture_logs import expect_sound, fixture_log
 
     with fixture_log(tmp_path / "ibb-log") as log:
         yield log
@@ -53,10 +53,10 @@ def ibb_options() -> Mapping[str, Any]:
 @pytest.fixture
 def ibb_primary(ibb_log: WritableLog, ibb_options: Mapping[str, Any]) -> Iterator[FixturePrimary]:
     """A primary that serves `ibb_log`, and writes to it what the test says."""
-    from ibbmaster.extras import needed_for
+    from .extras import needed_for
 
     with needed_for("ibb_primary"):
-        from ibbmaster.testkit.primary import FixturePrimary
+        from .testkit.primary import FixturePrimary
 
     with FixturePrimary(ibb_log, **ibb_options) as primary:
         yield primary

@@ -3,7 +3,7 @@
 import re
 from datetime import UTC, datetime
 
-from ibbmaster.errors import ConfigurationError
+from .errors import ConfigurationError
 
 _SIZE = re.compile(r"0*([0-9]{1,20})([KMGT]?)B?", re.ASCII | re.IGNORECASE)
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}

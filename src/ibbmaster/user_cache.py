@@ -12,7 +12,7 @@ import stat
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from ibbmaster.errors import ConfigurationError
+from .errors import ConfigurationError
 
 ROOT = 0
 LINKS_MAX = 40  # as in Linux

@@ -19,7 +19,7 @@ from ibbmaster.testkit.repeated import repeated_groups
 from ibbmaster.testkit.scenario import Scenario, naming, scenario_of
 from ibbmaster.testkit.toml_text import toml_lines, toml_value
 from ibbmaster.testkit.written import WrittenGroup, expect, expect_list, expect_table, only
-from ibbmaster_scorecard.grade import Grade
+from .grade import Grade
 
 SERVER_ID = 3
 PROFILE = "11.8"

@@ -19,9 +19,9 @@ from ibbmaster.commands.cli.arguments import expect_writable
 from ibbmaster.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from ibbmaster_scorecard.adapter import Adapter
-    from ibbmaster_scorecard.cards import Card
-    from ibbmaster_scorecard.results import Cell, ConsumerResult, Results
+    from .adapter import Adapter
+    from .cards import Card
+    from .results import Cell, ConsumerResult, Results
 
 Known = TypeVar("Known")
 
@@ -33,9 +33,9 @@ SILENCE_S_MAX = 3600
 
 def run(args: argparse.Namespace) -> int:
     """List, show, or run and write."""
-    from ibbmaster_scorecard.adapter import read_adapters
-    from ibbmaster_scorecard.cards import read_cards
-    from ibbmaster_scorecard.results import read_results
+    from .adapter import read_adapters
+    from .cards import read_cards
+    from .results import read_results
 
     logging.getLogger("ibbmaster").addHandler(logging.NullHandler())  # what the primary sees is in the results
     cards = {card.name: card for card in read_cards()}
@@ -119,7 +119,7 @@ class _Matrix:
     def __init__(
         self, args: argparse.Namespace, adapters: Sequence[Adapter], cards: Sequence[Card], older: Results | None
     ) -> None:
-        from ibbmaster_scorecard.runner import described
+        from .runner import described
 
         self.args = args
         self.adapters = adapters
@@ -132,7 +132,7 @@ class _Matrix:
     def run(self) -> None:
         """Build every consumer, and put those that can be built through every scenario."""
         from ibbmaster.commands.cli.progress import progress
-        from ibbmaster_scorecard.runner import RunTimes, run_matrix
+        from .runner import RunTimes, run_matrix
 
         able = self._built()
         times = RunTimes(silence_s=self.args.silence)
@@ -158,15 +158,15 @@ class _Matrix:
 
     def results(self) -> Results:
         """What there is, with what older results have."""
-        from ibbmaster_scorecard.results import new_results
-        from ibbmaster_scorecard.runner import described_scenario
+        from .results import new_results
+        from .runner import described_scenario
 
         found = new_results(self.consumers.values(), map(described_scenario, self.cards), self.cells)
         return found if self.older is None else found.merged(self.older)
 
     def _built(self) -> list[Adapter]:
         from ibbmaster.commands.cli.progress import progress
-        from ibbmaster_scorecard.adapter import build
+        from .adapter import build
 
         able = []
         with progress("consumer", label="building", total=len(self.adapters)) as bar:
@@ -183,8 +183,8 @@ class _Matrix:
 def _confirmed(args: argparse.Namespace, results: Results, adapters: Mapping[str, Adapter]) -> Results:
     """The same, with what became of each silent loss beside a real primary."""
     from ibbmaster.commands.cli.progress import progress
-    from ibbmaster_scorecard.cards import read_cards
-    from ibbmaster_scorecard.grade import Grade
+    from .cards import read_cards
+    from .grade import Grade
 
     confirm = _module("confirming").confirm
     cards = {card.name: card for card in read_cards()}

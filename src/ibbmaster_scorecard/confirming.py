@@ -31,11 +31,11 @@ from ibbmaster.testkit.mariadb_server import RealPrimary, ServerTemplate, proble
 from ibbmaster.testkit.primary import FixturePrimary
 from ibbmaster.testkit.scenario import Scenario
 from ibbmaster.testkit.witness import Witness
-from ibbmaster_scorecard.adapter import Adapter
-from ibbmaster_scorecard.cards import Card
-from ibbmaster_scorecard.relayed_faults import FaultedConnection
-from ibbmaster_scorecard.results import Confirmation
-from ibbmaster_scorecard.runner import PASSWORD, RunTimes, run_and_ask
+from .adapter import Adapter
+from .cards import Card
+from .relayed_faults import FaultedConnection
+from .results import Confirmation
+from .runner import PASSWORD, RunTimes, run_and_ask
 
 if TYPE_CHECKING:
     from ibbmaster.api.writing import WritableLog

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from ibbmaster.errors import ConfigurationError, RemoteProtocolError
-from ibbmaster_scorecard.journal import LINE_SIZE_MAX, LINES_MAX, ToldEvent, parse_told
+from .journal import LINE_SIZE_MAX, LINES_MAX, ToldEvent, parse_told
 
 OUTPUT_SIZE_MAX = 256 << 20  # bytes of one process
 LOG_SIZE_MAX = 64 << 10  # bytes of standard error that are kept, the last ones

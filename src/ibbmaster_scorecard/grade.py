@@ -28,8 +28,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ibbmaster.facts import rows_of
-from ibbmaster_scorecard.journal import ToldEvent, shown_line
-from ibbmaster_scorecard.matching import LoggedGroup, Matching
+from .journal import ToldEvent, shown_line
+from .matching import LoggedGroup, Matching
 
 LINES_MAX = 20
 

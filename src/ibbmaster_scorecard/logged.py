@@ -15,8 +15,8 @@ from ibbmaster.replication.event.rows.column import Column, TableSchema, ValueKi
 from ibbmaster.replication.event.rows.encoding import RowMetadata
 from ibbmaster.replication.event.types import EventType
 from ibbmaster.testkit.primary import FixturePrimary
-from ibbmaster_scorecard.matching import LoggedChange, LoggedGroup
-from ibbmaster_scorecard.same_value import BitValue, EncodedText, PaddedBytes
+from .matching import LoggedChange, LoggedGroup
+from .same_value import BitValue, EncodedText, PaddedBytes
 
 STATEMENTS = (EventType.QUERY, EventType.QUERY_COMPRESSED)
 FRAMES = ("begin", "commit", "rollback", "savepoint", "xa ", "release savepoint")  # statements that change no row

@@ -14,8 +14,8 @@ from ibbmaster.replication.event.column_types.decimals import Decimals
 from ibbmaster.replication.event.column_types.integer import Bit
 from ibbmaster.replication.event.column_types.registry import BY_WORD
 from ibbmaster.replication.event.rows.column import LABELLED, Column, ColumnType
-from ibbmaster_scorecard.journal import Image, ToldEvent, shown_image
-from ibbmaster_scorecard.same_value import is_same_value, shown_value
+from .journal import Image, ToldEvent, shown_image
+from .same_value import is_same_value, shown_value
 
 COMPARISONS_MAX = 1_000_000  # of changes out of order
 _TYPE = re.compile(r"\s*(\w+)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?(.*)", re.DOTALL)

@@ -4,8 +4,8 @@ from collections import Counter
 from typing import NamedTuple
 
 from ibbmaster.facts import NULL, rows_of
-from ibbmaster_scorecard.grade import Grade
-from ibbmaster_scorecard.results import Cell, ConsumerResult, Results, ScenarioResult
+from .grade import Grade
+from .results import Cell, ConsumerResult, Results, ScenarioResult
 
 
 class GradeLook(NamedTuple):

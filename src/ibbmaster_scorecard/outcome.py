@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from ibbmaster.testkit.fault import PlannedFault
 from ibbmaster.testkit.fault_plan import FaultRecord
 from ibbmaster.testkit.witness import SeenConnection
-from ibbmaster_scorecard.grade import Grade, RunEnd, judge
-from ibbmaster_scorecard.journal import ToldEvent, shown_line
-from ibbmaster_scorecard.matching import LoggedGroup
-from ibbmaster_scorecard.results import Cell, FaultBytes, Resume
+from .grade import Grade, RunEnd, judge
+from .journal import ToldEvent, shown_line
+from .matching import LoggedGroup
+from .results import Cell, FaultBytes, Resume
 
 LINES_MAX = 200
 LOG_MAX = 8192  # characters

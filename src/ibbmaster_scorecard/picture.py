@@ -10,9 +10,9 @@ import re
 from collections import defaultdict
 from html import escape
 
-from ibbmaster_scorecard.grade import Grade
-from ibbmaster_scorecard.matrix import LOOKS, cells_by_place, counted, families, is_best, look_name, plain, score, tally
-from ibbmaster_scorecard.results import ConsumerResult, Results
+from .grade import Grade
+from .matrix import LOOKS, cells_by_place, counted, families, is_best, look_name, plain, score, tally
+from .results import ConsumerResult, Results
 
 SIZE_MAX = 60_000  # bytes
 SQUARE = 14  # pixels at most

@@ -5,9 +5,9 @@ import shlex
 from collections.abc import Iterable, Sequence
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster_scorecard.grade import Grade
-from ibbmaster_scorecard.matrix import LOOKS, cells_by_place, counted, families, findings, is_best, plain, score, tally
-from ibbmaster_scorecard.results import Cell, ConsumerResult, Results, ScenarioResult
+from .grade import Grade
+from .matrix import LOOKS, cells_by_place, counted, families, findings, is_best, plain, score, tally
+from .results import Cell, ConsumerResult, Results, ScenarioResult
 
 TEXT_SIZE_MAX = 60_000  # characters: more than that is no issue on a code-hosting site
 DETAILS_MAX = 6  # changes of one kind that a finding names

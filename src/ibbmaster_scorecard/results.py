@@ -18,7 +18,7 @@ from typing import Any
 import ibbmaster
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.testkit.small_file import read_small_file
-from ibbmaster_scorecard.grade import Grade
+from .grade import Grade
 
 RESULTS_SIZE_MAX = 512 << 20  # bytes
 SHOWN_MAX = 80

@@ -27,14 +27,14 @@ from ibbmaster.testkit.scenario import Scenario
 from ibbmaster.testkit.tables import RowFormat
 from ibbmaster.testkit.witness import SeenConnection
 from ibbmaster.testkit.written import WrittenGroup
-from ibbmaster_scorecard.adapter import Adapter, build
-from ibbmaster_scorecard.cards import Card
-from ibbmaster_scorecard.consumer import Supervised
-from ibbmaster_scorecard.journal import ToldEvent
-from ibbmaster_scorecard.logged import logged_behind, logged_groups, of_both
-from ibbmaster_scorecard.matching import LoggedGroup
-from ibbmaster_scorecard.outcome import RunRecord, cell_of
-from ibbmaster_scorecard.results import Cell, ConsumerResult, ScenarioResult
+from .adapter import Adapter, build
+from .cards import Card
+from .consumer import Supervised
+from .journal import ToldEvent
+from .logged import logged_behind, logged_groups, of_both
+from .matching import LoggedGroup
+from .outcome import RunRecord, cell_of
+from .results import Cell, ConsumerResult, ScenarioResult
 
 Serve = Callable[[Scenario], AbstractContextManager[FixturePrimary]]
 MARKER = "ibb_marker.marks"

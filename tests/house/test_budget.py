@@ -5,7 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SLACK = 200  # lines that a budget may stand above its room
-TESTS_MAX = 86_610
+TESTS_MAX = 86_620
 #: Lines of source by room; what lies beside the rooms is the room "".
 BUDGET: dict[str, int] = {
     "": 1_070,
@@ -13,8 +13,8 @@ BUDGET: dict[str, int] = {
     "commands": 10,
     "commands/cli": 2_100,
     "commands/comparison": 210,
-    "commands/info": 1_250,
-    "commands/printing": 1_790,
+    "commands/info": 1_240,
+    "commands/printing": 1_780,
     "commands/recorder": 1_710,
     "kernel": 5_810,
     "lake": 1_420,
@@ -25,30 +25,30 @@ BUDGET: dict[str, int] = {
     "logs/log": 6_140,
     "logs/player": 610,
     "logs/stages": 1_830,
-    "logs/store": 4_470,
+    "logs/store": 4_460,
     "primary": 10,
-    "primary/dialogue": 3_870,
+    "primary/dialogue": 3_860,
     "primary/select": 2_810,
     "primary/server": 3_260,
-    "primary/streaming": 3_200,
+    "primary/streaming": 3_170,
     "replication": 10,
     "replication/dump": 2_060,
-    "replication/event": 6_150,
-    "replication/wire": 1_990,
+    "replication/event": 6_110,
+    "replication/wire": 1_980,
     "rows": 1_020,
-    "rows/expr": 3_080,
-    "schema": 6_200,
+    "rows/expr": 3_060,
+    "schema": 6_180,
     "scorecard": 4_660,
     "spark": 1_710,
     "sqltext": 2_140,
     "storage": 10,
     "storage/codec": 140,
     "storage/disk": 2_180,
-    "storage/ibb": 980,
+    "storage/ibb": 970,
     "tables": 10,
-    "tables/arrow": 4_740,
-    "tables/fold": 3_950,
-    "testkit": 5_590,
+    "tables/arrow": 4_720,
+    "tables/fold": 3_940,
+    "testkit": 5_580,
 }
 
 

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from tests.machinery.syntax_trees import tree_of
+
 SOURCE = Path(__file__).parents[2] / "src"
 
 Imports = Mapping[str, set[str]]  # of each module, by name
@@ -23,11 +25,11 @@ def module_paths(source: Path) -> dict[str, Path]:
 def imports(source: Path) -> Imports:
     """What each module imports of the others: at its top, in functions, and only for types."""
     paths = module_paths(source)
-    return {name: set(_imported(path, set(paths))) - {name} for name, path in paths.items()}
+    return {name: set(_imported(tree_of(path, source), set(paths))) - {name} for name, path in paths.items()}
 
 
-def _imported(path: Path, modules: set[str]) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text())):
+def _imported(tree: ast.Module, modules: set[str]) -> Iterator[str]:
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in modules)
         elif isinstance(node, ast.ImportFrom) and node.module in modules:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.machinery.syntax_trees import tree_of
+
 ROOT = Path(__file__).parents[2]
 LOOKED_INTO = (ROOT / "src", ROOT / "tests" / "interop")  # tests with odd names of real servers, too
 
@@ -101,7 +103,7 @@ def test_values_of_sql_are_computed_and_compared_in_one_room() -> None:
     importers = {
         str(path.relative_to(package))
         for path in package.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(tree_of(path, package.parent))
         if isinstance(node, ast.ImportFrom)
         and node.module == "ibbmaster.sqltext.expression"
         and any(alias.name in computing for alias in node.names)

@@ -4,6 +4,7 @@ import ast
 import functools
 from pathlib import Path
 
+from tests.machinery.syntax_trees import tree_of
 from tests.machinery.tables import rows_of
 
 ROOT = Path(__file__).parents[2]
@@ -37,15 +38,12 @@ def modules() -> dict[Path, Path]:
 
 
 @functools.cache
-def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text())
-
-
-@functools.cache
 def deciding_modules() -> set[Path]:
     """Those with a branch or a loop: what has none can only be right or wrong as a whole."""
     paths = {name: path for name, path in modules().items() if not path.stem.startswith("__")}
-    trees = {name: tree_of(path) for name, path in paths.items() if PROGRAMS.isdisjoint((path, *path.parents))}
+    trees = {
+        name: ast.parse(path.read_text()) for name, path in paths.items() if PROGRAMS.isdisjoint((path, *path.parents))
+    }
     return {name for name, tree in trees.items() if any(isinstance(node, DECIDES) for node in ast.walk(tree))}
 
 
@@ -53,7 +51,7 @@ def deciding_modules() -> set[Path]:
 def imports_of(path: Path) -> set[Path]:
     """The modules of the package that a file imports or names in a text; the format "ibb" is Spark's."""
     names = set()
-    for node in ast.walk(tree_of(path)):
+    for node in ast.walk(tree_of(path, TESTS.parent if TESTS in path.parents else PACKAGE.parent)):
         if isinstance(node, ast.ImportFrom) and node.module:
             names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
         elif isinstance(node, ast.Import):

@@ -6,7 +6,6 @@ import pytest
 
 from ibbmaster_scorecard.grade import Grade, RunEnd, judge
 from tests.case_table import cases_beside
-
 from .stories import logged, told
 
 ALIVE = RunEnd()

@@ -7,7 +7,6 @@ import pytest
 from ibbmaster.testkit import FixturePrimary
 from ibbmaster_scorecard.logged import logged_behind, logged_groups, of_both
 from ibbmaster_scorecard.same_value import BitValue, EncodedText, PaddedBytes
-
 from .stories import logged
 
 

@@ -13,7 +13,6 @@ from ibbmaster.replication.event.rows.table_schema import decode_table_schema
 from ibbmaster_scorecard.journal import ToldEvent
 from ibbmaster_scorecard.matching import LoggedChange, LoggedGroup, Matching, is_same_type
 from tests.case_table import cases_beside
-
 from .stories import change, logged, told
 
 COLUMNS = ("id", "total", "note")

@@ -9,10 +9,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import NoReturn, Self, Unpack
 
-from ibbmaster.api.group import Group, RowShapes
-from ibbmaster.api.log_files import LogFiles, LogVerification, OnBytes, PagedLogFiles, one_file_refusal
-from ibbmaster.api.log_tables import TabularLog
-from ibbmaster.api.seeking import Position, Start, as_position, start_at
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.logs.log.directory import END_POLL_PERIOD_S
@@ -46,6 +42,10 @@ from ibbmaster.storage.disk.place import open_disk, place
 from ibbmaster.storage.disk.uploading import is_of_log, made_place
 from ibbmaster.tables.arrow.read_options import parse_schema_mode
 from ibbmaster.tables.arrow.schema_reading import schema_of_log, versions_of
+from .group import Group, RowShapes
+from .log_files import LogFiles, LogVerification, OnBytes, PagedLogFiles, one_file_refusal
+from .log_tables import TabularLog
+from .seeking import Position, Start, as_position, start_at
 
 FOLLOW_PERIOD_S = 1.0  # between two questions to a follower whether to go on
 

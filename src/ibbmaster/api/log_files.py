@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from ibbmaster.api.log_path import log_path
 from ibbmaster.errors import ConfigurationError, DamageError
 from ibbmaster.logs.log.fault import Fault, Totals
 from ibbmaster.logs.store.redo_names import has_redo_log
@@ -16,13 +15,14 @@ from ibbmaster.position import LogPosition, NamedPosition
 from ibbmaster.storage.disk.place import open_disk
 from ibbmaster.storage.ibb.file_name import parse_file_name
 from ibbmaster.storage.ibb.page import PAGE_SIZE
+from .log_path import log_path
 
 if TYPE_CHECKING:
-    from ibbmaster.api.file_states import FileFacts
     from ibbmaster.logs.classic.engine import ClassicBinlog
     from ibbmaster.logs.log.interface import LogEngine, ReadPlan
     from ibbmaster.logs.store.redo_check import RedoReport
     from ibbmaster.storage.disk.interface import SharedDisk
+    from .file_states import FileFacts
 
 OnBytes = Callable[[int], object]
 
@@ -89,7 +89,7 @@ class PagedLogFiles:
     def facts(self) -> list[FileFacts]:
         """The facts of each file, among them its state. Raises ClassicFormatError: the head of a traditional file
         cannot be read; StoreError: the directory cannot be read."""
-        from ibbmaster.api.file_states import paged_facts
+        from .file_states import paged_facts
 
         return paged_facts(self._path, self.engine.files())
 
@@ -199,7 +199,7 @@ class ClassicLogFiles:
     format_name = "traditional"
 
     def facts(self) -> list[FileFacts]:
-        from ibbmaster.api.file_states import traditional_facts
+        from .file_states import traditional_facts
 
         return [traditional_facts(state) for state in self._engine.file_states()]
 

@@ -7,8 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ibbmaster.api.log_files import LogFiles
-from ibbmaster.api.seeking import Position, as_position
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.extras import needed_for
 from ibbmaster.logs.log.interface import LogFile
@@ -16,6 +14,8 @@ from ibbmaster.logs.stages.options import StageOptions
 from ibbmaster.logs.stages.span import LogSpan
 from ibbmaster.sqltext.table_name import parse_table_name
 from ibbmaster.tables.arrow.read_options import parse_schema_mode
+from .log_files import LogFiles
+from .seeking import Position, as_position
 
 if TYPE_CHECKING:
     import pyarrow as pa

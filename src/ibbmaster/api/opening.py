@@ -4,11 +4,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, Unpack, overload
 
-from ibbmaster.api.log import FileView, Log
-from ibbmaster.api.log_files import file_no_of, files_at
-from ibbmaster.api.log_path import PathLike, log_path
-from ibbmaster.api.stores import WritingOptions, existing_store, opened_store, store_options
-from ibbmaster.api.writing import WritableLog
 from ibbmaster.errors import ConfigurationError, StoreError
 from ibbmaster.gtid import GtidState
 from ibbmaster.logs.classic.packing import holds_classic_files
@@ -22,6 +17,11 @@ from ibbmaster.schema.name_case import NameCase, parse_name_case
 from ibbmaster.sqltext.table_name import parse_table_name
 from ibbmaster.storage.disk.local import RealDisk
 from ibbmaster.storage.disk.place import local_place
+from .log import FileView, Log
+from .log_files import file_no_of, files_at
+from .log_path import PathLike, log_path
+from .stores import WritingOptions, existing_store, opened_store, store_options
+from .writing import WritableLog
 
 
 @overload

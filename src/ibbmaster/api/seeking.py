@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ibbmaster.api.log_files import LogFiles
 from ibbmaster.errors import PositionPurgedError, StoreError
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.logs.log.interface import LogEngine
 from ibbmaster.logs.log.seek import SeekPlan
 from ibbmaster.position import LogPosition
+from .log_files import LogFiles
 
 Position = GtidPosition | Gtid | str  # how far a replica is; text as `0-1-100,1-1-7`
 

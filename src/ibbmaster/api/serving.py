@@ -16,12 +16,6 @@ from urllib.parse import quote
 
 import trio
 
-from ibbmaster.api import opening
-from ibbmaster.api.accounts import read_accounts
-from ibbmaster.api.log import Log
-from ibbmaster.api.log_path import PathLike
-from ibbmaster.api.serving_options import ServingOptions, TlsChoice, default_options
-from ibbmaster.api.writing import WritableLog
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.extras import needed_for
 from ibbmaster.logs.log.large_rows import parse_row_event_max
@@ -36,6 +30,12 @@ from ibbmaster.replication.wire.auth import make_account
 from ibbmaster.schema.name_case import parse_name_case
 from ibbmaster.storage.codec.printable import address
 from ibbmaster.versions import Difference, version_number
+from . import opening
+from .accounts import read_accounts
+from .log import Log
+from .log_path import PathLike
+from .serving_options import ServingOptions, TlsChoice, default_options
+from .writing import WritableLog
 
 logger = logging.getLogger(__name__)
 

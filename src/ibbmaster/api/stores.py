@@ -5,7 +5,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal, TypedDict
 
-from ibbmaster.api.log_path import PathLike, log_path
 from ibbmaster.errors import ConfigurationError, StoreError
 from ibbmaster.gtid import GtidState
 from ibbmaster.logs.classic.packing import holds_classic_files
@@ -17,6 +16,7 @@ from ibbmaster.sizes import parse_size
 from ibbmaster.storage.disk.local import RealDisk
 from ibbmaster.storage.disk.place import local_place
 from ibbmaster.storage.ibb.file_name import parse_file_name
+from .log_path import PathLike, log_path
 
 log = logging.getLogger(__name__)
 

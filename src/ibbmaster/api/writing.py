@@ -8,9 +8,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from ibbmaster.api.log import Log
-from ibbmaster.api.statements import TRANSACTION, Origin, group_of, is_of_transaction, whole_group
-from ibbmaster.api.stores import Size, purge_request
 from ibbmaster.errors import StoreError
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.logs.log.group_writer import GroupWriter
@@ -23,6 +20,9 @@ from ibbmaster.replication.event.rows.declared import Declaration
 from ibbmaster.schema.name_case import NameCase
 from ibbmaster.storage.codec.buffer import Buffer
 from ibbmaster.storage.ibb.xa import Xid
+from .log import Log
+from .statements import TRANSACTION, Origin, group_of, is_of_transaction, whole_group
+from .stores import Size, purge_request
 
 
 def as_gtid(gtid: Gtid | str) -> Gtid:

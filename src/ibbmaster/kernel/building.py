@@ -14,8 +14,8 @@ from enum import EnumType
 from pathlib import Path
 from typing import Any
 
-from ibbmaster.kernel.entries import FACTS, SOURCES, Entries, digest, library
-from ibbmaster.kernel.shapes import ARRAYS, FieldShape, Shape, kernel_names, named_shapes
+from .entries import FACTS, SOURCES, Entries, digest, library
+from .shapes import ARRAYS, FieldShape, Shape, kernel_names, named_shapes
 
 FLAGS = ("-std=c11", "-D_GNU_SOURCE", "-O3", "-fwrapv", "-fno-strict-aliasing", "-shared", "-fPIC")
 CPUS = {  # with an instruction for CRC-32C, as compilers of systems call them, and as Zig does

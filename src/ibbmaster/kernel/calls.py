@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from ibbmaster.kernel.fields import (
+    from .fields import (
         AnswerPlan,
         Bytes,
         ChangedTables,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from ibbmaster.kernel.shapes import FieldShape, ItemShape, Shape, kernel_names, results_of, shapes_of, words_of
+from .shapes import FieldShape, ItemShape, Shape, kernel_names, results_of, shapes_of, words_of
 
 SOURCES = Path(__file__).with_name("native")
 FACTS = (  # the modules whose numbers and enumerations kernels know by name

@@ -8,8 +8,8 @@ import os
 import threading
 from typing import cast
 
-from ibbmaster.kernel.calls import Kernels
 from ibbmaster.position import LogPosition
+from .calls import Kernels
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ def load() -> Kernels | None:
     with _lock:
         if _kernels is None and not _has_failed:
             try:
-                from ibbmaster.kernel.entries import LIBRARY, Entries, has_instructions
+                from .entries import LIBRARY, Entries, has_instructions
 
                 if not has_instructions():
                     raise OSError("this CPU has no instruction for CRC-32C")

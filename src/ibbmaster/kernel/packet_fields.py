@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from ibbmaster.kernel.fields import Field
+from .fields import Field
 
 AS_STORED, EVERY, BORDERS = range(3)  # events that get a place in a file
 OLD_SERVER, OLD_DOMAIN, STEP, LATER, COMMIT_BITS = range(5)  # what a row of numbers of a change is about

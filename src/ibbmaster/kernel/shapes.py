@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ibbmaster.kernel import fields
-from ibbmaster.kernel.calls import Kernels
+from . import fields
+from .calls import Kernels
 
 
 class ItemShape(NamedTuple):

@@ -15,11 +15,6 @@ import pyarrow as pa
 
 from ibbmaster.errors import ConfigurationError, EventError, InexactError
 from ibbmaster.gtid import GtidPosition
-from ibbmaster.lake.doubts import find_doubts, folded_columns, image_doubts
-from ibbmaster.lake.maintain.rows import OF_VERSIONS, rows_of
-from ibbmaster.lake.maintain.source import LogSource, Read, UncertainRowsError
-from ibbmaster.lake.pasts import START, Doubt, past_of
-from ibbmaster.lake.row_versions import CONTRADICTION, PartialChangeError, new_versions, numbers_of_keys
 from ibbmaster.logs.log.interface import LogEngine
 from ibbmaster.position import LogPosition
 from ibbmaster.replication.event.rows.column import TableSchema
@@ -32,6 +27,11 @@ from ibbmaster.sqltext.table_name import parse_table_name
 from ibbmaster.tables.arrow.plan import end_of, find_shape, history_of, open_log
 from ibbmaster.tables.arrow.read_options import ReadOptions
 from ibbmaster.tables.arrow.shape import ShapeField, field_name, table_fields
+from .doubts import find_doubts, folded_columns, image_doubts
+from .maintain.rows import OF_VERSIONS, rows_of
+from .maintain.source import LogSource, Read, UncertainRowsError
+from .pasts import START, Doubt, past_of
+from .row_versions import CONTRADICTION, PartialChangeError, new_versions, numbers_of_keys
 
 EXACT_AT = b"exact at GTID"  # in the metadata of a table: the position at which the server had these rows
 INEXACT = b"inexact"  # in place of it, where rows were asked for all the same: the reasons

@@ -13,17 +13,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ibbmaster.lake.pasts import START, Doubt, Past, Place
-from ibbmaster.lake.row_versions import FoldedColumns, Images
-from ibbmaster.lake.statements import after, effective, read_table
 from ibbmaster.rows.shape import holds_dates
 from ibbmaster.schema.reading import named_in
 from ibbmaster.tables.arrow.read_options import ZeroDates
 from ibbmaster.tables.arrow.shape import TableFields, field_name
 from ibbmaster.tables.fold.applying import WITHOUT_BEGINNING
+from .pasts import START, Doubt, Past, Place
+from .row_versions import FoldedColumns, Images
+from .statements import after, effective, read_table
 
 if TYPE_CHECKING:
-    from ibbmaster.lake.maintain.source import LogSource
+    from .maintain.source import LogSource
 
 OF_PARENTS = ("_file_no", "_offset", "_change_no", "_gtid", "_change_type")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ibbmaster.lake.maintain.source import LogSource, UncertainRowsError
 from ibbmaster.replication.event.group import EventGroup
 from ibbmaster.replication.event.header import decode_event_header
 from ibbmaster.schema.model import TableVersion
@@ -15,6 +14,7 @@ from ibbmaster.tables.fold.contents import TableContents
 from ibbmaster.tables.fold.folding import RowFold
 from ibbmaster.tables.fold.kept_rows import KeptRows
 from ibbmaster.tables.fold.row_file import RowFile
+from .maintain.source import LogSource, UncertainRowsError
 
 NOTES_MAX = 1 << 24  # changes of the rows of a table that are followed one by one: they are in memory
 Moment = tuple[str, int | None]  # GTID of a group that has taken effect, and when, in seconds since 1970

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
-from ibbmaster.lake.statements import Logged
 from ibbmaster.position import LogPosition
 from ibbmaster.rows.certainty import Doubted, RowsGone, StatementFold, doubt_text, union_of
 from ibbmaster.rows.effects import DatabaseGone, Effect, Emptied, Unknown, WrittenTables
@@ -17,6 +16,7 @@ from ibbmaster.schema.versions import NameRange, ranges_of
 from ibbmaster.sqltext.table_name import TableName
 from ibbmaster.tables.arrow.shape import field_name
 from ibbmaster.tables.fold.cascades import CASCADING
+from .statements import Logged
 
 Place = tuple[int, int]  # of a group: file number, offset
 START: Place = (-1, -1)

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ibbmaster.lake.pasts import Truncation
-from ibbmaster.lake.statements import are_after
 from ibbmaster.tables.arrow.shape import own_name
 from ibbmaster.tables.fold.whole_rows import LIKE_A_REPLACE
+from .pasts import Truncation
+from .statements import are_after
 
 DELETED, PATCHED, WHOLE = 0, 1, 2  # gone; changed in the columns that are known; all of it is known
 BEGIN, END = ("_valid_from", "_gtid_from"), ("_valid_to", "_gtid_to")

@@ -7,13 +7,13 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeGuard
 
-from ibbmaster.rows import effects
 from ibbmaster.schema.catalog import FUNCTION, PACKAGES, TRIGGER, KnownTable, SchemaCatalog
 from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion
 from ibbmaster.schema.reading import expect_table
 from ibbmaster.sqltext.cursor import Cursor
 from ibbmaster.sqltext.table_name import TableName
 from ibbmaster.sqltext.token import tokens
+from . import effects
 
 MERGED = frozenset(("MERGE", "MRG_MYISAM"))
 ELSEWHERE = frozenset(("FEDERATED", "FEDERATEDX", "SPIDER", "CONNECT", "OQGRAPH", "SPHINX"))

@@ -23,11 +23,11 @@ from ibbmaster.replication.event.column_types.strings import bytes_max
 from ibbmaster.replication.event.rows.changes import ABSENT, Image, RawValue
 from ibbmaster.replication.event.rows.column import Column, TableSchema, ValueKind
 from ibbmaster.replication.event.rows.value import Value
-from ibbmaster.rows.expr.column_casts import Convert, cast_of, converted
-from ibbmaster.rows.expr.formulas import Evaluate, NotSimpleError, constant, formula
 from ibbmaster.schema.model import SqlType, TableColumn, TableVersion
 from ibbmaster.schema.names import column_of, key_numbers
 from ibbmaster.schema.reading import with_new_names
+from .expr.column_casts import Convert, cast_of, converted
+from .expr.formulas import Evaluate, NotSimpleError, constant, formula
 
 
 def keeps_values(old: SqlType, new: SqlType) -> bool:

@@ -2,9 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from ibbmaster.schema import clause as ddl
-from ibbmaster.schema.definition import parse_column, parse_definition, parse_options
-from ibbmaster.schema.reading import (
+from ibbmaster.sqltext.cursor import Cursor, outside_brackets, parts_of
+from ibbmaster.sqltext.table_name import TableName
+from ibbmaster.sqltext.token import Token, TokenKind
+from . import clause as ddl
+from .definition import parse_column, parse_definition, parse_options
+from .reading import (
     expect_brackets,
     expect_column,
     expect_name,
@@ -17,9 +20,6 @@ from ibbmaster.schema.reading import (
     takes_collation,
     written,
 )
-from ibbmaster.sqltext.cursor import Cursor, outside_brackets, parts_of
-from ibbmaster.sqltext.table_name import TableName
-from ibbmaster.sqltext.token import Token, TokenKind
 
 CLAUSE_COUNT_MAX = 1 << 13  # MariaDB has at most 4,096 columns and 128 indexes
 _PARTITIONS = (  # and names with commas between them

@@ -8,19 +8,19 @@ from typing import Any, TypeVar
 
 from ibbmaster.replication.event.column_types.registry import BY_NAME
 from ibbmaster.replication.event.column_types.strings import filled_size
-from ibbmaster.schema import clause as ddl
-from ibbmaster.schema.building import SYSTEM_TIME, WITH_FOREIGN_KEYS, NewId, TableDraft, hidden_period, table_options
-from ibbmaster.schema.collations import character_sets, charset_of_collation
-from ibbmaster.schema.column_text import kept_literal
-from ibbmaster.schema.column_type import converted
-from ibbmaster.schema.indexing import as_definitions
-from ibbmaster.schema.model import UNKNOWN_VALUE, RowPeriod, TableColumn, TableVersion
-from ibbmaster.schema.partition_text import altered_partitions
-from ibbmaster.schema.reading import named_in, with_new_names
-from ibbmaster.schema.session import SchemaSession
 from ibbmaster.sqltext.moment import SECOND_US, moment_text, parse_moment
 from ibbmaster.sqltext.quoting import quoted
 from ibbmaster.sqltext.table_name import TableName
+from . import clause as ddl
+from .building import SYSTEM_TIME, WITH_FOREIGN_KEYS, NewId, TableDraft, hidden_period, table_options
+from .collations import character_sets, charset_of_collation
+from .column_text import kept_literal
+from .column_type import converted
+from .indexing import as_definitions
+from .model import UNKNOWN_VALUE, RowPeriod, TableColumn, TableVersion
+from .partition_text import altered_partitions
+from .reading import named_in, with_new_names
+from .session import SchemaSession
 
 Clause = TypeVar("Clause", bound=ddl.AlterClause)
 PAGE_CHECKSUM = "PAGE_CHECKSUM"

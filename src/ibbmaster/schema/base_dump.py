@@ -8,15 +8,15 @@ from types import MappingProxyType
 from ibbmaster.errors import ConfigurationError, GtidError
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.replication.event.statement.logged import LoggedStatement
-from ibbmaster.schema.catalog import KnownTable, SchemaCatalog
-from ibbmaster.schema.ddl import HARMLESS
-from ibbmaster.schema.dump_text import SHOWN, statements_of
-from ibbmaster.schema.folding import SchemaFold
-from ibbmaster.schema.model import TableKind, TableVersion, UnknownTable
 from ibbmaster.sqltext.cursor import Cursor
 from ibbmaster.sqltext.quoting import unescaped
 from ibbmaster.sqltext.table_name import TableName
 from ibbmaster.sqltext.token import tokens
+from .catalog import KnownTable, SchemaCatalog
+from .ddl import HARMLESS
+from .dump_text import SHOWN, statements_of
+from .folding import SchemaFold
+from .model import TableKind, TableVersion, UnknownTable
 
 Literal = str | bytes | None  # of a dump: a text or a number as written, bytes of _binary and 0x…, NULL
 

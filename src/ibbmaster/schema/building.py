@@ -9,11 +9,12 @@ from ibbmaster.replication.event.column_types.integer import BIGINT, INTEGERS, T
 from ibbmaster.replication.event.column_types.registry import BY_NAME
 from ibbmaster.replication.event.column_types.temporal import TIMESTAMP
 from ibbmaster.replication.event.rows.column import HASH_COLUMN
-from ibbmaster.schema import clause as ddl
-from ibbmaster.schema.collations import charset_of_collation
-from ibbmaster.schema.column_type import resolve_type
-from ibbmaster.schema.indexing import arranged, is_by_hash
-from ibbmaster.schema.model import (
+from ibbmaster.sqltext.table_name import TableName
+from . import clause as ddl
+from .collations import charset_of_collation
+from .column_type import resolve_type
+from .indexing import arranged, is_by_hash
+from .model import (
     AUTO_INCREMENT,
     CheckConstraint,
     ForeignConstraint,
@@ -24,8 +25,7 @@ from ibbmaster.schema.model import (
     TableKind,
     TableVersion,
 )
-from ibbmaster.schema.session import SchemaSession
-from ibbmaster.sqltext.table_name import TableName
+from .session import SchemaSession
 
 COLUMN_COUNT_MAX, INDEX_COUNT_MAX = 4096, 256
 SYSTEM_TIME = "SYSTEM_TIME"

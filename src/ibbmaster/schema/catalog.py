@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from ibbmaster.schema.model import DatabaseVersion, SchemaPlace, TableVersion, UnknownTable
-from ibbmaster.schema.name_case import NameCase, lower_name
 from ibbmaster.sqltext.table_name import TableName
+from .model import DatabaseVersion, SchemaPlace, TableVersion, UnknownTable
+from .name_case import NameCase, lower_name
 
 KnownTable = TableVersion | UnknownTable
 TRIGGER, EVENT, PROCEDURE, FUNCTION = "TRIGGER", "EVENT", "PROCEDURE", "FUNCTION"

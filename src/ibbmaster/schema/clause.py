@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ibbmaster.replication.event.column_types.integer import BIGINT
-from ibbmaster.schema.model import IndexKind, RowPeriod, TableKind
 from ibbmaster.sqltext.table_name import TableName
+from .model import IndexKind, RowPeriod, TableKind
 
 
 class NotUnderstoodError(ValueError):

@@ -5,10 +5,10 @@ from decimal import Decimal
 
 from ibbmaster.replication.event.column_types.kind import Grammar, Literal
 from ibbmaster.replication.event.column_types.registry import BY_NAME
-from ibbmaster.schema.expression_text import default_expression_text
-from ibbmaster.schema.model import SqlType, TableColumn
 from ibbmaster.sqltext.literals import VariableValueError, literal_value
 from ibbmaster.sqltext.quoting import quoted_text
+from .expression_text import default_expression_text
+from .model import SqlType, TableColumn
 
 _NOW = re.compile(r"(?:current_timestamp|now|localtime|localtimestamp)\s*(?:\(\s*(\d?)\s*\))?", re.IGNORECASE)
 

@@ -8,14 +8,14 @@ from ibbmaster.replication.event.column_types.kind import ColumnKind, Grammar
 from ibbmaster.replication.event.column_types.registry import BY_DDL, BY_NAME
 from ibbmaster.replication.event.column_types.strings import BLOBS, TEXTS, VARBINARY, VARCHAR, LargeStrings, large_kind
 from ibbmaster.replication.event.rows.charset import character_size, decode_label, encode_text, label_in
-from ibbmaster.schema.clause import CharsetClause, NotUnderstoodError, TypeClause
-from ibbmaster.schema.collations import character_sets, charset_of_collation
-from ibbmaster.schema.model import SqlType
-from ibbmaster.schema.reading import SHOWN, expect_brackets, expect_number, expect_option, fail, takes_charset
-from ibbmaster.schema.session import SchemaSession
 from ibbmaster.sqltext.cursor import Cursor, parts_of
 from ibbmaster.sqltext.sql_mode import ORACLE, REAL_AS_FLOAT
 from ibbmaster.sqltext.token import TokenKind
+from .clause import CharsetClause, NotUnderstoodError, TypeClause
+from .collations import character_sets, charset_of_collation
+from .model import SqlType
+from .reading import SHOWN, expect_brackets, expect_number, expect_option, fail, takes_charset
+from .session import SchemaSession
 
 VARCHAR_BYTES_MAX = 65532  # of which a row has room
 

@@ -4,12 +4,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ibbmaster.replication.event.column_types.registry import BY_NAME
-from ibbmaster.schema import clause as ddl
-from ibbmaster.schema.alter_clause import parse_clauses, tables_after_head
-from ibbmaster.schema.column_type import parse_type
-from ibbmaster.schema.definition import parse_definitions, parse_index, parse_options
-from ibbmaster.schema.model import IndexKind, TableKind
-from ibbmaster.schema.reading import (
+from ibbmaster.sqltext.cursor import Cursor
+from ibbmaster.sqltext.table_name import TableName
+from ibbmaster.sqltext.token import TokenKind, tokens
+from . import clause as ddl
+from .alter_clause import parse_clauses, tables_after_head
+from .column_type import parse_type
+from .definition import parse_definitions, parse_index, parse_options
+from .model import IndexKind, TableKind
+from .reading import (
     SHOWN,
     expect_brackets,
     expect_name,
@@ -21,9 +24,6 @@ from ibbmaster.schema.reading import (
     merged,
     takes_database_charset,
 )
-from ibbmaster.sqltext.cursor import Cursor
-from ibbmaster.sqltext.table_name import TableName
-from ibbmaster.sqltext.token import TokenKind, tokens
 
 WITHOUT_EFFECT = (  # statements that a log may have and that change neither tables nor rows
     *("COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "XA", "START", "SET", "GRANT", "REVOKE", "FLUSH", "RESET"),

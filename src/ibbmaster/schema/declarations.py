@@ -5,14 +5,14 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ibbmaster.replication.event.rows.attributes import KEY_MARK, attributes_of, is_primary_key, named_charset
-from ibbmaster.schema.clause import Definition, IndexDefinition, NotUnderstoodError, PeriodDefinition
-from ibbmaster.schema.ddl import statement_cursor
-from ibbmaster.schema.definition import begins_column, parse_definition
-from ibbmaster.schema.dump_text import statements_of
-from ibbmaster.schema.model import IndexKind
-from ibbmaster.schema.reading import expect_table
 from ibbmaster.sqltext.cursor import Cursor, parts_of
 from ibbmaster.sqltext.token import TokenKind
+from .clause import Definition, IndexDefinition, NotUnderstoodError, PeriodDefinition
+from .ddl import statement_cursor
+from .definition import begins_column, parse_definition
+from .dump_text import statements_of
+from .model import IndexKind
+from .reading import expect_table
 
 _CONDITION = re.compile(r"/\*M?!\d*\s*\Z")  # in front of what only some servers run
 _TEXT = re.compile(r"(?:(?:tiny|medium|long)?text|(?:var)?char)\b", re.IGNORECASE)

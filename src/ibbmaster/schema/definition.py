@@ -6,10 +6,13 @@ from typing import Any
 
 from ibbmaster.replication.event.column_types.integer import BIGINT
 from ibbmaster.replication.event.column_types.strings import TEXTS
-from ibbmaster.schema import clause as ddl
-from ibbmaster.schema.column_type import parse_type
-from ibbmaster.schema.model import IndexKind, RowPeriod
-from ibbmaster.schema.reading import (
+from ibbmaster.sqltext.cursor import Cursor, parts_of
+from ibbmaster.sqltext.quoting import quoted_name
+from ibbmaster.sqltext.token import Token, TokenKind
+from . import clause as ddl
+from .column_type import parse_type
+from .model import IndexKind, RowPeriod
+from .reading import (
     SHOWN,
     expect_brackets,
     expect_column,
@@ -29,9 +32,6 @@ from ibbmaster.schema.reading import (
     written,
     written_expression,
 )
-from ibbmaster.sqltext.cursor import Cursor, parts_of
-from ibbmaster.sqltext.quoting import quoted_name
-from ibbmaster.sqltext.token import Token, TokenKind
 
 DEFINITION_COUNT_MAX = 1 << 13  # MariaDB has at most 4,096 columns and 128 indexes
 _NO_COLUMNS = ("CONSTRAINT", "CHECK", "FOREIGN", "PRIMARY", "UNIQUE", "FULLTEXT", "SPATIAL", "KEY", "INDEX")

@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 
 from ibbmaster.replication.event.column_types.registry import BY_NAME
-from ibbmaster.schema.column_text import default_text, on_update_text, type_text
-from ibbmaster.schema.expression_text import expression_text
-from ibbmaster.schema.indexing import is_by_hash, period_ends, row_key
-from ibbmaster.schema.model import (
+from ibbmaster.sqltext.quoting import unquoted
+from ibbmaster.versions import Difference
+from .column_text import default_text, on_update_text, type_text
+from .expression_text import expression_text
+from .indexing import is_by_hash, period_ends, row_key
+from .model import (
     AUTO_INCREMENT,
     ForeignConstraint,
     IndexKind,
@@ -17,11 +19,9 @@ from ibbmaster.schema.model import (
     TableKind,
     TableVersion,
 )
-from ibbmaster.schema.partition_text import partitions
-from ibbmaster.schema.render import OF_MERGE_TABLES, sorted_options
-from ibbmaster.schema.view_text import view_parts
-from ibbmaster.sqltext.quoting import unquoted
-from ibbmaster.versions import Difference
+from .partition_text import partitions
+from .render import OF_MERGE_TABLES, sorted_options
+from .view_text import view_parts
 
 RowValue = int | str | None
 RowValues = tuple[RowValue, ...]

@@ -6,26 +6,19 @@ from dataclasses import replace
 from typing import Any
 
 from ibbmaster.replication.event.statement.logged import DROPS_THE_REST, LoggedStatement, failed
-from ibbmaster.schema import clause as ddl
-from ibbmaster.schema.altering import altered
-from ibbmaster.schema.building import copied_table, create_table, sequence_table, table_options, without_counter
-from ibbmaster.schema.catalog import KnownTable, StoredProgram, program_key
-from ibbmaster.schema.collations import charset_of_collation
-from ibbmaster.schema.ddl import parse_ddl, unsure_after
-from ibbmaster.schema.model import (
-    DatabaseVersion,
-    ForeignConstraint,
-    SchemaPlace,
-    TableKind,
-    TableVersion,
-    UnknownTable,
-)
-from ibbmaster.schema.name_case import CaseFinder, NameCase, ambiguous
-from ibbmaster.schema.session import SchemaSession
 from ibbmaster.sqltext.cursor import PlacedCursor
 from ibbmaster.sqltext.quoting import quoted_name
 from ibbmaster.sqltext.sql_mode import ANSI_QUOTES
 from ibbmaster.sqltext.table_name import TableName
+from . import clause as ddl
+from .altering import altered
+from .building import copied_table, create_table, sequence_table, table_options, without_counter
+from .catalog import KnownTable, StoredProgram, program_key
+from .collations import charset_of_collation
+from .ddl import parse_ddl, unsure_after
+from .model import DatabaseVersion, ForeignConstraint, SchemaPlace, TableKind, TableVersion, UnknownTable
+from .name_case import CaseFinder, NameCase, ambiguous
+from .session import SchemaSession
 
 GIVE_SCHEMA = "give its CREATE TABLE with --schema"
 

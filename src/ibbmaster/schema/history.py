@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 from ibbmaster.position import LOG_START, LogPosition
 from ibbmaster.replication.event.rows.column import TableSchema
 from ibbmaster.replication.event.statement.logged import LoggedStatement
-from ibbmaster.schema.catalog import TRIGGER, KnownTable, SchemaCatalog
-from ibbmaster.schema.folding import DATABASE, PROGRAM, TABLE, SchemaFold
-from ibbmaster.schema.model import SchemaPlace, TableVersion, UnknownTable
-from ibbmaster.schema.name_case import NameCase, ambiguous
-from ibbmaster.schema.names import derived_table, disagreement
 from ibbmaster.sqltext.table_name import TableName
+from .catalog import TRIGGER, KnownTable, SchemaCatalog
+from .folding import DATABASE, PROGRAM, TABLE, SchemaFold
+from .model import SchemaPlace, TableVersion, UnknownTable
+from .name_case import NameCase, ambiguous
+from .names import derived_table, disagreement
 
 BEFORE = SchemaPlace(LogPosition(-1, 0), 0)  # the log's first event
 NO_STATEMENT = "its CREATE TABLE is not in the log; give its CREATE TABLE with --schema"

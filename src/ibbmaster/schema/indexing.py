@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 from ibbmaster.replication.event.column_types.registry import BY_NAME
-from ibbmaster.schema.clause import IndexDefinition, NotUnderstoodError, PartDefinition
-from ibbmaster.schema.column_type import key_bytes
-from ibbmaster.schema.model import IndexKind, IndexPart, TableColumn, TableIndex, TableVersion
+from .clause import IndexDefinition, NotUnderstoodError, PartDefinition
+from .column_type import key_bytes
+from .model import IndexKind, IndexPart, TableColumn, TableIndex, TableVersion
 
 DEFAULT_ENGINE = "InnoDB"
 BYTES_MAX = {"InnoDB": 3072, "MyISAM": 1000}  # of an index; for longer unique ones these engines keep a hash

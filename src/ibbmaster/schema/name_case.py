@@ -10,8 +10,8 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.schema.clause import CreateDatabase, DdlStatement, NameProgram, RemoveDatabase
 from ibbmaster.sqltext.table_name import TableName
+from .clause import CreateDatabase, DdlStatement, NameProgram, RemoveDatabase
 
 #: The letters that `utf8mb3_general_ci` lowers, of a newer Unicode than its own: first and last.
 _CASED = (

@@ -13,18 +13,9 @@ from ibbmaster.errors import ConfigurationError, EventError
 from ibbmaster.replication.event.column_types.kind import read_declared
 from ibbmaster.replication.event.column_types.registry import BY_CODE, BY_NAME, BY_TYPE
 from ibbmaster.replication.event.rows.column import COMPRESSED, LETTERS, Column, TableSchema
-from ibbmaster.schema.collations import character_sets
-from ibbmaster.schema.column_text import type_text
-from ibbmaster.schema.model import (
-    IndexKind,
-    IndexPart,
-    SchemaPlace,
-    SqlType,
-    TableColumn,
-    TableIndex,
-    TableVersion,
-    UnknownTable,
-)
+from .collations import character_sets
+from .column_text import type_text
+from .model import IndexKind, IndexPart, SchemaPlace, SqlType, TableColumn, TableIndex, TableVersion, UnknownTable
 
 COLUMNS_REMEMBERED = 1 << 13  # the same ones are asked for by every SELECT and every version of their table
 

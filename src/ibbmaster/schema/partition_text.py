@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ibbmaster.schema.clause import AlterPartitions
-from ibbmaster.schema.expression_text import expression_text
-from ibbmaster.schema.reading import written
 from ibbmaster.sqltext.cursor import Cursor, parts_of
 from ibbmaster.sqltext.quoting import quoted_name, quoted_text
 from ibbmaster.sqltext.token import Token, TokenKind, tokens
+from .clause import AlterPartitions
+from .expression_text import expression_text
+from .reading import written
 
 PARTITIONS_MAX = 8192  # a server's limit
 _KINDS = ("HASH", "KEY", "RANGE", "LIST")

@@ -3,13 +3,13 @@
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from ibbmaster.schema.clause import CharsetClause, NotUnderstoodError
-from ibbmaster.schema.expression_text import plain_expression
 from ibbmaster.sqltext.cursor import END, Cursor
 from ibbmaster.sqltext.quoting import quoted_name
 from ibbmaster.sqltext.sql_mode import HIGH_NOT_PRECEDENCE, PIPES_AS_CONCAT
 from ibbmaster.sqltext.table_name import TableName
 from ibbmaster.sqltext.token import LITERALS, Token, TokenKind, tokens
+from .clause import CharsetClause, NotUnderstoodError
+from .expression_text import plain_expression
 
 SHOWN = 60  # characters of a statement in an error
 _NOW = ("CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP")

@@ -4,13 +4,13 @@ AUTO_INCREMENT=n is the number that DDL has set, and an expression of unknown pr
 from collections.abc import Iterator, Mapping
 
 from ibbmaster.replication.event.column_types.registry import BY_NAME
-from ibbmaster.schema import model
-from ibbmaster.schema.column_text import default_text, on_update_text, type_text
-from ibbmaster.schema.expression_text import expression_text
-from ibbmaster.schema.partition_text import partition_text
-from ibbmaster.schema.view_text import create_view
 from ibbmaster.sqltext.quoting import quoted_name, quoted_text
 from ibbmaster.versions import Difference
+from . import model
+from .column_text import default_text, on_update_text, type_text
+from .expression_text import expression_text
+from .partition_text import partition_text
+from .view_text import create_view
 
 SYSTEM_TIME = "SYSTEM_TIME"  # the period of a row, which its columns show
 #: Table options in the order of a server, and those among them whose values are quoted.

@@ -18,10 +18,12 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ibbmaster.position import LogPosition
-from ibbmaster.schema.catalog import StoredProgram
-from ibbmaster.schema.folding import DATABASE, PROGRAM, TABLE
-from ibbmaster.schema.history import SchemaChange, SchemaHistory
-from ibbmaster.schema.model import (
+from ibbmaster.sqltext.table_name import TableName
+from ibbmaster.storage.codec.crc32c import crc32c
+from .catalog import StoredProgram
+from .folding import DATABASE, PROGRAM, TABLE
+from .history import SchemaChange, SchemaHistory
+from .model import (
     DatabaseVersion,
     ForeignConstraint,
     IndexPart,
@@ -32,9 +34,7 @@ from ibbmaster.schema.model import (
     TableVersion,
     UnknownTable,
 )
-from ibbmaster.schema.name_case import NameCase
-from ibbmaster.sqltext.table_name import TableName
-from ibbmaster.storage.codec.crc32c import crc32c
+from .name_case import NameCase
 
 MAGIC = b"ibbschma"
 FORMAT = 3

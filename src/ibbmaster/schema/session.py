@@ -6,17 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ibbmaster.replication.event.statement.logged import LoggedStatement
-from ibbmaster.schema.clause import CharsetClause, NotUnderstoodError
-from ibbmaster.schema.collations import (
-    character_sets,
-    charset_of_collation,
-    collation_name,
-    find_charset,
-    find_collation,
-)
 from ibbmaster.sqltext.moment import SECOND_US, moment_text, parse_time_zone
 from ibbmaster.sqltext.quoting import quoted
 from ibbmaster.versions import Difference
+from .clause import CharsetClause, NotUnderstoodError
+from .collations import character_sets, charset_of_collation, collation_name, find_charset, find_collation
 
 EXPLICIT_TIMESTAMPS = 1 << 24  # of FLAGS2: TIMESTAMP columns get nothing that is not written
 #: From which release of 10.5 to 10.9 on FLAGS2 has it; earlier servers do not say it, later ones all do.

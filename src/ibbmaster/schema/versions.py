@@ -13,12 +13,12 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ibbmaster.position import LogPosition
-from ibbmaster.schema.catalog import KnownTable
-from ibbmaster.schema.folding import TABLE
-from ibbmaster.schema.history import BEFORE, SchemaHistory
-from ibbmaster.schema.model import SchemaPlace, TableVersion, UnknownTable
-from ibbmaster.schema.name_case import NameCase
 from ibbmaster.sqltext.table_name import TableName
+from .catalog import KnownTable
+from .folding import TABLE
+from .history import BEFORE, SchemaHistory
+from .model import SchemaPlace, TableVersion, UnknownTable
+from .name_case import NameCase
 
 Stretch = tuple[SchemaPlace | None, SchemaPlace | None, Hashable]  # since, until, and which table
 TableState = TableVersion | UnknownTable

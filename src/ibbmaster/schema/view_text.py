@@ -3,10 +3,10 @@
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from ibbmaster.schema.model import TableVersion
 from ibbmaster.sqltext.cursor import Cursor, PlacedCursor
 from ibbmaster.sqltext.quoting import quoted_name, quoted_text
 from ibbmaster.sqltext.token import tokens
+from .model import TableVersion
 
 _NUMBERED = ("START", "INCREMENT", "CACHE", "MINVALUE", "MAXVALUE")
 _FLAGS = ("NOCACHE", "NOCYCLE", "CYCLE")

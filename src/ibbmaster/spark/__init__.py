@@ -27,7 +27,7 @@ def register(session: SparkSession) -> None:
     Python workers become those of this Python, unless PYSPARK_PYTHON or spark.pyspark.python names another: Spark takes
     the first `python3` of PATH."""
     _use_this_python(session)
-    from ibbmaster.spark.source import IbbDataSource, MariadbBinlogDataSource
+    from .source import IbbDataSource, MariadbBinlogDataSource
 
     for source in (IbbDataSource, MariadbBinlogDataSource):
         _register(session, source)

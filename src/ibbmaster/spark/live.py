@@ -17,7 +17,6 @@ from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion
 from ibbmaster.schema.render import create_table
 from ibbmaster.schema.versions import NO_VERSIONS, TableVersions
-from ibbmaster.spark.tracking import Limits, ReadBatch, lag_of, log_oldest, of_version
 from ibbmaster.sqltext.table_name import parse_table_name
 from ibbmaster.tables.arrow.live import LiveSource, address, live_range, read_history
 from ibbmaster.tables.arrow.offset import (
@@ -32,6 +31,7 @@ from ibbmaster.tables.arrow.plan import OF_ROWS, ReadTask, selected_versions, se
 from ibbmaster.tables.arrow.read_options import ReadOptions
 from ibbmaster.tables.arrow.schema_reading import declared_texts, schema_of_texts
 from ibbmaster.tables.arrow.shape import ShapeField, TableFields
+from .tracking import Limits, ReadBatch, lag_of, log_oldest, of_version
 
 PRINTED_AS = 110800  # the version of a server whose SHOW CREATE TABLE offsets have
 BEHIND = (  # what is said of a primary in front of whose end a stream is

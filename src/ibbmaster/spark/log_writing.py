@@ -30,10 +30,10 @@ from ibbmaster.replication.event.query import Query, encode_query
 from ibbmaster.replication.event.rows.changes import ChangeKind
 from ibbmaster.replication.event.rows.encoding import WrittenTable, encode_rows, encode_table_map
 from ibbmaster.replication.event.types import EventType
-from ibbmaster.spark.write_options import WriteOptions
 from ibbmaster.storage.disk.local import RealDisk
 from ibbmaster.storage.ibb.file_name import parse_file_name
 from ibbmaster.tables.arrow.shape import field_name
+from .write_options import WriteOptions
 
 RUN_BYTES = 64 << 20  # of records, sorted in memory
 HEAD = struct.Struct("<QQIIQQIBI")  # see Record; the last is the size of the data

@@ -15,17 +15,17 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.spark.partition import SPAN_COLUMNS, partitions_of, read_partition
 from ibbmaster.tables.arrow.options import is_of_catalog, listed, parse_options, without_catalog
 from ibbmaster.tables.arrow.plan import find_fields, plan_tasks
 from ibbmaster.tables.arrow.read_options import Granularity, ReadOptions
 from ibbmaster.tables.arrow.shape import ShapeField, arrow_schema, spark_ddl
+from .partition import SPAN_COLUMNS, partitions_of, read_partition
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.datasource import DataSourceWriter
 
-    from ibbmaster.spark.stream_reader import GroupStreamReader
+    from .stream_reader import GroupStreamReader
 
 STREAMING = "pyspark.sql.streaming.datasource"  # what 4.0 and 4.1 do not have: limits of a batch
 SPANS_FORMAT = "ibb_spans"
@@ -87,8 +87,8 @@ class IbbDataSource(DataSource):
         return _stream_reader()(self._options, self._fields)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # Spark's signature
-        from ibbmaster.spark.write_options import parse_write_options
-        from ibbmaster.spark.writer import IbbWriter
+        from .write_options import parse_write_options
+        from .writer import IbbWriter
 
         fields = {field.name: field.dataType.simpleString() for field in schema.fields}
         return IbbWriter(parse_write_options(self._given, fields, overwrites=overwrite))
@@ -96,11 +96,11 @@ class IbbDataSource(DataSource):
 
 def _stream_reader() -> type[GroupStreamReader]:
     try:
-        from ibbmaster.spark.stream import IbbStreamReader
+        from .stream import IbbStreamReader
     except ModuleNotFoundError as error:
         if error.name != STREAMING:
             raise
-        from ibbmaster.spark.stream_reader import PlainStreamReader
+        from .stream_reader import PlainStreamReader
 
         return PlainStreamReader
     return IbbStreamReader

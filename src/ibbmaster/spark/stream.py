@@ -11,8 +11,8 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from ibbmaster.spark.stream_reader import GroupStreamReader
-from ibbmaster.spark.tracking import Limits
+from .stream_reader import GroupStreamReader
+from .tracking import Limits
 
 
 class IbbStreamReader(GroupStreamReader, SupportsTriggerAvailableNow):

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.spark.live import LiveTracker
-from ibbmaster.spark.partition import SpanPartition, partitions_of, read_partition
-from ibbmaster.spark.tracking import Limits, OffsetTracker
 from ibbmaster.tables.arrow.offset import decode_offset
 from ibbmaster.tables.arrow.plan import OF_ROWS
 from ibbmaster.tables.arrow.read_options import ReadOptions
 from ibbmaster.tables.arrow.shape import ShapeField
+from .live import LiveTracker
+from .partition import SpanPartition, partitions_of, read_partition
+from .tracking import Limits, OffsetTracker
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -98,7 +98,7 @@ def each_batch(
             with LoggedTables(spans.sparkSession, span, only_changed=True) as found:
                 function(found, number)
 
-    from ibbmaster.spark.source import SPANS_FORMAT, SpanSource
+    from .source import SPANS_FORMAT, SpanSource
 
     session.dataSource.register(SpanSource)
     return session.readStream.format(SPANS_FORMAT).options(**given).load().writeStream.foreachBatch(take)

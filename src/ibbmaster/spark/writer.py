@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from ibbmaster.spark.log_writing import Recorder, RunWriter, staging_path, write_log
-from ibbmaster.spark.write_options import WriteOptions
+from .log_writing import Recorder, RunWriter, staging_path, write_log
+from .write_options import WriteOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ibbmaster.sqltext.table_name import TableName
-from ibbmaster.sqltext.token import Token, TokenKind, tokens
+from .table_name import TableName
+from .token import Token, TokenKind, tokens
 
 END = Token(TokenKind.SIGN, "")  # after the last token
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, TypeVar
 
-from ibbmaster.sqltext.literals import Value
+from .literals import Value
 
 Part = TypeVar("Part")
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from decimal import Decimal
 
 from ibbmaster.facts import rows_of
-from ibbmaster.sqltext.cursor import END
-from ibbmaster.sqltext.expression import (
+from .cursor import END
+from .expression import (
     Aggregate,
     Call,
     Cast,
@@ -20,10 +20,10 @@ from ibbmaster.sqltext.expression import (
     SystemVariable,
     UserVariable,
 )
-from ibbmaster.sqltext.literals import binary_value, number_value
-from ibbmaster.sqltext.operators import JOINED, JOINED_ORACLE, NOT, PREDICATE, UNARY, binary_operators
-from ibbmaster.sqltext.sql_mode import EMPTY_STRING_IS_NULL, HIGH_NOT_PRECEDENCE, IGNORE_SPACE
-from ibbmaster.sqltext.token import LITERALS, SqlError, SqlTokens, Token, TokenKind, UnreadSqlError, error_at, words
+from .literals import binary_value, number_value
+from .operators import JOINED, JOINED_ORACLE, NOT, PREDICATE, UNARY, binary_operators
+from .sql_mode import EMPTY_STRING_IS_NULL, HIGH_NOT_PRECEDENCE, IGNORE_SPACE
+from .token import LITERALS, SqlError, SqlTokens, Token, TokenKind, UnreadSqlError, error_at, words
 
 SCOPES = {"global": "global", "session": "session", "local": "session"}
 DEPTH_MAX = 40  # brackets in brackets

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal, InvalidOperation
 from typing import TypeAlias
 
-from ibbmaster.sqltext.token import Token, TokenKind, tokens
+from .token import Token, TokenKind, tokens
 
 Value: TypeAlias = int | float | Decimal | str | bytes | None  # None is NULL
 UINT64_MAX = 2**64 - 1

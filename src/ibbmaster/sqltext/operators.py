@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ibbmaster.facts import rows_of
-from ibbmaster.sqltext.sql_mode import ORACLE, PIPES_AS_CONCAT
+from .sql_mode import ORACLE, PIPES_AS_CONCAT
 
 
 class Operator(NamedTuple):

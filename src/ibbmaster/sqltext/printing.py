@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ibbmaster.facts import rows_of
-from ibbmaster.sqltext.expression import Call, Cast, ColumnName, Expression, Literal, Operation
-from ibbmaster.sqltext.operators import BY_NAME, JOINED, JOINED_ORACLE, PREDICATE, PRIMARY, SUM, UNARY
-from ibbmaster.sqltext.quoting import quoted_in_expression, quoted_name
+from .expression import Call, Cast, ColumnName, Expression, Literal, Operation
+from .operators import BY_NAME, JOINED, JOINED_ORACLE, PREDICATE, PRIMARY, SUM, UNARY
+from .quoting import quoted_in_expression, quoted_name
 
 #: Functions of servers, and their printed names; empty where these are not known.
 KNOWN_FUNCTIONS = dict(rows_of("ibbmaster.sqltext", "functions"))

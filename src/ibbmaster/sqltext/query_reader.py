@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ibbmaster.sqltext.expression import (
+from .expression import (
     ColumnName,
     DerivedTable,
     Expression,
@@ -17,8 +17,8 @@ from ibbmaster.sqltext.expression import (
     SqlQuery,
     Star,
 )
-from ibbmaster.sqltext.expression_parser import RESERVED, WORDS, ExpressionParser
-from ibbmaster.sqltext.token import PLACEHOLDER, TokenKind, UnreadSqlError, words
+from .expression_parser import RESERVED, WORDS, ExpressionParser
+from .token import PLACEHOLDER, TokenKind, UnreadSqlError, words
 
 QUERY_DEPTH_MAX = 20  # brackets in brackets
 _ENDS_ALIAS = RESERVED | words("USE FORCE IGNORE PARTITION WINDOW OVER ROWS RETURNING")

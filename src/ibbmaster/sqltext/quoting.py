@@ -6,7 +6,7 @@ import functools
 import re
 from collections.abc import Mapping
 
-from ibbmaster.sqltext.sql_mode import NO_BACKSLASH_ESCAPES
+from .sql_mode import NO_BACKSLASH_ESCAPES
 
 #: The meaning of letters behind a backslash; others mean themselves.
 ESCAPES: Mapping[str, str] = {

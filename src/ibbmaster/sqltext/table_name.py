@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.sqltext.quoting import quoted_name, unquoted
+from .quoting import quoted_name, unquoted
 
 _NEEDS_QUOTES = re.compile(r"[`.,*?=]|\A\s|\s\Z")
 _PART = r"(`(?:[^`]|``)+`|[^`.][^.]*)"

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ibbmaster.errors import IbbMasterError
-from ibbmaster.sqltext.quoting import quoted, quoted_name, unescaped
-from ibbmaster.sqltext.sql_mode import ANSI_QUOTES, MSSQL, NO_BACKSLASH_ESCAPES
 from ibbmaster.versions import Difference
+from .quoting import quoted, quoted_name, unescaped
+from .sql_mode import ANSI_QUOTES, MSSQL, NO_BACKSLASH_ESCAPES
 
 TOKENS_MAX = 10_000  # of a text that a client sends
 PLACEHOLDER = "?"  # of a prepared statement

@@ -11,12 +11,12 @@ May import: api, logs, primary, replication, rows, schema, sqltext, storage.
 """
 
 from ibbmaster.replication.event.rows.encoding import RowImage, RowMetadata
-from ibbmaster.testkit.clock import FixtureClock
-from ibbmaster.testkit.fixture_logs import fixture_log
-from ibbmaster.testkit.primary import FixturePrimary
-from ibbmaster.testkit.tables import FixtureTable, RowFormat
-from ibbmaster.testkit.transactions import FixtureTransaction
-from ibbmaster.testkit.witness import SeenConnection
+from .clock import FixtureClock
+from .fixture_logs import fixture_log
+from .primary import FixturePrimary
+from .tables import FixtureTable, RowFormat
+from .transactions import FixtureTransaction
+from .witness import SeenConnection
 
 __all__ = [
     "FixtureClock",

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeAlias, dataclass_transform
 
 from ibbmaster.facts import rows_of
-from ibbmaster.testkit.fixture_logs import TORN
-from ibbmaster.testkit.incident import Incidents
-from ibbmaster.testkit.malformed import MALFORMATIONS
-from ibbmaster.testkit.place import Landmark, Side
+from .fixture_logs import TORN
+from .incident import Incidents
+from .malformed import MALFORMATIONS
+from .place import Landmark, Side
 
 BORDERS = frozenset((Side.BEFORE, Side.AFTER))
 ANYWHERE = BORDERS | {Side.INSIDE}

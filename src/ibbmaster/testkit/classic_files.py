@@ -13,7 +13,7 @@ from ibbmaster.gtid import Gtid
 from ibbmaster.logs.classic.series_writer import ClassicWriter
 from ibbmaster.replication.dump.profile import Profile
 from ibbmaster.storage.disk.local import RealDisk
-from ibbmaster.testkit.clock import FixtureClock
+from .clock import FixtureClock
 
 log = logging.getLogger(__name__)
 

@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 from ibbmaster.errors import ConfigurationError, IbbMasterError
-from ibbmaster.testkit.fault import PlannedFault
-from ibbmaster.testkit.fault_plan import FaultRecord
-from ibbmaster.testkit.primary import FixturePrimary
-from ibbmaster.testkit.witness import SeenConnection
-from ibbmaster.testkit.written import WrittenGroup, expect, only
+from .fault import PlannedFault
+from .fault_plan import FaultRecord
+from .primary import FixturePrimary
+from .witness import SeenConnection
+from .written import WrittenGroup, expect, only
 
 LINE_SIZE_MAX = 1 << 20
 CONNECTIONS_MAX = 16

@@ -16,8 +16,8 @@ from typing import Any, Self
 
 from ibbmaster.errors import ConfigurationError, GtidError
 from ibbmaster.gtid import Gtid
-from ibbmaster.testkit.action import ACTIONS, BOUNDS, CHOICES, NUMBER_MAX, TEXT_SIZES, FaultAction, PrimaryAction
-from ibbmaster.testkit.place import Landmark, Place, Side
+from .action import ACTIONS, BOUNDS, CHOICES, NUMBER_MAX, TEXT_SIZES, FaultAction, PrimaryAction
+from .place import Landmark, Place, Side
 
 TEXT_SIZE_MAX = 4000
 LINE_SIZE_MAX = 4000

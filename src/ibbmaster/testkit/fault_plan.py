@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.testkit.action import PrimaryAction
-from ibbmaster.testkit.fault import PlannedFault
+from .action import PrimaryAction
+from .fault import PlannedFault
 
 FAULTS_MAX = 10_000
 RECORDS_MAX = 100_000

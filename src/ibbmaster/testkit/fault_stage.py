@@ -23,13 +23,13 @@ from ibbmaster.primary.streaming.block import Block, plain_block
 from ibbmaster.primary.streaming.sink import Send
 from ibbmaster.replication.wire.command import AnyCommand, BinlogDump, QueryCommand, RegisterReplica
 from ibbmaster.replication.wire.response import ColumnDefinition, Eof, Err, FieldType, Ok, Response, ResultSet
-from ibbmaster.testkit import action as actions
-from ibbmaster.testkit.action import FaultyPrimary, PrimaryAction
-from ibbmaster.testkit.fault import PlannedFault
-from ibbmaster.testkit.fault_plan import FaultPlan, FaultRecord
-from ibbmaster.testkit.incident import close_by_reset
-from ibbmaster.testkit.place import Landmark, Side
-from ibbmaster.testkit.stream_editor import StreamEditor
+from . import action as actions
+from .action import FaultyPrimary, PrimaryAction
+from .fault import PlannedFault
+from .fault_plan import FaultPlan, FaultRecord
+from .incident import close_by_reset
+from .place import Landmark, Side
+from .stream_editor import StreamEditor
 
 POLL_S = 0.005
 DRAIN_S = 5.0  # a client that reads slower loses what it has not read

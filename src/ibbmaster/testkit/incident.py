@@ -20,8 +20,8 @@ from ibbmaster.errors import ConfigurationError
 from ibbmaster.gtid import Gtid
 from ibbmaster.primary.server.registry import Registry, Session
 from ibbmaster.replication.event.group import EventGroup
-from ibbmaster.testkit.clock import FixtureClock
-from ibbmaster.testkit.fixture_logs import FixtureLog, fixture_log
+from .clock import FixtureClock
+from .fixture_logs import FixtureLog, fixture_log
 
 BY_RESET = struct.pack("ii", 1, 0)  # SO_LINGER on, and zero: closing resets
 PURGE_S = 10.0  # readers of a file that is to be removed leave sooner

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.facts import rows_of
-from ibbmaster.testkit.mariadb_programs import ServerPrograms
 from ibbmaster.user_cache import make_directory, program_directory
+from .mariadb_programs import ServerPrograms
 
 if TYPE_CHECKING:
     import pymysql

@@ -31,21 +31,17 @@ from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.sqltext.quoting import quoted_name
 from ibbmaster.sqltext.table_name import parse_table_name
 from ibbmaster.storage.codec.printable import address
-from ibbmaster.testkit.certificates import CERTIFICATES, authority_pem, made_certificate
-from ibbmaster.testkit.classic_files import ClassicFiles
-from ibbmaster.testkit.clock import FixtureClock
-from ibbmaster.testkit.fault import PlannedFault
-from ibbmaster.testkit.fault_stage import Faults
-from ibbmaster.testkit.fixture_logs import expect_sound, fixture_log
-from ibbmaster.testkit.incident import Incidents
-from ibbmaster.testkit.query_events import ServerSession
-from ibbmaster.testkit.tables import FixtureTable, RowFormat
-from ibbmaster.testkit.transactions import (
-    FixtureWriter,
-    GtidOptions,
-    WrittenStatement,
-)
-from ibbmaster.testkit.witness import POLL_S, SeenConnection, Witness
+from .certificates import CERTIFICATES, authority_pem, made_certificate
+from .classic_files import ClassicFiles
+from .clock import FixtureClock
+from .fault import PlannedFault
+from .fault_stage import Faults
+from .fixture_logs import expect_sound, fixture_log
+from .incident import Incidents
+from .query_events import ServerSession
+from .tables import FixtureTable, RowFormat
+from .transactions import FixtureWriter, GtidOptions, WrittenStatement
+from .witness import POLL_S, SeenConnection, Witness
 
 #: Versions as scenarios name them: the profile whose shape their streams have, and the version they claim.
 VERSIONS: dict[str, tuple[str, str]] = {

@@ -17,15 +17,15 @@ from ibbmaster.api import opening
 from ibbmaster.api.serving_options import ServingOptions
 from ibbmaster.api.writing import WritableLog
 from ibbmaster.errors import ConfigurationError, IbbMasterError
-from ibbmaster.testkit.action import CrashPrimary, CutConnection, RestartPrimary, Stall
-from ibbmaster.testkit.fault import PlannedFault
-from ibbmaster.testkit.fault_stage import Faults
-from ibbmaster.testkit.fixture_logs import fixture_log
-from ibbmaster.testkit.incident import GroupCopier
-from ibbmaster.testkit.primary import FixturePrimary
-from ibbmaster.testkit.repeated import repeated_groups
-from ibbmaster.testkit.small_file import read_small_file
-from ibbmaster.testkit.written import WrittenGroup, expect, expect_list, expect_table, only
+from .action import CrashPrimary, CutConnection, RestartPrimary, Stall
+from .fault import PlannedFault
+from .fault_stage import Faults
+from .fixture_logs import fixture_log
+from .incident import GroupCopier
+from .primary import FixturePrimary
+from .repeated import repeated_groups
+from .small_file import read_small_file
+from .written import WrittenGroup, expect, expect_list, expect_table, only
 
 log = logging.getLogger(__name__)
 

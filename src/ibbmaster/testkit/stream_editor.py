@@ -33,13 +33,13 @@ from ibbmaster.replication.wire.packet import (
 )
 from ibbmaster.replication.wire.response import Eof, Err, encode_eof, encode_err
 from ibbmaster.storage.codec.buffer import Buffer
-from ibbmaster.testkit import action as actions
-from ibbmaster.testkit.action import FaultAction
-from ibbmaster.testkit.fault import PlannedFault
-from ibbmaster.testkit.fault_plan import FaultPlan, FaultRecord
-from ibbmaster.testkit.malformed import can_be, malformed
-from ibbmaster.testkit.place import Landmark, Side
-from ibbmaster.testkit.stream_places import SeenPacket, StreamPlaces
+from . import action as actions
+from .action import FaultAction
+from .fault import PlannedFault
+from .fault_plan import FaultPlan, FaultRecord
+from .malformed import can_be, malformed
+from .place import Landmark, Side
+from .stream_places import SeenPacket, StreamPlaces
 
 SEQUENCE_OFFSET = 3  # of a packet's number in its header
 HELD_MAX = 64 << 20  # bytes of groups that are held back

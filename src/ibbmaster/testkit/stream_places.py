@@ -11,7 +11,7 @@ from ibbmaster.replication.event.gtid_event import decode_gtid
 from ibbmaster.replication.event.header import CHECKSUM_SIZE, EVENT_HEADER_SIZE, EventHeader, decode_event_header
 from ibbmaster.replication.event.types import EventFlag, EventType
 from ibbmaster.replication.wire.packet import EVENT_STATUS
-from ibbmaster.testkit.place import Landmark, landmark_of
+from .place import Landmark, landmark_of
 
 
 class SeenPacket(NamedTuple):

@@ -24,8 +24,8 @@ from ibbmaster.replication.event.rows.partial import encode_fragments
 from ibbmaster.replication.event.rows.value import Value
 from ibbmaster.schema.model import TableColumn, TableVersion
 from ibbmaster.schema.view_text import sequence_options
-from ibbmaster.testkit.clock import FixtureClock
-from ibbmaster.testkit.table_version import KeptRow, Values, WritableVersion, writable_version
+from .clock import FixtureClock
+from .table_version import KeptRow, Values, WritableVersion, writable_version
 
 _NOW = re.compile(r"current_timestamp(?:\((\d?)\))?", re.IGNORECASE)
 SEQUENCE_ROW = 1  # the number of the only row of a sequence

@@ -33,9 +33,9 @@ from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.sqltext.cursor import Cursor
 from ibbmaster.sqltext.token import TokenKind, tokens
 from ibbmaster.storage.ibb.xa import Xid
-from ibbmaster.testkit.clock import FixtureClock
-from ibbmaster.testkit.query_events import QueryOptions, ServerSession
-from ibbmaster.testkit.tables import RowFormat, RowStep
+from .clock import FixtureClock
+from .query_events import QueryOptions, ServerSession
+from .tables import RowFormat, RowStep
 
 ALONE = GtidFlag.STANDALONE | GtidFlag.ALLOW_PARALLEL
 DDL = ALONE | GtidFlag.DDL

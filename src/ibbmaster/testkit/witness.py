@@ -30,9 +30,9 @@ from ibbmaster.replication.wire.packet import EVENT_STATUS, PACKET_HEADER_SIZE, 
 from ibbmaster.replication.wire.response import Response
 from ibbmaster.storage.codec.buffer import Buffer
 from ibbmaster.storage.codec.printable import address
-from ibbmaster.testkit.clock import FixtureClock
-from ibbmaster.testkit.fault_stage import Faults
-from ibbmaster.testkit.stream_places import StreamPlaces
+from .clock import FixtureClock
+from .fault_stage import Faults
+from .stream_places import StreamPlaces
 
 SIOCOUTQ = termios.TIOCOUTQ  # bytes of a socket that the other side has not acknowledged
 TCP_ESTABLISHED = 1  # both sides may send

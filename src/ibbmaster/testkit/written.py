@@ -8,9 +8,9 @@ from typing import Any
 
 from ibbmaster.errors import ConfigurationError, GtidError
 from ibbmaster.gtid import Gtid
-from ibbmaster.testkit.incident import GroupCopier
-from ibbmaster.testkit.primary import FixturePrimary
-from ibbmaster.testkit.transactions import FixtureTransaction
+from .incident import GroupCopier
+from .primary import FixturePrimary
+from .transactions import FixtureTransaction
 
 SECONDS_MAX = 86_400.0
 CHANGES = ("insert", "update", "delete", "statement", "annotate", "savepoint", "roll_back_to", "next")

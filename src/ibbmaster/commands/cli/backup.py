@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 
 import ibbmaster
-from ibbmaster.commands.cli.arguments import report
-from ibbmaster.commands.cli.progress import progress
 from ibbmaster.kernel.loading import load_for_work
+from .arguments import report
+from .progress import progress
 
 
 def run(args: argparse.Namespace) -> int:

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import ibbmaster
-from ibbmaster.commands.cli.chosen import chosen_part
-from ibbmaster.commands.cli.progress import progress, signalled
 from ibbmaster.commands.printing.content import Printer, placed
 from ibbmaster.commands.printing.csv_lines import CsvLines
 from ibbmaster.commands.printing.debezium_lines import DebeziumLines
@@ -23,6 +21,8 @@ from ibbmaster.errors import ConfigurationError, StoreError
 from ibbmaster.logs.stages.engine import StagedLog
 from ibbmaster.position import LogPosition
 from ibbmaster.sqltext.table_name import parse_table_name
+from .chosen import chosen_part
+from .progress import progress, signalled
 
 WORK_OF_BYTE = 8  # what the reference takes to print one, in bytes that it reads meanwhile
 

@@ -12,9 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import ibbmaster
-from ibbmaster.commands.cli.arguments import expect_log, expect_readable, expect_writable, report
-from ibbmaster.commands.cli.chosen import chosen_part, chosen_stages
-from ibbmaster.commands.cli.progress import progress
 from ibbmaster.errors import ConfigurationError, StoreError
 from ibbmaster.kernel.loading import load_for_work
 from ibbmaster.logs.classic.binlog import ClassicReader
@@ -30,6 +27,9 @@ from ibbmaster.storage.disk.local import RealDisk, left_unfinished
 from ibbmaster.storage.disk.place import local_place
 from ibbmaster.storage.disk.uploading import made_place
 from ibbmaster.storage.ibb.file_name import parse_file_name
+from .arguments import expect_log, expect_readable, expect_writable, report
+from .chosen import chosen_part, chosen_stages
+from .progress import progress
 
 IBB, TRADITIONAL = "ibb", "traditional"
 STEM = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}", re.ASCII)

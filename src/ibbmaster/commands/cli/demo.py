@@ -12,12 +12,12 @@ from typing import Any
 
 import ibbmaster
 from ibbmaster.api.serving import RunningPrimary
-from ibbmaster.commands.cli.progress import signalled
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.sqltext.quoting import quoted_name
 from ibbmaster.storage.codec.printable import address
 from ibbmaster.testkit.mariadb_programs import find_programs, installed_versions
 from ibbmaster.testkit.mariadb_server import RealReplica, ServerTemplate, problem_of
+from .progress import signalled
 
 USER, PASSWORD = "repl", "demo"
 CHANGES_SHOWN = 12

@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import ibbmaster
-from ibbmaster.commands.cli import credentials
-from ibbmaster.commands.cli.chosen import chosen_stages
 from ibbmaster.commands.comparison.differences import (
     ComparedGroup,
     Comparison,
@@ -28,6 +26,8 @@ from ibbmaster.logs.capture.client import PrimaryAddress
 from ibbmaster.logs.stages.options import given_stages
 from ibbmaster.replication.event.essence import OF_REPLICA, Essence, Ignored
 from ibbmaster.storage.codec.printable import printable
+from . import credentials
+from .chosen import chosen_stages
 
 PRIMARY = re.compile(r"(?P<host>[^/]+):(?P<port>\d{1,5})")
 SERVER_ID = 4_000_000_002  # as a replica of a primary; that of a stream of Spark is another

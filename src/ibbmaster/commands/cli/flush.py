@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from ibbmaster.commands.cli.arguments import open_to_change
+from .arguments import open_to_change
 
 
 def run(args: argparse.Namespace) -> int:

@@ -7,15 +7,15 @@ import json
 from pathlib import Path
 
 import ibbmaster
-from ibbmaster.commands.cli.chosen import chosen_part
-from ibbmaster.commands.cli.progress import progress
-from ibbmaster.commands.cli.seek import seek_facts
 from ibbmaster.commands.info.log_info import log_info
 from ibbmaster.commands.info.page import page
 from ibbmaster.commands.info.text import text_lines
 from ibbmaster.commands.printing.output import opened_output
 from ibbmaster.kernel.loading import load_for_work
 from ibbmaster.storage.ibb.file_name import parse_file_name
+from .chosen import chosen_part
+from .progress import progress
+from .seek import seek_facts
 
 
 def run(args: argparse.Namespace) -> int:

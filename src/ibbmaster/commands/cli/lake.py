@@ -12,10 +12,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import ibbmaster
-from ibbmaster.commands.cli.arguments import expect_log, expect_writable
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.extras import needed_for
 from ibbmaster.storage.disk.place import is_object_place
+from .arguments import expect_log, expect_writable
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,10 +13,10 @@ import sys
 from collections.abc import Sequence
 
 import ibbmaster
-from ibbmaster.commands.cli.options import ALIASES, add_command, add_options
 from ibbmaster.errors import ConfigurationError, IbbMasterError
 from ibbmaster.extras import needed_for
 from ibbmaster.facts import rows_of
+from .options import ALIASES, add_command, add_options
 
 PLUGINS = "ibbmaster.commands"  # entry points: name = module with `run`, beside tables as ours
 GC_THRESHOLDS = (50_000, 20, 50)  # modules, and a thousand waiting replicas, are many objects and no garbage

@@ -97,7 +97,7 @@ def _add_of_others(taker: Any, words: str) -> None:
     """Add options of another module, which is loaded for them."""
     match words:
         case "@account":
-            from ibbmaster.commands.cli.credentials import add_arguments
+            from .credentials import add_arguments
 
             add_arguments(taker)
         case "@jobs":
@@ -122,7 +122,7 @@ def _add_of_others(taker: Any, words: str) -> None:
 
 
 def _add_lake_jobs(parser: argparse.ArgumentParser) -> None:
-    from ibbmaster.commands.cli.lake import JOBS, add_options_of_spark
+    from .lake import JOBS, add_options_of_spark
 
     jobs = parser.add_subparsers(title="jobs", metavar="JOB", required=True)
     for name, run_job in JOBS.items():

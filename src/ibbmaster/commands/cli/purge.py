@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from ibbmaster.api.stores import purge_request
-from ibbmaster.commands.cli.arguments import open_to_change, report
 from ibbmaster.logs.log.time_search import parse_time
+from .arguments import open_to_change, report
 
 
 def run(args: argparse.Namespace) -> int:

@@ -9,12 +9,12 @@ import sys
 
 import trio
 
-from ibbmaster.commands.cli.serve import allow_open_files, begin_log, parse_listen
 from ibbmaster.commands.recorder.recorded_connection import RecordedConnection
 from ibbmaster.commands.recorder.recording import SCENARIO_NAME, Recording, expect_free
 from ibbmaster.commands.recorder.relay import Relay, listen_on
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.storage.codec.printable import address
+from .serve import allow_open_files, begin_log, parse_listen
 
 DEFAULT_PORT = 3306
 

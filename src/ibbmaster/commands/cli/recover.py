@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ibbmaster.commands.cli.arguments import open_to_change, report
 from ibbmaster.logs.log.damaged_log import Loss
 from ibbmaster.logs.store.salvage import salvage as salvage_log
 from ibbmaster.storage.disk.local import RealDisk, made_at_once
+from .arguments import open_to_change, report
 
 
 def run(args: argparse.Namespace) -> int:

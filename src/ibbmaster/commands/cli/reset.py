@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from ibbmaster.commands.cli.arguments import open_to_change
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.gtid import GtidState
+from .arguments import open_to_change
 
 
 def run(args: argparse.Namespace) -> int:

@@ -20,9 +20,9 @@ from ibbmaster.api.serving import CheckedOptions, RunningPrimary, StatusCall, ch
 from ibbmaster.api.serving_options import ServingOptions, default_options
 from ibbmaster.api.serving_options import serving_options as options_of_serving
 from ibbmaster.api.stores import WritingOptions, store_options
-from ibbmaster.commands.cli import credentials
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.storage.codec.printable import address
+from . import credentials
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     tell = functools.partial(announce, as_json=args.json)
     with open_log(args, is_played=is_played) as opened:
         if is_played:
-            from ibbmaster.commands.cli.replay import play
+            from .replay import play
 
             trio.run(play, opened, options, args, tell, lambda: read_options(args))
         else:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 
 from ibbmaster.api.log_files import LogVerification, opened_files
-from ibbmaster.commands.cli.arguments import report
-from ibbmaster.commands.cli.progress import interruptible, progress
 from ibbmaster.kernel.loading import load_for_work
+from .arguments import report
+from .progress import interruptible, progress
 
 BLOCK_SIZE = 512  # bytes, in which the system counts what a file has of the disk
 

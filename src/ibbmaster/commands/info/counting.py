@@ -6,7 +6,6 @@ import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
-from ibbmaster.commands.info.statistics import GROUP_TABLES_MAX, ChangeSum, GroupSum, LogStatistics
 from ibbmaster.errors import EventError
 from ibbmaster.logs.log.group_content import group_events
 from ibbmaster.logs.log.group_folding import MAY_HOLD_DDL, QUERIES
@@ -36,6 +35,7 @@ from ibbmaster.schema.clause import (
 from ibbmaster.schema.ddl import parse_ddl
 from ibbmaster.sqltext.table_name import TableName
 from ibbmaster.tables.fold.stored import spans_of
+from .statistics import GROUP_TABLES_MAX, ChangeSum, GroupSum, LogStatistics
 
 TABLES_KEPT = 10_000  # by the bytes of their TABLE_MAP events
 NOT_OF_TABLES = "(no table)"  # DDL of databases, programs and accounts

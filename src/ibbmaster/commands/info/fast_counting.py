@@ -7,16 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ibbmaster.commands.info.counting import note_table, shown_tables, sizes_of, take_statement
-from ibbmaster.commands.info.statistics import (
-    LARGEST,
-    ChangeSum,
-    GroupSum,
-    LogStatistics,
-    PairSum,
-    SequenceGap,
-    TimeGap,
-)
 from ibbmaster.errors import EventError
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.calls import Kernels
@@ -46,6 +36,8 @@ from ibbmaster.storage.codec.buffer import Buffer
 from ibbmaster.tables.arrow.event_batch import ALL_BITS, IDENTITY, EventBatch
 from ibbmaster.tables.arrow.read_options import ZeroDates
 from ibbmaster.tables.arrow.row_columns import RowColumns
+from .counting import note_table, shown_tables, sizes_of, take_statement
+from .statistics import LARGEST, ChangeSum, GroupSum, LogStatistics, PairSum, SequenceGap, TimeGap
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -3,8 +3,6 @@
 from collections.abc import Callable
 
 from ibbmaster.api.log import Log
-from ibbmaster.commands.info.counting import GroupCounter, take_start
-from ibbmaster.commands.info.statistics import ChangeSum, DomainSum, GroupSum, LogStatistics, TableSum
 from ibbmaster.errors import StoreError
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.loading import do_pay, load
@@ -13,6 +11,8 @@ from ibbmaster.logs.log.interface import GroupSource
 from ibbmaster.logs.log.log_range import LogRange
 from ibbmaster.position import LOG_START
 from ibbmaster.sizes import time_text
+from .counting import GroupCounter, take_start
+from .statistics import ChangeSum, DomainSum, GroupSum, LogStatistics, TableSum
 
 RANGE_BYTES = 64 << 20
 OnBytes = Callable[[int], object]
@@ -56,8 +56,8 @@ def summarize(log: Log, file_no: int | None = None, *, on_bytes: OnBytes = lambd
         if kernels is None:
             _count_groups(source, ranges, statistics, on_bytes)
         else:
-            from ibbmaster.commands.info.fast_counting import BatchCounter
             from ibbmaster.tables.arrow.collecting import event_batches
+            from .fast_counting import BatchCounter
 
             counter = BatchCounter(statistics, kernels)
             for log_range in ranges:

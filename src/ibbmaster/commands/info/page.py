@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ibbmaster.commands.info.text import size_text, table_bytes
 from ibbmaster.storage.codec.printable import printable
+from .text import size_text, table_bytes
 
 WIDTH, HEIGHT = 960, 160  # of the time line
 BAR_MIN = 1.5  # wide, and as high: what is there is seen

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ibbmaster.commands.info.log_info import Facts
-from ibbmaster.commands.info.statistics import ChangeSum
 from ibbmaster.storage.codec.printable import printable
+from .log_info import Facts
+from .statistics import ChangeSum
 
 TABLES_SHOWN = 40
 GAPS_SHOWN = 5

@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterator
 
 from ibbmaster.api.group import Group, Row, UndecodableValue
-from ibbmaster.commands.printing.content import GroupContent, Printer, RowItem
 from ibbmaster.errors import ConfigurationError, EventError
 from ibbmaster.replication.event.rows.column import TableSchema
 from ibbmaster.sizes import time_text
 from ibbmaster.tables.arrow.cell import text_of
 from ibbmaster.tables.arrow.shape import field_name
+from .content import GroupContent, Printer, RowItem
 
 OWN_COLUMNS = ("_gtid", "_commit_ts", "_change_type", "_change_no", "_absent")
 QUOTED = re.compile(r'[",\r\n]|^\s|\s$|^$')  # what readers would take for something else

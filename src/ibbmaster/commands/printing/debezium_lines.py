@@ -11,10 +11,10 @@ from pathlib import Path
 
 from ibbmaster import __version__
 from ibbmaster.api.group import Row, UndecodableValue
-from ibbmaster.commands.printing.content import ChangeLines, GroupContent, RowItem
-from ibbmaster.commands.printing.json_lines import json_text, json_value
 from ibbmaster.position import LogPosition
 from ibbmaster.replication.event.rows.column import Column, TableSchema, ValueKind
+from .content import ChangeLines, GroupContent, RowItem
+from .json_lines import json_text, json_value
 
 OPERATIONS = {"insert": "c", "update": "u", "delete": "d"}
 EPOCH = datetime.datetime(1970, 1, 1)

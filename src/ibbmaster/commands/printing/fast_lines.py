@@ -13,9 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ibbmaster.api.log import Log
-from ibbmaster.commands.printing.content import statement_of
-from ibbmaster.commands.printing.line_formats import LineFormat
-from ibbmaster.commands.printing.line_plan import LineBuffers, Piece, PieceValue, Steps, unusual_groups
 from ibbmaster.errors import EventError, UndecodableError
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import (
@@ -46,6 +43,9 @@ from ibbmaster.tables.arrow.fast_reading import freeze
 from ibbmaster.tables.arrow.plan import ReadTask, find_fields, open_task, plan_tasks, row_reader
 from ibbmaster.tables.arrow.row_columns import RowColumns, raw_value
 from ibbmaster.tables.arrow.row_tables import RowTables
+from .content import statement_of
+from .line_formats import LineFormat
+from .line_plan import LineBuffers, Piece, PieceValue, Steps, unusual_groups
 
 STATEMENTS = (*STATEMENT_TYPES, EventType.XA_PREPARE)
 OUT_SLACK = 1 << 12

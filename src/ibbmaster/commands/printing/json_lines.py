@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from ibbmaster.api.group import Row, UndecodableValue
-from ibbmaster.commands.printing.content import ChangeLines, GroupContent, StatementItem
 from ibbmaster.position import LogPosition
 from ibbmaster.replication.event.gtid_event import GtidEvent
 from ibbmaster.replication.event.rows.column import TableSchema
 from ibbmaster.replication.event.statement.logged import LoggedStatement
 from ibbmaster.sizes import time_text
+from .content import ChangeLines, GroupContent, StatementItem
 
 # What a terminal obeys, breaks lines or turns their direction, and JSON takes as it is; and halves of letters.
 UNSEEN = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")

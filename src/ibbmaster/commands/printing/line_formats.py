@@ -4,16 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ibbmaster.commands.printing.debezium_lines import (
-    ENVELOPE,
-    MILLISECONDS_MAX,
-    OPERATIONS,
-    connect_value,
-    form_of,
-    has_clock,
-)
-from ibbmaster.commands.printing.json_lines import change_begin, json_text, json_value, statement_text
-from ibbmaster.commands.printing.line_plan import SIDE, Piece, PieceValue, written_value
 from ibbmaster.kernel.fields import DELETE, INSERT, UPDATE_BEFORE, GroupColumn, LineOp
 from ibbmaster.replication.event.column_types.decimals import WIDE_DIGITS
 from ibbmaster.replication.event.column_types.registry import kind_of
@@ -21,6 +11,9 @@ from ibbmaster.replication.event.gtid_event import GtidXid
 from ibbmaster.replication.event.rows.column import Column, TableSchema
 from ibbmaster.replication.event.statement.logged import LoggedStatement
 from ibbmaster.tables.arrow.column_reading import Reading, line_reading_of, raw_reading_of, reading_of
+from .debezium_lines import ENVELOPE, MILLISECONDS_MAX, OPERATIONS, connect_value, form_of, has_clock
+from .json_lines import change_begin, json_text, json_value, statement_text
+from .line_plan import SIDE, Piece, PieceValue, written_value
 
 KINDS = {INSERT: "insert", UPDATE_BEFORE: "update", DELETE: "delete"}
 BASE64 = '{"base64":"', '"}'

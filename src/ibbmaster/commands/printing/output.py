@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, BinaryIO
 
-from ibbmaster.commands.printing.json_lines import UNSEEN
 from ibbmaster.errors import StoreError
 from ibbmaster.storage.codec.buffer import Buffer
+from .json_lines import UNSEEN
 
 HELD_MAX = 64 << 20  # bytes of a group's text in memory; what is more is in a temporary file
 PIECE_SIZE = 1 << 20

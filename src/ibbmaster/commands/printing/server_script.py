@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ibbmaster.api.group import Change, Event, Group
-from ibbmaster.commands.printing.content import Printer
 from ibbmaster.errors import EventError, StoreError
 from ibbmaster.logs.log.large_rows import large_rows
 from ibbmaster.replication.event.format_description import describe_format, encode_format_description
@@ -42,6 +41,7 @@ from ibbmaster.replication.event.types import TYPE_COUNT_CLASSIC, EventFlag, Eve
 from ibbmaster.schema.collations import collation_name
 from ibbmaster.sizes import time_text
 from ibbmaster.sqltext.quoting import quoted, quoted_name
+from .content import Printer
 
 STATUS_AUTO_INCREMENT = 3  # increment and offset, 2 bytes each
 STATUS_TIME_NAMES = 7  # 2 bytes: number of the locale

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from ibbmaster.api.group import Change, Event, Group, Row, UndecodableValue
-from ibbmaster.commands.printing.json_lines import UNSEEN
-from ibbmaster.commands.printing.server_script import ServerScript
 from ibbmaster.errors import EventError
 from ibbmaster.replication.event.rows.column import Column, TableSchema
 from ibbmaster.sqltext.quoting import quoted, quoted_name
 from ibbmaster.sqltext.table_name import TableName
+from .json_lines import UNSEEN
+from .server_script import ServerScript
 
 UTF8MB4_GENERAL_CI = 45
 HIDDEN = re.compile(f"[\0-\x1f]|{UNSEEN.pattern}")  # in quotes they would reach a terminal, or end a line

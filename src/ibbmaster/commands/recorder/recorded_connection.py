@@ -7,7 +7,11 @@ from collections.abc import Callable
 
 import trio
 
-from ibbmaster.commands.recorder.conversation import (
+from ibbmaster.errors import EventError
+from ibbmaster.gtid import GtidState
+from ibbmaster.replication.wire.command import BinlogDump, QueryCommand, Quit, RegisterReplica, StatementPrepare
+from ibbmaster.replication.wire.response import Err
+from .conversation import (
     CONNECT_STATE,
     Admitted,
     Answered,
@@ -23,14 +27,10 @@ from ibbmaster.commands.recorder.conversation import (
     Phase,
     asked_position,
 )
-from ibbmaster.commands.recorder.recorded_dump import RecordedDump
-from ibbmaster.commands.recorder.recording import Recording
-from ibbmaster.commands.recorder.redaction import without_secrets
-from ibbmaster.commands.recorder.relay import RelayedConnection, Send
-from ibbmaster.errors import EventError
-from ibbmaster.gtid import GtidState
-from ibbmaster.replication.wire.command import BinlogDump, QueryCommand, Quit, RegisterReplica, StatementPrepare
-from ibbmaster.replication.wire.response import Err
+from .recorded_dump import RecordedDump
+from .recording import Recording
+from .redaction import without_secrets
+from .relay import RelayedConnection, Send
 
 LIVE_S = 0.2  # a primary that had nothing for so long has sent what it had
 STALL_PERIODS = 1.5  # silence of this number of heartbeat periods is a stall

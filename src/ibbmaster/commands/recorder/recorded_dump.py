@@ -6,9 +6,6 @@ import zlib
 from dataclasses import replace
 
 from ibbmaster.api.writing import OpenGroup
-from ibbmaster.commands.recorder.conversation import DumpPiece
-from ibbmaster.commands.recorder.recording import Recording
-from ibbmaster.commands.recorder.redaction import event_without_secrets
 from ibbmaster.errors import EventError, IbbMasterError
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.logs.capture.client import BETWEEN_GROUPS
@@ -27,6 +24,9 @@ from ibbmaster.replication.event.types import EventFlag, EventType
 from ibbmaster.replication.wire.command import BinlogDump, DumpFlag
 from ibbmaster.testkit.place import Landmark
 from ibbmaster.testkit.stream_places import SeenPacket, StreamPlaces
+from .conversation import DumpPiece
+from .recording import Recording
+from .redaction import event_without_secrets
 
 TYPE_END = 5  # bytes of an event after which its type is known
 _IN_GROUP_ONCE = (Landmark.GTID, Landmark.COMMIT)

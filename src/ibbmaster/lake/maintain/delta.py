@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ibbmaster.errors import StoreError
-from ibbmaster.lake.maintain.reshaping import Reshape
-from ibbmaster.lake.maintain.state import TableState
-from ibbmaster.lake.maintain.target import APPLICATION, ForeignChangeError, directory_name
 from ibbmaster.lake.placing import replace_file
 from ibbmaster.lake.row_versions import DELETED, END, WHOLE, LastChanges, NewVersions
 from ibbmaster.storage.disk.object_store import storage_options
 from ibbmaster.storage.disk.place import ObjectPath
+from .reshaping import Reshape
+from .state import TableState
+from .target import APPLICATION, ForeignChangeError, directory_name
 
 if TYPE_CHECKING:
     from deltalake import CommitProperties, DeltaTable

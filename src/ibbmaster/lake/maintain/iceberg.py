@@ -18,11 +18,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ibbmaster.errors import ConfigurationError, StoreError
-from ibbmaster.lake.maintain.reshaping import Reshape
-from ibbmaster.lake.maintain.state import TableState
-from ibbmaster.lake.maintain.target import APPLICATION, ForeignChangeError, directory_name
 from ibbmaster.lake.row_versions import DELETED, END, WHOLE, LastChanges, NewVersions
 from ibbmaster.sqltext.table_name import parse_table_name
+from .reshaping import Reshape
+from .state import TableState
+from .target import APPLICATION, ForeignChangeError, directory_name
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog

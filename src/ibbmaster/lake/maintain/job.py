@@ -8,16 +8,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ibbmaster.errors import ConfigurationError, IbbMasterError, StoreError
-from ibbmaster.lake.maintain.delta import DeltaLake
-from ibbmaster.lake.maintain.iceberg import IcebergLake
-from ibbmaster.lake.maintain.rows import Replaced, TableChanges, TableRows
-from ibbmaster.lake.maintain.source import LogSource, Read, UncertainRowsError
-from ibbmaster.lake.maintain.state import TableList, TableState
-from ibbmaster.lake.maintain.target import ICEBERG, ForeignChangeError, Lake, TargetTable, directory_of, scheme_of
 from ibbmaster.lake.placing import only_writer
 from ibbmaster.logs.stages.table_pattern import TableChoice, unmatched_error
 from ibbmaster.sqltext.table_name import TableName, parse_table_name, parse_table_pattern
 from ibbmaster.tables.arrow.options import parse_options, schema_options
+from .delta import DeltaLake
+from .iceberg import IcebergLake
+from .rows import Replaced, TableChanges, TableRows
+from .source import LogSource, Read, UncertainRowsError
+from .state import TableList, TableState
+from .target import ICEBERG, ForeignChangeError, Lake, TargetTable, directory_of, scheme_of
 
 Kind = TableRows | TableChanges
 KINDS: dict[str, Callable[[LogSource], Kind]] = {

@@ -12,8 +12,6 @@ import pyarrow as pa
 
 from ibbmaster.errors import EventError, PositionError, UndecodableError
 from ibbmaster.lake.doubts import find_doubts, folded_columns, untold_changes
-from ibbmaster.lake.maintain.reshaping import Reshape, reshape_of
-from ibbmaster.lake.maintain.source import LogSource, Read, UncertainRowsError, just_before
 from ibbmaster.lake.noting import periods_of
 from ibbmaster.lake.pasts import START, Doubt, Past, Place, Truncation
 from ibbmaster.lake.row_versions import (
@@ -50,6 +48,8 @@ from ibbmaster.tables.arrow.shape import (
 from ibbmaster.tables.fold.contents import TableContents
 from ibbmaster.tables.fold.row_doubts import UnknownRows
 from ibbmaster.tables.fold.stored import InexactRowsError, own_columns
+from .reshaping import Reshape, reshape_of
+from .source import LogSource, Read, UncertainRowsError, just_before
 
 OF_VERSIONS = ("_file_no", "_offset", "_change_no", "_commit_ts", "_gtid", "_change_type", ABSENT_FIELD.name)
 PLACES = ("_file_no", "_offset", "_change_no", "_change_type", ABSENT_FIELD.name)

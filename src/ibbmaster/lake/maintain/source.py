@@ -15,7 +15,6 @@ import pyarrow as pa
 from ibbmaster.errors import ConfigurationError, EventError, IbbMasterError, PositionError
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel.loading import do_pay
-from ibbmaster.lake.maintain.reshaping import Reshape, reshape_of
 from ibbmaster.lake.pasts import START, Past, Place, past_of
 from ibbmaster.lake.statements import Logged, after, completions, effective, logged_statements, read_table
 from ibbmaster.logs.log.locating import resume
@@ -35,6 +34,7 @@ from ibbmaster.tables.arrow.read_options import Granularity, ReadOptions
 from ibbmaster.tables.arrow.shape import TableFields, arrow_schema, field_name, table_fields
 from ibbmaster.tables.fold.applying import WITHOUT_BEGINNING
 from ibbmaster.tables.fold.base_rows import BaseDump
+from .reshaping import Reshape, reshape_of
 
 GROUPS = ("_gtid", "_domain", "_commit_ts", "_file_no", "_offset", "tables")
 BYTES_MAX = 256 << 20  # in memory: the table that is returned, and those kept for later

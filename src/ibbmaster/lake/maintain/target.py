@@ -15,9 +15,9 @@ from ibbmaster.storage.disk.place import place as named_place
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ibbmaster.lake.maintain.reshaping import Reshape
-    from ibbmaster.lake.maintain.state import TableState
     from ibbmaster.lake.row_versions import LastChanges, NewVersions
+    from .reshaping import Reshape
+    from .state import TableState
 
 APPLICATION = "ibbmaster-maintain"
 DELTA, ICEBERG = "delta://", "iceberg://"

@@ -10,14 +10,14 @@ from collections.abc import Callable, Generator, Hashable, Iterable, Iterator
 from typing import Unpack
 
 from ibbmaster.gtid import Gtid, GtidState
-from ibbmaster.logs.classic.groups import ClassicFileReader
-from ibbmaster.logs.classic.head import continued, head_of
-from ibbmaster.logs.classic.series import ClassicFile
-from ibbmaster.logs.classic.window import EventWindow
 from ibbmaster.logs.log.interface import ReadPart
 from ibbmaster.position import LogPosition
 from ibbmaster.replication.event.group import EventGroup
 from ibbmaster.replication.event.types import EventType
+from .groups import ClassicFileReader
+from .head import continued, head_of
+from .series import ClassicFile
+from .window import EventWindow
 
 
 class ClassicReader:

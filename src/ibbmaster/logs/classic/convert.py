@@ -12,9 +12,6 @@ from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import PAIR_COLUMNS, Conversion, noted_gtids
 from ibbmaster.kernel.loading import kernels
 from ibbmaster.kernel.plain_memory import RowTable, numbers, scratch
-from ibbmaster.logs.classic.binlog import ClassicReader
-from ibbmaster.logs.classic.roles import kernel_roles
-from ibbmaster.logs.classic.window import EventWindow
 from ibbmaster.logs.log.gtid_order import Overlap, is_newer
 from ibbmaster.logs.log.limits import MAX_FILE_BYTES, STATE_INTERVAL_BYTES
 from ibbmaster.logs.store.appending import AppendedLog, open_log
@@ -24,9 +21,12 @@ from ibbmaster.replication.event.group import EventGroup
 from ibbmaster.storage.codec.buffer import Buffer
 from ibbmaster.storage.disk.interface import Disk
 from ibbmaster.storage.ibb.file_name import format_file_name
+from .binlog import ClassicReader
+from .roles import kernel_roles
+from .window import EventWindow
 
 if TYPE_CHECKING:
-    from ibbmaster.logs.classic.exporting import LogRead
+    from .exporting import LogRead
 
 PAIRS_MAX = 256
 FAILURES_MAX = 6

@@ -15,14 +15,6 @@ from typing import NamedTuple
 from ibbmaster.errors import GapError, IbbMasterError, MissingFileError, PositionPurgedError
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.kernel.loading import kernels
-from ibbmaster.logs.classic.binlog import ClassicGroups, ClassicReader
-from ibbmaster.logs.classic.following import FollowedFiles, told_if_purged
-from ibbmaster.logs.classic.groups import ClassicFileReader
-from ibbmaster.logs.classic.head import is_gap, missing_between
-from ibbmaster.logs.classic.series import FIRST_EVENT_OFFSET, ClassicFile, read_whole
-from ibbmaster.logs.classic.stored_file import StoredFileState, file_state
-from ibbmaster.logs.classic.stored_groups import StoredGroups
-from ibbmaster.logs.classic.window import BlockWindow, EventWindow
 from ibbmaster.logs.log.fault import Fault, Totals
 from ibbmaster.logs.log.interface import FileEngine, LogFile, OnFault, ReadPlan
 from ibbmaster.logs.log.log_range import WHOLE_FILE, LogRange
@@ -33,6 +25,14 @@ from ibbmaster.replication.event.format_description import ChecksumAlgorithm
 from ibbmaster.replication.event.group import EventGroup
 from ibbmaster.storage.disk.place import place
 from ibbmaster.storage.disk.watch import DirectoryWatch
+from .binlog import ClassicGroups, ClassicReader
+from .following import FollowedFiles, told_if_purged
+from .groups import ClassicFileReader
+from .head import is_gap, missing_between
+from .series import FIRST_EVENT_OFFSET, ClassicFile, read_whole
+from .stored_file import StoredFileState, file_state
+from .stored_groups import StoredGroups
+from .window import BlockWindow, EventWindow
 
 LOOKS_MAX = 5  # while files change under the reader of their end
 
@@ -293,7 +293,7 @@ class ClassicBinlog(FileEngine):
     def verify(self, totals: Totals, on_bytes: Callable[[int], object], *, jobs: int = 1) -> Iterator[Fault]:
         """The faults of the files and of their order; see `verify_files`."""
         self._series.look()
-        from ibbmaster.logs.classic.verifying import verify_files  # here: planning a query starts quickly
+        from .verifying import verify_files  # here: planning a query starts quickly
 
         return verify_files(self._series, totals, on_bytes, jobs=jobs)
 
@@ -311,6 +311,6 @@ def _read_all(groups: StoredGroups) -> None:
     while (group := groups.next_group()) is not None:
         ready = kernels()  # perhaps loaded meanwhile
         if ready is not None and group.gtid is not None:
-            from ibbmaster.logs.classic.framing import skip_groups
+            from .framing import skip_groups
 
             skip_groups(groups, ready)

@@ -12,7 +12,6 @@ from ibbmaster.errors import EventError
 from ibbmaster.gtid import GtidState
 from ibbmaster.kernel.fields import GroupColumn, last_gtids
 from ibbmaster.kernel.loading import kernels
-from ibbmaster.logs.classic.series_writer import STEM, ClassicWriter
 from ibbmaster.logs.log.directory import END_POLL_PERIOD_S
 from ibbmaster.logs.log.gtid_order import place_of
 from ibbmaster.logs.log.interface import LogEngine, ReadPlan, are_paged
@@ -22,6 +21,7 @@ from ibbmaster.replication.dump.profile import Profile
 from ibbmaster.replication.event.group import EventGroup
 from ibbmaster.replication.event.header import decode_event_header
 from ibbmaster.storage.disk.interface import Disk
+from .series_writer import STEM, ClassicWriter
 
 if TYPE_CHECKING:
     from ibbmaster.kernel.calls import Kernels
@@ -203,7 +203,7 @@ def passed(
     with closing(log.groups(plan)) as groups:
         pages = None
         if ready is not None and are_paged(groups):
-            from ibbmaster.logs.classic.page_groups import PageGroups
+            from .page_groups import PageGroups
 
             pages = PageGroups(groups, end, ready)
         while groups.position < end:

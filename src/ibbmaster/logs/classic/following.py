@@ -8,8 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from ibbmaster.errors import ClassicFormatError, LogResetError, MissingFileError, PositionPurgedError, StoreError
-from ibbmaster.logs.classic.head import FileHead, begun_head, head_of, is_begun, without_unbegun
-from ibbmaster.logs.classic.series import (
+from ibbmaster.logs.log.interface import LogFile
+from ibbmaster.logs.log.observer import LogObserver, Picture
+from ibbmaster.replication.event.header import FLAGS_OFFSET
+from ibbmaster.storage.disk.held_file import HeldFile
+from ibbmaster.storage.disk.place import open_file, stamp_of
+from .head import FileHead, begun_head, head_of, is_begun, without_unbegun
+from .series import (
     FIRST_EVENT_OFFSET,
     INDEX_SUFFIX,
     ClassicFile,
@@ -18,11 +23,6 @@ from ibbmaster.logs.classic.series import (
     packed_or_not,
     starts_like_a_binlog,
 )
-from ibbmaster.logs.log.interface import LogFile
-from ibbmaster.logs.log.observer import LogObserver, Picture
-from ibbmaster.replication.event.header import FLAGS_OFFSET
-from ibbmaster.storage.disk.held_file import HeldFile
-from ibbmaster.storage.disk.place import open_file, stamp_of
 
 NAMES_MAX = 1 << 16  # of dropped files
 FLAGS_AT = FIRST_EVENT_OFFSET + FLAGS_OFFSET  # in a file: there its server notes whether it is in use

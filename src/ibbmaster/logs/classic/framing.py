@@ -9,12 +9,12 @@ import numpy as np
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.fields import PAIR_COLUMNS, Field, Framing, Status, noted_gtids
 from ibbmaster.kernel.packet_fields import ClassicField
-from ibbmaster.logs.classic.roles import kernel_roles
 from ibbmaster.position import LogPosition
+from .roles import kernel_roles
 
 if TYPE_CHECKING:
     from ibbmaster.kernel.calls import Kernels
-    from ibbmaster.logs.classic.binlog import ClassicGroups
+    from .binlog import ClassicGroups
 
 WINDOW_BYTES = 1 << 20  # bytes of a file in one call of a kernel
 SKIPPED_BYTES = (1 << 14, 1 << 17, WINDOW_BYTES)  # while skipping: at first few, as it may end there

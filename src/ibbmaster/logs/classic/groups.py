@@ -18,10 +18,6 @@ from collections.abc import Callable, Iterator
 from ibbmaster.errors import EventError
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.fields import CONTINUES, ENDS, MAY_END, NOT_INSIDE
-from ibbmaster.logs.classic.head import read_head
-from ibbmaster.logs.classic.roles import KNOWN_TYPES, MYSQL_GTID_TYPES, STANDALONE_ROLES, TRANSACTION_ROLES
-from ibbmaster.logs.classic.series import ClassicFile, ClassicSource
-from ibbmaster.logs.classic.window import CHECKSUM_RESIDUE, SIZE_AND_LOG_POS, EventWindow, Truncated
 from ibbmaster.position import LogPosition
 from ibbmaster.replication.event.group import EventGroup, GroupBoundary
 from ibbmaster.replication.event.gtid_event import FIXED, GtidFlag, decode_gtid_event, has_plain_fields
@@ -35,6 +31,10 @@ from ibbmaster.replication.event.header import (
 )
 from ibbmaster.replication.event.types import EventType, type_name
 from ibbmaster.storage.codec.buffer import Buffer
+from .head import read_head
+from .roles import KNOWN_TYPES, MYSQL_GTID_TYPES, STANDALONE_ROLES, TRANSACTION_ROLES
+from .series import ClassicFile, ClassicSource
+from .window import CHECKSUM_RESIDUE, SIZE_AND_LOG_POS, EventWindow, Truncated
 
 GROUP_BUFFER_SIZE = 1 << 18  # bytes: up to about this size a group comes in one piece
 LARGE_EVENT_SIZE = 1 << 19  # bytes: memory never holds all of a larger event

@@ -5,10 +5,6 @@ from typing import NamedTuple
 
 from ibbmaster.errors import ClassicFormatError, EventError, GapError
 from ibbmaster.gtid import GtidState
-from ibbmaster.logs.classic.packing import PACKINGS
-from ibbmaster.logs.classic.roles import MYSQL_GTID_TYPES
-from ibbmaster.logs.classic.series import FORMAT_DESCRIPTION_SIZE_MAX, MAGIC, ClassicFile, ClassicSource
-from ibbmaster.logs.classic.window import BlockWindow, EventWindow, Truncated
 from ibbmaster.replication.event.control import decode_gtid_list
 from ibbmaster.replication.event.format_description import (
     ChecksumAlgorithm,
@@ -19,6 +15,10 @@ from ibbmaster.replication.event.header import CHECKSUM_SIZE, FLAGS_OFFSET, HEAD
 from ibbmaster.replication.event.types import EventFlag, EventType, type_name
 from ibbmaster.storage.codec.printable import printable
 from ibbmaster.versions import Difference, version_number
+from .packing import PACKINGS
+from .roles import MYSQL_GTID_TYPES
+from .series import FORMAT_DESCRIPTION_SIZE_MAX, MAGIC, ClassicFile, ClassicSource
+from .window import BlockWindow, EventWindow, Truncated
 
 HEAD_BLOCK_SIZE = 1 << 14  # bytes read at once for the head alone
 GTID_LIST_SIZE_MAX = 1 << 27  # bytes: 8 million pairs

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PureWindowsPath
 
 from ibbmaster.errors import ClassicFormatError, MissingFileError, StoreError
-from ibbmaster.logs.classic.packing import PACKINGS, PackedDataError, Packing, packing_of, unpacked_name
 from ibbmaster.storage.disk.held_file import Stamp
 from ibbmaster.storage.disk.local import fill
 from ibbmaster.storage.disk.place import ObjectPath, open_file, stamp_of
+from .packing import PACKINGS, PackedDataError, Packing, packing_of, unpacked_name
 
 MAGIC = b"\xfebin"  # the first bytes of every traditional binlog file
 FIRST_EVENT_OFFSET = len(MAGIC)

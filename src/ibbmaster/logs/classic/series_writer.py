@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, Any
 from ibbmaster.errors import ConfigurationError, EventError
 from ibbmaster.gtid import GtidState
 from ibbmaster.kernel.fields import PlacedField
-from ibbmaster.logs.classic.roles import kernel_roles
-from ibbmaster.logs.classic.series import INDEX_SUFFIX, MAGIC
 from ibbmaster.logs.log.large_rows import large_rows
 from ibbmaster.replication.dump.profile import LogPosRule, Profile
 from ibbmaster.replication.event.control import (
@@ -51,6 +49,8 @@ from ibbmaster.replication.event.split import EventPart, EventSplitter
 from ibbmaster.replication.event.types import EventFlag, EventType, type_name
 from ibbmaster.storage.codec.buffer import Buffer
 from ibbmaster.storage.disk.interface import Disk
+from .roles import kernel_roles
+from .series import INDEX_SUFFIX, MAGIC
 
 if TYPE_CHECKING:
     from ibbmaster.kernel.calls import Kernels

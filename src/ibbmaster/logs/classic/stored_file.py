@@ -15,16 +15,16 @@ from typing import NamedTuple
 
 from ibbmaster.errors import ClassicFormatError, MissingEventError
 from ibbmaster.kernel.fields import ENDS, MAY_END, NOT_INSIDE
-from ibbmaster.logs.classic.groups import ENDING_TYPES, LARGE_EVENT_SIZE, TRANSACTION, ClassicFileReader
-from ibbmaster.logs.classic.head import GTID_LIST_SIZE_MAX, FileHead, is_marked_in_use
-from ibbmaster.logs.classic.roles import KNOWN_TYPES, TRANSACTION_ROLES
-from ibbmaster.logs.classic.series import FIRST_EVENT_OFFSET, ClassicFile, ClassicSource
-from ibbmaster.logs.classic.window import Truncated
 from ibbmaster.position import LogPosition
 from ibbmaster.replication.event.group import EventGroup
 from ibbmaster.replication.event.header import EVENT_HEADER_SIZE, HEADER, EventHeader
 from ibbmaster.replication.event.types import EventType, type_name
 from ibbmaster.storage.codec.buffer import Buffer
+from .groups import ENDING_TYPES, LARGE_EVENT_SIZE, TRANSACTION, ClassicFileReader
+from .head import GTID_LIST_SIZE_MAX, FileHead, is_marked_in_use
+from .roles import KNOWN_TYPES, TRANSACTION_ROLES
+from .series import FIRST_EVENT_OFFSET, ClassicFile, ClassicSource
+from .window import Truncated
 
 EVENT_SIZE_MAX = 1 << 30  # bytes: no primary sends a larger event
 QUERY_SIZE_MAX = 1 << 16  # bytes of a QUERY that can end a group

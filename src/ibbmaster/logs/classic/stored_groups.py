@@ -7,14 +7,14 @@ from functools import partial
 
 from ibbmaster.errors import GapError, IbbMasterError, LogResetError, PositionPurgedError, StoreError
 from ibbmaster.gtid import GtidState
-from ibbmaster.logs.classic.binlog import ClassicGroups
-from ibbmaster.logs.classic.following import FollowedFiles, told_if_purged
-from ibbmaster.logs.classic.head import continued, is_gap, missing_between
-from ibbmaster.logs.classic.series import FIRST_EVENT_OFFSET, ClassicFile, ClassicSource
-from ibbmaster.logs.classic.stored_file import StoredFileReader
 from ibbmaster.position import LogPosition
 from ibbmaster.replication.event.group import EventGroup
 from ibbmaster.storage.codec.buffer import Buffer
+from .binlog import ClassicGroups
+from .following import FollowedFiles, told_if_purged
+from .head import continued, is_gap, missing_between
+from .series import FIRST_EVENT_OFFSET, ClassicFile, ClassicSource
+from .stored_file import StoredFileReader
 
 
 class StoredGroups(ClassicGroups):

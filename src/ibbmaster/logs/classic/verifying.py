@@ -12,13 +12,6 @@ from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import GROUP_BEGIN, PAIR_COLUMNS, Conversion, Field, LongGroup, Status, noted_gtids
 from ibbmaster.kernel.loading import kernels
 from ibbmaster.kernel.plain_memory import RowTable, numbers, scratch
-from ibbmaster.logs.classic.following import FollowedFiles
-from ibbmaster.logs.classic.groups import ClassicFileReader
-from ibbmaster.logs.classic.head import FileHead, continued, is_begun, is_gap, missing_between
-from ibbmaster.logs.classic.roles import kernel_roles
-from ibbmaster.logs.classic.series import ClassicFile, classic_file, index_lines, index_path, listed_name
-from ibbmaster.logs.classic.stored_file import file_state
-from ibbmaster.logs.classic.window import EventWindow
 from ibbmaster.logs.log.fault import Fault, Severity, Totals
 from ibbmaster.position import NamedPosition
 from ibbmaster.replication.event.group import EventGroup
@@ -27,6 +20,13 @@ from ibbmaster.replication.event.split import EventSplitter
 from ibbmaster.replication.event.types import EventType
 from ibbmaster.storage.codec.printable import printable
 from ibbmaster.storage.disk.reading_ahead import PieceReader
+from .following import FollowedFiles
+from .groups import ClassicFileReader
+from .head import FileHead, continued, is_begun, is_gap, missing_between
+from .roles import kernel_roles
+from .series import ClassicFile, classic_file, index_lines, index_path, listed_name
+from .stored_file import file_state
+from .window import EventWindow
 
 PAIRS_MAX = 256
 FAILURES_MAX = 6

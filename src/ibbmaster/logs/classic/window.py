@@ -8,11 +8,11 @@ import zlib
 from mmap import PAGESIZE
 
 from ibbmaster.errors import ClassicFormatError
-from ibbmaster.logs.classic.series import ClassicFile, ClassicSource
 from ibbmaster.replication.event.header import CHECKSUM_SIZE, EVENT_HEADER_SIZE, HEADER, SIZE_OFFSET, TYPE_OFFSET
 from ibbmaster.replication.event.types import type_name
 from ibbmaster.storage.codec.buffer import Buffer, is_zero
 from ibbmaster.storage.disk.page_memory import is_free, page_map
+from .series import ClassicFile, ClassicSource
 
 BLOCK_SIZE = 1 << 20  # bytes read at once at most
 FIRST_BLOCK_SIZE = 1 << 14  # at first and at each new place: perhaps for an event or two

@@ -7,9 +7,9 @@ from typing import TextIO
 
 from ibbmaster.errors import ConfigurationError, PositionError, PositionPurgedError, StoreError
 from ibbmaster.gtid import GtidPosition
-from ibbmaster.logs.log.interface import LogEngine
 from ibbmaster.schema.base_dump import BaseRows, BaseSchema, read_base, read_rows
 from ibbmaster.work import check_wanted
+from .interface import LogEngine
 
 PIECE_SIZE = 1 << 20  # characters of a dump that are read at a time
 

@@ -5,16 +5,16 @@ from dataclasses import dataclass
 
 from ibbmaster.errors import StoreError
 from ibbmaster.gtid import GtidState
-from ibbmaster.logs.log.cursor import ChunkCursor
-from ibbmaster.logs.log.directory import BinlogDirectory
-from ibbmaster.logs.log.pages import PageReader
-from ibbmaster.logs.log.states import FULL_STATE_PAGE, read_state_record
 from ibbmaster.position import LogPosition
 from ibbmaster.storage.disk.interface import Disk, ReadDisk
 from ibbmaster.storage.ibb.appender import Appender, FileShape, References
 from ibbmaster.storage.ibb.file_header import FileHeader
 from ibbmaster.storage.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.storage.ibb.page import DATA_SIZE, PAGE_SIZE
+from .cursor import ChunkCursor
+from .directory import BinlogDirectory
+from .pages import PageReader
+from .states import FULL_STATE_PAGE, read_state_record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ibbmaster.errors import ChunkError, Location
-from ibbmaster.logs.log.end_check import gap_error, page_behind_in_file
-from ibbmaster.logs.log.pages import PageReader
 from ibbmaster.position import LogPosition
 from ibbmaster.storage.ibb.chunk import CHUNK_SIZE_MIN, FILLER, Chunk, ChunkEnd, next_chunk
 from ibbmaster.storage.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.storage.ibb.scan import Nesting
+from .end_check import gap_error, page_behind_in_file
+from .pages import PageReader
 
 
 def check_filler(page: memoryview, end: Location) -> None:

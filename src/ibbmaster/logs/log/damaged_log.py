@@ -8,11 +8,6 @@ from dataclasses import dataclass
 
 from ibbmaster.errors import ChunkError, FormatError, IbbMasterError, Location, RecordError, StoreError
 from ibbmaster.gtid import GtidState
-from ibbmaster.logs.log.cursor import ChunkCursor
-from ibbmaster.logs.log.event_groups import ChunkChecks, EventGroupReader
-from ibbmaster.logs.log.other_records import check_other_record, check_rest
-from ibbmaster.logs.log.pages import PageReader
-from ibbmaster.logs.log.states import FULL_STATE_PAGE, check_continuation, read_state_record
 from ibbmaster.position import LogPosition
 from ibbmaster.replication.event.group import EventGroup
 from ibbmaster.storage.codec.buffer import is_zero
@@ -22,6 +17,11 @@ from ibbmaster.storage.ibb.chunk import CHUNK_HEADER_SIZE, CHUNK_SIZE_MIN, FILLE
 from ibbmaster.storage.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.storage.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.storage.ibb.scan import last_chunk, page_chunks
+from .cursor import ChunkCursor
+from .event_groups import ChunkChecks, EventGroupReader
+from .other_records import check_other_record, check_rest
+from .pages import PageReader
+from .states import FULL_STATE_PAGE, check_continuation, read_state_record
 
 CHUNK_CHECKS = ChunkChecks(check_other_record, check_rest)
 PAGES_PER_LOOK = 64  # read at once where data is looked for

@@ -10,24 +10,6 @@ from pathlib import Path
 
 from ibbmaster.errors import FormatError, IbbMasterError, Location, MissingFileError, RecordError, StoreError
 from ibbmaster.gtid import GtidPosition, GtidState
-from ibbmaster.logs.log.end_check import (
-    PATIENCE_S,
-    STEP_PAGES,
-    EndWatch,
-    check_not_cut,
-    cut_error,
-    gap_error,
-    page_behind,
-)
-from ibbmaster.logs.log.event_groups import EventGroupReader
-from ibbmaster.logs.log.fault import Fault
-from ibbmaster.logs.log.interface import LogEngine, LogFile, OnFault, PagedEventGroups, ReadPlan
-from ibbmaster.logs.log.locating import readable_groups
-from ibbmaster.logs.log.log_range import WHOLE_FILE, LogRange
-from ibbmaster.logs.log.pages import PageReader, read_cached
-from ibbmaster.logs.log.range_reading import groups_in_range, ranges_of_file
-from ibbmaster.logs.log.seek import SeekPlan, seek
-from ibbmaster.logs.log.states import FULL_STATE_PAGE, StateRecords, read_state_record, state_at
 from ibbmaster.position import LOG_START, LogPosition
 from ibbmaster.replication.event.group import EventGroup
 from ibbmaster.storage.disk.interface import ExpectingDisk, ReadDisk
@@ -36,6 +18,16 @@ from ibbmaster.storage.ibb.chunk import CHUNK_SIZE_MIN
 from ibbmaster.storage.ibb.file_header import FileHeader
 from ibbmaster.storage.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.storage.ibb.page import DATA_SIZE, PAGE_SIZE
+from .end_check import PATIENCE_S, STEP_PAGES, EndWatch, check_not_cut, cut_error, gap_error, page_behind
+from .event_groups import EventGroupReader
+from .fault import Fault
+from .interface import LogEngine, LogFile, OnFault, PagedEventGroups, ReadPlan
+from .locating import readable_groups
+from .log_range import WHOLE_FILE, LogRange
+from .pages import PageReader, read_cached
+from .range_reading import groups_in_range, ranges_of_file
+from .seek import SeekPlan, seek
+from .states import FULL_STATE_PAGE, StateRecords, read_state_record, state_at
 
 POLL_PERIOD_S = 0.002  # how late growth may be noticed
 END_POLL_PERIOD_S = 0.1
@@ -414,7 +406,7 @@ class MisplacementCheck:
         names = self._disk.list()
         if any(format_file_name(number) not in names for number in numbers):
             return None
-        from ibbmaster.logs.log.verify import Part, verify_part  # here: who plans a query starts soon
+        from .verify import Part, verify_part  # here: who plans a query starts soon
 
         faults, _ = verify_part(self._disk, Part(numbers, is_last=not is_closed))
         return next((fault for fault in faults if fault.is_damage and fault.is_misplaced), None)

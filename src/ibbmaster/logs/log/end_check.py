@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 from ibbmaster.errors import ChunkError, FormatError, IbbMasterError, Location, MissingFileError
 from ibbmaster.gtid import Gtid
-from ibbmaster.logs.log.pages import PageReader
 from ibbmaster.position import LogPosition
 from ibbmaster.storage.codec.buffer import is_zero
 from ibbmaster.storage.disk.interface import ReadDisk
@@ -16,6 +15,7 @@ from ibbmaster.storage.ibb.file_header import decode_file_header
 from ibbmaster.storage.ibb.file_name import format_file_name
 from ibbmaster.storage.ibb.page import DATA_SIZE, PAGE_SIZE, is_blank, verify_page
 from ibbmaster.storage.ibb.scan import last_chunk
+from .pages import PageReader
 
 BLOCK_PAGES = 64
 STILL_S = 0.5  # a writer that moves on is not looked behind; so often it is looked

@@ -8,11 +8,6 @@ from typing import Any, NamedTuple
 
 from ibbmaster.errors import ChunkError, EventError, Location, RecordError
 from ibbmaster.gtid import Gtid, GtidState
-from ibbmaster.logs.log.cursor import ChunkCursor
-from ibbmaster.logs.log.end_check import EndWatch, check_not_cut, check_reached
-from ibbmaster.logs.log.out_of_band import OutOfBandReader
-from ibbmaster.logs.log.pages import PageReader
-from ibbmaster.logs.log.states import FULL_STATE_PAGE, check_continuation, read_state_record
 from ibbmaster.position import LogPosition
 from ibbmaster.replication.event.group import EventGroup
 from ibbmaster.replication.event.gtid_event import decode_gtid
@@ -25,6 +20,11 @@ from ibbmaster.storage.ibb.commit import HEADER_SIZE_MAX, OobStream, decode_comm
 from ibbmaster.storage.ibb.file_name import format_file_name
 from ibbmaster.storage.ibb.gtid_state import decode_gtid_state
 from ibbmaster.storage.ibb.scan import NESTABLE, Misplaced
+from .cursor import ChunkCursor
+from .end_check import EndWatch, check_not_cut, check_reached
+from .out_of_band import OutOfBandReader
+from .pages import PageReader
+from .states import FULL_STATE_PAGE, check_continuation, read_state_record
 
 COMMIT_HELD_MAX = 1 << 20  # a longer commit record is read twice: once to see that it is whole, once to hand it over
 GLANCE = struct.Struct("<9xI10xQI")  # server, number and domain of a commit record whose header is one byte

@@ -4,8 +4,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ibbmaster.errors import EventError
-from ibbmaster.logs.log.event_groups import EVENT_SIZE_MAX
-from ibbmaster.logs.log.large_rows import large_rows
 from ibbmaster.position import NOWHERE, LogPosition
 from ibbmaster.replication.event.column_types.registry import value_reader
 from ibbmaster.replication.event.group import EventGroup
@@ -25,6 +23,8 @@ from ibbmaster.schema.model import SchemaPlace, TableVersion, UnknownTable
 from ibbmaster.schema.names import named, unknown_names
 from ibbmaster.schema.versions import TableState
 from ibbmaster.sqltext.table_name import TableName, parse_table_pattern
+from .event_groups import EVENT_SIZE_MAX
+from .large_rows import large_rows
 
 DECODERS_MAX = 1000  # of tables as their TABLE_MAP events say; the oldest is dropped first
 OF_XA = int(GtidFlag.PREPARED_XA | GtidFlag.COMPLETED_XA)

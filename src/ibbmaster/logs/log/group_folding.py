@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 from ibbmaster.errors import EventError
 from ibbmaster.gtid import Gtid
-from ibbmaster.logs.log.group_content import group_events
 from ibbmaster.position import LogPosition
 from ibbmaster.replication.event.group import EventGroup
 from ibbmaster.replication.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag
@@ -19,6 +18,7 @@ from ibbmaster.replication.event.types import EventType
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace
 from ibbmaster.work import check_wanted
+from .group_content import group_events
 
 MAY_HOLD_DDL = int(GtidFlag.DDL | GtidFlag.STANDALONE)
 QUERIES = (EventType.QUERY, EventType.QUERY_COMPRESSED)

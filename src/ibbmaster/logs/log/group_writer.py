@@ -11,12 +11,12 @@ from typing import NamedTuple, Protocol
 
 from ibbmaster.errors import StoreError
 from ibbmaster.gtid import Gtid
-from ibbmaster.logs.log.limits import LogLimits
 from ibbmaster.position import LogPosition
 from ibbmaster.storage.codec.buffer import Buffer
 from ibbmaster.storage.ibb.commit import HEADER_SIZE_USUAL, CommitHeader, OobStream, encode_commit_header
 from ibbmaster.storage.ibb.oob import OobForest, encode_oob_node
 from ibbmaster.storage.ibb.xa import Xid
+from .limits import LogLimits
 
 NO_STREAM = encode_commit_header(CommitHeader())
 

@@ -13,10 +13,6 @@ from typing import NamedTuple
 
 from ibbmaster.errors import DuplicateGtidError, EventError, FormatError, GtidOrderError, PositionError, StoreError
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
-from ibbmaster.logs.log.event_groups import EVENT_SIZE_MAX
-from ibbmaster.logs.log.interface import EventGroups, LogEngine, ReadPlan, groups_from
-from ibbmaster.logs.log.large_rows import large_rows
-from ibbmaster.logs.log.out_of_band import OutOfBandReader
 from ibbmaster.position import LogPosition
 from ibbmaster.replication.event.essence import OF_REPLICA, Essence, Sums, first_difference
 from ibbmaster.replication.event.group import EventGroup
@@ -24,6 +20,10 @@ from ibbmaster.replication.event.split import events_of
 from ibbmaster.replication.event.types import type_name
 from ibbmaster.storage.codec.buffer import Buffer
 from ibbmaster.storage.ibb.commit import decode_commit_header
+from .event_groups import EVENT_SIZE_MAX
+from .interface import EventGroups, LogEngine, ReadPlan, groups_from
+from .large_rows import large_rows
+from .out_of_band import OutOfBandReader
 
 KEPT_BYTES_MAX = 1 << 20  # of a group's events; those of a longer one are summed while they are read
 DIGEST_SIZE = 16

@@ -9,14 +9,14 @@ from typing import Any, Generic, Protocol, TypedDict, TypeGuard, TypeVar, Unpack
 
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
-from ibbmaster.logs.log.group_writer import GroupWriter, Ticket
-from ibbmaster.logs.log.log_range import WHOLE_FILE, GroupSelection, LogRange
-from ibbmaster.logs.log.purge import PurgeRequest, PurgeResult
 from ibbmaster.position import LogPosition
 from ibbmaster.replication.event.format_description import ChecksumAlgorithm
 from ibbmaster.replication.event.group import EventGroup
 from ibbmaster.storage.codec.buffer import Buffer
 from ibbmaster.storage.disk.interface import ReadDisk
+from .group_writer import GroupWriter, Ticket
+from .log_range import WHOLE_FILE, GroupSelection, LogRange
+from .purge import PurgeRequest, PurgeResult
 
 OnFault = Callable[[LogPosition, str], object]  # where, and what is wrong there
 Kind = TypeVar("Kind")

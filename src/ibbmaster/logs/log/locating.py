@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 from ibbmaster.errors import FormatError, PositionError
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
-from ibbmaster.logs.log.interface import LogEngine, OnFault, ReadPlan, groups_from
-from ibbmaster.logs.log.log_range import WHOLE_FILE
 from ibbmaster.position import LOG_START, LogPosition
 from ibbmaster.replication.event.group import EventGroup
+from .interface import LogEngine, OnFault, ReadPlan, groups_from
+from .log_range import WHOLE_FILE
 
 
 def locate(log: LogEngine, position: GtidPosition, *, on_fault: OnFault | None = None) -> dict[int, LogPosition]:

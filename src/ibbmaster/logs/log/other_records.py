@@ -1,8 +1,6 @@
 """Checks records other than commit records against their types."""
 
 from ibbmaster.errors import ChunkError, EventError, RecordError
-from ibbmaster.logs.log.event_groups import EVENT_SIZE_MAX, decode_first_event
-from ibbmaster.logs.log.out_of_band import check_stream
 from ibbmaster.position import LogPosition
 from ibbmaster.replication.event.header import EVENT_HEADER_SIZE, decode_event_header
 from ibbmaster.replication.event.types import EventType
@@ -11,6 +9,8 @@ from ibbmaster.storage.ibb.commit import decode_commit_header
 from ibbmaster.storage.ibb.gtid_state import decode_gtid_state
 from ibbmaster.storage.ibb.oob import OobNode, decode_oob_node, encode_oob_node
 from ibbmaster.storage.ibb.xa import decode_xa_complete, decode_xa_prepare
+from .event_groups import EVENT_SIZE_MAX, decode_first_event
+from .out_of_band import check_stream
 
 KNOWN_TYPES = frozenset(EventType)
 LEAF = encode_oob_node(OobNode(node_index=0, left=None, right=None))

@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ibbmaster.errors import FormatError, RecordError
-from ibbmaster.logs.log.cursor import ChunkCursor
-from ibbmaster.logs.log.pages import PageReader
 from ibbmaster.position import LogPosition
 from ibbmaster.storage.codec.buffer import Buffer
 from ibbmaster.storage.disk.interface import ReadDisk
@@ -13,6 +11,8 @@ from ibbmaster.storage.ibb.chunk import Chunk, RecordType
 from ibbmaster.storage.ibb.commit import OobStream
 from ibbmaster.storage.ibb.file_name import format_file_name
 from ibbmaster.storage.ibb.oob import HEADER_SIZE_MAX, OobNode, decode_oob_node, walk_oob
+from .cursor import ChunkCursor
+from .pages import PageReader
 
 
 class FoundNode(NamedTuple):

@@ -4,18 +4,18 @@ from collections.abc import Iterable, Iterator
 
 from ibbmaster.errors import FormatError, Location
 from ibbmaster.gtid import Gtid, GtidState
-from ibbmaster.logs.log.end_check import gap_error, page_behind_in_file
-from ibbmaster.logs.log.event_groups import EventGroupReader
-from ibbmaster.logs.log.interface import OnFault
-from ibbmaster.logs.log.log_range import LogRange
-from ibbmaster.logs.log.pages import PageReader
-from ibbmaster.logs.log.states import FULL_STATE_PAGE, check_continuation, read_state_record
 from ibbmaster.position import LogPosition
 from ibbmaster.replication.event.group import EventGroup
 from ibbmaster.storage.disk.interface import ReadDisk
 from ibbmaster.storage.ibb.file_header import FileHeader
 from ibbmaster.storage.ibb.file_name import format_file_name
 from ibbmaster.storage.ibb.page import PAGE_SIZE
+from .end_check import gap_error, page_behind_in_file
+from .event_groups import EventGroupReader
+from .interface import OnFault
+from .log_range import LogRange
+from .pages import PageReader
+from .states import FULL_STATE_PAGE, check_continuation, read_state_record
 
 
 class FileBoundary:

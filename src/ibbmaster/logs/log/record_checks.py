@@ -9,12 +9,6 @@ from dataclasses import dataclass, field
 
 from ibbmaster.errors import EventError, FormatError, Location
 from ibbmaster.gtid import Gtid, GtidState
-from ibbmaster.logs.log.event_groups import HEAD_SIZE, decode_first_event
-from ibbmaster.logs.log.fault import Fault, Severity, Totals
-from ibbmaster.logs.log.other_records import check_other_record, check_rest
-from ibbmaster.logs.log.out_of_band import OutOfBandReader
-from ibbmaster.logs.log.page_checks import PassedNodes
-from ibbmaster.logs.log.states import FULL_STATE_PAGE
 from ibbmaster.position import LogPosition
 from ibbmaster.replication.event.rows.partial import FragmentChecks
 from ibbmaster.replication.event.split import EventSplitter
@@ -26,6 +20,12 @@ from ibbmaster.storage.ibb.file_name import format_file_name
 from ibbmaster.storage.ibb.gtid_state import decode_gtid_state, encode_gtid_state
 from ibbmaster.storage.ibb.page import DATA_SIZE
 from ibbmaster.storage.ibb.scan import NESTABLE, Misplaced, Nesting
+from .event_groups import HEAD_SIZE, decode_first_event
+from .fault import Fault, Severity, Totals
+from .other_records import check_other_record, check_rest
+from .out_of_band import OutOfBandReader
+from .page_checks import PassedNodes
+from .states import FULL_STATE_PAGE
 
 Pair = tuple[int, int]  # domain and server
 

@@ -14,10 +14,6 @@ from typing import NamedTuple
 
 from ibbmaster.errors import ClassicFormatError, EventError, FormatError, IbbMasterError, PositionPurgedError
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
-from ibbmaster.logs.log.group_content import group_events, own_name
-from ibbmaster.logs.log.group_folding import GroupFolding, NeedsRows, TakeMap, defined_history
-from ibbmaster.logs.log.history_cache import HistoryCache
-from ibbmaster.logs.log.interface import EventGroups, FramedEventGroups, LogEngine, PagedEventGroups
 from ibbmaster.position import LogPosition
 from ibbmaster.replication.event.group import EventGroup
 from ibbmaster.replication.event.header import TYPE_OFFSET
@@ -32,6 +28,10 @@ from ibbmaster.schema.saved_history import LastFolded, SavedHistoryError, decode
 from ibbmaster.sqltext.table_name import TableName
 from ibbmaster.versions import version_number
 from ibbmaster.work import BrokenOffError, check_wanted
+from .group_content import group_events, own_name
+from .group_folding import GroupFolding, NeedsRows, TakeMap, defined_history
+from .history_cache import HistoryCache
+from .interface import EventGroups, FramedEventGroups, LogEngine, PagedEventGroups
 
 LOOKED_BYTES = 16 << 20  # of rows, for the names in them
 SAVED_BYTES_MIN = 1 << 20  # of the log, after which a history is saved again; who reads less of it folds it anew

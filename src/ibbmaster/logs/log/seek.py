@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from ibbmaster.errors import PositionPurgedError
 from ibbmaster.gtid import GtidPosition, GtidState
-from ibbmaster.logs.log.interface import ReadPlan
-from ibbmaster.logs.log.pages import PageReader
-from ibbmaster.logs.log.states import FULL_STATE_PAGE, StateRecords, state_at
 from ibbmaster.position import LogPosition
 from ibbmaster.storage.ibb.file_name import format_file_name
 from ibbmaster.storage.ibb.gtid_state import GtidStateRecord
+from .interface import ReadPlan
+from .pages import PageReader
+from .states import FULL_STATE_PAGE, StateRecords, state_at
 
 FOUND_NEAR_MAX = 1024  # plans that are kept for positions near theirs
 NEAR_PAIRS_MAX = 16  # of domain and server, in a log of which such plans are kept

@@ -5,13 +5,13 @@ from typing import Any, TypeVar
 
 from ibbmaster.errors import Location, RecordError
 from ibbmaster.gtid import Gtid, GtidState
-from ibbmaster.logs.log.cursor import ChunkCursor
-from ibbmaster.logs.log.pages import PageReader
 from ibbmaster.position import LogPosition
 from ibbmaster.storage.ibb.chunk import Chunk, RecordType, next_chunk
 from ibbmaster.storage.ibb.file_header import FileHeader
 from ibbmaster.storage.ibb.gtid_state import GtidStateRecord, decode_gtid_state
 from ibbmaster.storage.ibb.page import PAGE_SIZE
+from .cursor import ChunkCursor
+from .pages import PageReader
 
 FULL_STATE_PAGE = 1
 KNOWN_MAX = 1024  # records and headers that are kept: those of a file of 1 GB, and more than a search meets

@@ -11,11 +11,11 @@ from typing import NamedTuple, TypeVar
 
 from ibbmaster.errors import ConfigurationError, StoreError
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
-from ibbmaster.logs.log.interface import LogEngine, LogFile, groups_from
-from ibbmaster.logs.log.log_range import LogRange
 from ibbmaster.position import LogPosition
 from ibbmaster.replication.event.group import EventGroup
 from ibbmaster.replication.event.header import decode_event_header
+from .interface import LogEngine, LogFile, groups_from
+from .log_range import LogRange
 
 STEP_BACK_MIN_S = 2.0  # a statement of a second that began before another one is no clock that was set back
 SAMPLE = 9  # groups at a place, the middle time of which counts

@@ -13,11 +13,6 @@ from typing import Any, NamedTuple
 from ibbmaster.errors import ChunkError, FormatError, IbbMasterError, Location, StoreError
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.loading import kernels
-from ibbmaster.logs.log.end_check import check_not_cut
-from ibbmaster.logs.log.fault import Fault, Severity, Totals
-from ibbmaster.logs.log.other_records import check_other_record
-from ibbmaster.logs.log.page_checks import Checked, PageChecks
-from ibbmaster.logs.log.record_checks import OrderChecks, RecordChecks
 from ibbmaster.position import LogPosition
 from ibbmaster.storage.codec.buffer import is_zero
 from ibbmaster.storage.disk.interface import ReadDisk
@@ -28,6 +23,11 @@ from ibbmaster.storage.ibb.file_header import FileHeader, decode_file_header
 from ibbmaster.storage.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.storage.ibb.oob import decode_oob_node
 from ibbmaster.storage.ibb.page import CHECKSUM, DATA_SIZE, PAGE_SIZE, is_blank, verify_page
+from .end_check import check_not_cut
+from .fault import Fault, Severity, Totals
+from .other_records import check_other_record
+from .page_checks import Checked, PageChecks
+from .record_checks import OrderChecks, RecordChecks
 
 JOINT_PAGES = 2  # that are read at once of a file of which another thread reads the rest: its state, and a page more
 BLOCK_PAGES = 128

@@ -15,11 +15,11 @@ from ibbmaster.errors import ConfigurationError, IbbMasterError
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.logs.log.interface import EventGroups, LogEngine, LogFile, OnFault, PassedGroups, ReadPlan
 from ibbmaster.logs.log.log_range import LogRange
-from ibbmaster.logs.player.repeated_log import RepeatedLog
 from ibbmaster.position import LogPosition
 from ibbmaster.replication.event.format_description import ChecksumAlgorithm
 from ibbmaster.replication.event.group import EventGroup
 from ibbmaster.replication.event.header import decode_event_header
+from .repeated_log import RepeatedLog
 
 _FACTOR = re.compile(r"[x×](\d{1,6}(?:\.\d{1,6})?)|(\d{1,6}(?:\.\d{1,6})?)[x×]", re.ASCII | re.IGNORECASE)
 ADVANCE_MAX = 10_000  # groups that are logged at once: no call takes long, however fast a recording is played

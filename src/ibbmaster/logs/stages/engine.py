@@ -17,12 +17,12 @@ from ibbmaster.logs.log.interface import (
     ReadPlan,
 )
 from ibbmaster.logs.log.log_range import GroupSelection, LogRange
-from ibbmaster.logs.stages.filtering import OriginFilter
-from ibbmaster.logs.stages.span import LogSpan
-from ibbmaster.logs.stages.stage import GroupTransform, GtidTransform
 from ibbmaster.position import LogPosition
 from ibbmaster.replication.event.format_description import ChecksumAlgorithm
 from ibbmaster.replication.event.group import EventGroup
+from .filtering import OriginFilter
+from .span import LogSpan
+from .stage import GroupTransform, GtidTransform
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,10 +15,6 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 from ibbmaster.errors import EventError, StageError
-from ibbmaster.logs.stages.event_stream import EventStream, mapped_table
-from ibbmaster.logs.stages.stage import GroupTransform, emptied
-from ibbmaster.logs.stages.statement_tables import StatementKind, Touched, touched_by
-from ibbmaster.logs.stages.table_pattern import TableChoice
 from ibbmaster.replication.event.group import EventGroup
 from ibbmaster.replication.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag
 from ibbmaster.replication.event.header import EVENT_HEADER_SIZE, EventHeader, encode_event
@@ -39,6 +35,10 @@ from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace
 from ibbmaster.sqltext.table_name import TableName
 from ibbmaster.storage.codec.buffer import Buffer
+from .event_stream import EventStream, mapped_table
+from .stage import GroupTransform, emptied
+from .statement_tables import StatementKind, Touched, touched_by
+from .table_pattern import TableChoice
 
 Kind = Literal["rows", "statements", "ddl"]
 KINDS: tuple[Kind, ...] = get_args(Kind)

@@ -27,12 +27,12 @@ from ibbmaster.sqltext.table_name import TableName, TablePattern, divided, parse
 
 if TYPE_CHECKING:
     from ibbmaster.logs.log.interface import LogEngine
-    from ibbmaster.logs.stages.engine import StagedLog
-    from ibbmaster.logs.stages.renaming import NameMap
-    from ibbmaster.logs.stages.span import LogSpan
-    from ibbmaster.logs.stages.stage import GroupTransform
-    from ibbmaster.logs.stages.table_pattern import TableChoice
     from ibbmaster.schema.history import SchemaHistory
+    from .engine import StagedLog
+    from .renaming import NameMap
+    from .span import LogSpan
+    from .stage import GroupTransform
+    from .table_pattern import TableChoice
 
 PART = "which part of the log"
 TABLES_SHOWN = 8
@@ -98,7 +98,7 @@ def staged_with(
     span: LogSpan | None,
 ) -> StagedLog:
     """As `staged`, with a known part of the log. Raises ConfigurationError: an option cannot be used with this log."""
-    from ibbmaster.logs.stages.engine import StagedLog
+    from .engine import StagedLog
 
     check_stages(options)
     return StagedLog(log, list(stages_of(log.state(), options, case, find_history)), span)
@@ -111,8 +111,8 @@ def staged(
     `case` says how its server compares names; without it the history of its schema says so, as far as it goes then.
     Raises ConfigurationError: an option cannot be used with this log; GtidError: a text is no position; PositionError,
     FormatError, ClassicFormatError, StoreError: as `Log.groups`."""
-    from ibbmaster.logs.stages.engine import StagedLog
-    from ibbmaster.logs.stages.span import span_of
+    from .engine import StagedLog
+    from .span import span_of
 
     check_stages(options)
     notes: list[str] = []
@@ -188,10 +188,10 @@ def stages_of(
 ) -> Iterator[GroupTransform]:
     """The stages of each group, for a log with `state`; if that is unknown no number is checked.
     `case` and `find_history` as in `staged`. Raises ConfigurationError: an option cannot be used with this log."""
-    from ibbmaster.logs.stages.filtering import KINDS, ContentFilter, OriginFilter
-    from ibbmaster.logs.stages.renaming import NameChange
-    from ibbmaster.logs.stages.renumbering import OriginMap
-    from ibbmaster.logs.stages.table_pattern import TableChoice
+    from .filtering import KINDS, ContentFilter, OriginFilter
+    from .renaming import NameChange
+    from .renumbering import OriginMap
+    from .table_pattern import TableChoice
 
     def find_case() -> NameCase:
         return find_history().case if case is None else case
@@ -245,7 +245,7 @@ def expect_only(log: StagedLog, options: StageOptions) -> None:
 
 
 def _expect_matched(log: StagedLog, choice: TableChoice, patterns: Collection[TablePattern]) -> None:
-    from ibbmaster.logs.stages.table_pattern import unmatched_error
+    from .table_pattern import unmatched_error
 
     def unmatched() -> list[TablePattern]:
         return [one for one in choice.unmatched if one in patterns]
@@ -292,7 +292,7 @@ def _is_number(text: str) -> bool:
 
 
 def _names(options: StageOptions, find_case: Callable[[], NameCase]) -> NameMap | None:
-    from ibbmaster.logs.stages.renaming import NameMap
+    from .renaming import NameMap
 
     values = _values(options, "rename")
     pairs = [divided(value, "=") for value in values]
@@ -317,7 +317,7 @@ def _numbers(options: StageOptions, name: str) -> dict[int, int]:
 
 
 def _kinds(options: StageOptions) -> list[Any]:
-    from ibbmaster.logs.stages.filtering import KINDS
+    from .filtering import KINDS
 
     values = _values(options, "kinds")
     for value in values:

@@ -8,9 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ibbmaster.errors import ConfigurationError, EventError, StageError
-from ibbmaster.logs.stages.event_stream import NAMES_OFFSET, EventStream, mapped_table
-from ibbmaster.logs.stages.stage import GroupTransform
-from ibbmaster.logs.stages.statement_tables import touched_by
 from ibbmaster.replication.event.group import EventGroup, is_ending_query
 from ibbmaster.replication.event.header import EVENT_HEADER_SIZE, EventHeader, HeaderFields, encode_event
 from ibbmaster.replication.event.query import Query, decode_query, encode_query, status_variables
@@ -41,6 +38,9 @@ from ibbmaster.sqltext.quoting import quoted_name
 from ibbmaster.sqltext.table_name import TableName, divided, parse_name, parse_table_name, printed_name
 from ibbmaster.sqltext.token import Token, TokenKind, tokens
 from ibbmaster.storage.codec.buffer import Buffer
+from .event_stream import NAMES_OFFSET, EventStream, mapped_table
+from .stage import GroupTransform
+from .statement_tables import touched_by
 
 #: Words before the name of a table.
 _BEFORE_TABLE = frozenset(

@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from ibbmaster.gtid import Gtid
-from ibbmaster.logs.stages.event_stream import EventStream
-from ibbmaster.logs.stages.stage import GtidTransform, replace_head
 from ibbmaster.replication.event.group import EventGroup
 from ibbmaster.replication.event.gtid_event import GtidEvent, decode_gtid_event
 from ibbmaster.replication.event.header import EVENT_HEADER_SIZE, HEADER, EventHeader, decode_event_header
 from ibbmaster.storage.codec.buffer import Buffer
+from .event_stream import EventStream
+from .stage import GtidTransform, replace_head
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,15 +11,15 @@ from typing import Unpack
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.logs.log.directory import BinlogDirectory
 from ibbmaster.logs.log.interface import LogEngine
-from ibbmaster.logs.store.binlog_store import BinlogStore
-from ibbmaster.logs.store.redo_names import has_redo_log
-from ibbmaster.logs.store.step_writer import LogSizes
-from ibbmaster.logs.store.store_options import Durability, StoreOptions
-from ibbmaster.logs.store.writer import BinlogWriter
 from ibbmaster.position import LogPosition
 from ibbmaster.storage.codec.buffer import Buffer
 from ibbmaster.storage.disk.interface import Disk
 from ibbmaster.storage.disk.write_behind import WriteBehindDisk
+from .binlog_store import BinlogStore
+from .redo_names import has_redo_log
+from .step_writer import LogSizes
+from .store_options import Durability, StoreOptions
+from .writer import BinlogWriter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 from ibbmaster.errors import DiskFullError, IbbMasterError
-from ibbmaster.logs.store.binlog_store import BinlogStore
+from .binlog_store import BinlogStore
 
 log = logging.getLogger(__name__)
 

@@ -13,14 +13,14 @@ from ibbmaster.errors import DamageError, MissingFileError, StoreError
 from ibbmaster.gtid import GtidState
 from ibbmaster.logs.log.fault import Totals
 from ibbmaster.logs.log.verify import verify
-from ibbmaster.logs.store.binlog_store import BinlogStore
-from ibbmaster.logs.store.redo_log import RedoScan, scan_redo
-from ibbmaster.logs.store.redo_names import SEGMENT_NAMES
-from ibbmaster.logs.store.store_options import StoreOptions
 from ibbmaster.storage.disk.interface import Disk, ReadDisk
 from ibbmaster.storage.ibb.file_header import SIZE_PAGES_MIN, decode_file_header
 from ibbmaster.storage.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.storage.ibb.page import PAGE_SIZE
+from .binlog_store import BinlogStore
+from .redo_log import RedoScan, scan_redo
+from .redo_names import SEGMENT_NAMES
+from .store_options import StoreOptions
 
 BLOCK_SIZE = 1 << 20
 ATTEMPTS = 20

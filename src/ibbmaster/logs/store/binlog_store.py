@@ -20,18 +20,18 @@ from ibbmaster.logs.log.pages import PageReader
 from ibbmaster.logs.log.purge import PurgeRequest, PurgeResult, choose_files
 from ibbmaster.logs.log.seek import SeekPlan, seek
 from ibbmaster.logs.log.states import StateRecords
-from ibbmaster.logs.store.log_writer import LogWriter
-from ibbmaster.logs.store.page_fifo import VisiblePages
-from ibbmaster.logs.store.recovery import recover
-from ibbmaster.logs.store.redo_record import Purge, XaEntry
-from ibbmaster.logs.store.store_options import DEFAULT_OPTIONS, StoreOptions, StoreStatus
-from ibbmaster.logs.store.store_reader import StoreReader
 from ibbmaster.position import LogPosition
 from ibbmaster.storage.codec.buffer import Buffer
 from ibbmaster.storage.disk.interface import Disk, owning
 from ibbmaster.storage.ibb.commit import CommitHeader, encode_commit_header
 from ibbmaster.storage.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.storage.ibb.xa import Xid
+from .log_writer import LogWriter
+from .page_fifo import VisiblePages
+from .recovery import recover
+from .redo_record import Purge, XaEntry
+from .store_options import DEFAULT_OPTIONS, StoreOptions, StoreStatus
+from .store_reader import StoreReader
 
 
 class BinlogStore(WritableLogEngine):

@@ -9,14 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ibbmaster.errors import MissingFileError
-from ibbmaster.logs.store.failure_latch import FailureLatch
-from ibbmaster.logs.store.page_fifo import PageFifo, PageRun
-from ibbmaster.logs.store.redo_log import RedoLog
-from ibbmaster.logs.store.redo_record import Checkpoint, Cut, Purge, XaEntry
 from ibbmaster.position import LogPosition
 from ibbmaster.storage.disk.interface import Disk
 from ibbmaster.storage.ibb.file_name import format_file_name
 from ibbmaster.storage.ibb.page import PAGE_SIZE
+from .failure_latch import FailureLatch
+from .page_fifo import PageFifo, PageRun
+from .redo_log import RedoLog
+from .redo_record import Checkpoint, Cut, Purge, XaEntry
 
 
 @dataclass(eq=False, kw_only=True)

@@ -30,17 +30,17 @@ from ibbmaster.logs.log.log_range import LogRange
 from ibbmaster.logs.log.observer import Picture
 from ibbmaster.logs.log.seek import SeekPlan
 from ibbmaster.logs.log.states import FULL_STATE_PAGE
-from ibbmaster.logs.store.followed_files import COMPLETE_FILES, FollowedIbbFiles, IbbFile
-from ibbmaster.logs.store.redo_log import read_durable_end, scan_redo
-from ibbmaster.logs.store.redo_names import SEGMENT_NAMES
-from ibbmaster.logs.store.redo_tail import RedoTail
-from ibbmaster.logs.store.store_reader import StoreReader
 from ibbmaster.position import LogPosition
 from ibbmaster.replication.event.group import EventGroup
 from ibbmaster.storage.disk.interface import DiskLayer, ExpectingDisk, ReadDisk, SharedDisk, Watch
 from ibbmaster.storage.ibb.chunk import CHUNK_SIZE_MIN
 from ibbmaster.storage.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.storage.ibb.page import DATA_SIZE, PAGE_SIZE
+from .followed_files import COMPLETE_FILES, FollowedIbbFiles, IbbFile
+from .redo_log import read_durable_end, scan_redo
+from .redo_names import SEGMENT_NAMES
+from .redo_tail import RedoTail
+from .store_reader import StoreReader
 
 log = logging.getLogger(__name__)
 
@@ -315,7 +315,7 @@ class FollowedDirectory(LogEngine):
         for name in SEGMENT_NAMES:
             with contextlib.suppress(MissingFileError):
                 self._disk.make_durable(name)
-        from ibbmaster.logs.store.redo_check import check_redo  # seldom needed
+        from .redo_check import check_redo  # seldom needed
 
         report = check_redo(self._disk)
         scan = None if report is None or report.problem is not None else scan_redo(self._disk)

@@ -13,15 +13,6 @@ from ibbmaster.errors import BusyError, DiskFullError, GtidOrderError, StoreErro
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.logs.log.group_writer import GroupWriter, Ticket
 from ibbmaster.logs.log.limits import PAIR_SIZE_MAX
-from ibbmaster.logs.store.durable_end import DurableEnd, LogStep
-from ibbmaster.logs.store.flusher import Flusher
-from ibbmaster.logs.store.page_fifo import PageFifo
-from ibbmaster.logs.store.recovery import Recovered
-from ibbmaster.logs.store.redo_log import FIRST_LSN, RedoLog
-from ibbmaster.logs.store.redo_record import Cut, Reset, XaEntry, XaState
-from ibbmaster.logs.store.step_writer import NewRecord, Note, StepWriter
-from ibbmaster.logs.store.store_options import Durability, StoreOptions
-from ibbmaster.logs.store.xa_table import XaTable
 from ibbmaster.position import LOG_START, LogPosition
 from ibbmaster.storage.codec.buffer import Buffer
 from ibbmaster.storage.disk.interface import Disk
@@ -31,6 +22,15 @@ from ibbmaster.storage.ibb.commit import OobStream
 from ibbmaster.storage.ibb.file_name import format_file_name
 from ibbmaster.storage.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.storage.ibb.xa import XaComplete, XaPrepare, Xid, encode_xa_complete, encode_xa_prepare
+from .durable_end import DurableEnd, LogStep
+from .flusher import Flusher
+from .page_fifo import PageFifo
+from .recovery import Recovered
+from .redo_log import FIRST_LSN, RedoLog
+from .redo_record import Cut, Reset, XaEntry, XaState
+from .step_writer import NewRecord, Note, StepWriter
+from .store_options import Durability, StoreOptions
+from .xa_table import XaTable
 
 Arguments = TypeVarTuple("Arguments")
 

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 
 from ibbmaster.errors import DamageError, FormatError, MissingFileError
 from ibbmaster.logs.log.continuation import Continuation, find_continuation
-from ibbmaster.logs.store.redo_log import RedoScan, scan_redo
-from ibbmaster.logs.store.redo_record import Cut, Purge, RedoRecord, XaEntry
-from ibbmaster.logs.store.xa_table import XaTable, find_pending_xa
 from ibbmaster.position import LogPosition
 from ibbmaster.storage.disk.interface import Disk
 from ibbmaster.storage.ibb.appender import PageChange
 from ibbmaster.storage.ibb.file_header import FileHeader, decode_file_header
 from ibbmaster.storage.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.storage.ibb.page import DATA_SIZE, PAGE_SIZE, seal_page
+from .redo_log import RedoScan, scan_redo
+from .redo_record import Cut, Purge, RedoRecord, XaEntry
+from .xa_table import XaTable, find_pending_xa
 
 SALVAGE_ADVICE = "`ibbmaster recover DIR --salvage NEWDIR` writes everything that can be read to a new directory"
 

@@ -8,13 +8,13 @@ from ibbmaster.gtid import GtidState
 from ibbmaster.logs.log.directory import BinlogDirectory
 from ibbmaster.logs.log.event_groups import EventGroupReader
 from ibbmaster.logs.log.states import FULL_STATE_PAGE
-from ibbmaster.logs.store.recovery import SALVAGE_ADVICE, recover, replay
-from ibbmaster.logs.store.redo_log import RedoScan, scan_redo
-from ibbmaster.logs.store.redo_names import has_redo_log
 from ibbmaster.position import LogPosition
 from ibbmaster.storage.disk.interface import ReadDisk
 from ibbmaster.storage.disk.overlay import OverlayDisk
 from ibbmaster.storage.ibb.file_name import parse_file_name
+from .recovery import SALVAGE_ADVICE, recover, replay
+from .redo_log import RedoScan, scan_redo
+from .redo_names import has_redo_log
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,10 +17,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from ibbmaster.errors import DamageError, MissingFileError, StoreError
-from ibbmaster.logs.store.failure_latch import FailureLatch
-from ibbmaster.logs.store.group_commit import GroupCommit
-from ibbmaster.logs.store.redo_names import SEGMENT_NAMES
-from ibbmaster.logs.store.redo_record import (
+from ibbmaster.storage.codec.buffer import Buffer, is_zero
+from ibbmaster.storage.disk.interface import Disk, ReadDisk
+from .failure_latch import FailureLatch
+from .group_commit import GroupCommit
+from .redo_names import SEGMENT_NAMES
+from .redo_record import (
     DURABLE_END,
     RECORD_HEADER,
     RECORDS_START,
@@ -36,8 +38,6 @@ from ibbmaster.logs.store.redo_record import (
     encode_record,
     encode_segment_header,
 )
-from ibbmaster.storage.codec.buffer import Buffer, is_zero
-from ibbmaster.storage.disk.interface import Disk, ReadDisk
 
 DURABLE_END_NAME = "ibbmaster-durable-end"
 FIRST_LSN = 8192

@@ -8,22 +8,15 @@ import contextlib
 from collections.abc import Iterable
 
 from ibbmaster.errors import MissingFileError
-from ibbmaster.logs.store.page_fifo import PageFifo, VisiblePages
-from ibbmaster.logs.store.redo_log import RedoScan, read_records
-from ibbmaster.logs.store.redo_names import SEGMENT_NAMES
-from ibbmaster.logs.store.redo_record import (
-    RECORDS_START,
-    SEGMENT_HEADER,
-    Checkpoint,
-    RedoRecord,
-    Reset,
-    decode_segment_header,
-)
 from ibbmaster.position import LOG_START, LogPosition
 from ibbmaster.storage.disk.interface import ReadDisk
 from ibbmaster.storage.ibb.appender import PageChange
 from ibbmaster.storage.ibb.file_name import format_file_name
 from ibbmaster.storage.ibb.page import DATA_SIZE, PAGE_SIZE
+from .page_fifo import PageFifo, VisiblePages
+from .redo_log import RedoScan, read_records
+from .redo_names import SEGMENT_NAMES
+from .redo_record import RECORDS_START, SEGMENT_HEADER, Checkpoint, RedoRecord, Reset, decode_segment_header
 
 
 class RedoTail:

@@ -17,14 +17,6 @@ from ibbmaster.logs.log.limits import MAX_FILE_BYTES, STATE_INTERVAL_BYTES, LogL
 from ibbmaster.logs.log.out_of_band import OutOfBandReader
 from ibbmaster.logs.log.pages import PageReader
 from ibbmaster.logs.log.states import FULL_STATE_PAGE, read_state_record
-from ibbmaster.logs.store.binlog_store import BinlogStore
-from ibbmaster.logs.store.recovery import replay, table_of
-from ibbmaster.logs.store.redo_log import RedoScan, scan_redo
-from ibbmaster.logs.store.redo_record import XaEntry
-from ibbmaster.logs.store.step_writer import LogSizes
-from ibbmaster.logs.store.store_options import StoreOptions
-from ibbmaster.logs.store.writer import BinlogWriter
-from ibbmaster.logs.store.xa_table import find_pending_xa, xid_text
 from ibbmaster.position import LogPosition
 from ibbmaster.replication.event.group import EventGroup
 from ibbmaster.replication.event.split import EventSplitter
@@ -33,6 +25,14 @@ from ibbmaster.storage.disk.interface import Disk
 from ibbmaster.storage.disk.overlay import OverlayDisk
 from ibbmaster.storage.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.storage.ibb.page import PAGE_SIZE
+from .binlog_store import BinlogStore
+from .recovery import replay, table_of
+from .redo_log import RedoScan, scan_redo
+from .redo_record import XaEntry
+from .step_writer import LogSizes
+from .store_options import StoreOptions
+from .writer import BinlogWriter
+from .xa_table import find_pending_xa, xid_text
 
 PAGES_BEFORE = 1024  # before the first change of the redo log: a record there may reach it
 SEEN_MAX = 200_000  # groups before the redo log that are recognized by content

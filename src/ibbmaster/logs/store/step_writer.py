@@ -10,13 +10,13 @@ from ibbmaster.gtid import Gtid
 from ibbmaster.logs.log.group_writer import GroupSink, GroupWriter, Ticket
 from ibbmaster.logs.log.gtid_order import check_order
 from ibbmaster.logs.log.limits import LogLimits
-from ibbmaster.logs.store.failure_latch import FailureLatch
-from ibbmaster.logs.store.redo_record import Purge, XaEntry
-from ibbmaster.logs.store.xa_table import XaTable
 from ibbmaster.position import LogPosition
 from ibbmaster.storage.codec.buffer import Buffer
 from ibbmaster.storage.ibb.appender import Appender, PageChange, References
 from ibbmaster.storage.ibb.chunk import RecordType
+from .failure_latch import FailureLatch
+from .redo_record import Purge, XaEntry
+from .xa_table import XaTable
 
 Note = XaEntry | Purge
 

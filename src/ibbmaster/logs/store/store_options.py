@@ -5,7 +5,7 @@ from enum import IntEnum
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.logs.log.limits import MAX_FILE_BYTES, OOB_PIECE_BYTES, STATE_INTERVAL_BYTES, LogLimits
-from ibbmaster.logs.store.redo_log import SEGMENT_BYTES_MIN
+from .redo_log import SEGMENT_BYTES_MIN
 
 REDO_BYTES = 32 << 20
 FIFO_PAGES_MAX = 1024  # 16 MiB

@@ -26,10 +26,6 @@ from ibbmaster.logs.log.continuation import find_continuation
 from ibbmaster.logs.log.end_check import check_unbroken
 from ibbmaster.logs.log.group_writer import GroupWriter, write_whole_group
 from ibbmaster.logs.log.limits import LogLimits
-from ibbmaster.logs.store.flusher import make_file
-from ibbmaster.logs.store.redo_names import has_redo_log
-from ibbmaster.logs.store.step_writer import LogSizes, Note, StepWriter
-from ibbmaster.logs.store.xa_table import XaTable, find_pending_xa
 from ibbmaster.position import LogPosition
 from ibbmaster.storage.codec.buffer import Buffer
 from ibbmaster.storage.codec.crc32c import crc32c
@@ -40,6 +36,10 @@ from ibbmaster.storage.ibb.commit import OobStream
 from ibbmaster.storage.ibb.file_name import format_file_name
 from ibbmaster.storage.ibb.page import CHECKSUM, DATA_SIZE, PAGE_SIZE
 from ibbmaster.storage.ibb.xa import Xid
+from .flusher import make_file
+from .redo_names import has_redo_log
+from .step_writer import LogSizes, Note, StepWriter
+from .xa_table import XaTable, find_pending_xa
 
 BATCH_PAGES = 64  # 1 MiB
 ROOM_PAGES = 20  # for a kernel at least, unless the file ends; the reference places the rest

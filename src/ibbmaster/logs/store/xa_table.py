@@ -7,10 +7,10 @@ from ibbmaster.logs.log.continuation import Continuation
 from ibbmaster.logs.log.cursor import ChunkCursor
 from ibbmaster.logs.log.pages import PageReader
 from ibbmaster.logs.log.states import FULL_STATE_PAGE
-from ibbmaster.logs.store.redo_record import XaEntry, XaState
 from ibbmaster.storage.disk.interface import ReadDisk
 from ibbmaster.storage.ibb.chunk import RecordType
 from ibbmaster.storage.ibb.xa import XaPrepare, Xid, decode_xa_complete, decode_xa_prepare
+from .redo_record import XaEntry, XaState
 
 ENTRY_SIZE_MAX = 256  # in the redo log
 ENTRIES_MAX = 10_000

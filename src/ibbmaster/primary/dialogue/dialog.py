@@ -8,20 +8,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ibbmaster.errors import IbbMasterError
-from ibbmaster.primary.dialogue import privileges
-from ibbmaster.primary.dialogue import statement as verbs
-from ibbmaster.primary.dialogue.evaluating import Evaluator, Who
-from ibbmaster.primary.dialogue.immediate import IMMEDIATE_SIZE_MAX, KnownAnswers, immediate_statements, key_of
-from ibbmaster.primary.dialogue.information_schema import Catalog
-from ibbmaster.primary.dialogue.log_tables import ProcessRow, ServerFacts
-from ibbmaster.primary.dialogue.querying import value_columns, values_answer
-from ibbmaster.primary.dialogue.relation import Relation
-from ibbmaster.primary.dialogue.session_tables import POSITION_VARIABLE, SessionPosition, SessionTables
-from ibbmaster.primary.dialogue.settings import Settings, UserVariables
-from ibbmaster.primary.dialogue.show import Shower
-from ibbmaster.primary.dialogue.sql import parse_one
-from ibbmaster.primary.dialogue.table_columns import SYSTEM_DATABASES
-from ibbmaster.primary.dialogue.variables import SystemValue, version_number
 from ibbmaster.replication.dump.error import DumpError
 from ibbmaster.replication.event.rows.charset import CODECS
 from ibbmaster.replication.wire.capability import StatusFlag
@@ -50,9 +36,23 @@ from ibbmaster.sqltext.expression import Default, SqlQuery, SystemVariable, User
 from ibbmaster.sqltext.literals import Value
 from ibbmaster.sqltext.token import SqlError, SqlTokens, UnreadSqlError, tokenize
 from ibbmaster.work import BrokenOffError, limit_work
+from . import privileges
+from . import statement as verbs
+from .evaluating import Evaluator, Who
+from .immediate import IMMEDIATE_SIZE_MAX, KnownAnswers, immediate_statements, key_of
+from .information_schema import Catalog
+from .log_tables import ProcessRow, ServerFacts
+from .querying import value_columns, values_answer
+from .relation import Relation
+from .session_tables import POSITION_VARIABLE, SessionPosition, SessionTables
+from .settings import Settings, UserVariables
+from .show import Shower
+from .sql import parse_one
+from .table_columns import SYSTEM_DATABASES
+from .variables import SystemValue, version_number
 
 if TYPE_CHECKING:  # loaded when a statement asks for tables
-    from ibbmaster.primary.dialogue.prepared import PreparedStatements
+    from .prepared import PreparedStatements
 
 STATEMENT_SIZE_MAX = 1 << 20
 #: Character sets with letters that end with the byte of a backslash.
@@ -286,7 +286,7 @@ class Dialog:
     def prepared(self) -> PreparedStatements:
         """The session's prepared statements."""
         if self._prepared is None:
-            from ibbmaster.primary.dialogue.prepared import PreparedStatements
+            from .prepared import PreparedStatements
 
             self._prepared = PreparedStatements(self, self._tokens)
         return self._prepared

@@ -8,10 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ibbmaster.primary.dialogue.log_tables import ServerFacts
-from ibbmaster.primary.dialogue.relation import integer_of, text_of
-from ibbmaster.primary.dialogue.settings import Settings, UserVariables
-from ibbmaster.primary.dialogue.variables import LOWER_CASE_TABLE_NAMES, version_number
 from ibbmaster.replication.wire.refusal import RefusedError, no_database, not_supported, out_of_memory
 from ibbmaster.replication.wire.response import COLLATION_DEFAULT
 from ibbmaster.rows.expr.session_facts import CLOCKS, DATES, OF_THE_SESSION, USERS, QuerySession, is_of_session
@@ -29,6 +25,10 @@ from ibbmaster.sqltext.expression import (
     UserVariable,
 )
 from ibbmaster.sqltext.literals import Value
+from .log_tables import ServerFacts
+from .relation import integer_of, text_of
+from .settings import Settings, UserVariables
+from .variables import LOWER_CASE_TABLE_NAMES, version_number
 
 LONG_VALUE = 1 << 10  # letters; shorter values are not counted
 MADE_SIZE_MAX = 16 << 20  # letters of the long values that the calls of one statement make
@@ -111,7 +111,7 @@ class Evaluator:
                 raise not_supported("DEFAULT here")
             case Star():
                 raise RefusedError(1096, "HY000", "No tables used")
-        from ibbmaster.primary.dialogue.lone_expressions import constant_value  # replicas compute nothing
+        from .lone_expressions import constant_value  # replicas compute nothing
 
         return constant_value(expression, self.query_session())
 

@@ -10,17 +10,17 @@ import functools
 from collections.abc import Sequence
 from itertools import chain
 
-from ibbmaster.primary.dialogue import statement as verbs
-from ibbmaster.primary.dialogue.relation import matcher
-from ibbmaster.primary.dialogue.sql import parse
-from ibbmaster.primary.dialogue.table_columns import SYSTEM_DATABASES
-from ibbmaster.primary.dialogue.variables import FROM_THE_DISK, SystemValue
 from ibbmaster.replication.wire.refusal import RefusedError
 from ibbmaster.replication.wire.response import ResultSet, Row, SharedResultSet
 from ibbmaster.rows.expr.session_facts import SESSION_FUNCTIONS
 from ibbmaster.sqltext.expression import Call, Expression, Literal, SystemVariable, UserVariable
 from ibbmaster.sqltext.literals import Value
 from ibbmaster.sqltext.token import SqlError
+from . import statement as verbs
+from .relation import matcher
+from .sql import parse
+from .table_columns import SYSTEM_DATABASES
+from .variables import FROM_THE_DISK, SystemValue
 
 IMMEDIATE_SIZE_MAX = 1024  # bytes of a text that may be answered at once
 READ_BY = ("sql_mode", "character_set_client")  # they change how the next statement is read

@@ -6,21 +6,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from ibbmaster.facts import rows_of
-from ibbmaster.primary.dialogue.log_tables import ProcessRow, ServerFacts
-from ibbmaster.primary.dialogue.relation import Relation, RowValues
-from ibbmaster.primary.dialogue.settings import Settings
-from ibbmaster.primary.dialogue.table_columns import (
-    GTID_SLAVE_POS,
-    GTID_SLAVE_POS_COLUMNS,
-    INFORMATION_SCHEMA,
-    information_columns,
-)
-from ibbmaster.primary.dialogue.variables import is_uca_default, shown, version_number
 from ibbmaster.schema.collations import character_sets, collations
+from .log_tables import ProcessRow, ServerFacts
+from .relation import Relation, RowValues
+from .settings import Settings
+from .table_columns import GTID_SLAVE_POS, GTID_SLAVE_POS_COLUMNS, INFORMATION_SCHEMA, information_columns
+from .variables import is_uca_default, shown, version_number
 
 if TYPE_CHECKING:
-    from ibbmaster.primary.dialogue.session_schema import SessionSchema
     from ibbmaster.schema.model import UnknownTable
+    from .session_schema import SessionSchema
 
 WARNINGS_MAX = 64  # as `max_error_count`
 OF_COLUMNS = frozenset(("COLUMNS", "STATISTICS", "KEY_COLUMN_USAGE", "TABLE_CONSTRAINTS", "REFERENTIAL_CONSTRAINTS"))
@@ -90,7 +85,7 @@ class Catalog:
                 return self._about_tables(table)
 
     def _about_tables(self, table: str) -> Iterable[RowValues]:
-        from ibbmaster.primary.dialogue.information_tables import AboutTables  # replicas never ask for these
+        from .information_tables import AboutTables  # replicas never ask for these
 
         about = AboutTables(self._schema(), version_number(self._facts))
         if table in OF_COLUMNS:

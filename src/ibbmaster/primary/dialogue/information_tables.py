@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from ibbmaster.primary.dialogue.program_rows import ROWS
-from ibbmaster.primary.dialogue.relation import RowValues
-from ibbmaster.primary.dialogue.session_schema import SessionSchema, information_table
-from ibbmaster.primary.dialogue.table_columns import INFORMATION_SCHEMA
 from ibbmaster.schema import describing
 from ibbmaster.schema.model import TableKind, TableVersion, UnknownTable
 from ibbmaster.work import check_wanted
+from .program_rows import ROWS
+from .relation import RowValues
+from .session_schema import SessionSchema, information_table
+from .table_columns import INFORMATION_SCHEMA
 
 
 class AboutTables:

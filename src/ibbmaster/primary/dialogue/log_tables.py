@@ -11,11 +11,11 @@ from ibbmaster.position import LogPosition
 from ibbmaster.replication.dump.profile import Profile
 
 if TYPE_CHECKING:  # a replica's session needs none of these
-    from ibbmaster.primary.dialogue.relation import Relation
     from ibbmaster.replication.wire.response import BlockResultSet, ColumnDefinition
     from ibbmaster.rows.expr.session_facts import QuerySession
     from ibbmaster.schema.catalog import SchemaCatalog
     from ibbmaster.sqltext.expression import GivenTable, SqlQuery
+    from .relation import Relation
 
 
 UNKNOWN_SCHEMA = 1105  # the code of errors about tables whose columns are not known

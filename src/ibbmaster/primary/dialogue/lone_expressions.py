@@ -7,8 +7,6 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from ibbmaster.primary.dialogue.relation import RowValues, integer_of, text_of
-from ibbmaster.primary.dialogue.table_columns import CHARSET, COLLATION, LETTER_SIZE
 from ibbmaster.replication.wire.refusal import unknown_column
 from ibbmaster.replication.wire.response import ColumnDefinition, FieldType
 from ibbmaster.rows.expr import kinds, values
@@ -18,6 +16,8 @@ from ibbmaster.rows.expr.scalars import Scalar, SqlValue, as_text, as_truth
 from ibbmaster.rows.expr.session_facts import QuerySession
 from ibbmaster.sqltext.expression import ColumnName, Expression, mapped
 from ibbmaster.sqltext.literals import Value
+from .relation import RowValues, integer_of, text_of
+from .table_columns import CHARSET, COLLATION, LETTER_SIZE
 
 #: Columns that a server compares exactly, as the names of files.
 _EXACT = frozenset(

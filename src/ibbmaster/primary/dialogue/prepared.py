@@ -8,13 +8,13 @@ from decimal import Decimal
 from typing import Protocol
 
 from ibbmaster.errors import RemoteProtocolError
-from ibbmaster.primary.dialogue.sql import parse_one
-from ibbmaster.primary.dialogue.statement import Kill, Statement
 from ibbmaster.replication.wire.binary_row import PARAMETERS_MAX, Parameter, decode_parameters
 from ibbmaster.replication.wire.command import NEWEST_STATEMENT
 from ibbmaster.replication.wire.refusal import RefusedError
 from ibbmaster.replication.wire.response import COLLATION_BINARY, ColumnDefinition, FieldType, Ok, PreparedOk, Response
 from ibbmaster.sqltext.token import PLACEHOLDER, SqlTokens, Token, TokenKind
+from .sql import parse_one
+from .statement import Kill, Statement
 
 STATEMENTS_MAX = 16_382  # max_prepared_stmt_count of a server, for each session
 SIZE_MAX = 16 << 20  # bytes of all statements of a session, and of all pieces of parameters

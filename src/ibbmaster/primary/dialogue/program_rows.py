@@ -8,10 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from ibbmaster.primary.dialogue.relation import Relation, RowValues
-from ibbmaster.primary.dialogue.session_schema import SessionSchema
-from ibbmaster.primary.dialogue.statement import Show
-from ibbmaster.primary.dialogue.table_columns import information_columns, shown_columns
 from ibbmaster.replication.wire.refusal import RefusedError, no_database, not_supported
 from ibbmaster.schema.catalog import EVENT, FUNCTION, PROCEDURE, ROUTINES, TRIGGER, StoredProgram
 from ibbmaster.schema.describing import CATALOG
@@ -19,6 +15,10 @@ from ibbmaster.schema.history import BEFORE
 from ibbmaster.sqltext.literals import Value
 from ibbmaster.sqltext.sql_mode import sql_mode_text
 from ibbmaster.sqltext.table_name import printed_table
+from .relation import Relation, RowValues
+from .session_schema import SessionSchema
+from .statement import Show
+from .table_columns import information_columns, shown_columns
 
 _STATUS = " STATUS"
 #: Columns of information_schema in SHOW, before those of character sets.

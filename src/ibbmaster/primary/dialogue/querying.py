@@ -6,10 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 
-from ibbmaster.primary.dialogue.evaluating import Evaluator
-from ibbmaster.primary.dialogue.relation import Relation, bytes_of, text_of
-from ibbmaster.primary.dialogue.table_columns import LETTER_SIZE
-from ibbmaster.primary.dialogue.variables import FIXED, SESSION_DEFAULTS
 from ibbmaster.replication.wire.refusal import RefusedError
 from ibbmaster.replication.wire.response import (
     COLLATION_BINARY,
@@ -22,6 +18,10 @@ from ibbmaster.rows.expr.session_facts import BINARY, CALLS, CLOCKS, NOT_NULL, N
 from ibbmaster.sqltext.expression import Call, Item, Literal, SqlQuery, SystemVariable, UserVariable
 from ibbmaster.sqltext.literals import Value
 from ibbmaster.versions import Difference
+from .evaluating import Evaluator
+from .relation import Relation, bytes_of, text_of
+from .table_columns import LETTER_SIZE
+from .variables import FIXED, SESSION_DEFAULTS
 
 ROW_SIZE_MAX = 16 << 20  # bytes of one row of expressions
 DECIMALS_OF_DOUBLE = 31

@@ -6,18 +6,6 @@ import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from ibbmaster.primary.dialogue import privileges, table_columns
-from ibbmaster.primary.dialogue.log_tables import UNKNOWN_SCHEMA
-from ibbmaster.primary.dialogue.settings import Settings
-from ibbmaster.primary.dialogue.sql import parse
-from ibbmaster.primary.dialogue.statement import Select
-from ibbmaster.primary.dialogue.table_columns import (
-    CHARSET,
-    COLLATION,
-    LETTER_SIZE,
-    SYSTEM_DATABASES,
-    information_columns,
-)
 from ibbmaster.replication.event.column_types.registry import BY_CODE
 from ibbmaster.replication.event.column_types.strings import TEXTS, VARCHAR
 from ibbmaster.replication.wire.refusal import RefusedError, unknown_database, unknown_table
@@ -38,6 +26,12 @@ from ibbmaster.schema.name_case import NameCase
 from ibbmaster.schema.view_text import view_parts
 from ibbmaster.sqltext.expression import ColumnName, GivenTable, Item, Star
 from ibbmaster.sqltext.token import SqlError
+from . import privileges, table_columns
+from .log_tables import UNKNOWN_SCHEMA
+from .settings import Settings
+from .sql import parse
+from .statement import Select
+from .table_columns import CHARSET, COLLATION, LETTER_SIZE, SYSTEM_DATABASES, information_columns
 
 NESTING_MAX = 8  # views of views
 

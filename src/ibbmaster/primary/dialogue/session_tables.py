@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING
 
 from ibbmaster.errors import DuplicateDomainError, GtidError
 from ibbmaster.gtid import GtidPosition, GtidState
-from ibbmaster.primary.dialogue import privileges
-from ibbmaster.primary.dialogue.evaluating import Evaluator
-from ibbmaster.primary.dialogue.information_schema import Catalog
-from ibbmaster.primary.dialogue.relation import Relation, text_of
-from ibbmaster.primary.dialogue.settings import UserVariables
-from ibbmaster.primary.dialogue.statement import Select
 from ibbmaster.replication.wire.refusal import NOT_SUPPORTED, RefusedError, not_supported
 from ibbmaster.sqltext.expression import GivenTable
 from ibbmaster.sqltext.token import UnreadSqlError
+from . import privileges
+from .evaluating import Evaluator
+from .information_schema import Catalog
+from .relation import Relation, text_of
+from .settings import UserVariables
+from .statement import Select
 
 if TYPE_CHECKING:  # loaded when a statement asks for tables
-    from ibbmaster.primary.dialogue.log_tables import LogSnapshot, ServerFacts, TableQuery
-    from ibbmaster.primary.dialogue.session_schema import SessionSchema
     from ibbmaster.replication.wire.response import BlockResultSet, ColumnDefinition
     from ibbmaster.schema.model import TableVersion
+    from .log_tables import LogSnapshot, ServerFacts, TableQuery
+    from .session_schema import SessionSchema
 
 
 POSITION_VARIABLE = "ibb_position"
@@ -104,7 +104,7 @@ class SessionTables:
     def schema(self) -> SessionSchema:
         """Databases and tables at the session's place: the same throughout a statement."""
         if self._seen is None:
-            from ibbmaster.primary.dialogue.session_schema import SessionSchema, own_databases
+            from .session_schema import SessionSchema, own_databases
 
             catalog = self._facts.tables.catalog(self._snapshot or self._position.snapshot())
             last = self._last_seen
@@ -142,7 +142,7 @@ class SessionTables:
             self._snapshot = None
 
     def _query(self, select: Select, *, is_binary: bool) -> TableQuery:
-        from ibbmaster.primary.dialogue.log_tables import TableQuery
+        from .log_tables import TableQuery
 
         if select.query is None:
             assert select.problem is not None

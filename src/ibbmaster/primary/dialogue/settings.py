@@ -6,23 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 
 from ibbmaster.gtid import GtidState
-from ibbmaster.primary.dialogue.log_tables import ServerFacts
-from ibbmaster.primary.dialogue.relation import text_of
-from ibbmaster.primary.dialogue.statement import CharsetAssignment
-from ibbmaster.primary.dialogue.variables import (
-    CHOICES,
-    FIXED,
-    OF_THE_LOG,
-    READ_ONLY,
-    SESSION_DEFAULTS,
-    SESSION_ONLY,
-    SETTABLE_GLOBALS,
-    SystemValue,
-    has_variable,
-    is_uca_default,
-    variable,
-    variable_names,
-)
 from ibbmaster.replication.dump.request import check_variable
 from ibbmaster.replication.wire.refusal import (
     RefusedError,
@@ -43,6 +26,23 @@ from ibbmaster.sqltext.expression import SystemVariable
 from ibbmaster.sqltext.literals import Value
 from ibbmaster.sqltext.moment import parse_time_zone
 from ibbmaster.sqltext.sql_mode import MODES, sql_mode_of, sql_mode_text
+from .log_tables import ServerFacts
+from .relation import text_of
+from .statement import CharsetAssignment
+from .variables import (
+    CHOICES,
+    FIXED,
+    OF_THE_LOG,
+    READ_ONLY,
+    SESSION_DEFAULTS,
+    SESSION_ONLY,
+    SETTABLE_GLOBALS,
+    SystemValue,
+    has_variable,
+    is_uca_default,
+    variable,
+    variable_names,
+)
 
 SETTING_SIZE_MAX = 16_384  # characters of a system variable
 COUNT_MAX = 1000  # user variables

@@ -6,29 +6,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ibbmaster.primary.dialogue import privileges
-from ibbmaster.primary.dialogue.evaluating import Evaluator
-from ibbmaster.primary.dialogue.information_schema import (
-    ENGINES,
-    LICENSE,
-    PLUGINS,
-    Catalog,
-    character_set_rows,
-    collation_rows,
-)
-from ibbmaster.primary.dialogue.log_tables import UNKNOWN_SCHEMA, ProcessRow, ServerFacts
-from ibbmaster.primary.dialogue.relation import Relation, RowValues, matcher
-from ibbmaster.primary.dialogue.statement import Show
-from ibbmaster.primary.dialogue.table_columns import information_columns, shown_columns
-from ibbmaster.primary.dialogue.variables import shown, version_number
 from ibbmaster.replication.wire.refusal import RefusedError, missing_privilege
 from ibbmaster.replication.wire.response import Err
 from ibbmaster.sqltext.literals import Value
 from ibbmaster.versions import Difference
+from . import privileges
+from .evaluating import Evaluator
+from .information_schema import ENGINES, LICENSE, PLUGINS, Catalog, character_set_rows, collation_rows
+from .log_tables import UNKNOWN_SCHEMA, ProcessRow, ServerFacts
+from .relation import Relation, RowValues, matcher
+from .statement import Show
+from .table_columns import information_columns, shown_columns
+from .variables import shown, version_number
 
 if TYPE_CHECKING:
-    from ibbmaster.primary.dialogue.session_schema import SessionSchema
-    from ibbmaster.primary.dialogue.show_tables import TableShower
+    from .session_schema import SessionSchema
+    from .show_tables import TableShower
 
 NO_TARGET_LOG = RefusedError(1373, "HY000", "Target log not found in binlog index")
 #: The privileges that an account needs.
@@ -94,7 +87,7 @@ class Shower:
                 name = f"Database ({show.pattern})" if show.pattern is not None else ""
                 return Relation(shown_columns(what, name), [(each.name,) for each in self.schema().databases.values()])
             case _ if what in _LIKE_IS_ABOUT:  # a list of programs
-                from ibbmaster.primary.dialogue.program_rows import listed_programs  # replicas never ask for it
+                from .program_rows import listed_programs  # replicas never ask for it
 
                 return listed_programs(self.schema(), show, self.evaluator.who.database)
             case "TABLES" | "TABLE STATUS" | "OPEN TABLES":
@@ -107,7 +100,7 @@ class Shower:
                 place = self._located(show)
                 kind = what.removeprefix("CREATE ")
                 if kind not in ("TABLE", "VIEW", "SEQUENCE"):
-                    from ibbmaster.primary.dialogue.program_rows import created_program  # as above
+                    from .program_rows import created_program  # as above
 
                     return created_program(self.schema(), kind, *place)
                 return self._tables().created(show, *place, self.evaluator.who.database)
@@ -150,7 +143,7 @@ class Shower:
             return replace(relation, rows=[row for row in relation.rows if matches(str(row[place]))])
         if show.where is None:
             return relation
-        from ibbmaster.primary.dialogue.lone_expressions import row_condition  # replicas never ask for it
+        from .lone_expressions import row_condition  # replicas never ask for it
 
         holds = row_condition(show.where, relation.columns, self.evaluator.query_session())
         return replace(relation, rows=[row for row in relation.rows if holds(row)])
@@ -177,7 +170,7 @@ class Shower:
         return self.evaluator.who.located(show.table)
 
     def _tables(self) -> TableShower:
-        from ibbmaster.primary.dialogue.show_tables import (
+        from .show_tables import (
             TableShower,  # with the rows of tables: replicas never ask for it
         )
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from ibbmaster.primary.dialogue.relation import Relation
-from ibbmaster.primary.dialogue.session_schema import SessionSchema, information_table
-from ibbmaster.primary.dialogue.statement import Show
-from ibbmaster.primary.dialogue.table_columns import INFORMATION_SCHEMA, LETTER_SIZE, shown_columns
 from ibbmaster.replication.wire.refusal import RefusedError, no_database, not_supported
 from ibbmaster.schema import describing, render, view_text
 from ibbmaster.schema.model import TableKind, TableVersion, UnknownTable
+from .relation import Relation
+from .session_schema import SessionSchema, information_table
+from .statement import Show
+from .table_columns import INFORMATION_SCHEMA, LETTER_SIZE, shown_columns
 
 
 @dataclass(frozen=True, slots=True)

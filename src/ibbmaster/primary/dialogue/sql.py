@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ibbmaster.facts import rows_of
-from ibbmaster.primary.dialogue import statement as verbs
 from ibbmaster.schema.collations import find_charset
 from ibbmaster.sqltext.cursor import END
 from ibbmaster.sqltext.expression import Default, Expression, GivenTable, Literal, SystemVariable, UserVariable
 from ibbmaster.sqltext.query_reader import QueryReader
 from ibbmaster.sqltext.token import SqlError, SqlTokens, Token, TokenKind, UnreadSqlError, tokenize, words
+from . import statement as verbs
 
 _WORDS = {part: words(text) for part, text in rows_of("ibbmaster.primary.dialogue", "verbs")}
 _ENDS_FROM, _BEGINS_QUERY, _NOT_SUPPORTED = _WORDS["ends_from"], _WORDS["begins_query"], _WORDS["not_supported"]

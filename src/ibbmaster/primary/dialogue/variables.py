@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from ibbmaster import versions
 from ibbmaster.facts import NULL, rows_of
 from ibbmaster.gtid import GtidPosition, GtidState
-from ibbmaster.primary.dialogue.log_tables import ServerFacts
-from ibbmaster.primary.dialogue.relation import matcher
 from ibbmaster.sqltext.token import words
 from ibbmaster.versions import Difference
+from .log_tables import ServerFacts
+from .relation import matcher
 
 SystemValue = bool | int | float | str | None
 

@@ -12,15 +12,6 @@ from typing import Any
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.primary.dialogue.log_tables import TableQuery
 from ibbmaster.primary.dialogue.relation import Relation
-from ibbmaster.primary.select.definitions import column_definition
-from ibbmaster.primary.select.grouping import AGGREGATES
-from ibbmaster.primary.select.listed import ServerTable
-from ibbmaster.primary.select.local_values import local_columns
-from ibbmaster.primary.select.row_values import ShownColumn
-from ibbmaster.primary.select.scanning import TableScan, in_question, is_scanned
-from ibbmaster.primary.select.sources import Plan, SourceColumn, SourceTable
-from ibbmaster.primary.select.table_reader import ALL_ROWS, FoundRows, RowRange
-from ibbmaster.primary.select.tables import KeptDatabase, LoadedTable, expect_free_space, new_database
 from ibbmaster.replication.wire.refusal import RefusedError, not_supported, out_of_memory
 from ibbmaster.replication.wire.response import BlockResultSet, ColumnDefinition
 from ibbmaster.rows.expr.kinds import definition_of
@@ -37,6 +28,15 @@ from ibbmaster.sqltext.sql_mode import (
     sql_mode_text,
 )
 from ibbmaster.work import BrokenOffError, check_wanted
+from .definitions import column_definition
+from .grouping import AGGREGATES
+from .listed import ServerTable
+from .local_values import local_columns
+from .row_values import ShownColumn
+from .scanning import TableScan, in_question, is_scanned
+from .sources import Plan, SourceColumn, SourceTable
+from .table_reader import ALL_ROWS, FoundRows, RowRange
+from .tables import KeptDatabase, LoadedTable, expect_free_space, new_database
 
 FIRST_ROWS = 100  # that are computed before the answer begins
 STEPS_BETWEEN_LOOKS = 4_000  # each may make a long value
@@ -196,7 +196,7 @@ class QueryRun:
         return Relation(self._definitions(plan), first if is_all else itertools.chain(first, rows), is_open=not is_all)
 
     def _plan(self) -> Plan:
-        from ibbmaster.primary.select.planning import Planner
+        from .planning import Planner
 
         sql_mode = self._sql_mode
         if sql_mode & OTHER_VALUES:

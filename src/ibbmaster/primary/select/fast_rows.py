@@ -10,7 +10,6 @@ import numpy as np
 
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import AnswerField, AnswerPlan, AnswerStatus, LayoutColumn, ValueColumn, ValueOp
-from ibbmaster.primary.select.row_values import BLOCK_SIZE, Encode, RowValues, ShownColumn, Writer
 from ibbmaster.replication.event.column_types.registry import kind_of
 from ibbmaster.replication.event.column_types.strings import is_copied, wanted_charset
 from ibbmaster.replication.event.rows.charset import byte_texts, is_of_single_bytes
@@ -19,6 +18,7 @@ from ibbmaster.replication.wire.packet import frame_packets
 from ibbmaster.schema.model import SqlType
 from ibbmaster.storage.codec.buffer import Buffer
 from ibbmaster.tables.fold.stored import StoredLayout
+from .row_values import BLOCK_SIZE, Encode, RowValues, ShownColumn, Writer
 
 if TYPE_CHECKING:
     from ibbmaster.kernel.fields import Numbers

@@ -7,7 +7,6 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from ibbmaster.primary.select.sources import KnownNames
 from ibbmaster.replication.wire.refusal import RefusedError, not_supported
 from ibbmaster.replication.wire.response import FieldType
 from ibbmaster.rows.expr import kinds, values
@@ -19,6 +18,7 @@ from ibbmaster.rows.expr.kinds import REALS, Family, ValueType
 from ibbmaster.rows.expr.scalars import Scalar, SqlValue, as_exact, as_real, as_text
 from ibbmaster.rows.expr.weights import key_of
 from ibbmaster.sqltext.expression import Aggregate, GivenTable, Source, children, mapped, parts
+from .sources import KnownNames
 
 COUNT = ValueType(kind=Family.INT, length=21, digits=19, field=FieldType.LONGLONG, is_nullable=False)
 

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ibbmaster.primary.select.grouping import GroupPlan, choosing, has_known_order, sorts_groups
-from ibbmaster.primary.select.sources import KnownNames, Plan, PlannedColumn, SourceColumn, SourceTable, Tables
 from ibbmaster.replication.wire.refusal import RefusedError, not_supported
 from ibbmaster.rows.expr.comparing import is_ordered_by_sqlite
 from ibbmaster.rows.expr.compiling import Emitter, SqlFunctions
@@ -28,6 +26,8 @@ from ibbmaster.sqltext.expression import (
     contains,
     equalities,
 )
+from .grouping import GroupPlan, choosing, has_known_order, sorts_groups
+from .sources import KnownNames, Plan, PlannedColumn, SourceColumn, SourceTable, Tables
 
 TABLES_MAX = 61
 ROWS_MAX = (1 << 63) - 1

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.kernel.calls import Kernels
-from ibbmaster.primary.select.row_values import RowValues, Writer
 from ibbmaster.replication.wire.refusal import broken_off
 from ibbmaster.replication.wire.response import Err
 from ibbmaster.storage.codec.buffer import Buffer
 from ibbmaster.tables.fold.row_file import HEAD
 from ibbmaster.tables.fold.stored import Span, StoredLayout
 from ibbmaster.work import BrokenOffError, check_wanted
+from .row_values import RowValues, Writer
 
 CHOSEN_ROWS = 1 << 12  # that a filter leaves, written together
 ROWS_BETWEEN_LOOKS = 1 << 8
@@ -80,7 +80,7 @@ class StoredRowBlocks:
     def _new_writer(self, places: array[int]) -> Writer:
         if self._kernels is None:
             return Writer(self._data, places, self._values)
-        from ibbmaster.primary.select.fast_rows import FastWriter
+        from .fast_rows import FastWriter
 
         return FastWriter(self._data, places, self._values, self._kernels)
 

@@ -6,7 +6,6 @@ from array import array
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from ibbmaster.primary.select.local_values import Change
 from ibbmaster.replication.event.column_types.floating import Floating
 from ibbmaster.replication.event.column_types.kind import TextSettings
 from ibbmaster.replication.event.column_types.registry import kind_of
@@ -19,6 +18,7 @@ from ibbmaster.storage.codec.buffer import Buffer
 from ibbmaster.tables.fold.row_conversion import first_value
 from ibbmaster.tables.fold.row_file import HEAD
 from ibbmaster.tables.fold.stored import StoredColumn, StoredLayout, StoredLayouts
+from .local_values import Change
 
 BLOCK_SIZE = 1 << 20  # bytes of one block, about
 NULL = bytes((lenenc.NULL,))

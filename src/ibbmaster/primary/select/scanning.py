@@ -9,13 +9,6 @@ from typing import Any
 
 from ibbmaster.kernel.loading import kernels
 from ibbmaster.primary.dialogue.relation import Relation
-from ibbmaster.primary.select.key_ranges import KeyPart, ranges_of
-from ibbmaster.primary.select.local_values import local_columns
-from ibbmaster.primary.select.row_blocks import Condition, StoredRowBlocks
-from ibbmaster.primary.select.row_values import RowValues, ShownColumn
-from ibbmaster.primary.select.sources import KnownNames, SourceTable
-from ibbmaster.primary.select.table_reader import ALL_ROWS, UNKNOWN_ROWS, FoundRows, RowRange
-from ibbmaster.primary.select.tables import LoadedTable, step_of
 from ibbmaster.replication.event.column_types.decimals import Decimals
 from ibbmaster.replication.event.column_types.kind import TextSettings
 from ibbmaster.replication.event.column_types.registry import kind_of
@@ -41,6 +34,13 @@ from ibbmaster.sqltext.expression import (
     parts,
 )
 from ibbmaster.tables.fold.stored import Span, StoredColumn, StoredLayout, is_text, own_columns, sort_key
+from .key_ranges import KeyPart, ranges_of
+from .local_values import local_columns
+from .row_blocks import Condition, StoredRowBlocks
+from .row_values import RowValues, ShownColumn
+from .sources import KnownNames, SourceTable
+from .table_reader import ALL_ROWS, UNKNOWN_ROWS, FoundRows, RowRange
+from .tables import LoadedTable, step_of
 
 ROWS_MAX = 1 << 62
 OUT_OF_RANGE = 1690

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ibbmaster.primary.select.table_reader import FoundRows
 from ibbmaster.replication.event.column_types.floating import Floating
 from ibbmaster.replication.event.column_types.kind import TextSettings
 from ibbmaster.replication.event.column_types.registry import BY_NAME, kind_of
@@ -29,6 +28,7 @@ from ibbmaster.tables.fold.row_conversion import first_value
 from ibbmaster.tables.fold.row_file import HEAD
 from ibbmaster.tables.fold.stored import StoredColumn, StoredLayout, own_columns
 from ibbmaster.work import check_wanted
+from .table_reader import FoundRows
 
 ROWS_BETWEEN_LOOKS = 1 << 10
 WIDE_SIZE = 8  # bytes of an integer that SQLite may not hold

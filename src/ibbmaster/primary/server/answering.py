@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Iterator
 import trio
 
 from ibbmaster.primary.dialogue.statement import Kill
-from ibbmaster.primary.server.client import ConnectedClient
 from ibbmaster.replication.wire import command as commands
 from ibbmaster.replication.wire.refusal import broken_off
 from ibbmaster.replication.wire.response import Eof, Ok, Response, Text
 from ibbmaster.storage.codec.buffer import Buffer
 from ibbmaster.storage.codec.printable import printable
 from ibbmaster.work import BreakReason, BrokenOffError, Work
+from .client import ConnectedClient
 
 log = logging.getLogger(__name__)
 

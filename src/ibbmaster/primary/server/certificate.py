@@ -85,7 +85,7 @@ def parse_certificate(certificates: bytes, key: bytes, *, is_automatic: bool) ->
     from cryptography.x509 import load_pem_x509_certificates
     from OpenSSL.SSL import Error
 
-    from ibbmaster.primary.server.tls_stream import new_context, reason_of
+    from .tls_stream import new_context, reason_of
 
     context = new_context()
     try:

@@ -18,16 +18,6 @@ from ibbmaster.logs.log.interface import LogEngine
 from ibbmaster.primary.dialogue import privileges
 from ibbmaster.primary.dialogue.dialog import Dialog
 from ibbmaster.primary.dialogue.immediate import KnownAnswers
-from ibbmaster.primary.server.client_stream import ClientStream, PlainStream, Sender
-from ibbmaster.primary.server.dump_opening import DumpOpening
-from ibbmaster.primary.server.dumping import PUMPS_MAX, LogEnd
-from ibbmaster.primary.server.facts import PrimaryFacts
-from ibbmaster.primary.server.login_guard import LoginGuard
-from ibbmaster.primary.server.options import PrimaryOptions
-from ibbmaster.primary.server.preparation import LookAhead, Preparation
-from ibbmaster.primary.server.reactor import Reactor
-from ibbmaster.primary.server.registry import Registry, Session
-from ibbmaster.primary.server.working import Workers
 from ibbmaster.primary.streaming.shared import SharedBlocks
 from ibbmaster.replication.wire.answer import encode_response
 from ibbmaster.replication.wire.connection import Event, LoggedIn, ServerConnection, State
@@ -35,6 +25,16 @@ from ibbmaster.replication.wire.handshake import SEED_SIZE
 from ibbmaster.replication.wire.packet import PACKET_HEADER_SIZE, frame_payloads
 from ibbmaster.replication.wire.refusal import RefusedError, out_of_memory
 from ibbmaster.replication.wire.response import Response
+from .client_stream import ClientStream, PlainStream, Sender
+from .dump_opening import DumpOpening
+from .dumping import PUMPS_MAX, LogEnd
+from .facts import PrimaryFacts
+from .login_guard import LoginGuard
+from .options import PrimaryOptions
+from .preparation import LookAhead, Preparation
+from .reactor import Reactor
+from .registry import Registry, Session
+from .working import Workers
 
 OWN_BYTES = 64 << 10  # of each session: more than a replica or CDC client sets before its dump
 SHARED_BYTES_MAX = 64 << 20  # of all sessions together
@@ -178,7 +178,7 @@ class ConnectedClient:
 
     async def start_tls(self) -> None:
         """Encrypt from now on. Raises trio.BrokenResourceError: as `TlsStream.do_handshake`."""
-        from ibbmaster.primary.server.tls_stream import TlsStream
+        from .tls_stream import TlsStream
 
         certificate = self.primary.options.certificate
         assert certificate is not None

@@ -10,13 +10,6 @@ import time
 import trio
 
 from ibbmaster.errors import IbbMasterError, LogResetError, RemoteProtocolError
-from ibbmaster.primary.server.answering import Answers
-from ibbmaster.primary.server.client import RECEIVE_SIZE, ConnectedClient, PrimaryParts
-from ibbmaster.primary.server.dump_opening import DumpStart
-from ibbmaster.primary.server.dumping import DumpSender
-from ibbmaster.primary.server.login import log_in
-from ibbmaster.primary.server.options import ConnectionStep, Observer
-from ibbmaster.primary.server.registry import Session
 from ibbmaster.primary.streaming.sink import left_of, made_stage
 from ibbmaster.primary.streaming.source import BlockSource
 from ibbmaster.replication.dump.error import DumpError, seeking_failed
@@ -25,6 +18,13 @@ from ibbmaster.replication.wire import command as commands
 from ibbmaster.replication.wire.connection import Closed, CommandReceived, Event
 from ibbmaster.replication.wire.response import Eof
 from ibbmaster.storage.codec.buffer import Buffer
+from .answering import Answers
+from .client import RECEIVE_SIZE, ConnectedClient, PrimaryParts
+from .dump_opening import DumpStart
+from .dumping import DumpSender
+from .login import log_in
+from .options import ConnectionStep, Observer
+from .registry import Session
 
 log = logging.getLogger(__name__)
 

@@ -8,8 +8,6 @@ from typing import NamedTuple
 from ibbmaster.errors import IbbMasterError, LogResetError
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.logs.log.interface import EventGroups, LogEngine, ReadPlan, has_files
-from ibbmaster.primary.server.facts import LOOKS_MAX, PrimaryFacts
-from ibbmaster.primary.server.options import PrimaryOptions
 from ibbmaster.replication.dump.error import DumpError
 from ibbmaster.replication.dump.profile import OpeningTimestamp
 from ibbmaster.replication.dump.request import DumpRequest
@@ -22,6 +20,8 @@ from ibbmaster.replication.dump.start import (
     opening_file_name,
 )
 from ibbmaster.replication.event.header import decode_event_header
+from .facts import LOOKS_MAX, PrimaryFacts
+from .options import PrimaryOptions
 
 
 class DumpStart(NamedTuple):

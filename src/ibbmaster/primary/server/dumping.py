@@ -22,13 +22,13 @@ from typing import Any, NamedTuple
 
 import trio
 
-from ibbmaster.primary.server.client_stream import Sender
-from ibbmaster.primary.server.registry import EndReason, Session
 from ibbmaster.primary.streaming.block import Block, plain_block
 from ibbmaster.primary.streaming.shared import SentSteps, SharedStep, shared_step
 from ibbmaster.primary.streaming.sink import Sink, Stage, left_of
 from ibbmaster.primary.streaming.source import BlockSource
 from ibbmaster.replication.dump.session import DumpSession
+from .client_stream import Sender
+from .registry import EndReason, Session
 
 PUMPS_MAX = (os.cpu_count() or 1) + 2  # more threads would wait for each other
 BLOCKS_LED = 4  # before the next dump has its turn: a paced log has one

@@ -13,11 +13,11 @@ from ibbmaster.gtid import GtidState
 from ibbmaster.logs.log.history_cache import HistoryCache
 from ibbmaster.logs.log.interface import FileEngine, LogEngine, LogFile
 from ibbmaster.primary.dialogue.log_tables import BinlogEventRow, LogTables, ProcessRow
-from ibbmaster.primary.server.listing import Listing, StoredListing
-from ibbmaster.primary.server.login_guard import LoginGuard
-from ibbmaster.primary.server.options import PrimaryOptions
-from ibbmaster.primary.server.registry import Registry
-from ibbmaster.primary.server.tables import PrimaryTables
+from .listing import Listing, StoredListing
+from .login_guard import LoginGuard
+from .options import PrimaryOptions
+from .registry import Registry
+from .tables import PrimaryTables
 
 Answer = TypeVar("Answer")
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import trio
 
 from ibbmaster.errors import IbbMasterError
-from ibbmaster.primary.server.dumping import LogEnd
+from .dumping import LogEnd
 
 log = logging.getLogger(__name__)
 

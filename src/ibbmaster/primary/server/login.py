@@ -6,11 +6,11 @@ import logging
 
 import trio
 
-from ibbmaster.primary.server.client import ConnectedClient
-from ibbmaster.primary.server.options import ConnectionStep, Observer
 from ibbmaster.replication.wire.connection import LoggedIn, LoginFailed, NeedTls
 from ibbmaster.replication.wire.packet import frame_packets
 from ibbmaster.replication.wire.response import Err, encode_err
+from .client import ConnectedClient
+from .options import ConnectionStep, Observer
 
 log = logging.getLogger(__name__)
 

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Protocol
 
 from ibbmaster.primary.dialogue import privileges
-from ibbmaster.primary.server.certificate import Certificate
-from ibbmaster.primary.server.registry import Session
 from ibbmaster.primary.streaming.sink import Stage
 from ibbmaster.replication.dump.profile import Profile
 from ibbmaster.replication.wire.auth import Account
 from ibbmaster.replication.wire.command import AnyCommand
 from ibbmaster.replication.wire.response import Response
 from ibbmaster.schema.name_case import NameCase
+from .certificate import Certificate
+from .registry import Session
 
 
 class ConnectionStep(enum.Enum):

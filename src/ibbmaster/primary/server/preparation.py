@@ -16,10 +16,10 @@ import trio
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.kernel.loading import load
 from ibbmaster.logs.log.interface import LogEngine
-from ibbmaster.primary.server.dump_opening import DumpStart
 from ibbmaster.primary.streaming.shared import SharedBlocks, import_makers
 from ibbmaster.primary.streaming.source import BlockSource
 from ibbmaster.replication.dump.request import DumpRequest
+from .dump_opening import DumpStart
 
 log = logging.getLogger(__name__)
 

@@ -17,14 +17,14 @@ import trio
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.logs.log.history_cache import HistoryCache
 from ibbmaster.logs.log.interface import FileEngine, LogEngine
-from ibbmaster.primary.server.client import PrimaryParts
-from ibbmaster.primary.server.connection import serve_connection
-from ibbmaster.primary.server.follower import Follower
-from ibbmaster.primary.server.login import refuse_connection
-from ibbmaster.primary.server.options import PrimaryOptions
-from ibbmaster.primary.server.registry import EndReason
 from ibbmaster.storage.codec.printable import address
 from ibbmaster.work import BreakReason
+from .client import PrimaryParts
+from .connection import serve_connection
+from .follower import Follower
+from .login import refuse_connection
+from .options import PrimaryOptions
+from .registry import EndReason
 
 log = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import trio
 
 from ibbmaster.gtid import GtidPosition
-from ibbmaster.primary.server.login_guard import address_key
 from ibbmaster.work import BreakReason, Work
+from .login_guard import address_key
 
 GRACE_S = 1.0  # for the last packet to a replica that does not read
 

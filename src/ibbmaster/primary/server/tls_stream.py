@@ -17,9 +17,9 @@ from collections.abc import Iterator
 import trio
 from OpenSSL import SSL
 
-from ibbmaster.primary.server.client_stream import Wait
 from ibbmaster.primary.streaming.sink import PATIENCE_MS, Sink, is_writable
 from ibbmaster.storage.codec.buffer import Buffer
+from .client_stream import Wait
 
 PIECE_BYTES = 1 << 20  # OpenSSL encrypts and writes them in one call
 RECORD_BYTES = 1 << 14

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakValueDictionary
 
 from ibbmaster.gtid import Gtid
-from ibbmaster.primary.streaming.block import NO_PACKETS, Block, Groups, Key, last_of_pairs
-from ibbmaster.primary.streaming.buffers import Buffers
+from .block import NO_PACKETS, Block, Groups, Key, last_of_pairs
+from .buffers import Buffers
 
 if TYPE_CHECKING:
-    from ibbmaster.primary.streaming.large_group import LargeGroup
+    from .large_group import LargeGroup
 
 GTIDS_MAX = 100_000  # in all ways: about 15 MB
 WHOLE_MAX, WHOLE_GTIDS_MAX = 256, 64  # whole ways to one position, and groups of pairs in one

@@ -23,10 +23,10 @@ from ibbmaster.kernel.fields import (
     noted_gtids,
 )
 from ibbmaster.position import LogPosition
-from ibbmaster.primary.streaming.block import Block, FramingState, Packets
 from ibbmaster.replication.dump.rewriting import Selection
 from ibbmaster.storage.disk.page_memory import page_memory
 from ibbmaster.storage.ibb.page import PAGE_SIZE
+from .block import Block, FramingState, Packets
 
 PAGES_PER_BLOCK = 16  # 256 KiB: pages and packets stay in a core's second cache
 PAGES_MAX = 64  # of a record that is framed as one piece

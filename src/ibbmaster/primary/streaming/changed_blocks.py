@@ -18,20 +18,11 @@ from ibbmaster.logs.classic.roles import kernel_roles
 from ibbmaster.logs.player.repeated_log import RepeatedGroups
 from ibbmaster.logs.stages.stage import GtidTransform
 from ibbmaster.position import NOWHERE, LogPosition
-from ibbmaster.primary.streaming.block import (
-    NO_PACKETS,
-    Block,
-    BlockMaker,
-    BlockShape,
-    FramingState,
-    Groups,
-    Mark,
-    Packets,
-)
-from ibbmaster.primary.streaming.block_cache import BlockCache
-from ibbmaster.primary.streaming.packet_changes import Changed, PacketChange
 from ibbmaster.replication.dump.profile import LogPosRule
 from ibbmaster.replication.dump.rewriting import LogPositions, Selection
+from .block import NO_PACKETS, Block, BlockMaker, BlockShape, FramingState, Groups, Mark, Packets
+from .block_cache import BlockCache
+from .packet_changes import Changed, PacketChange
 
 _LOG_POS = {LogPosRule.STORED: AS_STORED, LogPosRule.EVERY: EVERY, LogPosRule.GROUP_BORDERS: BORDERS}
 _NO_NUMBERS = np.zeros((0, 3), dtype=np.int64)

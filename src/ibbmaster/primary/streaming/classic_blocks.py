@@ -18,7 +18,11 @@ from ibbmaster.logs.classic.binlog import ClassicGroups
 from ibbmaster.logs.classic.framing import PART_FIELDS, WINDOW_BYTES, FileFraming
 from ibbmaster.logs.classic.roles import kernel_roles
 from ibbmaster.position import LogPosition
-from ibbmaster.primary.streaming.block import (
+from ibbmaster.replication.dump.framing import check_event_size
+from ibbmaster.replication.dump.rewriting import LogPositions, Selection
+from ibbmaster.replication.event.group import EventGroup
+from ibbmaster.replication.event.header import EVENT_HEADER_SIZE, HEADER
+from .block import (
     NO_PACKETS,
     Block,
     BlockMaker,
@@ -33,12 +37,8 @@ from ibbmaster.primary.streaming.block import (
     file_end,
     joined,
 )
-from ibbmaster.primary.streaming.block_cache import BlockCache
-from ibbmaster.primary.streaming.buffers import SHARED_BYTES, Workspace, framed_packets, renumbered
-from ibbmaster.replication.dump.framing import check_event_size
-from ibbmaster.replication.dump.rewriting import LogPositions, Selection
-from ibbmaster.replication.event.group import EventGroup
-from ibbmaster.replication.event.header import EVENT_HEADER_SIZE, HEADER
+from .block_cache import BlockCache
+from .buffers import SHARED_BYTES, Workspace, framed_packets, renumbered
 
 BORDER_BYTES = 256 * 1024  # all dumps' blocks end at the last group before a multiple of it
 SHORT_BYTES = 1 << 14  # of the first block of a dump, which shall come soon

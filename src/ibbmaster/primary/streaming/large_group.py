@@ -30,8 +30,6 @@ from ibbmaster.logs.log.event_groups import StoredGroup
 from ibbmaster.logs.log.out_of_band import FoundNode, OutOfBandReader, check_stream
 from ibbmaster.logs.log.pages import REREADS, PageReader
 from ibbmaster.position import LOG_START, NOWHERE, LogPosition
-from ibbmaster.primary.streaming.block import Block, BlockShape, FramingState, Mark
-from ibbmaster.primary.streaming.buffers import SHARED_BYTES, Buffers, Workspace, framed_packets, pages_to_border
 from ibbmaster.replication.dump.framing import check_event_size
 from ibbmaster.replication.dump.rewriting import Selection
 from ibbmaster.replication.event.header import EVENT_HEADER_SIZE, SIZE_OFFSET
@@ -39,6 +37,8 @@ from ibbmaster.storage.disk.interface import ReadDisk
 from ibbmaster.storage.ibb.commit import OobStream
 from ibbmaster.storage.ibb.file_name import format_file_name
 from ibbmaster.storage.ibb.page import PAGE_SIZE
+from .block import Block, BlockShape, FramingState, Mark
+from .buffers import SHARED_BYTES, Buffers, Workspace, framed_packets, pages_to_border
 
 BLOCK_BYTES = 192 * 1024  # of packets end a block: what one more call adds still fits the buffer
 NUMBER_MAX = 2**62  # of what is looked for by a kernel

@@ -35,7 +35,6 @@ from ibbmaster.logs.stages.renaming import NameChange
 from ibbmaster.logs.stages.renumbering import OriginMap, Repetition
 from ibbmaster.logs.stages.stage import GroupTransform
 from ibbmaster.position import LOG_START
-from ibbmaster.primary.streaming.block import Packets
 from ibbmaster.replication.dump.framing import divide_events
 from ibbmaster.replication.event.group import EventGroup
 from ibbmaster.replication.event.gtid_event import decode_gtid
@@ -43,6 +42,7 @@ from ibbmaster.replication.event.header import TYPE_OFFSET, decode_event_header
 from ibbmaster.replication.event.types import EventType
 from ibbmaster.schema.clause import NotUnderstoodError
 from ibbmaster.sqltext.table_name import TableName
+from .block import Packets
 
 TABLES_MIN, TABLES_MAX = 256, 1 << 16  # more are forgotten and asked for again
 PACKET_HEADER = 4

@@ -31,33 +31,15 @@ from ibbmaster.logs.log.event_groups import GLANCE_SIZE, StoredGroup
 from ibbmaster.logs.log.interface import PagedEventGroups
 from ibbmaster.logs.log.pages import PageReader, read_cached
 from ibbmaster.position import NOWHERE, LogPosition
-from ibbmaster.primary.streaming.block import (
-    NO_PACKETS,
-    Block,
-    BlockShape,
-    FindEnd,
-    FramingState,
-    Groups,
-    Mark,
-    Packets,
-    file_end,
-)
-from ibbmaster.primary.streaming.block_cache import BlockCache, KnownWay
-from ibbmaster.primary.streaming.buffers import (
-    PAGES_MAX,
-    PAGES_PER_BLOCK,
-    SHARED_BYTES,
-    Workspace,
-    framed_packets,
-    pages_to_border,
-    renumbered,
-)
-from ibbmaster.primary.streaming.large_group import LargeGroup, PartState, PassedRun, resume
 from ibbmaster.replication.dump.rewriting import Selection
 from ibbmaster.replication.event.group import EventGroup
 from ibbmaster.storage.ibb.file_header import SHORT_SIZE
 from ibbmaster.storage.ibb.file_name import format_file_name
 from ibbmaster.storage.ibb.page import PAGE_SIZE
+from .block import NO_PACKETS, Block, BlockShape, FindEnd, FramingState, Groups, Mark, Packets, file_end
+from .block_cache import BlockCache, KnownWay
+from .buffers import PAGES_MAX, PAGES_PER_BLOCK, SHARED_BYTES, Workspace, framed_packets, pages_to_border, renumbered
+from .large_group import LargeGroup, PartState, PassedRun, resume
 
 NOTHING = Selection(leaves_out_annotate=False, leaves_out_marked=False, prefix=b"")
 SKIPPED_PAGES = 128  # at most in one call: a state interval of MariaDB, 2 MiB, takes 0.3 ms

@@ -13,12 +13,12 @@ from ibbmaster.logs.classic.binlog import ClassicGroups
 from ibbmaster.logs.log.interface import EventGroups, are_paged, changes_of, files_end_of, files_of
 from ibbmaster.logs.player.repeated_log import RepeatedFiles
 from ibbmaster.position import LogPosition
-from ibbmaster.primary.streaming.block import Block, BlockMaker, joined, sent_block
+from .block import Block, BlockMaker, joined, sent_block
 
 if TYPE_CHECKING:
     from ibbmaster.kernel.calls import Kernels
-    from ibbmaster.primary.streaming.block_cache import BlockCache
     from ibbmaster.replication.dump.session import DumpSession
+    from .block_cache import BlockCache
 
 
 BYTES_MAX = 32 * 1024  # of more, sending itself takes long
@@ -108,7 +108,7 @@ class SharedBlocks:
         files = files_of(groups)
         if files is None or (ready := kernels()) is None:
             return None
-        from ibbmaster.primary.streaming.block_cache import BlockCache
+        from .block_cache import BlockCache
 
         if self._cache is None:
             self._cache = BlockCache()
@@ -117,7 +117,7 @@ class SharedBlocks:
         if maker is None:
             return None
         if type(files) is RepeatedFiles:  # quicker than isinstance of a protocol
-            from ibbmaster.primary.streaming.changed_blocks import RepeatedBlocks
+            from .changed_blocks import RepeatedBlocks
 
             maker = RepeatedBlocks(files.groups, maker, make)
         return maker, self._cache
@@ -143,18 +143,18 @@ def _maker_of(groups: EventGroups, cache: BlockCache, ready: Kernels, *, makes_e
     assert files is not None
     maker: BlockMaker
     if are_paged(files):
-        from ibbmaster.primary.streaming.page_blocks import PageBlocks
+        from .page_blocks import PageBlocks
 
         maker = PageBlocks(files, cache, ready, find_end)
     else:
-        from ibbmaster.primary.streaming.classic_blocks import ClassicBlocks
+        from .classic_blocks import ClassicBlocks
 
         assert isinstance(files, ClassicGroups)
         maker = ClassicBlocks(files, cache, ready, find_end)
     if not stages and not makes_events:
         return maker
-    from ibbmaster.primary.streaming.changed_blocks import ChangedBlocks
-    from ibbmaster.primary.streaming.packet_changes import change_of
+    from .changed_blocks import ChangedBlocks
+    from .packet_changes import change_of
 
     changes = [change for stage in stages if (change := change_of(stage, ready)) is not None]
     return ChangedBlocks(maker, stages, changes, cache, ready) if len(changes) == len(stages) else None

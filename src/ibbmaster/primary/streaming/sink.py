@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Protocol, TypeVar
 
-from ibbmaster.primary.streaming.block import Block
 from ibbmaster.storage.codec.buffer import Buffer
+from .block import Block
 
 PATIENCE_MS = 10  # of a thread: to wait costs less than another hop
 

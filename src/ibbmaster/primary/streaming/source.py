@@ -15,7 +15,12 @@ from ibbmaster.errors import FormatError, IbbMasterError, PositionPurgedError, S
 from ibbmaster.gtid import Gtid
 from ibbmaster.logs.log.interface import EventGroups, are_cached, files_of
 from ibbmaster.position import NOWHERE, LogPosition
-from ibbmaster.primary.streaming.block import (
+from ibbmaster.replication.dump.error import DumpError, not_continuous
+from ibbmaster.replication.dump.rewriting import Selection
+from ibbmaster.replication.dump.session import DumpSession
+from ibbmaster.replication.event.group import EventGroup
+from ibbmaster.storage.codec.buffer import Buffer
+from .block import (
     NO_PACKETS,
     AbsentPump,
     Block,
@@ -32,16 +37,11 @@ from ibbmaster.primary.streaming.block import (
     plain_block,
     sent_block,
 )
-from ibbmaster.primary.streaming.shared import EndProbe, SentSteps, SharedBlocks
-from ibbmaster.primary.streaming.sink import PATIENCE_MS, Sink, left_of
-from ibbmaster.replication.dump.error import DumpError, not_continuous
-from ibbmaster.replication.dump.rewriting import Selection
-from ibbmaster.replication.dump.session import DumpSession
-from ibbmaster.replication.event.group import EventGroup
-from ibbmaster.storage.codec.buffer import Buffer
+from .shared import EndProbe, SentSteps, SharedBlocks
+from .sink import PATIENCE_MS, Sink, left_of
 
 if TYPE_CHECKING:
-    from ibbmaster.primary.streaming.block_cache import BlockCache
+    from .block_cache import BlockCache
 
 REFERENCE_BYTES = 256 * 1024  # in one block of the reference way
 FIRST_BYTES = 16 * 1024  # in the first of them, which shall come soon

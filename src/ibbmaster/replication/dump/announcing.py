@@ -6,11 +6,6 @@ import functools
 from dataclasses import dataclass, field
 
 from ibbmaster.gtid import GtidState
-from ibbmaster.replication.dump.framing import EventFramer
-from ibbmaster.replication.dump.profile import OpeningRotate, Profile
-from ibbmaster.replication.dump.request import CAPABILITY_ENGINE, DumpRequest
-from ibbmaster.replication.dump.rewriting import FIRST_POSITION, LOG_POS_MASK, Rewriter
-from ibbmaster.replication.dump.start import impossible_position
 from ibbmaster.replication.event.control import (
     FLAG_UNTIL_REACHED,
     POSITION_MIN,
@@ -32,6 +27,11 @@ from ibbmaster.replication.event.format_description import (
 )
 from ibbmaster.replication.event.header import CHECKSUM_SIZE, LOG_POS_OFFSET, LOG_POS_SIZE, append_checksum
 from ibbmaster.replication.event.types import EventFlag
+from .framing import EventFramer
+from .profile import OpeningRotate, Profile
+from .request import CAPABILITY_ENGINE, DumpRequest
+from .rewriting import FIRST_POSITION, LOG_POS_MASK, Rewriter
+from .start import impossible_position
 
 
 @functools.lru_cache(64)  # each dump begins with one

@@ -14,8 +14,6 @@ from typing import Protocol
 from ibbmaster.errors import EventError
 from ibbmaster.gtid import Gtid
 from ibbmaster.position import LogPosition
-from ibbmaster.replication.dump.error import EVENT_SIZE_MAX, DumpError
-from ibbmaster.replication.dump.rewriting import LogPositions, Rewriter, Selection, gtid_flags
 from ibbmaster.replication.event.header import (
     CHECKSUM,
     CHECKSUM_SIZE,
@@ -26,6 +24,8 @@ from ibbmaster.replication.event.header import (
 )
 from ibbmaster.replication.wire.packet import EVENT_STATUS, PacketStream
 from ibbmaster.storage.codec.buffer import Buffer
+from .error import EVENT_SIZE_MAX, DumpError
+from .rewriting import LogPositions, Rewriter, Selection, gtid_flags
 
 EVENT_HELD_MAX = 64 * 1024
 BATCH_SIZE = EVENT_HELD_MAX  # events are framed together up to here

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ibbmaster.errors import DuplicateDomainError, GtidError
 from ibbmaster.gtid import GtidPosition
-from ibbmaster.replication.dump.error import FATAL_ERROR_READING_BINLOG, DumpError
-from ibbmaster.replication.dump.profile import Profile
 from ibbmaster.replication.event.format_description import ChecksumAlgorithm
+from .error import FATAL_ERROR_READING_BINLOG, DumpError
+from .profile import Profile
 
 if TYPE_CHECKING:
     from ibbmaster.replication.wire.command import BinlogDump

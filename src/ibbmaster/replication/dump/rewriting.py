@@ -12,9 +12,6 @@ import zlib
 from typing import NamedTuple
 
 from ibbmaster.errors import EventError
-from ibbmaster.replication.dump.error import DumpError
-from ibbmaster.replication.dump.profile import LogPosRule, Profile
-from ibbmaster.replication.dump.request import DumpRequest
 from ibbmaster.replication.event.format_description import ChecksumAlgorithm
 from ibbmaster.replication.event.group import GroupBoundary
 from ibbmaster.replication.event.gtid_event import FIXED as GTID_FIXED
@@ -32,6 +29,9 @@ from ibbmaster.replication.event.header import (
     decode_event_header,
 )
 from ibbmaster.replication.event.types import EventFlag, EventType
+from .error import DumpError
+from .profile import LogPosRule, Profile
+from .request import DumpRequest
 
 CAPABILITY_ANNOTATE = 1  # each value includes the lower ones
 CAPABILITY_TOLERATES_HOLES = 2

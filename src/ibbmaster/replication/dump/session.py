@@ -11,20 +11,20 @@ from typing import Any, TypeVar
 from ibbmaster.errors import IbbMasterError, LogResetError, MissingEventError
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.position import LogPosition
-from ibbmaster.replication.dump.announcing import Announcements, reopening_format_description
-from ibbmaster.replication.dump.error import DumpError, checksums_unknown, not_continuous, reading_failed
-from ibbmaster.replication.dump.framing import EventFramer, FramedBlock
-from ibbmaster.replication.dump.profile import Profile
-from ibbmaster.replication.dump.request import DumpRequest
-from ibbmaster.replication.dump.rewriting import FIRST_POSITION, Rewriter, Selection
-from ibbmaster.replication.dump.skipping import SEND, GroupFilter, Verdict
-from ibbmaster.replication.dump.start import StartCheck, impossible_position
 from ibbmaster.replication.event.format_description import ChecksumAlgorithm
 from ibbmaster.replication.event.group import EventGroup
 from ibbmaster.replication.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET, decode_event_header
 from ibbmaster.replication.event.types import EventType
 from ibbmaster.replication.wire.response import Eof, encode_eof, encode_err
 from ibbmaster.storage.codec.buffer import Buffer
+from .announcing import Announcements, reopening_format_description
+from .error import DumpError, checksums_unknown, not_continuous, reading_failed
+from .framing import EventFramer, FramedBlock
+from .profile import Profile
+from .request import DumpRequest
+from .rewriting import FIRST_POSITION, Rewriter, Selection
+from .skipping import SEND, GroupFilter, Verdict
+from .start import StartCheck, impossible_position
 
 SAME_SERVER_ID = 4052
 

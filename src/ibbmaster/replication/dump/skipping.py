@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ibbmaster.gtid import Gtid, GtidState
-from ibbmaster.replication.dump.error import DumpError
-from ibbmaster.replication.dump.request import DumpRequest
-from ibbmaster.replication.dump.start import StartCheck, is_logged, not_in_binlog
+from .error import DumpError
+from .request import DumpRequest
+from .start import StartCheck, is_logged, not_in_binlog
 
 
 class Verdict(NamedTuple):

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
-from ibbmaster.replication.dump.error import DumpError
-from ibbmaster.replication.dump.profile import Profile
-from ibbmaster.replication.dump.request import DumpRequest
+from .error import DumpError
+from .profile import Profile
+from .request import DumpRequest
 
 FILE_POSITION_MIN = 4  # after the first bytes of a traditional file
 

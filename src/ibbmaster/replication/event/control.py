@@ -11,9 +11,9 @@ from typing import Unpack
 
 from ibbmaster.errors import EventError
 from ibbmaster.gtid import Gtid
-from ibbmaster.replication.event.header import HeaderFields, decode_body, encode_event
-from ibbmaster.replication.event.types import EventType
 from ibbmaster.storage.codec.buffer import Buffer
+from .header import HeaderFields, decode_body, encode_event
+from .types import EventType
 
 FILE_NAME_MAX = 511  # bytes
 ROTATE_POSITION = struct.Struct("<Q")

@@ -1,14 +1,14 @@
 """One line about an event, in the words of SHOW BINLOG EVENTS."""
 
 from ibbmaster.errors import EventError
-from ibbmaster.replication.event.control import decode_binlog_checkpoint, decode_gtid_list, decode_rotate, decode_xid
-from ibbmaster.replication.event.format_description import decode_format_description
-from ibbmaster.replication.event.gtid_event import GtidFlag, decode_gtid_event
-from ibbmaster.replication.event.header import EVENT_HEADER_SIZE, decode_event_header
-from ibbmaster.replication.event.query import decode_query
-from ibbmaster.replication.event.table_map import ROW_EVENT_TYPES, decode_rows_header, decode_table_map
-from ibbmaster.replication.event.types import EventFlag, EventType, type_name
 from ibbmaster.storage.codec.buffer import Buffer
+from .control import decode_binlog_checkpoint, decode_gtid_list, decode_rotate, decode_xid
+from .format_description import decode_format_description
+from .gtid_event import GtidFlag, decode_gtid_event
+from .header import EVENT_HEADER_SIZE, decode_event_header
+from .query import decode_query
+from .table_map import ROW_EVENT_TYPES, decode_rows_header, decode_table_map
+from .types import EventFlag, EventType, type_name
 
 TEXT_MAX = 500  # letters of a statement
 

@@ -7,8 +7,8 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
-from ibbmaster.replication.event.fields import Fields
-from ibbmaster.replication.event.gtid_event import (
+from .fields import Fields
+from .gtid_event import (
     FIXED,
     GTID_EVENT_SIZE_MIN,
     GtidExtraFlag,
@@ -17,8 +17,8 @@ from ibbmaster.replication.event.gtid_event import (
     encode_gtid_event,
     has_plain_fields,
 )
-from ibbmaster.replication.event.header import EVENT_HEADER_SIZE, HEADER, TYPE_OFFSET, decode_event_header, encode_event
-from ibbmaster.replication.event.query import (
+from .header import EVENT_HEADER_SIZE, HEADER, TYPE_OFFSET, decode_event_header, encode_event
+from .query import (
     STATUS_ALTER_FLAGS,
     STATUS_CATALOG,
     STATUS_INVOKER,
@@ -28,11 +28,11 @@ from ibbmaster.replication.event.query import (
     encode_query,
     status_variables,
 )
-from ibbmaster.replication.event.rows.large import ALL_ROWS, LargeRows
-from ibbmaster.replication.event.rows.partial import NOT_PLAIN, PlainRows
-from ibbmaster.replication.event.statement.logged import STATUS_MICROSECONDS
-from ibbmaster.replication.event.table_map import ROW_EVENT_TYPES, TABLE_ID_SIZE, decode_table_map
-from ibbmaster.replication.event.types import EventFlag, EventType
+from .rows.large import ALL_ROWS, LargeRows
+from .rows.partial import NOT_PLAIN, PlainRows
+from .statement.logged import STATUS_MICROSECONDS
+from .table_map import ROW_EVENT_TYPES, TABLE_ID_SIZE, decode_table_map
+from .types import EventFlag, EventType
 
 TABLE_ID = slice(EVENT_HEADER_SIZE, EVENT_HEADER_SIZE + TABLE_ID_SIZE)
 PARALLEL = int(GtidFlag.GROUP_COMMIT | GtidFlag.ALLOW_PARALLEL | GtidFlag.WAITED)

@@ -7,15 +7,9 @@ from dataclasses import dataclass
 
 from ibbmaster import versions
 from ibbmaster.errors import EventError
-from ibbmaster.replication.event.header import (
-    CHECKSUM_SIZE,
-    EVENT_HEADER_SIZE,
-    decode_body,
-    encode_event,
-    has_valid_checksum,
-)
-from ibbmaster.replication.event.types import EventFlag, EventType, post_header_sizes
 from ibbmaster.storage.codec.buffer import Buffer
+from .header import CHECKSUM_SIZE, EVENT_HEADER_SIZE, decode_body, encode_event, has_valid_checksum
+from .types import EventFlag, EventType, post_header_sizes
 
 FIXED = struct.Struct("<H50sIB")
 FLAGS = struct.Struct("<H")

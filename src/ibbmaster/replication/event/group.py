@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from ibbmaster.gtid import Gtid
 from ibbmaster.position import LogPosition
-from ibbmaster.replication.event.gtid_event import GtidFlag
-from ibbmaster.replication.event.header import EVENT_HEADER_SIZE, EventHeader
-from ibbmaster.replication.event.types import EventType
 from ibbmaster.storage.codec.buffer import Buffer
+from .gtid_event import GtidFlag
+from .header import EVENT_HEADER_SIZE, EventHeader
+from .types import EventType
 
 QUERY_FIXED_SIZE = 13
 ENDING_QUERIES = (b"COMMIT", b"ROLLBACK")

@@ -6,17 +6,10 @@ from dataclasses import dataclass
 
 from ibbmaster.errors import EventError
 from ibbmaster.gtid import Gtid
-from ibbmaster.replication.event.fields import Fields
-from ibbmaster.replication.event.header import (
-    EVENT_HEADER_SIZE,
-    SERVER_ID,
-    SERVER_ID_OFFSET,
-    EventHeader,
-    decode_body,
-    encode_event,
-)
-from ibbmaster.replication.event.types import EventFlag, EventType
 from ibbmaster.storage.codec.buffer import Buffer
+from .fields import Fields
+from .header import EVENT_HEADER_SIZE, SERVER_ID, SERVER_ID_OFFSET, EventHeader, decode_body, encode_event
+from .types import EventFlag, EventType
 
 FIXED = struct.Struct("<QIB")  # sequence number, domain, flags
 SEQ_NO_OFFSET, DOMAIN_ID_OFFSET, GTID_FLAGS_OFFSET = EVENT_HEADER_SIZE, EVENT_HEADER_SIZE + 8, EVENT_HEADER_SIZE + 12

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Unpack
 
 from ibbmaster.errors import EventError
-from ibbmaster.replication.event.header import EVENT_HEADER_SIZE, HeaderFields, decode_event_header, encode_event
-from ibbmaster.replication.event.types import EventType
 from ibbmaster.storage.codec.buffer import Buffer
+from .header import EVENT_HEADER_SIZE, HeaderFields, decode_event_header, encode_event
+from .types import EventType
 
 FIXED = struct.Struct("<IIBHH")  # thread id, seconds, database size, error code, status size
 COMPRESSED_FLAG = 0x80  # first byte of a compressed text: flag, algorithm, size of the size

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ibbmaster.errors import EventError
-from ibbmaster.replication.event.header import EVENT_HEADER_SIZE, SIZE, SIZE_OFFSET, EventHeader, decode_event_header
 from ibbmaster.storage.codec.buffer import Buffer
+from .header import EVENT_HEADER_SIZE, SIZE, SIZE_OFFSET, EventHeader, decode_event_header
 
 
 class EventPart(NamedTuple):

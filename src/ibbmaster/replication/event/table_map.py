@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from ibbmaster.errors import EventError
-from ibbmaster.replication.event.fields import Fields
-from ibbmaster.replication.event.header import EVENT_HEADER_SIZE, decode_body, decode_event_header
-from ibbmaster.replication.event.types import EventType
 from ibbmaster.storage.codec.buffer import Buffer
+from .fields import Fields
+from .header import EVENT_HEADER_SIZE, decode_body, decode_event_header
+from .types import EventType
 
 NAME_SIZE_MAX = 192  # bytes of 64 characters
 TABLE_ID_SIZE = 6

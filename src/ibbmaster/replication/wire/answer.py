@@ -5,10 +5,11 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Sequence
 
-from ibbmaster.replication.wire.binary_row import encode_binary_row
-from ibbmaster.replication.wire.capability import Capability
-from ibbmaster.replication.wire.packet import frame_packets, frame_payloads
-from ibbmaster.replication.wire.response import (
+from ibbmaster.storage.codec import lenenc
+from .binary_row import encode_binary_row
+from .capability import Capability
+from .packet import frame_packets, frame_payloads
+from .response import (
     COLUMNS_FOLLOW,
     OK_MARK,
     BlockResultSet,
@@ -28,7 +29,6 @@ from ibbmaster.replication.wire.response import (
     encode_ok,
     encode_row,
 )
-from ibbmaster.storage.codec import lenenc
 
 FRAMES_KEPT = 4  # of one answer: clients of one kind ask alike
 _PREPARED = struct.Struct("<BIHHBH")  # mark, statement id, columns, parameters, a filler, warnings

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.extras import needed_for
-from ibbmaster.replication.wire.handshake import NATIVE_PASSWORD
+from .handshake import NATIVE_PASSWORD
 
 ED25519 = "client_ed25519"
 ED25519_SIGNATURE_SIZE = 64

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 
 from ibbmaster.errors import RemoteProtocolError
-from ibbmaster.replication.wire.response import ColumnDefinition, FieldType, Row
 from ibbmaster.storage.codec import lenenc
 from ibbmaster.storage.codec.buffer import Buffer
+from .response import ColumnDefinition, FieldType, Row
 
 ROW_MARK = b"\x00"
 ROW_BIT = 2  # the first of the bits for NULL in a row

@@ -7,8 +7,8 @@ import struct
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ibbmaster.replication.wire.response import Err
 from ibbmaster.storage.codec.buffer import Buffer
+from .response import Err
 
 _REGISTER_TAIL = struct.Struct("<HII")  # port, rank, server id of the primary
 _DUMP = struct.Struct("<IHI")  # position, flags, server id; the file name follows

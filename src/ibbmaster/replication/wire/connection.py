@@ -25,11 +25,12 @@ from dataclasses import dataclass
 from typing import NoReturn, TypeAlias
 
 from ibbmaster.errors import LocalProtocolError, PacketOrderError, PacketTooLargeError, RemoteProtocolError
-from ibbmaster.replication.wire.answer import encode_response, framed_response
-from ibbmaster.replication.wire.auth import Account, certificate_proof
-from ibbmaster.replication.wire.capability import SERVER_DEFAULT, Capability
-from ibbmaster.replication.wire.command import AnyCommand, BinlogDump, Command, Quit, decode_command
-from ibbmaster.replication.wire.handshake import (
+from ibbmaster.storage.codec.buffer import Buffer
+from .answer import encode_response, framed_response
+from .auth import Account, certificate_proof
+from .capability import SERVER_DEFAULT, Capability
+from .command import AnyCommand, BinlogDump, Command, Quit, decode_command
+from .handshake import (
     NATIVE_PASSWORD,
     TLS_REQUEST_SIZE,
     Greeting,
@@ -39,14 +40,8 @@ from ibbmaster.replication.wire.handshake import (
     encode_auth_switch,
     encode_greeting,
 )
-from ibbmaster.replication.wire.packet import (
-    PACKET_HEADER_SIZE,
-    SEQUENCE_MASK,
-    PacketReader,
-    PacketStream,
-    frame_packets,
-)
-from ibbmaster.replication.wire.response import (
+from .packet import PACKET_HEADER_SIZE, SEQUENCE_MASK, PacketReader, PacketStream, frame_packets
+from .response import (
     COLLATION_DEFAULT,
     BlockResultSet,
     Eof,
@@ -58,7 +53,6 @@ from ibbmaster.replication.wire.response import (
     encode_ok,
     with_more_results,
 )
-from ibbmaster.storage.codec.buffer import Buffer
 
 LOGIN_SIZE_MAX = 64 * 1024  # bytes of all that comes before the login is done
 COMMAND_SIZE_MAX = 16 * 1024 * 1024  # MariaDB's default for max_allowed_packet

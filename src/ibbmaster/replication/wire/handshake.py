@@ -7,10 +7,10 @@ import struct
 from dataclasses import dataclass, field
 
 from ibbmaster.errors import RemoteProtocolError
-from ibbmaster.replication.wire.capability import EXTENDED_SHIFT, LOW_MASK, Capability, StatusFlag
 from ibbmaster.storage.codec import lenenc
 from ibbmaster.storage.codec.buffer import Buffer
 from ibbmaster.versions import Difference, version_number
+from .capability import EXTENDED_SHIFT, LOW_MASK, Capability, StatusFlag
 
 PROTOCOL_VERSION = 10
 SEED_SIZE = 20  # bytes, printable and without NUL

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ibbmaster.replication.wire.response import EndedRowsError, Err
 from ibbmaster.work import BreakReason
+from .response import EndedRowsError, Err
 
 NOT_SUPPORTED = 1235
 

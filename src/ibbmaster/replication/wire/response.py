@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias
 
 from ibbmaster.errors import RemoteProtocolError
-from ibbmaster.replication.wire.capability import Capability, StatusFlag
 from ibbmaster.storage.codec import lenenc
 from ibbmaster.storage.codec.buffer import Buffer
+from .capability import Capability, StatusFlag
 
 OK_MARK = 0x00
 EOF_MARK = 0xFE

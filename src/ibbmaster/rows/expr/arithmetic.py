@@ -8,10 +8,10 @@ from decimal import Decimal
 from operator import add, mul, sub
 
 from ibbmaster.replication.wire.refusal import not_supported
-from ibbmaster.rows.expr import kinds, values
-from ibbmaster.rows.expr.kinds import REALS, Family, ValueType
-from ibbmaster.rows.expr.scalars import Scalar, apply, as_exact, as_number, as_real, negated
-from ibbmaster.rows.expr.values import EXACT, checked_decimal, checked_int, checked_real
+from . import kinds, values
+from .kinds import REALS, Family, ValueType
+from .scalars import Scalar, apply, as_exact, as_number, as_real, negated
+from .values import EXACT, checked_decimal, checked_int, checked_real
 
 DIVISION_DIGITS = 4  # div_precision_increment
 _PLAIN = {"+": add, "-": sub, "*": mul}

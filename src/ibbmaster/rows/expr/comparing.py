@@ -10,12 +10,12 @@ from ibbmaster.replication.event.column_types.content import FixedContent
 from ibbmaster.replication.event.column_types.registry import BY_NAME
 from ibbmaster.replication.event.rows.charset import encode_text
 from ibbmaster.replication.wire.refusal import not_supported
-from ibbmaster.rows.expr import values
-from ibbmaster.rows.expr.judged import expect_judged
-from ibbmaster.rows.expr.kinds import INTEGERS, MOMENTS, REALS, Family, ValueType, joint_collation
-from ibbmaster.rows.expr.scalars import Scalar, as_moment, as_number, as_real, as_text, cast_to, constant, converted
-from ibbmaster.rows.expr.weights import key_of
 from ibbmaster.sqltext.moment import parse_duration
+from . import values
+from .judged import expect_judged
+from .kinds import INTEGERS, MOMENTS, REALS, Family, ValueType, joint_collation
+from .scalars import Scalar, as_moment, as_number, as_real, as_text, cast_to, constant, converted
+from .weights import key_of
 
 
 def comparable(operator: str, one: Scalar, other: Scalar) -> tuple[Scalar, Scalar]:

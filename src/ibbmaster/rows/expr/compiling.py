@@ -9,26 +9,18 @@ from typing import Any, Protocol
 
 from ibbmaster.replication.wire.refusal import RefusedError, not_supported
 from ibbmaster.replication.wire.response import FieldType
-from ibbmaster.rows.expr import arithmetic, functions, kinds, operators, values
-from ibbmaster.rows.expr.comparing import as_shown, sort_key
-from ibbmaster.rows.expr.judged import expect_function, expect_judged
-from ibbmaster.rows.expr.kinds import Family, ValueType
-from ibbmaster.rows.expr.scalars import Row, Scalar, SqlValue, apply, as_truth, constant
-from ibbmaster.rows.expr.session_facts import (
-    CALLS,
-    CLOCKS,
-    DATES,
-    SESSION_FUNCTIONS,
-    USER_TEXT_MAX,
-    QuerySession,
-    is_of_session,
-)
 from ibbmaster.sqltext.expression import Call, Cast, Literal, Operation, SystemVariable, UserVariable
 from ibbmaster.sqltext.moment import parse_duration
 from ibbmaster.sqltext.operators import JOINED
 from ibbmaster.sqltext.printing import KNOWN_FUNCTIONS
 from ibbmaster.sqltext.token import words
 from ibbmaster.versions import Difference
+from . import arithmetic, functions, kinds, operators, values
+from .comparing import as_shown, sort_key
+from .judged import expect_function, expect_judged
+from .kinds import Family, ValueType
+from .scalars import Row, Scalar, SqlValue, apply, as_truth, constant
+from .session_facts import CALLS, CLOCKS, DATES, SESSION_FUNCTIONS, USER_TEXT_MAX, QuerySession, is_of_session
 
 COMPARISONS = frozenset(("=", "!=", "<", "<=", ">", ">=", "<=>", "IN", "BETWEEN", "LIKE"))
 NESTING_MAX = 60

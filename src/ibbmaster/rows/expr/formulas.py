@@ -18,14 +18,14 @@ from ibbmaster.replication.event.rows.column import Column, ValueKind
 from ibbmaster.replication.event.rows.value import Value
 from ibbmaster.replication.wire.refusal import RefusedError, not_supported
 from ibbmaster.replication.wire.response import COLLATION_DEFAULT, ColumnDefinition, FieldType
-from ibbmaster.rows.expr import kinds
-from ibbmaster.rows.expr.compiling import Compiler
-from ibbmaster.rows.expr.kinds import ValueType
-from ibbmaster.rows.expr.scalars import Scalar, SqlValue
-from ibbmaster.rows.expr.session_facts import QuerySession
 from ibbmaster.schema.expression_text import definition_expression
 from ibbmaster.sqltext.expression import Call, ColumnName, Expression, Literal, Operation, children, mapped
 from ibbmaster.sqltext.token import SqlError
+from . import kinds
+from .compiling import Compiler
+from .kinds import ValueType
+from .scalars import Scalar, SqlValue
+from .session_facts import QuerySession
 
 Evaluate = Callable[[Mapping[str, Value]], Value]
 """Takes values of columns by lower-case name."""

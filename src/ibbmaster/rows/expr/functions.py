@@ -10,15 +10,15 @@ from typing import Any
 
 from ibbmaster.replication.wire.refusal import RefusedError, not_supported
 from ibbmaster.replication.wire.response import FieldType
-from ibbmaster.rows.expr import kinds, values
-from ibbmaster.rows.expr.arithmetic import arithmetic
-from ibbmaster.rows.expr.judged import expect_function
-from ibbmaster.rows.expr.kinds import REALS, Family, ValueType, joint_collation, of_all
-from ibbmaster.rows.expr.operators import chosen, first_known, is_null
-from ibbmaster.rows.expr.scalars import Scalar, apply, as_integer, as_number, as_text, cast_to, constant
-from ibbmaster.rows.expr.values import SECOND, checked_int, checked_real
-from ibbmaster.rows.expr.weights import key_of, letters_of
 from ibbmaster.sqltext.moment import parse_duration
+from . import kinds, values
+from .arithmetic import arithmetic
+from .judged import expect_function
+from .kinds import REALS, Family, ValueType, joint_collation, of_all
+from .operators import chosen, first_known, is_null
+from .scalars import Scalar, apply, as_integer, as_number, as_text, cast_to, constant
+from .values import SECOND, checked_int, checked_real
+from .weights import key_of, letters_of
 
 VALUE_MAX = 16 << 20  # letters of a text
 Build = Callable[..., Scalar]

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 from ibbmaster.facts import rows_of
 from ibbmaster.replication.wire.refusal import not_supported
-from ibbmaster.rows.expr import values
-from ibbmaster.rows.expr.kinds import FLOATING, Family
-from ibbmaster.rows.expr.scalars import Scalar
+from . import values
+from .kinds import FLOATING, Family
+from .scalars import Scalar
 
 #: Arguments that any function takes behind its first one.
 PARAMETERS = frozenset(("'int'", "'decimal'", "'text'", "'number text'", "'NULL'"))

@@ -9,24 +9,13 @@ from operator import eq, ge, gt, le, lt, ne
 from typing import Any
 
 from ibbmaster.replication.wire.refusal import RefusedError, not_supported
-from ibbmaster.rows.expr import kinds, values
-from ibbmaster.rows.expr.comparing import check_letters, comparable
-from ibbmaster.rows.expr.judged import expect_judged
-from ibbmaster.rows.expr.kinds import Family, ValueType, of_all
-from ibbmaster.rows.expr.scalars import (
-    Row,
-    Scalar,
-    apply,
-    apply_any,
-    as_exact,
-    as_integer,
-    as_text,
-    as_truth,
-    cast_to,
-    converted,
-)
-from ibbmaster.rows.expr.weights import letters_of
 from ibbmaster.sqltext.expression import Cast
+from . import kinds, values
+from .comparing import check_letters, comparable
+from .judged import expect_judged
+from .kinds import Family, ValueType, of_all
+from .scalars import Row, Scalar, apply, apply_any, as_exact, as_integer, as_text, as_truth, cast_to, converted
+from .weights import letters_of
 
 ORDERS: Mapping[str, Callable[[Any, Any], bool]] = {"=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from ibbmaster.rows.expr.formulas import NotSimpleError
 from ibbmaster.sqltext.expression import Call, ColumnName, Expression, Literal, Operation
 from ibbmaster.sqltext.moment import Moment, days_of, loose_moment
+from .formulas import NotSimpleError
 
 DAYS_TO_1970 = 719528  # TO_DAYS of 1970-01-01
 INT64_MAX = 1 << 63

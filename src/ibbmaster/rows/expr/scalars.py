@@ -8,9 +8,9 @@ from decimal import Decimal
 from typing import Any
 
 from ibbmaster.replication.wire.refusal import not_supported
-from ibbmaster.rows.expr import values
-from ibbmaster.rows.expr.kinds import INTEGERS, REALS, Family, ValueType
-from ibbmaster.rows.expr.values import EXACT
+from . import values
+from .kinds import INTEGERS, REALS, Family, ValueType
+from .values import EXACT
 
 Row = Sequence[Any]
 Run = Callable[[Row], Any]

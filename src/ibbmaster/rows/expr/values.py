@@ -13,10 +13,10 @@ from typing import Any
 from ibbmaster.replication.event.column_types.floating import FLOAT_DIGITS, fixed_text, floating_text
 from ibbmaster.replication.event.rows.charset import encoded
 from ibbmaster.replication.wire.refusal import RefusedError, not_supported
-from ibbmaster.rows.expr.kinds import FLOATING, PRECISION_MAX, REALS, Family, ValueType
-from ibbmaster.rows.expr.session_facts import QuerySession
 from ibbmaster.sqltext.moment import civil_date, days_of, duration_text
 from ibbmaster.versions import Difference
+from .kinds import FLOATING, PRECISION_MAX, REALS, Family, ValueType
+from .session_facts import QuerySession
 
 Value = Any
 Convert = Callable[[Value], Value]

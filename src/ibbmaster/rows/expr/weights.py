@@ -14,7 +14,7 @@ from importlib import resources
 
 from ibbmaster.replication.event.rows.charset import encode_text
 from ibbmaster.replication.wire.refusal import RefusedError, not_supported
-from ibbmaster.rows.expr.kinds import EXACT_NAMES
+from .kinds import EXACT_NAMES
 
 UNKNOWN = 0xFF  # as the size of weights
 SPACE = 0x20

@@ -1,6 +1,6 @@
 """Compressed integers: 64 bits in 1 to 7 or 9 bytes. Layout: protocol/ibb/compressed-int.md."""
 
-from ibbmaster.storage.codec.buffer import Buffer
+from .buffer import Buffer
 
 TAG_BITS = 3  # the low bits of the first byte say how many bytes follow it
 TAG_MASK = (1 << TAG_BITS) - 1

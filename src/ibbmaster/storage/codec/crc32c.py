@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import crcmod.predefined
 
-from ibbmaster.storage.codec.buffer import Buffer
+from .buffer import Buffer
 
 
 def _choose() -> Callable[[Buffer], int]:

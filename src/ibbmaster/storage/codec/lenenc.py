@@ -1,6 +1,6 @@
 """Length-encoded integers and strings of the client protocol. Layout: protocol/wire/packet.md."""
 
-from ibbmaster.storage.codec.buffer import Buffer
+from .buffer import Buffer
 
 NULL = 0xFB  # a row value that is NULL
 TWO_BYTES = 0xFC

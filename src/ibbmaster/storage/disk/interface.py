@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Protocol, runtime_checkable
 
 from ibbmaster.storage.codec.buffer import Buffer
-from ibbmaster.storage.disk.held_file import Stamp
+from .held_file import Stamp
 
 
 class ReadDisk(Protocol):

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from ibbmaster.errors import BusyError, DiskFullError, MissingFileError, StoreError
 from ibbmaster.storage.codec.buffer import Buffer
-from ibbmaster.storage.disk.held_file import COARSE_TICK_S, SECOND_NS, TICK_S, Stamp
-from ibbmaster.storage.disk.watch import DirectoryWatch
+from .held_file import COARSE_TICK_S, SECOND_NS, TICK_S, Stamp
+from .watch import DirectoryWatch
 
 OPEN_FILES_MAX = 16  # descriptors kept for reading, whatever the number of files
 WRITABLE_FILES_MAX = 4  # kept for writing

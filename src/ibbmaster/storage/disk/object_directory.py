@@ -15,8 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from ibbmaster.errors import MissingFileError, StoreError
 from ibbmaster.storage.codec.buffer import Buffer
-from ibbmaster.storage.disk.held_file import Stamp
-from ibbmaster.storage.disk.object_store import ChangedError, StoredObject, client_of
+from .held_file import Stamp
+from .object_store import ChangedError, StoredObject, client_of
 
 BLOCK_SIZE = 16 << 10  # bytes of the smallest range: a page
 AHEAD_BLOCKS_MAX = 512  # of one request

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from ibbmaster.errors import MissingFileError, StoreError
 from ibbmaster.storage.codec.buffer import Buffer
-from ibbmaster.storage.disk.interface import ReadDisk
 from ibbmaster.storage.ibb.page import PAGE_SIZE
+from .interface import ReadDisk
 
 
 class _Changed:

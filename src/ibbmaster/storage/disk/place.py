@@ -16,12 +16,12 @@ from typing import IO, TYPE_CHECKING, Any
 
 from ibbmaster.errors import ConfigurationError, MissingFileError
 from ibbmaster.storage.codec.buffer import Buffer
-from ibbmaster.storage.disk.held_file import Stamp
+from .held_file import Stamp
 
 if TYPE_CHECKING:
-    from ibbmaster.storage.disk.interface import SharedDisk
-    from ibbmaster.storage.disk.object_directory import ObjectDirectory
-    from ibbmaster.storage.disk.object_store import StoredObject
+    from .interface import SharedDisk
+    from .object_directory import ObjectDirectory
+    from .object_store import StoredObject
 
 SCHEMES = ("s3", "gs", "az", "abfs", "abfss")
 OTHER_NAMES = {"s3a": "s3", "s3n": "s3", "adl": "az", "azure": "az"}  # what other programs call them
@@ -62,7 +62,7 @@ def open_disk(path: str | os.PathLike[str]) -> SharedDisk:
     found = place(path)
     if isinstance(found, ObjectPath):
         return directory_at(str(found))
-    from ibbmaster.storage.disk.local import RealDisk
+    from .local import RealDisk
 
     return RealDisk(found)
 
@@ -87,7 +87,7 @@ def local_place(path: str | os.PathLike[str], what: str) -> Path:
 @functools.lru_cache(maxsize=DIRECTORIES_MAX)
 def directory_at(url: str) -> ObjectDirectory:
     """The directory at a URL, with its known content."""
-    from ibbmaster.storage.disk.object_directory import ObjectDirectory
+    from .object_directory import ObjectDirectory
 
     return ObjectDirectory(url)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import NamedTuple
 
-from ibbmaster.storage.disk.page_memory import page_memory
+from .page_memory import page_memory
 
 BLOCKS_AHEAD = 3
 

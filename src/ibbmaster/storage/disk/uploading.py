@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ibbmaster.errors import StoreError
-from ibbmaster.storage.disk.local import made_at_once
-from ibbmaster.storage.disk.object_store import ObjectClient, client_of
-from ibbmaster.storage.disk.place import ObjectPath, directory_at
 from ibbmaster.storage.ibb.file_name import parse_file_name
 from ibbmaster.storage.ibb.page import PAGE_SIZE
+from .local import made_at_once
+from .object_store import ObjectClient, client_of
+from .place import ObjectPath, directory_at
 
 CLAIM = "_ibbmaster-upload.json"  # there as long as an upload is under way, or after it was killed
 BLOCK_BYTES = 1 << 20

@@ -5,8 +5,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 from ibbmaster.errors import StoreError
 from ibbmaster.storage.codec.buffer import Buffer
-from ibbmaster.storage.disk.interface import Disk, DiskLayer
-from ibbmaster.storage.disk.page_memory import page_memory
+from .interface import Disk, DiskLayer
+from .page_memory import page_memory
 
 WRITES_MAX = 4  # under way: what they hold is in memory twice
 HELD_BYTES = 1 << 20  # of a write, as most are

@@ -11,17 +11,10 @@ from typing import NamedTuple
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.position import PAGE_SIZE, LogPosition
 from ibbmaster.storage.codec.buffer import Buffer
-from ibbmaster.storage.ibb.chunk import (
-    CHUNK_DATA_MAX,
-    CHUNK_HEADER_SIZE,
-    CHUNK_SIZE_MIN,
-    FILLER,
-    RecordType,
-    encode_chunk,
-)
-from ibbmaster.storage.ibb.file_header import SIZE_PAGES_MAX, SIZE_PAGES_MIN, FileHeader, encode_file_header
-from ibbmaster.storage.ibb.gtid_state import encode_gtid_state
-from ibbmaster.storage.ibb.page import DATA_SIZE
+from .chunk import CHUNK_DATA_MAX, CHUNK_HEADER_SIZE, CHUNK_SIZE_MIN, FILLER, RecordType, encode_chunk
+from .file_header import SIZE_PAGES_MAX, SIZE_PAGES_MIN, FileHeader, encode_file_header
+from .gtid_state import encode_gtid_state
+from .page import DATA_SIZE
 
 
 class PageChange(NamedTuple):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ibbmaster.errors import ChunkError, Location
 from ibbmaster.storage.codec.buffer import Buffer
-from ibbmaster.storage.ibb.page import DATA_SIZE
+from .page import DATA_SIZE
 
 
 class RecordType(enum.IntEnum):

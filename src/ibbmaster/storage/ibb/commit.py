@@ -6,7 +6,7 @@ from ibbmaster.errors import Location, RecordError
 from ibbmaster.position import LogPosition
 from ibbmaster.storage.codec import compressed_int
 from ibbmaster.storage.codec.buffer import Buffer
-from ibbmaster.storage.ibb.record import decode_ref, encode_ref
+from .record import decode_ref, encode_ref
 
 STREAM_COUNT_MAX = 2  # the statement cache's and the transaction cache's
 HEADER_SIZE_MAX = STREAM_COUNT_MAX * 5 * compressed_int.SIZE_MAX

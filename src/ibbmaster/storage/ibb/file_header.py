@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ibbmaster.errors import ChecksumError, HeaderError, Location
 from ibbmaster.storage.codec.buffer import Buffer, is_zero
 from ibbmaster.storage.codec.crc32c import crc32c
-from ibbmaster.storage.ibb.page import PAGE_SIZE, seal_page
+from .page import PAGE_SIZE, seal_page
 
 FIELDS = struct.Struct("<IIIIQQQQQQ")
 MAGIC = 0x010DFEFE

@@ -14,8 +14,8 @@ from ibbmaster.errors import Location, RecordError
 from ibbmaster.position import LogPosition
 from ibbmaster.storage.codec import compressed_int
 from ibbmaster.storage.codec.buffer import Buffer
-from ibbmaster.storage.ibb.commit import OobStream
-from ibbmaster.storage.ibb.record import NO_RECORD, decode_ref, encode_ref
+from .commit import OobStream
+from .record import NO_RECORD, decode_ref, encode_ref
 
 HEADER_SIZE_MAX = 5 * compressed_int.SIZE_MAX
 

@@ -6,7 +6,7 @@ Rules: protocol/ibb/chunk.md and protocol/ibb/record.md.
 import enum
 from collections.abc import Iterator
 
-from ibbmaster.storage.ibb.chunk import Chunk, ChunkEnd, RecordType, next_chunk
+from .chunk import Chunk, ChunkEnd, RecordType, next_chunk
 
 NESTABLE = (RecordType.GTID_STATE, RecordType.DUMMY)  # what may be between the chunks of another record
 NO_RECORD = -1

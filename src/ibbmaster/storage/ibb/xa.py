@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ibbmaster.errors import Location, RecordError
 from ibbmaster.storage.codec.buffer import Buffer
-from ibbmaster.storage.ibb.commit import OobStream, decode_stream, encode_stream
+from .commit import OobStream, decode_stream, encode_stream
 
 FIXED = struct.Struct("<BIBB")  # engine count or flags, format id, sizes of the two parts of the XID
 PART_SIZE_MAX = 64

@@ -13,7 +13,7 @@ from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import TEXT_SIZES, EventColumn, GroupColumn, TextOp
 from ibbmaster.position import NOWHERE
 from ibbmaster.replication.event.types import type_name
-from ibbmaster.tables.arrow.event_batch import EventBatch
+from .event_batch import EventBatch
 
 if TYPE_CHECKING:
     import pyarrow as pa

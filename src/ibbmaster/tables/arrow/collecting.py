@@ -36,7 +36,7 @@ from ibbmaster.replication.event.header import decode_event_header
 from ibbmaster.replication.event.types import EventType
 from ibbmaster.storage.disk.page_memory import page_memory
 from ibbmaster.storage.ibb.page import PAGE_SIZE
-from ibbmaster.tables.arrow.event_batch import ALL_BITS, EventBatch, in_group, read_only, wanted_groups
+from .event_batch import ALL_BITS, EventBatch, in_group, read_only, wanted_groups
 
 DATA_BYTES = 4 << 20  # of events in a batch: more do not stay in caches; a longer event has one of its own
 SMALL_BYTES = 1 << 18  # of a traditional file: in a larger one what it costs by the file does not count

@@ -20,10 +20,10 @@ from ibbmaster.replication.event.gtid_event import GTID_FLAGS_OFFSET
 from ibbmaster.replication.event.header import TYPE_OFFSET
 from ibbmaster.replication.event.table_map import SAYS_OFFSET
 from ibbmaster.replication.event.types import EventType
-from ibbmaster.tables.arrow.event_batch import ALL_BITS, IDENTITY, EventBatch
-from ibbmaster.tables.arrow.small_files import batches_of_ranges
-from ibbmaster.tables.arrow.table_maps import last_of_each
 from ibbmaster.work import check_wanted
+from .event_batch import ALL_BITS, IDENTITY, EventBatch
+from .small_files import batches_of_ranges
+from .table_maps import last_of_each
 
 RANGE_BYTES = 256 << 20
 

@@ -25,16 +25,16 @@ from ibbmaster.replication.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
 from ibbmaster.replication.event.rows.column import Column
 from ibbmaster.replication.event.types import EventType
 from ibbmaster.sqltext.table_name import parse_table_name
-from ibbmaster.tables.arrow.arrays import event_array, group_array, place_array, read_headers
-from ibbmaster.tables.arrow.cell import cell_reader
-from ibbmaster.tables.arrow.collecting import event_batches
-from ibbmaster.tables.arrow.column_reading import text_reading_of
-from ibbmaster.tables.arrow.event_batch import IDENTITY, EventBatch, wanted_groups
-from ibbmaster.tables.arrow.plan import ReadTask, find_fields, open_task, row_reader
-from ibbmaster.tables.arrow.read_options import Granularity, Undecodable
-from ibbmaster.tables.arrow.row_columns import RowColumns
-from ibbmaster.tables.arrow.row_tables import ColumnCells
-from ibbmaster.tables.arrow.shape import GROUP_FIELDS, ShapeField, arrow_schema, arrow_type
+from .arrays import event_array, group_array, place_array, read_headers
+from .cell import cell_reader
+from .collecting import event_batches
+from .column_reading import text_reading_of
+from .event_batch import IDENTITY, EventBatch, wanted_groups
+from .plan import ReadTask, find_fields, open_task, row_reader
+from .read_options import Granularity, Undecodable
+from .row_columns import RowColumns
+from .row_tables import ColumnCells
+from .shape import GROUP_FIELDS, ShapeField, arrow_schema, arrow_type
 
 if TYPE_CHECKING:
     import pyarrow as pa

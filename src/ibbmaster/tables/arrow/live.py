@@ -19,9 +19,9 @@ from ibbmaster.position import NOWHERE, LogPosition
 from ibbmaster.replication.event.group import EventGroup
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.versions import TableVersions
-from ibbmaster.tables.arrow.read_options import ReadOptions
-from ibbmaster.tables.arrow.schema_reading import declared_schema
-from ibbmaster.tables.arrow.staging import live_stages
+from .read_options import ReadOptions
+from .schema_reading import declared_schema
+from .staging import live_stages
 
 _HISTORIES: dict[tuple[object, ...], SchemaHistory] = {}  # the last one
 PASSWORD_VARIABLE = "IBBMASTER_PASSWORD"

@@ -30,11 +30,11 @@ from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion
 from ibbmaster.schema.versions import TableVersions
 from ibbmaster.sqltext.table_name import TableName, parse_table_name
-from ibbmaster.tables.arrow.collecting import event_batches
-from ibbmaster.tables.arrow.event_batch import EventBatch, PlainEvents, wanted_groups
-from ibbmaster.tables.arrow.fast_reading import columns_of, freeze, is_fast
-from ibbmaster.tables.arrow.live import with_landmarks
-from ibbmaster.tables.arrow.plan import (
+from .collecting import event_batches
+from .event_batch import EventBatch, PlainEvents, wanted_groups
+from .fast_reading import columns_of, freeze, is_fast
+from .live import with_landmarks
+from .plan import (
     ReadTask,
     ended,
     find_selection,
@@ -52,11 +52,11 @@ from ibbmaster.tables.arrow.plan import (
     tasks_between,
     versions_in,
 )
-from ibbmaster.tables.arrow.read_options import ReadOptions, Undecodable
-from ibbmaster.tables.arrow.reading import read_task
-from ibbmaster.tables.arrow.shape import TableFields, table_fields
-from ibbmaster.tables.arrow.staging import expect_log
-from ibbmaster.tables.arrow.table_maps import SeenMap, last_of_each
+from .read_options import ReadOptions, Undecodable
+from .reading import read_task
+from .shape import TableFields, table_fields
+from .staging import expect_log
+from .table_maps import SeenMap, last_of_each
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -20,9 +20,9 @@ from ibbmaster.schema.name_case import NameCase, parse_name_case
 from ibbmaster.sizes import parse_size
 from ibbmaster.sqltext.table_name import divided, parse_table_name, parse_table_pattern
 from ibbmaster.storage.disk.place import place, whole_place
-from ibbmaster.tables.arrow.offset import position_of_option
-from ibbmaster.tables.arrow.read_options import Granularity, ReadOptions, parse_schema_mode, with_keys
-from ibbmaster.tables.arrow.staging import named_as_options, option_names
+from .offset import position_of_option
+from .read_options import Granularity, ReadOptions, parse_schema_mode, with_keys
+from .staging import named_as_options, option_names
 
 NUMBER_END = 1 << 63  # Spark's and Arrow's largest numbers have 64 bits, one for the sign
 COUNT_OF_FILES_END = 1 << 31  # as in Spark's ReadMaxFiles

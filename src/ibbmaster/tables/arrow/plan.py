@@ -32,14 +32,14 @@ from ibbmaster.schema.names import unknown_names
 from ibbmaster.schema.versions import NO_VERSIONS, NameRange, TableVersions, named_ranges, ranges_of
 from ibbmaster.sqltext.table_name import parse_table_name
 from ibbmaster.storage.disk.place import modified_at, open_disk, place
-from ibbmaster.tables.arrow import live
-from ibbmaster.tables.arrow.collecting import event_batches
-from ibbmaster.tables.arrow.ddl_scan import scan_ddl
-from ibbmaster.tables.arrow.read_options import Granularity, ReadOptions, Undecodable
-from ibbmaster.tables.arrow.schema_reading import readable_history, schema_of_log, versions_between, versions_of
-from ibbmaster.tables.arrow.shape import ShapeField, generic_shape, table_fields
-from ibbmaster.tables.arrow.staging import history_cache_of, staged_log, with_spans
-from ibbmaster.tables.arrow.table_maps import SeenMap, last_decoder, seen_maps, seen_maps_by_reference
+from . import live
+from .collecting import event_batches
+from .ddl_scan import scan_ddl
+from .read_options import Granularity, ReadOptions, Undecodable
+from .schema_reading import readable_history, schema_of_log, versions_between, versions_of
+from .shape import ShapeField, generic_shape, table_fields
+from .staging import history_cache_of, staged_log, with_spans
+from .table_maps import SeenMap, last_decoder, seen_maps, seen_maps_by_reference
 
 _HISTORIES: dict[tuple[object, ...], SchemaHistory] = {}  # of the last log, without and with its rows
 OF_ROWS = (Granularity.ROWS, Granularity.FAULTS)  # what reads values

@@ -26,19 +26,12 @@ from ibbmaster.storage.disk.place import open_disk
 from ibbmaster.storage.ibb.chunk import Chunk, RecordType
 from ibbmaster.storage.ibb.page import PAGE_SIZE, is_blank
 from ibbmaster.storage.ibb.scan import page_chunks
-from ibbmaster.tables.arrow.cell import (
-    cell_reader,
-    completed,
-    completed_columns,
-    converting_reader,
-    image_as_map,
-    value_cell,
-)
-from ibbmaster.tables.arrow.event_batch import in_group
-from ibbmaster.tables.arrow.fast_reading import fast_batches, is_fast, is_sound, sound_batches
-from ibbmaster.tables.arrow.plan import ReadTask, load_kernels, open_task, row_reader
-from ibbmaster.tables.arrow.read_options import Granularity, ReadOptions, ZeroDates
-from ibbmaster.tables.arrow.shape import (
+from .cell import cell_reader, completed, completed_columns, converting_reader, image_as_map, value_cell
+from .event_batch import in_group
+from .fast_reading import fast_batches, is_fast, is_sound, sound_batches
+from .plan import ReadTask, load_kernels, open_task, row_reader
+from .read_options import Granularity, ReadOptions, ZeroDates
+from .shape import (
     ABSENT_FIELD,
     RESERVED,
     UNDECODABLE_FIELD,
@@ -49,7 +42,7 @@ from ibbmaster.tables.arrow.shape import (
     expect_readable,
     field_name,
 )
-from ibbmaster.tables.arrow.staging import expect_log
+from .staging import expect_log
 
 if TYPE_CHECKING:
     import pyarrow as pa

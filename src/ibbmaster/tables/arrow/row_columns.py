@@ -38,22 +38,14 @@ from ibbmaster.rows.shape import ColumnOrigin
 from ibbmaster.rows.walk import unmapped
 from ibbmaster.schema.model import SchemaPlace
 from ibbmaster.storage.codec.buffer import Buffer
-from ibbmaster.tables.arrow.arrays import (
-    decimal_array,
-    fixed_array,
-    group_array,
-    picked_texts,
-    shown_array,
-    string_array,
-    timestamp_array,
-)
-from ibbmaster.tables.arrow.cell import value_cell
-from ibbmaster.tables.arrow.column_reading import Reading, text_op
-from ibbmaster.tables.arrow.event_batch import EventBatch, PlainEvents
-from ibbmaster.tables.arrow.known_tables import more_open_tables, new_open_tables, open_row
-from ibbmaster.tables.arrow.read_options import ZeroDates
-from ibbmaster.tables.arrow.row_tables import ColumnCells, RowTables
-from ibbmaster.tables.arrow.shape import ABSENT_FIELD, RESERVED, ShapeField, TableFields, arrow_schema, arrow_type
+from .arrays import decimal_array, fixed_array, group_array, picked_texts, shown_array, string_array, timestamp_array
+from .cell import value_cell
+from .column_reading import Reading, text_op
+from .event_batch import EventBatch, PlainEvents
+from .known_tables import more_open_tables, new_open_tables, open_row
+from .read_options import ZeroDates
+from .row_tables import ColumnCells, RowTables
+from .shape import ABSENT_FIELD, RESERVED, ShapeField, TableFields, arrow_schema, arrow_type
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -16,18 +16,11 @@ from ibbmaster.replication.event.table_map import decode_rows_header
 from ibbmaster.rows.shape import ColumnOrigin, TableShape
 from ibbmaster.schema.model import SchemaPlace
 from ibbmaster.storage.codec.buffer import Buffer
-from ibbmaster.tables.arrow.cell import cell_reader, completed_columns, converting_reader
-from ibbmaster.tables.arrow.column_reading import (
-    Reading,
-    can_cast,
-    raw_reading_of,
-    reading_of,
-    size_of,
-    text_reading_of,
-)
-from ibbmaster.tables.arrow.known_tables import MapStore, with_room
-from ibbmaster.tables.arrow.read_options import ZeroDates
-from ibbmaster.tables.arrow.shape import ShapeField, column_type, expect_readable, field_name
+from .cell import cell_reader, completed_columns, converting_reader
+from .column_reading import Reading, can_cast, raw_reading_of, reading_of, size_of, text_reading_of
+from .known_tables import MapStore, with_room
+from .read_options import ZeroDates
+from .shape import ShapeField, column_type, expect_readable, field_name
 
 Step = tuple[int, int, int, int, int]  # the columns of StepColumn
 

@@ -12,7 +12,7 @@ from ibbmaster.facts import rows_of
 from ibbmaster.replication.event.column_types.registry import kind_of
 from ibbmaster.replication.event.rows.column import Column
 from ibbmaster.rows.shape import TableShape, has_every_value
-from ibbmaster.tables.arrow.read_options import Granularity, ZeroDates
+from .read_options import Granularity, ZeroDates
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -28,8 +28,8 @@ from ibbmaster.storage.ibb.file_header import decode_file_header
 from ibbmaster.storage.ibb.file_name import format_file_name
 from ibbmaster.storage.ibb.gtid_state import decode_gtid_state
 from ibbmaster.storage.ibb.page import PAGE_SIZE, verify_page
-from ibbmaster.tables.arrow.collecting import ClassicBatches, CollectingRoom, event_batches
-from ibbmaster.tables.arrow.event_batch import EventBatch
+from .collecting import ClassicBatches, CollectingRoom, event_batches
+from .event_batch import EventBatch
 
 SMALL_BYTES = 1 << 20  # of a file: in a larger one what it costs by the file does not count
 BLOCK_BYTES = 4 << 20  # of pages that are collected together

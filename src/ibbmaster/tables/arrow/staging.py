@@ -24,8 +24,8 @@ from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.name_case import NameCase
 from ibbmaster.storage.disk.place import open_disk, place
 from ibbmaster.storage.ibb.file_name import format_file_name, parse_file_name
-from ibbmaster.tables.arrow.read_options import Granularity, ReadOptions
-from ibbmaster.tables.arrow.schema_reading import schema_of_log
+from .read_options import Granularity, ReadOptions
+from .schema_reading import schema_of_log
 
 REMEDY = "workers read the log themselves, so each must see it under the same path"
 _SHOWS_EMPTY = (Granularity.EVENTS, Granularity.GROUPS)  # of which an empty group has rows, too

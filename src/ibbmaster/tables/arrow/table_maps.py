@@ -14,7 +14,7 @@ from ibbmaster.replication.event.header import TYPE_OFFSET
 from ibbmaster.replication.event.table_map import SAYS_OFFSET
 from ibbmaster.replication.event.types import EventType
 from ibbmaster.schema.model import SchemaPlace
-from ibbmaster.tables.arrow.event_batch import EventBatch
+from .event_batch import EventBatch
 
 FEW = 100  # events, as in the last of small files: a plan of these has no need of `pyarrow.compute`, 0.05 s
 
@@ -79,7 +79,7 @@ def last_of_each(batch: EventBatch, numbers: Any, offset: int, kernels: Kernels)
         return list({batch.event(number)[offset:]: number for number in numbers.tolist()}.values())
     import pyarrow as pa
 
-    from ibbmaster.tables.arrow.arrays import string_array
+    from .arrays import string_array
 
     starts = batch.events[numbers, EventColumn.START] + offset
     sizes = np.maximum(batch.events[numbers, EventColumn.SIZE] - offset, 0)

@@ -22,7 +22,8 @@ from ibbmaster.schema.session import SchemaSession
 from ibbmaster.schema.view_text import sequence_options
 from ibbmaster.sqltext.cursor import Cursor
 from ibbmaster.sqltext.table_name import TableName
-from ibbmaster.tables.fold.cascades import (
+from ibbmaster.versions import Difference, version_number
+from .cascades import (
     Children,
     FollowedTables,
     ForeignChange,
@@ -32,13 +33,12 @@ from ibbmaster.tables.fold.cascades import (
     parent_changes,
     referred_columns,
 )
-from ibbmaster.tables.fold.contents import ENDS_2038, ENDS_2106, UNTOLD, TableContents
-from ibbmaster.tables.fold.kept_rows import KeptRows
-from ibbmaster.tables.fold.partitions import move_rows
-from ibbmaster.tables.fold.row_doubts import UnknownRows
-from ibbmaster.tables.fold.row_events import MappedTable
-from ibbmaster.tables.fold.stored import InexactRowsError, StoredLayouts, mapped_columns, own_columns
-from ibbmaster.versions import Difference, version_number
+from .contents import ENDS_2038, ENDS_2106, UNTOLD, TableContents
+from .kept_rows import KeptRows
+from .partitions import move_rows
+from .row_doubts import UnknownRows
+from .row_events import MappedTable
+from .stored import InexactRowsError, StoredLayouts, mapped_columns, own_columns
 
 INSERTS = frozenset(number for number, kind in KINDS.items() if kind is ChangeKind.INSERT)
 FLAG_THREAD_SPECIFIC = 0x4  # of an event: it is about temporary tables, or hangs on its session in another way

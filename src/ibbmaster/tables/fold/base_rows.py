@@ -13,7 +13,7 @@ from ibbmaster.logs.log.base_file import base_position, base_rows
 from ibbmaster.rows.expr.stored_values import stored_value
 from ibbmaster.schema.base_dump import BaseRows
 from ibbmaster.schema.model import TableColumn, TableVersion
-from ibbmaster.tables.fold.stored import StoredLayout, StoredRow
+from .stored import StoredLayout, StoredRow
 
 ROWS_AT_ONCE = 1000
 

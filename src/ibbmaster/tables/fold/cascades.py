@@ -16,21 +16,12 @@ from ibbmaster.replication.event.column_types.registry import BY_NAME
 from ibbmaster.rows.certainty import MERGED, SchemaTimeline, engine_of
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import ForeignConstraint, RowPeriod, SchemaPlace, TableVersion
-from ibbmaster.tables.fold.contents import TableContents
-from ibbmaster.tables.fold.kept_rows import temporary_database
-from ibbmaster.tables.fold.row_doubts import UnknownRows
-from ibbmaster.tables.fold.row_events import MappedTable
-from ibbmaster.tables.fold.stored import (
-    InexactRowsError,
-    StoredColumn,
-    StoredLayout,
-    StoredRow,
-    is_padded,
-    is_text,
-    own_columns,
-    values_of,
-)
-from ibbmaster.tables.fold.whole_rows import RowImages
+from .contents import TableContents
+from .kept_rows import temporary_database
+from .row_doubts import UnknownRows
+from .row_events import MappedTable
+from .stored import InexactRowsError, StoredColumn, StoredLayout, StoredRow, is_padded, is_text, own_columns, values_of
+from .whole_rows import RowImages
 
 CASCADING = frozenset(("CASCADE", "SET NULL", "SET DEFAULT"))
 SCANNED_MAX = 1 << 24  # rows of one child without a key that are looked through

@@ -9,7 +9,7 @@ from ibbmaster.rows.expr.formulas import Evaluate, NotSimpleError, formula
 from ibbmaster.rows.expr.stored_values import stored_value
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.schema.reading import named_in
-from ibbmaster.tables.fold.stored import StoredColumn, StoredLayout
+from .stored import StoredColumn, StoredLayout
 
 
 class ColumnExpression(NamedTuple):

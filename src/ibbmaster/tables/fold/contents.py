@@ -12,11 +12,11 @@ from ibbmaster.rows.expr.stored_values import stored_value
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import RowPeriod, TableColumn, TableKind, TableVersion
 from ibbmaster.schema.session import SchemaSession
-from ibbmaster.tables.fold.computed import ColumnExpression, compute, computed_columns
-from ibbmaster.tables.fold.kept_rows import Interval, KeptRows, successor
-from ibbmaster.tables.fold.row_conversion import RowConversion, first_value, restoring
-from ibbmaster.tables.fold.row_doubts import ROW, RowDoubts, UnknownRows
-from ibbmaster.tables.fold.stored import (
+from .computed import ColumnExpression, compute, computed_columns
+from .kept_rows import Interval, KeptRows, successor
+from .row_conversion import RowConversion, first_value, restoring
+from .row_doubts import ROW, RowDoubts, UnknownRows
+from .stored import (
     InexactRowsError,
     KeyPlan,
     Span,

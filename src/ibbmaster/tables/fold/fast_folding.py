@@ -41,14 +41,14 @@ from ibbmaster.schema.model import SchemaPlace, TableKind
 from ibbmaster.tables.arrow.collecting import event_batches
 from ibbmaster.tables.arrow.event_batch import ALL_BITS, EventBatch, PlainEvents, is_before
 from ibbmaster.tables.arrow.known_tables import MapStore, more_open_tables, new_open_tables, open_row, with_room
-from ibbmaster.tables.fold.fast_kept_rows import FastKeptRows
-from ibbmaster.tables.fold.folding import NotPlainError, RowFold, is_of_replace
-from ibbmaster.tables.fold.kept_rows import KeptRows, WrongChangeError
-from ibbmaster.tables.fold.row_events import MappedTable
-from ibbmaster.tables.fold.row_file import HEAD
-from ibbmaster.tables.fold.sorted_rows import keys_in
-from ibbmaster.tables.fold.stored import key_op
 from ibbmaster.work import check_wanted
+from .fast_kept_rows import FastKeptRows
+from .folding import NotPlainError, RowFold, is_of_replace
+from .kept_rows import KeptRows, WrongChangeError
+from .row_events import MappedTable
+from .row_file import HEAD
+from .sorted_rows import keys_in
+from .stored import key_op
 
 ANNOTATION_DISTANCE = 1 << 6  # events between it and a row event
 CHANGES_MAX = 1 << 16  # that are collected before they are kept

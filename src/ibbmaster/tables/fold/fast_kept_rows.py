@@ -11,9 +11,9 @@ from typing import Any, Self
 import numpy as np
 
 from ibbmaster.kernel.fields import KEY_MAX, ChangeOp
-from ibbmaster.tables.fold.kept_rows import EVERYTHING, Interval, KeptRows, WrongChangeError
-from ibbmaster.tables.fold.row_file import RowFile
-from ibbmaster.tables.fold.sorted_rows import RowChanges, SortedRows, keys_of
+from .kept_rows import EVERYTHING, Interval, KeptRows, WrongChangeError
+from .row_file import RowFile
+from .sorted_rows import RowChanges, SortedRows, keys_of
 
 WAITING_MAX = 1 << 20  # changes of a table that wait to be sorted
 SORTED_BYTES_MAX = 128 << 20  # of keys and places in memory; tables with more are in a file, as the reference has them

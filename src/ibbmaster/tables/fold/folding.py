@@ -21,13 +21,13 @@ from ibbmaster.rows.effects import LOST
 from ibbmaster.rows.walk import walk
 from ibbmaster.schema.ddl import statement_cursor
 from ibbmaster.schema.model import SchemaPlace, TableVersion
-from ibbmaster.tables.fold.applying import EventFold
-from ibbmaster.tables.fold.base_rows import BaseDump, columns_left_out, stored_rows
-from ibbmaster.tables.fold.contents import TableContents
-from ibbmaster.tables.fold.kept_rows import KeptRows
-from ibbmaster.tables.fold.row_doubts import UnknownRows
-from ibbmaster.tables.fold.stored import own_columns
 from ibbmaster.work import check_wanted
+from .applying import EventFold
+from .base_rows import BaseDump, columns_left_out, stored_rows
+from .contents import TableContents
+from .kept_rows import KeptRows
+from .row_doubts import UnknownRows
+from .stored import own_columns
 
 STATEMENT_HEAD_SIZE = 1 << 10  # bytes, in which the first word of a statement is
 GROUP = "whole"  # the savepoint of a group

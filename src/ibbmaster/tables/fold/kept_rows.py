@@ -9,7 +9,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Self
 
-from ibbmaster.tables.fold.row_file import RowFile
+from .row_file import RowFile
 
 CACHE_KIB = 64 << 10  # of keys and places that stay in memory; SQLite keeps the rest in a file
 BLOCK_ROWS = 1 << 12

@@ -24,8 +24,8 @@ from ibbmaster.sqltext.cursor import Cursor, parts_of
 from ibbmaster.sqltext.expression import ColumnName, Expression
 from ibbmaster.sqltext.moment import Moment, loose_moment
 from ibbmaster.sqltext.token import SqlError, Token, tokens
-from ibbmaster.tables.fold.contents import TableContents
-from ibbmaster.tables.fold.stored import InexactRowsError, StoredLayout, own_columns
+from .contents import TableContents
+from .stored import InexactRowsError, StoredLayout, own_columns
 
 PARTITIONS_MAX = 8192  # a server's limit
 ROWS_AT_A_TIME = 1 << 10

@@ -21,7 +21,7 @@ from ibbmaster.schema.model import TableColumn, TableVersion
 from ibbmaster.schema.session import SchemaSession
 from ibbmaster.sqltext.literals import literal_value
 from ibbmaster.sqltext.moment import DAY_S, SECOND_US, date_text, moment_text, parse_moment
-from ibbmaster.tables.fold.stored import InexactRowsError, StoredColumn, StoredLayout, own_columns
+from .stored import InexactRowsError, StoredColumn, StoredLayout, own_columns
 
 Restore = Callable[[bytes], bytes]
 """Takes the stored bytes of a value, gives those of another column. Raises ValueError where that does not have it."""

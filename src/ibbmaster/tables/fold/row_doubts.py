@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
-from ibbmaster.tables.fold.kept_rows import Interval
+from .kept_rows import Interval
 
 KEYS_MAX = 1 << 16  # of one kind that are remembered of a table
 ROW = -1  # in place of a column's id: everything of a row, also whether it is there

@@ -11,9 +11,9 @@ from ibbmaster.replication.event.rows.changes import KINDS, ChangeKind, rows_of
 from ibbmaster.replication.event.rows.large import ALL_ROWS, LargeRows
 from ibbmaster.replication.event.table_map import RowsHeader, decode_rows_header
 from ibbmaster.replication.event.types import EventType
-from ibbmaster.tables.fold.contents import TableContents
-from ibbmaster.tables.fold.stored import Span, StoredColumn, StoredLayout, StoredRow, spans_of, values_of
-from ibbmaster.tables.fold.whole_rows import AN_INSERT, AN_UPDATE, RowImages
+from .contents import TableContents
+from .stored import Span, StoredColumn, StoredLayout, StoredRow, spans_of, values_of
+from .whole_rows import AN_INSERT, AN_UPDATE, RowImages
 
 PORTION_BYTES = 64 << 20  # images of one event that are held at a time
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ibbmaster.kernel.fields import ChangeOp
-from ibbmaster.tables.fold.kept_rows import Interval, WrongChangeError
+from .kept_rows import Interval, WrongChangeError
 
 NUMBER_SIZE = 8  # bytes of a key that is kept as a number
 END = (

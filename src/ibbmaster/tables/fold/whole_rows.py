@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from ibbmaster.schema.model import IndexKind, TableKind
-from ibbmaster.tables.fold.computed import ColumnExpression, affected, compute
-from ibbmaster.tables.fold.contents import NOT_THERE, TableContents, no_value
-from ibbmaster.tables.fold.row_conversion import default_value
-from ibbmaster.tables.fold.row_doubts import ROW, UnknownRows
-from ibbmaster.tables.fold.stored import InexactRowsError, StoredColumn, StoredLayout, StoredRow, key_columns, values_of
+from .computed import ColumnExpression, affected, compute
+from .contents import NOT_THERE, TableContents, no_value
+from .row_conversion import default_value
+from .row_doubts import ROW, UnknownRows
+from .stored import InexactRowsError, StoredColumn, StoredLayout, StoredRow, key_columns, values_of
 
 LIKE_A_REPLACE = "an image of a REPLACE does not have the defaults of other columns"
 AN_INSERT, AN_UPDATE = "an INSERT", "an UPDATE"

@@ -7,18 +7,11 @@ from collections.abc import Callable
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any, ClassVar
 
-from ibbmaster.replication.event.column_types.kind import (
-    ColumnKind,
-    DeclaredType,
-    ResultType,
-    RowReading,
-    SqlType,
-    WrittenType,
-)
 from ibbmaster.replication.event.rows.charset import BINARY_COLLATION
 from ibbmaster.replication.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.replication.event.rows.value import Value
 from ibbmaster.sqltext import literals
+from .kind import ColumnKind, DeclaredType, ResultType, RowReading, SqlType, WrittenType
 
 UUID_SIZE, INET4_SIZE, INET6_SIZE = 16, 4, 16
 UUID_VARIANT_BIT = 0x80

@@ -5,12 +5,12 @@ from collections.abc import Callable
 from decimal import Context, Decimal, InvalidOperation
 
 from ibbmaster.errors import ConfigurationError, EventError
-from ibbmaster.replication.event.column_types import kind as kinds
-from ibbmaster.replication.event.column_types.kind import SqlType
 from ibbmaster.replication.event.rows.attributes import is_unsigned
 from ibbmaster.replication.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.replication.event.rows.value import Encode, Value
 from ibbmaster.sqltext import literals
+from . import kind as kinds
+from .kind import SqlType
 
 DIGITS_MAX = 65
 SCALE_MAX = 38

@@ -7,13 +7,13 @@ from decimal import Decimal
 from typing import Any
 
 from ibbmaster.errors import EventError
-from ibbmaster.replication.event.column_types import kind as kinds
-from ibbmaster.replication.event.column_types.decimals import scaled
-from ibbmaster.replication.event.column_types.kind import SqlType
 from ibbmaster.replication.event.rows.attributes import is_unsigned
 from ibbmaster.replication.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.replication.event.rows.value import Value
 from ibbmaster.sqltext import literals
+from . import kind as kinds
+from .decimals import scaled
+from .kind import SqlType
 
 FLOAT_DIGITS = 6  # that a FLOAT is shown with
 ANY_DECIMALS = 31  # of numbers without a fixed scale

@@ -4,13 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 from ibbmaster.errors import EventError
-from ibbmaster.replication.event.column_types import kind as kinds
-from ibbmaster.replication.event.column_types.kind import ColumnKind, SqlType
-from ibbmaster.replication.event.column_types.strings import BYTES, string_encoder
 from ibbmaster.replication.event.rows.charset import BINARY_COLLATION
 from ibbmaster.replication.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.replication.event.rows.value import Value
 from ibbmaster.sqltext import literals
+from . import kind as kinds
+from .kind import ColumnKind, SqlType
+from .strings import BYTES, string_encoder
 
 PREFIX = 4  # bytes of the length
 

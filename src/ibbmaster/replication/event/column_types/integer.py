@@ -4,13 +4,13 @@ from collections.abc import Callable
 from decimal import Decimal
 
 from ibbmaster.errors import ConfigurationError, EventError
-from ibbmaster.replication.event.column_types import kind as kinds
-from ibbmaster.replication.event.column_types.decimals import DIGITS, Decimals, rounded
-from ibbmaster.replication.event.column_types.kind import ColumnKind, SqlType
 from ibbmaster.replication.event.rows.attributes import is_unsigned
 from ibbmaster.replication.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.replication.event.rows.value import Encode, Reader, Value
 from ibbmaster.sqltext import literals
+from . import kind as kinds
+from .decimals import DIGITS, Decimals, rounded
+from .kind import ColumnKind, SqlType
 
 YEAR_ZERO = 1900
 SHORT_YEAR = 2  # digits of YEAR(2); any other YEAR(n) is YEAR(4)

@@ -7,14 +7,14 @@ from decimal import Decimal
 from typing import Any, AnyStr
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.replication.event.column_types import kind as kinds
-from ibbmaster.replication.event.column_types.kind import ColumnKind, SqlType
-from ibbmaster.replication.event.column_types.strings import SHOWN_DEFAULT, wanted_charset
 from ibbmaster.replication.event.rows.charset import character_size, encode_text, encoded
 from ibbmaster.replication.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.replication.event.rows.value import Encode, Value
 from ibbmaster.sqltext import literals
 from ibbmaster.sqltext.quoting import quoted, quoted_text
+from . import kind as kinds
+from .kind import ColumnKind, SqlType
+from .strings import SHOWN_DEFAULT, wanted_charset
 
 WRITTEN_MAX, WRITTEN_SIZE_MAX = 1 << 12, 1 << 10  # texts whose bytes are kept, and characters of each
 _LABEL = re.compile(r"\s*'((?:[^']|'')*)'\s*(?:,|$)")

@@ -1,19 +1,9 @@
 """The kind of each type. A new type is one module of this folder, and one entry here."""
 
-from ibbmaster.replication.event.column_types import (
-    content,
-    decimals,
-    floating,
-    geometry,
-    integer,
-    labels,
-    strings,
-    temporal,
-    vector,
-)
-from ibbmaster.replication.event.column_types.kind import ColumnKind
 from ibbmaster.replication.event.rows.column import Column
 from ibbmaster.replication.event.rows.value import Reader, fixed, prefixed
+from . import content, decimals, floating, geometry, integer, labels, strings, temporal, vector
+from .kind import ColumnKind
 
 MODULES = (integer, floating, decimals, temporal, labels, strings, geometry, content, vector)
 KINDS: tuple[ColumnKind, ...] = tuple(kind for module in MODULES for kind in module.KINDS)

@@ -7,8 +7,6 @@ from decimal import Decimal
 from typing import Any
 
 from ibbmaster.errors import ConfigurationError, EventError
-from ibbmaster.replication.event.column_types import kind as kinds
-from ibbmaster.replication.event.column_types.kind import ColumnKind, SqlType
 from ibbmaster.replication.event.rows.attributes import named_charset
 from ibbmaster.replication.event.rows.charset import (
     BINARY_COLLATION,
@@ -29,6 +27,8 @@ from ibbmaster.replication.event.rows.value import Encode, Value
 from ibbmaster.sqltext import literals
 from ibbmaster.sqltext.quoting import quoted, quoted_text
 from ibbmaster.versions import Difference
+from . import kind as kinds
+from .kind import ColumnKind, SqlType
 
 SHORT_LENGTH_MAX = 255  # longer strings have their length in two bytes
 STRING_LENGTH_BITS = 0x30  # of the first metadata byte of STRING: inverted, bits 8 and 9 of the length

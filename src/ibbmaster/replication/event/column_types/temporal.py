@@ -6,8 +6,6 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from ibbmaster.errors import ConfigurationError, EventError
-from ibbmaster.replication.event.column_types import kind as kinds
-from ibbmaster.replication.event.column_types.kind import ColumnKind, SqlType
 from ibbmaster.replication.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.replication.event.rows.value import Encode, Value
 from ibbmaster.sqltext import literals
@@ -26,6 +24,8 @@ from ibbmaster.sqltext.moment import (
     parse_duration,
 )
 from ibbmaster.sqltext.quoting import quoted_text
+from . import kind as kinds
+from .kind import ColumnKind, SqlType
 
 TIME_LIMIT_S = TIME_MAX_S + 1
 DATETIME2_ZERO = 1 << 39

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from typing import Any
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.replication.event.column_types import kind as kinds
-from ibbmaster.replication.event.column_types.kind import ColumnKind, SqlType
-from ibbmaster.replication.event.column_types.strings import length_bytes
 from ibbmaster.replication.event.rows.charset import BINARY_COLLATION
 from ibbmaster.replication.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.replication.event.rows.value import Encode, Value
 from ibbmaster.sqltext import literals
+from . import kind as kinds
+from .kind import ColumnKind, SqlType
+from .strings import length_bytes
 
 _NUMBER = struct.Struct("<f")
 VECTOR_NUMBER_SIZE = _NUMBER.size

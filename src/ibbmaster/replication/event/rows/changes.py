@@ -11,12 +11,12 @@ from ibbmaster.errors import EventError, UndecodableError
 from ibbmaster.replication.event.column_types.registry import value_reader
 from ibbmaster.replication.event.header import TYPE_OFFSET
 from ibbmaster.replication.event.query import unpack, unpacked_size
-from ibbmaster.replication.event.rows.column import Column, TableSchema
-from ibbmaster.replication.event.rows.large import ALL_ROWS, LargeRows
-from ibbmaster.replication.event.rows.value import BadValueError, Reader, Value
 from ibbmaster.replication.event.table_map import ROW_EVENT_TYPES, RowsHeader, decode_rows_header
 from ibbmaster.replication.event.types import EventType
 from ibbmaster.storage.codec.buffer import Buffer
+from .column import Column, TableSchema
+from .large import ALL_ROWS, LargeRows
+from .value import BadValueError, Reader, Value
 
 
 class ChangeKind(enum.Enum):

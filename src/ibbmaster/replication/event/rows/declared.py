@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.replication.event.column_types.kind import read_declared
 from ibbmaster.replication.event.column_types.registry import BY_WORD
-from ibbmaster.replication.event.rows.attributes import is_primary_key
-from ibbmaster.replication.event.rows.column import TableSchema
+from .attributes import is_primary_key
+from .column import TableSchema
 
 Declaration = Mapping[str, str]  # column name -> type
 

@@ -11,21 +11,15 @@ from ibbmaster.replication.event.column_types.kind import StoredText, WrittenTyp
 from ibbmaster.replication.event.column_types.registry import BY_WORD
 from ibbmaster.replication.event.header import encode_event
 from ibbmaster.replication.event.query import compress
-from ibbmaster.replication.event.rows.attributes import (
-    KEY_MARK,
-    attributes_of,
-    is_nullable,
-    is_primary_key,
-    named_charset,
-)
-from ibbmaster.replication.event.rows.changes import ChangeKind
-from ibbmaster.replication.event.rows.column import ColumnType
-from ibbmaster.replication.event.rows.table_schema import CHARACTER, LABEL_FIELDS, MetadataField
 from ibbmaster.replication.event.table_map import FLAG_STATEMENT_END, TABLE_ID_SIZE
 from ibbmaster.replication.event.types import EventType
 from ibbmaster.sqltext.quoting import quoted_name
 from ibbmaster.sqltext.table_name import TableName, parse_table_name, printed_table
 from ibbmaster.storage.codec import lenenc
+from .attributes import KEY_MARK, attributes_of, is_nullable, is_primary_key, named_charset
+from .changes import ChangeKind
+from .column import ColumnType
+from .table_schema import CHARACTER, LABEL_FIELDS, MetadataField
 
 ROW_EVENT_BYTES = 8192  # MariaDB's binlog_row_event_max_size
 TABLE_MAP_FLAGS = 1

@@ -15,11 +15,11 @@ from ibbmaster.replication.event.header import (
     encode_event,
 )
 from ibbmaster.replication.event.query import unpack, unpacked_size
-from ibbmaster.replication.event.rows.large import ALL_ROWS, SIZE_MAX, LargeRows, RowSink
 from ibbmaster.replication.event.split import EventPart
 from ibbmaster.replication.event.table_map import ROW_EVENT_TYPES, decode_rows_header
 from ibbmaster.replication.event.types import EventType
 from ibbmaster.storage.codec.buffer import Buffer
+from .large import ALL_ROWS, SIZE_MAX, LargeRows, RowSink
 
 FIXED = struct.Struct("<IIB")  # number of fragments, this one from 1, flags
 FLAG_WHOLE_SIZE = 0x01  # the size of the whole row event follows; on the first fragment

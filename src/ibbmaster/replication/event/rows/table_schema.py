@@ -9,10 +9,10 @@ from ibbmaster.errors import EventError
 from ibbmaster.replication.event.column_types.kind import Layout
 from ibbmaster.replication.event.column_types.registry import BY_TYPE, KINDS
 from ibbmaster.replication.event.fields import Fields
-from ibbmaster.replication.event.rows.charset import BINARY_COLLATION, CODECS, charset_of, decode_label
-from ibbmaster.replication.event.rows.column import LABELLED, Column, ColumnType, TableSchema, ValueKind
 from ibbmaster.replication.event.table_map import decode_table_map
 from ibbmaster.storage.codec.buffer import Buffer
+from .charset import BINARY_COLLATION, CODECS, charset_of, decode_label
+from .column import LABELLED, Column, ColumnType, TableSchema, ValueKind
 
 COLUMN_COUNT_MAX = 4096  # MariaDB's own limit
 
