@@ -69,7 +69,7 @@ USES = {  # what is missing: (what is done, the extra)
     "OpenSSL": ("ibbmaster.serve({log!r})", "server"),
     "nacl": ("ibbmaster.serve({log!r}, password='x', auth='ed25519')", "server"),
     "pyarrow": ("ibbmaster.open({log!r}).to_arrow()", "arrow"),
-    "numpy": ("ibbmaster.open({log!r}).to_arrow()", "fast"),
+    "numpy": ("ibbmaster.open({log!r}).to_arrow()", "arrow"),
 }
 
 

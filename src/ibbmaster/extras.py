@@ -8,9 +8,8 @@ from .errors import ConfigurationError
 
 _BRINGS = {  # an extra -> the modules that are imported here of what it brings, and what these need themselves
     "spark": ("pyspark", "pandas", "pyspark_ibb"),
-    "arrow": ("pyarrow",),
+    "arrow": ("pyarrow", "numpy"),
     "zstd": ("backports",),
-    "fast": ("numpy",),
     "objects": ("obstore",),
     "delta": ("deltalake",),
     "iceberg": ("pyiceberg", "sqlalchemy"),

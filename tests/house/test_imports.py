@@ -28,6 +28,11 @@ def test_a_dialogue_needs_no_trio() -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["page_blocks", "classic_blocks", "changed_blocks", "packet_changes"])
+def test_blocks_are_framed_without_numpy(name: str) -> None:
+    assert "numpy" not in loaded_by(f"ibbmaster.primary.streaming.{name}")
+
+
 def loaded_by(module: str) -> set[str]:
     """The top-level packages a fresh interpreter has after importing a module."""
     done = subprocess.run([sys.executable, "-c", SCRIPT, module], capture_output=True, text=True, check=True)

@@ -56,13 +56,6 @@ def test_memory_without_numpy_is_taken_as_an_array_is(kernels):
     assert kernels.check_table(memoryview(pages), 1, written) == kernels.check_table(pages, 1, make_checking())
 
 
-def test_a_table_gives_the_rows_that_a_kernel_has_left_in_it():
-    table = RowTable(3, 2)
-    np.frombuffer(table.memory, dtype=np.int64)[:4] = [1, 2, 3, -4]
-    assert table.rows(2) == [(1, 2), (3, -4)]
-    assert table.rows(0) == []
-
-
 def test_arrays_without_items_are_taken(kernels):
     assert kernels.check_table(zeros(np.uint8, 0), 0, make_checking()) == (0, Status.FALLBACK)
 

@@ -103,9 +103,12 @@ def _put_array(item: str, dimensions: int) -> Put:
 
     def put(words: list[int], array: Any) -> None:
         if type(array) is memoryview:
+            if not array.nbytes:
+                words.extend((0,) * (1 + dimensions))
+                return
             if array.format not in formats or array.ndim != dimensions or not array.c_contiguous:
                 raise TypeError(f"{array.ndim} dimensions of {array.format!r}: {wanted}")
-            words.append(ctypes.addressof(_BYTE.from_buffer(array)) if array.nbytes else 0)
+            words.append(ctypes.addressof(_BYTE.from_buffer(array)))
             words.extend(array.shape or ())
             return
         flags, kind = array.flags, array.dtype

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import logging
 import os
@@ -14,7 +15,7 @@ from .calls import Kernels
 log = logging.getLogger(__name__)
 
 SWITCH = "IBBMASTER_KERNELS"  # environment variable: "off" always takes the reference path
-WORK_TO_LOAD = 8 << 20  # bytes: what the reference path does while kernels, and NumPy, are loaded
+WORK_TO_LOAD = 8 << 20  # bytes: what the reference path does while kernels are loaded
 
 _lock = threading.Lock()
 _kernels: Kernels | None = None
@@ -38,13 +39,17 @@ def load() -> Kernels | None:
 
                 if not has_instructions():
                     raise OSError("this CPU has no instruction for CRC-32C")
-                if importlib.util.find_spec("numpy") is None:  # of which most callers make arrays
-                    raise OSError("NumPy is not installed: pip install 'ibbmaster[fast]'")
                 _kernels = cast(Kernels, Entries(LIBRARY))
             except (OSError, AttributeError) as error:
                 _has_failed = True
                 log.info("without compiled kernels, which are several times as fast: %s", error)
         return _kernels
+
+
+@functools.cache
+def has_numpy() -> bool:
+    """Whether NumPy is there, which some callers of kernels make arrays of: those of rows and of statistics."""
+    return importlib.util.find_spec("numpy") is not None
 
 
 def is_switched_off() -> bool:
@@ -69,5 +74,7 @@ def is_long(start: LogPosition, end: LogPosition) -> bool:
 
 
 def kernels_at_hand(start: LogPosition, end: LogPosition) -> Kernels | None:
-    """Kernels to read a log from one position to another; they are loaded if that pays."""
+    """Kernels, and NumPy, to read rows from one position to another; they are loaded if that pays."""
+    if not has_numpy():
+        return None
     return load() if is_long(start, end) else kernels()

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable, Sequence
 from typing import Any
+
+from ibbmaster.storage.codec.buffer import Buffer
+from ibbmaster.storage.disk.page_memory import page_memory
 
 
 def numbers(count: int) -> Any:
@@ -10,24 +15,35 @@ def numbers(count: int) -> Any:
     return memoryview(bytearray(8 * count)).cast("q")
 
 
+NOTHING: Any = memoryview(bytearray())  # stands for an empty array of any shape
+
+
+def number_rows(rows: Iterable[Sequence[int]], columns: int) -> Any:
+    """Rows of numbers of 64 bits; numbers from 2**63 on become negative."""
+    data = bytearray(b"".join((number % 2**64).to_bytes(8, sys.byteorder) for row in rows for number in row))
+    return memoryview(data).cast("q", shape=[len(data) // (8 * columns), columns]) if data else NOTHING
+
+
 class RowTable:
     """Rows of numbers of 64 bits, all zero at first; `memory` is what kernels take."""
 
     def __init__(self, rows: int, columns: int) -> None:
-        bytes_of_all = memoryview(bytearray(8 * rows * columns))
-        self.memory: Any = bytes_of_all.cast("q", shape=[rows, columns])
-        self._numbers = bytes_of_all.cast("q")
-        self._columns = columns
+        self.memory: Any = memoryview(bytearray(8 * rows * columns)).cast("q", shape=[rows, columns])
 
     def rows(self, count: int) -> list[tuple[int, ...]]:
         """The first ones."""
-        columns = self._columns
-        return list(zip(*[iter(self._numbers[: count * columns])] * columns, strict=True))
+        return rows_in(self.memory, count)
+
+
+def rows_in(table: Any, count: int) -> list[tuple[int, ...]]:
+    """The first rows of numbers of 64 bits."""
+    columns = table.shape[1]
+    return list(zip(*[iter(table.cast("B").cast("q")[: count * columns])] * columns, strict=True))
 
 
 def short_rows(rows: int, columns: int) -> Any:
     """Rows of numbers of 32 bits, all zero."""
-    return memoryview(bytearray(4 * rows * columns)).cast("i", shape=[rows, columns])
+    return page_memory(4 * rows * columns).cast("i", shape=[rows, columns])
 
 
 def scratch(size: int) -> Any:
@@ -35,6 +51,6 @@ def scratch(size: int) -> Any:
     return memoryview(bytearray(size))
 
 
-def kept(data: bytes) -> Any:
+def kept(data: Buffer) -> Any:
     """A copy of these bytes."""
     return memoryview(bytearray(data))

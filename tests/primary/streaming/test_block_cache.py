@@ -4,7 +4,6 @@ import random
 import threading
 from itertools import pairwise
 
-import numpy as np
 import pytest
 
 from ibbmaster.gtid import Gtid, GtidState
@@ -18,7 +17,7 @@ FIRST, SECOND = KnownWay(20_000, 90_000), KnownWay(100_000, 300_000)
 
 
 def block(size, sequence_after=0):
-    at, data = FramingState(LogPosition(0, 16384)), np.zeros(size, dtype=np.uint8)
+    at, data = FramingState(LogPosition(0, 16384)), bytearray(size)
     return Block(Packets(data, sequence=sequence_after), at, at)
 
 
@@ -114,7 +113,7 @@ def test_blocks_without_packets_and_with_large_buffers_count_as_what_they_take(r
         cache.find((key,), 0, lambda like: block(0), only_cached=False)
     assert len(cache) == 10
     large = block(0)
-    large.packets = Packets(np.zeros(9 * OVERHEAD, dtype=np.uint8), 10)
+    large.packets = Packets(bytearray(9 * OVERHEAD), 10)
     cache.find((100,), 0, lambda like: large, only_cached=False)
     assert len(cache) == 1
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from ibbmaster.api.log import Log
 from ibbmaster.errors import StoreError
 from ibbmaster.gtid import Gtid
-from ibbmaster.kernel.loading import do_pay, load
+from ibbmaster.kernel.loading import do_pay, has_numpy, load
 from ibbmaster.logs.log.directory import kernel_source
 from ibbmaster.logs.log.interface import GroupSource
 from ibbmaster.logs.log.log_range import LogRange
@@ -45,7 +45,7 @@ def log_info(log: Log, file_no: int | None = None, *, on_bytes: OnBytes = lambda
 
 def summarize(log: Log, file_no: int | None = None, *, on_bytes: OnBytes = lambda count: None) -> LogStatistics:
     """Read every group of a log, or those that end in one of its `.ibb` files; by kernels where that pays."""
-    kernels = load() if do_pay(log.stored_bytes) else None
+    kernels = load() if has_numpy() and do_pay(log.stored_bytes) else None
     statistics = LogStatistics()
     with kernel_source(log.engine) as source:
         ranges = [

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ibbmaster.errors import EventError
 from ibbmaster.gtid import GtidState
 from ibbmaster.kernel.fields import GroupColumn, last_gtids
-from ibbmaster.kernel.loading import kernels
+from ibbmaster.kernel.loading import has_numpy, kernels
 from ibbmaster.logs.log.directory import END_POLL_PERIOD_S
 from ibbmaster.logs.log.gtid_order import place_of
 from ibbmaster.logs.log.interface import LogEngine, ReadPlan, are_paged
@@ -60,7 +60,7 @@ def export_traditional(
     StoreError: the directory cannot be written."""
     plan = log.start_of_file()
     series = _Series(log, ClassicWriter(disk, profile, state=plan.state.copy(), stem=stem), max_file_bytes)
-    for found in passed(log, plan, progress, kernels()):
+    for found in passed(log, plan, progress, kernels() if has_numpy() else None):
         for group in found.left(series) if isinstance(found, _Collected) else (found,):
             if group.gtid is None:
                 series.note_start()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.fields import PAIR_COLUMNS, Field, Framing, Status, noted_gtids
 from ibbmaster.kernel.packet_fields import ClassicField
+from ibbmaster.kernel.plain_memory import NOTHING, RowTable, numbers, rows_in, scratch
 from ibbmaster.position import LogPosition
 from .roles import kernel_roles
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 WINDOW_BYTES = 1 << 20  # bytes of a file in one call of a kernel
 SKIPPED_BYTES = (1 << 14, 1 << 17, WINDOW_BYTES)  # while skipping: at first few, as it may end there
 PAIRS_MAX = 64
-ALL = np.zeros((0, 3), dtype=np.int64)  # skip up to no GTID: frame all groups, or skip all
+ALL = NOTHING  # skip up to no GTID: frame all groups, or skip all
 PART_FIELDS = [  # with which the kernel continues inside a group; `ClassicPart` needs this order
     ClassicField.KIND,
     ClassicField.IS_LARGE,
@@ -56,7 +56,7 @@ class FileFraming:
     @property
     def place(self) -> tuple[int, tuple[int, ...]]:
         """Offset, and the fields of a part; none between groups."""
-        return self.offset, tuple(self.state[PART_FIELDS].tolist()) if self.state[ClassicField.KIND] else ()
+        return self.offset, tuple(self.state[place] for place in PART_FIELDS) if self.state[ClassicField.KIND] else ()
 
     @property
     def has_advanced(self) -> bool:
@@ -65,7 +65,7 @@ class FileFraming:
     @property
     def gtids(self) -> tuple[Gtid, ...]:
         """The last GTID of each (domain, server) pair that was framed or skipped."""
-        return noted_gtids(self.framing.pairs[: self.state[Field.PAIRS]].tolist())
+        return noted_gtids(rows_in(self.framing.pairs, self.state[Field.PAIRS]))
 
     @property
     def is_in_order(self) -> bool:
@@ -83,7 +83,8 @@ class FileFraming:
     def stay(self) -> None:
         """Undo what was done."""
         self.offset = self._begin[0]
-        self.state[PART_FIELDS] = self._begin[1] or 0
+        for place, value in zip(PART_FIELDS, self._begin[1] or repeat(0), strict=False):
+            self.state[place] = value
 
     @property
     def is_at_window_end(self) -> bool:
@@ -144,12 +145,10 @@ class FileFraming:
 def skip_groups(groups: ClassicGroups, kernels: Kernels) -> None:
     """Skip groups in the same file, up to the first that a kernel leaves to the reference.
     Raises ClassicFormatError: packed data are damaged."""
-    window, nothing = np.empty(WINDOW_BYTES, dtype=np.uint8), np.zeros(0, dtype=np.uint8)
-    pairs, none = np.zeros((PAIRS_MAX, PAIR_COLUMNS), dtype=np.int64), np.zeros((0, 3), dtype=np.int64)
-    table, prefix = np.zeros((0, 3), dtype=np.int32), np.zeros(8, dtype=np.uint8)
+    window, pairs, prefix = scratch(WINDOW_BYTES), RowTable(PAIRS_MAX, PAIR_COLUMNS).memory, scratch(8)
     while groups.is_in_file:
-        state = np.zeros(ClassicField.SIZE, dtype=np.int64)
-        buffers = Framing(state, nothing, nothing, prefix, pairs, table, nothing, none)
+        state = numbers(ClassicField.SIZE)
+        buffers = Framing(state, NOTHING, NOTHING, prefix, pairs, NOTHING, NOTHING, NOTHING)
         framing = FileFraming(groups, kernels, window, buffers, groups.position.offset)
         framing.skip()
         if not framing.has_advanced:

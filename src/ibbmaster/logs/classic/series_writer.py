@@ -10,6 +10,7 @@ Invariants:
 from __future__ import annotations
 
 import zlib
+from array import array
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ibbmaster.errors import ConfigurationError, EventError
 from ibbmaster.gtid import GtidState
 from ibbmaster.kernel.fields import PlacedField
+from ibbmaster.kernel.plain_memory import numbers, scratch
 from ibbmaster.logs.log.large_rows import large_rows
 from ibbmaster.replication.dump.profile import LogPosRule, Profile
 from ibbmaster.replication.event.control import (
@@ -172,18 +174,16 @@ class ClassicWriter:
         """Write collected groups from row `first` on; returns the first row that is left for `write_group`.
         Stops after the group with which the file has `file_max` bytes."""
         if self._out is None:
-            import numpy as np
-
-            self._out = np.empty(OUT_BYTES, dtype=np.uint8)
-            self._numbers = np.zeros(PlacedField.SIZE, dtype=np.int64)
-        numbers = self._numbers
-        numbers[:] = (0, self.offset, file_max, CHECKSUM_SIZE * self._has_checksums, self._says_all, self._type_max)
-        row = kernels.place_groups(data, groups, first, len(groups), numbers, kernel_roles(), self._out)
+            self._out, self._numbers = scratch(OUT_BYTES), numbers(PlacedField.SIZE)
+        fields = self._numbers
+        here = (0, self.offset, file_max, CHECKSUM_SIZE * self._has_checksums, self._says_all, self._type_max)
+        fields[:] = array("q", here)
+        row = kernels.place_groups(data, groups, first, len(groups), fields, kernel_roles(), self._out)
         self.flush()
-        size = int(numbers[PlacedField.OUT])
+        size = fields[PlacedField.OUT]
         self._disk.write(self.names[-1], self._written, memoryview(self._out)[:size])
         self._written += size
-        self.offset = int(numbers[PlacedField.FILE_OFFSET])
+        self.offset = fields[PlacedField.FILE_OFFSET]
         return int(row)
 
     def _write_small(self, data: bytes) -> None:

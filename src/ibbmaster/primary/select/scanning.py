@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from ibbmaster.kernel.loading import kernels
+from ibbmaster.kernel.loading import has_numpy, kernels
 from ibbmaster.primary.dialogue.relation import Relation
 from ibbmaster.replication.event.column_types.decimals import Decimals
 from ibbmaster.replication.event.column_types.kind import TextSettings
@@ -189,7 +189,7 @@ class TableScan:
             condition=condition,
             skip=skip,
             limit=limit,
-            kernels=kernels(),
+            kernels=kernels() if has_numpy() else None,
             on_error=self._error,
         )
         return BlockResultSet(columns=tuple(column.definition for column in shown), blocks=blocks)

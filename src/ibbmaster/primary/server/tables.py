@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ibbmaster.errors import IbbMasterError, PositionError
 from ibbmaster.gtid import Gtid, GtidPosition
-from ibbmaster.kernel.loading import is_long, load
+from ibbmaster.kernel.loading import has_numpy, is_long, load
 from ibbmaster.logs.log.interface import LogEngine
 from ibbmaster.position import LogPosition
 from ibbmaster.primary.dialogue.log_tables import LogSnapshot, TableQuery
@@ -164,7 +164,7 @@ class PrimaryTables:
     def _scan(log: LogEngine, take: TakeStatement, take_map: TakeMap | None = None) -> LastScanned | None:
         """All statements of a log, by kernels if they are at hand."""
         start, end = log.start_of_file().position, log.end()
-        found = load() if is_long(start, end) else None
+        found = load() if has_numpy() and is_long(start, end) else None
         if found is None:
             return None
         from ibbmaster.tables.arrow.ddl_scan import scan_ddl

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import (
@@ -22,6 +20,7 @@ from ibbmaster.kernel.fields import (
     Sending,
     noted_gtids,
 )
+from ibbmaster.kernel.plain_memory import RowTable, kept, numbers, scratch, short_rows
 from ibbmaster.position import LogPosition
 from ibbmaster.replication.dump.rewriting import Selection
 from ibbmaster.storage.disk.page_memory import page_memory
@@ -47,24 +46,25 @@ def pages_to_border(page_no: int, size: int = PAGES_PER_BLOCK) -> int:
     return count if count >= size // 2 else count + size
 
 
+_NO_STATE = numbers(Field.SIZE)
+
+
 @dataclass(slots=True)
 class Workspace:
     """The arrays for one call of the kernels."""
 
-    pages: Any = field(default_factory=lambda: np.frombuffer(page_memory(PAGES_MAX * PAGE_SIZE), dtype=np.uint8))
-    state: Any = field(default_factory=lambda: np.zeros(Field.SIZE, dtype=np.int64))
-    head: Any = field(default_factory=lambda: np.zeros(32, dtype=np.uint8))
-    begin: Any = field(default_factory=lambda: np.zeros(64, dtype=np.uint8))
-    prefix: Any = field(default_factory=lambda: np.zeros(8, dtype=np.uint8))
-    pairs: Any = field(default_factory=lambda: np.zeros((PAIRS_MAX, PAIR_COLUMNS), dtype=np.int64))
-    table: Any = field(default_factory=lambda: np.empty((CHUNKS_MAX, ChunkColumn.COLUMNS), dtype=np.int32))
-    segments: Any = field(default_factory=lambda: np.zeros((SEGMENTS_MAX, 3), dtype=np.int64))
-    nothing: Any = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))  # where nothing goes out
-    none: Any = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))  # of segments
-    vectors: Any = field(default_factory=lambda: np.zeros((2 * SEGMENTS_MAX + 1, 2), dtype=np.int64))
+    pages: Any = field(default_factory=lambda: page_memory(PAGES_MAX * PAGE_SIZE))
+    state: Any = field(default_factory=lambda: numbers(Field.SIZE))
+    head: Any = field(default_factory=lambda: scratch(32))
+    begin: Any = field(default_factory=lambda: scratch(64))
+    prefix: Any = field(default_factory=lambda: scratch(8))
+    pairs: Any = field(default_factory=lambda: RowTable(PAIRS_MAX, PAIR_COLUMNS))
+    table: Any = field(default_factory=lambda: short_rows(CHUNKS_MAX, ChunkColumn.COLUMNS))
+    segments: Any = field(default_factory=lambda: RowTable(SEGMENTS_MAX, 3).memory)
+    vectors: Any = field(default_factory=lambda: RowTable(2 * SEGMENTS_MAX + 1, 2).memory)
 
     def framing(self, out: Any, segments: Any) -> Framing:
-        return Framing(self.state, self.head, self.begin, self.prefix, self.pairs, self.table, out, segments)
+        return Framing(self.state, self.head, self.begin, self.prefix, self.pairs.memory, self.table, out, segments)
 
     def sending(self, progress: Any, rest: Any) -> Sending:
         """What the socket does not take is put into `rest`."""
@@ -72,7 +72,7 @@ class Workspace:
 
     def gtids(self) -> tuple[Gtid, ...]:
         """The last of each (domain, server) pair that was framed."""
-        return noted_gtids(self.pairs[: self.state[Field.PAIRS]].tolist())
+        return noted_gtids(self.pairs.rows(self.state[Field.PAIRS]))
 
     @property
     def is_in_order(self) -> bool:
@@ -82,7 +82,7 @@ class Workspace:
     def prepare(self, selection: Selection, sequence: int) -> None:
         """Begin a block with the number of its first packet, and nothing under way."""
         state = self.state
-        state[:] = 0
+        state[:] = _NO_STATE
         state[Field.SEQUENCE] = sequence
         state[Field.FILTERS] = (LEAVES_OUT_ANNOTATE if selection.leaves_out_annotate else 0) | (
             LEAVES_OUT_MARKED if selection.leaves_out_marked else 0
@@ -119,11 +119,11 @@ class Buffers:
         with self._lock:
             if free:
                 return free.pop()
-        return np.empty(SHARED_OUT_BYTES if is_shared else OUT_BYTES, dtype=np.uint8)
+        return page_memory(SHARED_OUT_BYTES if is_shared else OUT_BYTES)
 
     def room(self, size: int) -> tuple[Any, Buffers | None]:
         """A buffer of this size, and the pool that it returns to; none for a large one."""
-        return (self.take(), self) if size <= OUT_BYTES else (np.empty(size, dtype=np.uint8), None)
+        return (self.take(), self) if size <= OUT_BYTES else (page_memory(size), None)
 
     def release(self, buffer: Any) -> None:
         """Let a buffer be used again."""
@@ -148,7 +148,7 @@ def framed_packets(out: Any, pool: Buffers, state: Any, sent_bytes: int = 0) -> 
     size, sequence = int(state[Field.OUT]), int(state[Field.SEQUENCE])
     if size >= (SMALL if len(out) == OUT_BYTES else len(out) // 2):
         return Packets(out, size, sequence, pool, sent_bytes)
-    copy = out[:size].copy()
+    copy = kept(out[:size])
     pool.release(out)
     return Packets(copy, size, sequence, sent_bytes=sent_bytes)
 

@@ -7,13 +7,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import LEAVES_OUT_ANNOTATE, LEAVES_OUT_MARKED, Status
 from ibbmaster.kernel.packet_fields import AS_STORED, BORDERS, EVERY, ChangeOf
+from ibbmaster.kernel.plain_memory import NOTHING, kept, numbers
 from ibbmaster.logs.classic.roles import kernel_roles
 from ibbmaster.logs.player.repeated_log import RepeatedGroups
 from ibbmaster.logs.stages.stage import GtidTransform
@@ -25,7 +24,6 @@ from .block_cache import BlockCache
 from .packet_changes import Changed, PacketChange
 
 _LOG_POS = {LogPosRule.STORED: AS_STORED, LogPosRule.EVERY: EVERY, LogPosRule.GROUP_BORDERS: BORDERS}
-_NO_NUMBERS = np.zeros((0, 3), dtype=np.int64)
 CHECKSUM_BYTES = 4
 ROOM = 1024  # bytes, on top of half as many again
 
@@ -77,9 +75,9 @@ class ChangedBlocks(BlockMaker):
 
     def _changed(self, block: Block, selection: Selection, sequence: int) -> Block | None:
         """A block after all changes; None: the reference has to make it, or report an error."""
-        data = np.frombuffer(block.data(), dtype=np.uint8)
-        if not data.flags.writeable:
-            data = data.copy()  # a kernel is compiled for one kind of array
+        data = memoryview(block.data())
+        if data.readonly:
+            data = kept(data)
         packets = Packets(data, len(block), sequence)
         positions = None
         try:
@@ -109,9 +107,7 @@ class ChangedBlocks(BlockMaker):
 
     def _make(self, packets: Packets, out: Any, state: Any) -> Changed | None:
         """Make of packets what a replica wants."""
-        size, status = self._kernels.change_packets(
-            packets.buffer, packets.size, state, _NO_NUMBERS, kernel_roles(), out
-        )
+        size, status = self._kernels.change_packets(packets.buffer, packets.size, state, NOTHING, kernel_roles(), out)
         return (size, int(state[ChangeOf.SEQUENCE])) if status == Status.DONE else None
 
     def _with(self, block: Block, packets: Packets, positions: LogPositions | None = None) -> Block:
@@ -132,7 +128,7 @@ class ChangedBlocks(BlockMaker):
 
 
 def _state_of(selection: Selection, sequence: int) -> Any:
-    state = np.zeros(int(ChangeOf.SIZE), dtype=np.int64)
+    state = numbers(ChangeOf.SIZE)
     state[ChangeOf.SEQUENCE] = sequence
     state[ChangeOf.FILTERS] = (LEAVES_OUT_ANNOTATE if selection.leaves_out_annotate else 0) | (
         LEAVES_OUT_MARKED if selection.leaves_out_marked else 0

@@ -7,13 +7,12 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ibbmaster.errors import ClassicFormatError, EventError, IbbMasterError
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import Field, Progress
 from ibbmaster.kernel.packet_fields import ClassicField
+from ibbmaster.kernel.plain_memory import NOTHING, number_rows, numbers
 from ibbmaster.logs.classic.binlog import ClassicGroups
 from ibbmaster.logs.classic.framing import PART_FIELDS, WINDOW_BYTES, FileFraming
 from ibbmaster.logs.classic.roles import kernel_roles
@@ -45,8 +44,8 @@ SHORT_BYTES = 1 << 14  # of the first block of a dump, which shall come soon
 BUDGET_BYTES = 16 << 20  # in one call of a pump: beside that a hop to a thread costs nothing
 PIECES_MAX = 16  # are one block for many readers
 EMPTY_PIECES_MAX = 64  # if they hold no packet
-NOTHING = Selection(leaves_out_annotate=False, leaves_out_marked=False, prefix=b"")
-STORED = NOTHING._replace(is_stored=True)
+EVERYTHING = Selection(leaves_out_annotate=False, leaves_out_marked=False, prefix=b"")
+STORED = EVERYTHING._replace(is_stored=True)
 
 
 class ClassicPart(NamedTuple):
@@ -137,10 +136,10 @@ class ClassicBlocks(BlockMaker):
         if self.identity(at, only_cached=only_cached) is None or self.groups.is_before_other:
             return None
         rows = [(gtid.domain_id, gtid.server_id, gtid.seq_no) for gtid in limits]
-        skips = np.array(rows, dtype=np.uint64).astype(np.int64).reshape(-1, 3)
+        skips = number_rows(rows, 3)
         with self.buffers.workspace() as workspace:
             framing = ClassicFraming(
-                self.groups, self.kernels, workspace, at, STORED if self.groups.is_stored else NOTHING
+                self.groups, self.kernels, workspace, at, STORED if self.groups.is_stored else EVERYTHING
             )
             framing.file_end = file_end(self.find_end(), at.position)
             try:
@@ -192,14 +191,14 @@ class ClassicFraming(FileFraming):
         kernels: Kernels,
         workspace: Workspace,
         at: Mark,
-        selection: Selection = NOTHING,
+        selection: Selection = EVERYTHING,
         sequence: int = 0,
         *,
         out: Any = None,
         segments: Any = None,
     ) -> None:
         workspace.prepare(selection, sequence)
-        state = np.zeros(ClassicField.SIZE, dtype=np.int64)
+        state = numbers(ClassicField.SIZE)
         state[: Field.SIZE] = workspace.state
         state[ClassicField.IS_STORED] = selection.is_stored
         self._counts_positions = selection.log_positions is not None
@@ -209,10 +208,9 @@ class ClassicFraming(FileFraming):
         if isinstance(at, ClassicPart):
             offset = at.offset
             state[ClassicField.IN_PARTS], state[ClassicField.GROUP_OFFSET] = 1, at.position.offset
-            state[PART_FIELDS[: len(at.fields)]] = at.fields
-        buffers = workspace.framing(
-            workspace.head[:0] if out is None else out, workspace.none if segments is None else segments
-        )
+            for place, value in zip(PART_FIELDS, at.fields, strict=False):  # none at first
+                state[place] = value
+        buffers = workspace.framing(NOTHING if out is None else out, NOTHING if segments is None else segments)
         super().__init__(groups, kernels, workspace.pages, buffers._replace(state=state), offset)
         self._before = at
 
@@ -247,7 +245,7 @@ class ClassicPump(BlockPump):
             groups, kernels, workspace, at, selection, sequence, out=out, segments=workspace.segments
         )
         framing.state[ClassicField.MAY_BE_IN_PARTS] = not groups.is_in_use
-        progress = np.zeros(Progress.SIZE, dtype=np.int64)
+        progress = numbers(Progress.SIZE)
         progress[Progress.BUDGET], progress[Progress.FILE_OFFSET] = BUDGET_BYTES, framing.offset
         progress[Progress.END] = file_end(maker.find_end(), at.position)
         sending = workspace.sending(progress, rest)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
+from array import array
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain, islice
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from ibbmaster.errors import ChunkError, EventError, RecordError
 from ibbmaster.kernel.calls import Kernels
@@ -25,6 +24,7 @@ from ibbmaster.kernel.fields import (
     Status,
     UnreadNodeColumn,
 )
+from ibbmaster.kernel.plain_memory import NOTHING, RowTable, kept, numbers, scratch
 from ibbmaster.logs.log.cursor import ChunkCursor
 from ibbmaster.logs.log.event_groups import StoredGroup
 from ibbmaster.logs.log.out_of_band import FoundNode, OutOfBandReader, check_stream
@@ -141,7 +141,7 @@ class LargeGroup:
             if state[Field.SKIP_TYPE] >= 0 and PageReader(self._disk).header(file_no + 1) is not None:
                 return self.part_state(workspace, at.node, LogPosition(file_no + 1, PAGE_SIZE)), False
             raise self._node_problem(node)
-        status = self._kernels.frame_node(workspace.pages, found, workspace.framing(out, workspace.none))
+        status = self._kernels.frame_node(workspace.pages, found, workspace.framing(out, NOTHING))
         page_no += int(state[Field.PAGE])
         behind = self.part_state(workspace, at.node, LogPosition.on_page(file_no, page_no, int(state[Field.OFFSET])))
         match status:
@@ -163,8 +163,8 @@ class LargeGroup:
         return self._frame_data(workspace, at, out)[1] == Status.DONE
 
     def _frame_data(self, workspace: Workspace, at: PartState, out: Any) -> tuple[int, int]:
-        data = np.frombuffer(bytearray(self._data), dtype=np.uint8)
-        return self._kernels.frame_bytes(data, at.place.offset, len(data), workspace.framing(out, workspace.none))
+        data = kept(self._data)
+        return self._kernels.frame_bytes(data, at.place.offset, len(data), workspace.framing(out, NOTHING))
 
     def is_end(self, at: PartState) -> bool:
         """Whether a place is after the last node, with no event under way."""
@@ -263,25 +263,25 @@ def quick_nodes(disk: ReadDisk, stream: OobStream, kernels: Kernels) -> Iterator
     if stream.first.file_no != file_no or max(stream.node_count, *stream.first, *stream.last) > NUMBER_MAX:
         return
     bits = stream.node_count.bit_length()
-    search, header = np.zeros(NodeScan.SIZE, dtype=np.int64), np.zeros(NODE_HEADER_NUMBERS, dtype=np.int64)
-    path = np.zeros(((bits + 1) * (bits + 2), UnreadNodeColumn.COLUMNS), dtype=np.int64)
-    nodes = np.zeros((NODES_AT_FIRST, NodeColumn.COLUMNS), dtype=np.int64)
-    page = np.zeros(PAGE_SIZE + NODE_HEAD_MIN + 8, dtype=np.uint8)  # numbers are loaded as eight bytes
+    search, header = numbers(NodeScan.SIZE), numbers(NODE_HEADER_NUMBERS)
+    path = RowTable((bits + 1) * (bits + 2), UnreadNodeColumn.COLUMNS).memory
+    nodes = RowTable(NODES_AT_FIRST, NodeColumn.COLUMNS)
+    page = scratch(PAGE_SIZE + NODE_HEAD_MIN + 8)  # numbers are loaded as eight bytes
     search[NodeScan.FILE_NO], search[NodeScan.FIRST] = stream.first
     search[NodeScan.NODES], search[NodeScan.PATH] = stream.node_count, 1
-    path[0] = stream.last.offset, stream.node_count - 1, 1, 0
+    path[0, 0], path[0, 1], path[0, 2] = stream.last.offset, stream.node_count - 1, 1
     status = int(Status.FULL)
     while status == Status.FULL:
         descriptor = disk.open(format_file_name(file_no))
         if descriptor is None:
             return
         try:
-            count, status = kernels.find_nodes(descriptor, search, path, page, header, nodes)
+            count, status = kernels.find_nodes(descriptor, search, path, page, header, nodes.memory)
         finally:
             os.close(descriptor)
-        yield from nodes[:count].tolist()
-        if len(nodes) < NODES_AHEAD:
-            nodes = np.zeros((NODES_AHEAD, NodeColumn.COLUMNS), dtype=np.int64)
+        yield from nodes.rows(count)
+        if len(nodes.memory) < NODES_AHEAD:
+            nodes = RowTable(NODES_AHEAD, NodeColumn.COLUMNS)
 
 
 class _WouldWaitError(Exception):
@@ -290,7 +290,7 @@ class _WouldWaitError(Exception):
 
 def resume(workspace: Workspace, at: PartState) -> None:
     """Continue the framing at a place."""
-    workspace.state[FIRST_FIELD:] = at.fields
+    workspace.state[FIRST_FIELD:] = array("q", at.fields)
     if at.head:
         workspace.head[: len(at.head)] = memoryview(at.head)
 
@@ -351,9 +351,10 @@ class PassedRun:
         state[Field.END] = self.commit.offset - page_no * PAGE_SIZE
         workspace.go_to(at)
         rows, status = self._kernels.index_chunks(workspace.pages, size // PAGE_SIZE, state, table, 0)
-        types = table[:rows, ChunkColumn.TYPE] & TYPE_MASK
-        if (types == COMMIT).any():
-            start = int(table[(types == COMMIT).argmax(), ChunkColumn.START])
+        for row in range(rows):
+            if table[row, ChunkColumn.TYPE] & TYPE_MASK != COMMIT:
+                continue
+            start = table[row, ChunkColumn.START]
             return FramingState(LogPosition(file_no, page_no * PAGE_SIZE + start)), Status.FALLBACK
         return workspace.framing_state(file_no, page_no + int(state[Field.PAGE])), status
 

@@ -6,8 +6,6 @@ import zlib
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-import numpy as np
-
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import PACKET_MAX, Status
 from ibbmaster.kernel.packet_fields import (
@@ -28,6 +26,7 @@ from ibbmaster.kernel.packet_fields import (
     FilterStatus,
     TableRow,
 )
+from ibbmaster.kernel.plain_memory import NOTHING, RowTable, number_rows, numbers, scratch
 from ibbmaster.logs.classic.roles import kernel_roles
 from ibbmaster.logs.stages.event_stream import NAMES_OFFSET, mapped_table
 from ibbmaster.logs.stages.filtering import ContentFilter, OriginFilter
@@ -74,27 +73,24 @@ def change_of(stage: object, kernels: Kernels) -> PacketChange | None:
         case OriginFilter(drops_empty=False):
             rows = [(CHOSEN_DOMAIN, number, 0) for number in stage.domain_ids]
             rows += [(CHOSEN_SERVER, number, 0) for number in stage.server_ids]
-            return _Leaving(stage, kernels, np.array(rows, dtype=np.int64).reshape(-1, 3), None)
+            return _Leaving(stage, kernels, number_rows(rows, 3), None)
         case ContentFilter(drops_empty=False):
-            return _Leaving(stage, kernels, _NO_ROWS, lambda table: KEPT if stage.has_rows_of(table) else LEFT_OUT)
+            return _Leaving(stage, kernels, NOTHING, lambda table: KEPT if stage.has_rows_of(table) else LEFT_OUT)
         case NameChange():
-            return _Leaving(stage, kernels, _NO_ROWS, lambda table: KEPT if stage.renamed(table) == table else DOUBTFUL)
+            return _Leaving(stage, kernels, NOTHING, lambda table: KEPT if stage.renamed(table) == table else DOUBTFUL)
         case _:
             return None
-
-
-_NO_ROWS = np.zeros((0, 3), dtype=np.int64)
 
 
 class _Renumbering:
     """Other numbers and times."""
 
     def __init__(self, rows: Sequence[tuple[int, int, int]], kernels: Kernels) -> None:
-        self._numbers = np.array(rows, dtype=np.int64).reshape(-1, 3)
+        self._numbers = number_rows(rows, 3)
         self._kernels = kernels
 
     def change(self, packets: Packets, prefix: bytes, out: Any, sequence: int) -> Changed | None:
-        state = np.zeros(int(ChangeOf.SIZE), dtype=np.int64)
+        state = numbers(ChangeOf.SIZE)
         state[ChangeOf.PREFIX_SIZE], state[ChangeOf.SEQUENCE] = len(prefix), sequence
         size, status = self._kernels.change_packets(
             packets.buffer, packets.size, state, self._numbers, kernel_roles(), out
@@ -113,16 +109,16 @@ class _Leaving:
         self._kernels = kernels
         self._numbers = numbers
         self._judge = judge
-        self._opened = np.zeros((OPEN_MAX, 2), dtype=np.int64)
+        self._opened = RowTable(OPEN_MAX, 2).memory
         self._forget(TABLES_MIN)
 
     def _forget(self, room: int) -> None:
-        self._names = np.zeros(64 * room, dtype=np.uint8)
-        self._tables = np.zeros((room, TableRow.COLUMNS), dtype=np.int64)
+        self._names = scratch(64 * room)
+        self._tables = RowTable(room, TableRow.COLUMNS).memory
         self._filled = self._count = 0
 
     def change(self, packets: Packets, prefix: bytes, out: Any, sequence: int) -> Changed | None:
-        state = np.zeros(int(FilterField.SIZE), dtype=np.int64)
+        state = numbers(FilterField.SIZE)
         state[FilterField.PREFIX_SIZE], state[FilterField.SEQUENCE] = len(prefix), sequence
         state[FilterField.BY_TABLE] = self._judge is not None
         while True:
@@ -153,8 +149,9 @@ class _Leaving:
         row, mask = digest & (len(self._tables) - 1), len(self._tables) - 1
         while self._tables[row, TableRow.BYTES]:
             row = (row + 1) & mask
-        self._tables[row] = digest, self._filled, len(names), verdict
-        self._names[self._filled : self._filled + len(names)] = np.frombuffer(names, dtype=np.uint8)
+        for column, number in enumerate((digest, self._filled, len(names), verdict)):
+            self._tables[row, column] = number
+        self._names[self._filled : self._filled + len(names)] = names
         self._filled += len(names)
         self._count += 1
 

@@ -10,8 +10,6 @@ from collections.abc import Hashable, Iterable, Iterator
 from itertools import takewhile
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ibbmaster.errors import FormatError, MissingFileError, StoreError
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.calls import Kernels
@@ -27,6 +25,7 @@ from ibbmaster.kernel.fields import (
     Progress,
     Status,
 )
+from ibbmaster.kernel.plain_memory import NOTHING, number_rows, numbers
 from ibbmaster.logs.log.event_groups import GLANCE_SIZE, StoredGroup
 from ibbmaster.logs.log.interface import PagedEventGroups
 from ibbmaster.logs.log.pages import PageReader, read_cached
@@ -41,7 +40,7 @@ from .block_cache import BlockCache, KnownWay
 from .buffers import PAGES_MAX, PAGES_PER_BLOCK, SHARED_BYTES, Workspace, framed_packets, pages_to_border, renumbered
 from .large_group import LargeGroup, PartState, PassedRun, resume
 
-NOTHING = Selection(leaves_out_annotate=False, leaves_out_marked=False, prefix=b"")
+EVERYTHING = Selection(leaves_out_annotate=False, leaves_out_marked=False, prefix=b"")
 SKIPPED_PAGES = 128  # at most in one call: a state interval of MariaDB, 2 MiB, takes 0.3 ms
 SKIPPED_AT_FIRST = 8  # the way may be short, and a hole come after it
 SKIPPED_AT_ONCE = 32  # then: half a MiB stays in a core's cache, and less is read in vain
@@ -205,7 +204,7 @@ class PageBlocks:
         border = page_no + count
         if wanted.is_shared:
             count, border = PAGES_PER_READ, page_no + pages_to_border(page_no, SHARED_BYTES // PAGE_SIZE)
-        end, framing = file_end(self.find_end(), at.position), workspace.framing(out, workspace.none)
+        end, framing = file_end(self.find_end(), at.position), workspace.framing(out, NOTHING)
         after, head, status = at, b"", int(Status.NEED_MORE)
         while page_no < border and status == Status.NEED_MORE and not 0 < end <= max(page_no * PAGE_SIZE, offset):
             if after == at:
@@ -237,9 +236,9 @@ class PageBlocks:
         end = file_end(self.find_end(), at.position)
         if end and end <= offset:
             return None
-        workspace.prepare(NOTHING, 0)
+        workspace.prepare(EVERYTHING, 0)
         workspace.go_to(at)
-        framing = workspace.framing(workspace.nothing, workspace.none)
+        framing = workspace.framing(NOTHING, NOTHING)
         border = page_no - page_no % SKIPPED_PAGES + SKIPPED_PAGES
         page_count, after, head, status = min(SKIPPED_AT_FIRST, border - page_no), at, b"", int(Status.NEED_MORE)
         while page_count and status == Status.NEED_MORE:
@@ -268,7 +267,7 @@ class PageBlocks:
 @functools.lru_cache(64)
 def _rows_of(gtids: tuple[Gtid, ...]) -> Any:
     rows = [(gtid.domain_id, gtid.server_id, gtid.seq_no) for gtid in gtids]
-    return np.array(rows, dtype=np.uint64).astype(np.int64).reshape(-1, 3)
+    return number_rows(rows, 3)
 
 
 def _head(workspace: Workspace, at: FramingState) -> bytes:
@@ -386,7 +385,7 @@ class PagePump:
         status = pump(
             file.descriptor,
             self._socket,
-            np.array(nodes, dtype=np.int64).reshape(-1, NodeColumn.COLUMNS),
+            number_rows(nodes, NodeColumn.COLUMNS),
             workspace.pages,
             workspace.framing(self._out, workspace.segments),
             workspace.sending(progress, rest),
@@ -426,7 +425,7 @@ class PagePump:
                 return None
             if self._file is not None:
                 os.close(self._file.descriptor)
-            self._file = OpenFile(file_no, descriptor, np.zeros(Progress.SIZE, dtype=np.int64))
+            self._file = OpenFile(file_no, descriptor, numbers(Progress.SIZE))
             self._maker.check_log()
         progress = self._file.progress
         progress[Progress.BUDGET], progress[Progress.FRAMED], progress[Progress.REST] = BUDGET_BYTES, 0, 0
