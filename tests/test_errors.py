@@ -6,13 +6,14 @@ import pickle
 import pytest
 
 from ibbmaster import errors
-from ibbmaster.errors import IbbMasterError, InexactError, Location
+from ibbmaster.errors import IbbMasterError, InexactError
+from ibbmaster.position import LogPosition
 
 CLASSES = {
     name: found for name, found in vars(errors).items() if inspect.isclass(found) and issubclass(found, IbbMasterError)
 }
 ARGUMENTS = {
-    "location": Location(file_no=1, page_no=2, page_offset=3),
+    "location": LogPosition.on_page(1, 2, 3),
     "file_offset": 4,
     "domain_id": 5,
     "doubts": ["a", "b"],

@@ -3,7 +3,6 @@
 import pickle
 import random
 
-from ibbmaster.errors import Location
 from ibbmaster.position import LOG_START, NOWHERE, PAGE_SIZE, LogPosition, NamedPosition
 
 
@@ -15,18 +14,16 @@ def test_positions_are_in_the_order_of_the_log():
     assert sorted(random.Random(1).sample(in_order, len(in_order))) == in_order
 
 
-def test_a_position_and_the_location_of_an_error_are_the_same_place():
+def test_a_position_is_a_place_on_a_page():
     rng = random.Random(2)
     for _ in range(1000):
         position = LogPosition(rng.randrange(1 << 20), rng.randrange(1 << 40))
         assert (position.page_no, position.page_offset) == divmod(position.offset, PAGE_SIZE)
         assert LogPosition.on_page(position.file_no, position.page_no, position.page_offset) == position
-        assert LogPosition.of(position.location) == position
 
 
 def test_a_position_is_named_by_file_and_page():
     assert str(LogPosition.on_page(3, 2, 1)) == "binlog-000003.ibb page 2 offset 1"
-    assert LogPosition.on_page(3, 2).location == Location(file_no=3, page_no=2)
 
 
 def test_a_position_in_a_traditional_file_is_the_same_place_and_shown_by_its_name():

@@ -1,23 +1,13 @@
-"""Every exception of the package, and the place an error points at."""
+"""Every exception of the package."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, fields
 
+from .position import LogPosition
+
 _PATH = re.compile(r"""(?<![\w./-])/(?:[^/\s'":,;()]+/)*([^/\s'":,;()]*)""")  # an absolute one, and its last part
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Location:
-    """A place in an `.ibb` file: file number, page number, byte in the page; all count from 0."""
-
-    file_no: int
-    page_no: int
-    page_offset: int = 0
-
-    def __str__(self) -> str:
-        return f"binlog-{self.file_no:06d}.ibb page {self.page_no} offset {self.page_offset}"
 
 
 class IbbMasterError(Exception):
@@ -35,7 +25,7 @@ class _FieldsError(IbbMasterError):
 class FormatError(_FieldsError):
     """The bytes of an `.ibb` file at `location` break the file format."""
 
-    location: Location
+    location: LogPosition
     problem: str
 
     def __str__(self) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .errors import Location
-
 PAGE_SIZE = 16384  # bytes of a page of an `.ibb` file
 
 
@@ -25,11 +23,6 @@ class LogPosition(NamedTuple):
         """The position of a byte of a page of an `.ibb` file."""
         return cls(file_no, page_no * PAGE_SIZE + page_offset)
 
-    @classmethod
-    def of(cls, location: Location) -> LogPosition:
-        """The position that an error points at."""
-        return cls.on_page(location.file_no, location.page_no, location.page_offset)
-
     @property
     def is_in_file(self) -> bool:
         """Whether it is a place in a file; what a primary sends has none."""
@@ -43,13 +36,8 @@ class LogPosition(NamedTuple):
     def page_offset(self) -> int:
         return self.offset % PAGE_SIZE
 
-    @property
-    def location(self) -> Location:
-        """The place in an `.ibb` file, as errors carry it."""
-        return Location(file_no=self.file_no, page_no=self.page_no, page_offset=self.page_offset)
-
     def __str__(self) -> str:
-        return str(self.location)
+        return f"binlog-{self.file_no:06d}.ibb page {self.page_no} offset {self.page_offset}"
 
 
 class NamedPosition(LogPosition):

@@ -6,9 +6,10 @@ from contextlib import closing
 import pytest
 
 import ibbmaster
-from ibbmaster.errors import ChecksumError, Location, StoreError
+from ibbmaster.errors import ChecksumError, StoreError
 from ibbmaster.logs.store.binlog_store import BinlogStore
 from ibbmaster.logs.store.redo_names import SEGMENT_NAMES
+from ibbmaster.position import LogPosition
 from ibbmaster.storage.ibb.page import PAGE_SIZE, verify_page
 from ibbmaster.testkit import FixturePrimary, fixture_log
 from ibbmaster.testkit.fixture_logs import TORN, expect_sound
@@ -71,7 +72,7 @@ def test_half_of_the_pages_are_in_their_file(tmp_path, left):
     torn = []
     for number, page in enumerate(pages):
         try:
-            verify_page(page, Location(file_no=0, page_no=number))
+            verify_page(page, LogPosition.on_page(0, number))
         except ChecksumError:
             torn.append(number)
     assert torn, "a page whose second half is not there"

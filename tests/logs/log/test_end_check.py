@@ -2,7 +2,7 @@
 
 import pytest
 
-from ibbmaster.errors import ChunkError, FormatError, Location
+from ibbmaster.errors import ChunkError, FormatError
 from ibbmaster.logs.log import directory as reading
 from ibbmaster.logs.log.directory import BinlogDirectory, StrictDirectory
 from ibbmaster.logs.log.end_check import PATIENCE_S, STILL_S, EndWatch, check_unbroken, cut_error, page_behind
@@ -10,7 +10,7 @@ from ibbmaster.logs.log.event_groups import EventGroupReader
 from ibbmaster.logs.log.fault import Totals
 from ibbmaster.logs.log.verify import verify
 from ibbmaster.logs.store.writer import BinlogWriter
-from ibbmaster.position import LOG_START
+from ibbmaster.position import LOG_START, LogPosition
 from ibbmaster.storage.disk.local import RealDisk
 from ibbmaster.storage.ibb.page import PAGE_SIZE
 from tests.built_logs import sealed_page
@@ -191,7 +191,7 @@ def test_a_file_that_is_ready_costs_nothing_where_it_has_holes_and_is_read_once_
     holes.create(name)
     holes.write(name, 0, log.disk.files[name][: 2 * PAGE_SIZE])
     holes.truncate(name, 100_000 * PAGE_SIZE)
-    end = Location(file_no=0, page_no=1, page_offset=log.appender.page_offset)
+    end = LogPosition.on_page(0, 1, log.appender.page_offset)
     reads = []
     holes.read = lambda *args: reads.append(args) or RealDisk.read(holes, *args)
     assert page_behind(holes, end) is None
@@ -204,7 +204,7 @@ def test_a_file_that_is_ready_costs_nothing_where_it_has_holes_and_is_read_once_
     assert log.disk.pages_read >= 1998
     first = log.disk.pages_read
     for page_no in range(2, 12):  # a writer that rests now and then
-        wait_at(watch, clock, Location(file_no=0, page_no=page_no), 1)
+        wait_at(watch, clock, LogPosition.on_page(0, page_no), 1)
     assert log.disk.pages_read - first <= 10 * 2 * 260
 
 
@@ -213,7 +213,7 @@ def test_data_far_behind_the_end_is_found_after_a_while(new_log, event):
     log.commit("0-1-1", event(50))
     log.disk.write("binlog-000000.ibb", 4500 * PAGE_SIZE, b"x")
     clock = Clock()
-    end = Location(file_no=0, page_no=1, page_offset=log.appender.page_offset)
+    end = LogPosition.on_page(0, 1, log.appender.page_offset)
     with pytest.raises(ChunkError, match="page 4500 has data"):
         wait_at(EndWatch(log.disk, clock=clock), clock, end, 30)
 

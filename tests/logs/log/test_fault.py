@@ -1,11 +1,11 @@
 """What a verification finds, in a line."""
 
-from ibbmaster.errors import Location
 from ibbmaster.logs.log.fault import Fault, Severity, Totals
+from ibbmaster.position import LogPosition
 
 
 def test_a_fault_begins_with_its_place_and_a_note_says_that_it_is_one():
-    damage = Fault(problem="lost", location=Location(file_no=1, page_no=2, page_offset=3))
+    damage = Fault(problem="lost", location=LogPosition.on_page(1, 2, 3))
     note = Fault(problem="odd", severity=Severity.NOTE)
 
     assert (str(damage), damage.is_damage) == ("binlog-000001.ibb page 2 offset 3: lost", True)

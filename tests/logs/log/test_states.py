@@ -2,13 +2,14 @@
 
 import pytest
 
-from ibbmaster.errors import ChecksumError, Location, RecordError
+from ibbmaster.errors import ChecksumError, RecordError
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.logs.log.pages import PageReader
 from ibbmaster.logs.log.states import check_continuation, read_state_record, state_at
+from ibbmaster.position import LogPosition
 from ibbmaster.storage.ibb.gtid_state import GtidStateRecord
 
-HERE = Location(file_no=2, page_no=1)
+HERE = LogPosition.on_page(2, 1)
 
 
 def gtids(text):

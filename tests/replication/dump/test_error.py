@@ -9,15 +9,15 @@ from ibbmaster.errors import (
     ChecksumError,
     ClassicFormatError,
     EventError,
-    Location,
     PositionPurgedError,
     RecordError,
     StageError,
     StoreError,
 )
+from ibbmaster.position import LogPosition
 from ibbmaster.replication.dump.error import DumpError, not_continuous, reading_failed, seeking_failed
 
-HERE = Location(file_no=3, page_no=17, page_offset=162)
+HERE = LogPosition.on_page(3, 17, 162)
 
 CAUSES = {
     "a checksum": (ChecksumError(HERE, "x"), f"event read from binlog did not pass crc check ({HERE})"),

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ibbmaster.errors import ChecksumError, Location, StoreError
+from ibbmaster.errors import ChecksumError, StoreError
 from ibbmaster.gtid import Gtid
 from ibbmaster.position import LogPosition
 from ibbmaster.replication.dump.error import DumpError
@@ -467,7 +467,7 @@ def test_what_cannot_be_read_ends_the_dump_with_error_1236_in_its_place(make, co
         yield make.event(EventType.TABLE_MAP, bytes(21))
         raise error
 
-    place = Location(file_no=1, page_no=2)
+    place = LogPosition.on_page(1, 2)
     for error, text in (
         (ChecksumError(place, "x"), f"event read from binlog did not pass crc check ({place})"),
         (StoreError("disk"), "I/O error reading log event (group 0-1-2 at binlog-000000.ibb offset 16384)"),

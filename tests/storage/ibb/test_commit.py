@@ -2,7 +2,7 @@
 
 import pytest
 
-from ibbmaster.errors import Location, RecordError
+from ibbmaster.errors import RecordError
 from ibbmaster.position import LogPosition
 from ibbmaster.storage.ibb.chunk import RecordType
 from ibbmaster.storage.ibb.commit import (
@@ -15,7 +15,7 @@ from ibbmaster.storage.ibb.commit import (
     encode_commit_header,
 )
 
-HERE = Location(file_no=4, page_no=2, page_offset=9)
+HERE = LogPosition.on_page(4, 2, 9)
 ONE = OobStream(node_count=1, first=LogPosition(0, 16389), last=LogPosition(0, 16389))
 SEVEN = OobStream(node_count=7, first=LogPosition(0, 16389), last=LogPosition(1, 16475))
 CASES = {  # bytes by the table of protocol/ibb/commit.md: compressed integers, 3 bits of tag

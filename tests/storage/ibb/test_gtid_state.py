@@ -2,13 +2,14 @@
 
 import pytest
 
-from ibbmaster.errors import Location, RecordError
+from ibbmaster.errors import RecordError
 from ibbmaster.gtid import Gtid
+from ibbmaster.position import LogPosition
 from ibbmaster.storage.codec import compressed_int
 from ibbmaster.storage.ibb.chunk import RecordType
 from ibbmaster.storage.ibb.gtid_state import decode_gtid_state, encode_gtid_state
 
-HERE = Location(file_no=0, page_no=1)
+HERE = LogPosition.on_page(0, 1)
 PAIRS = (Gtid(domain_id=0, server_id=1, seq_no=2), Gtid(domain_id=0, server_id=2, seq_no=200))
 ENCODED = bytes.fromhex("10 20 00 08 10 00 10 4106")
 

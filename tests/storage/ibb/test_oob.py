@@ -4,12 +4,12 @@ import random
 
 import pytest
 
-from ibbmaster.errors import Location, RecordError
+from ibbmaster.errors import RecordError
 from ibbmaster.position import LogPosition
 from ibbmaster.storage.ibb.commit import OobStream
 from ibbmaster.storage.ibb.oob import OobForest, OobNode, decode_oob_node, encode_oob_node, walk_oob
 
-HERE = Location(file_no=0, page_no=1)
+HERE = LogPosition.on_page(0, 1)
 
 HEADERS = {  # node of the format's example with seven nodes: its header
     0: "00 00 00 00 00",

@@ -4,10 +4,11 @@ import random
 
 import pytest
 
-from ibbmaster.errors import ChecksumError, Location
+from ibbmaster.errors import ChecksumError
+from ibbmaster.position import LogPosition
 from ibbmaster.storage.ibb.page import BLANK, DATA_SIZE, PAGE_SIZE, is_blank, seal_page, verify_page
 
-HERE = Location(file_no=3, page_no=17)
+HERE = LogPosition.on_page(3, 17)
 
 
 def test_each_page_that_mariadb_wrote_is_sound(mariadb_files):

@@ -5,9 +5,10 @@ import random
 import numpy as np
 import pytest
 
-from ibbmaster.errors import ChecksumError, ChunkError, Location
+from ibbmaster.errors import ChecksumError, ChunkError
 from ibbmaster.kernel import loading
 from ibbmaster.kernel.fields import ChunkColumn, Field, Status
+from ibbmaster.position import LogPosition
 from ibbmaster.storage.ibb.chunk import FILLER, Chunk, ChunkEnd, RecordType, encode_chunk, next_chunk
 from ibbmaster.storage.ibb.page import DATA_SIZE, PAGE_SIZE, seal_page, verify_page
 from ibbmaster.storage.ibb.scan import Misplaced, Nesting, last_chunk, page_chunks
@@ -84,7 +85,7 @@ def reference_scan(pages, page=0, page_offset=0, nesting=None):
     while end == Status.NEED_MORE and page < len(view) // PAGE_SIZE:
         here = view[page * PAGE_SIZE : (page + 1) * PAGE_SIZE]
         try:
-            verify_page(bytes(here), Location(file_no=0, page_no=page))
+            verify_page(bytes(here), LogPosition.on_page(0, page))
             while isinstance(found := next_chunk(here, page_offset, file_no=0, page_no=page), Chunk):
                 if nesting.take(found) is not None:
                     end = Status.FALLBACK

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ibbmaster.errors import Location, RecordError
+from ibbmaster.errors import RecordError
 from ibbmaster.position import LogPosition
 from ibbmaster.storage.ibb.chunk import RecordType
 from ibbmaster.storage.ibb.commit import OobStream
@@ -16,7 +16,7 @@ from ibbmaster.storage.ibb.xa import (
     encode_xa_prepare,
 )
 
-HERE = Location(file_no=0, page_no=1)
+HERE = LogPosition.on_page(0, 1)
 XID = Xid(format_id=258, gtrid=b"abc", bqual=b"de")
 STREAM = OobStream(node_count=1, first=LogPosition(0, 16389), last=LogPosition(0, 16389))
 PREPARE = XaPrepare(engine_count=2, xid=XID, stream=STREAM)

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from ibbmaster.errors import ClassicFormatError, EventError, Location, RecordError
+from ibbmaster.errors import ClassicFormatError, EventError, RecordError
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.fields import GroupColumn
 from ibbmaster.logs.log.log_range import GroupSelection
@@ -52,7 +52,7 @@ def test_a_group_is_called_by_its_gtid_and_its_place():
 
 def test_an_error_names_its_group():
     group = SimpleNamespace(gtid="0-1-5", start=LogPosition(0, 7))
-    here = Location(file_no=0, page_no=1)
+    here = LogPosition.on_page(0, 1)
     told = [
         str(in_group(error, group, lambda file_no: "f"))
         for error in (RecordError(here, "x"), ClassicFormatError("f", 4, "x"), EventError("x"))

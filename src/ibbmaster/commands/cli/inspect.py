@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from ibbmaster.api.file_states import traditional_facts
-from ibbmaster.errors import ConfigurationError, FormatError, Location
+from ibbmaster.errors import ConfigurationError, FormatError
 from ibbmaster.logs.classic.engine import ClassicBinlog
 from ibbmaster.logs.classic.series import starts_like_a_binlog
 from ibbmaster.logs.log.event_groups import decode_first_event
-from ibbmaster.position import LOG_START
+from ibbmaster.position import LOG_START, LogPosition
 from ibbmaster.primary.server.listing import StoredListing
 from ibbmaster.replication.event.header import decode_event_header
 from ibbmaster.replication.event.split import event_heads
@@ -141,7 +141,7 @@ def _read_page(disk: Any, file_no: int, page_no: int) -> bytes | None:
     page: bytes = disk.read(format_file_name(file_no), page_no * PAGE_SIZE, PAGE_SIZE)
     if len(page) < PAGE_SIZE:
         return None
-    verify_page(page, Location(file_no=file_no, page_no=page_no))
+    verify_page(page, LogPosition.on_page(file_no, page_no))
     return page
 
 
@@ -150,7 +150,7 @@ def _described(chunk: Chunk) -> dict[str, Any]:
     name = RecordType(chunk.record_type).name.lower().replace("_", " ")
     parts = {(True, True): "record", (True, False): "record begins", (False, False): "record goes on"}
     line: dict[str, Any] = {name: parts.get((chunk.is_first, chunk.is_last), "record ends")}
-    nowhere = Location(file_no=0, page_no=0)
+    nowhere = LogPosition.on_page(0, 0)
     try:
         if chunk.is_first and chunk.record_type == RecordType.GTID_STATE and chunk.is_last:
             line["state"] = f"[{','.join(map(str, decode_gtid_state(chunk.data, nowhere).gtids))}]"
@@ -169,7 +169,7 @@ def _gtid(chunk: Chunk) -> Any:
     if chunk.record_type != RecordType.COMMIT or not chunk.is_first:
         return None
     try:
-        _, size = decode_commit_header(chunk.data, Location(file_no=0, page_no=0))
+        _, size = decode_commit_header(chunk.data, LogPosition.on_page(0, 0))
         return decode_first_event(bytes(chunk.data), size, LOG_START)[0]
     except FormatError:
         return None

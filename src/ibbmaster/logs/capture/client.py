@@ -1,5 +1,5 @@
-"""A client of MariaDB's replication protocol: the groups of a primary, ours or a MariaDB server, between two GTID
-positions. Groups have no place in files here."""
+"""A client of MariaDB's replication protocol: the groups of a primary, ours or a server, between two GTID positions.
+Groups have no place in files here."""
 
 from __future__ import annotations
 
@@ -57,8 +57,6 @@ BETWEEN_GROUPS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrimaryAddress:
-    """Where a primary is, and who asks."""
-
     host: str
     port: int
     user: str
@@ -71,7 +69,7 @@ class PrimaryAddress:
 
 
 def logged_position(primary: PrimaryAddress) -> GtidPosition:
-    """The GTID position of a primary. Raises SourceError: it cannot be reached, or refuses."""
+    """Raises SourceError: the primary cannot be reached, or refuses."""
     with connected(primary) as connection:
         return _logged(connection)
 
@@ -84,10 +82,10 @@ def _logged(connection: pymysql.Connection[Any]) -> GtidPosition:
 
 
 def oldest_position(primary: PrimaryAddress) -> GtidPosition:
-    """The GTID position before the oldest file of a primary; empty if it has purged nothing.
-    The head of that file has it; a dump of that needs only the right to replicate. A primary with an engine binlog
-    sends no files: it is asked for its first group. Raises EventError: the primary sends something else than events;
-    SourceError: it cannot be reached, refuses, or has purged its first groups and sends no file."""
+    """The GTID position before the oldest file of a primary; empty if it has purged nothing. A dump of the head of that
+    file, which says so, needs only the right to replicate. A primary with an engine binlog sends no files: it is asked
+    for its first group. Raises EventError: the primary sends something else than events; SourceError: it cannot be
+    reached, refuses, or has purged its first groups and sends no file."""
     try:
         with connected(primary) as connection:
             _announce(connection)
@@ -114,7 +112,6 @@ def oldest_position(primary: PrimaryAddress) -> GtidPosition:
 
 
 def _is_refused_dump(error: SourceError) -> bool:
-    """Whether the primary answers that it cannot send this."""
     return isinstance(error.__cause__, Exception) and error.__cause__.args[:1] == (FATAL_ERROR_READING_BINLOG,)
 
 
@@ -127,9 +124,9 @@ def _from_first(connection: pymysql.Connection[Any], primary: PrimaryAddress) ->
 
 
 def groups_between(primary: PrimaryAddress, start: GtidPosition, end: GtidPosition) -> Iterator[EventGroup]:
-    """The groups after one position, up to another; the body of each is read with it.
-    Raises EventError: the primary sends something else than events; SourceError: it cannot be reached, refuses, has
-    purged what comes next, or breaks off."""
+    """The groups after one position, up to another; the body of each is read with it. Raises EventError: the primary
+    sends something else than events; SourceError: it cannot be reached, refuses, has purged what comes next, or breaks
+    off."""
     if str(start) == str(end) or not len(end):
         return
     reached = {gtid.domain_id: gtid for gtid in start.values()}
@@ -187,7 +184,6 @@ def connected(primary: PrimaryAddress) -> Iterator[pymysql.Connection[Any]]:
 def _events(
     connection: pymysql.Connection[Any], start: GtidPosition, end: GtidPosition, server_id: int
 ) -> Iterator[tuple[EventHeader, bytes]]:
-    """The events of a dump, without checksums, up to `end`."""
     _announce(connection)
     with connection.cursor() as cursor:
         cursor.execute("SET @slave_connect_state=%s, @slave_until_gtid=%s", (str(start), str(end)))
@@ -202,7 +198,6 @@ def _announce(connection: pymysql.Connection[Any]) -> None:
 
 
 def _dumped(connection: pymysql.Connection[Any], command: bytes) -> Generator[tuple[EventHeader, bytes]]:
-    """The answer of a primary to a dump command, without checksums."""
     connection._execute_command(COM_BINLOG_DUMP, command)  # type: ignore[attr-defined]
     has_checksums = False
     while True:

@@ -1,7 +1,7 @@
 """A traditional binlog of many files as one stream of event groups.
 
-The files must continue each other: the GTID_LIST of each must name what the files before it hold. So nothing is missing
-in the middle, and the state before the first group is known."""
+The GTID_LIST of each file must name what the files before it hold: so nothing is missing in the middle, and the state
+before the first group is known."""
 
 from __future__ import annotations
 
@@ -21,15 +21,12 @@ from .window import EventWindow
 
 
 class ClassicReader:
-    """Reads the event groups of traditional binlog files in the order in which they were logged.
-    It reads the head of each file at once, to find a file that it cannot read before any work is done.
-    `initial_state` is the GTID state before the first group, `state` that after the last group that was yielded.
-    `notices` are sentences for the user, and grow while groups are read; `restart_count` counts the files that a server
-    start began, the first one not. Raises ClassicFormatError: a file does not begin as a traditional binlog of MariaDB,
-    or is encrypted."""
+    """Reads the event groups of traditional files in order; first the head of each, to find an unreadable file before
+    any work, unless `initial_state`, the GTID state before the first group, is known. `state` is that after the last
+    yielded group. `notices` for users grow meanwhile; `restart_count` counts files that a server start began, the first
+    one not. Raises ClassicFormatError: a file does not begin as a traditional binlog of MariaDB, or is encrypted."""
 
     def __init__(self, files: tuple[ClassicFile, ...], initial_state: GtidState | None = None) -> None:
-        """Read these files; with `initial_state` their heads were read before."""
         self.files = files
         self.notices: list[str] = []
         self.restart_count = 0
@@ -46,7 +43,6 @@ class ClassicReader:
         return [file.name for file in self.files]
 
     def place(self, position: LogPosition) -> str:
-        """Where a group is, for people."""
         return f"{self.files[position.file_no].name} offset {position.offset}"
 
     def from_file(self, file_no: int) -> ClassicReader:
@@ -56,7 +52,6 @@ class ClassicReader:
 
     @property
     def size_bytes(self) -> int:
-        """The size of all files on disk."""
         return sum(file.size_bytes for file in self.files)
 
     @property
@@ -64,10 +59,10 @@ class ClassicReader:
         return self._bytes_read + (self.current.bytes_read if self.current else 0)
 
     def groups(self, take: Callable[[EventWindow], tuple[Gtid, ...]] | None = None) -> Generator[EventGroup]:
-        """Yield every event group; call this once. Each body must be read, or dropped, before the next group.
-        Between groups it calls `take` first, which may read whole groups itself by moving the window, and returns the
-        last GTID of each (domain, server) pair. Raises ClassicFormatError: a file is damaged, ends inside a group
-        although the server had closed it, or does not continue the one before."""
+        """Yield every event group; call this once. Each body must be read, or dropped, before the next group. Between
+        groups `take` may read whole groups itself by moving the window; it returns the last GTID of each (domain,
+        server) pair. Raises ClassicFormatError: a file is damaged, ends inside a group although the server had closed
+        it, or does not continue the one before."""
 
         def take_and_log(window: EventWindow) -> bool:
             taken = take(window) if take is not None else ()
@@ -97,8 +92,6 @@ class ClassicReader:
 
 
 class ClassicGroups:
-    """The groups from the head of a file on, for one reader."""
-
     def __init__(self, reader: ClassicReader, position: LogPosition) -> None:
         self._reader = reader
         self._groups = reader.groups()
@@ -129,17 +122,15 @@ class ClassicGroups:
 
     @property
     def log_identity(self) -> Hashable:
-        """As in `PagedEventGroups`."""
         return "traditional"
 
     @property
     def is_cut(self) -> bool:
-        """Whether the last group was not read to its end."""
         return not self._file.is_at_group_end
 
     @property
     def is_in_use(self) -> bool:
-        """Whether the server has not closed the file: it may end inside a group."""
+        """Whether the server has not closed the file, which may end inside a group."""
         return self._file.is_in_use
 
     @property
@@ -160,7 +151,7 @@ class ClassicGroups:
 
     @contextlib.contextmanager
     def reading(self, *, only_cached: bool) -> Iterator[None]:
-        """While `only_cached`, reading the current file raises BlockingIOError where it would have to wait."""
+        """While `only_cached`, reading the file raises BlockingIOError where it would have to wait."""
         source = self._file.window.source
         source.only_cached = only_cached
         try:
@@ -170,11 +161,10 @@ class ClassicGroups:
 
     @property
     def is_before_other(self) -> bool:
-        """Whether the current file is known to go on with something other than a group."""
+        """Whether the file is known to continue with something other than a group."""
         return self._file.window.is_known_before_other_than(EventType.GTID)
 
-    def check_log(self) -> None:
-        """Nothing replaces the files that were found at first."""
+    def check_log(self) -> None: ...
 
     def continue_at(self, position: LogPosition, gtids: Iterable[Gtid], **_: Unpack[ReadPart]) -> None:
         self._file.continue_at(position.offset)
@@ -182,14 +172,12 @@ class ClassicGroups:
         self.position = position
 
     def log(self, gtids: Iterable[Gtid]) -> None:
-        """Note groups that were skipped."""
         for gtid in gtids:
             self.state.log(gtid)
 
     @contextlib.contextmanager
     def group_at(self, position: LogPosition) -> Iterator[EventGroup]:
-        """The group at a position of the same file, by a reader of its own. Raises ClassicFormatError: it is
-        damaged."""
+        """The group at a position of the same file, by another reader. Raises ClassicFormatError: it is damaged."""
         with contextlib.closing(ClassicFileReader(self._file.file)) as reader:
             reader.window.go_to(position.offset)
             group = next(reader.groups(), None)

@@ -51,8 +51,8 @@ class GroupConverter:
         writer.seal_with(seal)
 
     def take(self, window: EventWindow, known: Iterable[Gtid]) -> tuple[Gtid, ...]:
-        """Convert the groups at the beginning of a window, of known pairs; returns the last GTID of each.
-        Takes only groups that are newer than all of their domain. Raises StoreError: the log cannot be written."""
+        """Convert the groups of `known` pairs at the beginning of a window, if newer than all of their domain; returns
+        the last GTID of each pair. Raises StoreError: the log cannot be written."""
         if self._to_skip:
             self._to_skip -= 1
             return ()
@@ -118,11 +118,13 @@ def import_groups(
     progress: Callable[[int, int], None] | None = None,
 ) -> ImportReport:
     """Write every event group of a source into a directory.
-    With `append` the directory may hold a log that the source continues; groups that it has are skipped if they are the
-    same transactions, also as a replica logs them; nothing is written before that is known. A log with a redo log is
-    recovered first, and continued with it: killed at any moment, it has all it had, and some of the import. GTIDs stay
-    as they are, even if they go back or repeat. Calls `progress` with (bytes read, bytes in all) from time to time. If
-    a file is damaged, the groups before the damage are in the log, durable.
+
+    With `append` the directory may hold a log that the source continues; the same transactions, also as a replica logs
+    them, are skipped, and nothing is written before that is known. A log with a redo log is recovered first, and
+    continued with it: killed at any moment, it has all it had, and some of the import. GTIDs stay as they are, even if
+    they go back or repeat. Calls `progress` with (bytes read, bytes in all). If a file is damaged, the groups before
+    the damage are in the log, durable.
+
     Raises BusyError: another process has the directory; ClassicFormatError: a file is damaged, encrypted, or does not
     continue the one before; ConfigurationError: a size the format does not allow; EventError: an event of a group that
     the log has is damaged; FormatError: the log is damaged where it must be read; StoreError: the directory cannot be
@@ -187,8 +189,8 @@ def _left(
     take: Callable[[EventWindow, Overlap], tuple[Gtid, ...]],
     counts: _Counts,
 ) -> Iterator[EventGroup]:
-    """The groups that the log lacks; none comes before it is known that they continue it. Reads the source once, unless
-    another domain was still compared when the first of them came: then the files from there on are read again."""
+    """The groups that the log lacks, once they are known to continue it. Reads the source once, unless another domain
+    was still compared when the first of them came: then again from that file on."""
     overlap = Overlap(log.logged, log.state, source.initial_state, source.place)
     early: int | None = None  # the file of the first that came before all domains were compared
 
@@ -215,8 +217,6 @@ def _left(
 
 @dataclass(slots=True)
 class _Counts:
-    """What was written, apart from what a converter has taken."""
-
     groups: int = 0
     skipped: int = 0
     event_bytes: int = 0
@@ -225,7 +225,6 @@ class _Counts:
     reported_bytes: int = 0
 
     def counted(self, group: EventGroup) -> Iterator[Buffer]:
-        """The body of a group that is written, counted on the way."""
         self.groups += 1
         self.event_bytes += len(group.gtid_event)
         for piece in group.body:

@@ -52,21 +52,17 @@ class ClassicRange(LogRange):
 
 
 class _Tail(NamedTuple):
-    """The end of the log: the picture of its files, the byte after the last whole group, and the state there."""
-
     picture: Picture[ClassicFile]
     position: LogPosition
     state: GtidState
 
 
 class ClassicBinlog(FileEngine):
-    """The read side of traditional files, which a server or a copier may extend. Thread-safe.
-    It finds a GTID position by the GTID_LISTs at the heads of files; inside the file the reader skips what the replica
-    has. Raises ClassicFormatError, when heads are needed: a file does not begin as a traditional binlog, or is
-    encrypted; StoreError: the files do not belong together, or one is missing."""
+    """The read side of traditional files, which a server or a copier may extend. Thread-safe. It finds a GTID position
+    by the GTID_LISTs at the heads of files; inside the file the reader skips what the replica has. Paths and errors as
+    in `FollowedFiles`."""
 
     def __init__(self, paths: Iterable[Path], *, reads_heads_at_once: bool = True) -> None:
-        """As `FollowedFiles`."""
         self._series = FollowedFiles(paths, reads_heads_at_once=reads_heads_at_once)
         self._lock = threading.Lock()  # for `_tail`
         self._tail: _Tail | None = None
@@ -81,7 +77,6 @@ class ClassicBinlog(FileEngine):
 
     @property
     def server_version(self) -> str:
-        """Of the server that wrote the last file."""
         return self._series.head(self._series.last).server_version
 
     @property
@@ -90,7 +85,6 @@ class ClassicBinlog(FileEngine):
         return ChecksumAlgorithm.CRC32 if has_checksums else ChecksumAlgorithm.NONE
 
     def server_version_of(self, file_no: int) -> str:
-        """Of the server that wrote a file."""
         return self._series.head(self._series.file(file_no)).server_version
 
     def files(self) -> list[LogFile]:
@@ -110,8 +104,7 @@ class ClassicBinlog(FileEngine):
         return self._read_tail(only_cached=only_cached).state.copy()
 
     def _read_tail(self, *, only_cached: bool) -> _Tail:
-        """Read to the end of the log as it is now.
-        Raises BlockingIOError: with `only_cached`, it must read, or another thread reads."""
+        """Raises BlockingIOError: with `only_cached`, it must read, or another thread reads."""
         if not self._lock.acquire(blocking=not only_cached):
             raise BlockingIOError("the end of the log is being read")
         try:
@@ -135,7 +128,6 @@ class ClassicBinlog(FileEngine):
             self._lock.release()
 
     def _behind_tail(self, picture: Picture[ClassicFile]) -> StoredGroups:
-        """The groups behind the known end, or all of the last file."""
         series, tail = self._series, self._tail
         if tail is None or tail.picture.life != picture.life or picture.file(tail.position.file_no) is None:
             plan = self._head(picture.last)
@@ -233,8 +225,8 @@ class ClassicBinlog(FileEngine):
 
     @classmethod
     def of_range(cls, log_range: ClassicRange) -> ClassicBinlog:
-        """A log of the one file of a range; does not list its directory, which may be long.
-        Raises PositionPurgedError: the file is gone."""
+        """A log of the one file of a range; does not list its directory, which may be long. Raises PositionPurgedError:
+        the file is gone."""
         path = place(log_range.path)
         try:
             return cls([path])
@@ -268,8 +260,8 @@ class ClassicBinlog(FileEngine):
                 reader.close()
 
     def whole_window(self, log_range: LogRange, memory: memoryview) -> BlockWindow | None:
-        """A window on the file of a range, read into memory; None unless the range is all of it, and it is small.
-        Raises StoreError: the file cannot be read."""
+        """A window on the file of a range, read into memory; None unless the range is all of it, and small. Raises
+        StoreError: the file cannot be read."""
         file = self._file_of(log_range)
         if log_range.start_offset > FIRST_EVENT_OFFSET or log_range.end_offset < file.size_bytes:
             return None
@@ -286,12 +278,12 @@ class ClassicBinlog(FileEngine):
         return [file.path for file in self._series.from_file(0)]
 
     def file_states(self) -> list[StoredFileState]:
-        """Look at head and end of each file. Raises ClassicFormatError: a head cannot be read."""
+        """Looks at head and end of each file. Raises ClassicFormatError: a head cannot be read."""
         self._series.look()
         return [file_state(file) for file in self._series.from_file(0)]
 
     def verify(self, totals: Totals, on_bytes: Callable[[int], object], *, jobs: int = 1) -> Iterator[Fault]:
-        """The faults of the files and of their order; see `verify_files`."""
+        """See `verify_files`."""
         self._series.look()
         from .verifying import verify_files  # here: planning a query starts quickly
 

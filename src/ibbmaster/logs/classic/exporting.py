@@ -52,12 +52,13 @@ def export_traditional(
     progress: OnProgress | None = None,
 ) -> ConversionReport:
     """Write every group of a log into an empty directory, as files of the server that `profile` names.
-    A file ends after the group with which it has `max_file_bytes` or more, at a start of a server, and where a domain
-    was forgotten, which only the head of the next file can say. Heads and ends have time and server of the group next
-    to them, so the same log gives the same files. In the end they are durable, with an index and the state that a
-    server reads when it starts on them. Raises ConfigurationError: such a server has no traditional files; EventError:
-    an event is damaged, or that server does not know it; FormatError, ClassicFormatError: the log is damaged;
-    StoreError: the directory cannot be written."""
+
+    A file ends after the group with which it has `max_file_bytes` or more, at a server start, and where a domain was
+    forgotten, which only the next head can say. Heads and ends have time and server of the group next to them, so the
+    same log gives the same files. In the end they are durable, with an index and the state that a server reads when it
+    starts on them. Raises ConfigurationError: such a server has no traditional files; EventError: an event is damaged,
+    or that server does not know it; FormatError, ClassicFormatError: the log is damaged; StoreError: the directory
+    cannot be written."""
     plan = log.start_of_file()
     series = _Series(log, ClassicWriter(disk, profile, state=plan.state.copy(), stem=stem), max_file_bytes)
     for found in passed(log, plan, progress, kernels() if has_numpy() else None):
@@ -82,8 +83,6 @@ def export_traditional(
 
 
 class _Series:
-    """When a file begins, and with which head."""
-
     def __init__(self, log: LogEngine, writer: ClassicWriter, max_file_bytes: int) -> None:
         self._log = log
         self.writer = writer
@@ -98,7 +97,7 @@ class _Series:
         self._is_start = self._is_start or bool(self.group_count)
 
     def enter(self, file_no: int) -> None:
-        """The next group is in this file of the log; at its head a domain may be forgotten."""
+        """The next group is in this file of the log, whose head may forget a domain."""
         if file_no == self.file_no:
             return
         plan = self._log.start_of_file(file_no) if self.file_no >= 0 else None
@@ -125,7 +124,7 @@ class _Series:
         self._last = near
 
     def place(self, kernels: Kernels, data: Any, groups: Any, first: int) -> int:
-        """Write collected groups from a row on; returns the first row that the kernel leaves."""
+        """Write collected groups from a row on; returns the first row left."""
         self._make_ready(_near(groups[first]))
         row = self.writer.place(kernels, data, groups, first, self._max_file_bytes)
         for gtid in last_gtids(groups[first:row]):
@@ -137,7 +136,6 @@ class _Series:
         return row
 
     def _make_ready(self, near: dict[str, int]) -> None:
-        """Begin a file if that is due; `near` is time and server of the next group."""
         writer = self.writer
         if writer.is_open and (self._is_start or writer.offset >= self._max_file_bytes):
             self._end()
@@ -158,14 +156,12 @@ class _Series:
 
 
 class _Collected(NamedTuple):
-    """Groups of one file that a kernel has collected; see `PageGroups`."""
-
     kernels: Kernels
     data: Any
     groups: Any
 
     def left(self, series: _Series) -> Iterator[EventGroup]:
-        """Write them, and yield those that the kernel leaves, each before the ones after it are written."""
+        """Write them; yields each that the kernel leaves before later ones are written."""
         if not len(self.groups):
             return
         series.enter(int(self.groups[0, GroupColumn.FILE_NO]))
@@ -197,7 +193,7 @@ def _near(row: Any) -> dict[str, int]:
 def passed(
     log: LogEngine, plan: ReadPlan, progress: OnProgress | None, ready: Kernels | None = None
 ) -> Iterator[EventGroup | _Collected]:
-    """Every group of the log as it is now, and every event without GTID; many at once with kernels that are `ready`."""
+    """Every present group of the log, and every event without GTID; many at once with kernels that are `ready`."""
     heard = _Progress(log, plan.position.file_no, progress)
     end = log.end()
     with closing(log.groups(plan)) as groups:
@@ -221,8 +217,6 @@ def passed(
 
 
 class _Progress:
-    """How far a log was read, in bytes of its files."""
-
     def __init__(self, log: LogEngine, file_no: int, progress: OnProgress | None) -> None:
         self._sizes = {file.file_no: file.size for file in log.files()}
         self._total = sum(self._sizes.values())
@@ -245,7 +239,7 @@ class _Progress:
 
 
 class LogRead:
-    """The groups of a log, or of a part of one, to import like those of a `ClassicReader`."""
+    """The groups of a log, from a file on, to import like those of a `ClassicReader`."""
 
     restart_count = bytes_read = 0
     notices = ()

@@ -29,10 +29,10 @@ FLAGS_AT = FIRST_EVENT_OFFSET + FLAGS_OFFSET  # in a file: there its server note
 
 
 class FollowedFiles(LogObserver[ClassicFile]):
-    """The files there are, and their heads. Thread-safe. A new last file counts once its head is whole.
-    With `takes_more` a directory or an index says which files there are; files that were named are all. Raises
-    ClassicFormatError, when heads are needed: a file does not begin as a traditional binlog, or is encrypted;
-    StoreError: the files do not belong together, or one is missing."""
+    """The present files, and their heads. Thread-safe. A new last file counts once its head is whole. With `takes_more`
+    a directory or an index says which files there are; files that were named are all. Raises ClassicFormatError, when
+    heads are needed: a file does not begin as a traditional binlog, or is encrypted; StoreError: the files do not
+    belong together, or one is missing."""
 
     def __init__(self, paths: Iterable[Path], *, reads_heads_at_once: bool = True) -> None:
         """Unless it `reads_heads_at_once`, it reads each head on demand, and finds out later what is no binlog."""
@@ -57,16 +57,14 @@ class FollowedFiles(LogObserver[ClassicFile]):
 
     @property
     def unfinished(self) -> str | None:
-        """What to say of an unfinished end, while it is as it was."""
         found = self._unfinished
         return self.awaited or (found[1] if found is not None and found[0] is self.picture else None)
 
     def note_unfinished(self, text: str | None) -> None:
-        """Keep what a reader says at the end of the log."""
         self._unfinished = None if text is None else (self.picture, text)
 
     def file(self, file_no: int) -> ClassicFile:
-        """A file by its number. Raises KeyError: there was none; PositionPurgedError: it was purged."""
+        """Raises KeyError: there was none of that number; PositionPurgedError: it was purged."""
         found = self.picture.file(file_no)
         if found is None:
             name = self._names.get(file_no)
@@ -74,13 +72,13 @@ class FollowedFiles(LogObserver[ClassicFile]):
         return found
 
     def name(self, file_no: int) -> str:
-        """The name of a file by its number, even if it was purged. Raises KeyError: there was none."""
+        """As `file`, even of a purged one."""
         found = self.picture.file(file_no)
         return self._names[file_no] if found is None else found.name
 
     def number_as(self, name: str, file_no: int) -> None:
-        """Number the files so that the one of this name gets this number, as in another process.
-        Raises PositionPurgedError: there is none of that name."""
+        """Number the files so that this one gets `file_no`, as in another process. Raises PositionPurgedError: it is
+        not there."""
         at = self.picture.file(file_no)
         if at is not None and at.name == name:
             return
@@ -99,9 +97,8 @@ class FollowedFiles(LogObserver[ClassicFile]):
         return self.picture.from_file(file_no)
 
     def growing(self) -> tuple[ClassicFile, ...]:
-        """The longest run of newest files whose states grow from each to the next: see `GtidState.grows_to`.
-        With heads read on demand this holds for those that were read, and is assumed of the others: after reading more
-        of them, ask again."""
+        """The longest run of newest files whose states grow from each to the next: see `GtidState.grows_to`. Of heads
+        that are read on demand this is assumed until they were read: then ask again."""
         with self._lock:
             picture = self.picture
             self.head(picture.last)  # reads those of all files, unless each is read on demand
@@ -114,7 +111,6 @@ class FollowedFiles(LogObserver[ClassicFile]):
             return picture.from_file(self._growing[1])
 
     def _grows(self, file_no: int, later_no: int) -> bool:
-        """Whether the state of a file grows to that of a later one."""
         head, later = self._known_head(file_no), self._known_head(later_no)
         if head is None or later is None:  # purged before its head was read
             return False
@@ -125,7 +121,6 @@ class FollowedFiles(LogObserver[ClassicFile]):
         return None if file is None else self._heads.get((file.index, file.life))
 
     def head(self, file: ClassicFile) -> FileHead:
-        """The head of a file, read once."""
         key = file.index, file.life
         try:
             if key not in self._heads:
@@ -145,7 +140,6 @@ class FollowedFiles(LogObserver[ClassicFile]):
                 self._heads[file.index, file.life] = head_of(file)
 
     def listed(self) -> list[LogFile]:
-        """The files that are there now."""
         picture = self.look()
         known = self._listed
         if known is None or known[0] is not picture:
@@ -176,7 +170,6 @@ class FollowedFiles(LogObserver[ClassicFile]):
         return is_begun(file)
 
     def _beside(self, known: ClassicFile, step: int) -> ClassicFile | None:
-        """The file whose number differs by `step` from that of another one, once it is begun."""
         if known.number is None or not self.takes_more:
             return None
         for path in _paths_of(known.path, known.name, known.number + step):
@@ -224,15 +217,15 @@ class FollowedFiles(LogObserver[ClassicFile]):
 
 @functools.lru_cache(16)
 def _paths_of(path: Path, name: str, number: int) -> list[Path]:
-    """The paths that the file of a number may have beside one of that name; cached, as each look asks."""
+    """The paths that a file beside another may have; cached, as each look asks."""
     digits = name.rpartition(".")[2]
     return packed_or_not(path.with_name(f"{name.removesuffix(digits)}{number:0{len(digits)}d}"))
 
 
 @contextlib.contextmanager
 def told_if_purged(file: ClassicFile) -> Iterator[None]:
-    """A file that is missing while its directory is there was purged.
-    Raises PositionPurgedError: it was; StoreError: it cannot be opened, or its directory is gone."""
+    """A missing file whose directory is there was purged. Raises PositionPurgedError: it was; StoreError: it cannot be
+    opened, or its directory is gone."""
     try:
         yield
     except MissingFileError:

@@ -34,9 +34,9 @@ PART_FIELDS = [  # with which the kernel continues inside a group; `ClassicPart`
 
 
 class FileFraming:
-    """Calls of a kernel from an offset of a file on; it skips groups unless `out` of `framing` has room.
-    `offset` is that of the next group, or of the next byte inside a group in parts. Between groups it stops at
-    `file_end`, which leaves the rest to others; 0 for none."""
+    """Calls of a kernel from an offset of a file on; it skips groups unless `out` of `framing` has room. `offset` is
+    that of the next group, or of the next byte inside a group in parts. Between groups it stops at `file_end`, if not
+    0."""
 
     file_end = 0
 
@@ -69,7 +69,7 @@ class FileFraming:
 
     @property
     def is_in_order(self) -> bool:
-        """Whether the numbers of each pair grow from group to group."""
+        """Whether the numbers of each pair grow."""
         return not self.state[Field.STEPS_BACK]
 
     @property
@@ -77,11 +77,9 @@ class FileFraming:
         return bool(self.state[ClassicField.IN_PARTS])
 
     def go_in_parts(self) -> None:
-        """Frame the group that begins here as far as it goes."""
         self.state[ClassicField.IN_PARTS] = 1
 
     def stay(self) -> None:
-        """Undo what was done."""
         self.offset = self._begin[0]
         for place, value in zip(PART_FIELDS, self._begin[1] or repeat(0), strict=False):
             self.state[place] = value
@@ -93,7 +91,7 @@ class FileFraming:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether the last call ended before something that is wrong, or undecided."""
+        """Whether the last call ended before something wrong, or undecided."""
         return self._status == Status.FALLBACK
 
     def advance(self, size: int, skips: Any = ALL) -> bool:
@@ -116,9 +114,8 @@ class FileFraming:
             size = WINDOW_BYTES
 
     def skip(self, skips: Any = ALL) -> None:
-        """Skip the groups in a window, or one longer group; stay if they are cut or damaged.
-        Begins with a small window, as the groups to skip may end there. Raises ClassicFormatError: packed data are
-        damaged."""
+        """Skip the groups in a window, at first a small one as they may end there, or one longer group; stay if they
+        are cut or damaged. Raises as `advance`."""
         if self.advance(SKIPPED_BYTES[0], skips):
             self.skip_group(skips)
             return
@@ -130,7 +127,7 @@ class FileFraming:
             self.advance(size, skips)
 
     def skip_group(self, skips: Any = ALL) -> None:
-        """Skip the group that begins here, of any length; stay if it is cut or damaged."""
+        """Skip one group of any length; stay if it is cut or damaged."""
         self.go_in_parts()
         while True:
             before = self.place
@@ -143,8 +140,8 @@ class FileFraming:
 
 
 def skip_groups(groups: ClassicGroups, kernels: Kernels) -> None:
-    """Skip groups in the same file, up to the first that a kernel leaves to the reference.
-    Raises ClassicFormatError: packed data are damaged."""
+    """Skip groups in the same file, up to the first that a kernel leaves to the reference. Raises ClassicFormatError:
+    packed data are damaged."""
     window, pairs, prefix = scratch(WINDOW_BYTES), RowTable(PAIRS_MAX, PAIR_COLUMNS).memory, scratch(8)
     while groups.is_in_file:
         state = numbers(ClassicField.SIZE)

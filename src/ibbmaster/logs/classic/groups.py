@@ -1,7 +1,7 @@
 """One file of a traditional binlog, cut into event groups as an engine binlog stores them.
 
-Each event loses its checksum (its size field shrinks by as much), and its `log_pos` becomes 0. The reader leaves out
-the events that describe the file and not a group (FORMAT_DESCRIPTION, GTID_LIST, BINLOG_CHECKPOINT, ROTATE, STOP).
+Each event loses its checksum (its size field shrinks by as much), and its `log_pos` becomes 0. Events that describe the
+file (FORMAT_DESCRIPTION, GTID_LIST, BINLOG_CHECKPOINT, ROTATE, STOP) are left out.
 
 Invariants:
 - Where a file has checksums, an event comes only after its checksum was verified; of an event above `LARGE_EVENT_SIZE`
@@ -50,16 +50,16 @@ _CUT_SHORT = "the file ends inside what begins here"
 
 
 class ClassicFileReader:
-    """The event groups of one file, in order; reads the head of the file at once.
-    `notice` says what a user should know about the end of the file, `window` has its bytes, for callers that read
-    groups themselves, and `is_at_group_end` says whether the last group was read to its end. Raises ClassicFormatError:
-    the file does not begin as a traditional binlog of MariaDB, or is encrypted."""
+    """The event groups of one file, in order; reads its head at once. `notice` is for users, about the end of the file;
+    `window` has its bytes, for callers that read groups themselves, and `is_at_group_end` says whether the last group
+    was read to its end. Raises ClassicFormatError: the file does not begin as a traditional binlog of MariaDB, or is
+    encrypted."""
 
     def __init__(
         self, file: ClassicFile, *, source: ClassicSource | None = None, is_stored: bool = False, reads_on: bool = False
     ) -> None:
-        """With `is_stored`, events come as the file has them, checksum and all; `reads_on` as in `EventWindow`.
-        The reader closes `source`, the bytes of the file, which it opens itself unless they are given."""
+        """With `is_stored`, events come as the file has them, checksum and all; `reads_on` as in `EventWindow`. The
+        reader closes `source`, the bytes of the file, which it opens itself if not given."""
         self.file = file
         self._is_stored = is_stored
         self.notice: str | None = None
@@ -76,28 +76,24 @@ class ClassicFileReader:
 
     @property
     def is_in_use(self) -> bool:
-        """Whether the server has not closed the file: it runs, or crashed."""
         return self.window.is_in_use
 
     @property
     def bytes_read(self) -> int:
-        """The bytes read so far from the file on disk."""
         return self.window.bytes_read
 
     def close(self) -> None:
-        """Close the file; a second call does nothing."""
         self.window.close()
 
     def continue_at(self, offset: int) -> None:
-        """Continue at an offset between groups, after a group was yielded: the caller has read what is before it."""
+        """Continue between groups, after a yielded one: the caller has read what is before this offset."""
         self.window.go_to(offset)
         self._is_passed_over = self.is_at_group_end = True
 
     def groups(self, take: Callable[[EventWindow], bool] | None = None) -> Iterator[EventGroup]:
-        """Yield every event group; call this once.
-        Between groups it calls `take` first, which may read whole groups itself by moving the window, and returns
-        whether it did. Raises ClassicFormatError, also from a body that comes in pieces: the file is damaged, or ends
-        inside a group although the server had closed it."""
+        """Yield every event group; call this once. Between groups `take` may read whole groups itself by moving the
+        window; it returns whether it did. Raises ClassicFormatError, also from a body that comes in pieces: the file is
+        damaged, or ends inside a group although the server had closed it."""
         window = self.window
         offset = window.offset
         try:
@@ -122,15 +118,13 @@ class ClassicFileReader:
             )
 
     def _pass_over(self, group: EventGroup) -> None:
-        """Read what the reader of a group has left of it."""
         if not self._is_passed_over:
             for _ in group.body:
                 pass
         self._is_passed_over = False
 
     def _group(self, offset: int, event: bytes) -> EventGroup:
-        """The group whose GTID event begins at an offset and was just read.
-        Raises Truncated: the file is in use, and does not have all of the group."""
+        """Raises Truncated: the file is in use, and lacks a part of the group."""
         window = self.window
         behind_gtid = window.offset
         plain = without_checksum(event, window.checksum_size) if self._is_stored else event
@@ -150,13 +144,13 @@ class ClassicFileReader:
         )
 
     def _long_group_end(self, group_at: int, behind_gtid: int, roles: bytes) -> int:
-        """How far a long group was read. Raises Truncated: the file is in use, and does not have all of the group."""
+        """How far it was read. Raises Truncated: as `_group`."""
         if self.window.is_in_use and group_at >= self._find_complete_end():
             raise Truncated
         return self.window.offset
 
     def _ends_file(self, event_type: int, offset: int) -> bool:
-        """Judge an event outside of a group; True for the last one of the file."""
+        """Judge an event outside of a group."""
         window = self.window
         if event_type == EventType.BINLOG_CHECKPOINT:
             return False
@@ -192,9 +186,8 @@ class ClassicFileReader:
         return decoded.gtid, int(decoded.flags)
 
     def _read_body(self, roles: bytes) -> Iterator[Buffer]:
-        """Yield the events after the GTID event in pieces of about `GROUP_BUFFER_SIZE`.
-        `is_at_group_end` becomes true before the last piece, so a group that fits into one piece is read and verified
-        then."""
+        """Yield the events after the GTID event in pieces of about `GROUP_BUFFER_SIZE`. `is_at_group_end` becomes true
+        before the last piece, so a group of one piece is read and verified then."""
         window = self.window
         unpack, pack_into, crc32 = HEADER.unpack_from, SIZE_AND_LOG_POS.pack_into, zlib.crc32
         checksum_size = window.checksum_size
@@ -274,7 +267,6 @@ class ClassicFileReader:
         return role
 
     def _read_large_event(self, size: int) -> Iterator[Buffer]:
-        """Yield one event in pieces, then verify its checksum."""
         window = self.window
         header = bytearray(window.view[window.position : window.position + EVENT_HEADER_SIZE])
         window.check_log_pos(HEADER.unpack_from(header)[4], size)
@@ -305,7 +297,7 @@ class ClassicFileReader:
                 yield bytes(stored)
 
     def _find_complete_end(self) -> int:
-        """Where the last whole group of this file ends; found by a second reading, once a file."""
+        """Where the last whole group ends, by a second reading."""
         if self._complete_end is None:
             other = ClassicFileReader(self.file)
             other._complete_end = _BEHIND_ANY_FILE

@@ -29,8 +29,6 @@ _MYSQL_ENCRYPTED_MAGIC = b"\xfdbin"
 
 
 class FileHead(NamedTuple):
-    """What the head of a file says."""
-
     server_version: str
     is_restart: bool  # whether a start of the server began the file
     has_checksums: bool
@@ -45,13 +43,13 @@ class FileHead(NamedTuple):
 
 
 def head_of(file: ClassicFile) -> FileHead:
-    """Read only the head of a file; raises as `read_head`."""
+    """Reads only the head; raises as `read_head`."""
     with contextlib.closing(EventWindow(ClassicSource(file), block_size=HEAD_BLOCK_SIZE)) as window:
         return read_head(window)
 
 
 def begun_head(file: ClassicFile) -> FileHead | None:
-    """As `head_of`; None while the head is not whole: a server or a copier has just made the file."""
+    """As `head_of`; None while the head is not whole, just after a server or a copier made the file."""
     with contextlib.closing(EventWindow(ClassicSource(file), block_size=HEAD_BLOCK_SIZE)) as window:
         try:
             return _read_head(window)
@@ -60,7 +58,7 @@ def begun_head(file: ClassicFile) -> FileHead | None:
 
 
 def is_begun(file: ClassicFile) -> bool:
-    """Whether the head of a file is whole; also True if reading it shows something wrong."""
+    """Whether the head of a file is whole, right or wrong."""
     try:
         return begun_head(file) is not None
     except ClassicFormatError:
@@ -68,13 +66,13 @@ def is_begun(file: ClassicFile) -> bool:
 
 
 def without_unbegun(files: tuple[ClassicFile, ...]) -> tuple[ClassicFile, ...]:
-    """Files in order, without the last of several if its server has just begun it, or died while it did."""
+    """The files but the last of several whose head is not whole: its server has just begun it, or died then."""
     return files[:-1] if len(files) > 1 and not is_begun(files[-1]) else files
 
 
 def read_head(window: BlockWindow) -> FileHead:
-    """Read magic, FORMAT_DESCRIPTION and GTID_LIST; stops before anything else.
-    Raises ClassicFormatError: the file does not begin as a traditional binlog of MariaDB, or it is encrypted."""
+    """Read magic, FORMAT_DESCRIPTION and GTID_LIST; stops before anything else. Raises ClassicFormatError: the file
+    does not begin as a traditional binlog of MariaDB, or is encrypted."""
     try:
         return _read_head(window)
     except Truncated:
@@ -114,7 +112,7 @@ def _read_head(window: BlockWindow) -> FileHead:
 
 
 def _read_format_description(window: BlockWindow) -> tuple[bytes, FormatDescription]:
-    """Read the event, as if the file were closed; set `is_in_use` and `checksum_size` of the window."""
+    """As if the file were closed; sets `is_in_use` and `checksum_size` of the window."""
     offset = window.offset
     size = window.peek_size()
     if window.peek_type() != EventType.FORMAT_DESCRIPTION or size > FORMAT_DESCRIPTION_SIZE_MAX:
@@ -142,7 +140,7 @@ def _read_format_description(window: BlockWindow) -> tuple[bytes, FormatDescript
 
 
 def is_marked_in_use(source: ClassicSource) -> bool:
-    """Whether the flag in a file now says that the server has not closed it."""
+    """Whether a file now says that the server has not closed it."""
     flags = source.read(len(MAGIC) + FLAGS_OFFSET, 1)
     return bool(flags and flags[0] & _IN_USE)
 
@@ -160,9 +158,9 @@ def _explain_magic(magic: bytes) -> str:
 
 
 def continued(before: ClassicFile, state: GtidState, file: ClassicFile, head: FileHead) -> tuple[GtidState, str | None]:
-    """Compare the GTID state at the head of a file with `state`, at which the file before it ended.
-    Returns the state before the file, and what a user should know about it. Raises GapError: files between the two are
-    missing, or they are not of one binlog."""
+    """Compare the GTID state at the head of a file with `state`, at the end of the file before it. Returns the state
+    before the file, and a notice for users. Raises GapError: files between the two are missing, or they are not of one
+    binlog."""
     listed = head.state
     if listed is None or listed == state:
         return state, None
@@ -187,7 +185,6 @@ def is_gap(before: ClassicFile, file: ClassicFile) -> bool:
 
 
 def missing_between(before: ClassicFile, file: ClassicFile) -> str:
-    """The problem with two files that do not continue each other."""
     return f"files between {before.name} and {file.name} are missing, or they are not of one binlog"
 
 

@@ -1,5 +1,4 @@
-"""The packings of traditional binlog files, by the end of their names, with an incremental unpacker for each; and
-whether names are those of such files."""
+"""The packings of traditional binlog files, by the end of their names; and whether names are those of such files."""
 
 import importlib
 import lzma
@@ -22,7 +21,7 @@ _GZIP = 16 + zlib.MAX_WBITS  # what zlib calls a gzip file
 
 
 class Unpacker(Protocol):
-    """Unpacks one stream, with the methods of `lzma.LZMADecompressor`."""
+    """Unpacks one stream, as `lzma.LZMADecompressor` does."""
 
     @property
     def eof(self) -> bool: ...
@@ -37,12 +36,12 @@ class Unpacker(Protocol):
 
 
 class PackedDataError(Exception):
-    """Packed data is damaged; the message says how."""
+    """The message says how packed data is damaged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Packing:
-    """A packing of files whose names end in `suffix`; their first bytes are `magic`."""
+    """Of files whose names end in `suffix`; their first bytes are `magic`."""
 
     name: str
     suffix: str
@@ -51,8 +50,8 @@ class Packing:
     errors: Callable[[], tuple[type[Exception], ...]]  # raised for damaged data
 
     def unpack(self, unpacker: Unpacker, data: Buffer, size: int) -> bytes:
-        """At most `size` bytes more of a stream.
-        Raises PackedDataError: the data is damaged, or asks for too much memory."""
+        """At most `size` bytes more of a stream. Raises PackedDataError: the data is damaged, or asks for too much
+        memory."""
         try:
             return unpacker.decompress(data, size)
         except self.errors() as error:
@@ -62,8 +61,6 @@ class Packing:
 
 
 class GzipUnpacker:
-    """zlib as an `Unpacker`."""
-
     def __init__(self) -> None:
         self._zlib = zlib.decompressobj(_GZIP)
         self._may_have_more = False
@@ -120,20 +117,18 @@ _SUFFIXES = tuple(packing.suffix for packing in PACKINGS)
 
 
 def packing_of(name: str) -> Packing | None:
-    """The packing of a file by its name; None if there is none."""
     if not name.endswith(_SUFFIXES):
         return None
     return next(packing for packing in PACKINGS if name.endswith(packing.suffix))
 
 
 def unpacked_name(name: str) -> str:
-    """The name of a file before it was packed."""
     packing = packing_of(name)
     return name if packing is None else name.removesuffix(packing.suffix)
 
 
 def holds_classic_files(names: Sequence[str]) -> bool:
-    """Whether these are files of a traditional binlog, and none of them the engine's."""
+    """Whether some of these are files of a traditional binlog, and none the engine's."""
     has_classic = any(_CLASSIC_NAME.fullmatch(unpacked_name(name)) for name in names)
     return has_classic and not any(parse_file_name(name) is not None for name in names)
 

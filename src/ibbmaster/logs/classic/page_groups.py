@@ -1,5 +1,5 @@
-"""Groups of `.ibb` files, which a kernel collects by the thousand from the place of a reader; it moves the reader on.
-The reference, which takes the other groups: the reader's own `next_group`."""
+"""Groups of `.ibb` files, which a kernel collects by the thousand; it moves their reader on. The reference, which takes
+the other groups: the reader's own `next_group`."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ class PageGroups:
         self._collecting = Collecting(self._state, table, self._rows, self.data)
 
     def collect(self) -> bool:
-        """Collect what follows the position of the reader; False if `next_group` must read the next group."""
+        """Collect what follows the reader's position; False if `next_group` must read the next group."""
         position, state = self._reader.position, self._state
         if position.offset <= PAGE_SIZE or position >= self._end:
             return False

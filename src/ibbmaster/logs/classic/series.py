@@ -28,8 +28,6 @@ _NUMBERED = re.compile(r"(?P<base>.+)\.(?P<number>[0-9]{6,19})", re.ASCII | re.D
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassicFile:
-    """One file of a traditional binlog."""
-
     path: Path
     name: str  # as the server named it, without folder and packing
     number: int | None  # the digits at the end of the name
@@ -48,16 +46,15 @@ class ClassicFile:
 
 
 class ClassicSource:
-    """The bytes of one file, unpacked where need be.
-    Memory: the result of one `read`; for a packed file the dictionary of its packing and the last `HELD_BYTES`.
-    Reading further back there unpacks the file from its start again."""
+    """The bytes of one file, unpacked where need be. Memory: the result of one `read`; for a packed file the dictionary
+    of its packing and the last `HELD_BYTES`, before which reading begins anew."""
 
     def __init__(
         self, file: ClassicFile, *, only_cached: bool = False, stands: Callable[[bool], bool] = lambda only_cached: True
     ) -> None:
-        """While `only_cached`, reading raises BlockingIOError where it would have to wait for the disk.
-        After each read `stands` says whether those bytes are of the file; if not, the read finds nothing. Raises
-        StoreError: the file cannot be opened; ExtraMissingError: its unpacker is not installed."""
+        """While `only_cached`, reading raises BlockingIOError where it would have to wait for the disk. After each read
+        `stands` says whether those bytes are of the file; if not, the read finds nothing. Raises StoreError: the file
+        cannot be opened; ExtraMissingError: its unpacker is not installed."""
         self.file = file
         self._packing = file.packing
         self.is_packed = self._packing is not None
@@ -86,8 +83,8 @@ class ClassicSource:
         return self._stream.size() if self._packing is None else BEHIND_ANY_FILE
 
     def read(self, offset: int, size: int) -> bytes:
-        """Between 1 and `size` bytes from an offset on; none at the end of the file.
-        Raises ClassicFormatError: a packed file is damaged or cut short; StoreError: the file cannot be read."""
+        """Between 1 and `size` bytes from an offset on; none at the end. Raises ClassicFormatError: a packed file is
+        damaged or cut short; StoreError: the file cannot be read."""
         if self.only_cached:
             target = bytearray(size)
             return bytes(target[: self._fill_at_once(offset, memoryview(target))])
@@ -124,7 +121,6 @@ class ClassicSource:
         self._stream.close()
 
     def _fill_at_once(self, offset: int, target: memoryview) -> int:
-        """As `read_into`, from memory alone."""
         size: int | None = None
         if self.descriptor is not None:
             with _errors(self.file.path):
@@ -137,7 +133,6 @@ class ClassicSource:
         return size
 
     def _hold(self, offset: int, size: int) -> None:
-        """Unpack ahead, by at least one byte if there is one."""
         assert self._packing is not None
         if offset < self._held_offset:
             self._stream.seek(0)
@@ -184,7 +179,6 @@ class ClassicSource:
                 return data
 
     def _next_stream(self, size: int) -> bytes:
-        """The first bytes after padding; none at the end of the file."""
         while data := self._read_packed(size):
             if first := data.lstrip(b"\0"):
                 return first
@@ -197,8 +191,8 @@ class ClassicSource:
 
 
 def read_whole(file: ClassicFile, target: memoryview) -> int | None:
-    """Read a small file into `target` at once; returns the number of bytes.
-    None if they do not fit, or must be fetched or unpacked. Raises StoreError: the file cannot be read."""
+    """Read a small file into `target` at once; returns the number of bytes, None if they do not fit, or must be fetched
+    or unpacked. Raises StoreError: the file cannot be read."""
     if file.size_bytes >= len(target) or file.packing is not None or isinstance(file.path, ObjectPath):
         return None
     with _errors(file.path), contextlib.closing(open_file(file.path)) as stream:
@@ -207,10 +201,10 @@ def read_whole(file: ClassicFile, target: memoryview) -> int | None:
 
 
 def find_series(paths: Iterable[Path]) -> tuple[ClassicFile, ...]:
-    """The files that `paths` name, in the order in which the server wrote them.
-    A path is a binlog file, an index file (`*.index`, one file name a line), or a directory with the files of one
-    binlog. Raises MissingFileError: a path, or a file that an index names, is missing; StoreError: a directory holds no
-    binlog or several, a file is named twice, or names do not determine the order."""
+    """The files that `paths` name, in the order in which the server wrote them. A path is a binlog file, an index file
+    (`*.index`, one file name a line), or a directory with the files of one binlog. Raises MissingFileError: a path, or
+    a file that an index names, is missing; StoreError: a directory holds no binlog or several, a file is named twice,
+    or names do not determine the order."""
     files: list[ClassicFile] = []
     for path in paths:
         if path.is_dir():
@@ -291,12 +285,10 @@ def starts_like_a_binlog(path: Path) -> bool:
 
 
 def packed_or_not(path: Path) -> list[Path]:
-    """The paths that a file may have, packed or not."""
     return [path, *(path.with_name(path.name + packing.suffix) for packing in PACKINGS)]
 
 
 def index_path(file: ClassicFile) -> Path:
-    """Where the index of a file's binlog would be."""
     return file.path.with_name(file.name.rpartition(".")[0] + INDEX_SUFFIX)
 
 
@@ -311,7 +303,7 @@ def index_lines(index: Path) -> list[str]:
 
 
 def listed_name(line: str) -> str:
-    """The file name in a line of an index, without the folders of its server."""
+    """The file name in a line of an index, without its server's folders."""
     return PureWindowsPath(line).name
 
 

@@ -68,10 +68,10 @@ STATE_SUFFIX = ".state"
 
 
 class ClassicWriter:
-    """Writes the files of one binlog into a directory."""
+    """Writes the files of one binlog into a directory. Raises ConfigurationError: a server like that writes no such
+    files."""
 
     def __init__(self, disk: Disk, profile: Profile, *, state: GtidState | None = None, stem: str = STEM) -> None:
-        """Raises ConfigurationError: a server like that writes no such files."""
         if not profile.rotates_with_files:
             raise ConfigurationError(
                 f"a primary as {profile.name!r} has no traditional files: take a classic-… profile"
@@ -95,8 +95,8 @@ class ClassicWriter:
         self._index = b""
 
     def begin_file(self, *, is_start: bool = False, **header: int) -> None:
-        """Begin the next file; `header` has `server_id` and `timestamp` of the events in its head. `is_start`: a start
-        of the server begins it, at which replicas drop temporary tables. Raises StoreError: it cannot be written."""
+        """Begin the next file; `header` has `server_id` and `timestamp` of the events in its head. `is_start`: a server
+        start begins it, at which replicas drop temporary tables. Raises StoreError: it cannot be written."""
         assert not self.is_open
         name = self._name(len(self.names))
         described = describe_format(
@@ -123,7 +123,7 @@ class ClassicWriter:
         self.flush()
 
     def end_file(self, *, is_last: bool, **header: int) -> None:
-        """End the current file: with a STOP if it `is_last`, else with a ROTATE to the next one."""
+        """End the file: with a STOP if it `is_last`, else with a ROTATE to the next one."""
         fields = HeaderFields(server_id=header["server_id"], timestamp=header["timestamp"])
         if is_last:
             self._put_own(encode_stop(**fields))
@@ -135,7 +135,7 @@ class ClassicWriter:
         self.is_open = False
 
     def write_state(self) -> None:
-        """Write the state as a server does when it is stopped in order."""
+        """As a server does when it is stopped in order."""
         text = "".join(f"{gtid}\n" for gtid in self.state).encode()
         self._disk.create(self.state_name)
         self._disk.write(self.state_name, 0, text)
@@ -149,9 +149,9 @@ class ClassicWriter:
         return f"{self._stem}.{1 + number:06}"
 
     def write_group(self, gtid_event: bytes, body: Iterable[Buffer]) -> int:
-        """Write one group; returns the bytes of its events. The caller logs its GTID in `state`.
-        Joins fragments of row events that a server of this profile does not know. Raises EventError: the bytes do not
-        divide into events, or a server of this profile does not know one; StoreError: the file cannot be written."""
+        """Write one group; returns the bytes of its events. The caller logs its GTID in `state`. Joins fragments of row
+        events that a server of this profile does not know. Raises EventError: the bytes do not divide into events, or a
+        server of this profile does not know one; StoreError: the file cannot be written."""
         self._group = _GroupEnd(GroupBoundary(gtid_event[GTID_FLAGS_OFFSET]))
         pieces: list[Buffer] = [gtid_event]
         size = len(gtid_event)
@@ -171,8 +171,8 @@ class ClassicWriter:
         return size
 
     def place(self, kernels: Kernels, data: Any, groups: Any, first: int, file_max: int) -> int:
-        """Write collected groups from row `first` on; returns the first row that is left for `write_group`.
-        Stops after the group with which the file has `file_max` bytes."""
+        """Write collected groups from row `first` on, up to the one with which the file has `file_max` bytes; returns
+        the first row that is left for `write_group`."""
         if self._out is None:
             self._out, self._numbers = scratch(OUT_BYTES), numbers(PlacedField.SIZE)
         fields = self._numbers
@@ -204,7 +204,6 @@ class ClassicWriter:
             self.flush()
 
     def _says_end(self, header: EventHeader, event: bytes) -> bool:
-        """Whether the next event of a group states its end position."""
         return self._group.take(header, event) or self._says_all or header.event_type == EventType.GTID
 
     def _write_event(self, parts: Iterator[EventPart]) -> int:
@@ -254,14 +253,13 @@ class ClassicWriter:
             self._held += CHECKSUM.pack(zlib.crc32(data))
 
     def _placed(self, header: EventHeader, *, says_end: bool) -> bytes:
-        """The header of the next event, with its size and end."""
         timestamp, event_type, server_id, size, _, flags = header
         size += CHECKSUM_SIZE * self._has_checksums
         self.offset += size
         return HEADER.pack(timestamp, event_type, server_id, size, self.offset & LOG_POS_MASK if says_end else 0, flags)
 
     def flush(self) -> None:
-        """Write what is held. Raises StoreError: it cannot be written."""
+        """Raises StoreError: what is held cannot be written."""
         self._disk.write(self.names[-1], self._written, self._held)
         self._written += len(self._held)
         self._held.clear()
@@ -277,14 +275,13 @@ def _events(pieces: Iterable[Buffer]) -> Iterator[Iterator[EventPart]]:
 
 
 class _GroupEnd:
-    """Checks that a group ends with the event that readers of traditional files take for its end."""
+    """Checks that readers of traditional files find the end of a group where it is."""
 
     def __init__(self, boundary: GroupBoundary) -> None:
         self._boundary = boundary
         self._is_begun = self._has_ended = False
 
     def take(self, header: EventHeader, event: bytes) -> bool:
-        """Take the next event; returns whether it ends the group. Raises EventError: it comes after the end."""
         if self._has_ended:
             raise EventError(f"{type_name(header.event_type)} event after the end of its group")
         if self._is_begun:
@@ -293,7 +290,6 @@ class _GroupEnd:
         return self._has_ended
 
     def expect_ended(self) -> None:
-        """Raises EventError: the group has not ended."""
         if not self._has_ended:
             raise EventError("it has no event that ends it, as XID or COMMIT: traditional files cannot hold it")
 

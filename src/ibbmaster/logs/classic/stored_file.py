@@ -1,8 +1,7 @@
 """One file of a traditional binlog from an event on, every event as the file has it: what a primary sends of it.
 
-The reader takes nothing off and leaves nothing out. What is no group comes event by event, as an `EventGroup` without
-GTID: the head of the file, the events between groups and after them, and from a place inside a group the rest of that
-group. The FORMAT_DESCRIPTION always comes first, and ends where the reader begins to read.
+Nothing is taken off or left out. Outside of groups, as in the head, or from a place inside one to its end, each event
+comes as an `EventGroup` without GTID. The FORMAT_DESCRIPTION always comes first, and ends where reading begins.
 
 Invariants:
 - An event comes only if it is whole and, where the file has checksums, right; of an event above `LARGE_EVENT_SIZE` the
@@ -34,10 +33,9 @@ AROUND_TYPES = ENDING_TYPES | {EventType.GTID_LIST, EventType.BINLOG_CHECKPOINT,
 
 
 class StoredFileReader(ClassicFileReader):
-    """All there is in a file, from an offset on.
-    More of the file may come while it `may_grow`, which the watcher of the directory keeps right; `has_ended` means
-    that its last event was given. Raises ClassicFormatError: the file does not begin as a traditional binlog of
-    MariaDB, or is encrypted."""
+    """All there is in a file, from an offset on. More may come while it `may_grow`, which the watcher of the directory
+    keeps right; `has_ended`: its last event was given. Unless known to be `is_between_groups`, an event may begin at
+    the offset or not. Raises as `ClassicFileReader`."""
 
     def __init__(
         self,
@@ -48,7 +46,6 @@ class StoredFileReader(ClassicFileReader):
         may_grow: bool = False,
         is_between_groups: bool = False,
     ) -> None:
-        """Begin at an offset; unless it is known to be `is_between_groups`, an event may begin there or not."""
         super().__init__(file, source=source, is_stored=True)
         self._first_offset = FIRST_EVENT_OFFSET + len(self.head.format_description)
         self._offset = offset if offset > FIRST_EVENT_OFFSET else self._first_offset
@@ -65,14 +62,13 @@ class StoredFileReader(ClassicFileReader):
         self.window.is_in_use |= self.may_grow
 
     def complete(self) -> None:
-        """No more of it will come: what is cut at its end stays so."""
+        """No more will come: what is cut at the end stays so."""
         self.may_grow = False
         self.is_marked_in_use = self.is_marked_in_use and is_marked_in_use(self.window.source)
         self.window.is_in_use = self.is_marked_in_use
 
     @property
     def is_between_groups(self) -> bool:
-        """Whether the next event is known to be outside of a group."""
         return not self._is_lead_in
 
     def items_from(self, offset: int) -> Iterator[EventGroup | None]:
@@ -112,7 +108,6 @@ class StoredFileReader(ClassicFileReader):
             self.has_ended = event_type in ENDING_TYPES
 
     def _event(self, event_type: int, offset: int, *, is_lead_in: bool) -> EventGroup:
-        """An event outside of groups, or of a group that began before the first offset."""
         window = self.window
         if self.has_ended:
             raise window.error(offset, "bytes after the event that ends the file")
@@ -130,7 +125,7 @@ class StoredFileReader(ClassicFileReader):
         return self._item(header, offset, pieces, offset + size)
 
     def _item(self, event: bytes, offset: int, body: Iterable[Buffer] = (), end: int | None = None) -> EventGroup:
-        """A single event; without `end` all of it was read."""
+        """Without `end` all of the event was read."""
         file_no = self.file.index
         start, behind = LogPosition(file_no, offset), LogPosition(file_no, self.window.offset if end is None else end)
         return EventGroup(gtid=None, gtid_event=event, body=iter(body), start=start, end=behind)
@@ -151,8 +146,8 @@ class StoredFileReader(ClassicFileReader):
         return None
 
     def _expect_event(self) -> None:
-        """Check that an event begins at the first offset, which a client has named.
-        Raises MissingEventError: none does; Truncated: it has not come whole yet."""
+        """Raises MissingEventError: no event begins at the first offset, which a client has named; Truncated: it has
+        not come whole yet."""
         window, offset = self.window, self._offset
         name = self.file.name
         try:
@@ -179,7 +174,6 @@ class StoredFileReader(ClassicFileReader):
         raise MissingEventError(name, offset, problem, size, is_cut)
 
     def _is_border(self, offset: int) -> bool:
-        """Whether the sizes of the events before an offset say that one begins there."""
         at, source = self._first_offset, self.window.source
         data, data_at = b"", at
         while at < offset:
@@ -192,7 +186,7 @@ class StoredFileReader(ClassicFileReader):
         return at == offset
 
     def _long_group_end(self, group_at: int, behind_gtid: int, roles: bytes) -> int:
-        """Where a long group ends; of a packed file how far it was read. Continues where the file ended before."""
+        """Of a packed file, how far it was read. Continues where the file ended before."""
         window, source = self.window, self.window.source
         if source.is_packed:
             return super()._long_group_end(group_at, behind_gtid, roles)
@@ -224,7 +218,7 @@ class StoredFileReader(ClassicFileReader):
         return window.error(window.offset, _CUT)
 
     def unfinished(self) -> str | None:
-        """What a user should know of the cut end of the last file; None if nothing is cut."""
+        """A remark for users on the cut end of the last file; None if nothing is cut."""
         window = self.window
         if not window.has_more():
             return None
@@ -241,8 +235,6 @@ class StoredFileReader(ClassicFileReader):
 
 
 class StoredFileState(NamedTuple):
-    """What the head and the end of a file say."""
-
     file: ClassicFile
     head: FileHead
     is_marked_in_use: bool
@@ -250,7 +242,7 @@ class StoredFileState(NamedTuple):
 
 
 def file_state(file: ClassicFile) -> StoredFileState:
-    """Look at the head and the end of a file.
-    Raises ClassicFormatError: the file does not begin as a traditional binlog of MariaDB, or it is encrypted."""
+    """Looks at head and end. Raises ClassicFormatError: the file does not begin as a traditional binlog of MariaDB, or
+    is encrypted."""
     with contextlib.closing(StoredFileReader(file)) as reader:
         return StoredFileState(file, reader.head, reader.is_marked_in_use, reader.end_type())

@@ -18,9 +18,10 @@ from .stored_file import StoredFileReader
 
 
 class StoredGroups(ClassicGroups):
-    """Every group with its events as they are stored, and every other event as one without GTID.
-    At the end of the log `next_group` gives None, and more once the last file grows or another follows. `offset` is
-    that of the first event after the first FORMAT_DESCRIPTION."""
+    """Every group with its events as they are stored, and every other event as one without GTID. At the end of the log
+    `next_group` returns None, and more once the last file grows or another follows. `offset` is that of the first event
+    after the first FORMAT_DESCRIPTION; with `knows_state` it is between groups, and `state` is what was logged
+    there."""
 
     def __init__(
         self,
@@ -31,7 +32,6 @@ class StoredGroups(ClassicGroups):
         *,
         knows_state: bool = False,
     ) -> None:
-        """Begin in the file of a position; with `knows_state` between groups, and `state` is what was logged there."""
         self._series = series
         self._resets, self._life = series.picture.resets, series.picture.life
         self._state = state.copy()
@@ -56,10 +56,9 @@ class StoredGroups(ClassicGroups):
         self._series.check(self._resets)
 
     def next_group(self) -> EventGroup | None:
-        """The next group or other event; None at the end of the log, for now.
-        Raises ClassicFormatError: a file is damaged, or ends inside something and will not grow; GapError: a file does
-        not continue the one before; MissingEventError: no event begins at the first offset; PositionPurgedError: the
-        log was reset."""
+        """The next group or other event; None at the end of the log, for now. Raises ClassicFormatError: a file is
+        damaged, or ends inside something and will not grow; GapError: a file does not continue the one before;
+        MissingEventError: no event begins at the first offset; PositionPurgedError: the log was reset."""
         self.check_log()
         self._was_gone = False
         try:
@@ -84,8 +83,8 @@ class StoredGroups(ClassicGroups):
             return None
 
     def _has_to_wait(self) -> bool:
-        """Whether an error means no damage: another process begins the file again, or it was gone for a moment.
-        Raises LogResetError: the log was reset."""
+        """Whether an error means no damage: the file begins again, or was gone for a moment. Raises LogResetError: the
+        log was reset."""
         self._series.look()
         self.check_log()
         return self._was_gone or self._series.waits(self.position.file_no, self._life)
@@ -131,7 +130,6 @@ class StoredGroups(ClassicGroups):
         return item
 
     def _go_on(self) -> bool:
-        """Whether more may follow where nothing was left to read."""
         if self._has_moved():
             return True
         if self._current is None or (behind := self._file_behind()) is None:
@@ -167,7 +165,6 @@ class StoredGroups(ClassicGroups):
         return self._series.file(number) if number <= picture.last.index else None
 
     def _has_moved(self) -> bool:
-        """Continue in the file that took the name of the current one; False if none did."""
         if (now := self._moved_to()) is None:
             return False
         self._leave()
@@ -177,7 +174,7 @@ class StoredGroups(ClassicGroups):
         return True
 
     def _moved_to(self) -> ClassicFile | None:
-        """The file that took the name of the current one, if one did. Objects have only their names."""
+        """The file that took the name of the current one. Objects have only their names."""
         source, now = self._file.window.source, self._series.picture.file(self._file.file.index)
         return None if now is None or source.descriptor is None or now.stamp.file == source.stamp.file else now
 
@@ -188,7 +185,6 @@ class StoredGroups(ClassicGroups):
             self._current, self._items = None, iter(())
 
     def _begin_here(self, *, only_cached: bool = False) -> None:
-        """Open the file of the position, perhaps again."""
         file, has_head = self._series.file(self.position.file_no), self.position.offset > FIRST_EVENT_OFFSET
         self._begin(file, self.position.offset if has_head else self._first_offset, only_cached=only_cached)
         if has_head:

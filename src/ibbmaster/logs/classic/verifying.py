@@ -36,7 +36,7 @@ UNLISTED_MAX = 20  # notes on files that an index names and that are missing
 
 
 class CheckedGroups(NamedTuple):
-    """The last GTID of each domain and server, and the number of groups and event bytes that were checked."""
+    """The last GTID of each (domain, server) pair, and the checked groups and event bytes."""
 
     gtids: tuple[Gtid, ...]
     groups: int
@@ -44,8 +44,7 @@ class CheckedGroups(NamedTuple):
 
 
 class GroupChecks:
-    """Takes sound groups of one traditional file, and leaves the others to `ClassicFileReader`. `helper` reads
-    ahead."""
+    """Takes sound groups of one file, and leaves the others to `ClassicFileReader`. `helper` reads ahead."""
 
     def __init__(self, kernels: Kernels, helper: Executor | None) -> None:
         self._kernels = kernels
@@ -75,7 +74,7 @@ class GroupChecks:
         self._to_skip = 2**self._failures - 1 if self._failures > 2 else 0
 
     def _take_here(self, window: EventWindow) -> Iterator[CheckedGroups]:
-        """The groups in the block of the window: only the window may read a packed file."""
+        """In the block of the window, as only that may read a packed file."""
         end, checked, _ = self._check(
             memoryview(window.block), window.position, window.block_offset, window.checksum_size
         )
@@ -84,7 +83,7 @@ class GroupChecks:
             yield checked
 
     def _take_far(self, window: EventWindow) -> Iterator[CheckedGroups]:
-        """The plain groups that follow, in blocks of our own: the window makes a new block each time."""
+        """In blocks of our own: the window makes a new block each time."""
         offset = window.offset
         if self._blocks is None or not self._block_offset <= offset <= self._block_offset + len(self._block):
             self._read(window, offset)
@@ -108,8 +107,8 @@ class GroupChecks:
                 return
 
     def _check_long(self, window: EventWindow, offset: int) -> tuple[int, CheckedGroups] | None:
-        """The end of the group that begins in the block, read block by block, and what it is.
-        None if it is for the reference, or the file ends in it."""
+        """The end of the group that begins in the block, read block by block, and what it is. None: it is for the
+        reference, or the file ends in it."""
         here, state, group = self._numbers, numbers(Field.SIZE), numbers(LongGroup.SIZE)
         pairs, head = self._pairs, self._head
         while True:
@@ -125,7 +124,6 @@ class GroupChecks:
                 return None
 
     def _read(self, window: EventWindow, offset: int) -> bool:
-        """Read a block from an offset on; returns whether it has more than the one before."""
         if self._blocks is None:
             source = window.source
             self._blocks = PieceReader(
@@ -141,7 +139,6 @@ class GroupChecks:
     def _check(
         self, block: Any, start: int, block_offset: int, checksum_bytes: int
     ) -> tuple[int, CheckedGroups | None, bool]:
-        """The end of the plain groups from a place in a block on, what they are, and whether one is cut there."""
         state, here = numbers(Field.SIZE), self._numbers
         here[Conversion.READ_AT], here[Conversion.SOURCE_OFFSET] = start, block_offset
         here[Conversion.CHECKSUM_BYTES] = checksum_bytes
@@ -156,9 +153,9 @@ class GroupChecks:
 def verify_files(
     series: FollowedFiles, totals: Totals, on_bytes: Callable[[int], object], *, jobs: int = 1
 ) -> Iterator[Fault]:
-    """The faults of all files, in order; calls `on_bytes` with the size of what was read.
-    With several jobs another thread reads ahead. Compares the state at the head of a file with the end of the files
-    before it; after a fault only the number of the next file can show a gap."""
+    """The faults of all files, in order; calls `on_bytes` with sizes of what was read. With several jobs another thread
+    reads ahead. The state at the head of a file must be that at the end of the files before it; after a fault only the
+    number of the next file can show a gap."""
     if jobs < 2:
         yield from _faults(series, totals, on_bytes, None)
         return
@@ -214,7 +211,6 @@ def _faults(
 def _take(
     checks: GroupChecks, state: GtidState, totals: Totals, on_bytes: Callable[[int], object], window: EventWindow
 ) -> bool:
-    """Take, log and count plain groups from a window; returns whether there were any."""
     has_any = False
     for checked in checks.take(window):
         has_any = True
@@ -226,7 +222,6 @@ def _take(
 
 
 def _empty_files(before: ClassicFile, file: ClassicFile) -> Iterator[Fault]:
-    """Missing numbers of files without a missing group."""
     if is_gap(before, file):
         problem = f"files between {before.name} and {file.name} are not here; no event group is missing"
         yield Fault(problem=f"{file.name}: {problem}", severity=Severity.NOTE)
@@ -242,7 +237,6 @@ def _other_server(before: ClassicFile, version: str, file: ClassicFile, head: Fi
 
 
 def _files_elsewhere(series: FollowedFiles) -> Iterator[Fault]:
-    """Files that an index beside these names, or that must follow the last one."""
     files, last = series.from_file(0), series.last
     yield from _not_begun(last)
     if not series.takes_more:
@@ -258,7 +252,6 @@ def _files_elsewhere(series: FollowedFiles) -> Iterator[Fault]:
 
 
 def _not_begun(last: ClassicFile) -> Iterator[Fault]:
-    """The file after the last one, if its head is not whole."""
     if last.number is None:
         return
     base, _, digits = last.name.rpartition(".")
@@ -270,7 +263,6 @@ def _not_begun(last: ClassicFile) -> Iterator[Fault]:
 
 
 def _named_in_index(last: ClassicFile) -> set[str]:
-    """The names in the index beside a file; none without a readable index."""
     try:
         return {listed_name(line) for line in index_lines(index_path(last))}
     except StoreError:
@@ -278,7 +270,7 @@ def _named_in_index(last: ClassicFile) -> set[str]:
 
 
 def _wrong_fragments(group: EventGroup, on_bytes: Callable[[int], object]) -> str | None:
-    """Read a group to its end; the problem with row events in fragments there."""
+    """The problem with row events in fragments, if any; reads the group to its end."""
     events, fragments, problem = EventSplitter(), FragmentChecks(), None
     for piece in group.body:
         on_bytes(len(piece))

@@ -1,7 +1,6 @@
 """A window on the bytes of one traditional binlog file, which moves from event to event.
 
-It checks what every event must keep: a possible size, an end where `log_pos` says it is, and the checksum if the file
-has them."""
+Every event must have a possible size, an end where `log_pos` says it is, and the checksum if the file has them."""
 
 import struct
 import zlib
@@ -26,12 +25,12 @@ class Truncated(Exception):  # noqa: N818  # the reader of the file decides whet
 
 
 class BlockWindow:
-    """The bytes around the next event of a file: `view` of `block`, and `position` in it.
-    This class itself holds all of a small file: a log may have ten thousand of them. `block_offset` is the offset of
-    the block in the file. Reading the head sets `checksum_size` and `is_in_use`."""
+    """The bytes around the next event: `view` of `block`, `position` in it, and `block_offset`, that of the block in
+    the file. This class itself holds all of a small file: a log may have ten thousand. Reading the head sets
+    `checksum_size` and `is_in_use`."""
 
     def __init__(self, file: ClassicFile, data: Buffer) -> None:
-        """`data` is the content of the file; it must not change while the window is used."""
+        """`data` is the content of the file; it must not change meanwhile."""
         self.block = data
         self.view = memoryview(data)
         self.position = 0
@@ -42,7 +41,6 @@ class BlockWindow:
 
     @property
     def offset(self) -> int:
-        """Where the next event begins in the file."""
         return self.block_offset + self.position
 
     def has_more(self) -> bool:
@@ -59,7 +57,6 @@ class BlockWindow:
                 raise Truncated
 
     def is_known_before_other_than(self, event_type: int) -> bool:
-        """Whether the bytes at hand show that an event of another type comes next."""
         at = self.position + TYPE_OFFSET
         return at < len(self.block) and self.block[at] != event_type
 
@@ -80,8 +77,8 @@ class BlockWindow:
         raise problem
 
     def read_event(self, size_max: int, *, is_stored: bool = False) -> tuple[int, bytes]:
-        """Type and bytes of the next event, verified, as an engine binlog would have it; or as it is stored.
-        Raises ClassicFormatError: it is damaged, or larger than `size_max`; Truncated: the file ends inside it."""
+        """Type and bytes of the next event, verified, as an engine binlog would have it; or as it is stored. Raises
+        ClassicFormatError: it is damaged, or larger than `size_max`; Truncated: the file ends inside it."""
         block, position = self.block, self.position
         if len(block) - position >= EVENT_HEADER_SIZE:
             _, event_type, _, size, log_pos, _ = HEADER.unpack_from(block, position)
@@ -109,28 +106,25 @@ class BlockWindow:
         return event_type, bytes(event)
 
     def check_log_pos(self, log_pos: int, size: int) -> None:
-        """Compare the end of the next event with the one it states; 0 states nothing.
-        Raises ClassicFormatError: they differ."""
+        """Compare the end of the next event with the one it states; 0 states nothing. Raises ClassicFormatError: they
+        differ."""
         end = self.offset + size & 0xFFFFFFFF  # the field has 32 bits, a file may be longer
         if log_pos and log_pos != end:
             raise self.error(self.offset, f"this event ends at offset {end}, but says {log_pos}")
 
     def checksum_error(self, event: memoryview) -> ClassicFormatError:
-        """The error for the next event, whose checksum is wrong."""
         computed = zlib.crc32(event[:-CHECKSUM_SIZE])
         return self.wrong_checksum(self.offset, event[-CHECKSUM_SIZE:], computed)
 
     def wrong_checksum(self, offset: int, stored: Buffer, computed: int) -> ClassicFormatError:
-        """The same for an event at `offset`."""
         found = int.from_bytes(stored, "little")
         return self.error(offset, f"event checksum is {found:08x}, its bytes give {computed:08x}")
 
     def error(self, offset: int, problem: str) -> ClassicFormatError:
-        """The error for a place in this file."""
         return ClassicFormatError(self._file_name, offset, problem)
 
     def _rest_is_zero(self) -> bool:
-        """Whether only zeros follow; moves to the place that decides it."""
+        """Moves to the place that decides it."""
         while is_zero(self.block[self.position :]):
             self.position = len(self.block)
             if not self.extend():
@@ -155,7 +149,6 @@ class EventWindow(BlockWindow):
 
     @property
     def bytes_read(self) -> int:
-        """The bytes read so far from the file on disk."""
         return self.source.bytes_read
 
     def close(self) -> None:
@@ -188,7 +181,6 @@ class EventWindow(BlockWindow):
         return True
 
     def _read(self, offset: int, target: memoryview) -> int:
-        """Read some bytes, none at the end of the file."""
         if self.source.descriptor is not None:
             return self.source.read_into(offset, target)
         data = self.source.read(offset, len(target))

@@ -27,7 +27,7 @@ def base_schema(path: Path) -> BaseSchema:
 
 
 def base_position(path: Path) -> GtidPosition:
-    """The position of a dump. Raises as `base_schema`; also ConfigurationError: it states none."""
+    """Raises as `base_schema`; also ConfigurationError: the dump states no position."""
     found = base_schema(path).position
     if found is None:
         raise ConfigurationError(f"{path}: says no GTID position: mariadb-dump writes it with --master-data --gtid")
@@ -35,7 +35,6 @@ def base_position(path: Path) -> GtidPosition:
 
 
 def base_rows(path: Path) -> Iterator[BaseRows]:
-    """The rows of a dump, INSERT by INSERT."""
     with _opened(path) as file:
         yield from read_rows(_pieces(file))
 

@@ -19,8 +19,8 @@ from .states import FULL_STATE_PAGE, read_state_record
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Continuation:
-    """The end of a log. `position` is where the next chunk goes. `state` holds everything that was logged,
-    `differential` what was logged since page 1 of the file."""
+    """The end of a log. `position` is where the next chunk goes, `state` everything that was logged, `differential`
+    what was logged since page 1 of the file."""
 
     header: FileHeader
     size_pages: int  # of the file as it is on disk
@@ -31,7 +31,7 @@ class Continuation:
     def appender(
         self, disk: Disk, *, next_shape: Callable[[int], FileShape], references: Callable[[], References]
     ) -> Appender:
-        """The appender that continues there, in a file of its full size, which a flush may have cut."""
+        """The appender that continues in a file of its full size, which a flush may have cut."""
         header = self.header
         size_pages = max(self.size_pages, header.size_pages)
         if self.size_pages < size_pages:
@@ -51,12 +51,10 @@ class Continuation:
 
 
 def find_continuation(disk: ReadDisk) -> Continuation | None:
-    """The end of the log in a directory; None if nothing was ever logged there.
-
-    Reads what lies after the last state record, and a few pages to find it. Raises FormatError: a page is damaged, or
-    data follows the end; StoreError: a file is missing, the newest files have no data, or the log ends inside a record.
-
-    Source: MariaDB 12.3, innodb_binlog.cc, innodb_binlog_discover()."""
+    """The end of the log in a directory; None if nothing was ever logged there. Reads what lies after the last state
+    record, and a few pages to find it. Raises FormatError: a page is damaged, or data follows the end; StoreError: a
+    file is missing, the newest files have no data, or the log ends inside a record. Source: MariaDB 12.3,
+    innodb_binlog.cc, innodb_binlog_discover()."""
     if not any(parse_file_name(name) is not None for name in disk.list()):
         return None
     directory = BinlogDirectory(disk)

@@ -1,4 +1,4 @@
-"""Reads the groups of a damaged log: all that can be read, and a list of what cannot.
+"""Reads all readable groups of a damaged log, and lists what cannot be read.
 
 Reading resumes at the next place that certainly begins a record: on the same page, if its checksum is right and the
 lengths of its chunks lead to the end of its data, else on the next page with data."""
@@ -6,7 +6,7 @@ lengths of its chunks lead to the end of its data, else on the next page with da
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from ibbmaster.errors import ChunkError, FormatError, IbbMasterError, Location, RecordError, StoreError
+from ibbmaster.errors import ChunkError, FormatError, IbbMasterError, RecordError, StoreError
 from ibbmaster.gtid import GtidState
 from ibbmaster.position import LogPosition
 from ibbmaster.replication.event.group import EventGroup
@@ -30,8 +30,8 @@ PAGE_TRIES_MAX = 4  # a page on which more is wrong was not damaged by chance, a
 
 @dataclass(slots=True, kw_only=True)
 class Loss:
-    """Something that cannot be read, or has no place in the log. Pages `first_page` to `last_page` of a file; without a
-    file it is a group, or the whole redo log. `after` and `before` are the groups read around it."""
+    """Something unreadable, or without a place in the log: pages `first_page` to `last_page` of a file; without a file
+    a group, or the whole redo log. `after` and `before` are the groups read around it."""
 
     reason: str
     file_name: str | None = None
@@ -57,7 +57,7 @@ class Loss:
 
 
 class DamagedLog:
-    """Reads a log; reports each loss to `lost` when it is found. `numbers` are those of its files."""
+    """Reads a log; reports each loss to `lost` when found. `numbers` are those of its files."""
 
     def __init__(self, disk: ReadDisk, lost: Callable[[Loss], None]) -> None:
         self._disk = disk
@@ -74,7 +74,7 @@ class DamagedLog:
         return LogPosition.on_page(self.numbers[0], FULL_STATE_PAGE) if self.numbers else None
 
     def group_at(self, group: EventGroup) -> EventGroup | None:
-        """A group once more, so that its body can be read again."""
+        """A group once more, to read its body again."""
         reader = EventGroupReader(self._disk, file_no=group.start.file_no, page_no=FULL_STATE_PAGE)
         reader.continue_at(group.start, (), is_inside_record=False)
         return reader.next_group()
@@ -126,7 +126,7 @@ class DamagedLog:
             began = self._resume(began, reader, problem, end)
 
     def _is_full(self, file_no: int) -> bool:
-        """Whether every page has data up to its end: only then may a record continue in the next file."""
+        """Whether all pages have data up to their ends: only then may a record continue in the next file."""
         name = format_file_name(file_no)
         try:
             size_pages = self._disk.size(name) // PAGE_SIZE
@@ -140,7 +140,7 @@ class DamagedLog:
         return True
 
     def _check_start(self, file_no: int) -> None:
-        location = Location(file_no=file_no, page_no=FULL_STATE_PAGE)
+        location = LogPosition.on_page(file_no, FULL_STATE_PAGE)
         found: GtidState | None = None
         try:
             record = read_state_record(PageReader(self._disk), file_no, FULL_STATE_PAGE)
@@ -154,9 +154,8 @@ class DamagedLog:
         self._state, self._base = found, GtidState() if found is None else found.copy()
 
     def _skip_record(self, reader: EventGroupReader, error: RecordError) -> bool:
-        """Continue after a whole record that makes no sense; returns whether that is possible."""
         location = error.location
-        cursor = ChunkCursor.at(PageReader(self._disk), LogPosition.of(location))
+        cursor = ChunkCursor.at(PageReader(self._disk), location)
         try:
             chunk = cursor.next_chunk()
             if chunk is None or not chunk.is_first or not cursor.skip_record(chunk):
@@ -173,17 +172,14 @@ class DamagedLog:
     def _resume(
         self, began: LogPosition, reader: EventGroupReader, problem: IbbMasterError | None, end: LogPosition
     ) -> LogPosition | None:
-        """Where reading of this file resumes, None if nothing follows; what is between is lost."""
+        """Where reading of this file resumes; what is between is lost."""
         file_no, at = began.file_no, reader.position
         if at.file_no != file_no:
             return None
         if problem is None:
             return self._behind_the_end(at, reader.stopped_at, end)
-        location = Location(file_no=file_no, page_no=max(at.page_no, began.page_no))
-        if isinstance(problem, FormatError) and (problem.location.file_no, problem.location.page_no) >= (
-            file_no,
-            began.page_no,
-        ):
+        location = LogPosition.on_page(file_no, max(at.page_no, began.page_no))
+        if isinstance(problem, FormatError) and problem.location >= LogPosition.on_page(file_no, began.page_no):
             location = problem.location
         reason = problem.problem if isinstance(problem, FormatError) else str(problem)
         following: LogPosition | None = None
@@ -197,8 +193,8 @@ class DamagedLog:
         self._note(location, _last_lost(location, following), reason)
         return following
 
-    def _behind_the_end(self, at: LogPosition, stopped_at: Location | None, end: LogPosition) -> LogPosition | None:
-        """The next data after zeros, if any; `at` is before a record without an end, or the zeros."""
+    def _behind_the_end(self, at: LogPosition, stopped_at: LogPosition | None, end: LogPosition) -> LogPosition | None:
+        """The next data after zeros; `at` is before a record without an end, or the zeros."""
         if at >= end or stopped_at is None:
             return None
         following: LogPosition | None = None
@@ -217,14 +213,14 @@ class DamagedLog:
                 reason = "a record without its end"
             elif following is None:
                 reason = "zeros, and bytes behind them on the same page"
-            first = Location(file_no=at.file_no, page_no=at.page_no)
+            first = LogPosition.on_page(at.file_no, at.page_no)
             last = stopped_at.page_no if following is None and stopped_at.file_no == at.file_no else at.page_no
             self._note(first, max(last, _last_lost(first, following)), reason)
         return following
 
-    def _next_record(self, damaged: Location, behind: LogPosition) -> LogPosition | None:
-        """Where a record begins on the page of a damaged or misplaced chunk, after a place. Only where all sizes of
-        chunks on the page, including that one, lead to the end of its data."""
+    def _next_record(self, damaged: LogPosition, behind: LogPosition) -> LogPosition | None:
+        """Where a record begins on the page of a damaged or misplaced chunk, after a place, if all sizes of chunks on
+        the page, including that one, lead to the end of its data."""
         file_no, page_no, tries = self._tries
         tries = tries + 1 if (file_no, page_no) == (damaged.file_no, damaged.page_no) else 1
         self._tries = (damaged.file_no, damaged.page_no, tries)
@@ -266,7 +262,7 @@ class DamagedLog:
         except StoreError:  # the reader meets the same, and continues after it
             return LogPosition.on_page(file_no, page_no) if page_no * PAGE_SIZE < self._disk.size(name) else None
 
-    def _note(self, location: Location, last_page: int, reason: str) -> None:
+    def _note(self, location: LogPosition, last_page: int, reason: str) -> None:
         self._state = None
         key = location.file_no, location.page_no, reason
         if key not in self._noted:
@@ -275,7 +271,7 @@ class DamagedLog:
             self._lost(Loss(reason=reason, file_name=name, first_page=location.page_no, last_page=last_page))
 
 
-def _last_lost(first: Location, following: LogPosition | None) -> int:
+def _last_lost(first: LogPosition, following: LogPosition | None) -> int:
     if following is None:
         return first.page_no
     return following.page_no if following.page_offset else following.page_no - 1
@@ -296,8 +292,6 @@ def _is_full(page: memoryview, file_no: int, page_no: int) -> bool:
 
 
 class _Until(OverlayDisk):
-    """A directory whose log ends with a file."""
-
     def __init__(self, disk: ReadDisk, last_file_no: int) -> None:
         super().__init__(disk)
         self._gone = {name for name in disk.list() if (parse_file_name(name) or 0) > last_file_no}

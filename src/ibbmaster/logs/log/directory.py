@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from ibbmaster.errors import FormatError, IbbMasterError, Location, MissingFileError, RecordError, StoreError
+from ibbmaster.errors import FormatError, IbbMasterError, MissingFileError, RecordError, StoreError
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.position import LOG_START, LogPosition
 from ibbmaster.replication.event.group import EventGroup
@@ -37,11 +37,11 @@ CHECKED_PAGES = 64  # of a file that is still written, between one look for a pa
 
 
 class BinlogDirectory(LogEngine):
-    """The read side of a directory. Thread-safe. Raises on first use, not when made: StoreError: there are no binlog
-    files, one in the middle is missing, or only empty ones are left; FormatError: a header or state is damaged."""
+    """The read side of a directory. Thread-safe. `known_end` comes from the owner of the log, who shows nothing after
+    it. Raises on first use, not when made: StoreError: there are no binlog files, one in the middle is missing, or only
+    empty ones are left; FormatError: a header or state is damaged."""
 
     def __init__(self, disk: ReadDisk, *, known_end: Callable[[], LogPosition | None] | None = None) -> None:
-        """`known_end` comes from the owner of the log, who shows nothing after it."""
         self.disk = disk
         self._records = StateRecords()
         self._listed: tuple[Sequence[str], range] | None = None  # names, and the numbers they come to
@@ -59,11 +59,10 @@ class BinlogDirectory(LogEngine):
         return str(self.disk)
 
     def close(self) -> None:
-        """Close descriptors; later calls open files again."""
         self.disk.close()
 
     def file_numbers(self) -> Sequence[int]:
-        """The numbers of the files, without a gap. Raises StoreError: there is none, or one is missing."""
+        """Without a gap. Raises StoreError: there is no file, or one is missing."""
         names, listed = self.disk.list(), self._listed
         if listed is not None and names is listed[0]:
             return listed[1]
@@ -205,7 +204,7 @@ class BinlogDirectory(LogEngine):
         return ranges
 
     def _check_without_pages(self, file_no: int) -> None:
-        """Raise ChunkError for a file cut to its header, which no range would show."""
+        """Raises ChunkError: the file was cut to its header, which no range would show."""
         check_not_cut(self.disk, file_no)
 
     def groups_in(self, log_range: LogRange, *, on_fault: OnFault | None = None) -> Iterator[EventGroup]:
@@ -218,7 +217,7 @@ class BinlogDirectory(LogEngine):
         return has_grown
 
     def _has_grown(self) -> bool:
-        """Whether the end has moved since the last call, False at first; damage wakes readers, too."""
+        """Since the last call, False at first; damage wakes readers, too."""
         with self._at_end() as (_, tail):
             end, stopped_at = tail.position, tail.stopped_at
             has_grown = self._seen_end is not None and end != self._seen_end
@@ -226,12 +225,12 @@ class BinlogDirectory(LogEngine):
         return self._is_behind(stopped_at) or has_grown
 
     def meets_damage(self) -> bool:
-        """Whether data follows the end, so that a reader that continues gets an error."""
+        """Whether data follows the end, so a reader that continues gets an error."""
         with self._at_end() as (_, tail):
             stopped_at = tail.stopped_at
         return self._is_behind(stopped_at)
 
-    def _is_behind(self, stopped_at: Location | None) -> bool:
+    def _is_behind(self, stopped_at: LogPosition | None) -> bool:
         if stopped_at is not None and not self._is_end_known:
             try:
                 self._end_watch.check(stopped_at)
@@ -240,7 +239,7 @@ class BinlogDirectory(LogEngine):
         return self._end_watch.is_due()
 
     def _seen_last(self) -> tuple[GtidState, LogPosition]:
-        """State (not to be changed) and position when the end was last seen. Raises BlockingIOError."""
+        """Not to be changed. Raises BlockingIOError: the end was not seen yet, or another thread looks."""
         seen = self._last_look
         if seen is None:
             if not self._lock.acquire(blocking=False):
@@ -255,7 +254,8 @@ class BinlogDirectory(LogEngine):
 
     @contextlib.contextmanager
     def _at_end(self, *, only_cached: bool = False) -> Iterator[tuple[GtidState, EventGroupReader]]:
-        """State and tail at the visible end, exclusive to the caller. Raises BlockingIOError."""
+        """State and tail, exclusive to the caller. Raises BlockingIOError: with `only_cached`, the log has grown, or
+        another thread looks."""
         if not self._lock.acquire(blocking=not only_cached):
             raise BlockingIOError(f"{self}: somebody else is looking where the log ends")
         try:
@@ -271,7 +271,7 @@ class BinlogDirectory(LogEngine):
             self._lock.release()
 
     def _stands_still(self, tail: EventGroupReader, *, only_cached: bool) -> bool:
-        """Whether the log has not grown; costs a read of one byte, two where a next file is ready."""
+        """Costs a read of one byte, two where a next file is ready."""
         file_no, offset = tail.position
         if offset % PAGE_SIZE > DATA_SIZE - CHUNK_SIZE_MIN:
             offset += PAGE_SIZE - offset % PAGE_SIZE
@@ -287,7 +287,7 @@ class BinlogDirectory(LogEngine):
             return False
 
     def _catch_up(self) -> None:
-        """Bring state and tail to the visible end: first, and after a purge, from the last state record."""
+        """At first, and after a purge, from the last state record."""
         self._last_look = None
         if self._tail is None or self._state is None or self._tail.position.file_no < self.file_numbers()[0]:
             self._state, self._tail = self._open_tail()
@@ -297,7 +297,6 @@ class BinlogDirectory(LogEngine):
         self.reached = self._tail.position
 
     def _open_tail(self) -> tuple[GtidState, EventGroupReader]:
-        """The state at the last state record of the active file, and a reader at that place."""
         pages = PageReader(self.disk, readahead_pages_max=1)
         file_no = self.active_file_no(pages)
         full = read_state_record(pages, file_no, FULL_STATE_PAGE)
@@ -324,7 +323,7 @@ class BinlogDirectory(LogEngine):
 
 
 class StrictDirectory(BinlogDirectory):
-    """Refuses a log with a hole, also one with data after its end."""
+    """Refuses a log with a hole, also with data after its end."""
 
     def end(self, *, only_cached: bool = False) -> LogPosition:
         end = super().end(only_cached=only_cached)
@@ -338,8 +337,7 @@ class LenientDirectory(BinlogDirectory):
     def file_numbers(self) -> list[int]:
         return self._numbers_in(self.disk.list())
 
-    def _check_without_pages(self, file_no: int) -> None:
-        """Nothing to read in it, and no place to report."""
+    def _check_without_pages(self, file_no: int) -> None: ...
 
     def header(self, file_no: int) -> FileHeader | None:
         try:
@@ -363,12 +361,12 @@ class LenientDirectory(BinlogDirectory):
 
 
 def open_directory(path: Path | str, *, is_strict: bool) -> BinlogDirectory:
-    """The directory at a path, to read as a whole. Files are read on demand."""
+    """The directory at a path, to read as a whole; its files are read on demand."""
     return (StrictDirectory if is_strict else LenientDirectory)(open_disk(path))
 
 
 def damage_handler(*, is_strict: bool) -> OnFault | None:
-    """The function that a reader of groups reports damage to; None makes it an error."""
+    """What a reader of groups reports damage to; None makes it an error."""
     return None if is_strict else _leave_out
 
 
@@ -390,7 +388,7 @@ class MisplacementCheck:
         self._lock = threading.Lock()
         self._faults: dict[tuple[int, int], Fault | None] = {}
 
-    def check(self, location: Location) -> None:
+    def check(self, location: LogPosition) -> None:
         """A number goes back at or after this place. Raises RecordError: a page is in the wrong place."""
         is_closed = PageReader(self._disk).header(location.file_no + 1) is not None
         key = location.file_no, -1 if is_closed else location.page_no // CHECKED_PAGES

@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from ibbmaster.errors import ChunkError, FormatError, IbbMasterError, Location, MissingFileError
+from ibbmaster.errors import ChunkError, FormatError, IbbMasterError, MissingFileError
 from ibbmaster.gtid import Gtid
 from ibbmaster.position import LogPosition
 from ibbmaster.storage.codec.buffer import is_zero
@@ -39,7 +39,7 @@ def cut_error(disk: ReadDisk, file_no: int) -> ChunkError | None:
     if last is not None and is_ended(last, file_no=file_no, page_no=size_pages - 1):
         return None
     return ChunkError(
-        Location(file_no=file_no, page_no=size_pages),
+        LogPosition.on_page(file_no, size_pages),
         f"the file has {size} bytes, its header says {header.size_pages * PAGE_SIZE}, and no FLUSH has ended it here: "
         "what was behind is lost; take this file from a backup",
     )
@@ -51,7 +51,7 @@ def check_not_cut(disk: ReadDisk, file_no: int) -> None:
 
 
 def is_ended(page: memoryview, *, file_no: int, page_no: int) -> bool:
-    """Whether a page is not full, so that nothing followed it, or FLUSH filled it with a dummy record or filler."""
+    """Whether a page is not full, so nothing followed it, or FLUSH filled it with a dummy record or filler."""
     try:
         last, end = last_chunk(page, file_no=file_no, page_no=page_no)
     except FormatError:
@@ -61,25 +61,25 @@ def is_ended(page: memoryview, *, file_no: int, page_no: int) -> bool:
     )
 
 
-def page_behind(disk: ReadDisk, end: Location, *, pages_max: int | None = None) -> Location | None:
+def page_behind(disk: ReadDisk, end: LogPosition, *, pages_max: int | None = None) -> LogPosition | None:
     """The first page after `end`, in its file and the next one, that has data; `end` if its own page has. Holes cost
     nothing; `pages_max` limits the pages, and leaves out the next file."""
     found = page_behind_in_file(disk, end, pages_max)
     return found if found is not None or pages_max is not None else _in_next_file(disk, end)
 
 
-def page_behind_in_file(disk: ReadDisk, end: Location, pages_max: int | None = None) -> Location | None:
+def page_behind_in_file(disk: ReadDisk, end: LogPosition, pages_max: int | None = None) -> LogPosition | None:
     """As `page_behind`, in the file of `end` alone."""
     if end.page_offset:
         page = disk.read(format_file_name(end.file_no), end.page_no * PAGE_SIZE, PAGE_SIZE)
         if not is_zero(page[end.page_offset : DATA_SIZE]):
             return end
-    first = Location(file_no=end.file_no, page_no=end.page_no + bool(end.page_offset))
+    first = LogPosition.on_page(end.file_no, end.page_no + bool(end.page_offset))
     return first_data(disk, first, pages_max=pages_max)
 
 
-def first_data(disk: ReadDisk, first: Location, *, pages_max: int | None = None) -> Location | None:
-    """The first page of a file from a page on that is not all zeros."""
+def first_data(disk: ReadDisk, first: LogPosition, *, pages_max: int | None = None) -> LogPosition | None:
+    """The first page of a file, from a page on, that is not all zeros."""
     name, page_no = format_file_name(first.file_no), first.page_no
     while pages_max is None or page_no < first.page_no + pages_max:
         page_no = max(page_no, disk.next_data(name, page_no * PAGE_SIZE) // PAGE_SIZE)
@@ -90,12 +90,12 @@ def first_data(disk: ReadDisk, first: Location, *, pages_max: int | None = None)
             while is_zero(block[:PAGE_SIZE]):
                 block = block[PAGE_SIZE:]
                 page_no += 1
-            return Location(file_no=first.file_no, page_no=page_no)
+            return LogPosition.on_page(first.file_no, page_no)
         page_no += BLOCK_PAGES
     return None
 
 
-def gap_error(end: Location, found: Location, *, after: Gtid | None = None) -> ChunkError:
+def gap_error(end: LogPosition, found: LogPosition, *, after: Gtid | None = None) -> ChunkError:
     """The error where the log stops, after the group `after`, and continues at `found`."""
     last = "" if after is None else f"; the last group before it is {after}"
     if found == end:
@@ -107,20 +107,22 @@ def gap_error(end: Location, found: Location, *, after: Gtid | None = None) -> C
     )
 
 
-def check_reached(disk: ReadDisk, stopped_at: Location | None, end: LogPosition, *, after: Gtid | None = None) -> None:
-    """Raise ChunkError or MissingFileError if a reader stopped, unless at None, before the log's known `end`."""
-    if stopped_at is None or LogPosition.of(stopped_at) >= end:
+def check_reached(
+    disk: ReadDisk, stopped_at: LogPosition | None, end: LogPosition, *, after: Gtid | None = None
+) -> None:
+    """Raises ChunkError, MissingFileError: a reader stopped, unless at None, before the log's known `end`."""
+    if stopped_at is None or stopped_at >= end:
         return
     if (name := format_file_name(stopped_at.file_no)) not in disk.list():
         raise MissingFileError(f"{disk}: {name} is missing: the log reaches to {end}")
     found = page_behind_in_file(disk, stopped_at)
-    if found is not None and LogPosition.of(found) < end:
+    if found is not None and found < end:
         raise gap_error(stopped_at, found, after=after)
     raise short_error(stopped_at, end, "" if after is None else f"; the last group before it is {after}")
 
 
-def short_error(stopped_at: Location, end: LogPosition, more: str = "") -> ChunkError:
-    """The error where nothing is written, and the log is known to reach to `end`; `more` ends the text."""
+def short_error(stopped_at: LogPosition, end: LogPosition, more: str = "") -> ChunkError:
+    """The error where nothing is written before the known `end` of the log; `more` ends the text."""
     return ChunkError(
         stopped_at,
         f"nothing is written here, but the log reaches to {end}: what belongs in between is lost; "
@@ -133,29 +135,29 @@ class _Look:
 
     def __init__(self, disk: ReadDisk) -> None:
         self._disk = disk
-        self.end: Location | None = None
+        self.end: LogPosition | None = None
         self.next_at = 0.0
-        self.found: Location | None = None  # data after the end
+        self.found: LogPosition | None = None  # data after the end
         self.found_at = 0.0
         self.cut: ChunkError | None = None  # the file has lost its end
         self._modified_at: float | None = None  # when the nearest pages were looked at
-        self._looked_to = Location(file_no=-1, page_no=0)  # pages of the file before this one have been looked at
+        self._looked_to = LogPosition.on_page(-1, 0)  # pages of the file before this one have been looked at
 
-    def move(self, end: Location, now: float, next_at: float) -> None:
+    def move(self, end: LogPosition, now: float, next_at: float) -> None:
         self.end, self._modified_at, self.cut = end, None, None
         self.next_at = next_at
         if end.file_no != self._looked_to.file_no:
-            self._looked_to = Location(file_no=end.file_no, page_no=end.page_no)
+            self._looked_to = LogPosition.on_page(end.file_no, end.page_no)
         self.found_at = now
-        if self.found is not None and LogPosition.of(self.found) <= LogPosition.of(end):
+        if self.found is not None and self.found <= end:
             self.found = None
 
-    def look(self, end: Location, now: float) -> None:
+    def look(self, end: LogPosition, now: float) -> None:
         found = self._next_found(end)
         if self.found is None and found is not None:
             self.found, self.found_at = found, now
 
-    def _next_found(self, end: Location) -> Location | None:
+    def _next_found(self, end: LogPosition) -> LogPosition | None:
         name = format_file_name(end.file_no)
         found = None
         modified_at = self._disk.modified_at(name)
@@ -165,14 +167,14 @@ class _Look:
             self.cut = cut_error(self._disk, end.file_no)
         first = self._looked_to
         page_no = self._disk.next_data(name, first.page_no * PAGE_SIZE) // PAGE_SIZE
-        first = Location(file_no=end.file_no, page_no=max(page_no, first.page_no, end.page_no + 1))
-        self._looked_to = Location(file_no=end.file_no, page_no=first.page_no + STEP_PAGES)
+        first = LogPosition.on_page(end.file_no, max(page_no, first.page_no, end.page_no + 1))
+        self._looked_to = LogPosition.on_page(end.file_no, first.page_no + STEP_PAGES)
         return found or first_data(self._disk, first, pages_max=STEP_PAGES)
 
 
-def _in_next_file(disk: ReadDisk, end: Location, pages_max: int | None = None) -> Location | None:
-    """Data in the next file, if its header was lost: readers do not enter a file without one."""
-    first = Location(file_no=end.file_no + 1, page_no=0)
+def _in_next_file(disk: ReadDisk, end: LogPosition, pages_max: int | None = None) -> LogPosition | None:
+    """Data in the next file, if its header was lost: readers do not enter it then."""
+    first = LogPosition.on_page(end.file_no + 1, 0)
     return first_data(disk, first, pages_max=pages_max) if format_file_name(first.file_no) in disk.list() else None
 
 
@@ -183,7 +185,7 @@ class EndWatch:
     log's owner, or the file was not written for a while; otherwise later, since pages of another process may arrive in
     another order. Unless the end is certain, readers look after an end that does not move: at every page of its file
     once, some at a time, and at the nearest again whenever the file was changed. A reader in a file that has not begun
-    does not move that end."""
+    does not move that end. `clock` measures seconds, `now` is that of the files: seconds since 1970."""
 
     def __init__(
         self,
@@ -194,7 +196,6 @@ class EndWatch:
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """`clock` measures seconds, `now` is that of the files: seconds since 1970."""
         self.known_end = known_end
         self._disk = disk
         self._is_certain = is_certain
@@ -203,22 +204,22 @@ class EndWatch:
         self._lock = threading.Lock()
         self._at_end = _Look(disk)
         self._ahead = _Look(disk)  # in a file that is ready before it is needed
-        self._short: dict[Location, float] = {}  # where readers stopped before the known end, and since when
+        self._short: dict[LogPosition, float] = {}  # where readers stopped before the known end, and since when
 
-    def check(self, end: Location, known_end: LogPosition | None = None, *, after: Gtid | None = None) -> None:
+    def check(self, end: LogPosition, known_end: LogPosition | None = None, *, after: Gtid | None = None) -> None:
         """A reader found nothing at `end`, also after it had asked for the `known_end`. Raises ChunkError,
         MissingFileError: it is not the end."""
-        if known_end is not None and LogPosition.of(end) < known_end:
+        if known_end is not None and end < known_end:
             if self._is_certain or self._is_over(end):
                 check_reached(self._disk, end, known_end, after=after)
         elif not self._is_certain:
             with contextlib.suppress(MissingFileError):  # there is no log yet, or it was purged or reset
                 self._look_behind(end, after)
 
-    def expects_more(self, end: Location) -> bool:
+    def expects_more(self, end: LogPosition) -> bool:
         """Whether more comes after a place where a reader found nothing: `check` will say so later."""
         known_end = self.known_end()
-        if known_end is not None and LogPosition.of(end) < known_end:
+        if known_end is not None and end < known_end:
             return True
         if self._is_certain:
             return False
@@ -234,7 +235,7 @@ class EndWatch:
         with self._lock:
             return any(now - since >= PATIENCE_S for since in self._short.values())
 
-    def _is_over(self, end: Location) -> bool:
+    def _is_over(self, end: LogPosition) -> bool:
         if self._is_quiet(end.file_no):
             return True
         now = self._clock()
@@ -248,13 +249,13 @@ class EndWatch:
         except IbbMasterError:
             return True
 
-    def _look_behind(self, end: Location, after: Gtid | None) -> None:
+    def _look_behind(self, end: LogPosition, after: Gtid | None) -> None:
         if not self._lock.acquire(blocking=False):
             return  # another reader looks
         try:
             now = self._clock()
             look = self._ahead if self._is_unbegun(end.file_no) else self._at_end
-            if look.end is None or LogPosition.of(end) > LogPosition.of(look.end):
+            if look.end is None or end > look.end:
                 look.move(end, now, now if self._is_quiet(end.file_no) else now + STILL_S)
             if end != look.end:
                 return  # it will come to where others are
@@ -284,7 +285,7 @@ def check_unbroken(disk: ReadDisk, end: LogPosition) -> None:
         block = disk.read(name, first * PAGE_SIZE, count * PAGE_SIZE)
         for index in range(count):
             page = block[index * PAGE_SIZE : (index + 1) * PAGE_SIZE]
-            location = Location(file_no=file_no, page_no=first + index)
+            location = LogPosition.on_page(file_no, first + index)
             if len(page) < PAGE_SIZE:
                 raise _lost(location, end)
             verify_page(page, location)
@@ -293,11 +294,9 @@ def check_unbroken(disk: ReadDisk, end: LogPosition) -> None:
             elif not page[DATA_SIZE - 1]:
                 last, end_of_page = last_chunk(memoryview(page), file_no=file_no, page_no=location.page_no)
                 if end_of_page is not ChunkEnd.PAGE_FULL:
-                    stop = Location(
-                        file_no=file_no, page_no=location.page_no, page_offset=last.end_offset if last else 0
-                    )
+                    stop = LogPosition.on_page(file_no, location.page_no, last.end_offset if last else 0)
                     raise _lost(stop, end)
 
 
-def _lost(location: Location, end: LogPosition) -> ChunkError:
+def _lost(location: LogPosition, end: LogPosition) -> ChunkError:
     return short_error(location, end, ", or save the rest with `ibbmaster recover DIR --salvage NEWDIR`")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ibbmaster.errors import ChunkError, EventError, Location, RecordError
+from ibbmaster.errors import ChunkError, EventError, RecordError
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.position import LogPosition
 from ibbmaster.replication.event.group import EventGroup
@@ -35,8 +35,8 @@ HEAD_SIZE = HEADER_SIZE_MAX + GTID_EVENT_SIZE_MAX  # of a record, held to judge 
 
 
 class ChunkChecks(NamedTuple):
-    """Checks all that is skipped, and may raise. `record` takes type, first `HEAD_SIZE` bytes, place and completeness
-    of a record that is no commit record; `rest` the data and place of a chunk whose record began before."""
+    """Check all that is skipped, and may raise. `record` takes type, first `HEAD_SIZE` bytes, place and completeness of
+    a record that is no commit record; `rest` the data and place of a chunk whose record began before."""
 
     record: Callable[[int, bytes, LogPosition, bool], None]
     rest: Callable[[bytes, LogPosition], None]
@@ -67,10 +67,10 @@ class EventGroupReader:
         state: GtidState | None = None,
         end: LogPosition | None = None,
         end_watch: EndWatch | None = None,
-        at_step_back: Callable[[Location], None] | None = None,
+        at_step_back: Callable[[LogPosition], None] | None = None,
         other_checks: ChunkChecks | None = None,
     ) -> None:
-        self.stopped_at: Location | None = None  # where nothing is written yet, if that is why there was no group
+        self.stopped_at: LogPosition | None = None  # where nothing is written yet, if that is why there was no group
         self._end = end
         self._end_watch = end_watch
         self._at_step_back = at_step_back
@@ -124,7 +124,7 @@ class EventGroupReader:
     ) -> None:
         """Continue at a position in the same file, up to which the caller has read; `gtids` are the last of each pair.
         `head` is the first `GLANCE_SIZE` bytes of what was passed, `record_type` that of the record that continues at
-        the position, if they are known."""
+        the position, if known."""
         self._inside_type = record_type
         self._behind = None
         begin, gtids = self._cursor.position, tuple(gtids)
@@ -151,7 +151,7 @@ class EventGroupReader:
             if group is not None or watch is None or self.stopped_at is None:
                 return group
             known_end = watch.known_end()
-            if known_end is not None and LogPosition.of(self.stopped_at) < known_end:
+            if known_end is not None and self.stopped_at < known_end:
                 group = self._next_group()  # the end may have moved meanwhile; what is before it now can be read
             if group is None and self.stopped_at is not None:
                 watch.check(self.stopped_at, known_end, after=self._last_gtid)
@@ -176,7 +176,7 @@ class EventGroupReader:
         )
 
     def check_reached(self, end: LogPosition) -> None:
-        """After no group: raise ChunkError or MissingFileError unless the log was read to `end`."""
+        """After no group, as `check_reached`."""
         check_reached(self.disk, self.stopped_at, end, after=self._last_gtid)
 
     def _next_group(self) -> EventGroup | None:
@@ -201,7 +201,7 @@ class EventGroupReader:
                     self._check_inside(chunk)
                 if not chunk.is_first:
                     if not self._may_begin_inside:
-                        raise ChunkError(cursor.ref_of(chunk).location, Misplaced.NOT_BEGUN.value)
+                        raise ChunkError(cursor.ref_of(chunk), Misplaced.NOT_BEGUN.value)
                     if self._other_checks is not None:
                         self._other_checks.rest(bytes(chunk.data), cursor.ref_of(chunk))
                     inside = None if chunk.is_last else inside or start
@@ -249,7 +249,7 @@ class EventGroupReader:
             checks.record(first.record_type, bytes(head), self._cursor.ref_of(first), is_last)
 
     def _check_inside(self, chunk: Chunk) -> None:
-        location = self._cursor.ref_of(chunk).location
+        location = self._cursor.ref_of(chunk)
         if chunk.record_type == self._inside_type:
             if chunk.is_first:
                 raise ChunkError(location, Misplaced.NOT_ENDED.value)
@@ -261,21 +261,21 @@ class EventGroupReader:
 
     def _log_in_order(self, gtid: Gtid, position: LogPosition) -> None:
         if self._at_step_back is not None and gtid.seq_no <= (self._last.seq_no(gtid.domain_id, gtid.server_id) or 0):
-            self._at_step_back(position.location)
+            self._at_step_back(position)
         self._last.log(gtid)
         self._last_gtid = gtid
 
     def _wait(self, start: ChunkCursor) -> None:
         self._check_may_wait()
-        self.stopped_at = self._cursor.location
+        self.stopped_at = self._cursor.position
         self._cursor.go_to(start)
 
     def _check_may_wait(self) -> None:
         if self._pages.only_cached:
-            raise BlockingIOError(f"{self.disk}: more than a group in memory has to be read at {self._cursor.location}")
+            raise BlockingIOError(f"{self.disk}: more than a group in memory has to be read at {self._cursor.position}")
 
     def _enter_file(self, file_no: int) -> None:
-        """A file begins; inside a commit record its state counts that group, so it is compared later."""
+        """Inside a commit record the state of the file counts that group, so it is compared later."""
         self._check_may_wait()
         check_not_cut(self.disk, file_no - 1)
         if self._is_inside_other:
@@ -284,25 +284,24 @@ class EventGroupReader:
     def _check_file_begin(self, file_no: int) -> None:
         record = read_state_record(PageReader(self.disk, readahead_pages_max=1), file_no, FULL_STATE_PAGE)
         if record is not None:
-            self._begin_file(GtidState(record.gtids), Location(file_no=file_no, page_no=FULL_STATE_PAGE))
+            self._begin_file(GtidState(record.gtids), LogPosition.on_page(file_no, FULL_STATE_PAGE))
 
-    def _begin_file(self, found: GtidState, location: Location) -> None:
+    def _begin_file(self, found: GtidState, location: LogPosition) -> None:
         if self._state is not None:
             check_continuation(found, self._state, location, base=self._base)
         self._state, self._base, self._last = found, found.copy(), found.copy()
 
     def _check_full_state(self, first: Chunk) -> bool:
-        """Compare a file's full state with the groups before it; False if it is not whole yet."""
+        """False if it is not whole yet."""
         ref = self._cursor.ref_of(first)
         chunks = list(self._cursor.chunks_of(first))
         if not chunks[-1].is_last:
             return False
-        found = GtidState(decode_gtid_state(b"".join(chunk.data for chunk in chunks), ref.location).gtids)
-        self._begin_file(found, ref.location)
+        found = GtidState(decode_gtid_state(b"".join(chunk.data for chunk in chunks), ref).gtids)
+        self._begin_file(found, ref)
         return True
 
     def _group(self, first: Chunk) -> EventGroup | None:
-        """The group of the commit record that `first` begins, or None if its end is not visible yet."""
         cursor = self._cursor
         ref = cursor.ref_of(first)
         pieces: list[memoryview] = [first.data]
@@ -330,7 +329,7 @@ class EventGroupReader:
         return self._assemble(ref, head, iter(()), end.position)
 
     def _long_group(self, ref: LogPosition, first: Chunk, end: ChunkCursor) -> EventGroup:
-        """As `_group`, for a record too long to hold; reads its chunks again, one by one."""
+        """As `_group`, for a record too long to hold: reads its chunks again."""
         chunks = self._cursor.chunks_of(first)
         head = bytearray()
         for chunk in chunks:
@@ -341,7 +340,7 @@ class EventGroupReader:
         return self._assemble(ref, bytes(head), chunks, end.position)
 
     def _assemble(self, ref: LogPosition, head: bytes, rest: Iterator[Chunk], end: LogPosition) -> EventGroup:
-        header, size = decode_commit_header(head, ref.location)
+        header, size = decode_commit_header(head, ref)
         gtid, event_end = decode_first_event(head, size, ref)
         payload = head[event_end:]
         common: dict[str, Any] = {
@@ -391,6 +390,6 @@ def decode_first_event(head: bytes, start: int, ref: LogPosition) -> tuple[Gtid 
         if end != len(head):
             raise EventError(f"{len(head) - end} bytes behind a FORMAT_DESCRIPTION event")
     except EventError as error:
-        raise RecordError(ref.location, f"commit record: {error}") from None
+        raise RecordError(ref, f"commit record: {error}") from None
     assert end >= start + EVENT_HEADER_SIZE
     return None, end

@@ -5,22 +5,21 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from ibbmaster.errors import FormatError, Location
+from ibbmaster.errors import FormatError
+from ibbmaster.position import LogPosition
 
 
 class Severity(enum.Enum):
-    """How bad a fault is."""
-
     DAMAGE = "damage"  # something was lost or changed
     NOTE = "note"  # what a healthy server leaves, too: a known quirk of MariaDB, or a primary without gtid_strict_mode
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault; `location` is None if it concerns a whole file or the directory."""
+    """`location` is None if it concerns a whole file or the directory."""
 
     problem: str
-    location: Location | None = None
+    location: LogPosition | None = None
     severity: Severity = Severity.DAMAGE
     is_misplaced: bool = False  # it is about a page in the wrong place
 

@@ -33,7 +33,8 @@ UNPLACED = SchemaPlace(NOWHERE, 0)
 
 
 def group_events(group: EventGroup) -> Iterator[bytes]:
-    """Every event of a group, the GTID event first; holds one. Raises EventError, FormatError."""
+    """Every event of a group, the GTID event first; holds one. Raises EventError: the bytes do not divide into events;
+    FormatError: the body is damaged."""
     yield group.gtid_event
     yield from events_of(group.body, size_max=EVENT_SIZE_MAX)
 
@@ -56,7 +57,8 @@ def query_texts(event: bytes) -> tuple[str, str]:
 
 
 def xid_text(gtid_event: bytes) -> str | None:
-    """The XA transaction that a group prepares or completes, as statements name it. Raises EventError."""
+    """The XA transaction that a group prepares or completes, as statements name it. Raises EventError: a part runs over
+    the end."""
     if not gtid_event[GTID_FLAGS_OFFSET] & OF_XA:
         return None
     return str(decode_gtid_event(gtid_event).xid)
@@ -80,7 +82,7 @@ MakeReaders = Callable[[TableSchema, TableVersion | None], Callable[[Column], Re
 
 
 class TableDecoder(RowDecoder):
-    """Reads the row events of one version of a table; `version` is None where it is unknown."""
+    """Reads the row events of one version of a table; None where it is unknown."""
 
     def __init__(
         self,
@@ -100,7 +102,7 @@ class TableDecoder(RowDecoder):
         return self.version.shown if isinstance(self.version, TableVersion) else None
 
     def expect_names(self) -> None:
-        """Raise EventError unless the columns have names: else they cannot be distinguished."""
+        """Raises EventError: the columns have no names, so they cannot be distinguished."""
         if self.schema.has_names:
             return
         if isinstance(self.version, UnknownTable):
@@ -160,7 +162,8 @@ class RowReader:
     def walked(
         self, events: Iterable[bytes], start: LogPosition = NOWHERE
     ) -> Iterator[tuple[bytes, TableDecoder | None]]:
-        """Every event of a group but TABLE_MAPs, fragments joined; a row event with its decoder. Raises EventError."""
+        """Every event of a group but TABLE_MAPs, fragments joined; a row event with its decoder. Raises EventError: as
+        `changes`."""
         table_of = lambda event, number: self.decoder(event, SchemaPlace(start, number))  # noqa: E731 - as a callback
         for _, event, decoder in walk(events, self.large, table_of):
             yield event, decoder
@@ -188,7 +191,6 @@ class RowReader:
         return decoder
 
     def _is_told_enough(self, event: bytes) -> bool:
-        """Whether a TABLE_MAP has names, so that its version need not be found."""
         if not self._asks_seldom:
             return False
         data = event[EVENT_HEADER_SIZE:]
@@ -199,7 +201,7 @@ class RowReader:
         return self._have_names[data]
 
     def _named(self, schema: TableSchema, version: TableState | None) -> tuple[TableSchema, TableState | None]:
-        """A table completed beyond its TABLE_MAP; and the version, if it is that of the event."""
+        """A table completed beyond its TABLE_MAP, and the version, if that of the event."""
         declaration = self._declarations.get(schema.name)
         is_base = version is not None and version.since is None
         if isinstance(version, TableVersion) and not (is_base and declaration is not None):

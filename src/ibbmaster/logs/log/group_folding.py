@@ -29,7 +29,7 @@ NeedsRows = Callable[[SchemaHistory], bool]
 
 
 def defined_history(fold: Callable[[bool], SchemaHistory], needs_rows: NeedsRows) -> SchemaHistory:
-    """The schema history of a log, made with rows, which takes long, only if the one without needs them."""
+    """Fold a log with rows, which takes long, only if the history without them needs it."""
     history = fold(False)
     return fold(True) if needs_rows(history) else history
 
@@ -43,7 +43,7 @@ class UndefinedTables:
         self._changes = 0  # up to which all these were seen
 
     def take(self, place: SchemaPlace, gtid: Gtid, event: bytes) -> None:
-        """Fold an event; ignores a damaged one, which is reported when its rows are read."""
+        """Ignores a damaged event, which is reported when its rows are read."""
         if len(self._seen) >= SEEN_MAX or len(self._history.places) != self._changes:
             self._seen.clear()
             self._changes = len(self._history.places)
@@ -67,10 +67,10 @@ TakeMap = Callable[[SchemaPlace, Gtid, bytes], object]
 
 
 class GroupFolding:
-    """Folds group after group into one history; also one again whose folding was broken off, without its first part."""
+    """Folds group after group into one history; also one again whose folding was broken off, without its first part.
+    With `takes_rows` these define the tables that no statement defines."""
 
     def __init__(self, history: SchemaHistory, *, takes_rows: bool = False) -> None:
-        """With `takes_rows` these define the tables that no statement defines."""
         self.history = history
         self.begun = LogPosition(-1, 0)
         """The group that was begun last."""
@@ -83,8 +83,8 @@ class GroupFolding:
         return None if self._rows is None else self._rows.take
 
     def fold(self, group: EventGroup, version: int | None = None) -> None:
-        """Fold a group; `version` is of the server that wrote it, if known. Raises BrokenOffError: it is not wanted any
-        more; EventError: a statement is damaged; it names the group."""
+        """`version` is of the server that wrote the group, if known. Raises BrokenOffError: the history is no longer
+        wanted; EventError: a statement is damaged; it names the group."""
         if group.start != self.begun:
             self.begun, self._event_no = group.start, 0
         if group.gtid_event[GTID_FLAGS_OFFSET] & MAY_HOLD_DDL:

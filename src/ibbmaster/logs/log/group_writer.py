@@ -67,7 +67,6 @@ class _Stream:
         return self.spilled + len(self.buffer)
 
     def piece_size(self, size_max: int) -> int:
-        """Bytes of the next piece, up to the next savepoint."""
         border = next((point.size for point in self.savepoints if point.size > self.spilled), self.size)
         return min(border - self.spilled, len(self.buffer), size_max)
 
@@ -104,7 +103,7 @@ class GroupWriter:
         self._take(self._statement, data)
 
     def savepoint(self, name: str) -> None:
-        """Remember this place; replaces a savepoint of the same name. Source: MariaDB 12.3, log.cc."""
+        """Replaces a savepoint of the same name. Source: MariaDB 12.3, log.cc."""
         self._check_open()
         stream = self._transaction
         stream.savepoints = [point for point in stream.savepoints if point.name != name]
@@ -131,7 +130,7 @@ class GroupWriter:
         return ticket.ref
 
     def commit_ordered(self, gtid: Gtid | None, gtid_event: Buffer) -> Ticket:
-        """Log the group, and leave it to the caller to wait until it is durable."""
+        """As `commit`, without waiting until it is durable."""
         self._check_open()
         header = CommitHeader(streams=self._spill_all(len(gtid_event)))
         encoded = encode_commit_header(header)
@@ -168,7 +167,6 @@ class GroupWriter:
             self._spill(stream, self._sink.limits.piece_size_max)
 
     def _spill_all(self, gtid_event_size: int) -> tuple[OobStream, ...]:
-        """Everything inline if it fits and nothing was spilled before; else everything out of band."""
         streams = [stream for stream in (self._statement, self._transaction) if stream.size]
         spilled = any(stream.forest.stream() is not None for stream in streams)
         size = len(NO_STREAM) + gtid_event_size + sum(stream.size for stream in streams)
@@ -197,7 +195,7 @@ class GroupWriter:
 
 
 def write_whole_group(sink: GroupSink, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> Ticket:
-    """Append a group whose events are in memory: as one record if it is small, else as `GroupWriter` does."""
+    """Append a group whose events are in memory: as one record if small, else as `GroupWriter` does."""
     parts: list[Buffer] = [NO_STREAM, gtid_event]
     size = len(NO_STREAM) + len(gtid_event)
     pieces = iter(body)

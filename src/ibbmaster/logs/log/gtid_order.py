@@ -1,8 +1,7 @@
-"""Decides whether groups may be added to a log, and compares those that it has already with those that come.
+"""Decides whether groups may be added to a log, and compares those that it has with those that come.
 
-A group that the log has is skipped if it is the same transaction, also where another server has logged it as a
-replica; the log keeps the copy that it has.
-"""
+A group that the log has is skipped if it is the same transaction, also where another server has logged it as a replica;
+the log keeps its copy."""
 
 from __future__ import annotations
 
@@ -43,7 +42,7 @@ def is_newer(state: GtidState, gtid: Gtid) -> bool:
 
 
 def check_order(state: GtidState, gtid: Gtid) -> None:
-    """Raise GtidOrderError if a group's GTID is not newer than all of its domain. Source: MariaDB 12.3, rpl_gtid.cc,
+    """Raises GtidOrderError: not `is_newer`. Source: MariaDB 12.3, rpl_gtid.cc,
     rpl_binlog_state::check_strict_sequence()."""
     if not is_newer(state, gtid):
         highest = state.highest_seq_no(gtid.domain_id)
@@ -81,7 +80,8 @@ def place_of(log: LogEngine, position: LogPosition) -> str:
 
 
 def find_group(log: LogEngine, gtid: Gtid) -> EventGroup | None:
-    """The group of a GTID; None if the log does not have it. Raises FormatError, StoreError, PositionPurgedError."""
+    """The group of a GTID; None if the log does not have it. Raises FormatError: the log is damaged;
+    PositionPurgedError: what is before it is gone; StoreError: the log cannot be read."""
     state = log.state()
     if (state.seq_no(gtid.domain_id, gtid.server_id) or 0) < gtid.seq_no:
         return None
@@ -97,18 +97,18 @@ def find_group(log: LogEngine, gtid: Gtid) -> EventGroup | None:
 
 
 def _events(record: Buffer, out_of_band: OutOfBandReader) -> Iterator[Buffer]:
-    header, size = decode_commit_header(bytes(record), BEHIND.location)
+    header, size = decode_commit_header(bytes(record), BEHIND)
     yield bytes(record)[size:]
     for stream in header.streams:
         yield from out_of_band.data(stream, BEHIND)
 
 
 class Content:
-    """The comparable content of a group, as a server or a replica logs it; read once. Raises EventError: an event is
-    damaged; for a short group only when it is compared with other bytes."""
+    """The comparable content of a group, as a server or a replica logs it, from the bytes of all events, the GTID event
+    first, cut anywhere; read once. Raises EventError: an event is damaged; for a short group only when it is compared
+    with other bytes."""
 
     def __init__(self, pieces: Iterable[Buffer]) -> None:
-        """The bytes of all events, the GTID event first, cut anywhere."""
         self._data: bytes | None = None
         self._sums: Sums | None = None
         kept: list[bytes] = []
@@ -149,8 +149,6 @@ class Content:
 
 
 class _Waiting(NamedTuple):
-    """A group of the log that has not come."""
-
     start: LogPosition
     digest: bytes
 
@@ -158,12 +156,11 @@ class _Waiting(NamedTuple):
 class Overlap:
     """Compares what comes with the log, domain by domain; reads each group of the log once, in order. It joins a domain
     once both have the same last group and as much of each server. What was logged before the oldest file is not
-    compared."""
+    compared. `logged` is what the log has, `before` what was logged before the first group that comes."""
 
     def __init__(
         self, log: LogEngine, logged: GtidState, before: GtidState, place: Callable[[LogPosition], str] = str
     ) -> None:
-        """`logged` is what the log has, `before` what was logged before the first group that comes."""
         self.joined: set[int] = set()  # the domains whose groups only have to be written
         self._log, self._logged = log, logged.copy()
         self._before, self._came = before.copy(), before.copy()
@@ -183,10 +180,9 @@ class Overlap:
             self._groups.close()
 
     def has(self, group: EventGroup, *, compares: bool = True) -> bool:
-        """Whether the log already has the next group that comes; reads its body if it `compares`.
-
-        Raises EventError: its events are damaged; FormatError: the log is damaged; StoreError: the log has another
-        group of that GTID, or none and does not end right before it, or has one that did not come."""
+        """Whether the log already has the next group that comes; reads its body if it `compares`. Raises EventError:
+        its events are damaged; FormatError: the log is damaged; StoreError: the log has another group of that GTID, or
+        none and does not end right before it, or has one that did not come."""
         gtid = group.gtid
         assert gtid is not None
         if self._is_joined(gtid.domain_id):
@@ -241,7 +237,6 @@ class Overlap:
         self._first.setdefault(gtid.domain_id, start)
 
     def _found(self, gtid: Gtid, content: Content) -> tuple[LogPosition, bool]:
-        """Where the log has a group, and whether it is the same as one that came."""
         if (waiting := self._ahead.get(gtid)) is not None:
             start, digest = waiting.pop(0)
             if not waiting:
@@ -261,7 +256,7 @@ class Overlap:
             self._read_from(self._start())
 
     def _start(self) -> ReadPlan:
-        """The last file before which the log has only what was logged before what comes."""
+        """Before this file the log has only what was logged before what comes."""
         for file in reversed(self._log.files()):
             plan = self._log.start_of_file(file.file_no)
             if plan.is_begun and all(_covers(self._before, gtid) for gtid in plan.state):
@@ -274,7 +269,7 @@ class Overlap:
         self._ahead.clear()
 
     def _read_to(self, gtid: Gtid) -> EventGroup | None:
-        """The next group of a GTID; those before it wait, except what was logged before what comes."""
+        """The groups before it wait, but those logged before what comes."""
         assert self._groups is not None
         while (group := self._groups.next_group()) is not None:
             found = group.gtid
@@ -291,7 +286,6 @@ class Overlap:
         return _covers(self._before, found) or (is_first and found.seq_no < gtid.seq_no)
 
     def _expect_none_left(self, domain_id: int) -> None:
-        """Raise StoreError if a group of the log did not come, and no longer can."""
         first = self._first.get(domain_id)
         if first is None or not self._numbers_rise:
             return
@@ -304,7 +298,7 @@ class Overlap:
                 )
 
     def _parting(self, gtid: Gtid, start: LogPosition) -> StoreError:
-        """The error for a group that the log does not have, before its domain is joined."""
+        """The error for a group that the log lacks, before its domain is joined."""
         self._open()
         where, next_one = self._place(start), self._next_in(gtid.domain_id)
         if next_one is not None:

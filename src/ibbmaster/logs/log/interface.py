@@ -34,10 +34,9 @@ class LogFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadPlan:
-    """Where reading begins, at the head of a file or on a page of it, and what was logged before.
-
-    `resets` counts earlier resets: the position belongs to that log only. `is_restart`: a server start began a
-    traditional file. Unless it `is_begun`, the file is unused, and more may be logged before it begins."""
+    """Where reading begins, at the head of a file or on a page of it, and what was logged before. `resets` counts
+    earlier resets: the position belongs to that log only. `is_restart`: a server start began a traditional file. Unless
+    it `is_begun`, the file is unused, and more may be logged before it begins."""
 
     position: LogPosition
     state: GtidState
@@ -61,7 +60,7 @@ class EventGroups(Protocol):
     def position(self) -> LogPosition: ...
 
     def close(self) -> None:
-        """Release what is held. A second call does nothing."""
+        """A second call does nothing."""
 
     def next_group(self) -> EventGroup | None:
         """The next durable group, or None at the durable end; then call again later."""
@@ -72,11 +71,11 @@ class FramedEventGroups(EventGroups, Protocol):
     """Groups in files, which a kernel may read by itself."""
 
     def check_log(self) -> None:
-        """Raise PositionPurgedError if this is no longer the log that the reader began with."""
+        """Raises PositionPurgedError: this is no longer the log that the reader began with."""
 
     def continue_at(self, position: LogPosition, gtids: Iterable[Gtid], **known: Unpack[ReadPart]) -> None:
         """Continue at a position in the same file, up to which the caller has read. `gtids` are the last of each pair
-        on the way, `head` the first bytes of that, if they are known."""
+        on the way, `head` the first bytes of that, if known."""
 
 
 @runtime_checkable
@@ -104,7 +103,7 @@ class PagedEventGroups(CachedEventGroups, Protocol):
 
     @property
     def may_begin_inside(self) -> bool:
-        """Whether no group was read, so that the rest of an earlier record may come next."""
+        """Whether no group was read, so the rest of an earlier record may come next."""
 
 
 class PassedGroups(EventGroups):
@@ -206,7 +205,7 @@ class LogEngine(GroupSource, Protocol):
 
     @property
     def reset_count(self) -> int:
-        """How often other files replaced those there were, at the last look."""
+        """How often other files replaced the former ones, at the last look."""
         return 0
 
     @property
@@ -267,7 +266,7 @@ class FileEngine(LogEngine, Protocol):
 
     @property
     def checksum_algorithm(self) -> ChecksumAlgorithm:
-        """The checksum at the end of the events of the last file."""
+        """That of the events of the last file."""
 
     def stored_groups(self, plan: ReadPlan, offset: int = 4) -> FramedEventGroups:
         """Everything from the head of a file on, as it is stored, also what comes later; groups, and other events
@@ -296,7 +295,6 @@ has_files: _IsOf[FileEngine] = _IsOf(FileEngine)
 
 
 def groups_from(log: LogEngine, plan: ReadPlan) -> Iterator[EventGroup]:
-    """The groups from where a plan begins to the present end."""
     with closing(log.groups(plan)) as groups:
         while (group := groups.next_group()) is not None:
             yield group

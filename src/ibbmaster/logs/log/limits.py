@@ -38,12 +38,10 @@ class LogLimits:
         self._limit_records()
 
     def count_pairs(self, state: GtidState) -> None:
-        """Begin with the pairs of a state."""
         self._pair_count = len(state)
         self._limit_records()
 
     def add_pair(self) -> None:
-        """Another pair is about to be logged."""
         self._pair_count += 1
         self._limit_records()
 

@@ -33,7 +33,6 @@ class ReadStart(NamedTuple):
     starts: dict[int, LogPosition]
 
     def lacks(self, group: EventGroup) -> bool:
-        """Whether a group of this log is none of those up to the position."""
         gtid = group.gtid
         return gtid is not None and self.starts.get(gtid.domain_id, LOG_START) <= group.start
 
@@ -57,7 +56,7 @@ def readable_groups(log: LogEngine, start: LogPosition, on_fault: OnFault) -> It
 
 
 def expect_logged(gtid: Gtid, state: GtidState) -> None:
-    """Raise PositionError, which says what is logged, unless a GTID or a later one of its server is."""
+    """Raises PositionError, which says what is logged: neither a GTID nor a later one of its server is."""
     logged = state.seq_no(gtid.domain_id, gtid.server_id)
     if logged is None or logged < gtid.seq_no:
         latest = state.latest(gtid.domain_id)
@@ -66,7 +65,6 @@ def expect_logged(gtid: Gtid, state: GtidState) -> None:
 
 
 def _plan_of(log: LogEngine, position: GtidPosition, on_fault: OnFault | None) -> ReadPlan:
-    """A place before which a reader at a position has everything."""
     try:
         return log.seek(position)
     except FormatError:
@@ -80,7 +78,6 @@ def _planned_groups(log: LogEngine, plan: ReadPlan, on_fault: OnFault | None) ->
 
 
 def _locate(position: GtidPosition, plan: ReadPlan, groups: Iterable[EventGroup]) -> dict[int, LogPosition]:
-    """Walk over the groups from where a plan begins: at most one state interval before the position."""
     found: dict[int, LogPosition] = {}
     wanted = dict(position)
     for gtid in position.values():

@@ -18,20 +18,18 @@ class LogRange:
 
     @property
     def length(self) -> int:
-        """The approximate number of bytes to read."""
+        """Approximately the bytes to read."""
         return self.end_offset - self.start_offset
 
     def holds(self, point: LogPosition) -> bool:
-        """Whether a commit record that begins at `point` belongs here."""
         return point.file_no == self.file_no and self.start_offset <= point.offset < self.end_offset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSelection:
-    """The wanted groups of a log. None and empty values limit nothing.
-
-    `starts` and `ends` give the points where domains begin and end; other domains begin at the start of the log, and
-    have nothing if there are `ends`. Times are in seconds since 1970: of the GTID event, so of the commit."""
+    """The wanted groups of a log. None and empty values limit nothing. `starts` and `ends` are the points where domains
+    begin and end; other domains begin at the start of the log, and have nothing if there are `ends`. Times are in
+    seconds since 1970: of the GTID event, so of the commit."""
 
     starts: tuple[tuple[int, LogPosition], ...] = ()
     ends: tuple[tuple[int, LogPosition], ...] | None = None
@@ -41,7 +39,6 @@ class GroupSelection:
     end_time: float | None = None  # the first moment not included
 
     def takes(self, gtid: Gtid, point: LogPosition, timestamp: int) -> bool:
-        """Whether the group that begins at `point` is wanted."""
         domain_id = gtid.domain_id
         if self.domains and domain_id not in self.domains:
             return False

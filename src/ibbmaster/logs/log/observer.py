@@ -4,8 +4,6 @@ Writers may do anything in any order. They append, begin the next file, and remo
 They begin the last file again, or remove it: readers wait until it is as long as it was. Anything else is another log:
 a reset. A file keeps its number while it exists, and no other file ever gets that of a traditional one."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import threading
@@ -66,10 +64,10 @@ class Picture(Generic[F]):
 
 
 class LogObserver(Generic[F]):
-    """Thread-safe. `picture` is that of the last look; holds its last file open, and an awaited one."""
+    """Thread-safe. `picture` is that of the last look; holds its last file open, and an awaited one. Raises OSError,
+    StoreError: the last file has gone."""
 
     def __init__(self, files: Sequence[F]) -> None:
-        """Raises OSError, StoreError: the last file has gone."""
         self._lock = threading.RLock()
         self._held = self._hold(files[-1])
         self._awaited: tuple[F, HeldFile] | None = None
@@ -87,16 +85,13 @@ class LogObserver(Generic[F]):
         """The begun files, in order. Raises OSError, StoreError: there is none, or they form no log."""
 
     @abstractmethod
-    def _after(self, last: F) -> F | None:
-        """The file after the last one, once it is begun."""
+    def _after(self, last: F) -> F | None: ...
 
     @abstractmethod
-    def _before(self, first: F) -> F | None:
-        """The file before the first one, once it was brought back."""
+    def _before(self, first: F) -> F | None: ...
 
     @abstractmethod
-    def _is_begun(self, file: F) -> bool:
-        """Whether the head of a file is whole."""
+    def _is_begun(self, file: F) -> bool: ...
 
     @abstractmethod
     def _hold(self, file: F) -> HeldFile: ...
@@ -108,19 +103,15 @@ class LogObserver(Generic[F]):
     def _seen(self, file: F, held: HeldFile) -> F: ...
 
     @abstractmethod
-    def _is_same(self, known: F, found: F) -> bool:
-        """Whether a file other than the last one is unchanged."""
+    def _is_same(self, known: F, found: F) -> bool: ...
 
     @abstractmethod
-    def _placed(self, files: Sequence[F], index: int) -> Sequence[F]:
-        """Files with their numbers in the log, from that one on."""
+    def _placed(self, files: Sequence[F], index: int) -> Sequence[F]: ...
 
     def _is_replaced(self, file: F) -> bool:  # a format whose readers find that out needs no look
-        """Whether another file replaced one before the last."""
         return False
 
-    def _dropped(self, files: Sequence[F]) -> None:  # who keeps something of them can let go of it
-        """These files left the log, or are awaited."""
+    def _dropped(self, files: Sequence[F]) -> None: ...  # who keeps something of them can let go of it
 
     @property
     def awaited(self) -> str | None:
@@ -150,7 +141,7 @@ class LogObserver(Generic[F]):
             self._lock.release()
 
     def check(self, resets: int) -> None:
-        """Raise LogResetError to a reader that began before the last reset."""
+        """Raises LogResetError: a reader began before the last reset."""
         if self.picture.resets != resets:
             raise LogResetError("the files there were have been replaced by others: the log was reset")
 
@@ -219,7 +210,6 @@ class LogObserver(Generic[F]):
             self._show((*self.picture.before, complete), file)
 
     def _look_at_first(self) -> None:
-        """Drop purged files, and take those that were brought back."""
         before = self.picture.before
         gone = 0
         while gone < len(before) and not self._is_there(before[gone]):

@@ -20,36 +20,36 @@ def check_other_record(record_type: int, head: bytes, ref: LogPosition, is_whole
     """Judge a record by its first `HEAD_SIZE` bytes, or by all of them: then it `is_whole`. Raises RecordError: it
     contradicts its type, or is a commit record with a wrong type."""
     if (what := _commit_in(head, ref)) is not None:
-        raise RecordError(ref.location, f"a record of type {record_type} that holds {what}: its type was changed")
+        raise RecordError(ref, f"a record of type {record_type} that holds {what}: its type was changed")
     match record_type:
         case RecordType.GTID_STATE:
             if ref.page_offset:
-                raise RecordError(ref.location, "a GTID state record that does not begin a page")
+                raise RecordError(ref, "a GTID state record that does not begin a page")
             if is_whole:
-                decode_gtid_state(head, ref.location)
+                decode_gtid_state(head, ref)
         case RecordType.OOB_DATA:
-            _, size = decode_oob_node(head, ref.location)
+            _, size = decode_oob_node(head, ref)
             if is_whole and size == len(head):
-                raise RecordError(ref.location, "an out-of-band record without data")
+                raise RecordError(ref, "an out-of-band record without data")
         case RecordType.XA_PREPARE:
-            decode_xa_prepare(head, ref.location)
+            decode_xa_prepare(head, ref)
         case RecordType.XA_COMPLETE:
-            decode_xa_complete(head, ref.location)
+            decode_xa_complete(head, ref)
         case RecordType.DUMMY:
             if head.strip(bytes((FILLER,))):
-                raise RecordError(ref.location, "a dummy record with other bytes than ff")
+                raise RecordError(ref, "a dummy record with other bytes than ff")
 
 
 def check_rest(data: bytes, ref: LogPosition) -> None:
     """Judge a chunk of an unread record. Raises ChunkError: a commit record begins here."""
     if (what := _commit_in(data, ref)) is not None:
-        raise ChunkError(ref.location, f"a record continues with {what}: that it begins here was changed")
+        raise ChunkError(ref, f"a record continues with {what}: that it begins here was changed")
 
 
 def _commit_in(head: bytes, ref: LogPosition) -> str | None:
-    """The commit record that these bytes begin, if any: one changed byte of its type makes readers skip it."""
+    """What these bytes begin: one changed byte of the type of a commit record makes readers skip it."""
     try:
-        header, size = decode_commit_header(head, ref.location)
+        header, size = decode_commit_header(head, ref)
         for stream in header.streams:
             check_stream(stream, ref)
         gtid, _ = decode_first_event(head, size, ref)
@@ -61,7 +61,7 @@ def _commit_in(head: bytes, ref: LogPosition) -> str | None:
 
 
 def _is_leaf_with_events(head: bytes) -> bool:
-    """Whether these bytes are a leaf and an event, which may look like a commit record by time and server."""
+    """Whether they begin a leaf with an event, which may look like a commit record by time and server."""
     if head[: len(LEAF)] != LEAF or len(head) < len(LEAF) + EVENT_HEADER_SIZE:
         return False
     try:

@@ -1,4 +1,4 @@
-"""Reads the out-of-band part of a group, piece by piece in the order it was written."""
+"""Reads the out-of-band part of a group, piece by piece in the order of writing."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from .pages import PageReader
 
 
 class FoundNode(NamedTuple):
-    """Where a node is, and the bytes of its header, after which its data begins."""
+    """Where a node is, and the bytes of its header, before its data."""
 
     position: LogPosition
     header_size: int
@@ -52,14 +52,14 @@ class OutOfBandReader:
             yield FoundNode(ref, sizes.pop(ref))
 
     def node_data(self, ref: LogPosition) -> Iterator[Buffer]:
-        """The data of one node. Raises FormatError: as `data`."""
+        """Raises FormatError: as `data`."""
         _, data, is_last, chunks, _ = self._open_node(ref, self._data_pages)
         yield data
         for chunk in chunks:
             yield chunk.data
             is_last = chunk.is_last
         if not is_last:
-            raise RecordError(ref.location, "an out-of-band record has no end")
+            raise RecordError(ref, "an out-of-band record has no end")
 
     def _open_node(self, ref: LogPosition, pages: PageReader) -> tuple[OobNode, Buffer, bool, Iterator[Chunk], int]:
         """Header and first data of a node, whether that is all, the chunks that follow, and the size of the header."""
@@ -72,31 +72,31 @@ class OutOfBandReader:
             is_last = chunk.is_last
             if len(data) >= HEADER_SIZE_MAX:
                 break
-        node, size = decode_oob_node(data, ref.location)
+        node, size = decode_oob_node(data, ref)
         return node, memoryview(data)[size:], is_last, chunks, size
 
     def _first_chunk(self, ref: LogPosition, pages: PageReader) -> tuple[Chunk, ChunkCursor]:
         if ref.page_no < 1:
-            raise RecordError(ref.location, "an out-of-band reference into a header page")
+            raise RecordError(ref, "an out-of-band reference into a header page")
         page = pages.page(ref.file_no, ref.page_no)
         if page is None:
             name = format_file_name(ref.file_no)
-            raise RecordError(ref.location, f"an out-of-band reference to what is not there; was {name} purged?")
+            raise RecordError(ref, f"an out-of-band reference to what is not there; was {name} purged?")
         cursor = ChunkCursor.at(pages, ref)
         problem = "an out-of-band reference to something else"
         try:
             first = cursor.next_chunk()
         except FormatError as error:
-            raise RecordError(ref.location, f"{problem}: {error}") from error
+            raise RecordError(ref, f"{problem}: {error}") from error
         if first is None or cursor.ref_of(first) != ref:
-            raise RecordError(ref.location, problem)
+            raise RecordError(ref, problem)
         if first.record_type != RecordType.OOB_DATA or not first.is_first:
-            raise RecordError(ref.location, f"{problem}: a chunk of record type {first.record_type}")
+            raise RecordError(ref, f"{problem}: a chunk of record type {first.record_type}")
         return first, cursor
 
 
 def check_stream(stream: OobStream, commit_ref: LogPosition) -> None:
-    """Whether the stream of the group at `commit_ref` can be true. Raises RecordError: it does not precede it."""
+    """Raises RecordError: the stream of the group at `commit_ref` does not precede it."""
     if stream.last >= commit_ref or stream.first > stream.last:
         problem = f"commit record refers to nodes from {stream.first} to {stream.last}, not before itself"
-        raise RecordError(commit_ref.location, problem)
+        raise RecordError(commit_ref, problem)

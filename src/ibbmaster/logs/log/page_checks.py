@@ -33,8 +33,6 @@ NO_STATE = numbers(Field.SIZE)
 
 
 class FoundRecord(NamedTuple):
-    """A record in a block."""
-
     page: int  # counted in the block
     offset: int  # on that page
     size: int  # bytes of its data
@@ -42,7 +40,7 @@ class FoundRecord(NamedTuple):
     record_type: int
 
     def head(self, block: Buffer) -> bytes:
-        """The data of its first chunk; if that is short, also of the second one, which begins the next page."""
+        """The data of its first chunk; if short, also of the second one, which begins the next page."""
         view = memoryview(block)
         start = self.page * PAGE_SIZE + self.offset + CHUNK_HEADER_SIZE
         head = bytes(view[start : start + self.first_size])

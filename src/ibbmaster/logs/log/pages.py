@@ -1,6 +1,7 @@
 """Verified pages of a binlog directory, several per read where they are wanted in order."""
 
-from ibbmaster.errors import ChecksumError, Location, MissingFileError
+from ibbmaster.errors import ChecksumError, MissingFileError
+from ibbmaster.position import LogPosition
 from ibbmaster.storage.codec.buffer import is_zero
 from ibbmaster.storage.disk.interface import ReadDisk
 from ibbmaster.storage.ibb.file_header import FileHeader, decode_file_header
@@ -12,10 +13,8 @@ REREADS = 20  # of a page whose checksum is wrong: a writer may be in the middle
 
 
 class PageReader:
-    """Reads pages, verifies each once, and holds the last block. Not thread-safe.
-
-    `readahead_pages_max` 1 is for random access. While `only_cached` each call raises BlockingIOError where it would
-    wait for the disk."""
+    """Reads pages, verifies each once, and holds the last block. Not thread-safe. `readahead_pages_max` 1 is for random
+    access. While `only_cached` each call raises BlockingIOError where it would wait for the disk."""
 
     def __init__(
         self, disk: ReadDisk, *, readahead_pages_max: int = READAHEAD_PAGES_MAX, only_cached: bool = False
@@ -31,7 +30,8 @@ class PageReader:
         self._is_verified = bytearray()
 
     def page(self, file_no: int, page_no: int) -> memoryview | None:
-        """One page, None after the end of the file; the view owns its memory. Raises ChecksumError, StoreError."""
+        """One page, None after the end of the file; the view owns its memory. Raises ChecksumError: the page is
+        damaged; StoreError: it cannot be read."""
         index = page_no - self._first_no
         if file_no != self._file_no or not 0 <= index < len(self._is_verified):
             if not self._read_block(file_no, page_no):
@@ -41,7 +41,7 @@ class PageReader:
         page = self._block[start : start + PAGE_SIZE]
         if not self._is_verified[index]:
             try:
-                verify_page(bytes(page), Location(file_no=file_no, page_no=page_no))
+                verify_page(bytes(page), LogPosition.on_page(file_no, page_no))
             except ChecksumError:
                 return self.fresh_page(file_no, page_no)
             self._is_verified[index] = True
@@ -55,7 +55,7 @@ class PageReader:
             if not self._read_block(file_no, page_no):
                 return None
             try:
-                verify_page(bytes(self._block[:PAGE_SIZE]), Location(file_no=file_no, page_no=page_no))
+                verify_page(bytes(self._block[:PAGE_SIZE]), LogPosition.on_page(file_no, page_no))
             except ChecksumError:
                 if attempt == REREADS:
                     self._file_no = -1
@@ -78,7 +78,8 @@ class PageReader:
         return low - 1
 
     def header(self, file_no: int) -> FileHeader | None:
-        """The header of a file; None if it is missing or unused. Raises HeaderError, ChecksumError."""
+        """None if the file is missing or unused. Raises HeaderError: it is another file's, or of no log; ChecksumError:
+        it is damaged."""
         try:
             data = self._read(file_no, 0, 1)
         except MissingFileError:
@@ -88,7 +89,7 @@ class PageReader:
             return None
         header = decode_file_header(data, file_no=file_no)
         if len(data) == PAGE_SIZE:
-            verify_page(data, Location(file_no=file_no, page_no=0))
+            verify_page(data, LogPosition.on_page(file_no, 0))
         return header
 
     def _read_block(self, file_no: int, page_no: int) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from ibbmaster.errors import FormatError, Location
+from ibbmaster.errors import FormatError
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.position import LogPosition
 from ibbmaster.replication.event.group import EventGroup
@@ -20,10 +20,10 @@ from .states import FULL_STATE_PAGE, check_continuation, read_state_record
 
 class FileBoundary:
     """Compares the groups of a file's last range with the state that the next file begins with, since a file cut
-    between two pages looks whole by itself. Compares only pairs in the range, unless that is the whole file."""
+    between two pages looks whole by itself. Compares only pairs in the range, unless that is the whole file. Raises
+    FormatError: the state of the file is damaged, or its header, if it `checks_header`."""
 
     def __init__(self, disk: ReadDisk, log_range: LogRange, *, checks_header: bool = True) -> None:
-        """Raises FormatError: the state of the file is damaged, or its header, if it `checks_header`."""
         self._disk = disk
         self._range = log_range
         pages = self._pages()
@@ -49,7 +49,7 @@ class FileBoundary:
         pages = self._pages()
         record = read_state_record(pages, next_no, FULL_STATE_PAGE) if pages.header(next_no) is not None else None
         if record is not None:
-            location = Location(file_no=next_no, page_no=FULL_STATE_PAGE, page_offset=0)
+            location = LogPosition.on_page(next_no, FULL_STATE_PAGE)
             check_continuation(record.gtids, self._state, location, base=self._base, is_complete=False)
 
 
@@ -67,7 +67,7 @@ def ranges_of_file(file_no: int, header: FileHeader | None, first: int, end: int
 
 
 def groups_in_range(disk: ReadDisk, log_range: LogRange, on_fault: OnFault | None) -> Iterator[EventGroup]:
-    """The groups of a range; see `LogEngine.groups_in`. Continues on the page after a damaged one."""
+    """See `LogEngine.groups_in`. Continues on the page after a damaged one."""
     page_no = log_range.start_offset // PAGE_SIZE
     end = LogPosition(log_range.file_no, log_range.end_offset)
     boundary: FileBoundary | None = None
@@ -89,7 +89,7 @@ def groups_in_range(disk: ReadDisk, log_range: LogRange, on_fault: OnFault | Non
             elif (found := _behind_gap(disk, reader.stopped_at, end)) is not None:
                 assert reader.stopped_at is not None
                 boundary = None
-                on_fault(LogPosition.of(reader.stopped_at), gap_error(reader.stopped_at, found).problem)
+                on_fault(reader.stopped_at, gap_error(reader.stopped_at, found).problem)
                 page_no = found.page_no + (found == reader.stopped_at)
                 continue
             if reader.position.file_no == log_range.file_no and boundary is not None:
@@ -98,7 +98,7 @@ def groups_in_range(disk: ReadDisk, log_range: LogRange, on_fault: OnFault | Non
                 except FormatError as error:
                     if on_fault is None:
                         raise
-                    on_fault(LogPosition.on_page(error.location.file_no, error.location.page_no), error.problem)
+                    on_fault(error.location, error.problem)
             return
         except FormatError as error:
             position = reader.position
@@ -108,7 +108,7 @@ def groups_in_range(disk: ReadDisk, log_range: LogRange, on_fault: OnFault | Non
             if position >= end:
                 return  # what is damaged belongs to the next range
             location = error.location
-            on_fault(LogPosition.of(location), error.problem)
+            on_fault(location, error.problem)
             page_no = max(position.page_no, page_no)
             if location.file_no == log_range.file_no:
                 page_no = max(page_no, location.page_no)
@@ -125,8 +125,8 @@ def check_range_reached(reader: EventGroupReader, end: LogPosition, *, is_strict
         raise gap_error(reader.stopped_at, found)
 
 
-def _behind_gap(disk: ReadDisk, stopped_at: Location | None, end: LogPosition) -> Location | None:
-    if stopped_at is None or LogPosition.of(stopped_at) >= end:
+def _behind_gap(disk: ReadDisk, stopped_at: LogPosition | None, end: LogPosition) -> LogPosition | None:
+    if stopped_at is None or stopped_at >= end:
         return None
     found = page_behind_in_file(disk, stopped_at)
-    return None if found is None or LogPosition.of(found) >= end else found
+    return None if found is None or found >= end else found

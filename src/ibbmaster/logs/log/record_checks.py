@@ -7,7 +7,7 @@ import enum
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from ibbmaster.errors import EventError, FormatError, Location
+from ibbmaster.errors import EventError, FormatError
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.position import LogPosition
 from ibbmaster.replication.event.rows.partial import FragmentChecks
@@ -36,11 +36,9 @@ HELD_MAX = 1000  # of which the first are named
 
 @dataclass(slots=True)
 class _Back:
-    """A group whose number is not above the one before."""
-
     gtid: Gtid
-    location: Location
-    earlier: tuple[int, Location]
+    location: LogPosition
+    earlier: tuple[int, LogPosition]
     is_decided: bool = False  # a state record after it was compared
     is_contradicted: bool = False  # and says something else than the groups
 
@@ -49,16 +47,16 @@ class OrderChecks:
     """Sequence numbers that go back or repeat: a misplaced page, or a primary that permits them. The states decide, or
     a page that exists twice: `find_copy` returns another page with the same bytes as one already read, if any."""
 
-    def __init__(self, find_copy: Callable[[Location], Location | None]) -> None:
+    def __init__(self, find_copy: Callable[[LogPosition], LogPosition | None]) -> None:
         self._find_copy = find_copy
-        self._last: dict[tuple[int, int], tuple[int, Location]] = {}
+        self._last: dict[tuple[int, int], tuple[int, LogPosition]] = {}
         self._backs: list[_Back] = []
         self._unheld = 0
 
-    def begin_file(self, state: GtidState, location: Location) -> None:
+    def begin_file(self, state: GtidState, location: LogPosition) -> None:
         self._last = {(gtid.domain_id, gtid.server_id): (gtid.seq_no, location) for gtid in state}
 
-    def log(self, gtid: Gtid, location: Location) -> None:
+    def log(self, gtid: Gtid, location: LogPosition) -> None:
         pair = gtid.domain_id, gtid.server_id
         earlier = self._last.get(pair)
         if earlier is not None and gtid.seq_no <= earlier[0]:
@@ -78,7 +76,7 @@ class OrderChecks:
 
     def finish_file(self) -> Iterator[Fault]:
         """Report what was found; every page of the file was read, and the state that follows it."""
-        backs = sorted(self._backs, key=lambda back: (back.location.page_no, back.location.page_offset))
+        backs = sorted(self._backs, key=lambda back: back.location)
         for back in backs[:NAMED_MAX]:
             seq_no, place = back.earlier
             problem = f"group {back.gtid} comes behind number {seq_no} of its domain and server at {place}"
@@ -101,7 +99,7 @@ class OrderChecks:
         self._unheld = 0
 
 
-def _page(location: Location) -> str:
+def _page(location: LogPosition) -> str:
     return f"{format_file_name(location.file_no)} page {location.page_no}"
 
 
@@ -119,8 +117,6 @@ class _Record:
 
 
 class RecordChecks:
-    """Checks the records while their chunks pass."""
-
     def __init__(self, disk: ReadDisk, totals: Totals, order: OrderChecks) -> None:
         self.header: FileHeader | None = None  # of the current file, None if it cannot be read
         self.is_lost = True  # what comes next may be inside a record
@@ -150,7 +146,7 @@ class RecordChecks:
         problem = self._nesting.take(chunk)
         if problem is Misplaced.NOT_BEGUN:
             if not self.is_lost:
-                yield Fault(problem.value, ref.location)
+                yield Fault(problem.value, ref)
                 return
             try:
                 check_rest(bytes(chunk.data), ref)
@@ -158,7 +154,7 @@ class RecordChecks:
                 yield Fault.of(error)
             return
         if problem is not None:
-            yield Fault(self._misplaced(chunk, problem), ref.location)
+            yield Fault(self._misplaced(chunk, problem), ref)
             self.lose_track()
             return
         if not chunk.is_first:
@@ -179,7 +175,6 @@ class RecordChecks:
         return f"a record begins before the one at {record.ref} has ended"
 
     def _add(self, record: _Record, chunk: Chunk, ref: LogPosition) -> Iterator[Fault]:
-        """Take the data of one chunk; judge the record's head once it is complete."""
         if record.record_type == RecordType.GTID_STATE:
             self._state_end = ref.file_no, ref.page_no, chunk.end_offset
         try:
@@ -198,7 +193,7 @@ class RecordChecks:
             yield Fault.of(error)
         except EventError as error:
             of_group = "" if record.gtid is None else f" of group {record.gtid}"
-            yield Fault(f"commit record{of_group}: {error}", record.ref.location)
+            yield Fault(f"commit record{of_group}: {error}", record.ref)
             record.events = None
 
     def _pass_events(self, record: _Record, data: memoryview) -> None:
@@ -232,12 +227,12 @@ class RecordChecks:
 
     def _open_commit(self, record: _Record) -> Iterator[Fault]:
         ref, head = record.ref, bytes(record.head)
-        header, size = decode_commit_header(head, ref.location)
+        header, size = decode_commit_header(head, ref)
         gtid, event_end = decode_first_event(head, size, ref)
         self._totals.groups += 1
         record.gtid = gtid
         if gtid is not None:
-            self.log(gtid, ref.location)
+            self.log(gtid, ref)
         for state_ref, data in self._waiting_states:
             yield from self._check_state(state_ref, data)
         self._waiting_states.clear()
@@ -253,15 +248,15 @@ class RecordChecks:
                     for part in events.feed(piece):
                         record.fragments.take(part)
             except FormatError as error:
-                yield Fault(f"the out-of-band data of group {gtid}: {error}", ref.location)
+                yield Fault(f"the out-of-band data of group {gtid}: {error}", ref)
                 return
         events.finish()
         if header.streams and event_end != len(head):
-            yield Fault("events both in the commit record and out of band", ref.location)
+            yield Fault("events both in the commit record and out of band", ref)
         record.events = EventSplitter()
         self._pass_events(record, memoryview(head)[event_end:])
 
-    def log(self, gtid: Gtid, location: Location) -> None:
+    def log(self, gtid: Gtid, location: LogPosition) -> None:
         self._order.log(gtid, location)
         self.log_last(gtid)
 
@@ -270,7 +265,7 @@ class RecordChecks:
         if self._groups is not None:
             self._groups.log(gtid)
 
-    def check_page_begin(self, found: Chunk | ChunkEnd, page: Location) -> Iterator[Fault]:
+    def check_page_begin(self, found: Chunk | ChunkEnd, page: LogPosition) -> Iterator[Fault]:
         """Compare how a page begins with where state records are due."""
         if self.header is None or self.is_lost or page.page_no <= FULL_STATE_PAGE or not isinstance(found, Chunk):
             return
@@ -282,7 +277,7 @@ class RecordChecks:
         elif is_due and self._has_room_for_state(page):
             yield Fault("the GTID state record that is due on this page is missing", page)
 
-    def _has_room_for_state(self, page: Location) -> bool:
+    def _has_room_for_state(self, page: LogPosition) -> bool:
         if self.header is None or self._groups is None:
             return False
         if self._state_end == (page.file_no, page.page_no - 1, DATA_SIZE):
@@ -291,9 +286,9 @@ class RecordChecks:
         return page.page_no + -(-size // DATA_SIZE) < self.header.size_pages
 
     def _check_state(self, ref: LogPosition, data: bytes | bytearray) -> Iterator[Fault]:
-        found = GtidState(decode_gtid_state(data, ref.location).gtids)
+        found = GtidState(decode_gtid_state(data, ref).gtids)
         if ref.page_offset:
-            yield Fault("a GTID state record that does not begin a page", ref.location)
+            yield Fault("a GTID state record that does not begin a page", ref)
         if ref.page_no == FULL_STATE_PAGE:
             yield from self._check_full_state(ref, found)
         elif self._groups is not None:
@@ -316,17 +311,17 @@ class RecordChecks:
         yield from self._order.finish_file()
         begins_with = state if state is not None and is_very_first else found
         self._groups = GroupsOfFile(begins_with)
-        self._order.begin_file(begins_with, ref.location)
+        self._order.begin_file(begins_with, ref)
 
 
 def _too_old(ref: LogPosition, first: LogPosition, header: FileHeader) -> Fault:
-    """A reference to a file older than the header names; after a restart MariaDB names it as the XA reference only."""
+    """After a restart MariaDB names the oldest file as the XA reference only."""
     oldest = format_file_name(header.oob_file_no)
     problem = f"refers to {first}, but the file header says nothing older than {oldest} is needed"
     if header.xa_file_no is None or first.file_no < header.xa_file_no:
-        return Fault(problem, ref.location)
+        return Fault(problem, ref)
     why = "after a restart MariaDB counts prepared XA transactions in the XA reference alone"
-    return Fault(f"{problem}: {why}", ref.location, Severity.NOTE)
+    return Fault(f"{problem}: {why}", ref, Severity.NOTE)
 
 
 def _text(state: GtidState) -> str:
@@ -335,14 +330,12 @@ def _text(state: GtidState) -> str:
 
 def _misfit(ref: LogPosition, fit: Fit, problem: str) -> Fault:
     if fit is Fit.WRONG:
-        return Fault(problem, ref.location)
+        return Fault(problem, ref)
     why = "MariaDB forgets pairs that it logged before a restart in the middle of a file"
-    return Fault(f"{problem}: {why}", ref.location, Severity.NOTE)
+    return Fault(f"{problem}: {why}", ref, Severity.NOTE)
 
 
 class Fit(enum.Enum):
-    """The outcome of comparing a state record with the groups."""
-
     EQUAL = "the state is what the groups come to"
     FORGOTTEN = "it lacks what MariaDB forgets when it restarts"
     WRONG = "it contradicts the groups"
@@ -380,7 +373,6 @@ class GroupsOfFile:
 
 
 def _fit(found: GtidState, base: GtidState, logged: list[Gtid]) -> Fit:
-    """Compare with the state after groups, all of them or the latest ones."""
     if found == _state_of(base, logged):
         return Fit.EQUAL
     forgotten = 0

@@ -99,7 +99,7 @@ class LoggedSchema:
 
     def history(self, needs_rows: NeedsRows = lambda _: False, up_to: LogPosition | None = None) -> SchemaHistory:
         """All that is durable now, folded; where it `needs_rows` these define tables, from now on. With `up_to` it ends
-        before a fault after that place. Raises BrokenOffError: it is not wanted any more; the next call continues;
+        before a fault after that place. Raises BrokenOffError: it is no longer wanted; the next call continues;
         EventError: a statement is damaged; it names the group; FormatError, ClassicFormatError: a file is damaged."""
         with self._lock:
             return defined_history(
@@ -191,7 +191,7 @@ class LoggedSchema:
         return self._continue(folding)
 
     def _continue(self, folding: GroupFolding) -> bool:
-        """Fold what is new; False if this is another log than before."""
+        """False if this is another log than before."""
         last = self._last
         if last is None:
             return False
@@ -211,7 +211,7 @@ class LoggedSchema:
         return True
 
     def _finds(self, last: LastFolded, groups: EventGroups) -> bool:
-        """Read up to the last folded group; False in another log, where the place may be inside an event."""
+        """Read up to the last folded group; in another log the place may be inside an event."""
         try:
             group = groups.next_group()
             while group is not None and group.start < last.start:
@@ -222,7 +222,6 @@ class LoggedSchema:
             return False
 
     def _groups_from(self, last: LastFolded) -> EventGroups:
-        """A reader of the last group and those after it, and perhaps of some before."""
         plan = self._log.start_of_file(last.start.file_no)
         groups = self._log.groups(plan)
         if isinstance(groups, PagedEventGroups):
@@ -238,14 +237,14 @@ class LoggedSchema:
         return groups
 
     def _identified(self, last: LastFolded) -> LastFolded:
-        """With the digest of the last group, which is read again: only now it is known to be the last."""
+        """With the digest of the last group, read again: only now it is known to be the last."""
         with closing(self._groups_from(last)) as groups:
             while (group := groups.next_group()) is not None and group.start < last.start:
                 pass
             return last if group is None else last._replace(digest=_digest(group))
 
     def _fold(self, folding: GroupFolding, groups: EventGroups) -> None:
-        """Fold what comes. It may break off between two statements: `_last` is the last whole group."""
+        """May break off between two statements: `_last` is the last whole group."""
         last: EventGroup | None = None
         try:
             for group in self._folded(folding, groups):
@@ -282,7 +281,7 @@ class LoggedSchema:
             self._last = self._identified(LastFolded(last.start, str(last.gtid), "", str(self._state), self._rules))
 
     def _version_of(self, place: SchemaPlace) -> int | None:
-        """The server that wrote a statement, as far as the log says it: `.ibb` files do not."""
+        """`.ibb` files do not say which server wrote a statement."""
         file_no = place.position.file_no
         if file_no not in self._versions:
             self._versions[file_no] = version_number(self._log.server_version_of(file_no)) or None
@@ -381,7 +380,7 @@ def _digest(group: EventGroup) -> str:
 
 @functools.cache
 def _code() -> str:
-    """A digest of the folding code: another one may fold differently."""
+    """Other code may fold differently."""
     package = Path(__file__).parents[2]
     found = hashlib.sha256()
     for pattern in _SOURCES:

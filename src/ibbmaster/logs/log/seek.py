@@ -23,7 +23,7 @@ WALKED_STATES_MAX = 16  # in one file: so few are read one by one
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeekStep:
-    """One examined state; `state` is None after the end of the log."""
+    """One examined state; None after the end of the log."""
 
     file_no: int
     page_no: int
@@ -40,9 +40,8 @@ class SeekStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeekPlan(ReadPlan):
-    """Where to begin reading for a replica at `wanted`, and how that was found. The place is a page. `page_reads`
-    counts pages asked of the disk. `forgotten` are deleted domains, with the newest older file that begins with them.
-    """
+    """Where to begin reading for a replica at `wanted`, on a page, and how that was found. `page_reads` counts pages
+    asked of the disk. `forgotten` are deleted domains, with the newest older file that begins with them."""
 
     wanted: GtidPosition
     steps: tuple[SeekStep, ...]
@@ -68,8 +67,6 @@ class SeekPlan(ReadPlan):
 
 @dataclass
 class _Search:
-    """One search: its input, and what it has seen."""
-
     pages: PageReader
     records: StateRecords
     position: GtidPosition
@@ -144,9 +141,8 @@ def seek(
 
     The files from `oldest_file_no` on, up to the one that has the `end`, all have a header. `current_state` is what is
     logged up to there, if known; `records` are cached. Raises PositionPurgedError: even the oldest file begins after
-    something the replica lacks; FormatError: a state is damaged.
-
-    Source: MariaDB 12.3, innodb_binlog.cc, ha_innodb_binlog_reader::init_gtid_pos() and gtid_search."""
+    something the replica lacks; FormatError: a state is damaged. Source: MariaDB 12.3, innodb_binlog.cc,
+    ha_innodb_binlog_reader::init_gtid_pos() and gtid_search."""
     records = StateRecords() if records is None else records
     header = records.header(pages, end.file_no)
     interval = 0 if header is None else header.state_interval_pages
@@ -181,8 +177,6 @@ def seek(
 
 
 class _Near(NamedTuple):
-    """A plan of all positions with a sequence number from `begin` on and to before `end`."""
-
     begin: int
     end: int
     plan: SeekPlan
@@ -205,7 +199,7 @@ def _keep_for_near(
     records: StateRecords, plan: SeekPlan, current: GtidState, first: GtidState | None, there: tuple[int, ...]
 ) -> None:
     """Keep a plan for the positions between its borders, where an examined state is judged differently. The end of what
-    was logged is another one: later states may be before such a position."""
+    was logged is one, too: later states may be before such a position."""
     (gtid,) = plan.wanted.values()
     pair = gtid.domain_id, gtid.server_id
     borders = {0, (current.seq_no(*pair) or 0) + 1}
@@ -227,7 +221,6 @@ def _keep_for_near(
 
 
 def _find_file(search: _Search, active: int) -> tuple[int, GtidState]:
-    """The newest file whose full state is before the position. Raises PositionPurgedError: there is none."""
     oldest = search.oldest
     while not search.judge(active) and search.full_state(active) is None and active > oldest:
         active -= 1  # its first state is not there yet
@@ -247,7 +240,6 @@ def _find_file(search: _Search, active: int) -> tuple[int, GtidState]:
 
 
 def _newest_before(search: _Search, low: int, high: int) -> int | None:
-    """The newest file of a range, whose ends were judged, with a full state before the position, by halving."""
     if not search.judge(low) and _stays_so(search, low, high):
         return None
     if high - low <= 1:
@@ -293,7 +285,7 @@ def _find_page(
 
 
 def _halve_pages(search: _Search, file_no: int, base: GtidState, count: int, interval: int) -> tuple[int, GtidState]:
-    """The last of `count` pages whose state is before the position; one without a due record counts as its former."""
+    """A page without a due record counts as its former."""
     page_no, state = FULL_STATE_PAGE, base
     low, high = 0, count  # both count intervals
     while high - low > 1:
@@ -318,7 +310,7 @@ def _halve_pages(search: _Search, file_no: int, base: GtidState, count: int, int
 
 
 def _tells_all(search: _Search, file_no: int, page_no: int, base: GtidState, end: GtidState) -> bool:
-    """Whether a differential state names every pair logged in its file, which MariaDB's do not after a restart."""
+    """Whether a differential state names every pair logged in its file: MariaDB's do not after a restart."""
     record = search.record(file_no, page_no)
     told = set() if record is None else {(gtid.domain_id, gtid.server_id) for gtid in record.gtids}
     return all(
@@ -330,7 +322,7 @@ def _tells_all(search: _Search, file_no: int, page_no: int, base: GtidState, end
 def _walk_pages(
     search: _Search, file_no: int, base: GtidState, last_page_no: int, interval: int
 ) -> tuple[int, GtidState]:
-    """As `_halve_pages` up to a page, with every differential state on top of all before it: sure, and slower."""
+    """As `_halve_pages` up to a page, with all differential states on top of each other: sure, and slower."""
     page_no, best, state = FULL_STATE_PAGE, base, base
     for probe in range(interval, last_page_no + 1, interval):
         if probe <= FULL_STATE_PAGE:

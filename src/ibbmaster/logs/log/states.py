@@ -3,13 +3,12 @@
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, TypeVar
 
-from ibbmaster.errors import Location, RecordError
+from ibbmaster.errors import RecordError
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.position import LogPosition
 from ibbmaster.storage.ibb.chunk import Chunk, RecordType, next_chunk
 from ibbmaster.storage.ibb.file_header import FileHeader
 from ibbmaster.storage.ibb.gtid_state import GtidStateRecord, decode_gtid_state
-from ibbmaster.storage.ibb.page import PAGE_SIZE
 from .cursor import ChunkCursor
 from .pages import PageReader
 
@@ -20,7 +19,7 @@ Found = TypeVar("Found")
 
 
 def read_state_record(pages: PageReader, file_no: int, page_no: int) -> GtidStateRecord | None:
-    """The state record that begins page `page_no`, or None if that has none. Raises FormatError."""
+    """The state record that begins page `page_no`, or None without one. Raises FormatError: it is damaged."""
     page = pages.page(file_no, page_no)
     if page is None:
         return None
@@ -33,7 +32,7 @@ def read_state_record(pages: PageReader, file_no: int, page_no: int) -> GtidStat
         data += last.data
     if not last.is_last:
         return None
-    return decode_gtid_state(data, LogPosition(file_no, page_no * PAGE_SIZE).location)
+    return decode_gtid_state(data, LogPosition.on_page(file_no, page_no))
 
 
 class StateRecords:
@@ -65,7 +64,7 @@ def _kept(known: dict[Key, Found], key: Key, find: Callable[[], Found | None]) -
 
 
 def check_continuation(
-    found: Iterable[Gtid], state: GtidState, location: Location, *, base: GtidState, is_complete: bool = True
+    found: Iterable[Gtid], state: GtidState, location: LogPosition, *, base: GtidState, is_complete: bool = True
 ) -> None:
     """Compare the state a file begins with and the state after the groups before it; `base` is what the file before
     begins with. protocol/ibb/gtid-state.md says what may be missing; unless `is_complete`, pairs may be missing in the

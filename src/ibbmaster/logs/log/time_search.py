@@ -24,8 +24,6 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 
 class GivenTime(NamedTuple):
-    """A moment that a user gave."""
-
     seconds: float  # since 1970
     moment: datetime.datetime  # with its zone
     is_local: bool  # no zone was given
@@ -174,7 +172,6 @@ class _Search:
         )
 
     def _state_before(self, found: EventGroup) -> GtidState:
-        """What is logged before a group, from the state record before it on."""
         gtid, position = found.gtid, found.start
         assert gtid is not None
         before = Gtid(domain_id=gtid.domain_id, server_id=gtid.server_id, seq_no=gtid.seq_no - 1)

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Any, NamedTuple
 
-from ibbmaster.errors import ChunkError, FormatError, IbbMasterError, Location, StoreError
+from ibbmaster.errors import ChunkError, FormatError, IbbMasterError, StoreError
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.loading import kernels
 from ibbmaster.position import LogPosition
@@ -50,8 +50,8 @@ class FoundPages(NamedTuple):
 
 class BlockReader:
     """Reads the pages of one file in order, many at once; kernels verify each while the core has it in its cache. A
-    thread that reads ahead would cost a quarter more CPU. Raises StoreError: the file cannot be read; also from `read`.
-    """
+    thread that reads ahead would cost a quarter more CPU. Raises StoreError: the file cannot be read; also from
+    `read`."""
 
     def __init__(self, disk: ReadDisk, name: str, kernels: Kernels | None, *, block_pages: int = BLOCK_PAGES) -> None:
         self._disk = disk
@@ -100,11 +100,9 @@ def verify(
     others: Sequence[ReadDisk] = (),
     on_pages: Callable[[int], object] = lambda count: None,
 ) -> Iterator[Fault]:
-    """Yield every fault of a directory, in the order of the files.
-
-    `others` are the same directory, one for each further thread that checks a part of the log. `totals` counts along;
-    `on_pages` receives the number of pages read. Raises StoreError: there are no binlog files, or the directory cannot
-    be read."""
+    """Yield every fault of a directory, in the order of the files. `others` are the same directory, one for each
+    further thread that checks a part of the log. `totals` counts along; `on_pages` receives the number of pages read.
+    Raises StoreError: there are no binlog files, or the directory cannot be read."""
     numbers = sorted(number for name in disk.list() if (number := parse_file_name(name)) is not None)
     if not numbers:
         raise StoreError(f"{disk}: no binlog files (binlog-000000.ibb and so on)")
@@ -140,8 +138,6 @@ def verify_part(
 
 
 class _Verifier:
-    """The files and pages of a log, or of a part of it."""
-
     def __init__(self, disk: ReadDisk, totals: Totals, on_pages: Callable[[int], object]) -> None:
         self._disk = disk
         self._totals = totals
@@ -153,11 +149,10 @@ class _Verifier:
         self._header: FileHeader | None = None  # of the file before the current one
         self._is_joint = False  # the current file is another verifier's, except its beginning
         self._is_blank_file = False  # it is pre-allocated and was never used
-        self._ended_at: Location | None = None  # where its data ends
+        self._ended_at: LogPosition | None = None  # where its data ends
         self._has_complained = False  # of data after that
 
     def check_files(self, numbers: list[int], *, is_last: bool) -> Iterator[Fault]:
-        """Check files in order; unless they are the last, the final one only up to where the one before ended."""
         for index, file_no in enumerate(numbers):
             self._is_joint = not is_last and index == len(numbers) - 1
             if index and file_no != numbers[index - 1] + 1:
@@ -171,7 +166,7 @@ class _Verifier:
                 self._records.lose_track()
         yield from self._order.finish_file()
         if is_last and self._records.open_record is not None:
-            yield Fault("the log ends inside this record", self._records.open_record.location)
+            yield Fault("the log ends inside this record", self._records.open_record)
 
     def check_file(self, file_no: int) -> Iterator[Fault]:
         name = format_file_name(file_no)
@@ -184,7 +179,7 @@ class _Verifier:
         try:
             header = decode_file_header(header_page, file_no=file_no)
             if len(header_page) == PAGE_SIZE:
-                verify_page(header_page, Location(file_no=file_no, page_no=0))
+                verify_page(header_page, LogPosition.on_page(file_no, 0))
         except FormatError as error:
             yield self._lost(error)
         self._count_pages(1)
@@ -197,7 +192,7 @@ class _Verifier:
             # Source: MariaDB 12.3, fsp_binlog.cc: a header has the LSN of InnoDB, which continues over restarts.
             problem = f"the file was begun at LSN {header.start_lsn}, and the one before it at LSN {before.start_lsn}"
             why = "one of the two is of another server, or of an earlier log"
-            yield Fault(f"{problem}: {why}", Location(file_no=file_no, page_no=0))
+            yield Fault(f"{problem}: {why}", LogPosition.on_page(file_no, 0))
         if header is not None and size > header.size_pages * PAGE_SIZE:
             problem = f"{name}: {size // PAGE_SIZE} pages, but its header says {header.size_pages}"
             is_closed = format_file_name(file_no + 1) in self._disk.list()
@@ -225,7 +220,7 @@ class _Verifier:
         block_pages = JOINT_PAGES if self._is_joint else BLOCK_PAGES
         with closing(BlockReader(self._disk, name, kernels(), block_pages=block_pages)) as reader:
             while True:
-                first = Location(file_no=file_no, page_no=page_no)
+                first = LogPosition.on_page(file_no, page_no)
                 blank = 0 if offset else self._disk.next_data(name, page_no * PAGE_SIZE) // PAGE_SIZE - page_no
                 passed: int | None = blank
                 if blank > 0:
@@ -242,7 +237,7 @@ class _Verifier:
                 self._count_pages(passed)
 
     def _check_block(
-        self, read: FoundPages, first: Location, offset: int
+        self, read: FoundPages, first: LogPosition, offset: int
     ) -> Generator[Fault, None, tuple[int | None, int]]:
         """Check the pages of a block from an offset in the first one on. Returns how many pages it passed and the
         offset in the next one; None where another verifier continues."""
@@ -264,26 +259,26 @@ class _Verifier:
                 if checked.is_after_state:
                     continue
             page = bytes(block[index * PAGE_SIZE : (index + 1) * PAGE_SIZE])
-            location = Location(file_no=first.file_no, page_no=first.page_no + index)
+            location = LogPosition.on_page(first.file_no, first.page_no + index)
             if offset or (yield from self._begin_page(page, location)):
                 offset = yield from self._check_page(memoryview(page), location, offset)
             index += not offset
         return index, offset
 
     def _checks_of_many(self) -> PageChecks | None:
-        """The kernels, where they may continue: between records, where data is expected."""
+        """Kernels may continue between records, where data is expected."""
         if self._checks is None and (ready := kernels()) is not None:
             self._checks = PageChecks(ready)
         is_expected = self._ended_at is None and not self._is_blank_file and not self._is_joint
         return self._checks if is_expected and self._is_between_records else None
 
     def _next_due(self, page_no: int, offset: int) -> int:
-        """The next page with a due state record, this one if nothing was read on it; far away if there is none."""
+        """The next page with a due state record, this one if nothing was read on it."""
         header = self._records.header
         interval = 0 if header is None else header.state_interval_pages
         return -(-(page_no + bool(offset)) // interval) * interval if interval else 1 << 32
 
-    def _copy_of(self, location: Location) -> Location | None:
+    def _copy_of(self, location: LogPosition) -> LogPosition | None:
         checksums = {
             page_no: kept[at : at + CHECKSUM.size]
             for first, kept in self._checksums.get(location.file_no, {}).items()
@@ -295,15 +290,15 @@ class _Verifier:
             if checksum == wanted and page_no != location.page_no:
                 page = page or self._disk.read(name, location.page_no * PAGE_SIZE, PAGE_SIZE)
                 if self._disk.read(name, page_no * PAGE_SIZE, PAGE_SIZE) == page:
-                    return Location(file_no=location.file_no, page_no=page_no)
+                    return LogPosition.on_page(location.file_no, page_no)
         return None
 
     @property
     def _is_between_records(self) -> bool:
         return self._records.open_record is None and not self._records.is_lost
 
-    def _begin_page(self, page: bytes, location: Location) -> Generator[Fault, None, bool]:
-        """Judge a page as a whole; returns whether it has something to read."""
+    def _begin_page(self, page: bytes, location: LogPosition) -> Generator[Fault, None, bool]:
+        """Whether a page has something to read."""
         if is_blank(page):
             self._ended_at = self._ended_at or location
             return False
@@ -319,11 +314,11 @@ class _Verifier:
             self._records.lose_track()
         return True
 
-    def _take_checked(self, checked: Checked, block: memoryview, first: Location) -> Iterator[Fault]:
-        """Note what the kernel checked, in a block that begins with page `first`."""
+    def _take_checked(self, checked: Checked, block: memoryview, first: LogPosition) -> Iterator[Fault]:
+        """`first` is the first page of the block."""
         self._totals.groups += checked.groups
         for gtid, page, offset in checked.ends_of_pairs:
-            location = Location(file_no=first.file_no, page_no=first.page_no + page, page_offset=offset)
+            location = LogPosition.on_page(first.file_no, first.page_no + page, offset)
             self._order.log(gtid, location)
         for gtid in checked.gtids:
             self._records.log_last(gtid)
@@ -337,7 +332,7 @@ class _Verifier:
             try:
                 check_other_record(RecordType.OOB_DATA, head, ref, len(head) == found.size)
                 if self._checks is not None:
-                    node, size = decode_oob_node(head, ref.location)
+                    node, size = decode_oob_node(head, ref)
                     self._records.passed.take(ref, node, functools.partial(self._checks.split, block, found, size))
             except FormatError as error:
                 yield Fault.of(error)
@@ -348,12 +343,12 @@ class _Verifier:
         self._totals.pages += count
         self._on_pages(count)
 
-    def _check_page(self, page: memoryview, location: Location, offset: int) -> Generator[Fault, None, int]:
+    def _check_page(self, page: memoryview, location: LogPosition, offset: int) -> Generator[Fault, None, int]:
         """Check the chunks of one page from a place on. Returns where to continue, 0 for the next page: after the first
         record, where kernels can continue."""
         file_no, page_no = location.file_no, location.page_no
         while True:
-            here = Location(file_no=file_no, page_no=page_no, page_offset=offset)
+            here = LogPosition.on_page(file_no, page_no, offset)
             try:
                 found = next_chunk(page, offset, file_no=file_no, page_no=page_no)
                 if not offset:
@@ -380,7 +375,7 @@ class _Verifier:
         self._records.lose_track()
         return Fault.of(error)
 
-    def _check_filler(self, page: memoryview, here: Location) -> Iterator[Fault]:
+    def _check_filler(self, page: memoryview, here: LogPosition) -> Iterator[Fault]:
         rest = bytes(page[here.page_offset : DATA_SIZE])
         if len(rest) >= CHUNK_SIZE_MIN:
             yield Fault(f"{len(rest)} bytes of filler: at most {CHUNK_SIZE_MIN - 1} can be needed", here)

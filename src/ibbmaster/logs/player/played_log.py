@@ -1,7 +1,7 @@
 """Plays a recording as a log that grows: each group is logged when it is due.
 
 So all readers see the same moment of the recording, late ones get what was logged meanwhile, and the end of the log,
-heartbeats and SHOW MASTER STATUS are as on a primary at that moment."""
+heartbeats and SHOW MASTER STATUS are as on a primary then."""
 
 from __future__ import annotations
 
@@ -51,7 +51,6 @@ class Pace:
         return math.isinf(self.factor)
 
     def due(self, begun_at: float, first_time: float, time: float) -> float:
-        """When a group is due in a recording that began at `begun_at` and has its first group at `first_time`."""
         if self.is_stepped:
             return math.inf
         return begun_at + max(0.0, time - first_time) / self.factor
@@ -80,15 +79,13 @@ class _Played(LogEngine):
 
 
 class PlayedLog(_Played):
-    """A played part of a log that is over. Thread-safe.
-
-    At infinite speed all of it is logged at once; each round of an endless one once a reader has reached the end of the
-    one before."""
+    """A played part of a log that is over. Thread-safe. At infinite speed all of it is logged at once; each round of an
+    endless one once a reader has reached the end of the one before. `clock` is monotonic, in seconds; with
+    `starts_when_read` it counts from the first reader of groups on."""
 
     def __init__(
         self, log: LogEngine, pace: Pace, clock: Callable[[], float], *, starts_when_read: bool = False
     ) -> None:
-        """`clock` is monotonic, in seconds; with `starts_when_read` it counts from the first reader of groups on."""
         self._log = log
         self._pace = pace
         self._clock = clock
@@ -130,7 +127,7 @@ class PlayedLog(_Played):
                 self._first_time = time
 
     def advance(self) -> bool:
-        """Log what is due now, or much of it; returns whether that is anything."""
+        """Log what is due, or much of it; returns whether that is anything."""
         with self._lock:
             if self._pace.is_unlimited:
                 return self._begun_at is not None and not self._rounds and self._log_round()
@@ -183,7 +180,7 @@ class PlayedLog(_Played):
         self._stepped.set()
 
     def step(self, count: int = 1) -> None:
-        """Let that many groups be due, where the recording is played step by step."""
+        """Let that many groups be due, if played step by step."""
         with self._lock:
             self._steps += count
         self._stepped.set()
@@ -227,7 +224,7 @@ class PlayedLog(_Played):
         return getattr(self._log, "checksum_algorithm", None)
 
     def has_after(self, position: LogPosition) -> bool:
-        """Whether a group after a place is logged by now. Raises IbbMasterError: reading has failed."""
+        """Whether a group after a place is logged. Raises IbbMasterError: reading has failed."""
         while position >= self.logged_end:
             if not self.advance():
                 with self._lock:
@@ -278,8 +275,6 @@ class PlayedPast(_Played):
 
 
 class PlayedGroups(PassedGroups):
-    """The groups of a recording, each once it is logged."""
-
     def __init__(self, log: PlayedLog, groups: EventGroups) -> None:
         super().__init__(groups)
         self._log = log

@@ -33,19 +33,16 @@ _NUMBER = re.compile(r"\d+(?=\D*$)", re.ASCII)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundPlan(ReadPlan):
-    """Where reading begins in one round."""
-
     there: ReadPlan  # the same place of the recording
     round_no: int
 
 
 class RepeatedLog(LogEngine):
-    """A part of a log that is over, `rounds` times. Thread-safe as that is."""
+    """A part of a log that is over, `rounds` times; it is read once. Thread-safe as that is. Without `rounds` it ends
+    where the numbers of a domain do. Raises ConfigurationError: there is nothing to repeat, or so often;
+    IbbMasterError: the recording cannot be read."""
 
     def __init__(self, log: LogEngine, rounds: int | None = None) -> None:
-        """Reads the recording once: its numbers and times. Without `rounds` it ends where the numbers of a domain do.
-        Raises ConfigurationError: there is nothing to repeat, or so often; IbbMasterError: the recording cannot be
-        read."""
         self._log = log
         self._begin = log.start_of_file()
         self._finish = log.state()
@@ -94,11 +91,9 @@ class RepeatedLog(LogEngine):
         return self._files[-1].file_no
 
     def _shift(self) -> int:
-        """What each round adds to the numbers of files."""
         return self.last_file_no - self._first_no() + 1
 
     def _round_of(self, file_no: int) -> tuple[int, int]:
-        """The round of a file, and the number of that file in the recording."""
         round_no, index = divmod(file_no - self._first_no(), self._shift())
         return round_no, self._first_no() + index
 
@@ -112,7 +107,7 @@ class RepeatedLog(LogEngine):
         return position._replace(file_no=position.file_no + round_no * self._shift())
 
     def _state_after(self, round_no: int, there: GtidState) -> GtidState:
-        """What is logged where a round has reached a state of the recording."""
+        """Where a round has reached a state of the recording."""
         if not round_no:
             return there.copy()
         before = self.repetition(round_no - 1)
@@ -125,7 +120,7 @@ class RepeatedLog(LogEngine):
         return found
 
     def _repeats(self, gtid: Gtid) -> bool:
-        """Whether the recording has groups of a server in a domain; otherwise both precede it."""
+        """Whether the recording has groups of this server and domain; otherwise both precede it."""
         return (gtid.domain_id, gtid.server_id) in self._pairs
 
     def note_round(self, round_no: int) -> None:
@@ -204,7 +199,7 @@ class RepeatedLog(LogEngine):
 
     @property
     def end_error(self) -> StageError | None:
-        """The error for readers at the end of the last round, where there should be more; None if not."""
+        """For readers at the end of the last round, where there should be more."""
         if not self.is_endless:
             return None
         return StageError(f"the loop has ended: {self._limit}; play it without that domain, or anew to new replicas")
@@ -222,8 +217,6 @@ class RepeatedLog(LogEngine):
 
 
 class RepeatedGroups(PassedGroups):
-    """The groups of round after round, for one reader."""
-
     def __init__(self, log: RepeatedLog, recording: LogEngine, plan: RoundPlan) -> None:
         super().__init__(recording.groups(plan.there))
         self._log = log

@@ -27,15 +27,13 @@ from .stage import GroupTransform, GtidTransform
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StagedPlan(ReadPlan):
-    """A place to begin reading; `state` is that of the log after the stages."""
+    """`state` is that of the log after the stages."""
 
     there: ReadPlan  # the same place in the log itself
     has_begin: bool = False  # a reader that begins here has, and skips, what a span leaves out at its begin
 
 
 class StagedGroups(PassedGroups):
-    """The remaining groups of a log, for one reader."""
-
     def __init__(self, groups: EventGroups, stages: Sequence[GroupTransform], span: LogSpan | None) -> None:
         super().__init__(groups)
         self._stages = stages
@@ -70,7 +68,7 @@ class StagedGroups(PassedGroups):
 
 
 def passed_on(group: EventGroup, stages: Sequence[GroupTransform], span: LogSpan | None = None) -> EventGroup | None:
-    """A group of a log as it leaves the last stage; None if it is left out."""
+    """A group as it leaves the last stage; None if it is left out."""
     if group.gtid is None:
         return group
     if span is not None and not span.has(group.gtid, group.start):
@@ -84,8 +82,8 @@ def passed_on(group: EventGroup, stages: Sequence[GroupTransform], span: LogSpan
 
 
 class StagedLog(LogEngine):
-    """A part of a log, and the stages of its groups. Thread-safe as the log is.
-    `checksum_algorithm` is that of the events of a log whose files state one."""
+    """A part of a log, and the stages of its groups. Thread-safe as the log is. `checksum_algorithm` is that of the
+    events of a log whose files state one; `notes` are for the user."""
 
     def __init__(
         self,
@@ -95,7 +93,6 @@ class StagedLog(LogEngine):
         *,
         notes: Sequence[str] = (),
     ) -> None:
-        """`notes` are for the user who asked for it."""
         self.notes = tuple(notes)
         self.inner = log
         self.stages = tuple(stages)
@@ -105,7 +102,7 @@ class StagedLog(LogEngine):
 
     @property
     def choice(self) -> GroupSelection | None:
-        """The selection of groups of the log in front, if each of them is left as it is; else None."""
+        """The selection of groups of the log in front, if each is left as it is."""
         limits = GroupSelection() if self.span is None else self.span.groups
         match self.stages:
             case []:
@@ -196,7 +193,7 @@ class StagedLog(LogEngine):
         return self.inner.tell_growth(call)
 
     def _with_left_out(self, position: GtidPosition, *, only_cached: bool) -> GtidPosition:
-        """The position with every domain of which no replica gets anything."""
+        """With every domain of which no replica gets anything."""
         chosen = [stage.domain_ids for stage in self.stages if isinstance(stage, OriginFilter) and stage.drops_empty]
         left_out = {
             gtid.domain_id: gtid

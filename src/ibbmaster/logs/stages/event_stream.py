@@ -14,8 +14,8 @@ HEAD_SIZE = 80  # bytes: header, table and flags of a row event, also of one in 
 
 
 class EventStream:
-    """Takes a body cut anywhere; holds an event as a whole only on demand.
-    After `next_event` there are `head`, its first bytes, and one of `whole`, `pieces`, or nothing, which skips it."""
+    """Takes a body cut anywhere; holds an event as a whole only on demand. After `next_event` there are `head`, its
+    first bytes, and one of `whole`, `pieces`, or nothing, which skips it."""
 
     def __init__(self, body: Iterable[Buffer]) -> None:
         self._source = iter(body)
@@ -24,7 +24,7 @@ class EventStream:
         self.head = b""
 
     def next_event(self) -> EventHeader | None:
-        """Go to the next event; None after the last. Raises EventError: the body ends inside an event."""
+        """None after the last. Raises EventError: the body ends inside an event."""
         if self._left:
             for _ in self.pieces():
                 pass
@@ -65,7 +65,6 @@ class EventStream:
         return bytes(data[:left])
 
     def _hold(self, size: int) -> None:
-        """Have this number of bytes at hand, unless the body ends."""
         while len(self._data) < size:
             piece = next(self._source, None)
             if piece is None:
@@ -77,7 +76,7 @@ class EventStream:
 
 
 def mapped_table(event: bytes) -> TableName:
-    """The table of a TABLE_MAP event; reads nothing else. Raises EventError: it ends inside its names."""
+    """The table of a TABLE_MAP event. Raises EventError: it ends inside its names."""
     at = NAMES_OFFSET
     if len(event) > at:
         database = event[at + 1 : at + 1 + event[at]]

@@ -65,7 +65,8 @@ class OriginFilter(GroupTransform):
 
 
 class ContentFilter(GroupTransform):
-    """Leaves out events about other tables, or of other kinds."""
+    """Leaves out events about other tables, or of other kinds. `tables` None chooses all; `find_history` gives the
+    effect of the statements of the log up to now."""
 
     def __init__(
         self,
@@ -75,14 +76,12 @@ class ContentFilter(GroupTransform):
         drops_empty: bool = False,
         find_history: Callable[[], SchemaHistory] = SchemaHistory,
     ) -> None:
-        """`tables` None chooses all; `find_history` gives the effect of the statements of the log up to now."""
         self.tables = tables
         self.find_history = find_history
         self._kinds = frozenset(kinds)
         self.drops_empty = drops_empty
 
     def has_rows_of(self, table: TableName) -> bool:
-        """Whether the row events of a table remain."""
         return "rows" in self._kinds and (self.tables is None or self.tables.has_table(table))
 
     def pass_on(self, group: EventGroup) -> EventGroup | None:
@@ -105,8 +104,6 @@ class ContentFilter(GroupTransform):
 
 @dataclass(slots=True)
 class _RowStatement:
-    """The row events of one statement, as far as they have come."""
-
     annotation: bytes | None = None  # waits for a remaining table
     has_dropped: bool = False  # a table
     held: list[bytearray] = field(default_factory=list)  # the last remaining row event, or its fragments
@@ -122,8 +119,6 @@ class _RowStatement:
 
 
 class _Content:
-    """The remaining part of one group."""
-
     def __init__(self, chosen: ContentFilter, kinds: frozenset[Kind], gtid: str, place: SchemaPlace) -> None:
         self._place = place
         self._filter = chosen
@@ -139,11 +134,10 @@ class _Content:
 
     @property
     def is_empty(self) -> bool:
-        """Whether all of the group was left out. A group without content is not empty by the filter."""
+        """A group without content is not empty by the filter."""
         return self._has_dropped and not self.has_kept
 
     def filtered(self, events: EventStream) -> Iterator[Buffer]:
-        """The remaining events. Raises EventError: the group is damaged; StageError: an event cannot be judged."""
         while (header := events.next_event()) is not None:
             event_type = header.event_type
             if event_type in ROW_EVENT_TYPES or event_type == EventType.PARTIAL_ROW_DATA:
@@ -268,7 +262,6 @@ def _table_id(event: Buffer, start: int = 0) -> bytes:
 
 
 def _row_event_offset(head: Buffer) -> int:
-    """Of a row event in its first fragment."""
     flags = FRAGMENT.unpack_from(head, EVENT_HEADER_SIZE)[2]
     return EVENT_HEADER_SIZE + FRAGMENT.size + (WHOLE_SIZE.size if flags & FLAG_WHOLE_SIZE else 0)
 

@@ -66,14 +66,13 @@ def stage_options() -> Iterator[NamedOption]:
 
 
 def given_stages(options: Any) -> dict[str, Any]:
-    """The given ones among some options; an empty dictionary means the log as it is."""
+    """The given ones among some options; none means the log as it is."""
     defaults = {name: option.default for name, option, *_ in stage_options()}
     return {name: options[name] for name in defaults if options.get(name, defaults[name]) != defaults[name]}
 
 
 def check_stages(options: StageOptions) -> None:
-    """Refuse what no log allows.
-    Raises ConfigurationError: a value cannot be read; TypeError: there is no option of that name."""
+    """Raises ConfigurationError: a value cannot be read; TypeError: there is no option of that name."""
     unknown = sorted(options.keys() - {name for name, *_ in stage_options()})
     if unknown:
         raise TypeError(f"there is no stage {unknown[0]!r}")
@@ -107,10 +106,9 @@ def staged_with(
 def staged(
     log: LogEngine, options: StageOptions, case: NameCase | None, find_history: Callable[[], SchemaHistory]
 ) -> StagedLog:
-    """A log as it is after these options.
-    `case` says how its server compares names; without it the history of its schema says so, as far as it goes then.
-    Raises ConfigurationError: an option cannot be used with this log; GtidError: a text is no position; PositionError,
-    FormatError, ClassicFormatError, StoreError: as `Log.groups`."""
+    """A log as it is after these options. `case` says how its server compares names; without it the history of its
+    schema says so, as far as it goes then. Raises ConfigurationError: an option cannot be used with this log;
+    GtidError: a text is no position; PositionError, FormatError, ClassicFormatError, StoreError: as `Log.groups`."""
     from .engine import StagedLog
     from .span import span_of
 
@@ -141,8 +139,8 @@ def renamed_table(name: TableName, options: StageOptions, find_case: Callable[[]
 
 
 def _judged(until: GtidPosition, ends: GtidPosition) -> Iterator[str]:
-    """Notes on GTIDs at which a part ends by their numbers, because the log lacks them.
-    Raises ConfigurationError: another server has logged that number."""
+    """Notes on GTIDs that the log lacks, at which a part ends by their numbers. Raises ConfigurationError: another
+    server has logged that number."""
     for domain_id, gtid in until.items():
         last = ends.get(domain_id)
         if last == gtid:
@@ -156,7 +154,6 @@ def _judged(until: GtidPosition, ends: GtidPosition) -> Iterator[str]:
 
 
 def _place(log: LogEngine, options: StageOptions, name: str, notes: list[str]) -> GtidPosition | None:
-    """The GTID position of an option; notes what is worth knowing of a time."""
     text: Any = options.get(name)
     given = None if text is None else _parsed(name, str(text))
     if given is None or isinstance(given, GtidPosition):
@@ -186,8 +183,8 @@ def _parsed(name: str, text: str) -> GtidPosition | GivenTime:
 def stages_of(
     state: GtidState, options: StageOptions, case: NameCase | None, find_history: Callable[[], SchemaHistory]
 ) -> Iterator[GroupTransform]:
-    """The stages of each group, for a log with `state`; if that is unknown no number is checked.
-    `case` and `find_history` as in `staged`. Raises ConfigurationError: an option cannot be used with this log."""
+    """The stages of each group, for a log with `state`; if that is unknown no number is checked. `case` and
+    `find_history` as in `staged`. Raises ConfigurationError: an option cannot be used with this log."""
     from .filtering import KINDS, ContentFilter, OriginFilter
     from .renaming import NameChange
     from .renumbering import OriginMap
@@ -218,7 +215,7 @@ def stages_of(
 
 
 def _expect_apart(name: str, numbers: dict[int, int], known: set[int]) -> None:
-    """Check that a map names present numbers, and that each number has its own afterwards."""
+    """A map must name present numbers, and each number have its own afterwards."""
     _expect_some(name, frozenset(numbers), known)
     new = [numbers.get(number, number) for number in known | set(numbers)]
     twice = sorted({number for number in new if new.count(number) > 1})
@@ -227,19 +224,17 @@ def _expect_apart(name: str, numbers: dict[int, int], known: set[int]) -> None:
 
 
 def expect_tables(log: StagedLog, *, only: bool = False) -> None:
-    """Check that patterns for tables, all or those of `only`, match some; reads the log up to where that is known.
-    If the log cannot be read, or filtered, the check ends: readers up to there get the error. Raises
-    ConfigurationError: a pattern matches none; the text says which tables there are; StoreError: the log cannot be
-    read."""
+    """Check that patterns for tables, all or those of `only`, match some; reads the log up to where that is known. If
+    the log cannot be read, or filtered, the check ends: readers up to there get the error. Raises ConfigurationError: a
+    pattern matches none; the text says which tables there are; StoreError: the log cannot be read."""
     for choice in [tables for stage in log.stages if (tables := getattr(stage, "tables", None)) is not None]:
         with suppress(ClassicFormatError, EventError, FormatError, StageError):
             _expect_matched(log, choice, choice.only if only else (*choice.only, *choice.leaves_out))
 
 
 def expect_only(log: StagedLog, options: StageOptions) -> None:
-    """Check the patterns of `only`, where the same options may be used again on a longer log.
-    Checks nothing with `after` or `until`: such a part may lack a table. Raises ConfigurationError, StoreError: as
-    `expect_tables`."""
+    """Check the patterns of `only`, where the same options may be used again on a longer log; nothing with `after` or
+    `until`, as such a part may lack a table. Raises as `expect_tables`."""
     if options.get("only") and not (options.get("after") or options.get("until")) and log.state():
         expect_tables(log, only=True)
 

@@ -66,16 +66,14 @@ class _Word:
 
     @property
     def is_qualifier(self) -> bool:
-        """Whether it stands before a dot, and not after one."""
         return self.after.is_sign(".") and not self.before.is_sign(".")
 
 
 class NameMap:
-    """New names by old ones. Threads share it; `find_case` says how the log's server compares names."""
+    """New names by old ones: of databases, or of tables as `database.table`. Threads share it; `find_case` says how the
+    log's server compares names. Raises ConfigurationError: a pair mixes table and database, or two names become one."""
 
     def __init__(self, pairs: Sequence[tuple[str, str]], find_case: Callable[[], NameCase]) -> None:
-        """`pairs` are old and new names: of databases, or of tables as `database.table`.
-        Raises ConfigurationError: a pair mixes table and database, or two names become one."""
         self._find_case = functools.cache(find_case)
         self.databases: dict[str, str] = {}
         self.tables: dict[TableName, TableName] = {}
@@ -93,14 +91,14 @@ class NameMap:
             raise ConfigurationError(f"--rename: two would be called {twice}")
 
     def database(self, name: str) -> str:
-        """The new name of a database. Raises NotUnderstoodError: another one is to get its name."""
+        """Raises NotUnderstoodError: another one is to get the new name."""
         found = next((new for old, new in self.databases.items() if self._same(old, name)), None)
         if found is None and any(self._same(one, name) for one in self.databases.values()):
             raise NotUnderstoodError(f"database {printed_name(name)} is in the log, and another one is to be called so")
         return name if found is None else found
 
     def table(self, name: TableName) -> TableName:
-        """The new name of a table. Raises NotUnderstoodError: another one is to get its name."""
+        """Raises as `database`."""
         for old, new in self.tables.items():
             if self._same(old.database, name.database) and self._same(old.name, name.name):
                 return new
@@ -116,7 +114,7 @@ class NameMap:
         return lower_name(one) == lower_name(other) and self._find_case().folds
 
     def text(self, statement: LoggedStatement) -> str:
-        """The statement with other names. Raises NotUnderstoodError: a name may be a renamed one, or another."""
+        """With other names. Raises NotUnderstoodError: a name may be a renamed one, or another."""
         words = list(_words(statement))
         self._expect_free(words, statement)
         changes: dict[tuple[int, int], str] = {}
@@ -137,7 +135,6 @@ class NameMap:
         return "".join([*parts, statement.text[at:]])
 
     def _databases_among(self, found: list[_Word], old: str, statement: LoggedStatement) -> list[_Word]:
-        """Those words of a name that are the database."""
         qualifiers = [word for word in found if word.is_qualifier]
         bare = [word for word in found if not word.is_qualifier]
         if _is_about_database(statement, self, old):
@@ -151,7 +148,6 @@ class NameMap:
     def _tables_among(
         self, words: list[_Word], old: TableName, new: TableName, statement: LoggedStatement
     ) -> Iterator[tuple[int, int, str]]:
-        """The place of a table's name, and the text that replaces it."""
         is_here = self._same(old.database, statement.database)
         database = self.database(statement.database)
         written = new.sql
@@ -173,7 +169,6 @@ class NameMap:
                 raise NotUnderstoodError(f"{old.name} may be the table here, or a column or an alias")
 
     def _expect_free(self, words: list[_Word], statement: LoggedStatement) -> None:
-        """Check that a statement names nothing that another table or database is to be called."""
         for word in words:
             if word.token.is_name and word.is_qualifier:
                 self.database(word.token.text)
@@ -208,7 +203,6 @@ def _words(statement: LoggedStatement) -> Iterator[_Word]:
 
 
 def _names_table(word: _Word, words: list[_Word]) -> bool:
-    """Whether only a table can stand at a name without database."""
     first = words[0].token
     if word.before.is_sign(","):
         return first.is_word(*_LISTS)
@@ -226,7 +220,7 @@ def _is_about_database(statement: LoggedStatement, names: NameMap, old: str) -> 
 
 
 def _defines_tables(statement: LoggedStatement, name: str) -> bool:
-    """Whether a statement is a definition without a query, and none of its tables has this name."""
+    """Whether a statement defines tables without a query, none of this name."""
     try:
         found = _ddl(statement)
         touched = touched_by(statement)
@@ -238,7 +232,7 @@ def _defines_tables(statement: LoggedStatement, name: str) -> bool:
 
 
 def _is_program(statement: LoggedStatement) -> bool:
-    """Whether a statement runs its texts, or makes something that runs them."""
+    """Whether a statement runs its texts, or makes something that does."""
     cursor = statement_cursor(statement.text, statement.sql_mode, statement.server_version)
     if cursor.takes_words("BEGIN", "NOT"):
         return True
@@ -260,7 +254,6 @@ class NameChange(GroupTransform):
         self._known: dict[TableName, TableName] = {}
 
     def renamed(self, table: TableName) -> TableName:
-        """The new name of a table. Raises NotUnderstoodError: it cannot have one."""
         new = self._known.get(table)
         if new is None:
             new = self._known[table] = self._names.table(table)

@@ -14,7 +14,7 @@ from .stage import GtidTransform, replace_head
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OriginMap(GtidTransform):
-    """Other numbers for servers and domains; all others stay. No two may become one."""
+    """Other numbers for servers and domains; no two may become one."""
 
     server_ids: Mapping[int, int] = field(default_factory=dict)
     domain_ids: Mapping[int, int] = field(default_factory=dict)
@@ -36,8 +36,7 @@ class OriginMap(GtidTransform):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repetition(GtidTransform):
-    """The groups of a recording once more: newer numbers in each domain, and later times.
-    `steps` adds to the numbers of each domain, `seconds` to times."""
+    """The groups of a recording once more: `steps` adds to the numbers of each domain, `seconds` to times."""
 
     number: int
     steps: Mapping[int, int]
@@ -52,7 +51,7 @@ class Repetition(GtidTransform):
         return replace(gtid, seq_no=gtid.seq_no + self.steps.get(gtid.domain_id, 0))
 
     def original(self, gtid: Gtid) -> Gtid:
-        """The GTID that becomes this one; for an earlier time the number 0, which no group has."""
+        """For an earlier time the number 0, which no group has."""
         return replace(gtid, seq_no=max(0, gtid.seq_no - self.steps.get(gtid.domain_id, 0)))
 
     def pass_on(self, group: EventGroup) -> EventGroup:
@@ -72,7 +71,7 @@ class Repetition(GtidTransform):
 
 
 def replace_body(group: EventGroup, change: Callable[[EventHeader], EventHeader]) -> EventGroup:
-    """The group with other headers of the events after its GTID event; sizes stay."""
+    """With other headers of the events after the GTID event; sizes stay."""
     return replace(group, body=_with_headers(group.body, change))
 
 

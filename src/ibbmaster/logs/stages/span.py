@@ -15,11 +15,11 @@ from ibbmaster.position import LOG_START, LogPosition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSpan:
-    """The groups of a log after `after`, up to and with `until`.
-    A domain that `after` does not name begins at its start; one that `until` does not name has nothing. `begin` is the
-    GTID state at the begin, of domains that have one, `state` that at the end, `end` the place after the last group.
-    All groups before `whole_until`, but those before its begin, belong to the span. Where the log goes on, `until`,
-    `state` and `whole_until` are None, and `end` means nothing."""
+    """The groups of a log after `after`, up to and with `until`. A domain that `after` does not name begins at its
+    start; one that `until` does not name has nothing. `begin` is the GTID state at the begin, of domains that have one,
+    `state` that at the end, `end` the place after the last group. All groups before `whole_until`, but those before its
+    begin, belong to the span. Where the log goes on, `until`, `state` and `whole_until` are None, and `end` means
+    nothing."""
 
     after: GtidPosition = field(default_factory=GtidPosition)
     begin: GtidState = field(default_factory=GtidState)
@@ -30,7 +30,6 @@ class LogSpan:
     whole_until: LogPosition | None = None
 
     def has(self, gtid: Gtid, start: LogPosition) -> bool:
-        """Whether a group that begins at a place belongs to it."""
         return self.groups.takes(gtid, start, 0)
 
     def first_of(self, state: GtidState) -> LogPosition:
@@ -41,7 +40,6 @@ class LogSpan:
 
     @property
     def without_begin(self) -> LogSpan:
-        """The same from the begin of the log on."""
         return replace(self, after=GtidPosition(), begin=GtidState(), groups=GroupSelection(ends=self.groups.ends))
 
     def state_from(self, plan: ReadPlan) -> GtidState:
@@ -56,8 +54,7 @@ class LogSpan:
         return found
 
     def check_start(self, position: GtidPosition) -> None:
-        """Check that a replica at a position misses nothing of what is before the span.
-        Raises PositionPurgedError: it does."""
+        """Raises PositionPurgedError: a replica at a position lacks something of what is before the span."""
         if not self.begin.is_before(position):
             raise PositionPurgedError(
                 f"position [{position}] is before what is served of this log, which begins after {self.after}: "
@@ -66,9 +63,9 @@ class LogSpan:
 
 
 def span_of(log: LogEngine, after: GtidPosition | None, until: GtidPosition | None) -> LogSpan:
-    """Find the part of a log between two positions; None is no limit.
-    Raises ConfigurationError: it ends before it begins; PositionError: a GTID is not in this log, or in no file any
-    more; FormatError, ClassicFormatError: a file is damaged."""
+    """The part of a log between two positions; None is no limit. Raises ConfigurationError: it ends before it begins;
+    PositionError: a GTID is not in this log, or in no file any more; FormatError, ClassicFormatError: a file is
+    damaged."""
     begin = after or GtidPosition()
     state = log.state()
     for gtid in (*begin.values(), *(until or GtidPosition()).values()):
@@ -102,8 +99,8 @@ def span_so_far(log: LogEngine) -> LogSpan:
 
 
 def span_of_file(log: LogEngine, file_no: int) -> LogSpan:
-    """The groups that begin in one file of a log.
-    Raises KeyError: there is no such file; FormatError, ClassicFormatError: a file is damaged."""
+    """The groups that begin in one file. Raises KeyError: there is no such file; FormatError, ClassicFormatError: a
+    file is damaged."""
     begin = log.start_of_file(file_no)
     so_far = span_so_far(log)
     assert so_far.state is not None  # it has an end
@@ -137,15 +134,13 @@ def _places(log: LogEngine, position: GtidPosition, state: GtidState) -> dict[in
 
 
 class _End(NamedTuple):
-    """The end of a span."""
-
     state: GtidState
     last: LogPosition  # after its last group
     whole: LogPosition  # no earlier group comes after the end of its domain
 
 
 def _end_at(log: LogEngine, until: GtidPosition, ends: dict[int, LogPosition], state: GtidState) -> _End:
-    """The end of each domain, and its place; domains without one keep what was before the log."""
+    """Domains without an end keep what was before the log."""
     begin = log.start_of_file()
     if not until:
         return _End(begin.state, begin.position, begin.position)

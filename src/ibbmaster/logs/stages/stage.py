@@ -17,26 +17,24 @@ class GroupTransform(Protocol):
     """What every group of a log goes through. It has no memory: threads share it, and readers begin anywhere."""
 
     def pass_on(self, group: EventGroup) -> EventGroup | None:
-        """The group as it continues, valid and with the same GTID; None to leave it out.
-        Its body is read on demand, in order, and before the next group. Groups without GTID do not come here.
-        Raises, also from a body, EventError: the group is damaged; StageError: a statement that is not understood may
-        concern the stage."""
+        """The group as it continues, valid and with the same GTID; None to leave it out. Its body is read on demand, in
+        order, and before the next group. Groups without GTID do not come here. Raises, also from a body, EventError:
+        the group is damaged; StageError: a statement that is not understood may concern the stage."""
 
 
 @runtime_checkable
 class GtidTransform(GroupTransform, Protocol):
     """A stage that gives groups other GTIDs, and keeps the order of those of a domain."""
 
-    def renamed(self, gtid: Gtid) -> Gtid:
-        """The new GTID for a GTID of the log."""
+    def renamed(self, gtid: Gtid) -> Gtid: ...
 
     def original(self, gtid: Gtid) -> Gtid:
         """The GTID of the log that becomes this one, or would."""
 
 
 def emptied(group: EventGroup) -> EventGroup:
-    """The group with nothing in it but a GTID event and a COMMIT.
-    It keeps its commit id, and whether it may run beside others: both are true of an empty transaction."""
+    """The group with nothing but a GTID event and a COMMIT. It keeps its commit id, and whether it may run beside
+    others: both are true of an empty transaction."""
     header, value = decode_event_header(group.gtid_event), decode_gtid_event(group.gtid_event)
     plain = replace(
         value,
@@ -54,7 +52,7 @@ def emptied(group: EventGroup) -> EventGroup:
 def replace_head(
     group: EventGroup, value: GtidEvent, header: EventHeader, body: tuple[bytes, ...] | None = None
 ) -> EventGroup:
-    """The group with another GTID event, and with another body if one is given."""
+    """With another GTID event, and another body if one is given."""
     event = encode_gtid_event(value, timestamp=header.timestamp, log_pos=header.log_pos, flags=header.flags)
     return replace(group, gtid=value.gtid, gtid_event=event, body=group.body if body is None else iter(body))
 

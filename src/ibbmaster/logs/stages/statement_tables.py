@@ -37,8 +37,6 @@ ACCOUNTS = TableName("mysql", "global_priv")  # changed by statements about acco
 
 
 class StatementKind(StrEnum):
-    """The kind of a statement for filters."""
-
     CONTROL = "control"  # of transactions
     DDL = "ddl"  # definitions, accounts, maintenance
     CHANGE = "statements"  # of rows, in statement format
@@ -46,9 +44,9 @@ class StatementKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Touched:
-    """The tables that a statement changes, makes or removes, and whole databases apart from those.
-    `is_tolerant`: it also works where some of its tables are missing. `trigger`: it drops this trigger of an unnamed
-    table of its database."""
+    """The tables that a statement changes, makes or removes, and whole databases apart from those. `is_tolerant`: it
+    also works where some of its tables are missing. `trigger`: it drops this trigger of an unnamed table of its
+    database."""
 
     kind: StatementKind
     tables: tuple[TableName, ...] = ()
@@ -58,7 +56,7 @@ class Touched:
 
 
 def touched_by(statement: LoggedStatement) -> Touched:
-    """What a statement concerns, without tables that it only reads. Raises NotUnderstoodError: that is not known."""
+    """Without tables that a statement only reads. Raises NotUnderstoodError: what it concerns is not known."""
     cursor = statement_cursor(statement.text, statement.sql_mode, statement.server_version)
     first = cursor.peek()
     if first.is_word("BEGIN") and cursor.peek(1).is_word("NOT"):
@@ -110,7 +108,6 @@ def _of_ddl(found: DdlStatement, statement: LoggedStatement) -> Touched:
 
 
 def _drops_if_there(statement: LoggedStatement) -> bool:
-    """Whether a DROP tolerates a missing table."""
     cursor = statement_cursor(statement.text, statement.sql_mode, statement.server_version)
     cursor.take()
     cursor.takes_words("TEMPORARY")
@@ -129,7 +126,6 @@ def _altered(found: AlterTable) -> dict[TableName, None]:
 
 
 def _listed(cursor: Cursor, database: str) -> tuple[TableName, ...]:
-    """The tables of OPTIMIZE TABLE and its like."""
     cursor.take()
     cursor.pass_words("NO_WRITE_TO_BINLOG", "LOCAL")
     if not cursor.peek().is_word("TABLE", "TABLES", "VIEW"):

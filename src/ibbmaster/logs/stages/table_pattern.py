@@ -11,8 +11,8 @@ TABLES_SHOWN = 8  # in an error
 
 
 class TableChoice:
-    """The tables that some patterns name, without those that others name. Threads share it.
-    It asks `find_case`, how the log's server compares names, once, where that makes a difference."""
+    """The tables that some patterns name, without those that others name. Threads share it. It asks `find_case`, how
+    the log's server compares names, once, where that makes a difference."""
 
     def __init__(
         self, only: Iterable[TablePattern], leaves_out: Iterable[TablePattern], find_case: Callable[[], NameCase]
@@ -30,7 +30,6 @@ class TableChoice:
 
     @property
     def unmatched(self) -> list[TablePattern]:
-        """Patterns that no table matched so far."""
         return [one for one in (*self.only, *self.leaves_out) if not any(map(self._is_matched_by(one), self.known))]
 
     def _is_matched_by(self, pattern: TablePattern) -> Callable[[TableName], bool]:
@@ -38,11 +37,9 @@ class TableChoice:
         return alone.has_table
 
     def may_have_of(self, database: str) -> bool:
-        """Whether a table in this database may be chosen."""
         return self._judge(lambda key: self._may_have_of(key(database), key))
 
     def has_all_of(self, database: str) -> bool:
-        """Whether every table of this database is chosen."""
         return self._judge(lambda key: self._has_all_of(key(database), key))
 
     def _judge(self, judge: Callable[[Callable[[str], str]], bool]) -> bool:

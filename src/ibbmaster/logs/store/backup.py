@@ -2,8 +2,8 @@
 
 Files only grow, and the redo log holds every change that a file may lack. So the copy notes the place of the redo log,
 takes the files in whatever state they are, and then the redo log. If that still reaches back to the noted place,
-opening the copy brings its files to one moment, that of the redo log's end; if not, what may have changed is copied
-again. Source of the idea: InnoDB's physical backup."""
+opening the copy brings its files to the end of the redo log; if not, what may have changed is copied again. Source of
+the idea: InnoDB's physical backup."""
 
 import contextlib
 from collections.abc import Callable
@@ -38,9 +38,9 @@ class BackupReport:
 
 
 def back_up(source: ReadDisk, target: Disk, *, progress: Callable[[int], object] = lambda size: None) -> BackupReport:
-    """Copy a store into an empty directory and recover the copy; `progress` hears of bytes as they are copied.
-    Raises StoreError: the target is not empty, the source changes faster than it can be copied, or a disk fails;
-    DamageError, FormatError: the source is damaged."""
+    """Copy a store into an empty directory and recover the copy; `progress` hears of bytes as they are copied. Raises
+    StoreError: the target is not empty, the source changes faster than it can be copied, or a disk fails; DamageError,
+    FormatError: the source is damaged."""
     if target.list():
         raise StoreError(f"{target} is not empty: give a new directory")
     copier = _Copier(source, target, progress)
@@ -66,7 +66,7 @@ def back_up(source: ReadDisk, target: Disk, *, progress: Callable[[int], object]
 
 
 def _check_sound(target: Disk) -> None:
-    """Read the whole copy: a backup is no place to find damage."""
+    """A backup is no place to find damage."""
     try:
         for fault in verify(target, Totals()):
             if fault.is_damage:
@@ -88,7 +88,7 @@ class _Copier:
 
     def copy(self) -> int | None:
         """Copy what the target lacks. Returns the LSN from which the redo log applies to the copy, 0 without one; None
-        if the copy is not sound, and must be repeated."""
+        if the copy must be repeated."""
         try:
             before = self._scan()
             numbers = sorted(number for name in self._source.list() if (number := parse_file_name(name)) is not None)
@@ -116,14 +116,13 @@ class _Copier:
         return before.checkpoint.lsn
 
     def _scan(self) -> RedoScan | None:
-        """The redo log, which may be amid a change."""
         for _ in range(ATTEMPTS):
             with contextlib.suppress(DamageError):
                 return scan_redo(self._source)
         return scan_redo(self._source)
 
     def _copy_log_file(self, file_no: int, names: set[str], *, is_complete: bool) -> None:
-        """Copy a file from the end of the copy on; pages are written once, but for the last."""
+        """From the end of the copy on: pages are written once, but for the last."""
         name = format_file_name(file_no)
         header = decode_file_header(self._source.read(name, 0, PAGE_SIZE).ljust(512, b"\0"), file_no=file_no)
         start_lsn = 0 if header is None else header.start_lsn
@@ -146,7 +145,7 @@ class _Copier:
                 self._copy_from(name, 0, names)
 
     def _copy_from(self, name: str, offset: int, names: set[str]) -> int:
-        """Copy a file from an offset on; returns the begin of its last page that is not blank."""
+        """Returns the begin of the last page that is not blank."""
         if name not in names:
             self._target.create(name)
         self._target.truncate(name, offset)
@@ -164,7 +163,6 @@ class _Copier:
         return last
 
     def _forget_missing(self) -> None:
-        """Remove from the copy what is gone from the source."""
         names = self._source.list()
         for name in self._target.list():
             if name not in names:

@@ -35,11 +35,10 @@ from .store_reader import StoreReader
 
 
 class BinlogStore(WritableLogEngine):
-    """A directory of `.ibb` files to read and write. Thread-safe. Opening it recovers it.
-    `initial_state` is the GTID state before the first group of a new log, `replay_from` is for a copy whose files are
-    older than its redo log. Raises BusyError: another process has the directory; ConfigurationError: a size the format
-    does not allow; DamageError, FormatError: no crash leaves the directory as it is; StoreError: it cannot be read or
-    written."""
+    """A directory of `.ibb` files to read and write. Thread-safe. Opening it recovers it. `initial_state` is the GTID
+    state before the first group of a new log, `replay_from` is for a copy whose files are older than its redo log.
+    Raises BusyError: another process has the directory; ConfigurationError: a size the format does not allow;
+    DamageError, FormatError: no crash leaves the directory as it is; StoreError: it cannot be read or written."""
 
     def __init__(
         self,
@@ -71,8 +70,8 @@ class BinlogStore(WritableLogEngine):
             self.rolled_back = self._roll_back_incomplete()
 
     def _roll_back_incomplete(self) -> int:
-        """Roll back what other engines of a server have prepared, too: they lost it. Returns how many there were.
-        Source: MariaDB 12.3, handler.cc, ha_recover_engine_binlog()."""
+        """Roll back what other engines of a server have prepared, too: they lost it. Source: MariaDB 12.3, handler.cc,
+        ha_recover_engine_binlog()."""
         writer = self._writer
         incomplete = [entry for entry in writer.xa if entry.engine_count != 1]
         if self.replayed_records:
@@ -85,19 +84,17 @@ class BinlogStore(WritableLogEngine):
         return len(incomplete)
 
     def write_direct_ordered(self, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> Ticket:
-        """Append one group after all earlier ones; it need not be durable yet.
-        The pieces of `body` must not change until this returns. Without `gtid`, the event is the FORMAT_DESCRIPTION a
-        server logs when it starts. Raises DiskFullError: there is no room, and no wish to wait; nothing was appended;
+        """The pieces of `body` must not change until this returns. Without `gtid`, the event is the FORMAT_DESCRIPTION
+        a server logs when it starts. Raises DiskFullError: there is no room, and no wish to wait; nothing was appended;
         DuplicateGtidError: the log has this group, event for event; FailedError: the disk failed before;
         GtidOrderError: the GTID is not newer than those of its domain; StoreError: the disk fails."""
         return write_whole_group(self._writer, gtid, gtid_event, body)
 
     def group_commit_ordered(self, last: Ticket) -> None:
-        """Make a batch of groups as durable as the options say, given the last of them: one sync serves all."""
         self._writer.make_durable(last)
 
     def write_direct(self, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> LogPosition:
-        """Append one group, make it as durable as the options say, and return the place of its commit record."""
+        """Returns the place of the commit record. Raises as `write_direct_ordered`."""
         ticket = write_whole_group(self._writer, gtid, gtid_event, body)
         self._writer.make_durable(ticket)
         return ticket.ref
@@ -107,8 +104,8 @@ class BinlogStore(WritableLogEngine):
         return GroupWriter(self._writer)
 
     def xa_commit(self, xid: Xid, gtid: Gtid, gtid_event: Buffer) -> LogPosition:
-        """Commit a prepared transaction, perhaps from before a restart.
-        Raises StoreError: there is no such transaction, or as `write_direct`."""
+        """Commit a prepared transaction, perhaps from before a restart. Raises StoreError: there is none, or as
+        `write_direct`."""
         entry = self._prepared(xid)
         assert entry.stream is not None
         record = encode_commit_header(CommitHeader(streams=(entry.stream,))) + gtid_event
@@ -117,17 +114,15 @@ class BinlogStore(WritableLogEngine):
         return ticket.ref
 
     def xa_rollback(self, xid: Xid) -> None:
-        """Roll a prepared transaction back. Raises StoreError: there is none, or as `write_direct`."""
+        """Raises as `xa_commit`."""
         entry = self._prepared(xid)
         self._writer.make_durable(self._writer.append_completion(entry))
 
     def xa_recover(self) -> list[Xid]:
-        """The prepared transactions that wait for their end."""
         with self._writer.ordered:
             return [entry.xid for entry in self._writer.xa]
 
     def _explain_order(self, error: GtidOrderError, gtid: Gtid, record: Buffer) -> GtidOrderError:
-        """Whether a refused group was fed twice, or is in conflict with the log."""
         self.sync()  # makes the last groups readable
         return explain_order(error, gtid, record, self, OutOfBandReader(self._visible))
 
@@ -216,8 +211,8 @@ class BinlogStore(WritableLogEngine):
             )
 
     def flush(self, *, delete_domain_ids: Iterable[int] = ()) -> None:
-        """End the active file, and begin the next; may forget domains of which no file has groups.
-        Raises BusyError: a file has groups of a domain to forget."""
+        """End the active file, and begin the next; may forget domains of which no file has groups. Raises BusyError: a
+        file has groups of a domain to forget."""
         dropped = tuple(delete_domain_ids)
         earliest = self.start_of_file().state if dropped else GtidState()
 
@@ -235,8 +230,8 @@ class BinlogStore(WritableLogEngine):
         self._writer.flush(dropped, check)
 
     def reset(self, state: GtidState | None = None) -> None:
-        """Remove every file and begin again with number 0, and `state` as what was logged before.
-        Raises BusyError: a group that wrote out of band is open, or a transaction prepared."""
+        """Remove every file and begin again with number 0, and `state` as what was logged before. Raises BusyError: a
+        group that wrote out of band is open, or a transaction prepared."""
         self._writer.reset(state or GtidState(), self._remove_files)
         self._reset_count += 1  # a search meanwhile may have the old state and the new files
 
@@ -250,7 +245,6 @@ class BinlogStore(WritableLogEngine):
         self._disk.sync_dir()
 
     def purge(self, request: PurgeRequest) -> PurgeResult:
-        """Remove the oldest files, as far as requested and no longer needed."""
         writer = self._writer
         with writer.flusher.lock:
             self.finish_purge()
@@ -298,7 +292,7 @@ class BinlogStore(WritableLogEngine):
             writer.flusher.unfinished = None
 
     def purge_automatically(self, *, now: float) -> PurgeResult | None:
-        """Purge by age and size as the options say; `now` is in seconds since 1970."""
+        """By age and size as the options say; `now` is in seconds since 1970."""
         options = self.options
         if options.expire_s is None and options.max_total_bytes is None:
             return None
@@ -316,16 +310,16 @@ class BinlogStore(WritableLogEngine):
         return min(needed)
 
     def _oob_file_no(self, file_no: int) -> int:
-        """The oldest file that the groups of a file may need; the file itself if it was not begun.
-        After a restart MariaDB leaves prepared XA transactions out of the first of both references."""
+        """The oldest file that the groups of a file may need; the file itself if it was not begun. After a restart
+        MariaDB leaves prepared XA transactions out of the first reference."""
         header = PageReader(self._visible, readahead_pages_max=1).header(file_no)
         if header is None:
             return file_no
         return header.oob_file_no if header.xa_file_no is None else min(header.oob_file_no, header.xa_file_no)
 
     def check_unbroken(self) -> None:
-        """Read the active file up to the end of the log, before anything follows it.
-        Raises FormatError: a page of it is damaged, or was lost."""
+        """Read the active file up to the end of the log, before anything follows it. Raises FormatError: a page of it
+        is damaged, or was lost."""
         check_unbroken(self._visible, self._writer.durable.mark)
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ PENDING_MAX = 20_000
 
 
 class LogStep(NamedTuple):
-    """One step of the log: the LSN that makes it durable, the end after it, and its effect on the GTID state."""
+    """One step: the LSN that makes it durable, the end after it, and its effect on the GTID state."""
 
     lsn: int
     end: LogPosition
@@ -49,7 +49,7 @@ class DurableEnd:
             return self.mark, self._state.copy()
 
     def add(self, step: LogStep) -> None:
-        """Note a step in the log; a quick sync of another thread may have made it durable already."""
+        """A quick sync of another thread may have made the step durable already."""
         with self._lock:
             self._pending.append(step)
             is_of_interest = step.lsn <= self._durable_lsn or self._waiting
@@ -58,7 +58,6 @@ class DurableEnd:
             _tell(calls)
 
     def advance(self, durable_lsn: int) -> None:
-        """Move the end to what is durable now."""
         with self._lock:
             self._durable_lsn = durable_lsn
             calls = self._advance()
@@ -110,7 +109,6 @@ class DurableEnd:
                 self._waiting -= 1
 
     def has_moved(self) -> bool:
-        """Whether the end has moved since the last call."""
         with self._lock:
             moved, self._seen = self.mark != self._seen, self.mark
             return moved

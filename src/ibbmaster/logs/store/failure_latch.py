@@ -8,8 +8,6 @@ from ibbmaster.errors import BusyError, DiskFullError, FailedError, StoreError
 
 
 class _Guard:
-    """Notes an error that leaves its context, if it is a final one."""
-
     __slots__ = ("_checks", "_is_final", "_latch")
 
     def __init__(self, latch: FailureLatch, is_final: Callable[[BaseException], bool], *, checks: bool = False) -> None:
@@ -26,7 +24,7 @@ class _Guard:
             self.hear(error)
 
     def hear(self, error: BaseException) -> None:
-        """Note a caught error, as leaving the context does: each commit does without the context."""
+        """As leaving the context does: each commit does without it."""
         if self._is_final(error):
             self._latch.note(error)
 
@@ -55,7 +53,7 @@ class FailureLatch:
         self.unrepeatable = _Guard(self, lambda error: not isinstance(error, BusyError))
 
     def note(self, error: BaseException) -> None:
-        """Remember an error, if it is the first."""
+        """Remember the first error."""
         if self.failure is None:
             self.failure = error if isinstance(error, StoreError) else StoreError(f"interrupted by {error!r}")
 

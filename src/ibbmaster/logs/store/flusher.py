@@ -1,7 +1,6 @@
 """From memory and redo log to the files: pages, checkpoints, and the files to write next.
 
-Nothing reaches a file before its redo is durable, so a file never holds what a crash may take back. Everything here is
-for one thread at a time, and never holds the writer's lock while the disk works."""
+Nothing reaches a file before its redo is durable, so a file never holds what a crash may take back."""
 
 import contextlib
 import threading
@@ -21,10 +20,9 @@ from .redo_record import Checkpoint, Cut, Purge, XaEntry
 
 @dataclass(eq=False, kw_only=True)
 class Flusher:
-    """Writes pages and makes files.
-    `ordered` is the writer's lock, under which `snapshot` gives the end of the log, None if it was never begun, and the
-    table of prepared transactions. `sync` makes the redo log durable up to an LSN. `latch` hears of an error before
-    another thread may work here."""
+    """For one thread at a time; never holds the writer's lock while the disk works. `ordered` is that lock, under which
+    `snapshot` gives the end of the log, None if it was never begun, and the table of prepared transactions. `sync`
+    makes the redo log durable up to an LSN. `latch` hears of an error before another thread may work here."""
 
     disk: Disk
     redo: RedoLog
@@ -59,16 +57,16 @@ class Flusher:
         self._cuts.append(cut)
 
     def write_pages(self) -> None:
-        """Write the full pages whose redo is durable."""
+        """The full ones whose redo is durable."""
         with self.lock, self.latch.work:
             while (run := self.fifo.next_run(self.redo.durable_lsn)) is not None:
                 self._write(run)
                 self.fifo.drop(run)
 
     def checkpoint(self) -> None:
-        """Make everything that is in the log now durable in its files, and note that in the redo log.
-        The note counts, and frees room in the redo log, once it is durable itself. An unfinished purge is noted again
-        after it: it has left groups that need files that are gone."""
+        """Make everything that is in the log now durable in its files, and note that in the redo log. The note counts,
+        and frees room in the redo log, once it is durable itself. An unfinished purge is noted again after it: it has
+        left groups that need files that are gone."""
         with self.lock, self.latch.work:
             with self.ordered:
                 lsn = self.redo.end_lsn
@@ -99,8 +97,8 @@ class Flusher:
                     self._covered_lsn = end_lsn
 
     def make_file(self, file_no: int, size_pages: int) -> int:
-        """Have an empty file of at least this size, durable itself; returns the pages it has.
-        First makes the file two before it complete and durable, so only two files can ever need the redo log."""
+        """Have an empty file of at least this size, durable itself; returns its pages. First makes the file two before
+        it complete and durable, so only two files can ever need the redo log."""
         with self.lock, self.latch.work:
             old = {number for number in self._dirty if number < file_no - 1}
             if old or self.fifo.oldest_file_no() < file_no - 1:
@@ -134,8 +132,8 @@ class Flusher:
 
 
 def make_file(disk: Disk, file_no: int, size_pages: int, *, is_sparse: bool) -> tuple[int, bool]:
-    """Have an empty file of at least this size; returns the pages it has, and whether that took a change.
-    The caller makes it durable."""
+    """Have an empty file of at least this size; returns its pages, and whether that took a change. The caller makes it
+    durable."""
     name = format_file_name(file_no)
     try:
         found = disk.size(name)

@@ -56,12 +56,11 @@ Stamp = tuple[tuple[float, int], ...]
 
 
 class FollowedDirectory(LogEngine):
-    """A binlog in a directory, as it grows, is purged or reset. Thread-safe.
-    Raises StoreError, FormatError, on first use and not when made: the directory holds no binlog that can be read; an
-    empty one is no error."""
+    """A binlog in a directory, as it grows, is purged or reset. Thread-safe. `make` makes the reader of a directory
+    whose redo log adds nothing to its files. Raises StoreError, FormatError, on first use and not when made: the
+    directory holds no binlog that can be read; an empty one is no error."""
 
     def __init__(self, disk: SharedDisk, *, make: Callable[[ReadDisk], BinlogDirectory] = BinlogDirectory) -> None:
-        """`make` makes the reader of a directory whose redo log adds nothing to its files."""
         self._disk = disk
         self._make = make
         self._view = _View(disk)
@@ -82,7 +81,6 @@ class FollowedDirectory(LogEngine):
         return str(self._disk)
 
     def close(self) -> None:
-        """Give back descriptors; later questions open files again."""
         files, self._files, self._picture = self._files, None, None
         if files is not None:
             files.close()
@@ -140,7 +138,6 @@ class FollowedDirectory(LogEngine):
                 return False  # nothing was written since the look above
 
     def _has_moved(self) -> bool:
-        """Whether the end is another one than the last time."""
         end = self._ask(lambda opened: opened.end(), looks=False) or _BEGIN
         with self._lock:
             seen = end, self._reset_count
@@ -150,7 +147,6 @@ class FollowedDirectory(LogEngine):
     def _ask(
         self, question: Callable[[BinlogDirectory], Answer], *, only_cached: bool = False, looks: bool = True
     ) -> Answer | None:
-        """The answer of the log; None if there is none yet."""
         if only_cached:
             return self._ask_at_once(question)
         if looks:
@@ -172,14 +168,13 @@ class FollowedDirectory(LogEngine):
         return None
 
     def _directory(self) -> BinlogDirectory:
-        """The log as it is now; the end of a redo log is known."""
         view = self._view
         if view.tail is None:
             return self._make(view)
         return BinlogDirectory(view, known_end=lambda: None if view.tail is None else view.tail.mark)
 
     def _ask_at_once(self, question: Callable[[BinlogDirectory], Answer]) -> Answer:
-        """As `_ask`, without a search. Raises BlockingIOError: it takes one."""
+        """As `_ask`. Raises BlockingIOError: it takes a search."""
         self._glance()
         opened = self._log
         if opened is not None and self._seen is not None:
@@ -190,8 +185,8 @@ class FollowedDirectory(LogEngine):
         raise BlockingIOError(f"{self}: the log has to be looked for")
 
     def look(self, *, is_urgent: bool = False) -> None:
-        """See what is durable, which files there are and whose log they are, if the last look was some time ago.
-        At first it reads a redo log from its last checkpoint on, which may take long: for a worker thread."""
+        """See what is durable, which files there are and whose log they are, if the last look was some time ago. At
+        first it reads a redo log from its last checkpoint on, which may take long: for a worker thread."""
         with self._lock:
             now = time.monotonic()
             is_urgent |= self._follow_redo()
@@ -201,7 +196,7 @@ class FollowedDirectory(LogEngine):
             self._look_at_files(is_urgent=is_urgent)
 
     def _glance(self, *, is_urgent: bool = False) -> None:
-        """As `look`, without the redo log, and not while another thread looks: for the event loop."""
+        """For the event loop: as `look`, without the redo log, and not while another thread looks."""
         if self._lock.acquire(blocking=False):
             try:
                 self._look_at_files(is_urgent=is_urgent)
@@ -258,8 +253,8 @@ class FollowedDirectory(LogEngine):
         return self._files is not None and self._files.waits(file_no, life)
 
     def check(self, position: LogPosition, resets: int) -> None:
-        """Check that a reader of the log after this number of resets may continue at a position.
-        Raises PositionPurgedError: the log was begun anew, or the next groups are gone."""
+        """Whether a reader of the log after this number of resets may continue at a position. Raises
+        PositionPurgedError: the log was begun anew, or the next groups are gone."""
         with contextlib.suppress(MissingFileError):  # perhaps it will come
             self._glance()
         file_no, offset = position
@@ -278,7 +273,7 @@ class FollowedDirectory(LogEngine):
         return self._reset_count
 
     def _follow_redo(self) -> bool:
-        """Take what a writer has made durable; returns whether the view of the directory changed."""
+        """Returns whether the view of the directory changed."""
         durable_lsn = read_durable_end(self._disk)
         if durable_lsn is None or durable_lsn == self._durable_lsn:
             return False
@@ -302,7 +297,7 @@ class FollowedDirectory(LogEngine):
         return self._log is None
 
     def _take_over_redo(self) -> bool:
-        """Take everything from a redo log whose writer is gone; returns whether the view changed."""
+        """From a redo log whose writer is gone; returns as `_follow_redo`."""
         stamp = self._stamp()
         if stamp == self._redo_stamp:
             return False
@@ -357,8 +352,6 @@ class FollowedDirectory(LogEngine):
 
 
 class WrittenDirectory(FollowedDirectory):
-    """As `FollowedDirectory`, with the ranges of pages of `BinlogDirectory`."""
-
     def __init__(self, disk: SharedDisk) -> None:
         super().__init__(disk, make=StrictDirectory)
 
@@ -369,8 +362,7 @@ class WrittenDirectory(FollowedDirectory):
         return self.opened_to(log_range).groups_in(log_range, on_fault=on_fault)
 
     def opened_to(self, log_range: LogRange) -> BinlogDirectory:
-        """The log as it is now; waits a while for a range that another process has seen.
-        Raises StoreError: there is no log."""
+        """Waits a while for a range that another process has seen. Raises StoreError: there is no log."""
         end = LogPosition(log_range.file_no, log_range.end_offset)
         deadline = time.monotonic() + PATIENCE_S
         while (self._ask(lambda opened: opened.end()) or end) < end and time.monotonic() < deadline:
@@ -416,7 +408,7 @@ class FollowedReader(StoreReader):
         return group
 
     def _has_to_wait(self) -> bool:
-        """Whether another process was beginning the file again at the last look."""
+        """Whether another process was beginning the file again."""
         return self._directory.waits(self.position.file_no, self._life)
 
     @property

@@ -22,8 +22,6 @@ COMPLETE_FILES = 3  # the newest, which may still be written
 
 @dataclass(frozen=True, slots=True)
 class IbbFile:
-    """One file, by its number."""
-
     number: int
     stamp: Stamp
     begin: bytes = b""  # of its data: a file that is written over keeps its place on the disk
@@ -39,11 +37,10 @@ class IbbFile:
 
 
 class FollowedIbbFiles(LogObserver[IbbFile]):
-    """The files up to the active one, the newest that is begun."""
+    """The files up to the active one, the newest that is begun. `view` is what readers see: `disk`, or that with a redo
+    log; `reached` says how far the log is known. Raises StoreError: there is no file."""
 
     def __init__(self, disk: SharedDisk, view: ReadDisk, reached: Callable[[], LogPosition | None]) -> None:
-        """`view` is what readers see: `disk`, or that with a redo log; `reached` says how far the log is known.
-        Raises StoreError: there is no file."""
         self._disk = disk
         self._view = view
         self._reached = reached
@@ -52,7 +49,7 @@ class FollowedIbbFiles(LogObserver[IbbFile]):
         super().__init__(self._find())
 
     def numbers(self) -> list[int]:
-        """The numbers of the files, also of those ready for later use."""
+        """With those ready for later use."""
         names = self._view.list()
         if names is not self._listed[0]:
             self._listed = names, sorted(number for name in names if (number := parse_file_name(name)) is not None)
@@ -135,8 +132,6 @@ class FollowedIbbFiles(LogObserver[IbbFile]):
 
 
 class _ViewedFile:
-    """One file as readers see it; held open, where that can be."""
-
     def __init__(self, view: ReadDisk, disk: SharedDisk, name: str) -> None:
         self._view, self._disk, self._name = view, disk, name
         descriptor = disk.open(name)

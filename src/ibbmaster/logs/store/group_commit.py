@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 
 class _Waiter:
-    """A thread before a gate of its own, which opens with `is_served`: whether a leader has worked for it."""
+    """A thread before its own gate, which opens with `is_served`: whether a leader has worked for it."""
 
     __slots__ = ("batch", "gate", "is_served")
 
@@ -24,7 +24,7 @@ class _Waiter:
 
 
 class GroupCommit:
-    """Threads that need the same work done; one of them at a time does `work`."""
+    """Threads that need the same `work`, which one of them at a time does."""
 
     def __init__(self, work: Callable[[], object]) -> None:
         self._work = work
@@ -33,8 +33,8 @@ class GroupCommit:
         self._is_led = False
 
     def wait(self, is_done: Callable[[], bool]) -> None:
-        """Return once `is_done`, after a work that this thread or another one has begun since.
-        Raises the error of the work in the thread that does it; others then try it themselves."""
+        """Return once `is_done`, after a work that this thread or another one has begun since. Raises the error of the
+        work in the thread that does it; others then try it themselves."""
         while not is_done():
             with self._lock:
                 waiter = _Waiter(self._next) if self._is_led else None
@@ -46,7 +46,7 @@ class GroupCommit:
                 self._lead()
 
     def _is_served(self, waiter: _Waiter) -> bool:
-        """Wait; False if this thread is the next leader."""
+        """False if this thread is the next leader."""
         try:
             waiter.gate.acquire()
         except BaseException:  # a signal
@@ -72,7 +72,7 @@ class GroupCommit:
                 self._open_next(batch)
 
     def _open_next(self, served: deque[_Waiter]) -> None:
-        """Release the next thread that was served; after the last, one of those who came since leads."""
+        """After the last one that was served, one of those who came since leads."""
         batch = served or self._next
         if batch:
             waiter = batch.popleft()

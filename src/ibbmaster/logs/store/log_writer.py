@@ -41,7 +41,7 @@ PLACE_SIZE_MAX = 40
 
 
 class LogWriter(StepWriter):
-    """Appends steps, each of them whole or not at all after a crash. Thread-safe."""
+    """Appends steps, each whole or not at all after a crash. Thread-safe."""
 
     def __init__(self, disk: Disk, options: StoreOptions, found: Recovered, initial_state: GtidState) -> None:
         super().__init__(options.log_limits(), gtid_strict=options.gtid_strict)
@@ -120,8 +120,8 @@ class LogWriter(StepWriter):
     def append_end(
         self, record: Buffer, gtid: Gtid | None, *, entry: XaEntry | None = None, group: GroupWriter | None = None
     ) -> Ticket:
-        """Append a commit record, and before it the completion of `entry` if it ends a prepared transaction.
-        Raises GtidOrderError: the GTID is not newer than those of its domain; nothing was appended; StoreError: as
+        """Append a commit record, and before it the completion of `entry` if it ends a prepared transaction. Raises
+        GtidOrderError: the GTID is not newer than those of its domain; nothing was appended; StoreError: as
         `append`."""
         commit = NewRecord(RecordType.COMMIT, record, gtid)
         try:
@@ -229,7 +229,6 @@ class LogWriter(StepWriter):
         self.durable.restart(self.end, state)
 
     def _begin_log(self) -> None:
-        """Make the first file, with header and state, so that the directory holds a log."""
         self.flusher.begin()
         self.flusher.make_file(0, self.appender.shape.size_pages)
         _, changes = self.appender.flush()
@@ -251,7 +250,7 @@ class LogWriter(StepWriter):
 
     @contextlib.contextmanager
     def _room(self, size: Callable[[], int]) -> Iterator[None]:
-        """Hold the lock `ordered` with room for a step of that many bytes of redo; wait for it before."""
+        """Hold the lock `ordered` with room for a step of that many bytes of redo."""
         self._wait_until_ready(lambda _: size())
         try:
             yield
@@ -294,7 +293,6 @@ class LogWriter(StepWriter):
         )
 
     def _gain_room(self) -> None:
-        """Do what `_is_ready` misses."""
         self.flusher.begin()
         self.prepare_next_file()
         if len(self.fifo) >= self.options.fifo_pages_max:
@@ -305,7 +303,6 @@ class LogWriter(StepWriter):
             self.sync()
 
     def _step_size(self, data_size: int) -> int:
-        """The bytes of redo that records of that size may need."""
         pages = data_size // DATA_SIZE + 3
         interval = self.appender.shape.state_interval_pages
         states = 2 + (pages // interval if interval else 0)
@@ -325,7 +322,6 @@ class LogWriter(StepWriter):
                 self._wait_for_room(error)
 
     def _wait_for_room(self, error: DiskFullError) -> None:
-        """Wait a little, or raise the error if the options do not wait."""
         if not self.options.full_disk_retry_s or self._space.is_set():
             raise error
         self._space.wait(self.options.full_disk_retry_s)
@@ -335,18 +331,16 @@ class LogWriter(StepWriter):
         self._space.set()
 
     def sync(self) -> None:
-        """Make everything durable that was appended."""
         self.sync_to(self.redo.end_lsn)
 
     def sync_to(self, lsn: int) -> None:
-        """Make everything durable that was appended before an LSN; one sync serves all who wait for it."""
+        """Make everything before an LSN durable; one sync serves all who wait for it."""
         self.retrying(self.redo.sync, lsn)
 
     def needs_checkpoint(self) -> bool:
         return self.redo.used_since_checkpoint > self.options.redo_bytes // 4
 
     def prepare_next_file(self) -> bool:
-        """Have the file after the active one ready; returns whether this made it."""
         if self._next_file() is None:
             return False
         with self.flusher.lock:  # again: after a wait the file may have been cut, or removed
@@ -357,7 +351,6 @@ class LogWriter(StepWriter):
         return True
 
     def _next_file(self) -> tuple[int, int] | None:
-        """Number and pages of the file after the active one, None if it is ready."""
         with self.ordered:
             file_no, (size_pages, _) = self.appender.file_no + 1, self.limits.next_file
             ready = self._ready

@@ -2,8 +2,8 @@
 
 The writer adds to the last page, the flusher takes full pages out at the other end once their redo is durable, and
 readers look at copies: no thread waits for another longer than the copy of a page takes. Readers need no rule beyond
-the format's own: zeros follow the durable end, as in a file never written further. Source of the idea: MariaDB 12.3,
-fsp_binlog.cc, fsp_binlog_page_fifo."""
+the format's own: zeros follow the durable end. Source of the idea: MariaDB 12.3, fsp_binlog.cc,
+fsp_binlog_page_fifo."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class PageRun(NamedTuple):
 
 
 class PageFifo:
-    """Thread-safe. `len()` is the number of pages held, the last one included."""
+    """Thread-safe. `len()` counts the pages held, with the last one."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -95,7 +95,7 @@ class PageFifo:
             return len(self._pages)
 
     def extend(self, data: bytes, lsn: int) -> None:
-        """As `place` of one change that begins at the end of the open page, and does not fill it."""
+        """As `place` of one change at the end of the open page, which it does not fill."""
         with self._lock:
             page = self.open_page
             assert page is not None
@@ -120,13 +120,12 @@ class PageFifo:
             return None if first is None else PageRun(*first, b"".join(parts))
 
     def drop(self, run: PageRun) -> None:
-        """Forget pages that are in their file now."""
         with self._lock:
             for page_no in run.page_nos:
                 del self._pages[run.file_no, page_no]
 
     def drop_before(self, lsn: int) -> None:
-        """Forget full pages last changed before an LSN: a checkpoint says that they are in their files."""
+        """Forget full pages last changed before an LSN: a checkpoint says that their files have them."""
         with self._lock:
             done = []
             for key, page in self._pages.items():
@@ -153,7 +152,7 @@ class PageFifo:
             return key, PageRun(*key, bytes(data))
 
     def oldest_file_no(self) -> float:
-        """The file of the oldest page, infinity if there is none."""
+        """Infinity without pages."""
         with self._lock:
             return next(iter(self._pages))[0] if self._pages else float("inf")
 
@@ -168,7 +167,7 @@ class PageFifo:
                 page.needs_image = False
 
     def clear(self) -> None:
-        """Forget everything, as the files are removed."""
+        """The files are removed."""
         with self._lock:
             self._pages.clear()
             self.open_page = None
@@ -204,8 +203,8 @@ class PageFifo:
 
 
 class VisiblePages(DiskLayer):
-    """A directory with the pages that its files lack, as a `ReadDisk`.
-    Exactly what is before `mark()` is durable and visible."""
+    """A directory with the pages that its files lack, as a `ReadDisk`. Exactly what is before `mark()` is durable and
+    visible."""
 
     def __init__(self, disk: ReadDisk, fifo: PageFifo, mark: Callable[[], LogPosition]) -> None:
         super().__init__(disk)
@@ -232,7 +231,7 @@ class VisiblePages(DiskLayer):
         return offset  # a page in memory may fill a hole of the file
 
     def _view(self, name: str, offset: int, size: int) -> _View:
-        """What a reader may see of this part of a file, whatever is written from now on."""
+        """Stays true whatever is written from now on."""
         file_no = parse_file_name(name)
         mark = self._mark()
         if file_no is None:
@@ -246,15 +245,14 @@ class VisiblePages(DiskLayer):
 
 
 class _View(NamedTuple):
-    """Of what is read from `offset` on: the pages in memory, and the end of the visible part.
-    Pages after the end may be on their way into the file."""
+    """Of what is read from `offset` on: the pages in memory, and the end of the visible part. Later pages may be on
+    their way into the file."""
 
     held: dict[int, bytes]
     offset: int
     end: int
 
     def apply(self, data: memoryview) -> None:
-        """Turn what the file has into what a reader may see."""
         for page_no, page in self.held.items():
             start = page_no * PAGE_SIZE - self.offset
             source = page[max(-start, 0) :]

@@ -1,7 +1,7 @@
 """Brings a directory to the state of its redo log, and finds where the log continues.
 
 Applying is idempotent: recovery writes only what differs, and the next start does over what a crash interrupts. It
-takes nothing from a file that the redo log covers, and changes nothing in a file that it does not cover."""
+takes nothing from a file that the redo log covers, and changes nothing in one that it does not cover."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ SALVAGE_ADVICE = "`ibbmaster recover DIR --salvage NEWDIR` writes everything tha
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recovered:
-    """A directory after recovery. If any record was replayed, everything in its files is durable."""
+    """If any record was replayed, everything in the files is durable."""
 
     scan: RedoScan | None
     end: Continuation | None
@@ -32,10 +32,10 @@ class Recovered:
 
 
 def recover(disk: Disk, *, replay_from: int | None = None) -> Recovered:
-    """Apply the redo log to the files, and find the end of the log.
-    `replay_from` is the LSN of an earlier checkpoint, for files that are no newer. Raises DamageError: files and redo
-    log do not fit together; FormatError: a page that must be read is damaged; StoreError: the directory cannot be read
-    or written, or holds no log that can be continued."""
+    """Apply the redo log to the files, and find the end of the log. `replay_from` is the LSN of an earlier checkpoint,
+    for files that are no newer. Raises DamageError: files and redo log do not fit together; FormatError: a page that
+    must be read is damaged; StoreError: the directory cannot be read or written, or holds no log that can be
+    continued."""
     scan = scan_redo(disk, replay_from=replay_from)
     if scan is None:
         end = find_continuation(disk)
@@ -58,7 +58,7 @@ def recover(disk: Disk, *, replay_from: int | None = None) -> Recovered:
 
 
 def table_of(scan: RedoScan) -> XaTable:
-    """The transactions in two phases that are not finished at the end of a redo log."""
+    """The unfinished transactions in two phases at the end of a redo log."""
     table = XaTable(scan.checkpoint.xa)
     for record in scan.notes:
         for item in record.items():
@@ -68,10 +68,10 @@ def table_of(scan: RedoScan) -> XaTable:
 
 
 def replay(disk: Disk, scan: RedoScan, *, is_alone: bool = False) -> LogPosition | None:
-    """Apply a scan to the files, and nothing else; returns the end of the log after it.
-    With `is_alone` the files are missing, or not those of the redo log: missing files are made, and pages without a
-    beginning in the redo log stay as they are. Raises DamageError: files and redo log do not fit together; StoreError:
-    the directory cannot be read or written."""
+    """Apply a scan to the files, and nothing else; returns the end of the log after it. With `is_alone` the files are
+    missing, or not those of the redo log: missing files are made, and pages without a beginning in the redo log stay as
+    they are. Raises DamageError: files and redo log do not fit together; StoreError: the directory cannot be read or
+    written."""
     steps = _Replay(disk, is_alone=is_alone)
     steps.apply(scan.records)
     return steps.end or scan.checkpoint.end
@@ -151,7 +151,6 @@ class _Replay:
         self._write(file_no, 0, page)
 
     def _check_file(self, lsn: int, file_no: int) -> None:
-        """Check that the change was made to this file."""
         if self._is_alone:
             if (name := format_file_name(file_no)) not in self._names:
                 self._disk.create(name)
@@ -203,7 +202,7 @@ class _Replay:
 
 
 def _check_never_begun(disk: Disk) -> None:
-    """The redo log knows of no file: then no file may have data."""
+    """The redo log knows of no file: then none may have data."""
     for name in disk.list():
         file_no = parse_file_name(name)
         if file_no is not None:

@@ -44,7 +44,7 @@ class RedoReport:
         )
 
     def as_json(self) -> dict[str, object]:
-        """The same for programs; `applies` is null if that was not examined."""
+        """For programs; `applies` is null if that was not examined."""
         return {
             "first_lsn": self.first_lsn,
             "end_lsn": self.end_lsn,
@@ -57,8 +57,7 @@ class RedoReport:
 
 
 def check_redo(disk: ReadDisk, *, is_in_use: Callable[[], bool] = lambda: False) -> RedoReport | None:
-    """The report on the redo log of a directory; None without one, or with an empty one.
-    Raises StoreError: the directory cannot be read."""
+    """None without a redo log, or with an empty one. Raises StoreError: the directory cannot be read."""
     if not has_redo_log(disk):
         return None
     in_use = is_in_use()
@@ -86,7 +85,7 @@ def check_redo(disk: ReadDisk, *, is_in_use: Callable[[], bool] = lambda: False)
 
 
 def _end_of_files(disk: ReadDisk) -> LogPosition | None:
-    """The end of the files without the redo log; None if nothing in them can be read."""
+    """None if nothing in them can be read."""
     try:
         return BinlogDirectory(disk).end()
     except IbbMasterError:
@@ -94,7 +93,6 @@ def _end_of_files(disk: ReadDisk) -> LogPosition | None:
 
 
 def _count_groups(disk: ReadDisk, start: LogPosition | None, end: LogPosition | None = None) -> int:
-    """Count the groups from a place on, or all; reads each to its last byte."""
     if start is None:
         numbers = [number for name in disk.list() if (number := parse_file_name(name)) is not None]
         if not numbers:
@@ -112,7 +110,7 @@ def _count_groups(disk: ReadDisk, start: LogPosition | None, end: LogPosition | 
 
 
 def _count_alone(disk: ReadDisk, scan: RedoScan) -> int:
-    """The groups after the last checkpoint in the redo log, if they can be read."""
+    """The groups after the last checkpoint in the redo log, if readable."""
     overlay = OverlayDisk(disk)
     try:
         return _count_groups(overlay, scan.checkpoint.end, replay(overlay, scan))

@@ -46,8 +46,8 @@ SEGMENT_BYTES_MIN = 64 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedoScan:
-    """The content of the redo log when a store is opened. `records` are those after the LSN of the last checkpoint,
-    `checkpoint`; `notes` are the records after its own."""
+    """A redo log when a store is opened: `records` after the LSN of the last checkpoint, `checkpoint`; `notes` are the
+    records after its own."""
 
     segment: int  # written last
     segment_bytes: int
@@ -60,10 +60,10 @@ class RedoScan:
 
 
 def scan_redo(disk: ReadDisk, *, replay_from: int | None = None, end_lsn: float = math.inf) -> RedoScan | None:
-    """Read both segments; None if there is no redo log, or one that was never begun.
-    With files older than the redo log, `replay_from` is an LSN before the last checkpoint that counts instead of it.
-    Only records before `end_lsn` count. Raises DamageError: a needed segment is not whole; StoreError: it cannot be
-    read, or a newer version wrote it."""
+    """Read both segments; None if there is no redo log, or one that was never begun. With files older than the redo
+    log, `replay_from` is an LSN before the last checkpoint that counts instead of it. Only records before `end_lsn`
+    count. Raises DamageError: a needed segment is not whole; StoreError: it cannot be read, or a newer version wrote
+    it."""
     names = disk.list()
     segments: list[tuple[int, int, int, list[RedoRecord]]] = []  # LSN, number, size, records
     damaged = []
@@ -130,9 +130,9 @@ def read_durable_end(disk: ReadDisk) -> int | None:
 
 
 class RedoLog:
-    """The write side. `make_room` and the appends are for one thread at a time; `write` and `sync` for any.
-    Writes nothing before `begin`. To continue after a scan, give it. After each sync, before those who wait for it
-    continue, calls `synced` with the durable LSN."""
+    """The write side. `make_room` and the appends are for one thread at a time; `write` and `sync` for any. Writes
+    nothing before `begin`. To continue after a scan, give it. After each sync, before those who wait for it continue,
+    calls `synced` with the durable LSN."""
 
     def __init__(
         self,
@@ -170,8 +170,8 @@ class RedoLog:
         self.written_lsn = self.durable_lsn = self.end_lsn
 
     def begin(self, checkpoint: Checkpoint) -> None:
-        """Begin this life; `checkpoint` is the present end, and everything before it is durable in the files.
-        Raises DiskFullError: there is no room, try again; StoreError: the disk fails."""
+        """Begin this life; `checkpoint` is the present end, and everything before it is durable in the files. Raises
+        DiskFullError: there is no room, try again; StoreError: the disk fails."""
         assert not self.is_begun
         record = encode_record(self.end_lsn, self._life, [checkpoint])
         with self._latch.repeatable:
@@ -191,9 +191,9 @@ class RedoLog:
         self._publish(encode_durable_end(self.end_lsn))
 
     def make_room(self, size: int, *, reserve: int, xa: Callable[[], tuple[XaEntry, ...]]) -> bool:
-        """Have room for a record with `size` bytes of items, and for checkpoints of `reserve` bytes after it.
-        False if a checkpoint must become durable first. `xa` gives the present table. Raises DiskFullError: there is no
-        room, try again; StoreError: the disk fails, or failed before."""
+        """Have room for a record with `size` bytes of items, and for checkpoints of `reserve` bytes after it. False if
+        a checkpoint must become durable first. `xa` gives the present table. Raises DiskFullError: there is no room,
+        try again; StoreError: the disk fails, or failed before."""
         needed = RECORD_HEADER.size + size + reserve
         if self.end_lsn + needed <= self._segment_end_lsn and self._latch.failure is None:
             return True
@@ -231,14 +231,13 @@ class RedoLog:
         return end_lsn
 
     def append_checkpoint(self, checkpoint: Checkpoint) -> int:
-        """Append a checkpoint into the room reserved for it; it counts once it is durable."""
+        """Append into the room reserved for it; it counts once durable."""
         end_lsn = self.append([checkpoint])
         self._pending = end_lsn, checkpoint
         return end_lsn
 
     def write(self) -> None:
-        """Hand everything appended to the operating system.
-        Raises DiskFullError: there is no room, try again; StoreError: the disk fails, or failed before."""
+        """Hand everything appended to the operating system. Raises as `make_room`."""
         with self._write_lock:
             self._write()
 
@@ -272,7 +271,6 @@ class RedoLog:
                 self.checkpoint = pending[1]
 
     def _publish(self, durable_end: bytes) -> None:
-        """Publish to other processes what is durable, or leave it if that cannot be written."""
         try:  # noqa: SIM105  # a context takes as long as the write
             self._disk.publish(DURABLE_END_NAME, durable_end)
         except StoreError:
@@ -294,7 +292,7 @@ class RedoLog:
             self.written_lsn = end_lsn
 
     def _begin_segment(self, number: int, size: int, record: bytes) -> None:
-        """Write the head of a segment whose content is no longer needed, and continue there."""
+        """Write the head of a segment whose content is no longer needed."""
         name = SEGMENT_NAMES[number]
         if self._disk.size(name) < size:
             self._disk.allocate(name, size)

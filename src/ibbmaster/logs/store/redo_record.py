@@ -89,8 +89,8 @@ class Reset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """Every change before `lsn` is durable in the files.
-    `end` is the end of the log there, None before the first file; `xa` is the table as of this record itself."""
+    """Every change before `lsn` is durable in the files. `end` is the end of the log there, None before the first file;
+    `xa` is the table as of this record itself."""
 
     lsn: int
     end: LogPosition | None
@@ -101,7 +101,7 @@ Item = PageChange | Cut | Purge | Reset | Checkpoint | XaEntry
 
 
 class RedoRecord(NamedTuple):
-    """One record as it was read. `end_lsn` is the LSN of the next."""
+    """`end_lsn` is the LSN of the next."""
 
     lsn: int
     end_lsn: int
@@ -142,7 +142,7 @@ def decode_segment_header(data: Buffer) -> tuple[int, int] | None:
 
 
 def encode_durable_end(lsn: int) -> bytes:
-    """The publication of a writer to other processes: every record before `lsn` is durable."""
+    """How a writer tells others that every record before `lsn` is durable."""
     head = CHECKED_DURABLE_END.pack(DURABLE_END_MAGIC, SEGMENT_VERSION, lsn)
     return head + CHECKSUM.pack(crc32c(head))
 
@@ -171,8 +171,8 @@ def encode_change(lsn: int, life: int, file_no: int, page_no: int, page_offset: 
 
 
 def decode_record(data: Buffer, offset: int, lsn: int, life: int) -> RedoRecord | None:
-    """The record at `offset`, which must have this LSN and belong to this life or a later one.
-    None at the end of the log. A later life begins with a checkpoint."""
+    """The record at `offset`, which must have this LSN and belong to this life or a later one, which begins with a
+    checkpoint. None at the end of the log."""
     start = offset + RECORD_HEADER.size
     if start > len(data):
         return None

@@ -1,8 +1,8 @@
 """What a redo log adds to the files, for a process that only reads; it grows with the log.
 
-A living writer says in a file of its own how far the log is durable, and only records before that place count. The
-writer may begin a segment anew while it is read: a record counts only with the next LSN and a right checksum. A reader
-that does not find it scans again, from a later checkpoint on, which has brought the missed changes to the files."""
+A living writer says in a file of its own how far the log is durable; only records before that place count. The writer
+may begin a segment anew while it is read: a record counts only with the next LSN and a right checksum. A reader that
+does not find it scans again, from a later checkpoint on, which has brought the missed changes to the files."""
 
 import contextlib
 from collections.abc import Iterable
@@ -51,7 +51,6 @@ class RedoTail:
         return True
 
     def _change_segment(self) -> bool:
-        """Continue in the other segment, if the log does."""
         other = 1 - self._segment
         header = decode_segment_header(self._disk.read(SEGMENT_NAMES[other], 0, SEGMENT_HEADER.size))
         if header is None or header[1] != self.lsn:

@@ -1,8 +1,8 @@
 """Writes everything that can be read of a directory to a new one, and lists the rest.
 
 The directory may be one that no start accepts: with damaged pages, missing files, or files and a redo log that do not
-fit together. It is only read. Its log is read twice: as the redo log makes it, and, from the first page that the redo
-log changes on, as the files alone have it. A group in both is written once."""
+fit together. It is only read, twice: as the redo log makes it, and, from the first page that the redo log changes on,
+as the files alone have it. A group in both is written once."""
 
 import hashlib
 from collections.abc import Callable, Iterator
@@ -54,9 +54,9 @@ class SalvageReport:
 def salvage(
     source: Disk, target: Disk, conflicts: Callable[[], Disk], *, progress: Callable[[int], object] = lambda count: None
 ) -> SalvageReport:
-    """Write the readable part of `source` to the empty `target`, and what has no place there to `conflicts`.
-    `progress` hears of groups as they are read. Raises BusyError: another process writes one of them; StoreError:
-    the target is not empty, or cannot be written; nothing in the source can be read."""
+    """Write the readable part of `source` to the empty `target`, and what has no place there to `conflicts`. `progress`
+    hears of groups as they are read. Raises BusyError: another process writes one of them; StoreError: the target is
+    not empty, or cannot be written; nothing in the source can be read."""
     if target.list():
         raise StoreError(f"{target} is not empty: give a new directory")
     source.lock()
@@ -67,12 +67,12 @@ def salvage(
 
 
 class _UnreadableError(Exception):
-    """The body of a group cannot be read; no error of the log that is written."""
+    """The body of a group."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Views:
-    """Two views of the log: `main` up to `end`, and `extra`, which differs from `shared_from` on."""
+    """`main` up to `end`, and `extra`, which differs from `shared_from` on."""
 
     main: Disk
     extra: Disk | None = None
@@ -82,7 +82,7 @@ class _Views:
 
 
 def _first_change(overlay: OverlayDisk, end: LogPosition | None) -> LogPosition | None:
-    """The page from which on an overlay must be compared: a record that it changes may begin there."""
+    """A record that the overlay changes may begin on this page."""
     changes = [
         LogPosition.on_page(file_no, pages[0])
         for name in overlay.changed_files
@@ -102,7 +102,6 @@ def _first_change(overlay: OverlayDisk, end: LogPosition | None) -> LogPosition 
 
 
 def _initial_state(disk: Disk, first: LogPosition) -> GtidState:
-    """What was logged before the oldest file, if it says so."""
     try:
         record = read_state_record(PageReader(disk), first.file_no, first.page_no)
     except IbbMasterError:
@@ -176,7 +175,7 @@ class _Salvage:
         return self._views_found
 
     def _take(self, group: EventGroup, log: DamagedLog, writer: BinlogWriter) -> None:
-        """Keep a group of the log as it is, also with an older GTID, unless it is there twice."""
+        """Keep a group as it is, also with an older GTID, unless it is there twice."""
         self._progress(1)
         again: EventGroup | None = group
         if group.gtid is not None and not is_newer(writer.current_state, group.gtid):
@@ -192,7 +191,7 @@ class _Salvage:
     def _take_extra(
         self, group: EventGroup, log: DamagedLog, writer: BinlogWriter, conflicts: Callable[[], Disk]
     ) -> None:
-        """Add a group of the files alone if it is new, and put it aside if it does not fit."""
+        """A group of the files alone: add it if new, and put it aside if it does not fit."""
         self._progress(1)
         digest = None if group.gtid is None else self._digest(group)
         if digest is None or digest in self._seen:
@@ -212,7 +211,6 @@ class _Salvage:
         self._report.losses.append(_loss_of(again, reason))
 
     def _digest(self, group: EventGroup) -> bytes | None:
-        """A digest of a group, None if a part of it cannot be read; uses its body up."""
         digest = hashlib.blake2b(group.gtid_event, digest_size=16)
         try:
             for piece in _checked(group.body):
@@ -264,7 +262,6 @@ class _Salvage:
         self._report.losses.append(loss)
 
     def _is_in_main(self, loss: Loss) -> bool:
-        """Whether the first view has what the second cannot read."""
         if loss.gtid is not None:
             return Gtid.parse(loss.gtid) in self._gtids
         views = self._views_found
@@ -274,7 +271,6 @@ class _Salvage:
         return (file_no, (loss.last_page + 1) * PAGE_SIZE) <= views.end  # its last page has more behind the end
 
     def _take_prepared(self, scan: RedoScan | None, disk: Disk, target: Disk) -> None:
-        """Prepare in the new log what is prepared in the old one."""
         try:
             entries = [entry for entry in _table_of(disk, scan) if entry.engine_count]
         except IbbMasterError as error:
@@ -307,7 +303,7 @@ def _table_of(disk: Disk, scan: RedoScan | None) -> list[XaEntry]:
 
 
 def _checked(body: Iterator[Buffer]) -> Iterator[Buffer]:
-    """A body whose bytes divide into events: misplaced pages make records of two halves."""
+    """Raises EventError: the bytes do not divide into events, as where misplaced pages make records of two halves."""
     events = EventSplitter()
     for piece in body:
         for _ in events.feed(piece):
@@ -322,8 +318,8 @@ def _loss_of(group: EventGroup, reason: str) -> Loss:
 
 
 def _sizes_of(disk: Disk, log: DamagedLog) -> LogSizes:
-    """File size and state interval of the log, or the usual ones; prefers a header with which its file agrees.
-    Ignores a size beyond all files of servers, which would fill the disk."""
+    """Of the log, or the usual ones; prefers a header with which its file agrees. Ignores a size beyond all files of
+    servers, which would fill the disk."""
     found: list[tuple[bool, LogSizes]] = []
     for file_no in log.numbers:
         try:

@@ -22,8 +22,6 @@ Note = XaEntry | Purge
 
 
 class LogSizes(TypedDict, total=False):
-    """Options of `LogLimits`."""
-
     max_file_bytes: int
     state_interval_bytes: int
     oob_piece_bytes: int
@@ -31,7 +29,7 @@ class LogSizes(TypedDict, total=False):
 
 
 class NewRecord(NamedTuple):
-    """A record to append; a commit record logs `gtid`."""
+    """A commit record logs `gtid`."""
 
     type: RecordType
     data: Buffer
@@ -39,9 +37,9 @@ class NewRecord(NamedTuple):
 
 
 class StepWriter(GroupSink):
-    """Appends records to a log, a step at a time: a sink for groups.
-    A subclass has the `appender`, waits for room (`_take_room`) and stores changes (`_log`). With `gtid_strict` a GTID
-    must be newer than every one of its domain. An error that leaves `changing` ends writing."""
+    """Appends records to a log, a step at a time: a sink for groups. A subclass has the `appender`, waits for room
+    (`_take_room`) and stores changes (`_log`). With `gtid_strict` a GTID must be newer than every one of its domain. An
+    error that leaves `changing` ends writing."""
 
     appender: Appender
 
@@ -80,11 +78,11 @@ class StepWriter(GroupSink):
         group: GroupWriter | None = None,
         holder: GroupWriter | None = None,
     ) -> tuple[list[LogPosition], int]:
-        """Append records and notes in one step; returns the places of the records and the LSN after the step.
-        Calls `notes` once no other thread can append; it may refuse the step. After it `group` holds no file; `holder`
-        holds the file of the first record. Raises DiskFullError: there is no room, and no wish to wait; nothing was
-        appended; FailedError: the disk failed before; GtidOrderError: a GTID is not newer than those of its domain;
-        nothing was appended; StoreError: the disk fails, or a record is too large."""
+        """Append records and notes in one step; returns the places of the records and the LSN after the step. Calls
+        `notes` once no other thread can append; it may refuse the step. After it `group` holds no file; `holder` holds
+        the file of the first record. Raises DiskFullError: there is no room, and no wish to wait; nothing was appended;
+        FailedError: the disk failed before; GtidOrderError: a GTID is not newer than those of its domain; nothing was
+        appended; StoreError: the disk fails, or a record is too large."""
         size, size_max = 0, self.limits.record_size_max
         for _, data, _ in records:
             if len(data) > size_max:

@@ -18,9 +18,8 @@ from ibbmaster.storage.ibb.file_name import format_file_name
 
 
 class StoreReader:
-    """Groups for one reader, for which the store purges nothing until it is closed.
-    `resets` counts the resets of the log, `began_at` is that count when the plan of the reader was made. Calls `closed`
-    with the reader when it is closed."""
+    """Groups for one reader, for which the store purges nothing until it is closed: then it calls `closed` with the
+    reader. `resets` counts the resets of the log, `began_at` is that count when the plan of the reader was made."""
 
     def __init__(
         self,
@@ -67,8 +66,7 @@ class StoreReader:
         self._closed(self)
 
     def check_log(self) -> None:
-        """Check that this is still the log that the reader began with.
-        Raises PositionPurgedError: the log was reset since, or the file to begin with purged."""
+        """Raises PositionPurgedError: the log was reset since the reader began, or the file to begin with purged."""
         if self.is_purged:
             raise PositionPurgedError(f"{format_file_name(self.file_no)} was purged before it could be read")
         if self._resets() != self._began_at:
@@ -79,9 +77,9 @@ class StoreReader:
         self._group_file_no = None
 
     def next_group(self, *, only_cached: bool = False) -> EventGroup | None:
-        """The next durable group; None at the durable end, for now.
-        Raises BlockingIOError: with `only_cached`, it would have to wait, and read no group; PositionPurgedError, also
-        from a body: the log was reset since the reader was made."""
+        """The next durable group; None at the durable end, for now. Raises BlockingIOError: with `only_cached`, it
+        would have to wait, and read no group; PositionPurgedError, also from a body: the log was reset since the reader
+        was made."""
         before = self._reader.position.file_no
         try:
             group = self._reader.next_group(only_cached=only_cached)
@@ -98,7 +96,7 @@ class StoreReader:
         return group
 
     def _checked(self, body: Iterator[Buffer]) -> Iterator[Buffer]:
-        """The pieces of a body, some of which are read only now; a log that began anew has files of the same names."""
+        """Some pieces are read only now; a log that began anew has files of the same names."""
         try:
             for piece in body:
                 self.check_log()

@@ -53,9 +53,8 @@ def seal_pages(pages: memoryview, count: int) -> None:
 
 
 class PageWriter:
-    """Takes the changes of one file's pages, and writes whole sealed pages.
-    It writes a full page once, and the partly filled last one by each `write_out` that finds more in it. To continue in
-    a file with data, give the place after it."""
+    """Takes the changes of one file's pages, and writes whole sealed pages: a full one once, and the partly filled last
+    one by each `write_out` that finds more in it. To continue in a file with data, give the place after it."""
 
     def __init__(
         self, disk: Disk, file_no: int, *, page_no: int = 0, page_offset: int = 0, seal: Seal = seal_pages
@@ -73,7 +72,7 @@ class PageWriter:
             self._batch[:page_offset] = disk.read(self._name, page_no * PAGE_SIZE, page_offset)
 
     def place(self, change: PageChange) -> None:
-        """Put bytes in their place; changes come in the order of the file, without gaps."""
+        """Changes come in the order of the file, without gaps."""
         _, page_no, page_offset, data = change
         if page_no - self._first_no >= BATCH_PAGES:
             self.write_out()
@@ -83,21 +82,21 @@ class PageWriter:
         self._is_written = False
 
     def room(self, page_no: int, page_offset: int) -> tuple[memoryview, int]:
-        """Whole pages in which a kernel may place bytes from a position on, and the offset of that in them.
-        It must not change earlier bytes; `placed` takes what it placed."""
+        """Whole pages in which a kernel may place bytes from a position on, and the offset of that in them. It must not
+        change earlier bytes; `placed` takes what it placed."""
         if page_no - self._first_no > BATCH_PAGES - ROOM_PAGES:
             self._write_full_pages(page_no, page_offset)
         return self._batch, (page_no - self._first_no) * PAGE_SIZE + page_offset
 
     def placed(self, end: int) -> tuple[int, int]:
-        """Take what was placed up to `end`: after the last byte, or the start of the page after a full one.
-        Returns that position."""
+        """Take what was placed up to `end`: after the last byte, or the start of the page after a full one. Returns
+        that position."""
         self._end = end if end % PAGE_SIZE else end - (PAGE_SIZE - DATA_SIZE)
         self._is_written = False
         return self._first_no + end // PAGE_SIZE, end % PAGE_SIZE
 
     def write_out(self) -> None:
-        """Write the pages of the batch; a partly filled last one stays in it, to be written again as it grows."""
+        """A partly filled last page stays in the batch, to be written again as it grows."""
         if self._is_written:
             return
         page_count = -(-self._end // PAGE_SIZE)
@@ -117,7 +116,6 @@ class PageWriter:
             self._end = 0
 
     def _write_full_pages(self, page_no: int, page_offset: int) -> None:
-        """Write the pages of the batch before a position; its own page stays."""
         count = page_no - self._first_no
         self._write(count)
         start = count * PAGE_SIZE
@@ -198,11 +196,10 @@ class BinlogWriter(StepWriter):
         return self.appender.state
 
     def write_group(self, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> LogPosition:
-        """Append one group: its GTID event, and the bytes of all others, cut anywhere.
-        The pieces of `body` must not change until this returns. Without `gtid`, the event is the FORMAT_DESCRIPTION a
-        server logs when it starts. After an error of `body` itself the log lacks the group. Raises GtidOrderError: the
-        GTID is not newer than those of its domain; the log is as it was; StoreError: the disk fails, or failed
-        before."""
+        """Append one group: its GTID event, and the bytes of all others, cut anywhere. The pieces of `body` must not
+        change until this returns. Without `gtid`, the event is the FORMAT_DESCRIPTION a server logs when it starts.
+        After an error of `body` itself the log lacks the group. Raises GtidOrderError: the GTID is not newer than those
+        of its domain; the log is as it was; StoreError: the disk fails, or failed before."""
         return write_whole_group(self, gtid, gtid_event, body).ref
 
     def room(self) -> tuple[memoryview, int, int]:
@@ -216,7 +213,6 @@ class BinlogWriter(StepWriter):
         return pages, start, min(len(pages), (appender.plain_end - first_no) * PAGE_SIZE)
 
     def seal_with(self, seal: Seal) -> None:
-        """Have a kernel seal pages from now on."""
         self._pages.seal = seal
 
     def placed(self, end: int, gtids: Iterable[Gtid]) -> None:
@@ -268,7 +264,6 @@ class BinlogWriter(StepWriter):
         return shape
 
     def _make_file(self, file_no: int, size_pages: int | None = None) -> int:
-        """Have an empty file of at least this size; returns its size."""
         size_pages, is_changed = make_file(
             self._disk, file_no, size_pages or self.limits.next_file[0], is_sparse=self._is_sparse
         )

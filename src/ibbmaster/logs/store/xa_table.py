@@ -27,7 +27,7 @@ class XaTable:
             self.apply(entry)
 
     def apply(self, entry: XaEntry) -> None:
-        """Take an entry, or drop it once it is not prepared any more."""
+        """Take an entry, or drop it once it is no longer prepared."""
         if entry.state is XaState.PREPARED:
             self._entries[entry.xid] = entry
         else:
@@ -45,7 +45,7 @@ class XaTable:
             raise StoreError(f"{ENTRIES_MAX} transactions are prepared: finish some of them first")
 
     def prepared(self, xid: Xid) -> XaEntry:
-        """The entry of a prepared transaction. Raises StoreError: there is none."""
+        """Raises StoreError: there is no such prepared transaction."""
         entry = self._entries.get(xid)
         if entry is None:
             raise StoreError(f"{xid_text(xid)} is not prepared")
@@ -70,14 +70,14 @@ class XaTable:
 
 
 def find_pending_xa(disk: ReadDisk, end: Continuation) -> tuple[XaEntry, ...]:
-    """The prepared transactions of a log that another program wrote, by the last record of each.
-    Reads from the oldest file that the header of the active one names to the end. Raises FormatError: a record is
-    damaged. Source: MariaDB 12.3, innodb_binlog.cc, ibb_xa_recover and its callers."""
+    """The prepared transactions of a log that another program wrote, by the last record of each. Reads from the oldest
+    file that the header of the active one names to the end. Raises FormatError: a record is damaged. Source: MariaDB
+    12.3, innodb_binlog.cc, ibb_xa_recover and its callers."""
     first_no = end.header.file_no if end.header.xa_file_no is None else end.header.xa_file_no
     cursor = ChunkCursor(PageReader(disk), file_no=first_no, page_no=FULL_STATE_PAGE)
     prepared: dict[Xid, XaPrepare] = {}
     while (chunk := cursor.next_chunk()) is not None:
-        location = cursor.ref_of(chunk).location
+        location = cursor.ref_of(chunk)
         if not chunk.is_first:
             continue  # of a record of the file before
         if chunk.record_type in (RecordType.XA_PREPARE, RecordType.XA_COMPLETE):

@@ -219,7 +219,7 @@ class LargeGroup:
         """The error in a node, as the reference finds it."""
         for _ in self._out_of_band.node_data(node.position):
             pass
-        return RecordError(node.position.location, "an out-of-band record cannot be read")
+        return RecordError(node.position, "an out-of-band record cannot be read")
 
 
 class PartState(NamedTuple):
@@ -360,4 +360,4 @@ class PassedRun:
 
     def _problem(self, at: FramingState) -> Exception:
         ChunkCursor.at(PageReader(self._disk), at.position).next_chunk()
-        return ChunkError(at.position.location, f"this is not part of the group at {self.commit}")
+        return ChunkError(at.position, f"this is not part of the group at {self.commit}")

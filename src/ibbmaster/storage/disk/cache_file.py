@@ -1,7 +1,4 @@
-"""A file that may vanish at any time: read as a whole, replaced as a whole, never an error.
-
-It is not read if another user may have written it (`user_cache.distrust`).
-"""
+"""A file that may vanish at any time: read as a whole, replaced as a whole, never an error."""
 
 import contextlib
 import logging
@@ -17,9 +14,9 @@ MODE = 0o640
 
 
 class CacheFile:
-    """One file; a faulty one counts as missing. One beside a log may also belong to the owner of the directory, who
-    could have written the log, too. The directory of others is made when needed, and holds at most `count_max`
-    files."""
+    """A faulty file counts as missing, as one that another user may have written (`user_cache.distrust`); beside a log
+    that is not the owner of the directory, who could have written the log, too. The directory of others is made when
+    needed, and holds at most `count_max` files."""
 
     def __init__(self, path: Path, *, size_max: int, count_max: int | None = None) -> None:
         self.path = path
@@ -28,7 +25,7 @@ class CacheFile:
         self._has_warned = False
 
     def read(self) -> bytes | None:
-        """All of it; None if it is missing, no plain file, too large, not to be trusted, or unreadable."""
+        """None if it is missing, no plain file, too large, not to be trusted, or unreadable."""
         try:
             found = self.path.lstat()
             if not stat.S_ISREG(found.st_mode) or found.st_size > self._size_max or self._is_doubtful():
@@ -39,7 +36,6 @@ class CacheFile:
             return None
 
     def _is_doubtful(self) -> bool:
-        """Whether another user may have written it; warns once."""
         owners = [self.path.parent.stat().st_uid] if self._count_max is None else []
         doubt = distrust(self.path, owners=owners)
         if doubt is not None and not self._has_warned:
@@ -48,7 +44,7 @@ class CacheFile:
         return doubt is not None
 
     def write(self, data: bytes) -> bool:
-        """Replace the content, so that readers see the old or the new; returns whether that succeeded."""
+        """Readers see the old content or the new; returns whether that succeeded."""
         try:
             if self._count_max is not None:
                 make_directory(self.path.parent)
@@ -68,7 +64,6 @@ class CacheFile:
         return True
 
     def _make_room(self, count_max: int) -> None:
-        """Remove the oldest files."""
         others = [path for path in self.path.parent.iterdir() if path != self.path]
         written: dict[Path, int] = {}
         for path in others:

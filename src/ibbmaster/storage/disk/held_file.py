@@ -1,9 +1,8 @@
 """The file in which a log ends, held open: whether its name still means that file, and all of it is there.
 
-Neither inode nor size tells: a copy over a file keeps its inode, and file systems reuse the inode of a removed file
-at once. While a descriptor holds an inode, no other file gets it. In a file that someone wrote to, the first bytes
-and the last known ones must be those of before.
-"""
+Neither inode nor size tells: a copy over a file keeps its inode, and file systems reuse that of a removed file at once,
+but not while a descriptor holds it. In a file that someone wrote to, the first bytes and the last known ones must be
+those of before."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ LONG_AGO_NS = 60 * SECOND_NS  # more than clocks differ
 
 
 class Stamp(NamedTuple):
-    """The file system's view of a file. `file` identifies the file itself, whatever its name, while it is held."""
+    """How the file system sees a file. `file` identifies it, whatever its name, while it is held."""
 
     file: Hashable
     size: int
@@ -36,14 +35,12 @@ class Stamp(NamedTuple):
         return cls((found.st_dev, found.st_ino), found.st_size, (found.st_mtime_ns, found.st_ctime_ns))
 
     def is_settled(self, seen_s: float) -> bool:
-        """Whether any change from now on changes this stamp, which was first seen so long ago."""
+        """Whether any change from now on changes this stamp, first seen so long ago."""
         tick_s = TICK_S if any(at % SECOND_NS for at in self.changed_at) else COARSE_TICK_S
         return seen_s >= tick_s or time.time_ns() - max(self.changed_at) > LONG_AGO_NS
 
 
 class OpenedFile(Protocol):
-    """A file to look at; calls raise OSError or StoreError."""
-
     def stamp(self) -> Stamp: ...
 
     def fill(self, offset: int, target: memoryview) -> int: ...
@@ -52,8 +49,6 @@ class OpenedFile(Protocol):
 
 
 class FileChange(enum.Enum):
-    """What has happened to a file since the last look."""
-
     NONE = "the same, or more"
     CUT = "not all of it is there: it is gone, or begun again"
     OTHER = "another file"
@@ -73,7 +68,9 @@ def last_bytes(size: int) -> KnownBytes:
 
 
 class HeldFile:
-    """One file. `stamp` and `head`, its first bytes, are of the last look that found all of it."""
+    """`stamp` and `head`, the first bytes, are of the last look that found all of the file. `glance` returns the stamp
+    of the file of that name, `window` the last known bytes, given the size. The byte at `flags_at` may change in any
+    file. Raises OSError, StoreError: there is no file."""
 
     def __init__(
         self,
@@ -84,8 +81,6 @@ class HeldFile:
         head_bytes: int = HEAD_BYTES,
         flags_at: int | None = None,
     ) -> None:
-        """`glance` returns the stamp of the file of that name; `window` returns the last known bytes, given the
-        size. The byte at `flags_at` may change in any file. Raises OSError, StoreError: there is no file."""
         self._file = open_it()
         self._glance = glance
         self._open = open_it
@@ -105,14 +100,14 @@ class HeldFile:
             self.close()
 
     def is_untouched(self) -> bool:
-        """Whether no write can have happened since the last look; costs one stat."""
+        """Whether it cannot have been written since the last look; costs one stat."""
         try:
             return self._is_settled and self._glance() == self.stamp
         except (OSError, StoreError):
             return False
 
     def look(self) -> FileChange:
-        """What has happened to it; updates `stamp`, unless it is cut or another one."""
+        """Updates `stamp`, unless it is cut or another one."""
         if self.is_untouched() and self._window(self.stamp.size) == self._known:
             return FileChange.NONE
         with contextlib.ExitStack() as stack:
@@ -162,7 +157,7 @@ class HeldFile:
 
 
 def compared(found: bytes, known: bytes) -> FileChange:
-    """Compare bytes of a file with the former ones: some may be missing, or still be zeros."""
+    """Compare bytes with the former ones: some may be missing, or still be zeros."""
     if len(found) == len(known) and found.startswith(known.rstrip(b"\0")):
         return FileChange.NONE
     return FileChange.CUT if known.startswith(found.rstrip(b"\0")) else FileChange.OTHER

@@ -1,8 +1,7 @@
 """The seam to the file system: everything the store does to the outside goes through a `Disk`.
 
 Below the command line only this room may import `os`; tests replace it with a simulated disk. Names are plain file
-names of one directory.
-"""
+names of one directory."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,16 +15,15 @@ class ReadDisk(Protocol):
     """One directory to read from. Offsets and sizes are in bytes; every call may raise StoreError."""
 
     def list(self) -> Sequence[str]:
-        """Names of the regular files, in no order, without links and other things. It may return the same object as
-        before for the same names."""
+        """The regular files, in no order. May return the same object as before for the same names."""
 
     def size(self, name: str) -> int: ...
 
     def modified_at(self, name: str) -> float:
-        """When the file was last written, in seconds since 1970."""
+        """In seconds since 1970."""
 
     def read(self, name: str, offset: int, size: int) -> bytes:
-        """Up to `size` bytes; fewer only at the end of the file. Raises MissingFileError: there is no such file;
+        """Fewer than `size` bytes only at the end of the file. Raises MissingFileError: there is no such file;
         StoreError: it cannot be read."""
 
     def read_into(self, name: str, offset: int, target: memoryview, *, only_cached: bool = False) -> int | None:
@@ -35,15 +33,15 @@ class ReadDisk(Protocol):
         """An offset up to which the file holds only zeros; its end if no data follows."""
 
     def open(self, name: str) -> int | None:
-        """A descriptor to read a file with, for the caller to close; None if it would not read the bytes of `read`.
-        It may see the file end earlier, or in zeros."""
+        """A descriptor to read a file with, for the caller to close; None if it would not read the bytes of `read`. It
+        may see the file end earlier, or in zeros."""
 
     def close(self) -> None:
         """Release everything, including a lock; later calls open it again."""
 
 
 class DiskLayer:
-    """A `ReadDisk` on top of another, whose owner closes it: it passes on all that a subclass does not answer."""
+    """A `ReadDisk` on top of another, whose owner closes it; passes on all that a subclass does not answer."""
 
     def __init__(self, disk: ReadDisk) -> None:
         self._disk = disk
@@ -52,7 +50,6 @@ class DiskLayer:
         return str(self._disk)
 
     def _below(self) -> ReadDisk:
-        """The disk to ask now."""
         return self._disk
 
     def list(self) -> Sequence[str]:
@@ -85,42 +82,37 @@ class ExpectingDisk(Protocol):
     """A directory far away, which can fetch at once what will be read in turn."""
 
     def expect_reads(self, name: str, offsets: Sequence[int]) -> None:
-        """Prepare for reading pages at these offsets of a file soon."""
+        """Prepare for reading pages at these offsets soon."""
 
 
 class Watch(Protocol):
-    """Notices that a directory has changed."""
-
     def wait(self, timeout_s: float) -> bool:
         """Wait until it is time to look; False if nothing has changed for so long."""
 
 
 class SharedDisk(ReadDisk, Protocol):
-    """One directory to read from, while others may write it."""
+    """A directory to read from, while others may write it."""
 
-    def is_locked(self) -> bool:
-        """Whether another process writes here."""
+    def is_locked(self) -> bool: ...
 
-    def stamp(self, name: str) -> Stamp:
-        """The marks by which a file is recognised again."""
+    def stamp(self, name: str) -> Stamp: ...
 
     def make_durable(self, name: str) -> None:
-        """Make the writes of another process to a file durable."""
+        """The writes of another process to a file."""
 
     def watch(self) -> Watch:
         """Notice the writes of others from now on, until `close`."""
 
 
 class Disk(ReadDisk, Protocol):
-    """One directory. Writes and truncations are durable after `sync(name)`, new and removed files after
-    `sync_dir()`. Calls that need room raise DiskFullError and may be repeated, but a failed `sync` is final."""
+    """Writes and truncations are durable after `sync(name)`, new and removed files after `sync_dir()`. Calls that need
+    room raise DiskFullError and may be repeated, but a failed `sync` is final."""
 
     def lock(self) -> None:
-        """Take the directory for this process alone, until `close` or the end of the process. Raises BusyError:
-        another process has it."""
+        """Take the directory for this process alone, until `close` or the end of the process. Raises BusyError: another
+        process has it."""
 
-    def create(self, name: str) -> None:
-        """Make a new, empty file."""
+    def create(self, name: str) -> None: ...
 
     def write(self, name: str, offset: int, data: Buffer) -> None: ...
 

@@ -26,8 +26,8 @@ LOCK_TRIES, LOCK_PAUSE_S = 10, 0.02  # for a lock that another process may only 
 
 
 class _Listing(NamedTuple):
-    """The names in a directory, whose `stamp` was first seen at `seen_at` on the monotonic clock. While
-    `is_unchanging` it holds for that stamp, whatever the clock of the file system."""
+    """`stamp` was first seen at `seen_at` on the monotonic clock. While `is_unchanging` the names hold for it, whatever
+    the clock of the file system."""
 
     stamp: tuple[int, int, int]
     seen_at: float
@@ -36,7 +36,7 @@ class _Listing(NamedTuple):
 
 
 class RealDisk:
-    """A directory of the file system. Thread-safe."""
+    """Thread-safe."""
 
     def __init__(self, directory: Path | str) -> None:
         self.directory = Path(directory)
@@ -65,7 +65,7 @@ class RealDisk:
             self._directory_lock = descriptor
 
     def is_locked(self) -> bool:
-        """Whether another process writes here; this test is shorter than the patience of `lock`."""
+        """Shorter than the patience of `lock`."""
         with self._errors(""):
             descriptor = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
@@ -206,7 +206,6 @@ class RealDisk:
             os.unlink(self._path(name))
 
     def close(self) -> None:
-        """Release lock and descriptors; later calls open descriptors again."""
         with self._lock:
             for files in (self._open_files, self._writable_files, self._published_files):
                 while files:
@@ -227,7 +226,7 @@ class RealDisk:
         return f"{self._prefix}{name}"  # a log may have ten thousand files: a `Path` takes as long as to open one
 
     def _descriptor(self, name: str) -> int:
-        """A descriptor for reading; the caller holds the lock."""
+        """For reading; the caller holds the lock."""
         descriptor = self._open_files.get(name)
         if descriptor is not None and not os.fstat(descriptor).st_nlink:  # removed, and perhaps made anew
             os.close(self._open_files.pop(name))
@@ -242,7 +241,7 @@ class RealDisk:
         return descriptor
 
     def _drop_replaced(self) -> None:
-        """Close the files whose names may have a new meaning: something was renamed, made or removed."""
+        """Close files that were renamed, made anew or removed."""
         with self._lock:
             for name, descriptor in list(self._open_files.items()):
                 with contextlib.suppress(OSError):
@@ -251,7 +250,7 @@ class RealDisk:
                 os.close(self._open_files.pop(name))
 
     def _forget(self, name: str) -> None:
-        """A name is about to get another meaning, or none."""
+        """The name is about to get another meaning, or none."""
         self._listing = None
         with self._lock:
             for files in (self._open_files, self._writable_files):
@@ -260,7 +259,6 @@ class RealDisk:
                     os.close(descriptor)
 
     def _change(self, name: str, call: Callable[..., object], *arguments: object) -> None:
-        """Call a function with a descriptor for writing."""
         try:  # not `_errors`, whose context takes as long as a small write
             descriptor = self._take(name)
             try:
@@ -271,13 +269,13 @@ class RealDisk:
             raise self._error(name, error) from error
 
     def _take(self, name: str) -> int:
-        """A descriptor for writing, which no other thread has or closes; `_keep` it afterwards."""
+        """For writing, which no other thread has or closes; `_keep` it afterwards."""
         with self._lock:
             descriptor = self._writable_files.pop(name, None)
         return _open_regular(self._path(name), os.O_WRONLY) if descriptor is None else descriptor
 
     def _keep(self, name: str, descriptor: int) -> None:
-        """Keep a descriptor for the next write, so that an error noted by the kernel is not lost."""
+        """For the next write, so that an error noted by the kernel is not lost."""
         with self._lock:
             if name in self._writable_files:  # another thread opened it, too
                 os.close(descriptor)
@@ -319,7 +317,7 @@ def _allocate(descriptor: int, size: int) -> None:
 
 
 def _open_regular(path: str, mode: int) -> int:
-    """Open a regular file; refuse a link, and neither wait for nor read a FIFO."""
+    """Refuses a link, and neither waits for nor reads a FIFO."""
     descriptor = os.open(path, mode | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -344,8 +342,7 @@ def fill(descriptor: int, offset: int, target: memoryview, *, only_cached: bool 
 
 
 def expect(descriptor: int, offset: int, size: int) -> None:
-    """Let the system begin to read a part of a file, unless its first byte is in memory: then so is the rest.
-    Reading reports errors."""
+    """Let the system begin to read a part of a file, unless its first byte is in memory: then so is the rest."""
     with contextlib.suppress(OSError):
         if fill(descriptor, offset, memoryview(bytearray(1)), only_cached=True) is None:
             for at in range(offset, offset + size, REQUEST_BYTES):
@@ -353,7 +350,7 @@ def expect(descriptor: int, offset: int, size: int) -> None:
 
 
 def left_unfinished(directory: Path) -> list[Path]:
-    """Directories that killed processes left half made, and those being made now."""
+    """Directories half made, by killed processes or now."""
     try:
         names = os.listdir(directory.parent)
     except OSError:
@@ -367,9 +364,9 @@ def _staging_stem(directory: Path) -> str:
 
 @contextlib.contextmanager
 def made_at_once(directory: Path) -> Iterator[Path]:
-    """A new directory to fill, which takes its name once it is whole, so that a killed process leaves nothing under
-    that name. A mount point cannot be replaced, and is filled as it is. Raises StoreError: something has that name,
-    or no directory can be made there."""
+    """A new directory to fill, which takes its name once it is whole, so a killed process leaves nothing under that
+    name. A mount point cannot be replaced, and is filled as it is. Raises StoreError: something has that name, or no
+    directory can be made there."""
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise StoreError(f"{directory} is not empty: give a new directory")
     if directory.is_mount():

@@ -1,8 +1,7 @@
 """A directory of an object store, to read from: it fetches only the ranges that callers ask for.
 
-Fetched blocks stay in memory for a while. A read that continues such blocks fetches several times as much at once,
-so a whole file takes few requests, and a search no more than its pages.
-"""
+Fetched blocks stay in memory for a while. A read that continues such blocks fetches several times as much at once, so a
+whole file takes few requests, and a search no more than its pages."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ _Key = tuple[str, str, str | None, int]  # directory, name, version, number of t
 
 
 class RangeCache:
-    """The blocks of objects that were used last. Thread-safe."""
+    """The last used blocks of objects. Thread-safe."""
 
     def __init__(self, count_max: int) -> None:
         self._count_max = count_max
@@ -61,9 +60,8 @@ BLOCKS = RangeCache(CACHE_BYTES // BLOCK_SIZE)
 
 
 class ObjectDirectory:
-    """The objects whose names begin with a URL and a slash, as a `SharedDisk`. Thread-safe. It knows its objects
-    from listings, which it repeats in the background: so it follows a log that others extend, without readers
-    waiting."""
+    """The objects whose names begin with a URL and a slash, as a `SharedDisk`. Thread-safe. It lists them again in the
+    background: so it follows a log that others extend, without readers waiting."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -93,12 +91,10 @@ class ObjectDirectory:
         return self._names
 
     def directories(self) -> Sequence[str]:
-        """The names of the directories in this one."""
         self.list()
         return sorted(self._below)
 
     def find(self, name: str) -> StoredObject | None:
-        """One object; None if it is missing."""
         now = time.monotonic()
         found, seen_at = self._entries.get(name, (None, self._listed_at))
         if now - seen_at < ENTRY_AGE_S:
@@ -121,8 +117,8 @@ class ObjectDirectory:
         return self._read(name, offset, size, is_greedy=True)
 
     def read_some(self, name: str, offset: int, size: int) -> bytes:
-        """As `read`, but perhaps less, and nothing only at the end of the object. Without a read just before, it is
-        one request of the smallest size."""
+        """As `read`, but perhaps less, and nothing only at the end. Without a read just before, it is one request of
+        the smallest size."""
         return self._read(name, offset, size, is_greedy=False)
 
     def read_into(self, name: str, offset: int, target: memoryview, *, only_cached: bool = False) -> int | None:
@@ -150,21 +146,19 @@ class ObjectDirectory:
     def open(self, name: str) -> int | None:
         return None
 
-    def close(self) -> None:
-        """There is nothing to release."""
+    def close(self) -> None: ...
 
     def is_locked(self) -> bool:
         """Writers lock no object store: objects come whole."""
         return False
 
-    def make_durable(self, name: str) -> None:
-        """Every object is durable."""
+    def make_durable(self, name: str) -> None: ...
 
     def watch(self) -> ObjectDirectory:
         return self
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait until it is time to look again; False if that is only later."""
+        """As `Watch.wait`; False if it is time only later."""
         time.sleep(max(0.0, min(timeout_s, POLL_PERIOD_S)))
         return timeout_s >= POLL_PERIOD_S
 
@@ -236,7 +230,7 @@ class ObjectDirectory:
         return b"".join(pieces)
 
     def _fetch(self, found: StoredObject, first: int, end_block: int, *, is_ahead: bool = True) -> memoryview:
-        """Fetch blocks from a missing one on, and more where the reads seem to go in order."""
+        """Fetch a missing block, and more where the reads seem to go in order."""
         known = 0
         while is_ahead and known < min(first, AHEAD_BLOCKS_MAX) and BLOCKS.has(self._key(found, first - 1 - known)):
             known += 1

@@ -1,8 +1,7 @@
 """Requests to object stores, by URL, with errors of one line.
 
 The environment holds credentials, endpoint, region and timeouts (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL, GOOGLE_…,
-AZURE_…), as the library `obstore` reads them.
-"""
+AZURE_…), as the library `obstore` reads them."""
 
 from __future__ import annotations
 
@@ -52,8 +51,6 @@ _METADATA_SERVICES = ("169.254.169.254", "metadata.google.internal", "169.254.17
 
 
 class StoredObject(NamedTuple):
-    """One object of a listing."""
-
     name: str
     size: int
     modified_at: float  # in seconds since 1970
@@ -69,12 +66,11 @@ class BusyNameError(StoreError):
 
 
 class ObjectClient:
-    """Requests to one directory: the objects whose names begin with a URL and a slash. Thread-safe. Each raises
-    StoreError where the store cannot be reached, or refuses."""
+    """Requests to one directory: the objects whose names begin with a URL and a slash. Thread-safe. Raises
+    ConfigurationError: the URL or the environment cannot be used; ExtraMissingError: the library is not installed; each
+    request, StoreError: the store cannot be reached, or refuses."""
 
     def __init__(self, url: str) -> None:
-        """Raises ConfigurationError: the URL or the environment cannot be used; ExtraMissingError: the library is
-        not installed."""
         self.url = url
         with needed_for(url):
             import obstore
@@ -92,14 +88,13 @@ class ObjectClient:
             raise ConfigurationError(f"{url}: {_said(error)}") from None
 
     def list(self) -> tuple[list[StoredObject], list[str]]:
-        """The objects, and the directories below this one, in no order."""
+        """The objects, and the directories below, in no order."""
         with self._errors(""):
             answer = self._library.list_with_delimiter(self._store)
             below = [prefix.rstrip("/").rpartition("/")[2] for prefix in answer["common_prefixes"]]
             return [_found(one) for one in answer["objects"]], below
 
     def head(self, name: str) -> StoredObject | None:
-        """One object; None if it is missing."""
         try:
             with self._errors(name):
                 return _found(self._library.head(self._store, name))
@@ -107,7 +102,7 @@ class ObjectClient:
             return None
 
     def read(self, found: StoredObject, start: int, end: int) -> Buffer:
-        """These bytes of an object as it was found. Raises ChangedError, MissingFileError: it has changed."""
+        """Raises ChangedError, MissingFileError: it is no longer as it was found."""
         with self._errors(found.name):
             options = {"range": (start, end)}
             if found.version is not None:
@@ -123,14 +118,13 @@ class ObjectClient:
             self._library.put(self._store, name, bytes(data), mode="create")
 
     def replace(self, name: str, data: Buffer) -> None:
-        """Overwrite an object."""
         with self._errors(name):
             self._library.put(self._store, name, bytes(data))
 
     def upload(self, name: str, path: Path, size: int) -> None:
         """Put the first bytes of a file as a new object, whole or not at all. A large one goes in parts, which the
-        store puts over any object that came meanwhile: one place allows only one upload at a time. Raises
-        StoreError: an object has that name."""
+        store puts over any object that came meanwhile: one place allows only one upload at a time. Raises StoreError:
+        an object has that name."""
         if size <= PARTS_FROM_BYTES:
             with path.open("rb") as file:
                 self.create(name, file.read(size))
@@ -142,7 +136,6 @@ class ObjectClient:
             self._library.put(self._store, name, parts, chunk_size=PART_BYTES, max_concurrency=PARTS_AT_ONCE)
 
     def remove(self, name: str) -> None:
-        """Remove an object, if it exists."""
         with self._errors(name), suppress(FileNotFoundError):  # S3 alone says nothing of it
             self._library.delete(self._store, name)
 
@@ -169,7 +162,7 @@ class ObjectClient:
 
 
 def client_of(url: str) -> ObjectClient:
-    """The client of a directory; after a fork another one."""
+    """After a fork another one."""
     return _client_of(url, os.getpid())
 
 
@@ -192,7 +185,7 @@ def storage_options() -> dict[str, str] | None:
 
 
 def _client_options() -> ClientConfig:
-    """Settings that the environment leaves open; an endpoint without TLS in it is a choice."""
+    """Where the environment leaves them open; an endpoint without TLS in it is a choice."""
     options: ClientConfig = {}
     if not os.environ.get("AWS_CONNECT_TIMEOUT"):
         options["connect_timeout"] = timedelta(seconds=CONNECT_S)
@@ -204,7 +197,7 @@ def _client_options() -> ClientConfig:
 
 
 def _said(error: Exception) -> str:
-    """The words of a library about an error, in one line and without its internals."""
+    """The error of a library, in one line and without its internals."""
     text = str(error).partition("\n")[0].strip()
     if any(address in str(error) for address in _METADATA_SERVICES):
         return (

@@ -9,7 +9,7 @@ from .interface import ReadDisk
 
 
 class _Changed:
-    """A changed file: pages in memory, above the first bytes of the file below."""
+    """Pages in memory, above the first bytes of the file below."""
 
     def __init__(self, size: int, below: int) -> None:
         self.size = size
@@ -18,8 +18,8 @@ class _Changed:
 
 
 class OverlayDisk:
-    """A `Disk` that hides its changes from the one below, at a memory cost of about its writes. Reading is
-    thread-safe, changing is not. With `is_empty` it hides all that is below."""
+    """A `Disk` that hides its changes from the one below, at a memory cost of about its writes. Reading is thread-safe,
+    changing is not. With `is_empty` it hides all that is below."""
 
     def __init__(self, disk: ReadDisk, *, is_empty: bool = False) -> None:
         self._disk = disk
@@ -30,17 +30,15 @@ class OverlayDisk:
         return str(self._disk)
 
     def changed_pages(self, name: str) -> list[int]:
-        """The pages of a file that differ from those below, in order."""
+        """Those that differ from the file below, in order."""
         changed = self._changed.get(name)
         return [] if changed is None else sorted(changed.pages)
 
     @property
     def changed_files(self) -> list[str]:
-        """The files that exist and were changed, in order."""
         return sorted(self._changed)
 
-    def lock(self) -> None:
-        """No other process can write here."""
+    def lock(self) -> None: ...
 
     def list(self) -> Sequence[str]:
         return [*(name for name in self._disk.list() if name not in self._gone | self._changed.keys()), *self._changed]
@@ -104,8 +102,7 @@ class OverlayDisk:
             done += len(piece)
         changed.size = max(changed.size, offset + len(data))
 
-    def publish(self, name: str, data: Buffer) -> None:
-        """No other process sees this."""
+    def publish(self, name: str, data: Buffer) -> None: ...
 
     def allocate(self, name: str, size: int) -> None:
         changed = self._change(name)
@@ -123,16 +120,14 @@ class OverlayDisk:
     def sync(self, name: str) -> None:
         self.size(name)
 
-    def sync_dir(self) -> None:
-        """There is nothing to make durable."""
+    def sync_dir(self) -> None: ...
 
     def unlink(self, name: str) -> None:
         self.size(name)
         self._changed.pop(name, None)
         self._gone.add(name)
 
-    def close(self) -> None:
-        """There is nothing to release."""
+    def close(self) -> None: ...
 
     def _below(self, name: str) -> ReadDisk:
         if name in self._gone:

@@ -1,7 +1,6 @@
 """Places that users name: a path of this machine, or a URL of an object store.
 
-Both are a `Path`, and `open_disk` opens the directory at either; callers distinguish them only to write.
-"""
+Both are a `Path`, and `open_disk` opens the directory at either; callers distinguish them only to write."""
 
 from __future__ import annotations
 
@@ -33,8 +32,8 @@ _FILE_URL = re.compile(r"file:(?://(?=/))?", re.ASCII | re.IGNORECASE)
 
 
 def place(named: str | os.PathLike[str]) -> Path:
-    """The path that a user names: relative to the working directory, or a URL. Raises ConfigurationError: it is a
-    URL of no object store, or names no place in one."""
+    """The path that a user names: relative to the working directory, or a URL. Raises ConfigurationError: it is a URL
+    of no object store, or names no place in one."""
     if isinstance(named, ObjectPath):
         return named
     text = os.fspath(named)
@@ -53,12 +52,10 @@ def place(named: str | os.PathLike[str]) -> Path:
 
 
 def is_object_place(path: str | os.PathLike[str]) -> bool:
-    """Whether a user names a place in an object store."""
     return isinstance(place(path), ObjectPath)
 
 
 def open_disk(path: str | os.PathLike[str]) -> SharedDisk:
-    """The directory at a place, to read from it."""
     found = place(path)
     if isinstance(found, ObjectPath):
         return directory_at(str(found))
@@ -86,14 +83,13 @@ def local_place(path: str | os.PathLike[str], what: str) -> Path:
 
 @functools.lru_cache(maxsize=DIRECTORIES_MAX)
 def directory_at(url: str) -> ObjectDirectory:
-    """The directory at a URL, with its known content."""
     from .object_directory import ObjectDirectory
 
     return ObjectDirectory(url)
 
 
 def modified_at(directory: Path, names: Iterable[str]) -> list[int]:
-    """When files of a directory were last written, in nanoseconds; 0 where that is unknown."""
+    """In nanoseconds; 0 where that is unknown."""
     is_object = isinstance(directory, ObjectPath)  # else no `Path` for each of ten thousand
     return [_modified_at(directory / name if is_object else f"{directory}/{name}") for name in names]
 
@@ -106,8 +102,8 @@ def _modified_at(path: Path | str) -> int:
 
 
 class ObjectPath(PosixPath):
-    """The URL of an object, or of a directory of objects. Calls that ask the store raise StoreError where they
-    cannot reach it or it refuses."""
+    """The URL of an object, or of a directory of objects. Calls raise StoreError where they cannot reach the store, or
+    it refuses."""
 
     __slots__ = ()
 
@@ -158,7 +154,6 @@ class ObjectPath(PosixPath):
         yield from (self / name for name in (*directory.list(), *directory.directories()))
 
     def expect_heads(self, names: Sequence[str]) -> None:
-        """Prepare for reading the first bytes of these files soon."""
         directory_at(str(self)).expect_heads(names)
 
     def open(  # type: ignore[override]
@@ -176,15 +171,14 @@ class ObjectPath(PosixPath):
             return raw if buffering == 0 else io.BufferedReader(raw)  # type: ignore[return-value]
         return io.TextIOWrapper(io.BufferedReader(raw), encoding, errors, newline)
 
-    def mkdir(self, mode: int = 0o777, parents: bool = False, exist_ok: bool = False) -> None:
-        """Directories of object stores exist by themselves."""
+    def mkdir(self, mode: int = 0o777, parents: bool = False, exist_ok: bool = False) -> None: ...
 
     def _found(self) -> StoredObject | None:
         return directory_at(str(self.parent)).find(self.name) if len(self.parts) > 2 else None
 
 
 def stamp_of(path: Path) -> Stamp:
-    """The stamp of the file at a place. Raises OSError, StoreError: there is no regular file."""
+    """Raises OSError, StoreError: there is no regular file."""
     if not isinstance(path, ObjectPath):
         found = os.stat(path)
         if not stat.S_ISREG(found.st_mode):
@@ -197,19 +191,16 @@ def stamp_of(path: Path) -> Stamp:
 
 
 def open_file(path: Path) -> LocalFile | ObjectFile:
-    """A file at a place, to read anywhere. Raises OSError, StoreError: it cannot be opened."""
+    """Raises OSError, StoreError: the file cannot be opened."""
     return ObjectFile(path) if isinstance(path, ObjectPath) else LocalFile(path)
 
 
 class LocalFile(io.FileIO):
-    """A file of this machine, read as an `ObjectFile` is."""
-
     @property
     def descriptor(self) -> int:
         return self.fileno()
 
     def size(self) -> int:
-        """In bytes, as it is now."""
         return os.fstat(self.fileno()).st_size
 
     def stamp(self) -> Stamp:
@@ -225,12 +216,11 @@ class LocalFile(io.FileIO):
 
 
 class ObjectFile(io.RawIOBase):
-    """The bytes of one object, fetched as they are read."""
+    """The bytes of one object, fetched as they are read. Raises FileNotFoundError: there is no such object."""
 
     descriptor = None  # kernels and sockets cannot read it
 
     def __init__(self, path: ObjectPath) -> None:
-        """Raises FileNotFoundError: there is no such object."""
         super().__init__()
         self._path = path
         self._at = 0
@@ -244,18 +234,15 @@ class ObjectFile(io.RawIOBase):
         return True
 
     def size(self) -> int:
-        """In bytes, as it is now."""
         return self._directory.size(self._path.name)
 
     def stamp(self) -> Stamp:
         return stamp_of(self._path)
 
     def read_at(self, offset: int, size: int) -> bytes:
-        """Between 1 and `size` bytes from an offset on; none at the end."""
         return self._directory.read_some(self._path.name, offset, size)
 
     def fill(self, offset: int, target: memoryview) -> int:
-        """Fill `target` from an offset on, up to the end of the object; returns the bytes read."""
         return self._directory.read_into(self._path.name, offset, target) or 0
 
     def readinto(self, target: Buffer) -> int:  # type: ignore[override]

@@ -30,8 +30,7 @@ class _Block(NamedTuple):
 
 
 class PieceReader:
-    """Reads blocks of `block_bytes`. Each may begin with the last `kept_max` bytes of the one before. Closing it
-    waits for the reads under way."""
+    """Reads blocks of `block_bytes`, each perhaps after the last `kept_max` bytes of the one before."""
 
     def __init__(self, read: Reading, *, block_bytes: int, kept_max: int, helper: Executor | None) -> None:
         self._read = read
@@ -44,8 +43,8 @@ class PieceReader:
         self._current: _Block | None = None
 
     def at(self, offset: int) -> FoundPiece:
-        """The bytes from an offset on; offsets in the current block, or at its end, continue without a new
-        beginning. Errors of reading are raised where the bytes are wanted."""
+        """The bytes from an offset on, without a new beginning if that is in the current block, or at its end. Errors
+        of reading are raised here."""
         before, kept = self._current, self._next - offset
         if before is None or not 0 <= kept <= min(before.size, self._kept_max):
             self._stop()
@@ -59,7 +58,7 @@ class PieceReader:
         return FoundPiece(block.buffer[base - kept : base + block.size], kept, block.note)
 
     def close(self) -> None:
-        """End all reading, and free the memory now: `read` may refer to the owner of this reader."""
+        """Waits for the reads under way, and frees the memory now: `read` may refer to the owner of this reader."""
         self._stop()
         self._free.clear()
 

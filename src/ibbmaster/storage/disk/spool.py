@@ -9,11 +9,10 @@ from ibbmaster.storage.codec.buffer import Buffer
 
 
 class Spool:
-    """Takes bytes in order, and returns them as one buffer, whose end frees the disk space."""
+    """Takes bytes in order, and returns them as one buffer, whose end frees the disk space. Raises StoreError: the
+    directory for temporary files (TMPDIR) is missing, or cannot be written."""
 
     def __init__(self) -> None:
-        """Begin one in the directory for temporary files (TMPDIR). Raises StoreError: it is missing, or cannot be
-        written."""
         try:
             self._file = tempfile.TemporaryFile(prefix="ibbmaster-", buffering=0)  # noqa: SIM115  # lives as long as this
         except OSError as error:
@@ -22,7 +21,7 @@ class Spool:
         self._size = 0
 
     def write(self, data: Buffer) -> None:
-        """Take the next bytes. Raises StoreError: the disk has no room for them."""
+        """Raises StoreError: the disk has no room for the bytes."""
         view = memoryview(data)
         try:
             while view:
@@ -33,6 +32,6 @@ class Spool:
         self._size += len(data)
 
     def whole(self) -> Buffer:
-        """All bytes, from the page cache, so they take no memory from others."""
+        """From the page cache, so it takes no memory from others."""
         with self._file:
             return mmap.mmap(self._file.fileno(), self._size, access=mmap.ACCESS_COPY)  # type: ignore[return-value]

@@ -25,10 +25,9 @@ BLOCK_BYTES = 1 << 20
 
 @contextlib.contextmanager
 def made_place(target: Path, *, is_kept: Callable[[str], bool] = lambda name: True) -> Iterator[Path]:
-    """As `made_at_once`, for a target that may be in an object store. Such a target is made among the temporary
-    files (TMPDIR), and uploaded once it is whole, without pre-allocated space: those files that `is_kept` takes by
-    name.
-    Raises StoreError: something is at that place, or it cannot be made there."""
+    """As `made_at_once`. A target in an object store is made among the temporary files (TMPDIR), and uploaded once it
+    is whole, without pre-allocated space: those files that `is_kept` takes by name. Raises StoreError: something is at
+    that place, or it cannot be made there."""
     if not isinstance(target, ObjectPath):
         with made_at_once(target) as staging:
             yield staging
@@ -44,8 +43,7 @@ def made_place(target: Path, *, is_kept: Callable[[str], bool] = lambda name: Tr
 
 
 def expect_nothing_at(target: ObjectPath) -> None:
-    """Check that no object is below a URL. Raises StoreError: one is, or the store cannot be reached, or refuses, or
-    has no such bucket."""
+    """Raises StoreError: an object is below a URL, the store cannot be reached, or refuses, or has no such bucket."""
     objects, below = client_of(str(target)).list()
     names = sorted([one.name for one in objects] + below)
     if CLAIM in names:
@@ -58,8 +56,8 @@ def expect_nothing_at(target: ObjectPath) -> None:
 
 
 def upload(directory: Path, target: ObjectPath, *, is_kept: Callable[[str], bool] = lambda name: True) -> None:
-    """Put the files of a directory, and of the directories in it, below a URL; completion marks come last. Raises
-    StoreError: as `expect_nothing_at`; nothing of this upload stays there then."""
+    """Put the files below a directory below a URL; completion marks come last. Raises StoreError: as
+    `expect_nothing_at`; nothing of this upload stays there then."""
     paths = sorted((path for path in directory.rglob("*") if path.is_file() and is_kept(path.name)), key=_order)
     sizes = {path: size for path in paths if (size := _used_bytes(path)) or parse_file_name(path.name) is None}
     client = client_of(str(target))
@@ -91,7 +89,7 @@ def _order(path: Path) -> tuple[bool, Path]:
 
 
 def _used_bytes(path: Path) -> int:
-    """The bytes of a file that count: an `.ibb` file ends after its last page with data, 0 if it has none."""
+    """An `.ibb` file ends after its last page with data, 0 if it has none."""
     size = path.stat().st_size
     if parse_file_name(path.name) is None:
         return size
@@ -107,5 +105,5 @@ def _used_bytes(path: Path) -> int:
 
 
 def is_of_log(name: str) -> bool:
-    """Whether a file of a directory belongs to the log itself; the writer's other files are of no use elsewhere."""
+    """The writer's other files are of no use elsewhere."""
     return parse_file_name(name) is not None

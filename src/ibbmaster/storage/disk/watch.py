@@ -1,8 +1,7 @@
 """Notice writes to the files of a directory, by any process, without looking again and again.
 
-The kernel reports them (inotify) on this machine. It does not know the writes of others to a network file system;
-there it is time to look every `POLL_PERIOD_S`.
-"""
+The kernel reports them (inotify) on this machine. It does not know the writes of others to a network file system: there
+it is time to look every `POLL_PERIOD_S`."""
 
 import ctypes
 import logging
@@ -26,8 +25,8 @@ REMOTE = {int(kind, 16): name for kind, name in rows_of(__package__, "remote_fil
 
 
 class DirectoryWatch:
-    """Wakes a waiting thread when files of a directory were changed, made, removed or renamed. `why_polled` says why
-    the kernel does not, empty if it does. For one thread at a time."""
+    """Wakes a waiting thread when files of a directory were changed, made, removed or renamed; `why_polled` says why
+    the kernel cannot. For one thread at a time."""
 
     def __init__(self, directory: Path | str) -> None:
         self.why_polled = ""
@@ -42,9 +41,8 @@ class DirectoryWatch:
         log.debug("%s: %s", directory, how if self.why_polled else "the kernel tells of writes")
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait for a change since the last call returned; False if none came for so long. True means that it is time
-        to look: without the kernel every `POLL_PERIOD_S`. Notices are at least `GAP_S` apart, except the first
-        `NOTICES_AT_ONCE`."""
+        """Wait for a change since the last call returned; False if none came for so long. True means that it is time to
+        look. Notices are at least `GAP_S` apart, except the first `NOTICES_AT_ONCE`."""
         if self._descriptor is None:
             time.sleep(max(0.0, min(timeout_s, POLL_PERIOD_S)))
             return timeout_s >= POLL_PERIOD_S
@@ -60,7 +58,6 @@ class DirectoryWatch:
         return True
 
     def close(self) -> None:
-        """End the watch; a second call does nothing."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
@@ -76,8 +73,8 @@ class DirectoryWatch:
 
 
 def _watch(directory: Path | str) -> int:
-    """A descriptor that becomes readable when files of a directory change. Raises OSError: the kernel cannot, or
-    does not see all writes there."""
+    """A descriptor that becomes readable when files change. Raises OSError: the kernel cannot, or does not see all
+    writes there."""
     libc = ctypes.CDLL(None, use_errno=True)
     path = os.fsencode(directory)
     found = ctypes.create_string_buffer(256)

@@ -62,7 +62,6 @@ class WriteBehindDisk(DiskLayer):
         self._below().unlink(name)
 
     def close(self) -> None:
-        """End the thread, and close the disk, with its lock."""
         self._executor.shutdown()
         self._syncing.shutdown()
         self._disk.close()
@@ -77,7 +76,6 @@ class WriteBehindDisk(DiskLayer):
         return buffer[:size]
 
     def _write(self, name: str, offset: int, data: memoryview) -> None:
-        """Write in the thread."""
         if self._failure is not None:
             return
         try:
@@ -92,13 +90,13 @@ class WriteBehindDisk(DiskLayer):
             self._failure = error
 
     def _end_sync(self) -> None:
-        """Wait for the sync under way, so that no more than twice SYNC_BYTES are unsynced."""
+        """So no more than twice SYNC_BYTES are unsynced."""
         sync, self._sync = self._sync, None
         if sync is not None:
             sync.result()
 
     def _below(self) -> Disk:
-        """The disk, after all writes."""
+        """After all writes."""
         while self._writes:
             self._writes.popleft().result()
         try:

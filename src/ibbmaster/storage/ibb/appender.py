@@ -1,8 +1,7 @@
 """Where the bytes of a record go: the writer's side of pages, chunks, state records and file ends.
 
-Pure: an `Appender` says which bytes to place in which page, and its caller writes them. It changes no placed bytes;
-a page only grows. Rules: protocol/ibb/record.md.
-"""
+Pure: an `Appender` says which bytes to place in which page, and its caller writes them. It changes no placed bytes; a
+page only grows. Rules: protocol/ibb/record.md."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from .page import DATA_SIZE
 
 
 class PageChange(NamedTuple):
-    """Bytes to place in a page; on page 0 the whole sealed header page."""
+    """On page 0 the whole sealed header page."""
 
     file_no: int
     page_no: int
@@ -35,8 +34,6 @@ class References(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileShape:
-    """The shape of the next file."""
-
     size_pages: int
     state_interval_pages: int
     start_lsn: int
@@ -55,10 +52,9 @@ class Appended(NamedTuple):
 class Appender:
     """Appends records to a log; `file_no`, `page_no`, `page_offset` are the next write position.
 
-    A fresh file is at page 0, offset 0: its header and full GTID state come with its first record. To continue a
-    file with data, pass the position after it, the `shape` in its header, and the GTIDs logged since page 1
-    (`differential`). `next_shape` is called for each new file, `references` for each header and state record.
-    """
+    A fresh file is at page 0, offset 0: its header and full GTID state come with its first record. To continue a file
+    with data, pass the position after it, the `shape` in its header, and the GTIDs logged since page 1
+    (`differential`). `next_shape` is called for each new file, `references` for each header and state record."""
 
     def __init__(
         self,
@@ -83,21 +79,18 @@ class Appender:
 
     @property
     def next_record_file_no(self) -> int:
-        """The file in which the next record will begin."""
         pages_left = self.shape.size_pages - self.page_no
         is_full = pages_left == 0 or (pages_left == 1 and DATA_SIZE - self.page_offset < CHUNK_SIZE_MIN)
         return self.file_no + is_full
 
     @property
     def end(self) -> LogPosition:
-        """Where the next chunk goes."""
         return LogPosition(self.file_no, self.page_no * PAGE_SIZE + self.page_offset)
 
     def append(self, record_type: RecordType, data: Buffer, gtid: Gtid | None = None) -> Appended:
-        """Place one record; a commit record brings the GTID it logs.
-        The GTID counts as logged from the record's first byte on: state records before it lack the GTID, one inside
-        the record has it.
-        Source: MariaDB 12.3, fsp_binlog.cc, fsp_binlog_write_rec()."""
+        """Place one record; a commit record brings the GTID it logs, which counts as logged from the record's first
+        byte on: state records before it lack the GTID, one inside the record has it. Source: MariaDB 12.3,
+        fsp_binlog.cc, fsp_binlog_write_rec()."""
         size = len(data)
         assert size > 0
         changes: list[PageChange] = []
@@ -154,10 +147,10 @@ class Appender:
             self.differential.log(gtid)
 
     def flush(self) -> tuple[int, list[PageChange]]:
-        """End the current file after its last page: (pages it keeps, changes to write).
-        It begins the next file at once, with header and full state, and leaves a file alone that has not begun.
-        Source: MariaDB 12.3, innodb_binlog.cc, innodb_binlog_flush(); the corner cases follow the recommendation of
-        the format description."""
+        """End the current file after its last page: (pages it keeps, changes to write). It begins the next file at
+        once, with header and full state, and leaves a file alone that has not begun. Source: MariaDB 12.3,
+        innodb_binlog.cc, innodb_binlog_flush(); the corner cases follow the recommendation of the format
+        description."""
         changes: list[PageChange] = []
         if self.page_no == 0:
             self._open_page(changes)
@@ -180,11 +173,11 @@ class Appender:
         return kept, changes
 
     def drop_domain(self, domain_id: int) -> None:
-        """Forget a domain: the next file's full state omits it."""
+        """The next file's full state omits it."""
         self.state.drop_domain(domain_id)
 
     def _open_page(self, changes: list[PageChange]) -> None:
-        """At a page start: move to the next file if this one is full, place header and state if they are due."""
+        """At a page start: move to the next file if this one is full, place header and state if due."""
         if self.page_offset:
             return
         if self.page_no == self.shape.size_pages:
@@ -210,8 +203,8 @@ class Appender:
             self._place_state(changes, self.differential)
 
     def _place_state(self, changes: list[PageChange], state: GtidState) -> None:
-        """Place a state record at the page start, unless it would reach the file's last page. The full one on page 1
-        always fits: a file has at least four pages."""
+        """Unless it would reach the file's last page. The full one on page 1 always fits: a file has at least four
+        pages."""
         data = encode_gtid_state(state, self._references().xa_file_no)
         if self.page_no + -(-len(data) // DATA_SIZE) >= self.shape.size_pages:
             return

@@ -4,13 +4,14 @@ import enum
 import struct
 from typing import NamedTuple
 
-from ibbmaster.errors import ChunkError, Location
+from ibbmaster.errors import ChunkError
+from ibbmaster.position import LogPosition
 from ibbmaster.storage.codec.buffer import Buffer
 from .page import DATA_SIZE
 
 
 class RecordType(enum.IntEnum):
-    """The content of a record; the low six bits of a chunk's type byte."""
+    """The low six bits of a chunk's type byte."""
 
     COMMIT = 1
     GTID_STATE = 2
@@ -34,7 +35,7 @@ _KNOWN_TYPES = frozenset(RecordType)
 
 
 class Chunk(NamedTuple):
-    """One chunk; `data` is a view into the page, copy it to keep it."""
+    """`data` is a view into the page, copy it to keep it."""
 
     record_type: int
     is_first: bool
@@ -52,8 +53,7 @@ class ChunkEnd(enum.Enum):
 
 
 def next_chunk(page: memoryview, page_offset: int, *, file_no: int, page_no: int) -> Chunk | ChunkEnd:
-    """The chunk at `page_offset` of a data page, or why none is there.
-    Raises ChunkError: the chunk is empty or reaches past the data area, or its type is unknown.
+    """Raises ChunkError: the chunk at `page_offset` is empty or reaches past the data area, or its type is unknown.
     Source: MariaDB 12.3, fsp_binlog.cc, binlog_chunk_reader::read_data()."""
     if page_offset > DATA_SIZE - CHUNK_SIZE_MIN:
         return ChunkEnd.PAGE_FULL
@@ -65,11 +65,11 @@ def next_chunk(page: memoryview, page_offset: int, *, file_no: int, page_no: int
     start = page_offset + CHUNK_HEADER_SIZE
     end = start + size
     if not size or end > DATA_SIZE or (type_byte & TYPE_MASK) not in _KNOWN_TYPES:
-        raise _chunk_error(type_byte, size, Location(file_no=file_no, page_no=page_no, page_offset=page_offset))
+        raise _chunk_error(type_byte, size, LogPosition.on_page(file_no, page_no, page_offset))
     return Chunk(type_byte & TYPE_MASK, not type_byte & CONT, bool(type_byte & LAST), page[start:end], page_offset, end)
 
 
-def _chunk_error(type_byte: int, size: int, location: Location) -> ChunkError:
+def _chunk_error(type_byte: int, size: int, location: LogPosition) -> ChunkError:
     if type_byte & TYPE_MASK not in _KNOWN_TYPES:
         return ChunkError(location, f"record type {type_byte & TYPE_MASK} is unknown")
     if not size:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ibbmaster.errors import Location, RecordError
+from ibbmaster.errors import RecordError
 from ibbmaster.position import LogPosition
 from ibbmaster.storage.codec import compressed_int
 from ibbmaster.storage.codec.buffer import Buffer
@@ -24,7 +24,7 @@ class OobStream:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitHeader:
-    """The place of the rest of a group: no stream, one, or the statement's and the transaction's."""
+    """No stream, one, or the statement's and the transaction's."""
 
     streams: tuple[OobStream, ...] = ()
 
@@ -43,15 +43,13 @@ def decode_stream(data: Buffer, offset: int) -> tuple[OobStream | None, int]:
 
 
 def encode_stream(stream: OobStream) -> bytes:
-    """The form of a stream in commit and XA prepare records."""
     return compressed_int.encode(stream.node_count) + encode_ref(stream.first) + encode_ref(stream.last)
 
 
-def decode_commit_header(data: Buffer, location: Location) -> tuple[CommitHeader, int]:
-    """The header of a commit record, and its size; the payload follows.
-    `data` holds the record's first `HEADER_SIZE_MAX` bytes, or all if it is shorter.
-    Raises RecordError: the header runs over the end of the record, or a stream names nothing.
-    Source: MariaDB 12.3, innodb_binlog.cc, ha_innodb_binlog_reader::read_data()."""
+def decode_commit_header(data: Buffer, location: LogPosition) -> tuple[CommitHeader, int]:
+    """The header and its size; the payload follows. `data` holds the record's first `HEADER_SIZE_MAX` bytes, or all if
+    it is shorter. Raises RecordError: the header runs over the end of the record, or a stream names nothing. Source:
+    MariaDB 12.3, innodb_binlog.cc, ha_innodb_binlog_reader::read_data()."""
     if data and data[0] == 0:
         return NO_STREAMS, 1
     streams: list[OobStream] = []

@@ -3,7 +3,8 @@
 import struct
 from dataclasses import dataclass
 
-from ibbmaster.errors import ChecksumError, HeaderError, Location
+from ibbmaster.errors import ChecksumError, HeaderError
+from ibbmaster.position import LogPosition
 from ibbmaster.storage.codec.buffer import Buffer, is_zero
 from ibbmaster.storage.codec.crc32c import crc32c
 from .page import PAGE_SIZE, seal_page
@@ -23,12 +24,10 @@ SIZE_PAGES_MAX = 2**32 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileHeader:
-    """What a file says about itself, fixed at its first use.
-
-    `size_pages` is the size at creation; FLUSH cuts the file without changing it. `state_interval_pages` is the
-    distance of the pages that may begin with a differential GTID state; 0 is none. `oob_file_no` is the oldest file
-    that commit records in this file may point into, `xa_file_no` the oldest with a pending XA transaction.
-    """
+    """Fixed at the first use of the file. `size_pages` is the size at creation; FLUSH cuts the file without changing
+    it. `state_interval_pages` is the distance of the pages that may begin with a differential GTID state; 0 is none.
+    `oob_file_no` is the oldest file that commit records in this file may point into, `xa_file_no` the oldest with a
+    pending XA transaction."""
 
     file_no: int
     size_pages: int
@@ -41,11 +40,10 @@ class FileHeader:
 
 
 def decode_file_header(data: Buffer, *, file_no: int) -> FileHeader | None:
-    """Judge the first 512 bytes of a file; None means pre-allocated and not used yet.
-    Raises ChecksumError: the short checksum does not match; HeaderError: fewer than 512 bytes, another magic, major
-    version, page size or file number.
+    """Judge the first 512 bytes of a file; None means pre-allocated and not used yet. Raises ChecksumError: the short
+    checksum does not match; HeaderError: fewer than 512 bytes, another magic, major version, page size or file number.
     Source: MariaDB 12.3, innodb_binlog.cc, fsp_binlog_open() and get_binlog_header()."""
-    here = Location(file_no=file_no, page_no=0)
+    here = LogPosition.on_page(file_no, 0)
     short = bytes(data[:SHORT_SIZE])
     if len(short) < SHORT_SIZE:
         raise HeaderError(here, f"{len(short)} bytes are no file header: expected at least {SHORT_SIZE}")
@@ -55,7 +53,7 @@ def decode_file_header(data: Buffer, *, file_no: int) -> FileHeader | None:
     computed = crc32c(short[:SHORT_CHECKSUM_OFFSET])
     if stored != computed:
         raise ChecksumError(
-            Location(file_no=file_no, page_no=0, page_offset=SHORT_CHECKSUM_OFFSET),
+            LogPosition.on_page(file_no, 0, SHORT_CHECKSUM_OFFSET),
             f"header checksum is {stored:08x}, its bytes give {computed:08x}",
         )
     magic, page_size_log2, major, minor, stored_no, size_pages, start_lsn, interval, oob_no, xa_no = FIELDS.unpack_from(

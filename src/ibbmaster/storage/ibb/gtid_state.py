@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ibbmaster.errors import Location, RecordError
+from ibbmaster.errors import RecordError
 from ibbmaster.gtid import ID_MAX, Gtid
+from ibbmaster.position import LogPosition
 from ibbmaster.storage.codec import compressed_int
 from ibbmaster.storage.codec.buffer import Buffer
 
@@ -21,10 +22,9 @@ class GtidStateRecord:
     xa_file_no: int | None
 
 
-def decode_gtid_state(data: Buffer, location: Location) -> GtidStateRecord:
-    """Read the data of a state record; bytes after the last pair are room for extension.
-    Raises RecordError: the record ends before its last pair, an id needs more than 32 bits, or a pair comes twice.
-    Source: MariaDB 12.3, innodb_binlog.cc, read_gtid_state()."""
+def decode_gtid_state(data: Buffer, location: LogPosition) -> GtidStateRecord:
+    """Bytes after the last pair are room for extension. Raises RecordError: the record ends before its last pair, an id
+    needs more than 32 bits, or a pair comes twice. Source: MariaDB 12.3, innodb_binlog.cc, read_gtid_state()."""
     try:
         count, offset = compressed_int.decode(data, 0)
         xa_reference, offset = compressed_int.decode(data, offset)
@@ -46,7 +46,7 @@ def decode_gtid_state(data: Buffer, location: Location) -> GtidStateRecord:
 
 
 def encode_gtid_state(gtids: Iterable[Gtid], xa_file_no: int | None) -> bytes:
-    """The data of a state record; a `GtidState` has the right order."""
+    """A `GtidState` has the right order."""
     entries = [
         compressed_int.encode(gtid.domain_id)
         + compressed_int.encode(gtid.server_id)

@@ -1,8 +1,7 @@
 """Out-of-band records: the pieces of a large group as a forest of binary trees. Layout: protocol/ibb/oob.md.
 
-A writer only appends, so a node names the two trees it joins, or the tree before it; a reader starts at the last
-node, and holds no more than a path of the tree.
-"""
+A writer only appends, so a node names the two trees it joins, or the tree before it; a reader starts at the last node,
+and holds no more than a path of the tree."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ibbmaster.errors import Location, RecordError
+from ibbmaster.errors import RecordError
 from ibbmaster.position import LogPosition
 from ibbmaster.storage.codec import compressed_int
 from ibbmaster.storage.codec.buffer import Buffer
@@ -22,18 +21,17 @@ HEADER_SIZE_MAX = 5 * compressed_int.SIZE_MAX
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OobNode:
-    """One node. A leaf has no `left`; its `right` is the root of the tree before it, if any."""
+    """A leaf has no `left`; its `right` is the root of the tree before it, if any."""
 
     node_index: int
     left: LogPosition | None
     right: LogPosition | None
 
 
-def decode_oob_node(data: Buffer, location: Location) -> tuple[OobNode, int]:
-    """The header of an out-of-band record, and its size; the data of the node follows.
-    `data` holds the record's first `HEADER_SIZE_MAX` bytes, or all if it is shorter.
-    Raises RecordError: the header runs over the end of the record, or an inner node lacks a child.
-    Source: MariaDB 12.3, innodb_binlog.cc, innodb_binlog_oob_reader::parse_oob_record()."""
+def decode_oob_node(data: Buffer, location: LogPosition) -> tuple[OobNode, int]:
+    """The header of an out-of-band record, and its size; the data of the node follows. `data` as in
+    `decode_commit_header`. Raises RecordError: the header runs over the end of the record, or an inner node lacks a
+    child. Source: MariaDB 12.3, innodb_binlog.cc, innodb_binlog_oob_reader::parse_oob_record()."""
     try:
         node_index, offset = compressed_int.decode(data, 0)
         left, offset = decode_ref(data, offset)
@@ -51,7 +49,6 @@ def decode_oob_node(data: Buffer, location: Location) -> tuple[OobNode, int]:
 
 
 def encode_oob_node(node: OobNode) -> bytes:
-    """The header of an out-of-band record."""
     return (
         compressed_int.encode(node.node_index)
         + encode_ref(node.left or NO_RECORD)
@@ -66,8 +63,8 @@ class _Tree(NamedTuple):
 
 
 class OobForest:
-    """The writer's side: the next node, and the stream for the commit record. Copies are cheap: keep one at a
-    savepoint and return to it; the nodes written since stay in the file as garbage."""
+    """The writer's side: the next node, and the stream for the commit record. Copies are cheap: keep one at a savepoint
+    and return to it; the nodes written since stay in the file as garbage."""
 
     __slots__ = ("_first", "_trees")
 
@@ -76,14 +73,14 @@ class OobForest:
         self._first: LogPosition | None = None
 
     def next_node(self) -> OobNode:
-        """The header of the next node; write it, then call `add` with its position."""
+        """Write it, then call `add` with its position."""
         if not self._trees:
             return OobNode(node_index=0, left=None, right=None)
         left = self._trees[-2].root if self._joins() else None
         return OobNode(node_index=self._trees[-1].root_index + 1, left=left, right=self._trees[-1].root)
 
     def add(self, ref: LogPosition) -> None:
-        """Note that the node `next_node` described was written at `ref`."""
+        """The node `next_node` described was written at `ref`."""
         node_index = self._trees[-1].root_index + 1 if self._trees else 0
         if self._joins():
             self._trees = (*self._trees[:-2], _Tree(self._trees[-1].height + 1, node_index, ref))
@@ -99,7 +96,6 @@ class OobForest:
         return OobStream(node_count=youngest.root_index + 1, first=self._first, last=youngest.root)
 
     def copy(self) -> OobForest:
-        """The forest as it is now, to return to."""
         copy = OobForest()
         copy._trees, copy._first = self._trees, self._first
         return copy
@@ -116,14 +112,10 @@ class _Visit(NamedTuple):
 
 
 def walk_oob(stream: OobStream, read_node: Callable[[LogPosition], OobNode]) -> Iterator[LogPosition]:
-    """The records of a stream in the order of their data, node 0 first.
-
-    `read_node` reads the header of one record, once a node. The walk holds the path to the current node, some
-    `log2(node_count)**2` references, so a hostile forest costs no more than the nodes its commit record claims.
-
-    Raises RecordError: the nodes are not 0 … `node_count - 1` in order, or the first is not at its place.
-    Source: MariaDB 12.3, innodb_binlog.cc, innodb_binlog_oob_reader.
-    """
+    """The records of a stream in the order of their data, node 0 first. `read_node` reads the header of one record,
+    once a node. The walk holds the path to the current node, some `log2(node_count)**2` references, so a hostile forest
+    costs no more than the nodes its commit record claims. Raises RecordError: the nodes are not 0 … `node_count - 1` in
+    order, or the first is not at its place. Source: MariaDB 12.3, innodb_binlog.cc, innodb_binlog_oob_reader."""
     bits = stream.node_count.bit_length()
     held_max = (bits + 1) * (bits + 2)  # a path through every tree of the forest
     next_index = 0
@@ -134,25 +126,21 @@ def walk_oob(stream: OobStream, read_node: Callable[[LogPosition], OobNode]) -> 
         if not visit.is_ready:
             node = read_node(ref)
             if visit.node_index is not None and node.node_index != visit.node_index:
-                raise RecordError(ref.location, f"out-of-band node {node.node_index}, expected node {visit.node_index}")
+                raise RecordError(ref, f"out-of-band node {node.node_index}, expected node {visit.node_index}")
             before = _before(node, visit.is_leftmost)
             if len(pending) + 1 + len(before) > held_max:
-                raise RecordError(ref.location, f"out-of-band forest of {stream.node_count} nodes is too deep")
+                raise RecordError(ref, f"out-of-band forest of {stream.node_count} nodes is too deep")
             pending.append(_Visit(ref, node.node_index, visit.is_leftmost, True))
             pending.extend(reversed(before))
             continue
         if visit.node_index != next_index:
-            raise RecordError(
-                ref.location, f"out-of-band node {visit.node_index} comes where node {next_index} belongs"
-            )
+            raise RecordError(ref, f"out-of-band node {visit.node_index} comes where node {next_index} belongs")
         if next_index == 0 and ref != stream.first:
-            raise RecordError(ref.location, f"out-of-band node 0, expected at {stream.first}")
+            raise RecordError(ref, f"out-of-band node 0, expected at {stream.first}")
         next_index += 1
         yield ref
     if next_index != stream.node_count:
-        raise RecordError(
-            stream.last.location, f"out-of-band stream of {next_index} nodes, expected {stream.node_count}"
-        )
+        raise RecordError(stream.last, f"out-of-band stream of {next_index} nodes, expected {stream.node_count}")
 
 
 def _before(node: OobNode, is_leftmost: bool) -> list[_Visit]:

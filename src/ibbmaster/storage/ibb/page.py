@@ -2,8 +2,9 @@
 
 import struct
 
-from ibbmaster.errors import ChecksumError, Location
+from ibbmaster.errors import ChecksumError
 from ibbmaster.position import PAGE_SIZE as PAGE_SIZE
+from ibbmaster.position import LogPosition
 from ibbmaster.storage.codec.buffer import Buffer
 from ibbmaster.storage.codec.crc32c import crc32c
 
@@ -16,7 +17,7 @@ def is_blank(page: Buffer) -> bool:
     return page == BLANK
 
 
-def verify_page(page: bytes, location: Location) -> None:
+def verify_page(page: bytes, location: LogPosition) -> None:
     computed = crc32c(page[:DATA_SIZE])
     (stored,) = CHECKSUM.unpack_from(page, DATA_SIZE)
     if stored != computed and page != BLANK:

@@ -16,5 +16,4 @@ def decode_ref(data: Buffer, offset: int) -> tuple[LogPosition, int]:
 
 
 def encode_ref(ref: LogPosition) -> bytes:
-    """File number and file offset."""
     return compressed_int.encode(ref.file_no) + compressed_int.encode(ref.offset)

@@ -1,7 +1,5 @@
-"""Which chunks pages hold, and whether each is in its place.
-
-Rules: protocol/ibb/chunk.md and protocol/ibb/record.md.
-"""
+"""Which chunks pages hold, and whether each is in its place. Rules: protocol/ibb/chunk.md and
+protocol/ibb/record.md."""
 
 import enum
 from collections.abc import Iterator
@@ -23,8 +21,6 @@ class Misplaced(enum.Enum):
 
 
 class Nesting:
-    """The current record, and the one inside it."""
-
     __slots__ = ("nested_type", "record_type")
 
     def __init__(self, record_type: int = NO_RECORD, nested_type: int = NO_RECORD) -> None:
@@ -59,7 +55,7 @@ def page_chunks(page: memoryview, page_offset: int = 0, *, file_no: int, page_no
 
 
 def last_chunk(page: memoryview, *, file_no: int, page_no: int) -> tuple[Chunk | None, ChunkEnd]:
-    """The last chunk of a page, None without any, and why no more follow it. Raises ChunkError: as `next_chunk`."""
+    """None without any, and why no more follow it. Raises ChunkError: as `next_chunk`."""
     last, offset = None, 0
     while isinstance(found := next_chunk(page, offset, file_no=file_no, page_no=page_no), Chunk):
         last, offset = found, found.end_offset

@@ -3,7 +3,8 @@
 import struct
 from dataclasses import dataclass
 
-from ibbmaster.errors import Location, RecordError
+from ibbmaster.errors import RecordError
+from ibbmaster.position import LogPosition
 from ibbmaster.storage.codec.buffer import Buffer
 from .commit import OobStream, decode_stream, encode_stream
 
@@ -14,7 +15,7 @@ FLAG_ROLLBACK = 0x01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Xid:
-    """The name of an XA transaction; each part has at most 64 bytes."""
+    """Each part of it has at most 64 bytes."""
 
     format_id: int
     gtrid: bytes
@@ -38,9 +39,8 @@ class XaComplete:
     is_rollback: bool
 
 
-def decode_xa_prepare(data: Buffer, location: Location) -> XaPrepare:
-    """Read the data of an XA prepare record. Raises RecordError: the record is too short, a part of the XID too
-    long, or there is no stream."""
+def decode_xa_prepare(data: Buffer, location: LogPosition) -> XaPrepare:
+    """Raises RecordError: the record is too short, a part of the XID too long, or there is no stream."""
     engine_count, xid, offset = _decode_fixed(data, location)
     try:
         stream, offset = decode_stream(data, offset)
@@ -52,13 +52,12 @@ def decode_xa_prepare(data: Buffer, location: Location) -> XaPrepare:
 
 
 def encode_xa_prepare(record: XaPrepare) -> bytes:
-    """The data of an XA prepare record, which has no leading flag byte."""
+    """It has no leading flag byte."""
     return _encode_fixed(record.engine_count, record.xid) + encode_stream(record.stream)
 
 
-def decode_xa_complete(data: Buffer, location: Location) -> XaComplete:
-    """Read the data of an XA complete record. Raises RecordError: the record is too short, a part of the XID too
-    long, or a flag unknown."""
+def decode_xa_complete(data: Buffer, location: LogPosition) -> XaComplete:
+    """Raises RecordError: the record is too short, a part of the XID too long, or a flag unknown."""
     flags, xid, _ = _decode_fixed(data, location)
     if flags & ~FLAG_ROLLBACK:
         raise RecordError(location, f"XA complete: unknown flags {flags:#04x}")
@@ -66,11 +65,10 @@ def decode_xa_complete(data: Buffer, location: Location) -> XaComplete:
 
 
 def encode_xa_complete(record: XaComplete) -> bytes:
-    """The data of an XA complete record."""
     return _encode_fixed(FLAG_ROLLBACK if record.is_rollback else 0, record.xid)
 
 
-def _decode_fixed(data: Buffer, location: Location) -> tuple[int, Xid, int]:
+def _decode_fixed(data: Buffer, location: LogPosition) -> tuple[int, Xid, int]:
     if len(data) < FIXED.size:
         raise RecordError(location, f"XA record of {len(data)} bytes, expected at least {FIXED.size}")
     first, format_id, gtrid_size, bqual_size = FIXED.unpack_from(data)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ibbmaster.errors import FormatError, Location
+from ibbmaster.errors import FormatError
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import Field, FileRange, GroupColumn, Status, last_gtids
@@ -103,13 +103,13 @@ class _SmallFiles:
             last = self._view[start + size - PAGE_SIZE : start + size]
             if size < header.size_pages * PAGE_SIZE and not is_ended(last, file_no=file_no, page_no=page_count):
                 return False  # no FLUSH has ended it
-            verify_page(bytes(self._view[start : start + PAGE_SIZE]), Location(file_no=file_no, page_no=0))
+            verify_page(bytes(self._view[start : start + PAGE_SIZE]), LogPosition.on_page(file_no, 0))
             first = next_chunk(self._view[start + PAGE_SIZE : start + 2 * PAGE_SIZE], 0, file_no=file_no, page_no=1)
             if not isinstance(first, Chunk) or first.record_type != RecordType.GTID_STATE:
                 return False
             if not (first.is_first and first.is_last):
                 return False
-            state = decode_gtid_state(first.data, LogPosition.on_page(file_no, FULL_STATE_PAGE).location)
+            state = decode_gtid_state(first.data, LogPosition.on_page(file_no, FULL_STATE_PAGE))
         except FormatError:
             return False
         self._view[start : start + size - PAGE_SIZE] = self._view[start + PAGE_SIZE : start + size]
@@ -224,7 +224,7 @@ class _SmallFiles:
             begin = self._begins.pop(0)
             end = int(np.searchsorted(groups[:, GroupColumn.FILE_NO], begin.file_no))
             self._log_up_to(groups, end)
-            location = Location(file_no=begin.file_no, page_no=FULL_STATE_PAGE, page_offset=0)
+            location = LogPosition.on_page(begin.file_no, FULL_STATE_PAGE)
             check_continuation(begin.found, self._state, location, base=self._base, is_complete=False)
             self._base, self._state = GtidState(begin.found), GtidState(begin.found)
         self._log_up_to(groups, len(groups))
