@@ -1,6 +1,5 @@
 """A log passes a time where it says, whatever the order of its times, and few places are read to find that."""
 
-import dataclasses
 import datetime
 import itertools
 import math
@@ -188,9 +187,9 @@ def test_an_answer_says_that_a_clock_was_set_back():
     with ibbmaster.open(FIXTURES / "ibb/types") as log:
         given = parse_time("", "2026-11-20 20:54:13Z")
         found = time_start(log.engine, given).found
-        before, after = (found.steps[0], dataclasses.replace(found.steps[0], time=found.steps[0].time - 90))
+        before, after = (found.steps[0], found.steps[0]._replace(time=found.steps[0].time - 90))
 
-        (note,) = step_notes(dataclasses.replace(found, sets_back=((before, after),)), given)
+        (note,) = step_notes(found._replace(sets_back=((before, after),)), given)
 
     assert note.startswith("note: the times of the log step back by 90 s between 0-1-1 (2026-11-20 20:5")
 

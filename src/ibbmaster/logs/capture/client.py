@@ -62,7 +62,7 @@ class PrimaryAddress:
     user: str
     password: str = field(repr=False)
     uses_tls: bool
-    server_id: int  # of the client
+    server_id: int
 
     def __str__(self) -> str:
         return address(self.host, self.port)

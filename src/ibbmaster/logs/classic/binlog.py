@@ -14,7 +14,7 @@ from ibbmaster.logs.log.interface import ReadPart
 from ibbmaster.position import LogPosition
 from ibbmaster.replication.event.group import EventGroup
 from ibbmaster.replication.event.types import EventType
-from .groups import ClassicFileReader
+from .groups import CUT_SHORT, ClassicFileReader
 from .head import continued, head_of
 from .series import ClassicFile
 from .window import EventWindow
@@ -31,12 +31,11 @@ class ClassicReader:
         self.notices: list[str] = []
         self.restart_count = 0
         self._bytes_read = 0  # of the files before the current one
-        self.current: ClassicFileReader | None = None  # of the last group that was yielded
+        self.current: ClassicFileReader | None = None
         if initial_state is None:
-            states = [head_of(file).state for file in self.files]
+            states = [head_of(file).state for file in files]
             initial_state = states[0] or GtidState()
-        self.initial_state = initial_state
-        self.state = self.initial_state.copy()
+        self.initial_state, self.state = initial_state, initial_state.copy()
 
     @property
     def file_names(self) -> list[str]:
@@ -134,25 +133,16 @@ class ClassicGroups:
         return self._file.is_in_use
 
     @property
-    def checksum_size(self) -> int:
-        return self._file.window.checksum_size
-
-    @property
-    def descriptor(self) -> int | None:
-        """As in `ClassicSource`, like `file_size` and `read_into`."""
-        return self._file.window.source.descriptor
-
-    @property
-    def file_size(self) -> int:
-        return self._file.window.source.size_bytes
+    def window(self) -> EventWindow:
+        return self._file.window
 
     def read_into(self, offset: int, target: memoryview) -> int:
-        return self._file.window.source.read_into(offset, target)
+        return self.window.source.read_into(offset, target)
 
     @contextlib.contextmanager
     def reading(self, *, only_cached: bool) -> Iterator[None]:
         """While `only_cached`, reading the file raises BlockingIOError where it would have to wait."""
-        source = self._file.window.source
+        source = self.window.source
         source.only_cached = only_cached
         try:
             yield
@@ -162,7 +152,7 @@ class ClassicGroups:
     @property
     def is_before_other(self) -> bool:
         """Whether the file is known to continue with something other than a group."""
-        return self._file.window.is_known_before_other_than(EventType.GTID)
+        return self.window.is_known_before_other_than(EventType.GTID)
 
     def check_log(self) -> None: ...
 
@@ -182,7 +172,7 @@ class ClassicGroups:
             reader.window.go_to(position.offset)
             group = next(reader.groups(), None)
             if group is None:
-                raise reader.window.error(position.offset, "the file ends inside what begins here")
+                raise reader.window.error(position.offset, CUT_SHORT)
             yield group
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ibbmaster.errors import StoreError
 from ibbmaster.gtid import Gtid, GtidState
@@ -31,21 +31,20 @@ if TYPE_CHECKING:
 PAIRS_MAX = 256
 FAILURES_MAX = 6
 RECORD_BYTES_MAX = 1 << 18  # the reference takes longer groups at little cost
-PROGRESS_STEP_BYTES = 1 << 20  # between two calls of `progress`
+PROGRESS_STEP_BYTES = 1 << 20
 
 
 class GroupConverter:
     """Takes plain groups from a window on a traditional file and appends them to a log."""
 
     def __init__(self, writer: BinlogWriter, kernels: Kernels) -> None:
-        self.group_count = 0
-        self.event_bytes = 0
+        self.group_count = self.event_bytes = 0
         self._writer = writer
         self._kernels = kernels
         self._numbers = numbers(Conversion.SIZE)
         self._pairs = RowTable(PAIRS_MAX, PAIR_COLUMNS)
         self._failures = 0
-        self._to_skip = 0  # groups, after failures
+        self._to_skip = 0
         self._scratch = scratch(RECORD_BYTES_MAX)
         seal: Any = kernels.seal_pages
         writer.seal_with(seal)
@@ -69,7 +68,7 @@ class GroupConverter:
             return ()
         self._convert(window, count)
         if not here[Conversion.NOTED] and len(window.block) - window.position < RECORD_BYTES_MAX and window.extend():
-            self._convert(window, count)  # a group that was cut
+            self._convert(window, count)
         taken = noted_gtids(self._pairs.rows(count))
         if taken:
             self._writer.placed(here[Conversion.WRITE_AT], taken)
@@ -92,16 +91,15 @@ class GroupConverter:
         self._kernels.convert_groups(source, here, pairs, kernel_roles(), self._scratch, pages)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportReport:
+class ImportReport(NamedTuple):
     """Sizes are in bytes; `gtid_state` is that of the whole log afterwards."""
 
     source_files: tuple[str, ...]
     ibb_files: tuple[str, ...]  # from the first that the import wrote to the last
     read_bytes: int  # of the files on disk
     group_count: int
-    skipped_count: int  # groups that the log had
-    event_bytes: int  # of written groups
+    skipped_count: int
+    event_bytes: int
     out_of_order_count: int  # groups of a primary without gtid_strict_mode
     restart_count: int  # server starts between files
     gtid_state: GtidState

@@ -42,7 +42,7 @@ class ClassicRange(LogRange):
     """A range of a traditional file for another process, which finds the file by its name."""
 
     file_name: str  # a reader of the range numbers the files so that this one is `file_no`
-    path: str  # as the planner sees it
+    path: str
     size_bytes: int  # on disk, when it was planned
     group_offset: int = 0  # of a group from which the range can be read; 0: only from the head
 
@@ -64,7 +64,7 @@ class ClassicBinlog(FileEngine):
 
     def __init__(self, paths: Iterable[Path], *, reads_heads_at_once: bool = True) -> None:
         self._series = FollowedFiles(paths, reads_heads_at_once=reads_heads_at_once)
-        self._lock = threading.Lock()  # for `_tail`
+        self._lock = threading.Lock()
         self._tail: _Tail | None = None
         self._watch: DirectoryWatch | None = None
         self._seen: Picture[ClassicFile] | None = None
@@ -119,7 +119,7 @@ class ClassicBinlog(FileEngine):
                         _read_all(groups)
                         self._tail = _Tail(picture, groups.position, groups.state)
                     return self._tail
-                except PositionPurgedError:  # while it was read
+                except PositionPurgedError:
                     self._tail = None
                     if not tries_left:
                         raise
@@ -301,7 +301,7 @@ class ClassicBinlog(FileEngine):
 
 def _read_all(groups: StoredGroups) -> None:
     while (group := groups.next_group()) is not None:
-        ready = kernels()  # perhaps loaded meanwhile
+        ready = kernels()
         if ready is not None and group.gtid is not None:
             from .framing import skip_groups
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ibbmaster.errors import EventError
@@ -26,13 +25,12 @@ from .series_writer import STEM, ClassicWriter
 if TYPE_CHECKING:
     from ibbmaster.kernel.calls import Kernels
 
-PROGRESS_STEP_BYTES = 1 << 20  # between two calls of `progress`
-FILE_BYTES_MIN = 4096  # as max_binlog_size of a server
+PROGRESS_STEP_BYTES = 1 << 20
+FILE_BYTES_MIN = 4096
 OnProgress = Callable[[int, int], object]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConversionReport:
+class ConversionReport(NamedTuple):
     """Sizes are in bytes; `gtid_state` is that at the end, `restart_count` counts server starts."""
 
     files: tuple[str, ...]
@@ -86,7 +84,7 @@ class _Series:
     def __init__(self, log: LogEngine, writer: ClassicWriter, max_file_bytes: int) -> None:
         self._log = log
         self.writer = writer
-        self.file_no = -1  # of the log
+        self.file_no = -1
         self.group_count = self.event_bytes = self.restart_count = 0
         self._max_file_bytes = max_file_bytes
         self._is_start = not len(writer.state)  # a start of the server begins the next file
@@ -208,7 +206,7 @@ def passed(
             elif (group := groups.next_group()) is not None:
                 yield group
             elif are_paged(groups) and groups.expects_more:
-                time.sleep(END_POLL_PERIOD_S)  # for another process
+                time.sleep(END_POLL_PERIOD_S)
                 continue
             else:
                 break

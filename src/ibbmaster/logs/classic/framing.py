@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ibbmaster.kernel.calls import Kernels
     from .binlog import ClassicGroups
 
-WINDOW_BYTES = 1 << 20  # bytes of a file in one call of a kernel
+WINDOW_BYTES = 1 << 20
 SKIPPED_BYTES = (1 << 14, 1 << 17, WINDOW_BYTES)  # while skipping: at first few, as it may end there
 PAIRS_MAX = 64
 ALL = NOTHING  # skip up to no GTID: frame all groups, or skip all
@@ -42,8 +42,8 @@ class FileFraming:
 
     def __init__(self, groups: ClassicGroups, kernels: Kernels, window: Any, framing: Framing, offset: int) -> None:
         self.state = state = framing.state
-        state[ClassicField.CHECKSUM_BYTES] = groups.checksum_size
-        state[ClassicField.FILE_SIZE] = groups.file_size
+        state[ClassicField.CHECKSUM_BYTES] = groups.window.checksum_size
+        state[ClassicField.FILE_SIZE] = groups.window.source.size_bytes
         state[ClassicField.PASSES_OVER] = not len(framing.out)
         self.offset = offset
         self.framing = framing

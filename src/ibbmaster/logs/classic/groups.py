@@ -46,7 +46,7 @@ _IS_STANDALONE = int(GtidFlag.STANDALONE)
 TRANSACTION = GroupBoundary(0)
 ENDING_TYPES = frozenset({EventType.ROTATE, EventType.STOP})
 _BEHIND_ANY_FILE = 1 << 64
-_CUT_SHORT = "the file ends inside what begins here"
+CUT_SHORT = "the file ends inside what begins here"
 
 
 class ClassicFileReader:
@@ -112,7 +112,7 @@ class ClassicFileReader:
                     return
         except Truncated:
             if not window.is_in_use:
-                raise window.error(offset, _CUT_SHORT) from None
+                raise window.error(offset, CUT_SHORT) from None
             self.notice = (
                 f"{self.file.name} offset {offset}: the server had not finished what begins here, it is left out"
             )
@@ -256,7 +256,7 @@ class ClassicFileReader:
         except Truncated:
             if self._complete_end == _BEHIND_ANY_FILE:
                 raise  # `groups` ends with the group before
-            raise self.window.error(offset, _CUT_SHORT) from None
+            raise self.window.error(offset, CUT_SHORT) from None
 
     def _role(self, roles: bytes, event_type: int) -> int:
         window = self.window
@@ -302,7 +302,7 @@ class ClassicFileReader:
             other = ClassicFileReader(self.file)
             other._complete_end = _BEHIND_ANY_FILE
             try:
-                for _ in other.groups():  # each body is read inside this loop
+                for _ in other.groups():
                     pass
             finally:
                 other.close()

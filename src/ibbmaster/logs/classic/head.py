@@ -20,7 +20,7 @@ from .roles import MYSQL_GTID_TYPES
 from .series import FORMAT_DESCRIPTION_SIZE_MAX, MAGIC, ClassicFile, ClassicSource
 from .window import BlockWindow, EventWindow, Truncated
 
-HEAD_BLOCK_SIZE = 1 << 14  # bytes read at once for the head alone
+HEAD_BLOCK_SIZE = 1 << 14
 GTID_LIST_SIZE_MAX = 1 << 27  # bytes: 8 million pairs
 
 _IN_USE = int(EventFlag.IN_USE)
@@ -30,11 +30,11 @@ _MYSQL_ENCRYPTED_MAGIC = b"\xfdbin"
 
 class FileHead(NamedTuple):
     server_version: str
-    is_restart: bool  # whether a start of the server began the file
+    is_restart: bool
     has_checksums: bool
     format_description: bytes  # without the flag IN_USE, as a primary sends it
     state: GtidState | None = None  # of its GTID_LIST; None without that event: the server had no GTIDs
-    state_offset: int = 0  # of that event
+    state_offset: int = 0
 
     @property
     def knows_gtids(self) -> bool:
@@ -90,7 +90,7 @@ def _read_head(window: BlockWindow) -> FileHead:
     head = FileHead(description.server_version, description.created != 0, has_checksums, event)
     if not window.has_more():
         if head.knows_gtids:
-            raise Truncated  # its GTID_LIST is to come
+            raise Truncated
         return head
     event_type, offset = window.peek_type(), window.offset
     if event_type == EventType.START_ENCRYPTION:

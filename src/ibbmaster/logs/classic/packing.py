@@ -6,9 +6,8 @@ import re
 import sys
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ibbmaster.extras import needed_for
 from ibbmaster.storage.codec.buffer import Buffer
@@ -17,7 +16,7 @@ from ibbmaster.storage.ibb.file_name import parse_file_name
 XZ_MEMORY_MAX = 192 << 20  # bytes: `xz -9` needs 65 MiB to unpack; a file that asks for more is refused
 ZSTD_WINDOW_LOG_MAX = 27  # 128 MiB, as `zstd -d` takes without --long
 _CLASSIC_NAME = re.compile(r".+\.[0-9]{6,}", re.DOTALL)
-_GZIP = 16 + zlib.MAX_WBITS  # what zlib calls a gzip file
+_GZIP = 16 + zlib.MAX_WBITS
 
 
 class Unpacker(Protocol):
@@ -39,8 +38,7 @@ class PackedDataError(Exception):
     """The message says how packed data is damaged."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Packing:
+class Packing(NamedTuple):
     """Of files whose names end in `suffix`; their first bytes are `magic`."""
 
     name: str

@@ -33,7 +33,7 @@ class PageGroups:
         self._reader = reader
         self._end = end
         self._kernels = kernels
-        self._position, self._inside = NOWHERE, (-1, -1)  # where the kernel stopped, inside which records
+        self._position, self._inside = NOWHERE, (-1, -1)
         self._state = np.zeros(Field.SIZE, dtype=np.int64)
         self._block: Any = np.frombuffer(page_memory(BLOCK_PAGES * PAGE_SIZE), dtype=np.uint8)
         self._rows = np.zeros((GROUPS_MAX, GroupColumn.COLUMNS), dtype=np.int64)

@@ -15,7 +15,7 @@ from ibbmaster.storage.disk.local import fill
 from ibbmaster.storage.disk.place import ObjectPath, open_file, stamp_of
 from .packing import PACKINGS, PackedDataError, Packing, packing_of, unpacked_name
 
-MAGIC = b"\xfebin"  # the first bytes of every traditional binlog file
+MAGIC = b"\xfebin"
 FIRST_EVENT_OFFSET = len(MAGIC)
 FORMAT_DESCRIPTION_SIZE_MAX = 1 << 12  # bytes: 256 event types need 337
 BEHIND_ANY_FILE = 1 << 62
@@ -29,11 +29,11 @@ _NUMBERED = re.compile(r"(?P<base>.+)\.(?P<number>[0-9]{6,19})", re.ASCII | re.D
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassicFile:
     path: Path
-    name: str  # as the server named it, without folder and packing
+    name: str
     number: int | None  # the digits at the end of the name
     stamp: Stamp
-    index: int = 0  # in its series
-    life: int = 0  # as `LogPart` has it
+    index: int = 0
+    life: int = 0
 
     @property
     def size_bytes(self) -> int:
@@ -62,7 +62,7 @@ class ClassicSource:
         with _errors(file.path):
             self._stream = open_file(file.path)
         self._held = bytearray()  # of a packed file: its bytes unpacked last
-        self._held_offset = 0  # in the unpacked file
+        self._held_offset = 0
         self._damage: ClassicFormatError | None = None  # after those
         self.bytes_read = 0
         self.only_cached = only_cached

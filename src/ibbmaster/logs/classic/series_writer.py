@@ -58,10 +58,10 @@ if TYPE_CHECKING:
     from ibbmaster.kernel.calls import Kernels
 
 STEM = "binlog"
-OUT_BYTES = 4 << 20  # in one write of a kernel
+OUT_BYTES = 4 << 20
 LOG_POS_MASK = 0xFFFFFFFF
-HELD_BYTES = 1 << 18  # of output before it is written
-SMALL_BYTES = 64 * 1024  # of a group that is joined
+HELD_BYTES = 1 << 18
+SMALL_BYTES = 64 * 1024
 QUERY_SIZE_MAX = 64 * 1024  # COMMIT and ROLLBACK, which end groups, are short
 EVENT_SIZE_MAX = 1 << 30  # bytes: no server reads a larger event
 STATE_SUFFIX = ".state"
@@ -78,7 +78,7 @@ class ClassicWriter:
             )
         self.names: list[str] = []
         self.state = state or GtidState()  # the caller may set it between files
-        self.offset = 0  # of the next event in the current file
+        self.offset = 0
         self.is_open = False
         self._disk = disk
         self._profile = profile

@@ -19,15 +19,14 @@ from ibbmaster.replication.event.group import EventGroup
 from ibbmaster.replication.event.header import EVENT_HEADER_SIZE, HEADER, EventHeader
 from ibbmaster.replication.event.types import EventType, type_name
 from ibbmaster.storage.codec.buffer import Buffer
-from .groups import ENDING_TYPES, LARGE_EVENT_SIZE, TRANSACTION, ClassicFileReader
+from .groups import CUT_SHORT, ENDING_TYPES, LARGE_EVENT_SIZE, TRANSACTION, ClassicFileReader
 from .head import GTID_LIST_SIZE_MAX, FileHead, is_marked_in_use
 from .roles import KNOWN_TYPES, TRANSACTION_ROLES
 from .series import FIRST_EVENT_OFFSET, ClassicFile, ClassicSource
 from .window import Truncated
 
 EVENT_SIZE_MAX = 1 << 30  # bytes: no primary sends a larger event
-QUERY_SIZE_MAX = 1 << 16  # bytes of a QUERY that can end a group
-_CUT = "the file ends inside what begins here"
+QUERY_SIZE_MAX = 1 << 16
 #: A replica stops at the last one.
 AROUND_TYPES = ENDING_TYPES | {EventType.GTID_LIST, EventType.BINLOG_CHECKPOINT, EventType.INCIDENT}
 
@@ -215,7 +214,7 @@ class StoredFileReader(ClassicFileReader):
         window = self.window
         if not window.has_more() or self.is_marked_in_use:
             return None
-        return window.error(window.offset, _CUT)
+        return window.error(window.offset, CUT_SHORT)
 
     def unfinished(self) -> str | None:
         """A remark for users on the cut end of the last file; None if nothing is cut."""
@@ -229,7 +228,7 @@ class StoredFileReader(ClassicFileReader):
             cause = "a copy of it is still under way, or was cut short"
         size = "" if window.source.is_packed else f", after {window.source.size_bytes - offset} bytes of it"
         return (
-            f"{self.file.name} offset {offset}: {_CUT}{size}: {cause}; dumps wait for the rest. "
+            f"{self.file.name} offset {offset}: {CUT_SHORT}{size}: {cause}; dumps wait for the rest. "
             "`ibbmaster verify` tells whether all before it is right"
         )
 

@@ -12,6 +12,7 @@ from ibbmaster.replication.event.group import EventGroup
 from ibbmaster.storage.codec.buffer import Buffer
 from .binlog import ClassicGroups
 from .following import FollowedFiles, told_if_purged
+from .groups import CUT_SHORT
 from .head import continued, is_gap, missing_between
 from .series import FIRST_EVENT_OFFSET, ClassicFile, ClassicSource
 from .stored_file import StoredFileReader
@@ -226,7 +227,7 @@ class StoredGroups(ClassicGroups):
             next(items)  # the FORMAT_DESCRIPTION
             group = next(items)
             if group is None:
-                raise reader.window.error(position.offset, "the file ends inside what begins here")
+                raise reader.window.error(position.offset, CUT_SHORT)
             yield group
 
     @property

@@ -30,7 +30,7 @@ from .window import EventWindow
 
 PAIRS_MAX = 256
 FAILURES_MAX = 6
-BLOCK_BYTES = 2 << 20  # read at once
+BLOCK_BYTES = 2 << 20
 LONG_BYTES = BLOCK_BYTES // 8  # of the begin of a group to read and check only once
 UNLISTED_MAX = 20  # notes on files that an index names and that are missing
 
@@ -53,9 +53,9 @@ class GroupChecks:
         self._head = scratch(GROUP_BEGIN)
         self._pairs = RowTable(PAIRS_MAX, PAIR_COLUMNS)
         self._blocks: PieceReader | None = None
-        self._block, self._block_offset = memoryview(b""), 0  # read last, and its offset in the file
+        self._block, self._block_offset = memoryview(b""), 0
         self._failures = 0
-        self._to_skip = 0  # groups, after failures
+        self._to_skip = 0
 
     def close(self) -> None:
         if self._blocks is not None:

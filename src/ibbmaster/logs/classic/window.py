@@ -13,10 +13,10 @@ from ibbmaster.storage.codec.buffer import Buffer, is_zero
 from ibbmaster.storage.disk.page_memory import is_free, page_map
 from .series import ClassicFile, ClassicSource
 
-BLOCK_SIZE = 1 << 20  # bytes read at once at most
+BLOCK_SIZE = 1 << 20
 FIRST_BLOCK_SIZE = 1 << 14  # at first and at each new place: perhaps for an event or two
 EVENT_SIZE_MAX = (1 << 30) + (1 << 16)  # bytes: max_allowed_packet ends at 1 GiB
-SIZE_AND_LOG_POS = struct.Struct("<II")  # side by side, at `SIZE_OFFSET`
+SIZE_AND_LOG_POS = struct.Struct("<II")
 CHECKSUM_RESIDUE = 0x2144DF1C  # CRC-32 of any bytes with their own CRC-32 after them
 
 

@@ -11,7 +11,7 @@ from ibbmaster.schema.base_dump import BaseRows, BaseSchema, read_base, read_row
 from ibbmaster.work import check_wanted
 from .interface import LogEngine
 
-PIECE_SIZE = 1 << 20  # characters of a dump that are read at a time
+PIECE_SIZE = 1 << 20
 
 
 def base_schema(path: Path) -> BaseSchema:

@@ -1,7 +1,7 @@
 """Finds where a writer continues a log: the place, and the state there."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ibbmaster.errors import StoreError
 from ibbmaster.gtid import GtidState
@@ -17,13 +17,12 @@ from .pages import PageReader
 from .states import FULL_STATE_PAGE, read_state_record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Continuation:
+class Continuation(NamedTuple):
     """The end of a log. `position` is where the next chunk goes, `state` everything that was logged, `differential`
     what was logged since page 1 of the file."""
 
     header: FileHeader
-    size_pages: int  # of the file as it is on disk
+    size_pages: int
     position: LogPosition
     state: GtidState
     differential: GtidState

@@ -25,12 +25,12 @@ class ChunkCursor:
 
     def __init__(self, pages: PageReader, *, file_no: int, page_no: int, page_offset: int = 0) -> None:
         self.pages = pages
-        self.on_file: Callable[[int], None] = lambda file_no: None  # called when another file is entered
+        self.on_file: Callable[[int], None] = lambda file_no: None
         self.checks_filler = False  # what is skipped after the last chunk of a page has to be filler
         self.file_no = file_no
         self.page_no = page_no
         self.page_offset = page_offset
-        self._page: memoryview | None = None  # the current page, once it was read
+        self._page: memoryview | None = None
 
     def fork(self) -> ChunkCursor:
         other = ChunkCursor(self.pages, file_no=self.file_no, page_no=self.page_no, page_offset=self.page_offset)

@@ -31,7 +31,7 @@ from .states import FULL_STATE_PAGE, StateRecords, read_state_record, state_at
 
 POLL_PERIOD_S = 0.002  # how late growth may be noticed
 END_POLL_PERIOD_S = 0.1
-NOTHING = (b"", b"\0")  # what is read where nothing was written yet
+NOTHING = (b"", b"\0")
 EMPTY_FILES_MAX = 2  # pre-allocated ones at the end of a sound directory
 CHECKED_PAGES = 64  # of a file that is still written, between one look for a page in the wrong place and the next
 
@@ -44,10 +44,10 @@ class BinlogDirectory(LogEngine):
     def __init__(self, disk: ReadDisk, *, known_end: Callable[[], LogPosition | None] | None = None) -> None:
         self.disk = disk
         self._records = StateRecords()
-        self._listed: tuple[Sequence[str], range] | None = None  # names, and the numbers they come to
+        self._listed: tuple[Sequence[str], range] | None = None
         self._lock = threading.Lock()  # for everything below
         self._state: GtidState | None = None  # what `_tail` has seen
-        self._tail: EventGroupReader | None = None  # at the end
+        self._tail: EventGroupReader | None = None
         self._last_look: tuple[GtidState, LogPosition] | None = None  # a copy of both, once it was asked for
         self._seen_end: LogPosition | None = None
         self._misplacement = MisplacementCheck(disk)

@@ -137,9 +137,9 @@ class _Look:
         self._disk = disk
         self.end: LogPosition | None = None
         self.next_at = 0.0
-        self.found: LogPosition | None = None  # data after the end
+        self.found: LogPosition | None = None
         self.found_at = 0.0
-        self.cut: ChunkError | None = None  # the file has lost its end
+        self.cut: ChunkError | None = None
         self._modified_at: float | None = None  # when the nearest pages were looked at
         self._looked_to = LogPosition.on_page(-1, 0)  # pages of the file before this one have been looked at
 

@@ -76,12 +76,12 @@ class EventGroupReader:
         self._at_step_back = at_step_back
         self._other_checks = other_checks
         self._last = GtidState() if state is None else state.copy()  # of each pair, as far as is known
-        self._last_gtid: Gtid | None = None  # that was read
+        self._last_gtid: Gtid | None = None
         self._pages = PageReader(disk)
         self._cursor = ChunkCursor(self._pages, file_no=file_no, page_no=page_no)
         self._cursor.on_file = self._enter_file
         self._cursor.checks_filler = other_checks is not None
-        self._inside_type = -1  # of the record that must continue
+        self._inside_type = -1
         self._is_inside_other = False  # a record that is no commit record is skipped
         self._has_seen_group = False  # before that, the rest of a record that began before the page may come
         self._may_begin_inside = True
@@ -164,7 +164,7 @@ class EventGroupReader:
         assert group is not None, "only a look shows the end"
         return group
 
-    log_identity = 0  # as `PagedEventGroups` has it
+    log_identity = 0
 
     @property
     def expects_more(self) -> bool:

@@ -10,7 +10,7 @@ from ibbmaster.position import LogPosition
 
 
 class Severity(enum.Enum):
-    DAMAGE = "damage"  # something was lost or changed
+    DAMAGE = "damage"
     NOTE = "note"  # what a healthy server leaves, too: a known quirk of MariaDB, or a primary without gtid_strict_mode
 
 
@@ -21,7 +21,7 @@ class Fault:
     problem: str
     location: LogPosition | None = None
     severity: Severity = Severity.DAMAGE
-    is_misplaced: bool = False  # it is about a page in the wrong place
+    is_misplaced: bool = False
 
     @classmethod
     def of(cls, error: FormatError) -> Fault:

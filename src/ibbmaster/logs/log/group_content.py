@@ -1,7 +1,7 @@
 """The content of a group: its events, and the changes of rows they make."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ibbmaster.errors import EventError
 from ibbmaster.position import NOWHERE, LogPosition
@@ -28,7 +28,7 @@ from .large_rows import large_rows
 
 DECODERS_MAX = 1000  # of tables as their TABLE_MAP events say; the oldest is dropped first
 OF_XA = int(GtidFlag.PREPARED_XA | GtidFlag.COMPLETED_XA)
-QUERY_TEXT_MAX = 4096  # characters of a statement
+QUERY_TEXT_MAX = 4096
 UNPLACED = SchemaPlace(NOWHERE, 0)
 
 
@@ -64,8 +64,7 @@ def xid_text(gtid_event: bytes) -> str | None:
     return str(decode_gtid_event(gtid_event).xid)
 
 
-@dataclass(frozen=True, slots=True)
-class TableFilter:
+class TableFilter(NamedTuple):
     """Tables by patterns, as `parse_table_pattern` reads them; without patterns every table."""
 
     patterns: tuple[str, ...] = ()

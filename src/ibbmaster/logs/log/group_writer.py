@@ -49,7 +49,7 @@ class GroupSink(Protocol):
 @dataclass(slots=True)
 class _Savepoint:
     name: str
-    size: int  # bytes of the stream before it
+    size: int
     forest: OobForest | None = None  # set once the bytes before it are out of band
 
 
@@ -59,7 +59,7 @@ class _Stream:
     def __init__(self) -> None:
         self.buffer = bytearray()
         self.forest = OobForest()
-        self.spilled = 0  # bytes that are out of band
+        self.spilled = 0
         self.savepoints: list[_Savepoint] = []
 
     @property

@@ -161,7 +161,7 @@ class Overlap:
     def __init__(
         self, log: LogEngine, logged: GtidState, before: GtidState, place: Callable[[LogPosition], str] = str
     ) -> None:
-        self.joined: set[int] = set()  # the domains whose groups only have to be written
+        self.joined: set[int] = set()
         self._log, self._logged = log, logged.copy()
         self._before, self._came = before.copy(), before.copy()
         self._place = place
@@ -173,7 +173,7 @@ class Overlap:
         self._domains = {*logged.domain_ids, *before.domain_ids}
         for domain_id in self._domains:
             self._is_joined(domain_id)
-        self.is_complete = self.joined == self._domains  # whether that is so of all
+        self.is_complete = self.joined == self._domains
 
     def close(self) -> None:
         if self._groups is not None:

@@ -19,7 +19,7 @@ class HistoryCache:
     """The kept history of the log at a path; none where stages change that log each time (not `keeps`)."""
 
     def __init__(self, log_path: Path, *, is_written: bool, keeps: bool = True) -> None:
-        self.directory = log_path if log_path.is_dir() else log_path.parent  # where the files of the log are
+        self.directory = log_path if log_path.is_dir() else log_path.parent
         self.is_written = is_written  # whether this process writes the log
         beside = CacheFile(log_path / CACHE_FILE, size_max=SIZE_MAX)
         own = None if is_written else _own_file(log_path)

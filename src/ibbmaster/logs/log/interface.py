@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypedDict, TypeGuard, TypeVar, Unpack, runtime_checkable
+from typing import Any, Generic, NamedTuple, Protocol, TypedDict, TypeGuard, TypeVar, Unpack, runtime_checkable
 
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
@@ -22,8 +22,7 @@ OnFault = Callable[[LogPosition, str], object]  # where, and what is wrong there
 Kind = TypeVar("Kind")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogFile:
+class LogFile(NamedTuple):
     """One file as SHOW BINARY LOGS lists it."""
 
     file_no: int

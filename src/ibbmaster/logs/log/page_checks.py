@@ -28,13 +28,13 @@ from ibbmaster.storage.ibb.page import PAGE_SIZE
 PAIRS_MAX = 256
 FOUND_MAX = 4096
 SCRATCH_BYTES = 256
-NODES_MAX = 1 << 16  # that are held; more are for the reference
+NODES_MAX = 1 << 16
 NO_STATE = numbers(Field.SIZE)
 
 
 class FoundRecord(NamedTuple):
     page: int  # counted in the block
-    offset: int  # on that page
+    offset: int
     size: int  # bytes of its data
     first_size: int  # those of its first chunk
     record_type: int

@@ -25,7 +25,7 @@ class PageReader:
         self._readahead_pages_max = readahead_pages_max
         self._readahead_pages = 1
         self._file_no = -1
-        self._first_no = 0  # page number of the block's first page
+        self._first_no = 0
         self._block = memoryview(b"")
         self._is_verified = bytearray()
 

@@ -1,14 +1,13 @@
 """Chooses the files to purge. Rules: protocol/store/files.md."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ibbmaster.errors import StoreError
 from ibbmaster.storage.ibb.file_name import format_file_name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PurgeRequest:
+class PurgeRequest(NamedTuple):
     """A file may go if any of these says so. `to_file_no`: it is older than this file. `before`: it was last written
     before this moment, in seconds since 1970. `total_bytes`: all files together are larger."""
 
@@ -17,8 +16,7 @@ class PurgeRequest:
     total_bytes: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PurgeResult:
+class PurgeResult(NamedTuple):
     """`file_nos` were removed; `kept` names a requested file that is still needed, if any."""
 
     file_nos: tuple[int, ...]

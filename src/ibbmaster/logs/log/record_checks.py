@@ -110,7 +110,7 @@ class _Record:
     record_type: int
     ref: LogPosition
     head: bytearray = field(default_factory=bytearray)
-    is_open: bool = False  # the head was judged
+    is_open: bool = False
     events: EventSplitter | None = None
     fragments: FragmentChecks = field(default_factory=FragmentChecks)
     gtid: Gtid | None = None
@@ -120,7 +120,7 @@ class RecordChecks:
     def __init__(self, disk: ReadDisk, totals: Totals, order: OrderChecks) -> None:
         self.header: FileHeader | None = None  # of the current file, None if it cannot be read
         self.is_lost = True  # what comes next may be inside a record
-        self.passed = PassedNodes()  # nodes of groups that are not committed yet
+        self.passed = PassedNodes()
         self._totals = totals
         self._out_of_band = OutOfBandReader(disk)
         self._nesting = Nesting()
@@ -232,7 +232,8 @@ class RecordChecks:
         self._totals.groups += 1
         record.gtid = gtid
         if gtid is not None:
-            self.log(gtid, ref)
+            self._order.log(gtid, ref)
+            self.log_last(gtid)
         for state_ref, data in self._waiting_states:
             yield from self._check_state(state_ref, data)
         self._waiting_states.clear()
@@ -255,10 +256,6 @@ class RecordChecks:
             yield Fault("events both in the commit record and out of band", ref)
         record.events = EventSplitter()
         self._pass_events(record, memoryview(head)[event_end:])
-
-    def log(self, gtid: Gtid, location: LogPosition) -> None:
-        self._order.log(gtid, location)
-        self.log_last(gtid)
 
     def log_last(self, gtid: Gtid) -> None:
         """Many groups of a pair were logged, this one as the last of them."""

@@ -90,7 +90,7 @@ class LoggedSchema:
         self._scan = scan
         self._rules = _rules(base, behind, case)
         self._lock = threading.Lock()  # for all below
-        self._folding: GroupFolding | None = None  # into the history
+        self._folding: GroupFolding | None = None
         self._last: LastFolded | None = None
         self._state = GtidState()  # before the last group
         self._saved_at = LogPosition(-1, 0)

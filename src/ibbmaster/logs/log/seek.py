@@ -21,8 +21,7 @@ FOUND_MAX = 256  # plans that are kept: many replicas at the same place connect 
 WALKED_STATES_MAX = 16  # in one file: so few are read one by one
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeekStep:
+class SeekStep(NamedTuple):
     """One examined state; None after the end of the log."""
 
     file_no: int
@@ -73,7 +72,7 @@ class _Search:
     oldest: int  # file
     steps: list[SeekStep] = field(default_factory=list)
     _full: dict[int, GtidState | None] = field(default_factory=dict)  # what page 1 of a file says
-    _judged: dict[int, bool] = field(default_factory=dict)  # files that are among the steps
+    _judged: dict[int, bool] = field(default_factory=dict)
 
     def record(self, file_no: int, page_no: int) -> GtidStateRecord | None:
         return self.records.read(self.pages, file_no, page_no)

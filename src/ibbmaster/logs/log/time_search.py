@@ -25,7 +25,7 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 class GivenTime(NamedTuple):
     seconds: float  # since 1970
-    moment: datetime.datetime  # with its zone
+    moment: datetime.datetime
     is_local: bool  # no zone was given
 
     def __str__(self) -> str:
@@ -59,8 +59,7 @@ def shown_time(seconds: float, like: GivenTime) -> str:
         return f"{seconds:g} s since 1970"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimeStep:
+class TimeStep(NamedTuple):
     """An examined place: its first group, that one's time, and the median of the times there, in seconds since 1970."""
 
     gtid: Gtid
@@ -69,8 +68,7 @@ class TimeStep:
     time: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimeFound:
+class TimeFound(NamedTuple):
     """Where a log passes a time. `group` is the first that is not older, None without one: then `position` is the end
     of the log. `state` is what is logged before it. `first` and `last` are the times of the first group and of the last
     examined one. `sets_back` has steps followed by older groups."""
@@ -196,8 +194,7 @@ def _time_of(group: EventGroup) -> int:
     return decode_event_header(group.gtid_event).timestamp
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimeStart:
+class TimeStart(NamedTuple):
     """The first group that is not older than a time, and the position before it. `group` and `group_time` are None
     without one; `notes` report a clock that was set back."""
 

@@ -145,12 +145,12 @@ class _Verifier:
         self._order = OrderChecks(self._copy_of)
         self._records = RecordChecks(disk, totals, self._order)
         self._checksums: dict[int, dict[int, bytes]] = {}  # of the current file and the one before, by the first page
-        self._checks: PageChecks | None = None  # once the kernels are ready
+        self._checks: PageChecks | None = None
         self._header: FileHeader | None = None  # of the file before the current one
         self._is_joint = False  # the current file is another verifier's, except its beginning
-        self._is_blank_file = False  # it is pre-allocated and was never used
-        self._ended_at: LogPosition | None = None  # where its data ends
-        self._has_complained = False  # of data after that
+        self._is_blank_file = False
+        self._ended_at: LogPosition | None = None
+        self._has_complained = False
 
     def check_files(self, numbers: list[int], *, is_last: bool) -> Iterator[Fault]:
         for index, file_no in enumerate(numbers):

@@ -9,7 +9,7 @@ import math
 import re
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ibbmaster.errors import ConfigurationError, IbbMasterError
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
@@ -25,8 +25,7 @@ _FACTOR = re.compile(r"[x×](\d{1,6}(?:\.\d{1,6})?)|(\d{1,6}(?:\.\d{1,6})?)[x×]
 ADVANCE_MAX = 10_000  # groups that are logged at once: no call takes long, however fast a recording is played
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
+class Pace(NamedTuple):
     """How fast a recording is played: `factor` times as fast, infinitely fast, or step by step (0)."""
 
     factor: float
@@ -92,7 +91,7 @@ class PlayedLog(_Played):
         self._lock = threading.Lock()
         self._stepped = threading.Event()
         plan = log.start_of_file()
-        self._ahead = log.groups(plan)  # reads what is due next
+        self._ahead = log.groups(plan)
         self._next: EventGroup | None = None
         self._next_time = 0  # the newest so far: a clock that went back does not stop the player
         self._first_time: int | None = None
@@ -100,11 +99,11 @@ class PlayedLog(_Played):
         self.logged_end = plan.position  # as `end`, where it was last; quick
         self.failure: IbbMasterError | None = None  # why it is over, if not because all was played
         self._begun_at = None if starts_when_read else clock()
-        self._rounds = 0  # logged at once
-        self._steps = 0  # that were asked for and not taken
+        self._rounds = 0
+        self._steps = 0
         self._seen = plan.position  # by who waits
         self.count = 0  # groups logged so far, one by one
-        self.was_read = False  # a reader of groups has come
+        self.was_read = False
         self.last_gtid: Gtid | None = None  # of the newest group that is logged; None where all is logged at once
         self.last_time: int | None = None  # of that group, in seconds since 1970 in the recording
         self._is_over = False

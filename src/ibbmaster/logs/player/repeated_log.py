@@ -33,7 +33,7 @@ _NUMBER = re.compile(r"\d+(?=\D*$)", re.ASCII)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundPlan(ReadPlan):
-    there: ReadPlan  # the same place of the recording
+    there: ReadPlan
     round_no: int
 
 
@@ -70,11 +70,11 @@ class RepeatedLog(LogEngine):
         if rounds is not None and rounds > possible:
             raise ConfigurationError(f"{self._limit}: play fewer, or without that domain")
         self._rounds = possible if rounds is None else rounds
-        self.last_round_no = self._rounds - 1  # that there can be
+        self.last_round_no = self._rounds - 1
         self.is_endless = rounds is None
         self._seconds = max(times) - min(times) + 1
         self._known = 0  # the last round that a reader has come to
-        self.round_count = len(times)  # groups of a round
+        self.round_count = len(times)
 
     def close(self) -> None:
         self._log.close()
@@ -136,7 +136,7 @@ class RepeatedLog(LogEngine):
 
     def files(self) -> list[LogFile]:
         return [
-            replace(file, file_no=file_no, name=self.file_name(file_no))
+            file._replace(file_no=file_no, name=self.file_name(file_no))
             for round_no in range(self._known + 1)
             for file in self._files
             for file_no in (file.file_no + round_no * self._shift(),)

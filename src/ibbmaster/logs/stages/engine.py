@@ -29,7 +29,7 @@ from .stage import GroupTransform, GtidTransform
 class StagedPlan(ReadPlan):
     """`state` is that of the log after the stages."""
 
-    there: ReadPlan  # the same place in the log itself
+    there: ReadPlan
     has_begin: bool = False  # a reader that begins here has, and skips, what a span leaves out at its begin
 
 
@@ -96,7 +96,7 @@ class StagedLog(LogEngine):
         self.notes = tuple(notes)
         self.inner = log
         self.stages = tuple(stages)
-        self.span = span  # None: all of the log
+        self.span = span
         self._renaming: list[GtidTransform] = [stage for stage in stages if isinstance(stage, GtidTransform)]
         self.checksum_algorithm: ChecksumAlgorithm | None = getattr(log, "checksum_algorithm", None)
 

@@ -20,7 +20,7 @@ class EventStream:
     def __init__(self, body: Iterable[Buffer]) -> None:
         self._source = iter(body)
         self._data = memoryview(b"")  # of the body, not read yet
-        self._left = 0  # bytes of the current event in it and after it
+        self._left = 0
         self.head = b""
 
     def next_event(self) -> EventHeader | None:

@@ -106,7 +106,7 @@ class ContentFilter(GroupTransform):
 class _RowStatement:
     annotation: bytes | None = None  # waits for a remaining table
     has_dropped: bool = False  # a table
-    held: list[bytearray] = field(default_factory=list)  # the last remaining row event, or its fragments
+    held: list[bytearray] = field(default_factory=list)
 
     def released(self, *, ends: bool) -> Iterator[bytes]:
         """What was held; `ends`: nothing after it remains of the statement."""

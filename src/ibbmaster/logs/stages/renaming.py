@@ -51,7 +51,7 @@ _BEFORE_TABLE = frozenset(
 )
 _LISTS = ("DROP", "RENAME", "TRUNCATE")  # whose commas divide tables
 _ON_TABLE = ("CREATE", "DROP")  # … INDEX … ON, TRIGGER … ON
-_AROUND = Token(TokenKind.SIGN, "")  # around all tokens
+_AROUND = Token(TokenKind.SIGN, "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,7 +135,7 @@ def _places(log: LogEngine, position: GtidPosition, state: GtidState) -> dict[in
 
 class _End(NamedTuple):
     state: GtidState
-    last: LogPosition  # after its last group
+    last: LogPosition
     whole: LogPosition  # no earlier group comes after the end of its domain
 
 

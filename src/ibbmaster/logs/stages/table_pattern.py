@@ -7,7 +7,7 @@ from ibbmaster.errors import ConfigurationError
 from ibbmaster.schema.name_case import NameCase, lower_name
 from ibbmaster.sqltext.table_name import TableName, TablePattern, matches
 
-TABLES_SHOWN = 8  # in an error
+TABLES_SHOWN = 8
 
 
 class TableChoice:
@@ -20,7 +20,7 @@ class TableChoice:
         self.only = tuple(only)
         self.leaves_out = tuple(leaves_out)
         self._find_case = functools.cache(find_case)
-        self.known: dict[TableName, bool] = {}  # for each table that was asked for
+        self.known: dict[TableName, bool] = {}
 
     def has_table(self, table: TableName) -> bool:
         found = self.known.get(table)

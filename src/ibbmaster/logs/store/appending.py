@@ -26,7 +26,7 @@ from .writer import BinlogWriter
 class AppendedLog:
     """Durable after `flush`."""
 
-    in_bulk: BinlogWriter | None  # of a log without a redo log
+    in_bulk: BinlogWriter | None
     is_new: bool
     logged: LogEngine  # as it was before, readable until the first write
     state: GtidState  # not to be changed or kept

@@ -93,7 +93,7 @@ class _Copier:
             before = self._scan()
             numbers = sorted(number for name in self._source.list() if (number := parse_file_name(name)) is not None)
             if not numbers and before is not None:
-                return None  # amid a reset
+                return None
             if not numbers:
                 raise StoreError(f"{self._source}: no binlog files (binlog-000000.ibb and so on)")
             names = set(self._target.list())

@@ -55,7 +55,7 @@ class BinlogStore(WritableLogEngine):
         self._records = StateRecords()
         self._readers: weakref.WeakSet[StoreReader] = weakref.WeakSet()
         self._readers_lock = threading.Lock()
-        self._purged_to = 0  # earlier files are removed, or about to be
+        self._purged_to = 0
         with owning(disk):
             found = recover(disk, replay_from=replay_from)
             self._writer = LogWriter(disk, options, found, initial_state or GtidState())

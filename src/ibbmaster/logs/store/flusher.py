@@ -35,8 +35,8 @@ class Flusher:
 
     def __post_init__(self) -> None:
         self.lock = threading.RLock()
-        self._dirty: set[int] = set()  # written and not synced
-        self._cuts: list[Cut] = []  # to make once they are durable
+        self._dirty: set[int] = set()
+        self._cuts: list[Cut] = []
         self.unfinished: Purge | None = None  # noted, with files that could not be removed yet
         self._covered_lsn = self.redo.end_lsn  # after the last appended checkpoint
 

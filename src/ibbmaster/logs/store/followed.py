@@ -44,7 +44,7 @@ from .store_reader import StoreReader
 
 log = logging.getLogger(__name__)
 
-LOOK_PERIOD_S = 0.1  # between two looks at the files
+LOOK_PERIOD_S = 0.1
 PATIENCE_S = 30.0  # for a range that only another process has seen so far
 PERIOD_S = 0.02
 REDO_PERIOD_S = 1.0  # about as often a writer brings its redo log to its files

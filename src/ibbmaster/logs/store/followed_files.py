@@ -15,7 +15,7 @@ from ibbmaster.storage.ibb.file_header import SHORT_SIZE, decode_file_header
 from ibbmaster.storage.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.storage.ibb.page import PAGE_SIZE
 
-HEAD_BYTES = PAGE_SIZE + (1 << 12)  # compared at the begin of a file
+HEAD_BYTES = PAGE_SIZE + (1 << 12)
 BEGIN_BYTES = TAIL_BYTES = 1 << 9
 COMPLETE_FILES = 3  # the newest, which may still be written
 
@@ -45,7 +45,7 @@ class FollowedIbbFiles(LogObserver[IbbFile]):
         self._view = view
         self._reached = reached
         self._lives = itertools.count(1)
-        self._listed: tuple[Sequence[str], list[int]] = ((), [])  # names, and numbers of the files
+        self._listed: tuple[Sequence[str], list[int]] = ((), [])
         super().__init__(self._find())
 
     def numbers(self) -> list[int]:

@@ -48,7 +48,7 @@ class LogWriter(StepWriter):
         self.options = options
         self._syncs = options.durability is Durability.SYNC  # at hand for each commit
         self._writes = options.durability is Durability.WRITE
-        self.wake = threading.Event()  # there is work for the background
+        self.wake = threading.Event()
         self.xa = XaTable(found.xa)
         self.fifo = PageFifo()
         self.explain_order: Callable[[GtidOrderError, Gtid, Buffer], GtidOrderError] = lambda error, gtid, record: error

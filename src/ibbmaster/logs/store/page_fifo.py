@@ -28,7 +28,7 @@ class _Page:
         self.data = bytearray(PAGE_SIZE)
         self.end = 0
         self.lsn = 0
-        self.needs_image = False  # written while partly filled
+        self.needs_image = False
 
 
 class PageRun(NamedTuple):

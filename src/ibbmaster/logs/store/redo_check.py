@@ -64,7 +64,7 @@ def check_redo(disk: ReadDisk, *, is_in_use: Callable[[], bool] = lambda: False)
     try:
         scan = scan_redo(disk)
     except DamageError as error:
-        if in_use:  # read amid a change
+        if in_use:
             return RedoReport(is_in_use=True)
         return RedoReport(problem=f"{error}. {SALVAGE_ADVICE}")
     if scan is None:

@@ -49,7 +49,7 @@ class RedoScan:
     """A redo log when a store is opened: `records` after the LSN of the last checkpoint, `checkpoint`; `notes` are the
     records after its own."""
 
-    segment: int  # written last
+    segment: int
     segment_bytes: int
     segment_lsn: int
     end_lsn: int
@@ -152,10 +152,10 @@ class RedoLog:
         self._sync_lock = threading.RLock()
         self._write_lock = threading.Lock()  # taken after `_sync_lock`
         self._buffer_lock = threading.Lock()
-        self._buffer = bytearray()  # not written yet
+        self._buffer = bytearray()
         self._is_new = scan is None
         self._pending: tuple[int, Checkpoint] | None = None  # not durable yet; the LSN after it
-        self.is_begun = False  # this life has written something
+        self.is_begun = False
         self._latch = latch or FailureLatch()
         if scan is None:
             self._use_segment(0, segment_bytes, first_lsn)

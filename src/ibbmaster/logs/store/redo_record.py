@@ -24,11 +24,11 @@ SEGMENT_HEADER = struct.Struct("<IIQQI")  # magic, version, size, LSN of its fir
 SEGMENT_MAGIC = 0x52424249  # "IBBR"
 SEGMENT_VERSION = 1
 DURABLE_END = struct.Struct("<IIQI")  # magic, version, durable LSN, checksum
-CHECKED_DURABLE_END = struct.Struct("<IIQ")  # the part of it that the checksum covers
+CHECKED_DURABLE_END = struct.Struct("<IIQ")
 DURABLE_END_MAGIC = 0x44424249  # "IBBD"
-RECORDS_START = 4096  # bytes from the start of a segment to its first record
+RECORDS_START = 4096
 RECORD_HEADER = struct.Struct("<QIII")  # LSN, bytes of items, life, checksum
-CHECKED_HEADER = struct.Struct("<QII")  # the part of it that the checksum covers
+CHECKED_HEADER = struct.Struct("<QII")
 CHECKSUM = struct.Struct("<I")
 XID_FIXED = struct.Struct("<IBB")  # format id, sizes of the two parts
 

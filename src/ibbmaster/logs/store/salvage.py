@@ -114,12 +114,12 @@ class _Salvage:
         self._source = source
         self._progress = progress
         self._report = SalvageReport()
-        self._seen: dict[bytes, None] = {}  # by content, in order
-        self._gtids: set[Gtid] = set()  # of groups that both views may have
+        self._seen: dict[bytes, None] = {}
+        self._gtids: set[Gtid] = set()
         self._views_found = _Views(main=source)
-        self._is_extra = False  # reading the second view
+        self._is_extra = False
         self._conflict_log: BinlogWriter | None = None
-        self._open_losses: list[Loss] = []  # no group was read after them
+        self._open_losses: list[Loss] = []
         self._latest = ""
         self._sizes: LogSizes = {}
 

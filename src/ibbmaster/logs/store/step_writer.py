@@ -45,7 +45,7 @@ class StepWriter(GroupSink):
 
     def __init__(self, limits: LogLimits, *, gtid_strict: bool) -> None:
         self.limits = limits
-        self.ordered = threading.RLock()  # for appending
+        self.ordered = threading.RLock()
         self.open_groups: dict[GroupWriter, int] = {}
         self.xa = XaTable()
         self.latch = FailureLatch()

@@ -62,7 +62,7 @@ class PageWriter:
         self.file_no = file_no
         self._disk = disk
         self._name = format_file_name(file_no)
-        self._first_no = page_no  # at the start of the batch
+        self._first_no = page_no
         self._batch = page_memory(BATCH_PAGES * PAGE_SIZE)
         self.seal = seal
         self._end = page_offset
@@ -104,7 +104,7 @@ class PageWriter:
         batch = self._batch
         unused = last_start + DATA_SIZE - self._end
         if unused > 0:
-            batch[self._end : last_start + DATA_SIZE] = bytes(unused)  # of an earlier batch
+            batch[self._end : last_start + DATA_SIZE] = bytes(unused)
         self._write(page_count)
         self._is_written = True
         if unused > 0:

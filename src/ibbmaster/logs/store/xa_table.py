@@ -12,7 +12,7 @@ from ibbmaster.storage.ibb.chunk import RecordType
 from ibbmaster.storage.ibb.xa import XaPrepare, Xid, decode_xa_complete, decode_xa_prepare
 from .redo_record import XaEntry, XaState
 
-ENTRY_SIZE_MAX = 256  # in the redo log
+ENTRY_SIZE_MAX = 256
 ENTRIES_MAX = 10_000
 
 

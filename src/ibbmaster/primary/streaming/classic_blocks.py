@@ -176,7 +176,7 @@ class ClassicBlocks(BlockMaker):
                     pass
                 header = bytearray(EVENT_HEADER_SIZE)
                 self.groups.read_into(at.offset, memoryview(header))
-                check_event_size(HEADER.unpack(header)[3] - self.groups.checksum_size)
+                check_event_size(HEADER.unpack(header)[3] - self.groups.window.checksum_size)
             except IbbMasterError as error:
                 return BrokenGroupError(group, error)
             return BrokenGroupError(group, EventError(f"the events from offset {at.offset} on cannot be read"))
@@ -238,7 +238,8 @@ class ClassicPump(BlockPump):
     def send(self, at: Mark, selection: Selection, sequence: int) -> Block | None:
         maker, workspace = self._maker, self._workspace
         groups, buffers, kernels = maker.groups, maker.buffers, maker.kernels
-        if not groups.is_in_file or groups.descriptor is None:
+        descriptor = groups.window.source.descriptor if groups.is_in_file else None
+        if descriptor is None:
             return None
         out, rest = buffers.take(), buffers.take()
         framing = ClassicFraming(
@@ -249,7 +250,7 @@ class ClassicPump(BlockPump):
         progress[Progress.BUDGET], progress[Progress.FILE_OFFSET] = BUDGET_BYTES, framing.offset
         progress[Progress.END] = file_end(maker.find_end(), at.position)
         sending = workspace.sending(progress, rest)
-        kernels.pump_classic(groups.descriptor, self._socket, workspace.pages, framing.framing, kernel_roles(), sending)
+        kernels.pump_classic(descriptor, self._socket, workspace.pages, framing.framing, kernel_roles(), sending)
         buffers.release(out)
         framing.offset = int(progress[Progress.FILE_OFFSET])
         size = framing.state[Field.OUT] = progress[Progress.REST]

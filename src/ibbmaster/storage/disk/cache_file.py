@@ -21,7 +21,7 @@ class CacheFile:
     def __init__(self, path: Path, *, size_max: int, count_max: int | None = None) -> None:
         self.path = path
         self._size_max = size_max
-        self._count_max = count_max  # None: beside a log
+        self._count_max = count_max
         self._has_warned = False
 
     def read(self) -> bytes | None:

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, Protocol
 
 from ibbmaster.errors import StoreError
 
-HEAD_BYTES = 1 << 12  # compared at the begin of a file
-TAIL_BYTES = 1 << 9  # compared before its known end
+HEAD_BYTES = 1 << 12
+TAIL_BYTES = 1 << 9
 FIRST_BYTES = 1 << 16  # compared with those of a file that begins again what was in one that is held
 TICK_S, COARSE_TICK_S = 0.1, 3.0  # within so long two changes of a file may bear the same time
 SECOND_NS = 10**9
@@ -88,7 +88,7 @@ class HeldFile:
         self._head_bytes = head_bytes
         self._flags_at = flags_at
         self.stamp = self._file.stamp()
-        self._first_seen = time.monotonic()  # the stamp
+        self._first_seen = time.monotonic()
         self._is_settled = self.stamp.is_settled(0.0)  # before anything was read
         self.head, self._known, self._tail = self._read_known(self._file, self.stamp)
 

@@ -18,8 +18,8 @@ from ibbmaster.storage.codec.buffer import Buffer
 from .held_file import COARSE_TICK_S, SECOND_NS, TICK_S, Stamp
 from .watch import DirectoryWatch
 
-OPEN_FILES_MAX = 16  # descriptors kept for reading, whatever the number of files
-WRITABLE_FILES_MAX = 4  # kept for writing
+OPEN_FILES_MAX = 16
+WRITABLE_FILES_MAX = 4
 REQUEST_BYTES = 1 << 19  # systems cut larger requests to read ahead to what a device takes at once
 FULL = (errno.ENOSPC, errno.EDQUOT)
 LOCK_TRIES, LOCK_PAUSE_S = 10, 0.02  # for a lock that another process may only be testing

@@ -18,14 +18,14 @@ from .held_file import Stamp
 from .object_store import ChangedError, StoredObject, client_of
 
 BLOCK_SIZE = 16 << 10  # bytes of the smallest range: a page
-AHEAD_BLOCKS_MAX = 512  # of one request
+AHEAD_BLOCKS_MAX = 512
 AHEAD_FACTOR = 3  # as many more blocks as are known in front of them
-EXPECTED_MAX = 2048  # blocks fetched for expected reads
+EXPECTED_MAX = 2048
 REQUESTS_AT_ONCE = 16
 CACHE_BYTES = 64 << 20  # at most, of all directories of this process
 LIST_AGE_S = 2.0  # of a listing that is repeated
 ENTRY_AGE_S = 6.0  # an older entry is fetched again
-POLL_PERIOD_S = 0.1  # between looks for growth
+POLL_PERIOD_S = 0.1
 
 _Key = tuple[str, str, str | None, int]  # directory, name, version, number of the block
 
@@ -162,8 +162,6 @@ class ObjectDirectory:
         time.sleep(max(0.0, min(timeout_s, POLL_PERIOD_S)))
         return timeout_s >= POLL_PERIOD_S
 
-    # What is there --------------------------------------------------------------------------
-
     def _look(self) -> None:
         objects, below = client_of(self.url).list()
         now = time.monotonic()
@@ -192,8 +190,6 @@ class ObjectDirectory:
         if found is None:
             raise MissingFileError(f"{self.url}/{name}: no such file or directory")
         return found
-
-    # Bytes ----------------------------------------------------------------------------------
 
     def _read(self, name: str, offset: int, size: int, *, is_greedy: bool) -> bytes:
         found = self._entries.get(name, (None, 0.0))[0] or self._known(name)

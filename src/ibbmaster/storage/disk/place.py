@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from .object_store import StoredObject
 
 SCHEMES = ("s3", "gs", "az", "abfs", "abfss")
-OTHER_NAMES = {"s3a": "s3", "s3n": "s3", "adl": "az", "azure": "az"}  # what other programs call them
+OTHER_NAMES = {"s3a": "s3", "s3n": "s3", "adl": "az", "azure": "az"}
 DIRECTORIES_MAX = 64  # of object stores, whose listings are kept
-DISK_BLOCK = 512  # bytes of `st_blocks`
+DISK_BLOCK = 512
 
 _URL = re.compile(r"([a-z][a-z0-9+.-]*):/{1,2}(?=[^/])(.*)", re.ASCII | re.DOTALL | re.IGNORECASE)
 _FILE_URL = re.compile(r"file:(?://(?=/))?", re.ASCII | re.IGNORECASE)

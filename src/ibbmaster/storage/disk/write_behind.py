@@ -26,7 +26,7 @@ class WriteBehindDisk(DiskLayer):
         self._syncing = ThreadPoolExecutor(1, thread_name_prefix="ibbmaster-sync")
         self._sync: Future[None] | None = None  # under way, while more is written
         self._writes: deque[Future[None]] = deque()
-        self._free: list[memoryview] = []  # memory of writes that are done
+        self._free: list[memoryview] = []
         self._failure: StoreError | None = None
         self._unsynced_bytes = 0
 

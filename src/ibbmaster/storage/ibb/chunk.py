@@ -41,8 +41,8 @@ class Chunk(NamedTuple):
     is_first: bool
     is_last: bool
     data: memoryview
-    page_offset: int  # of the type byte
-    end_offset: int  # first byte after the chunk
+    page_offset: int
+    end_offset: int
 
 
 class ChunkEnd(enum.Enum):
