@@ -24,7 +24,7 @@ class ClassicReader:
     """Reads the event groups of traditional files in order; first the head of each, to find an unreadable file before
     any work, unless `initial_state`, the GTID state before the first group, is known. `state` is that after the last
     yielded group. `notices` for users grow meanwhile; `restart_count` counts files that a server start began, the first
-    one not. Raises ClassicFormatError: a file does not begin as a traditional binlog of MariaDB, or is encrypted."""
+    one not. Raises as `read_head`."""
 
     def __init__(self, files: tuple[ClassicFile, ...], initial_state: GtidState | None = None) -> None:
         self.files = files
@@ -151,7 +151,6 @@ class ClassicGroups:
 
     @property
     def is_before_other(self) -> bool:
-        """Whether the file is known to continue with something other than a group."""
         return self.window.is_known_before_other_than(EventType.GTID)
 
     def check_log(self) -> None: ...

@@ -35,8 +35,6 @@ PROGRESS_STEP_BYTES = 1 << 20
 
 
 class GroupConverter:
-    """Takes plain groups from a window on a traditional file and appends them to a log."""
-
     def __init__(self, writer: BinlogWriter, kernels: Kernels) -> None:
         self.group_count = self.event_bytes = 0
         self._writer = writer
@@ -118,16 +116,14 @@ def import_groups(
     """Write every event group of a source into a directory.
 
     With `append` the directory may hold a log that the source continues; the same transactions, also as a replica logs
-    them, are skipped, and nothing is written before that is known. A log with a redo log is recovered first, and
-    continued with it: killed at any moment, it has all it had, and some of the import. GTIDs stay as they are, even if
-    they go back or repeat. Calls `progress` with (bytes read, bytes in all). If a file is damaged, the groups before
-    the damage are in the log, durable.
+    them, are skipped, and nothing is written before that is known. A log with a redo log is recovered first: killed at
+    any moment, it has all it had, and some of the import. GTIDs stay as they are. Calls `progress` with (bytes read,
+    bytes in all). If a file is damaged, the groups before the damage are in the log, durable.
 
     Raises BusyError: another process has the directory; ClassicFormatError: a file is damaged, encrypted, or does not
-    continue the one before; ConfigurationError: a size the format does not allow; EventError: an event of a group that
-    the log has is damaged; FormatError: the log is damaged where it must be read; StoreError: the directory cannot be
-    written, holds a log although `append` is not set, one that the source does not continue, or one with other
-    groups."""
+    continue the one before; ConfigurationError: a size the format does not allow; EventError, FormatError: the log is
+    damaged where it must be read; StoreError: the directory cannot be written, holds a log although `append` is not
+    set, one that the source does not continue, or one with other groups."""
     if not append and holds_log(disk):
         raise StoreError(f"{disk} holds a binlog already: give an empty directory, or ask to append")
     with open_log(

@@ -283,7 +283,6 @@ class ClassicBinlog(FileEngine):
         return [file_state(file) for file in self._series.from_file(0)]
 
     def verify(self, totals: Totals, on_bytes: Callable[[int], object], *, jobs: int = 1) -> Iterator[Fault]:
-        """See `verify_files`."""
         self._series.look()
         from .verifying import verify_files  # here: planning a query starts quickly
 

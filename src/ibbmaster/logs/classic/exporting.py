@@ -53,10 +53,9 @@ def export_traditional(
 
     A file ends after the group with which it has `max_file_bytes` or more, at a server start, and where a domain was
     forgotten, which only the next head can say. Heads and ends have time and server of the group next to them, so the
-    same log gives the same files. In the end they are durable, with an index and the state that a server reads when it
-    starts on them. Raises ConfigurationError: such a server has no traditional files; EventError: an event is damaged,
-    or that server does not know it; FormatError, ClassicFormatError: the log is damaged; StoreError: the directory
-    cannot be written."""
+    same log gives the same files. They become durable, with index and state file. Raises ConfigurationError: such a
+    server has no traditional files; EventError: an event is damaged, or that server does not know it; FormatError,
+    ClassicFormatError: the log is damaged; StoreError: the directory cannot be written."""
     plan = log.start_of_file()
     series = _Series(log, ClassicWriter(disk, profile, state=plan.state.copy(), stem=stem), max_file_bytes)
     for found in passed(log, plan, progress, kernels() if has_numpy() else None):
@@ -95,7 +94,6 @@ class _Series:
         self._is_start = self._is_start or bool(self.group_count)
 
     def enter(self, file_no: int) -> None:
-        """The next group is in this file of the log, whose head may forget a domain."""
         if file_no == self.file_no:
             return
         plan = self._log.start_of_file(file_no) if self.file_no >= 0 else None

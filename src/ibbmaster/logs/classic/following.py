@@ -30,9 +30,8 @@ FLAGS_AT = FIRST_EVENT_OFFSET + FLAGS_OFFSET  # in a file: there its server note
 
 class FollowedFiles(LogObserver[ClassicFile]):
     """The present files, and their heads. Thread-safe. A new last file counts once its head is whole. With `takes_more`
-    a directory or an index says which files there are; files that were named are all. Raises ClassicFormatError, when
-    heads are needed: a file does not begin as a traditional binlog, or is encrypted; StoreError: the files do not
-    belong together, or one is missing."""
+    a directory or an index says which files there are; files that were named are all. Raises, when heads are needed, as
+    `read_head`; StoreError: the files do not belong together, or one is missing."""
 
     def __init__(self, paths: Iterable[Path], *, reads_heads_at_once: bool = True) -> None:
         """Unless it `reads_heads_at_once`, it reads each head on demand, and finds out later what is no binlog."""
@@ -72,7 +71,6 @@ class FollowedFiles(LogObserver[ClassicFile]):
         return found
 
     def name(self, file_no: int) -> str:
-        """As `file`, even of a purged one."""
         found = self.picture.file(file_no)
         return self._names[file_no] if found is None else found.name
 

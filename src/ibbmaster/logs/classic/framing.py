@@ -69,7 +69,6 @@ class FileFraming:
 
     @property
     def is_in_order(self) -> bool:
-        """Whether the numbers of each pair grow."""
         return not self.state[Field.STEPS_BACK]
 
     @property
@@ -86,7 +85,6 @@ class FileFraming:
 
     @property
     def is_at_window_end(self) -> bool:
-        """Whether the last call used up its window."""
         return self._status == Status.NEED_MORE
 
     @property
@@ -127,7 +125,6 @@ class FileFraming:
             self.advance(size, skips)
 
     def skip_group(self, skips: Any = ALL) -> None:
-        """Skip one group of any length; stay if it is cut or damaged."""
         self.go_in_parts()
         while True:
             before = self.place

@@ -51,9 +51,8 @@ CUT_SHORT = "the file ends inside what begins here"
 
 class ClassicFileReader:
     """The event groups of one file, in order; reads its head at once. `notice` is for users, about the end of the file;
-    `window` has its bytes, for callers that read groups themselves, and `is_at_group_end` says whether the last group
-    was read to its end. Raises ClassicFormatError: the file does not begin as a traditional binlog of MariaDB, or is
-    encrypted."""
+    `window` has its bytes, for callers that read groups themselves; `is_at_group_end`: the last group was read to its
+    end. Raises as `read_head`."""
 
     def __init__(
         self, file: ClassicFile, *, source: ClassicSource | None = None, is_stored: bool = False, reads_on: bool = False
@@ -150,7 +149,6 @@ class ClassicFileReader:
         return self.window.offset
 
     def _ends_file(self, event_type: int, offset: int) -> bool:
-        """Judge an event outside of a group."""
         window = self.window
         if event_type == EventType.BINLOG_CHECKPOINT:
             return False
@@ -297,7 +295,6 @@ class ClassicFileReader:
                 yield bytes(stored)
 
     def _find_complete_end(self) -> int:
-        """Where the last whole group ends, by a second reading."""
         if self._complete_end is None:
             other = ClassicFileReader(self.file)
             other._complete_end = _BEHIND_ANY_FILE

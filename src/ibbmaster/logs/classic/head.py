@@ -58,7 +58,6 @@ def begun_head(file: ClassicFile) -> FileHead | None:
 
 
 def is_begun(file: ClassicFile) -> bool:
-    """Whether the head of a file is whole, right or wrong."""
     try:
         return begun_head(file) is not None
     except ClassicFormatError:
@@ -140,7 +139,6 @@ def _read_format_description(window: BlockWindow) -> tuple[bytes, FormatDescript
 
 
 def is_marked_in_use(source: ClassicSource) -> bool:
-    """Whether a file now says that the server has not closed it."""
     flags = source.read(len(MAGIC) + FLAGS_OFFSET, 1)
     return bool(flags and flags[0] & _IN_USE)
 

@@ -303,7 +303,6 @@ def index_lines(index: Path) -> list[str]:
 
 
 def listed_name(line: str) -> str:
-    """The file name in a line of an index, without its server's folders."""
     return PureWindowsPath(line).name
 
 

@@ -34,7 +34,7 @@ AROUND_TYPES = ENDING_TYPES | {EventType.GTID_LIST, EventType.BINLOG_CHECKPOINT,
 class StoredFileReader(ClassicFileReader):
     """All there is in a file, from an offset on. More may come while it `may_grow`, which the watcher of the directory
     keeps right; `has_ended`: its last event was given. Unless known to be `is_between_groups`, an event may begin at
-    the offset or not. Raises as `ClassicFileReader`."""
+    the offset or not. Raises as `read_head`."""
 
     def __init__(
         self,
@@ -124,7 +124,6 @@ class StoredFileReader(ClassicFileReader):
         return self._item(header, offset, pieces, offset + size)
 
     def _item(self, event: bytes, offset: int, body: Iterable[Buffer] = (), end: int | None = None) -> EventGroup:
-        """Without `end` all of the event was read."""
         file_no = self.file.index
         start, behind = LogPosition(file_no, offset), LogPosition(file_no, self.window.offset if end is None else end)
         return EventGroup(gtid=None, gtid_event=event, body=iter(body), start=start, end=behind)
@@ -241,7 +240,6 @@ class StoredFileState(NamedTuple):
 
 
 def file_state(file: ClassicFile) -> StoredFileState:
-    """Looks at head and end. Raises ClassicFormatError: the file does not begin as a traditional binlog of MariaDB, or
-    is encrypted."""
+    """Looks at head and end. Raises as `read_head`."""
     with contextlib.closing(StoredFileReader(file)) as reader:
         return StoredFileState(file, reader.head, reader.is_marked_in_use, reader.end_type())

@@ -133,9 +133,10 @@ class StoredGroups(ClassicGroups):
     def _go_on(self) -> bool:
         if self._has_moved():
             return True
-        if self._current is None or (behind := self._file_behind()) is None:
+        reader = self._current
+        if reader is None or reader.file.index >= self._series.picture.last.index:
             return False
-        reader = self._file
+        behind = self._series.file(reader.file.index + 1)
         if reader.may_grow:
             reader.complete()  # it may have grown before the next file was made
             return True
@@ -160,10 +161,6 @@ class StoredGroups(ClassicGroups):
         elif head.state is not None:
             self._state, self._knows_state = head.state.copy(), True
         return True
-
-    def _file_behind(self) -> ClassicFile | None:
-        number, picture = self._file.file.index + 1, self._series.picture
-        return self._series.file(number) if number <= picture.last.index else None
 
     def _has_moved(self) -> bool:
         if (now := self._moved_to()) is None:

@@ -228,7 +228,6 @@ def _empty_files(before: ClassicFile, file: ClassicFile) -> Iterator[Fault]:
 
 
 def _other_server(before: ClassicFile, version: str, file: ClassicFile, head: FileHead) -> Iterator[Fault]:
-    """A file of another version: only a restarted server writes one."""
     if version and head.server_version != version and not head.is_restart:
         yield Fault(
             problem=f"{file.name}: MariaDB {printable(head.server_version)} wrote it, and {printable(version)} "

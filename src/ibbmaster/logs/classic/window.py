@@ -124,7 +124,6 @@ class BlockWindow:
         return ClassicFormatError(self._file_name, offset, problem)
 
     def _rest_is_zero(self) -> bool:
-        """Moves to the place that decides it."""
         while is_zero(self.block[self.position :]):
             self.position = len(self.block)
             if not self.extend():

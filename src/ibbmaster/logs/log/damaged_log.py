@@ -70,11 +70,9 @@ class DamagedLog:
 
     @property
     def first(self) -> LogPosition | None:
-        """The page where the log begins; None without files."""
         return LogPosition.on_page(self.numbers[0], FULL_STATE_PAGE) if self.numbers else None
 
     def group_at(self, group: EventGroup) -> EventGroup | None:
-        """A group once more, to read its body again."""
         reader = EventGroupReader(self._disk, file_no=group.start.file_no, page_no=FULL_STATE_PAGE)
         reader.continue_at(group.start, (), is_inside_record=False)
         return reader.next_group()
@@ -172,7 +170,6 @@ class DamagedLog:
     def _resume(
         self, began: LogPosition, reader: EventGroupReader, problem: IbbMasterError | None, end: LogPosition
     ) -> LogPosition | None:
-        """Where reading of this file resumes; what is between is lost."""
         file_no, at = began.file_no, reader.position
         if at.file_no != file_no:
             return None

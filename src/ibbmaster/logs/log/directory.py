@@ -287,7 +287,6 @@ class BinlogDirectory(LogEngine):
             return False
 
     def _catch_up(self) -> None:
-        """At first, and after a purge, from the last state record."""
         self._last_look = None
         if self._tail is None or self._state is None or self._tail.position.file_no < self.file_numbers()[0]:
             self._state, self._tail = self._open_tail()
@@ -361,7 +360,6 @@ class LenientDirectory(BinlogDirectory):
 
 
 def open_directory(path: Path | str, *, is_strict: bool) -> BinlogDirectory:
-    """The directory at a path, to read as a whole; its files are read on demand."""
     return (StrictDirectory if is_strict else LenientDirectory)(open_disk(path))
 
 

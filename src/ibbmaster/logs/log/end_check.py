@@ -79,7 +79,6 @@ def page_behind_in_file(disk: ReadDisk, end: LogPosition, pages_max: int | None 
 
 
 def first_data(disk: ReadDisk, first: LogPosition, *, pages_max: int | None = None) -> LogPosition | None:
-    """The first page of a file, from a page on, that is not all zeros."""
     name, page_no = format_file_name(first.file_no), first.page_no
     while pages_max is None or page_no < first.page_no + pages_max:
         page_no = max(page_no, disk.next_data(name, page_no * PAGE_SIZE) // PAGE_SIZE)
@@ -181,11 +180,11 @@ def _in_next_file(disk: ReadDisk, end: LogPosition, pages_max: int | None = None
 class EndWatch:
     """Judges the places where readers of a log find nothing. Thread-safe.
 
-    A reader that finds nothing before the `known_end` has met damage: at once if the end `is_certain`, known to the
-    log's owner, or the file was not written for a while; otherwise later, since pages of another process may arrive in
-    another order. Unless the end is certain, readers look after an end that does not move: at every page of its file
-    once, some at a time, and at the nearest again whenever the file was changed. A reader in a file that has not begun
-    does not move that end. `clock` measures seconds, `now` is that of the files: seconds since 1970."""
+    A reader that finds nothing before the `known_end` has met damage: at once if the log's owner knows it
+    (`is_certain`), or the file was not written for a while; otherwise later, since pages of another process may arrive
+    in another order. Unless it is certain, readers look behind an end that does not move: once at every page of its
+    file, and at the nearest again whenever the file was changed. A reader in a file that has not begun does not move
+    that end. `clock` measures seconds, `now` seconds since 1970, as files have them."""
 
     def __init__(
         self,

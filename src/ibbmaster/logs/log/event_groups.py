@@ -53,10 +53,10 @@ class StoredGroup(EventGroup):
 class EventGroupReader:
     """Reads the groups after a place in the log. Not thread-safe.
 
-    It skips the rest of a record at the beginning of the page. `state` is what was surely logged before it; each file
-    must begin with the state after the groups before it. It reads no record that begins at `end` or later. `end_watch`
-    judges the places where nothing is written yet; `at_step_back`, which may raise, hears where sequence numbers go
-    back; `other_checks` judge what is skipped."""
+    It skips the rest of a record at the beginning of the page, and reads none that begins at `end` or later. `state` is
+    what was surely logged before; each file must begin with the state after the groups before it. `end_watch` judges
+    the places where nothing is written yet; `at_step_back`, which may raise, hears where sequence numbers go back;
+    `other_checks` judge what is skipped."""
 
     def __init__(
         self,
@@ -140,10 +140,9 @@ class EventGroupReader:
         self._may_begin_inside = is_inside_record or not self._has_seen_group
 
     def next_group(self, *, only_cached: bool = False) -> EventGroup | None:
-        """The next group, or None at the visible end; then call again later. It invalidates the body of the group
-        before. With `only_cached` all of the group is in memory, and in the current file. After errors the reader
-        stays. Raises BlockingIOError: with `only_cached`, there is no such group; FormatError: the group is damaged;
-        StoreError: a file cannot be read."""
+        """The next group, or None at the visible end; then call again later. Invalidates the body of the group before.
+        After errors the reader stays. Raises BlockingIOError: with `only_cached`, no whole group is in memory and in
+        the current file; FormatError: the group is damaged; StoreError: a file cannot be read."""
         self._pages.only_cached = only_cached
         try:
             group = self._next_group()
@@ -176,7 +175,6 @@ class EventGroupReader:
         )
 
     def check_reached(self, end: LogPosition) -> None:
-        """After no group, as `check_reached`."""
         check_reached(self.disk, self.stopped_at, end, after=self._last_gtid)
 
     def _next_group(self) -> EventGroup | None:
@@ -366,7 +364,6 @@ class EventGroupReader:
 
 
 def _first_gtid(head: Buffer) -> tuple[Gtid, ...]:
-    """The GTID of the record that begins with these bytes, if it can be read at a glance."""
     if len(head) < GLANCE_SIZE or CHUNK_HEADER_SIZE + int.from_bytes(head[1:3], "little") < GLANCE_SIZE:
         return ()  # it goes on in another chunk
     if head[0] & ~LAST != RecordType.COMMIT or head[3] or head[8] != EventType.GTID:

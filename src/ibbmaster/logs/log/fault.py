@@ -38,8 +38,6 @@ class Fault:
 
 @dataclass(slots=True)
 class Totals:
-    """How much was read."""
-
     files: int = 0
     pages: int = 0
     groups: int = 0

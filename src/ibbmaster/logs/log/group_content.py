@@ -13,7 +13,7 @@ from ibbmaster.replication.event.query import decode_query
 from ibbmaster.replication.event.rows.changes import RowChange, RowDecoder
 from ibbmaster.replication.event.rows.column import Column, TableSchema
 from ibbmaster.replication.event.rows.declared import Declaration, declare
-from ibbmaster.replication.event.rows.large import ALL_ROWS, LargeRows
+from ibbmaster.replication.event.rows.large import LargeRows
 from ibbmaster.replication.event.rows.table_schema import decode_table_schema
 from ibbmaster.replication.event.rows.value import Reader
 from ibbmaster.replication.event.split import events_of
@@ -88,9 +88,9 @@ class TableDecoder(RowDecoder):
         schema: TableSchema,
         version: TableState | None,
         *,
-        keeps_bytes: bool = False,
-        reader_of: Callable[[Column], Reader] = value_reader,
-        large: LargeRows = ALL_ROWS,
+        keeps_bytes: bool,
+        reader_of: Callable[[Column], Reader],
+        large: LargeRows,
     ) -> None:
         super().__init__(schema, keeps_bytes=keeps_bytes, reader_of=reader_of, large=large)
         self.version = version
@@ -117,8 +117,8 @@ class RowReader:
 
     `find_version` returns the version of a table at a place, with `asks_seldom` only where a TABLE_MAP has no names;
     `declarations` complete the binlog, by table (`db.t`). `keeps_bytes` returns unreadable values as bytes.
-    `make_readers` returns the readers of columns for a table and its version. `means` says whether a name at a place is
-    the one wanted table, whatever `tables` are."""
+    `make_readers` returns the readers of columns. `means` says whether a name at a place is the one wanted table,
+    whatever `tables` are."""
 
     def __init__(
         self,

@@ -36,7 +36,6 @@ ADVICE = (
 
 
 def is_newer(state: GtidState, gtid: Gtid) -> bool:
-    """Whether a GTID is newer than all of its domain, on any server."""
     highest = state.highest_seq_no(gtid.domain_id)
     return highest is None or gtid.seq_no > highest
 
@@ -140,7 +139,6 @@ class Content:
         return (self._data is not None and self._data == other._data) or self.sums == other.sums
 
     def difference(self, other: Content) -> str:
-        """The first event that differs, for people."""
         number = first_difference(self.sums, other.sums) or 0
         mine, theirs = (type_name(one.sums[number][0]) if number < len(one.sums) else "" for one in (self, other))
         if mine == theirs:
@@ -156,7 +154,7 @@ class _Waiting(NamedTuple):
 class Overlap:
     """Compares what comes with the log, domain by domain; reads each group of the log once, in order. It joins a domain
     once both have the same last group and as much of each server. What was logged before the oldest file is not
-    compared. `logged` is what the log has, `before` what was logged before the first group that comes."""
+    compared. `logged` is what the log has, `before` what precedes the first group that comes."""
 
     def __init__(
         self, log: LogEngine, logged: GtidState, before: GtidState, place: Callable[[LogPosition], str] = str
@@ -256,7 +254,6 @@ class Overlap:
             self._read_from(self._start())
 
     def _start(self) -> ReadPlan:
-        """Before this file the log has only what was logged before what comes."""
         for file in reversed(self._log.files()):
             plan = self._log.start_of_file(file.file_no)
             if plan.is_begun and all(_covers(self._before, gtid) for gtid in plan.state):

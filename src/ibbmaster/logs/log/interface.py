@@ -79,16 +79,12 @@ class FramedEventGroups(EventGroups, Protocol):
 
 @runtime_checkable
 class CachedEventGroups(FramedEventGroups, Protocol):
-    """Groups for readers that may not wait."""
-
     def next_group_at_once(self) -> EventGroup:
         """The next group, all of it in memory. Raises BlockingIOError: no group was read."""
 
 
 @runtime_checkable
 class PagedEventGroups(CachedEventGroups, Protocol):
-    """Groups that lie in pages of `.ibb` files."""
-
     @property
     def disk(self) -> ReadDisk: ...
 
@@ -136,8 +132,6 @@ class PassedGroups(EventGroups):
 
 @runtime_checkable
 class StagedSource(Protocol):
-    """A log after stages."""
-
     @property
     def inner(self) -> LogEngine: ...
 
@@ -319,5 +313,4 @@ class WritableLogEngine(LogEngine, Protocol):
     def reset(self, state: GtidState | None = None) -> None:
         """Remove every file, and begin again with `state`."""
 
-    def purge(self, request: PurgeRequest) -> PurgeResult:
-        """Remove the oldest files, up to what is requested or still needed."""
+    def purge(self, request: PurgeRequest) -> PurgeResult: ...

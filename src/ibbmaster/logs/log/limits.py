@@ -14,11 +14,11 @@ PAIR_SIZE_MAX = 5 + 5 + 9  # bytes of a (domain, server, number) in a state reco
 
 
 class LogLimits:
-    """The sizes of the options, adapted to the GTID state: no record spans more than two files.
+    """The sizes of the options, adapted to the number of pairs in the GTID state: no record spans more than two files.
 
     Bytes of the largest record, of a group in one record, of a piece of a larger one, of a state record; `next_file`
-    has pages and interval. They follow the number of pairs in the state, and are stored, as each commit needs them.
-    Raises ConfigurationError: a size the format does not allow."""
+    has pages and interval. All are at hand, as each commit needs them. Raises ConfigurationError: a size the format
+    does not allow."""
 
     def __init__(
         self,

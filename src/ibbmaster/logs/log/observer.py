@@ -1,8 +1,8 @@
 """Observes the files of a log that another process writes: whether they grow, are awaited, or are other ones.
 
-Writers may do anything in any order. They append, begin the next file, and remove the oldest ones: the log continues.
-They begin the last file again, or remove it: readers wait until it is as long as it was. Anything else is another log:
-a reset. A file keeps its number while it exists, and no other file ever gets that of a traditional one."""
+Writers append, begin the next file, and remove the oldest ones: the log continues. They begin the last file again, or
+remove it: readers wait until it is as long as it was. Anything else is another log: a reset. A file keeps its number
+while it exists, and no other file ever gets that of a traditional one."""
 
 import contextlib
 import logging
@@ -115,7 +115,6 @@ class LogObserver(Generic[F]):
 
     @property
     def awaited(self) -> str | None:
-        """What readers wait for, if something known is missing."""
         awaited = self._awaited
         if awaited is None:
             return None
@@ -188,7 +187,8 @@ class LogObserver(Generic[F]):
             case FileChange.OTHER:
                 self._begin_anew()
             case FileChange.CUT:
-                self._step_back()
+                with contextlib.suppress(StoreError, OSError):
+                    self._take_what_is_left(self._find())
 
     def _look_behind(self) -> None:
         """Take the files that follow; the one before each is complete."""
@@ -226,14 +226,9 @@ class LogObserver(Generic[F]):
                 return
             self._show((file, *self.picture.before), self.picture.last, life=self.picture.life + 1)
 
-    def _step_back(self) -> None:
-        with contextlib.suppress(StoreError, OSError):
-            self._take_what_is_left(self._find())
-
     def _take_what_is_left(self, found: Sequence[F]) -> None:
-        picture = self.picture
-        last = picture.last
-        if self._goes_on_with(found):
+        picture, last = self.picture, self.picture.last
+        if self._awaited is None and last.number is not None and found[0].number == last.number + 1:
             if self._is_begun(found[-1]):
                 self._take(self._placed(found, last.index + 1), picture.resets)
             return
@@ -254,10 +249,6 @@ class LogObserver(Generic[F]):
         if found is not left:
             kept += self._placed(found[-1:], last.index)
         self._show(kept[:-1], kept[-1], life=picture.life + 1)
-
-    def _goes_on_with(self, found: Sequence[F]) -> bool:
-        last = self.picture.last
-        return self._awaited is None and last.number is not None and found[0].number == last.number + 1
 
     def _begin_anew(self) -> None:
         with contextlib.suppress(StoreError, OSError):  # nothing is there; perhaps it will be

@@ -63,7 +63,6 @@ class Checked(NamedTuple):
 
     @property
     def is_after_state(self) -> bool:
-        """Whether it stopped right after a state record."""
         return any(record.record_type == RecordType.GTID_STATE for record in self.found)
 
 

@@ -31,9 +31,9 @@ def choose_files(
     files: Sequence[tuple[int, int, float]], request: PurgeRequest, *, needed: int, oob_file_no: Callable[[int], int]
 ) -> PurgeResult:
     """The requested files, from the oldest on, that nothing needs. `files` are (number, bytes, last written) from the
-    oldest on, `needed` the oldest that a reader needs now, `oob_file_no` returns the oldest file that the groups of a
-    file may need; MariaDB checks that only for files being read. Raises StoreError: the request names a file that never
-    was. Source: MariaDB 12.3, innodb_binlog.cc, innodb_binlog_purge()."""
+    oldest on, `needed` the oldest that a reader needs, `oob_file_no` returns the oldest file that the groups of a file
+    may need; MariaDB checks that only for files being read. Raises StoreError: the request names a file that never was.
+    Source: MariaDB 12.3, innodb_binlog.cc, innodb_binlog_purge()."""
     oldest, newest = files[0][0], files[-1][0]
     if request.to_file_no is not None and not 0 <= request.to_file_no <= newest:
         raise StoreError(f"unknown target binlog: {format_file_name(request.to_file_no)}")

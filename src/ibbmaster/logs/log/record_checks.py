@@ -263,7 +263,6 @@ class RecordChecks:
             self._groups.log(gtid)
 
     def check_page_begin(self, found: Chunk | ChunkEnd, page: LogPosition) -> Iterator[Fault]:
-        """Compare how a page begins with where state records are due."""
         if self.header is None or self.is_lost or page.page_no <= FULL_STATE_PAGE or not isinstance(found, Chunk):
             return
         interval = self.header.state_interval_pages

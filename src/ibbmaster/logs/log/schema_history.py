@@ -65,8 +65,7 @@ class LoggedSchema:
 
     `base` is the schema before the log, `behind` the position up to which it holds. `cache` keeps the history, unless
     it `takes_rows` that define tables. `scan` is a faster way to begin. `case` says how the server compares names;
-    without it the log is asked. With `is_once` it notes nothing to continue by, which is costly for a reader that
-    cannot begin anywhere."""
+    without it the log is asked. With `is_once` it notes nothing to continue by, which costs much."""
 
     def __init__(
         self,
@@ -100,7 +99,7 @@ class LoggedSchema:
     def history(self, needs_rows: NeedsRows = lambda _: False, up_to: LogPosition | None = None) -> SchemaHistory:
         """All that is durable now, folded; where it `needs_rows` these define tables, from now on. With `up_to` it ends
         before a fault after that place. Raises BrokenOffError: it is no longer wanted; the next call continues;
-        EventError: a statement is damaged; it names the group; FormatError, ClassicFormatError: a file is damaged."""
+        EventError: a statement is damaged; FormatError, ClassicFormatError: a file is damaged."""
         with self._lock:
             return defined_history(
                 lambda takes_rows: self._folded_to(up_to, takes_rows),

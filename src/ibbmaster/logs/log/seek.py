@@ -95,7 +95,6 @@ class _Search:
         return state
 
     def judge(self, file_no: int) -> bool:
-        """Whether the full state of a file is before the position; the first time that is a step."""
         if file_no not in self._judged:
             self._judged[file_no] = self.is_before(file_no, FULL_STATE_PAGE, self.full_state(file_no))
         return self._judged[file_no]
@@ -138,9 +137,9 @@ def seek(
 ) -> SeekPlan:
     """Where a replica at `position` begins to read.
 
-    The files from `oldest_file_no` on, up to the one that has the `end`, all have a header. `current_state` is what is
-    logged up to there, if known; `records` are cached. Raises PositionPurgedError: even the oldest file begins after
-    something the replica lacks; FormatError: a state is damaged. Source: MariaDB 12.3, innodb_binlog.cc,
+    The files from `oldest_file_no` on, up to that of the `end`, all have a header. `current_state` is what is logged up
+    to there, if known; `records` are cached. Raises PositionPurgedError: even the oldest file begins after something
+    the replica lacks; FormatError: a state is damaged. Source: MariaDB 12.3, innodb_binlog.cc,
     ha_innodb_binlog_reader::init_gtid_pos() and gtid_search."""
     records = StateRecords() if records is None else records
     header = records.header(pages, end.file_no)
@@ -197,8 +196,8 @@ def _found_near(records: StateRecords, position: GtidPosition, there: tuple[int,
 def _keep_for_near(
     records: StateRecords, plan: SeekPlan, current: GtidState, first: GtidState | None, there: tuple[int, ...]
 ) -> None:
-    """Keep a plan for the positions between its borders, where an examined state is judged differently. The end of what
-    was logged is one, too: later states may be before such a position."""
+    """Keep a plan for the positions between its borders, where an examined state is judged differently; so may be later
+    states where the log ends."""
     (gtid,) = plan.wanted.values()
     pair = gtid.domain_id, gtid.server_id
     borders = {0, (current.seq_no(*pair) or 0) + 1}
@@ -265,7 +264,7 @@ def _find_page(
     search: _Search, file_no: int, base: GtidState, end_page_no: int | None, current_state: GtidState | None
 ) -> tuple[int, GtidState]:
     """The last page of the file whose state is before the position: of few states by looking at all, otherwise by
-    halving, if the result has all that was logged up to the end of the file."""
+    halving, if that finds all that was logged up to the end of the file."""
     header = search.records.header(search.pages, file_no)
     interval = 0 if header is None else header.state_interval_pages
     if header is None or not 0 < interval < header.size_pages:

@@ -70,7 +70,7 @@ class TimeStep(NamedTuple):
 
 class TimeFound(NamedTuple):
     """Where a log passes a time. `group` is the first that is not older, None without one: then `position` is the end
-    of the log. `state` is what is logged before it. `first` and `last` are the times of the first group and of the last
+    of the log. `state` is what is logged before it; `first` and `last` are the times of the first group and the last
     examined one. `sets_back` has steps followed by older groups."""
 
     group: Gtid | None

@@ -49,11 +49,11 @@ class FoundPages(NamedTuple):
 
 
 class BlockReader:
-    """Reads the pages of one file in order, many at once; kernels verify each while the core has it in its cache. A
-    thread that reads ahead would cost a quarter more CPU. Raises StoreError: the file cannot be read; also from
-    `read`."""
+    """Reads the pages of one file in order, many at once; kernels verify each while the core has it in its cache: a
+    thread that reads ahead would cost a quarter more CPU. Raises, also from `read`, StoreError: the file cannot be
+    read."""
 
-    def __init__(self, disk: ReadDisk, name: str, kernels: Kernels | None, *, block_pages: int = BLOCK_PAGES) -> None:
+    def __init__(self, disk: ReadDisk, name: str, kernels: Kernels | None, *, block_pages: int) -> None:
         self._disk = disk
         self._name = name
         self._kernels = kernels
@@ -101,7 +101,7 @@ def verify(
     on_pages: Callable[[int], object] = lambda count: None,
 ) -> Iterator[Fault]:
     """Yield every fault of a directory, in the order of the files. `others` are the same directory, one for each
-    further thread that checks a part of the log. `totals` counts along; `on_pages` receives the number of pages read.
+    further thread that checks a part of the log. `totals` counts along; `on_pages` hears of the number of pages read.
     Raises StoreError: there are no binlog files, or the directory cannot be read."""
     numbers = sorted(number for name in disk.list() if (number := parse_file_name(name)) is not None)
     if not numbers:
@@ -266,14 +266,12 @@ class _Verifier:
         return index, offset
 
     def _checks_of_many(self) -> PageChecks | None:
-        """Kernels may continue between records, where data is expected."""
         if self._checks is None and (ready := kernels()) is not None:
             self._checks = PageChecks(ready)
         is_expected = self._ended_at is None and not self._is_blank_file and not self._is_joint
         return self._checks if is_expected and self._is_between_records else None
 
     def _next_due(self, page_no: int, offset: int) -> int:
-        """The next page with a due state record, this one if nothing was read on it."""
         header = self._records.header
         interval = 0 if header is None else header.state_interval_pages
         return -(-(page_no + bool(offset)) // interval) * interval if interval else 1 << 32
@@ -298,7 +296,6 @@ class _Verifier:
         return self._records.open_record is None and not self._records.is_lost
 
     def _begin_page(self, page: bytes, location: LogPosition) -> Generator[Fault, None, bool]:
-        """Whether a page has something to read."""
         if is_blank(page):
             self._ended_at = self._ended_at or location
             return False

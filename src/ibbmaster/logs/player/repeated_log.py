@@ -69,8 +69,7 @@ class RepeatedLog(LogEngine):
         self._limit = f"the numbers of domain {domain_id} end after {possible} rounds, as {taken}"
         if rounds is not None and rounds > possible:
             raise ConfigurationError(f"{self._limit}: play fewer, or without that domain")
-        self._rounds = possible if rounds is None else rounds
-        self.last_round_no = self._rounds - 1
+        self.last_round_no = (possible if rounds is None else rounds) - 1
         self.is_endless = rounds is None
         self._seconds = max(times) - min(times) + 1
         self._known = 0  # the last round that a reader has come to
@@ -194,9 +193,6 @@ class RepeatedLog(LogEngine):
         )
         return there if group.gtid is None or not repetition.number else repetition.pass_on(there)
 
-    def has_round(self, round_no: int) -> bool:
-        return round_no < self._rounds
-
     @property
     def end_error(self) -> StageError | None:
         """For readers at the end of the last round, where there should be more."""
@@ -206,7 +202,7 @@ class RepeatedLog(LogEngine):
 
     @property
     def is_over(self) -> bool:
-        return self._known + 1 >= self._rounds
+        return self._known >= self.last_round_no
 
     def wait_for_growth(self, timeout_s: float) -> bool:
         return self._log.wait_for_growth(timeout_s)
@@ -261,7 +257,7 @@ class RepeatedGroups(PassedGroups):
             group = self._groups.next_group()
             if group is not None:
                 return self._log.repeated(group, self._repetition)
-            if not self._log.has_round(self.round_no + 1):
+            if self.round_no >= self._log.last_round_no:
                 if (error := self._log.end_error) is not None:
                     raise error
                 return None

@@ -56,8 +56,6 @@ _AROUND = Token(TokenKind.SIGN, "")
 
 @dataclass(frozen=True, slots=True)
 class _Word:
-    """A token of a statement with its neighbours."""
-
     before: Token
     token: Token
     after: Token

@@ -52,7 +52,6 @@ def emptied(group: EventGroup) -> EventGroup:
 def replace_head(
     group: EventGroup, value: GtidEvent, header: EventHeader, body: tuple[bytes, ...] | None = None
 ) -> EventGroup:
-    """With another GTID event, and another body if one is given."""
     event = encode_gtid_event(value, timestamp=header.timestamp, log_pos=header.log_pos, flags=header.flags)
     return replace(group, gtid=value.gtid, gtid_event=event, body=group.body if body is None else iter(body))
 

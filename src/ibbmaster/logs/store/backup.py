@@ -1,9 +1,9 @@
 """A copy of a store, taken while it is written.
 
 Files only grow, and the redo log holds every change that a file may lack. So the copy notes the place of the redo log,
-takes the files in whatever state they are, and then the redo log. If that still reaches back to the noted place,
-opening the copy brings its files to the end of the redo log; if not, what may have changed is copied again. Source of
-the idea: InnoDB's physical backup."""
+takes the files in whatever state, and then the redo log. If that still reaches back to the noted place, opening the
+copy brings its files to the end of the redo log; if not, what may have changed is copied again. Source of the idea:
+InnoDB's physical backup."""
 
 import contextlib
 from collections.abc import Callable
@@ -66,7 +66,6 @@ def back_up(source: ReadDisk, target: Disk, *, progress: Callable[[int], object]
 
 
 def _check_sound(target: Disk) -> None:
-    """A backup is no place to find damage."""
     try:
         for fault in verify(target, Totals()):
             if fault.is_damage:

@@ -85,7 +85,7 @@ class BinlogStore(WritableLogEngine):
 
     def write_direct_ordered(self, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> Ticket:
         """The pieces of `body` must not change until this returns. Without `gtid`, the event is the FORMAT_DESCRIPTION
-        a server logs when it starts. Raises DiskFullError: there is no room, and no wish to wait; nothing was appended;
+        of a server start. Raises DiskFullError: there is no room, and no wish to wait; nothing was appended;
         DuplicateGtidError: the log has this group, event for event; FailedError: the disk failed before;
         GtidOrderError: the GTID is not newer than those of its domain; StoreError: the disk fails."""
         return write_whole_group(self._writer, gtid, gtid_event, body)

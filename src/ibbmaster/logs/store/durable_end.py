@@ -36,7 +36,6 @@ class DurableEnd:
 
     @property
     def is_behind(self) -> bool:
-        """Whether the log has something that is not durable."""
         return bool(self._pending)
 
     @property
@@ -90,7 +89,6 @@ class DurableEnd:
         return self._told if self.mark != before else ()
 
     def restart(self, mark: LogPosition, state: GtidState) -> None:
-        """The log begins anew; nothing waits."""
         with self._lock:
             self.mark, self._state = mark, state.copy()
             self._growth.notify_all()

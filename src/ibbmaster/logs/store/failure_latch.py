@@ -40,8 +40,8 @@ class FailureLatch:
     `work` is a step that does not begin after an error. A `repeatable` action may be repeated after anything but an
     error of the disk. An `unrepeatable` one fails with a full disk, too.
 
-    Take the lock under which something runs before, and release it after: else another thread may sync again between an
-    error and its note, and that sync succeeds without the data that the first one failed for."""
+    Take the lock under which something runs before, and release it after: else another thread may sync between an error
+    and its note, and that sync succeeds without the data of the first."""
 
     def __init__(self) -> None:
         self.failure: StoreError | None = None
@@ -53,7 +53,6 @@ class FailureLatch:
         self.unrepeatable = _Guard(self, lambda error: not isinstance(error, BusyError))
 
     def note(self, error: BaseException) -> None:
-        """Remember the first error."""
         if self.failure is None:
             self.failure = error if isinstance(error, StoreError) else StoreError(f"interrupted by {error!r}")
 

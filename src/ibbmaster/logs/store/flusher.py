@@ -21,8 +21,8 @@ from .redo_record import Checkpoint, Cut, Purge, XaEntry
 @dataclass(eq=False, kw_only=True)
 class Flusher:
     """For one thread at a time; never holds the writer's lock while the disk works. `ordered` is that lock, under which
-    `snapshot` gives the end of the log, None if it was never begun, and the table of prepared transactions. `sync`
-    makes the redo log durable up to an LSN. `latch` hears of an error before another thread may work here."""
+    `snapshot` gives the end of the log, None if it was never begun, and the prepared transactions. `sync` makes the
+    redo log durable up to an LSN. `latch` hears of an error before another thread may work here."""
 
     disk: Disk
     redo: RedoLog
@@ -64,9 +64,9 @@ class Flusher:
                 self.fifo.drop(run)
 
     def checkpoint(self) -> None:
-        """Make everything that is in the log now durable in its files, and note that in the redo log. The note counts,
-        and frees room in the redo log, once it is durable itself. An unfinished purge is noted again after it: it has
-        left groups that need files that are gone."""
+        """Make all that is in the log now durable in its files, and note that in the redo log. The note counts, and
+        frees room there, once it is durable itself. An unfinished purge is noted again after it: it has left groups
+        that need files that are gone."""
         with self.lock, self.latch.work:
             with self.ordered:
                 lsn = self.redo.end_lsn

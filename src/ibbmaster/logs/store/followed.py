@@ -249,7 +249,6 @@ class FollowedDirectory(LogEngine):
         return self._picture is not None and file_no <= self._picture.last.number
 
     def waits(self, file_no: int, life: int) -> bool:
-        """As `LogObserver.waits`."""
         return self._files is not None and self._files.waits(file_no, life)
 
     def check(self, position: LogPosition, resets: int) -> None:

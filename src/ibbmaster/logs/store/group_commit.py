@@ -1,8 +1,8 @@
 """One thread works for all who wait: the leader syncs, and its followers are released one after the other.
 
-Threads that come while a leader works wait for the next work, whose leader begins once all who were released have gone
-on and had time to come again. So batches are as large as they can be, a thread is woken once a batch, by the one before
-it, and no two of them want to run at once."""
+Threads that come meanwhile wait for the next work, whose leader begins once all who were released have gone on and had
+time to come again. So batches are as large as they can be, a thread is woken once a batch, by the one before it, and no
+two of them want to run at once."""
 
 from __future__ import annotations
 

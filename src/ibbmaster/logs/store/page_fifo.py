@@ -1,9 +1,8 @@
 """Pages between the writer, the flusher and the readers.
 
 The writer adds to the last page, the flusher takes full pages out at the other end once their redo is durable, and
-readers look at copies: no thread waits for another longer than the copy of a page takes. Readers need no rule beyond
-the format's own: zeros follow the durable end. Source of the idea: MariaDB 12.3, fsp_binlog.cc,
-fsp_binlog_page_fifo."""
+readers look at copies: no thread waits longer than the copy of a page takes. Readers need no rule beyond the format's
+own: zeros follow the durable end. Source of the idea: MariaDB 12.3, fsp_binlog.cc, fsp_binlog_page_fifo."""
 
 from __future__ import annotations
 
@@ -55,7 +54,6 @@ class PageFifo:
         return len(self._pages)
 
     def load_last(self, file_no: int, page_no: int, data: bytes, end: int) -> None:
-        """Begin with the partly filled page that the file holds."""
         page = _Page()
         page.data[:end] = data[:end]
         page.end, page.needs_image = end, True
@@ -167,7 +165,6 @@ class PageFifo:
                 page.needs_image = False
 
     def clear(self) -> None:
-        """The files are removed."""
         with self._lock:
             self._pages.clear()
             self.open_page = None

@@ -33,9 +33,8 @@ class Recovered:
 
 def recover(disk: Disk, *, replay_from: int | None = None) -> Recovered:
     """Apply the redo log to the files, and find the end of the log. `replay_from` is the LSN of an earlier checkpoint,
-    for files that are no newer. Raises DamageError: files and redo log do not fit together; FormatError: a page that
-    must be read is damaged; StoreError: the directory cannot be read or written, or holds no log that can be
-    continued."""
+    for files that are no newer. Raises as `replay`; also FormatError: a page that must be read is damaged; StoreError:
+    the directory holds no log that can be continued."""
     scan = scan_redo(disk, replay_from=replay_from)
     if scan is None:
         end = find_continuation(disk)
@@ -69,7 +68,7 @@ def table_of(scan: RedoScan) -> XaTable:
 
 def replay(disk: Disk, scan: RedoScan, *, is_alone: bool = False) -> LogPosition | None:
     """Apply a scan to the files, and nothing else; returns the end of the log after it. With `is_alone` the files are
-    missing, or not those of the redo log: missing files are made, and pages without a beginning in the redo log stay as
+    missing, or not those of the redo log: missing files are made, and pages that do not begin in the redo log stay as
     they are. Raises DamageError: files and redo log do not fit together; StoreError: the directory cannot be read or
     written."""
     steps = _Replay(disk, is_alone=is_alone)

@@ -30,7 +30,6 @@ class RedoReport:
     is_in_use: bool = False  # another process writes here: only the LSNs were read
 
     def line(self) -> str:
-        """All of it in one sentence."""
         what = f"redo log: LSN {self.first_lsn} to {self.end_lsn} ({self.end_lsn - self.first_lsn} bytes)"
         if self.is_in_use:
             return f"{what}; another process writes here, so what is not in the files yet was not looked at"

@@ -60,10 +60,9 @@ class RedoScan:
 
 
 def scan_redo(disk: ReadDisk, *, replay_from: int | None = None, end_lsn: float = math.inf) -> RedoScan | None:
-    """Read both segments; None if there is no redo log, or one that was never begun. With files older than the redo
-    log, `replay_from` is an LSN before the last checkpoint that counts instead of it. Only records before `end_lsn`
-    count. Raises DamageError: a needed segment is not whole; StoreError: it cannot be read, or a newer version wrote
-    it."""
+    """Read both segments; None if there is no redo log, or one that was never begun. `replay_from` counts instead of
+    the last checkpoint where files are older. Only records before `end_lsn` count. Raises DamageError: a needed segment
+    is not whole; StoreError: it cannot be read, or a newer version wrote it."""
     names = disk.list()
     segments: list[tuple[int, int, int, list[RedoRecord]]] = []  # LSN, number, size, records
     damaged = []
@@ -131,8 +130,8 @@ def read_durable_end(disk: ReadDisk) -> int | None:
 
 class RedoLog:
     """The write side. `make_room` and the appends are for one thread at a time; `write` and `sync` for any. Writes
-    nothing before `begin`. To continue after a scan, give it. After each sync, before those who wait for it continue,
-    calls `synced` with the durable LSN."""
+    nothing before `begin`. After each sync, before those who wait for it continue, calls `synced` with the durable
+    LSN."""
 
     def __init__(
         self,
@@ -170,8 +169,8 @@ class RedoLog:
         self.written_lsn = self.durable_lsn = self.end_lsn
 
     def begin(self, checkpoint: Checkpoint) -> None:
-        """Begin this life; `checkpoint` is the present end, and everything before it is durable in the files. Raises
-        DiskFullError: there is no room, try again; StoreError: the disk fails."""
+        """Begin this life; `checkpoint` is the present end, and everything before it is durable in the files. Raises as
+        `make_room`."""
         assert not self.is_begun
         record = encode_record(self.end_lsn, self._life, [checkpoint])
         with self._latch.repeatable:

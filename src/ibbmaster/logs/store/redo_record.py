@@ -47,8 +47,6 @@ PAGE_ITEM, HEADER_ITEM = bytes((ItemType.PAGE,)), bytes((ItemType.HEADER,))
 
 
 class XaState(IntEnum):
-    """The state of a transaction in two phases."""
-
     FINISHED = 0
     PREPARED = 1
     COMMITTED = 2  # of an earlier version: finished

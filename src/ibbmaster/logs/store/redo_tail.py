@@ -1,8 +1,8 @@
 """What a redo log adds to the files, for a process that only reads; it grows with the log.
 
-A living writer says in a file of its own how far the log is durable; only records before that place count. The writer
-may begin a segment anew while it is read: a record counts only with the next LSN and a right checksum. A reader that
-does not find it scans again, from a later checkpoint on, which has brought the missed changes to the files."""
+Only records count that are before the place up to which a living writer says that the log is durable. The writer may
+begin a segment anew while it is read: a record counts only with the next LSN and a right checksum. A reader that does
+not find it scans again, from a later checkpoint on, which has brought the missed changes to the files."""
 
 import contextlib
 from collections.abc import Iterable

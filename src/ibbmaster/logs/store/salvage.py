@@ -1,8 +1,8 @@
 """Writes everything that can be read of a directory to a new one, and lists the rest.
 
-The directory may be one that no start accepts: with damaged pages, missing files, or files and a redo log that do not
-fit together. It is only read, twice: as the redo log makes it, and, from the first page that the redo log changes on,
-as the files alone have it. A group in both is written once."""
+No start may accept the directory: with damaged pages, missing files, or files and a redo log that do not fit together.
+It is only read, twice: as the redo log makes it, and, from the first page that the redo log changes on, as the files
+alone have it. A group in both is written once."""
 
 import hashlib
 from collections.abc import Callable, Iterator
@@ -51,17 +51,15 @@ class SalvageReport:
     losses: list[Loss] = field(default_factory=list)
 
 
-def salvage(
-    source: Disk, target: Disk, conflicts: Callable[[], Disk], *, progress: Callable[[int], object] = lambda count: None
-) -> SalvageReport:
-    """Write the readable part of `source` to the empty `target`, and what has no place there to `conflicts`. `progress`
-    hears of groups as they are read. Raises BusyError: another process writes one of them; StoreError: the target is
-    not empty, or cannot be written; nothing in the source can be read."""
+def salvage(source: Disk, target: Disk, conflicts: Callable[[], Disk]) -> SalvageReport:
+    """Write the readable part of `source` to the empty `target`, and what has no place there to `conflicts`. Raises
+    BusyError: another process writes one of them; StoreError: the target is not empty, or cannot be written; nothing in
+    the source can be read."""
     if target.list():
         raise StoreError(f"{target} is not empty: give a new directory")
     source.lock()
     try:
-        return _Salvage(source, progress).run(target, conflicts)
+        return _Salvage(source).run(target, conflicts)
     finally:
         source.close()
 
@@ -110,9 +108,8 @@ def _initial_state(disk: Disk, first: LogPosition) -> GtidState:
 
 
 class _Salvage:
-    def __init__(self, source: Disk, progress: Callable[[int], object]) -> None:
+    def __init__(self, source: Disk) -> None:
         self._source = source
-        self._progress = progress
         self._report = SalvageReport()
         self._seen: dict[bytes, None] = {}
         self._gtids: set[Gtid] = set()
@@ -176,7 +173,6 @@ class _Salvage:
 
     def _take(self, group: EventGroup, log: DamagedLog, writer: BinlogWriter) -> None:
         """Keep a group as it is, also with an older GTID, unless it is there twice."""
-        self._progress(1)
         again: EventGroup | None = group
         if group.gtid is not None and not is_newer(writer.current_state, group.gtid):
             digest = self._digest(group)
@@ -192,7 +188,6 @@ class _Salvage:
         self, group: EventGroup, log: DamagedLog, writer: BinlogWriter, conflicts: Callable[[], Disk]
     ) -> None:
         """A group of the files alone: add it if new, and put it aside if it does not fit."""
-        self._progress(1)
         digest = None if group.gtid is None else self._digest(group)
         if digest is None or digest in self._seen:
             return

@@ -80,8 +80,8 @@ class StepWriter(GroupSink):
     ) -> tuple[list[LogPosition], int]:
         """Append records and notes in one step; returns the places of the records and the LSN after the step. Calls
         `notes` once no other thread can append; it may refuse the step. After it `group` holds no file; `holder` holds
-        the file of the first record. Raises DiskFullError: there is no room, and no wish to wait; nothing was appended;
-        FailedError: the disk failed before; GtidOrderError: a GTID is not newer than those of its domain; nothing was
+        that of the first record. Raises DiskFullError: there is no room, and no wish to wait; FailedError: the disk
+        failed before; GtidOrderError: a GTID is not newer than those of its domain; with these three nothing was
         appended; StoreError: the disk fails, or a record is too large."""
         size, size_max = 0, self.limits.record_size_max
         for _, data, _ in records:

@@ -22,10 +22,10 @@ class Durability(IntEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreOptions:
     """Sizes are in bytes. With `is_sparse` new files take no room on the disk until they are filled. With
-    `full_disk_retry_s` 0 a full disk is an error at once; else a writer waits for room. Files are purged automatically
-    when they are older than `expire_s`, or all of them larger than `max_total_bytes`, and at least
-    `replicas_needed_for_purge` replicas are connected. With `gtid_strict` a group needs a newer GTID than every one of
-    its domain in the log; gaps are allowed. Source: MariaDB 12.3, the variable gtid_strict_mode."""
+    `full_disk_retry_s` 0 a full disk is an error at once; else a writer waits for room. Files are purged when they are
+    older than `expire_s`, or all of them larger than `max_total_bytes`, and at least `replicas_needed_for_purge`
+    replicas are connected. With `gtid_strict` a group needs a newer GTID than every one of its domain in the log; gaps
+    are allowed. Source: MariaDB 12.3, the variable gtid_strict_mode."""
 
     durability: Durability = Durability.SYNC
     max_file_bytes: int = MAX_FILE_BYTES

@@ -38,7 +38,6 @@ class StoreReader:
 
     @property
     def file_no(self) -> int:
-        """The oldest file that it reads."""
         file_no, group_file_no = self._reader.position.file_no, self._group_file_no
         return file_no if group_file_no is None else min(file_no, group_file_no)
 

@@ -136,11 +136,10 @@ class PageWriter:
 
 class BinlogWriter(StepWriter):
     """Appends event groups to the log in a directory; begins it, or continues where it ends. Not thread-safe.
-    `initial_state` is the GTID state before the first group of a new log, `sizes` are those of `LogLimits`, and the
-    other options those of `StoreOptions`. What was written is durable after `flush` or `close`. Raises BusyError:
-    another process has the directory; ConfigurationError: a size the format does not allow; FormatError: the directory
-    is damaged where it must be read; StoreError: it cannot be written, its log cannot be continued, or has a redo
-    log."""
+    `initial_state` is as in `BinlogStore`, `sizes` are those of `LogLimits`, the other options those of `StoreOptions`.
+    What was written is durable after `flush` or `close`. Raises BusyError: another process has the directory;
+    ConfigurationError: a size the format does not allow; FormatError: the directory is damaged where it must be read;
+    StoreError: it cannot be written, its log cannot be continued, or has a redo log."""
 
     def __init__(
         self,
@@ -196,15 +195,15 @@ class BinlogWriter(StepWriter):
         return self.appender.state
 
     def write_group(self, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> LogPosition:
-        """Append one group: its GTID event, and the bytes of all others, cut anywhere. The pieces of `body` must not
-        change until this returns. Without `gtid`, the event is the FORMAT_DESCRIPTION a server logs when it starts.
-        After an error of `body` itself the log lacks the group. Raises GtidOrderError: the GTID is not newer than those
-        of its domain; the log is as it was; StoreError: the disk fails, or failed before."""
+        """Append one group: its GTID event, and the bytes of all others, cut anywhere. `body` and `gtid` as in
+        `BinlogStore.write_direct_ordered`. After an error of `body` itself the log lacks the group. Raises
+        GtidOrderError: the GTID is not newer than those of its domain; the log is as it was; StoreError: the disk
+        fails, or failed before."""
         return write_whole_group(self, gtid, gtid_event, body).ref
 
     def room(self) -> tuple[memoryview, int, int]:
         """Pages in which a kernel may place commit records of known pairs, each at most `inline_size_max` long, and the
-        begin and end of the room in them. Raises StoreError: the disk fails, or failed before."""
+        begin and end of the room in them. Raises StoreError: as `flush`."""
         self._check_usable()
         appender = self.appender
         with self.changing:

@@ -56,7 +56,6 @@ class XaTable:
 
     @property
     def oldest_file_no(self) -> int | None:
-        """The oldest file that one of them needs."""
         return min((entry.first_file_no for entry in self), default=None)
 
     def snapshot(self) -> tuple[XaEntry, ...]:

@@ -241,7 +241,6 @@ class RealDisk:
         return descriptor
 
     def _drop_replaced(self) -> None:
-        """Close files that were renamed, made anew or removed."""
         with self._lock:
             for name, descriptor in list(self._open_files.items()):
                 with contextlib.suppress(OSError):
@@ -250,7 +249,6 @@ class RealDisk:
                 os.close(self._open_files.pop(name))
 
     def _forget(self, name: str) -> None:
-        """The name is about to get another meaning, or none."""
         self._listing = None
         with self._lock:
             for files in (self._open_files, self._writable_files):

@@ -135,7 +135,6 @@ class ObjectDirectory:
         self._fetch_at_once([(found, number) for number in missing])
 
     def expect_heads(self, names: Sequence[str]) -> None:
-        """Prepare for reading the first bytes of these files soon."""
         heads = [found for name in names if (found := self.find(name)) is not None and found.size]
         missing = [(found, 0) for found in heads if not BLOCKS.has(self._key(found, 0))]
         self._fetch_at_once(missing[-EXPECTED_MAX:])
@@ -158,7 +157,6 @@ class ObjectDirectory:
         return self
 
     def wait(self, timeout_s: float) -> bool:
-        """As `Watch.wait`; False if it is time only later."""
         time.sleep(max(0.0, min(timeout_s, POLL_PERIOD_S)))
         return timeout_s >= POLL_PERIOD_S
 

@@ -17,7 +17,6 @@ def page_memory(size: int) -> memoryview:
 
 
 def is_free(memory: mmap.mmap) -> bool:
-    """Whether no view of it exists."""
     try:
         memory.resize(len(memory))
     except BufferError:

@@ -54,7 +54,7 @@ class Appender:
 
     A fresh file is at page 0, offset 0: its header and full GTID state come with its first record. To continue a file
     with data, pass the position after it, the `shape` in its header, and the GTIDs logged since page 1
-    (`differential`). `next_shape` is called for each new file, `references` for each header and state record."""
+    (`differential`). `next_shape` is asked for each new file, `references` for each header and state record."""
 
     def __init__(
         self,

@@ -46,8 +46,6 @@ class Chunk(NamedTuple):
 
 
 class ChunkEnd(enum.Enum):
-    """Why there is no chunk at an offset."""
-
     PAGE_FULL = "the next chunk is on the next page"
     NO_DATA = "nothing was written here yet"
 
@@ -79,7 +77,6 @@ def _chunk_error(type_byte: int, size: int, location: LogPosition) -> ChunkError
 
 
 def encode_chunk(record_type: int, data: Buffer, *, is_first: bool, is_last: bool) -> bytes:
-    """One chunk, which fits its page."""
     assert 0 < len(data) <= CHUNK_DATA_MAX, len(data)
     type_byte = record_type | (0 if is_first else CONT) | (LAST if is_last else 0)
     return HEADER.pack(type_byte, len(data)) + data

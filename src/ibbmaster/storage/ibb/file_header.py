@@ -86,7 +86,6 @@ def decode_file_header(data: Buffer, *, file_no: int) -> FileHeader | None:
 
 
 def encode_file_header(header: FileHeader) -> bytes:
-    """The whole header page with both checksums."""
     fields = FIELDS.pack(
         MAGIC,
         PAGE_SIZE_LOG2,

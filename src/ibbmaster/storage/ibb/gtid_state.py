@@ -46,7 +46,6 @@ def decode_gtid_state(data: Buffer, location: LogPosition) -> GtidStateRecord:
 
 
 def encode_gtid_state(gtids: Iterable[Gtid], xa_file_no: int | None) -> bytes:
-    """A `GtidState` has the right order."""
     entries = [
         compressed_int.encode(gtid.domain_id)
         + compressed_int.encode(gtid.server_id)

@@ -89,7 +89,6 @@ class OobForest:
             self._first = self._first or ref
 
     def stream(self) -> OobStream | None:
-        """The stream of the nodes so far; None without any."""
         if not self._trees or self._first is None:
             return None
         youngest = self._trees[-1]
@@ -113,9 +112,9 @@ class _Visit(NamedTuple):
 
 def walk_oob(stream: OobStream, read_node: Callable[[LogPosition], OobNode]) -> Iterator[LogPosition]:
     """The records of a stream in the order of their data, node 0 first. `read_node` reads the header of one record,
-    once a node. The walk holds the path to the current node, some `log2(node_count)**2` references, so a hostile forest
-    costs no more than the nodes its commit record claims. Raises RecordError: the nodes are not 0 … `node_count - 1` in
-    order, or the first is not at its place. Source: MariaDB 12.3, innodb_binlog.cc, innodb_binlog_oob_reader."""
+    once a node. The walk holds some `log2(node_count)**2` references, so a hostile forest costs no more than the nodes
+    its commit record claims. Raises RecordError: the nodes are not 0 … `node_count - 1` in order, or the first is not
+    at its place. Source: MariaDB 12.3, innodb_binlog.cc, innodb_binlog_oob_reader."""
     bits = stream.node_count.bit_length()
     held_max = (bits + 1) * (bits + 2)  # a path through every tree of the forest
     next_index = 0

@@ -11,8 +11,6 @@ NO_RECORD = -1
 
 
 class Misplaced(enum.Enum):
-    """Why a chunk cannot come next."""
-
     NOT_BEGUN = "a record continues that has not begun"
     NOT_ENDED = "a record begins before the one before it has ended"
     INSIDE = "record of type {found} inside one of type {record}"
