@@ -15,7 +15,6 @@ import ibbmaster
 from ibbmaster.errors import ClassicFormatError, GapError, MissingEventError, PositionPurgedError
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.logs.classic.engine import ClassicBinlog
-from ibbmaster.logs.log.fault import Severity
 from ibbmaster.replication.event.types import EventType
 
 CLASSIC = Path(__file__).parents[3] / "fixtures" / "classic"
@@ -241,7 +240,7 @@ def test_what_a_server_had_begun_in_a_middle_file_when_it_crashed_is_passed_over
                 for read in (lambda: read_on(groups, found), lambda: list(log.groups())):
                     with pytest.raises(ClassicFormatError, match=r"binlog\.000002 offset "):
                         read()
-            assert [fault.severity for fault in log.verify()] == [Severity.NOTE if is_marked else Severity.DAMAGE]
+            assert [fault.is_damage for fault in log.verify()] == [not is_marked]
 
 
 def test_files_that_were_purged_are_listed_no_longer_and_others_keep_their_numbers(tmp_path):

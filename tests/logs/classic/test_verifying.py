@@ -10,7 +10,6 @@ import ibbmaster
 from ibbmaster.errors import ClassicFormatError
 from ibbmaster.kernel import loading
 from ibbmaster.logs.classic import verifying
-from ibbmaster.logs.log.fault import Severity
 from ibbmaster.replication.event.header import encode_event
 from ibbmaster.replication.event.rows.partial import encode_fragments
 from ibbmaster.replication.event.types import EventType
@@ -49,7 +48,7 @@ def test_a_last_file_that_is_cut_is_a_fault_and_only_a_note_while_it_is_in_use(f
     path.write_bytes(data)
     with ibbmaster.open(files) as log:
         [fault] = log.verify()
-    assert (fault.severity is Severity.NOTE) == flag
+    assert fault.is_damage != flag
     assert str(fault.problem).startswith("binlog.000001 offset 8557: ")
 
 
@@ -171,7 +170,7 @@ def test_kernels_find_what_the_reference_finds_in_damaged_files(tmp_path, monkey
             try:
                 with ibbmaster.open(tmp_path) as log:
                     check = log.verify(jobs=jobs)
-                    found.append(([(str(fault), fault.severity) for fault in check], check.totals.groups))
+                    found.append(([(str(fault), fault.is_damage) for fault in check], check.totals.groups))
                     groups += check.totals.groups
             except ClassicFormatError as error:  # not even its head can be read
                 found.append(str(error))
@@ -210,7 +209,7 @@ def test_kernels_find_what_the_reference_finds_in_each_place_of_a_group_of_sever
             monkeypatch.setattr(verifying, "kernels", ready)
             with ibbmaster.open(tmp_path) as log:
                 check = log.verify(jobs=1)
-                found.append(([(str(fault), fault.severity) for fault in check], check.totals.groups))
+                found.append(([(str(fault), fault.is_damage) for fault in check], check.totals.groups))
         assert found[0] == found[1], at
     monkeypatch.setattr(verifying, "kernels", loading.load)
     path.write_bytes(whole.data)

@@ -1,12 +1,12 @@
 """What a verification finds, in a line."""
 
-from ibbmaster.logs.log.fault import Fault, Severity, Totals
+from ibbmaster.logs.log.fault import Fault, Totals
 from ibbmaster.position import LogPosition
 
 
 def test_a_fault_begins_with_its_place_and_a_note_says_that_it_is_one():
     damage = Fault(problem="lost", location=LogPosition.on_page(1, 2, 3))
-    note = Fault(problem="odd", severity=Severity.NOTE)
+    note = Fault(problem="odd", is_damage=False)
 
     assert (str(damage), damage.is_damage) == ("binlog-000001.ibb page 2 offset 3: lost", True)
     assert (str(note), note.is_damage) == ("note: odd", False)

@@ -105,7 +105,7 @@ def _read_head(window: BlockWindow) -> FileHead:
         return head
     _, event = window.read_event(GTID_LIST_SIZE_MAX)
     try:
-        return FileHead(*head[:4], GtidState(decode_gtid_list(event).gtids), offset)
+        return head._replace(state=GtidState(decode_gtid_list(event).gtids), state_offset=offset)
     except EventError as error:
         raise window.error(offset, str(error)) from None
 

@@ -91,10 +91,7 @@ class ClassicSource:
         if self._unpacker is None:
             with _errors(self.file.path):
                 data = self._stream.read_at(offset, size)
-            if not self._stands(False):
-                return b""
-            self.bytes_read = max(self.bytes_read, offset + len(data))
-            return data
+            return data if self._standing(offset, len(data)) else b""
         self._hold(offset, size)
         start = offset - self._held_offset
         return bytes(self._held[start : start + size])
@@ -106,11 +103,7 @@ class ClassicSource:
             return self._fill_at_once(offset, target)
         if self._unpacker is None:
             with _errors(self.file.path):
-                size = self._stream.fill(offset, target)
-            if not self._stands(False):
-                return 0
-            self.bytes_read = max(self.bytes_read, offset + size)
-            return size
+                return self._standing(offset, self._stream.fill(offset, target))
         size = 0
         while size < len(target) and (data := self.read(offset + size, len(target) - size)):
             target[size : size + len(data)] = data
@@ -127,7 +120,11 @@ class ClassicSource:
                 size = fill(self.descriptor, offset, target, only_cached=True)
         if size is None:
             raise BlockingIOError(f"{self.file.name} is not in memory at offset {offset}")
-        if not self._stands(True):
+        return self._standing(offset, size)
+
+    def _standing(self, offset: int, size: int) -> int:
+        """As many of the bytes just read as are of the file."""
+        if not self._stands(self.only_cached):
             return 0
         self.bytes_read = max(self.bytes_read, offset + size)
         return size

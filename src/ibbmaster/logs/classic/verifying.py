@@ -12,7 +12,7 @@ from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import GROUP_BEGIN, PAIR_COLUMNS, Conversion, Field, LongGroup, Status, noted_gtids
 from ibbmaster.kernel.loading import kernels
 from ibbmaster.kernel.plain_memory import RowTable, numbers, scratch
-from ibbmaster.logs.log.fault import Fault, Severity, Totals
+from ibbmaster.logs.log.fault import Fault, Totals
 from ibbmaster.position import NamedPosition
 from ibbmaster.replication.event.group import EventGroup
 from ibbmaster.replication.event.rows.partial import FragmentChecks
@@ -180,7 +180,7 @@ def _faults(
                     if before is not None and state is not None:
                         state, notice = continued(before, state, file, reader.head)
                         if notice is not None:
-                            yield Fault(problem=notice, severity=Severity.NOTE)
+                            yield Fault(problem=notice, is_damage=False)
                         yield from _empty_files(before, file)
                         yield from _other_server(before, version, file, reader.head)
                     elif before is not None and is_gap(before, file):
@@ -199,7 +199,7 @@ def _faults(
                         place = NamedPosition.in_file(group.start, file.name)
                         yield Fault(problem=f"{place}: group {group.gtid}: {problem}")
                 if reader.notice is not None:
-                    yield Fault(problem=reader.notice, severity=Severity.NOTE)
+                    yield Fault(problem=reader.notice, is_damage=False)
         except IbbMasterError as error:
             yield Fault(problem=str(error))
             state = None
@@ -224,7 +224,7 @@ def _take(
 def _empty_files(before: ClassicFile, file: ClassicFile) -> Iterator[Fault]:
     if is_gap(before, file):
         problem = f"files between {before.name} and {file.name} are not here; no event group is missing"
-        yield Fault(problem=f"{file.name}: {problem}", severity=Severity.NOTE)
+        yield Fault(problem=f"{file.name}: {problem}", is_damage=False)
 
 
 def _other_server(before: ClassicFile, version: str, file: ClassicFile, head: FileHead) -> Iterator[Fault]:
@@ -243,11 +243,11 @@ def _files_elsewhere(series: FollowedFiles) -> Iterator[Fault]:
     unlisted = _named_in_index(last) - {file.name for file in files}
     for name in sorted(unlisted)[:UNLISTED_MAX]:
         problem = f"{index_path(last).name} names {printable(name)}, which is not here"
-        yield Fault(problem=problem, severity=Severity.NOTE)
+        yield Fault(problem=problem, is_damage=False)
     with contextlib.suppress(IbbMasterError):
         if not unlisted and file_state(last).end is EventType.ROTATE:
             problem = f"{last.name}: its server went on in another file after it, which is not here"
-            yield Fault(problem=problem, severity=Severity.NOTE)
+            yield Fault(problem=problem, is_damage=False)
 
 
 def _not_begun(last: ClassicFile) -> Iterator[Fault]:
@@ -258,7 +258,7 @@ def _not_begun(last: ClassicFile) -> Iterator[Fault]:
         after = classic_file(last.path.with_name(f"{base}.{last.number + 1:0{len(digits)}}"))
         if not is_begun(after):
             problem = f"{after.name}: {after.size_bytes} bytes, not even a whole head: left out"
-            yield Fault(problem=problem, severity=Severity.NOTE)
+            yield Fault(problem=problem, is_damage=False)
 
 
 def _named_in_index(last: ClassicFile) -> set[str]:

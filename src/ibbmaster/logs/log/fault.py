@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-import enum
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ibbmaster.errors import FormatError
 from ibbmaster.position import LogPosition
 
 
-class Severity(enum.Enum):
-    DAMAGE = "damage"
-    NOTE = "note"  # what a healthy server leaves, too: a known quirk of MariaDB, or a primary without gtid_strict_mode
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """`location` is None if it concerns a whole file or the directory."""
+class Fault(NamedTuple):
+    """`location` is None if it concerns a whole file or the directory. No damage is what a healthy server leaves, too:
+    a known quirk of MariaDB, or a primary without gtid_strict_mode."""
 
     problem: str
     location: LogPosition | None = None
-    severity: Severity = Severity.DAMAGE
+    is_damage: bool = True
     is_misplaced: bool = False
 
     @classmethod
     def of(cls, error: FormatError) -> Fault:
         return cls(error.problem, error.location)
-
-    @property
-    def is_damage(self) -> bool:
-        return self.severity is Severity.DAMAGE
 
     def __str__(self) -> str:
         text = self.problem if self.location is None else f"{self.location}: {self.problem}"

@@ -21,7 +21,7 @@ from ibbmaster.storage.ibb.gtid_state import decode_gtid_state, encode_gtid_stat
 from ibbmaster.storage.ibb.page import DATA_SIZE
 from ibbmaster.storage.ibb.scan import NESTABLE, Misplaced, Nesting
 from .event_groups import HEAD_SIZE, decode_first_event
-from .fault import Fault, Severity, Totals
+from .fault import Fault, Totals
 from .other_records import check_other_record, check_rest
 from .out_of_band import OutOfBandReader
 from .page_checks import PassedNodes
@@ -89,12 +89,14 @@ class OrderChecks:
                 why = "the next GTID state contradicts the groups: pages stand in the wrong places, or are older images"
             else:
                 why = "no GTID state contradicts that; a primary without gtid_strict_mode logs so, too"
-            severity = Severity.DAMAGE if copy is not None or back.is_contradicted else Severity.NOTE
-            yield Fault(f"{problem}: {why}", back.location, severity, is_misplaced=True)
+            is_damage = copy is not None or back.is_contradicted
+            yield Fault(f"{problem}: {why}", back.location, is_damage, is_misplaced=True)
         if (more := len(backs[NAMED_MAX:]) + self._unheld) > 0:
-            severity = Severity.DAMAGE if any(back.is_contradicted for back in backs) else Severity.NOTE
             name = format_file_name(backs[-1].location.file_no)
-            yield Fault(f"{name}: {more} more groups come behind higher numbers", severity=severity)
+            yield Fault(
+                f"{name}: {more} more groups come behind higher numbers",
+                is_damage=any(back.is_contradicted for back in backs),
+            )
         self._backs.clear()
         self._unheld = 0
 
@@ -317,7 +319,7 @@ def _too_old(ref: LogPosition, first: LogPosition, header: FileHeader) -> Fault:
     if header.xa_file_no is None or first.file_no < header.xa_file_no:
         return Fault(problem, ref)
     why = "after a restart MariaDB counts prepared XA transactions in the XA reference alone"
-    return Fault(f"{problem}: {why}", ref, Severity.NOTE)
+    return Fault(f"{problem}: {why}", ref, is_damage=False)
 
 
 def _text(state: GtidState) -> str:
@@ -328,7 +330,7 @@ def _misfit(ref: LogPosition, fit: Fit, problem: str) -> Fault:
     if fit is Fit.WRONG:
         return Fault(problem, ref)
     why = "MariaDB forgets pairs that it logged before a restart in the middle of a file"
-    return Fault(f"{problem}: {why}", ref, Severity.NOTE)
+    return Fault(f"{problem}: {why}", ref, is_damage=False)
 
 
 class Fit(enum.Enum):

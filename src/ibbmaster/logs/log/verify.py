@@ -24,7 +24,7 @@ from ibbmaster.storage.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.storage.ibb.oob import decode_oob_node
 from ibbmaster.storage.ibb.page import CHECKSUM, DATA_SIZE, PAGE_SIZE, is_blank, verify_page
 from .end_check import check_not_cut
-from .fault import Fault, Severity, Totals
+from .fault import Fault, Totals
 from .other_records import check_other_record
 from .page_checks import Checked, PageChecks
 from .record_checks import OrderChecks, RecordChecks
@@ -198,7 +198,7 @@ class _Verifier:
             is_closed = format_file_name(file_no + 1) in self._disk.list()
             if is_closed and size == (header.size_pages + 1) * PAGE_SIZE:
                 why = "MariaDB's FLUSH leaves an extra page in a file that is full"
-                yield Fault(f"{problem}: {why}", severity=Severity.NOTE)
+                yield Fault(f"{problem}: {why}", is_damage=False)
             else:
                 yield Fault(problem)
         if header is not None and size < header.size_pages * PAGE_SIZE:
