@@ -96,7 +96,7 @@ def test_it_makes_no_difference_how_much_is_read_at_once(monkeypatch, name, bloc
     monkeypatch.setattr(classic_file, "EventWindow", partial(EventWindow, block_size=block_size))
     with closing(ClassicFileReader(find_series([CLASSIC / name])[0])) as reader:
         groups = [b"".join(map(bytes, (group.gtid_event, *group.body))) for group in reader.groups()]
-        assert reader.bytes_read == (CLASSIC / name).stat().st_size
+        assert reader.window.source.bytes_read == (CLASSIC / name).stat().st_size
     assert groups == groups_by_hand((CLASSIC / name).read_bytes())
 
 
@@ -104,11 +104,11 @@ def test_the_head_tells_state_use_and_restart():
     with closing(ClassicFileReader(find_series([CLASSIC / LEFT_BY_A_CRASH])[0])) as reader:
         assert reader.head.state == GtidState.parse("0-1-83")
         assert reader.head.state_offset == 256
-        assert reader.is_in_use
+        assert reader.window.is_in_use
         assert not reader.head.is_restart
     with closing(ClassicFileReader(find_series([CLASSIC / "11.8/vectors/binlog.000001"])[0])) as reader:
         assert reader.head.state == GtidState()
-        assert not reader.is_in_use
+        assert not reader.window.is_in_use
         assert reader.head.is_restart
 
 

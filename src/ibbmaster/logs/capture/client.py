@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 COM_BINLOG_DUMP = 0x12
 DUMP_HEAD = struct.Struct("<IHI")  # position, flags, server id
-NON_BLOCK = 1  # end where the log does: a dump to a lost client would keep files from being purged
+NON_BLOCK = 1  # ends with the log: a dump to a lost client would stop purges
 SEND_ANNOTATE_ROWS = 2
 FATAL_ERROR_READING_BINLOG = 1236
 HEARTBEAT_NS = 5_000_000_000

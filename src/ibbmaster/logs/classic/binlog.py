@@ -55,7 +55,7 @@ class ClassicReader:
 
     @property
     def bytes_read(self) -> int:
-        return self._bytes_read + (self.current.bytes_read if self.current else 0)
+        return self._bytes_read + (self.current.window.source.bytes_read if self.current else 0)
 
     def groups(self, take: Callable[[EventWindow], tuple[Gtid, ...]] | None = None) -> Generator[EventGroup]:
         """Yield every event group; call this once. Each body must be read, or dropped, before the next group. Between
@@ -84,7 +84,7 @@ class ClassicReader:
                 if reader.notice:
                     self.notices.append(reader.notice)
             finally:
-                self._bytes_read += reader.bytes_read
+                self._bytes_read += reader.window.source.bytes_read
                 self.current = None
                 reader.close()
             before = file
@@ -117,7 +117,7 @@ class ClassicGroups:
         file = self._open_file
         return file is not None and file.is_at_group_end and file.window.offset == self.position.offset
 
-    is_stored = False  # whether events come as a file has them, those outside of groups, too
+    is_stored = False  # as in a file, also those outside of groups
 
     @property
     def log_identity(self) -> Hashable:
@@ -126,11 +126,6 @@ class ClassicGroups:
     @property
     def is_cut(self) -> bool:
         return not self._file.is_at_group_end
-
-    @property
-    def is_in_use(self) -> bool:
-        """Whether the server has not closed the file, which may end inside a group."""
-        return self._file.is_in_use
 
     @property
     def window(self) -> EventWindow:

@@ -93,12 +93,12 @@ class ImportReport(NamedTuple):
     """Sizes are in bytes; `gtid_state` is that of the whole log afterwards."""
 
     source_files: tuple[str, ...]
-    ibb_files: tuple[str, ...]  # from the first that the import wrote to the last
+    ibb_files: tuple[str, ...]  # that the import wrote
     read_bytes: int  # of the files on disk
     group_count: int
     skipped_count: int
     event_bytes: int
-    out_of_order_count: int  # groups of a primary without gtid_strict_mode
+    out_of_order_count: int  # of a primary without gtid_strict_mode
     restart_count: int  # server starts between files
     gtid_state: GtidState
     notices: tuple[str, ...]
@@ -186,7 +186,7 @@ def _left(
     """The groups that the log lacks, once they are known to continue it. Reads the source once, unless another domain
     was still compared when the first of them came: then again from that file on."""
     overlap = Overlap(log.logged, log.state, source.initial_state, source.place)
-    early: int | None = None  # the file of the first that came before all domains were compared
+    early: int | None = None  # the file of the first to come before all domains were compared
 
     def take_all(window: EventWindow) -> tuple[Gtid, ...]:
         return take(window, overlap) if overlap.is_complete and early is None else ()

@@ -41,10 +41,10 @@ LOOKS_MAX = 5  # while files change under the reader of their end
 class ClassicRange(LogRange):
     """A range of a traditional file for another process, which finds the file by its name."""
 
-    file_name: str  # a reader of the range numbers the files so that this one is `file_no`
+    file_name: str  # which a reader of the range numbers as `file_no`
     path: str
-    size_bytes: int  # on disk, when it was planned
-    group_offset: int = 0  # of a group from which the range can be read; 0: only from the head
+    size_bytes: int  # when it was planned
+    group_offset: int = 0  # from which the range can be read; 0: only from the head
 
     @property
     def length(self) -> int:
@@ -145,14 +145,14 @@ class ClassicBinlog(FileEngine):
             try:
                 return is_before(file)
             except IbbMasterError:
-                return True  # an error only for a replica that begins there, or in front of it
+                return True  # an error only for a replica that begins up to there
 
         series.look(only_cached=only_cached)
         growing = series.growing()
         while True:
             count = bisect_left(growing, True, key=lambda file: not may_be_before(file))
             known, growing = growing, series.growing()
-            if len(growing) >= len(known):  # so do the states that this search has read
+            if len(growing) >= len(known):  # so do the states that were read
                 break
         if count:
             return self._head(known[count - 1])

@@ -25,7 +25,7 @@ from .series import (
 )
 
 NAMES_MAX = 1 << 16  # of dropped files
-FLAGS_AT = FIRST_EVENT_OFFSET + FLAGS_OFFSET  # in a file: there its server notes whether it is in use
+FLAGS_AT = FIRST_EVENT_OFFSET + FLAGS_OFFSET  # where its server notes whether it is in use
 
 
 class FollowedFiles(LogObserver[ClassicFile]):
@@ -39,7 +39,7 @@ class FollowedFiles(LogObserver[ClassicFile]):
         self._reads_heads_at_once = reads_heads_at_once
         self._heads: dict[tuple[int, int], FileHead] = {}  # by number and life
         self._names: dict[int, str] = {}  # of dropped files: a dump may be in one
-        self._growing: tuple[tuple[int, ...], int] | None = None  # the first that is `growing`, and of which files
+        self._growing: tuple[tuple[int, ...], int] | None = None  # of which files, and the first
         self._listed: tuple[Picture[ClassicFile], list[LogFile]] | None = None
         self._unfinished: tuple[Picture[ClassicFile], str] | None = None
         self._lives = itertools.count(1)
@@ -99,7 +99,7 @@ class FollowedFiles(LogObserver[ClassicFile]):
         that are read on demand this is assumed until they were read: then ask again."""
         with self._lock:
             picture = self.picture
-            self.head(picture.last)  # reads those of all files, unless each is read on demand
+            self.head(picture.last)  # reads all, unless on demand
             oldest, last = picture.first.index, picture.last.index
             key = picture.life, oldest, last, len(self._heads)
             if self._growing is None or self._growing[0] != key:
@@ -127,7 +127,7 @@ class FollowedFiles(LogObserver[ClassicFile]):
                         self._read_head(each)
                 self._read_head(file)
         except PositionPurgedError as error:
-            if file.index == self.picture.last.index:  # the last file is never purged: it will come again
+            if file.index == self.picture.last.index:  # it is never purged, and will come again
                 raise LogResetError(str(error)) from None
             raise
         return self._heads[key]
@@ -177,7 +177,7 @@ class FollowedFiles(LogObserver[ClassicFile]):
                 file = classic_file(path)
                 head = begun_head(file)
             except (ClassicFormatError, StoreError, OSError):
-                continue  # it was just made; if it stays so, its reader says so
+                continue  # just made; if it stays so, its reader says so
             if head is not None and head.state is not None:
                 (placed,) = self._placed([file], known.index + step)
                 self._heads[placed.index, placed.life] = head

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from .binlog import ClassicGroups
 
 WINDOW_BYTES = 1 << 20
-SKIPPED_BYTES = (1 << 14, 1 << 17, WINDOW_BYTES)  # while skipping: at first few, as it may end there
+SKIPPED_BYTES = (1 << 14, 1 << 17, WINDOW_BYTES)  # at first few, as skipping may end there
 PAIRS_MAX = 64
-ALL = NOTHING  # skip up to no GTID: frame all groups, or skip all
+ALL = NOTHING  # up to no GTID
 PART_FIELDS = [  # with which the kernel continues inside a group; `ClassicPart` needs this order
     ClassicField.KIND,
     ClassicField.IS_LARGE,

@@ -36,8 +36,8 @@ from .roles import KNOWN_TYPES, MYSQL_GTID_TYPES, STANDALONE_ROLES, TRANSACTION_
 from .series import ClassicFile, ClassicSource
 from .window import CHECKSUM_RESIDUE, SIZE_AND_LOG_POS, EventWindow, Truncated
 
-GROUP_BUFFER_SIZE = 1 << 18  # bytes: up to about this size a group comes in one piece
-LARGE_EVENT_SIZE = 1 << 19  # bytes: memory never holds all of a larger event
+GROUP_BUFFER_SIZE = 1 << 18  # bytes: a shorter group comes in one piece
+LARGE_EVENT_SIZE = 1 << 19  # bytes: of a larger event memory never holds all
 
 # Plain integers: comparing with enumeration members takes a third of the time of a small group.
 _GTID = int(EventType.GTID)
@@ -72,14 +72,6 @@ class ClassicFileReader:
         except BaseException:
             self.close()
             raise
-
-    @property
-    def is_in_use(self) -> bool:
-        return self.window.is_in_use
-
-    @property
-    def bytes_read(self) -> int:
-        return self.window.bytes_read
 
     def close(self) -> None:
         self.window.close()

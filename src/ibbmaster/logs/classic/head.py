@@ -33,7 +33,7 @@ class FileHead(NamedTuple):
     is_restart: bool
     has_checksums: bool
     format_description: bytes  # without the flag IN_USE, as a primary sends it
-    state: GtidState | None = None  # of its GTID_LIST; None without that event: the server had no GTIDs
+    state: GtidState | None = None  # of its GTID_LIST; None: the server had no GTIDs
     state_offset: int = 0
 
     @property

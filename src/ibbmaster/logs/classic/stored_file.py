@@ -48,8 +48,8 @@ class StoredFileReader(ClassicFileReader):
         super().__init__(file, source=source, is_stored=True)
         self._first_offset = FIRST_EVENT_OFFSET + len(self.head.format_description)
         self._offset = offset if offset > FIRST_EVENT_OFFSET else self._first_offset
-        self._is_lead_in = not is_between_groups and self._offset != self._first_offset
-        self._walk = (0, 0)  # of a group that has not all come: its begin, and how much is there
+        self.is_lead_in = not is_between_groups and self._offset != self._first_offset
+        self._walk = (0, 0)  # of an incomplete group: its begin, and how much is there
         self.has_ended = False
         try:
             # its server may have ended the file, and packs none that it still writes
@@ -57,7 +57,7 @@ class StoredFileReader(ClassicFileReader):
         except BlockingIOError:
             self.close()
             raise
-        self.is_marked_in_use = self.window.is_in_use  # its server has not closed it, as far as is known
+        self.is_marked_in_use = self.window.is_in_use  # as far as is known
         self.window.is_in_use |= self.may_grow
 
     def complete(self) -> None:
@@ -66,13 +66,9 @@ class StoredFileReader(ClassicFileReader):
         self.is_marked_in_use = self.is_marked_in_use and is_marked_in_use(self.window.source)
         self.window.is_in_use = self.is_marked_in_use
 
-    @property
-    def is_between_groups(self) -> bool:
-        return not self._is_lead_in
-
     def items_from(self, offset: int) -> Iterator[EventGroup | None]:
         """As `items`, without the first, from an offset between groups on."""
-        assert not self._is_lead_in
+        assert not self.is_lead_in
         self._offset, self.is_at_group_end, self._is_passed_over = offset, True, False
         items = self.items()
         next(items)
@@ -84,35 +80,34 @@ class StoredFileReader(ClassicFileReader):
         window = self.window
         window.go_to(self._offset)
         yield self._item(self.head.format_description, FIRST_EVENT_OFFSET)
-        is_lead_in = self._is_lead_in
         while True:
             offset = window.offset
             try:
                 if not window.has_more():
                     raise Truncated
-                if is_lead_in and offset == self._offset:
+                if self.is_lead_in and offset == self._offset:
                     self._expect_event()
                 event_type = window.peek_type()
                 if is_group := event_type == EventType.GTID:
                     item = self._group(offset, window.read_event(LARGE_EVENT_SIZE, is_stored=True)[1])
                 else:
-                    item = self._event(event_type, offset, is_lead_in=is_lead_in)
+                    item = self._event(event_type, offset)
             except Truncated:
                 window.go_to(offset)
                 yield None
                 continue
-            self._is_lead_in = is_lead_in = is_lead_in and not is_group
+            self.is_lead_in = self.is_lead_in and not is_group
             yield item
             self._pass_over(item)
             self.has_ended = event_type in ENDING_TYPES
 
-    def _event(self, event_type: int, offset: int, *, is_lead_in: bool) -> EventGroup:
+    def _event(self, event_type: int, offset: int) -> EventGroup:
         window = self.window
         if self.has_ended:
             raise window.error(offset, "bytes after the event that ends the file")
         size = window.peek_size()
         may_be_free = not self.head.knows_gtids and TRANSACTION_ROLES[event_type] != NOT_INSIDE
-        if not (is_lead_in or event_type in AROUND_TYPES or may_be_free):
+        if not (self.is_lead_in or event_type in AROUND_TYPES or may_be_free):
             self._ends_file(event_type, offset)  # says what is wrong
         if size <= LARGE_EVENT_SIZE or event_type == EventType.GTID_LIST:
             _, event = window.read_event(GTID_LIST_SIZE_MAX, is_stored=True)

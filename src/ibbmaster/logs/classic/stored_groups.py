@@ -101,7 +101,7 @@ class StoredGroups(ClassicGroups):
         try:
             yield from body
         except IbbMasterError as error:
-            if self._has_to_wait():  # inside a group its replica must come back
+            if self._has_to_wait():  # inside a group: its replica must come back
                 raise LogResetError(str(error)) from None
             raise
 
@@ -152,7 +152,7 @@ class StoredGroups(ClassicGroups):
             try:
                 self._state, _ = continued(before, state, behind, head)
             except GapError as error:
-                if self._series.picture.file(before.index) is None:  # it was removed before the next one was seen
+                if self._series.picture.file(before.index) is None:  # removed before the next one was seen
                     raise LogResetError(str(error)) from None
                 raise
         elif is_gap(before, behind):
@@ -178,7 +178,7 @@ class StoredGroups(ClassicGroups):
 
     def _leave(self) -> None:
         if self._current is not None:
-            self._is_between = self._current.is_between_groups
+            self._is_between = not self._current.is_lead_in
             self._current.close()
             self._current, self._items = None, iter(())
 

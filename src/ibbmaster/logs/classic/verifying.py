@@ -31,8 +31,8 @@ from .window import EventWindow
 PAIRS_MAX = 256
 FAILURES_MAX = 6
 BLOCK_BYTES = 2 << 20
-LONG_BYTES = BLOCK_BYTES // 8  # of the begin of a group to read and check only once
-UNLISTED_MAX = 20  # notes on files that an index names and that are missing
+LONG_BYTES = BLOCK_BYTES // 8  # of a group's begin, to be checked only once
+UNLISTED_MAX = 20  # of the missing files that an index names
 
 
 class CheckedGroups(NamedTuple):
@@ -168,7 +168,7 @@ def _faults(
 ) -> Iterator[Fault]:
     before: ClassicFile | None = None
     version = ""  # of the file before
-    state: GtidState | None = None  # at the end of the file before, if known
+    state: GtidState | None = None  # at its end, if known
     for file in series.from_file(0):
         try:
             with contextlib.ExitStack() as stack:

@@ -14,7 +14,7 @@ from ibbmaster.storage.disk.page_memory import is_free, page_map
 from .series import ClassicFile, ClassicSource
 
 BLOCK_SIZE = 1 << 20
-FIRST_BLOCK_SIZE = 1 << 14  # at first and at each new place: perhaps for an event or two
+FIRST_BLOCK_SIZE = 1 << 14  # at each new place: perhaps for an event or two
 EVENT_SIZE_MAX = (1 << 30) + (1 << 16)  # bytes: max_allowed_packet ends at 1 GiB
 SIZE_AND_LOG_POS = struct.Struct("<II")
 CHECKSUM_RESIDUE = 0x2144DF1C  # CRC-32 of any bytes with their own CRC-32 after them
@@ -27,7 +27,7 @@ class Truncated(Exception):  # noqa: N818  # the reader of the file decides whet
 class BlockWindow:
     """The bytes around the next event: `view` of `block`, `position` in it, and `block_offset`, that of the block in
     the file. This class itself holds all of a small file: a log may have ten thousand. Reading the head sets
-    `checksum_size` and `is_in_use`."""
+    `checksum_size` and `is_in_use`: the server has not closed the file, which may end inside a group."""
 
     def __init__(self, file: ClassicFile, data: Buffer) -> None:
         """`data` is the content of the file; it must not change meanwhile."""
@@ -72,7 +72,7 @@ class BlockWindow:
         if EVENT_HEADER_SIZE + self.checksum_size <= size <= EVENT_SIZE_MAX:
             return int(size)
         problem = self.error(self.offset, f"{type_name(event_type)} event of {size} bytes")
-        if self.is_in_use and self._rest_is_zero():  # a file system may give a file its length before its data
+        if self.is_in_use and self._rest_is_zero():  # file systems may store the length before the data
             raise Truncated
         raise problem
 
@@ -145,10 +145,6 @@ class EventWindow(BlockWindow):
         first_size = max(FIRST_BLOCK_SIZE, file.size_bytes) if reads_on else FIRST_BLOCK_SIZE
         self._first_size = block_size if file.packing else min(first_size, block_size)
         self._next_size = self._first_size
-
-    @property
-    def bytes_read(self) -> int:
-        return self.source.bytes_read
 
     def close(self) -> None:
         self.source.close()

@@ -46,7 +46,7 @@ def expect_continued(log: LogEngine, position: GtidPosition) -> None:
         log.seek(position)
     except PositionPurgedError as error:
         raise PositionPurgedError(f"the base is of GTID position {position}: {error}") from None
-    except PositionError:  # it ends before that: a SELECT reports from which position on rows are known
+    except PositionError:  # not reached yet: a SELECT reports where known rows begin
         return
 
 

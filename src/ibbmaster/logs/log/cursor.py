@@ -26,7 +26,7 @@ class ChunkCursor:
     def __init__(self, pages: PageReader, *, file_no: int, page_no: int, page_offset: int = 0) -> None:
         self.pages = pages
         self.on_file: Callable[[int], None] = lambda file_no: None
-        self.checks_filler = False  # what is skipped after the last chunk of a page has to be filler
+        self.checks_filler = False  # after the last chunk of a page
         self.file_no = file_no
         self.page_no = page_no
         self.page_offset = page_offset

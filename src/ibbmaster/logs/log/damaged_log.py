@@ -25,7 +25,7 @@ from .states import FULL_STATE_PAGE, check_continuation, read_state_record
 
 CHUNK_CHECKS = ChunkChecks(check_other_record, check_rest)
 PAGES_PER_LOOK = 64
-PAGE_TRIES_MAX = 4  # a page on which more is wrong was not damaged by chance, and each try reads all of it
+PAGE_TRIES_MAX = 4  # each reads all of the page, and chance damages less
 
 
 @dataclass(slots=True, kw_only=True)

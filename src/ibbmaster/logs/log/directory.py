@@ -32,8 +32,8 @@ from .states import FULL_STATE_PAGE, StateRecords, read_state_record, state_at
 POLL_PERIOD_S = 0.002  # how late growth may be noticed
 END_POLL_PERIOD_S = 0.1
 NOTHING = (b"", b"\0")
-EMPTY_FILES_MAX = 2  # pre-allocated ones at the end of a sound directory
-CHECKED_PAGES = 64  # of a file that is still written, between one look for a page in the wrong place and the next
+EMPTY_FILES_MAX = 2  # pre-allocated at the end of a sound directory
+CHECKED_PAGES = 64  # of a growing file, between two looks for a page in the wrong place
 
 
 class BinlogDirectory(LogEngine):
@@ -48,7 +48,7 @@ class BinlogDirectory(LogEngine):
         self._lock = threading.Lock()  # for everything below
         self._state: GtidState | None = None  # what `_tail` has seen
         self._tail: EventGroupReader | None = None
-        self._last_look: tuple[GtidState, LogPosition] | None = None  # a copy of both, once it was asked for
+        self._last_look: tuple[GtidState, LogPosition] | None = None  # a copy of both
         self._seen_end: LogPosition | None = None
         self._misplacement = MisplacementCheck(disk)
         self.reached: LogPosition | None = None  # the end that `_tail` saw last, if it was asked for
@@ -138,7 +138,7 @@ class BinlogDirectory(LogEngine):
             time.sleep(END_POLL_PERIOD_S)
 
     def seek(self, position: GtidPosition, *, only_cached: bool = False) -> SeekPlan:
-        if only_cached:  # the end that was seen last will do: what has come since lies after any place that is found
+        if only_cached:  # the last seen end will do: more lies after any place that is found
             current_state, end = self._seen_last()
         else:
             with self._at_end() as (state, tail):
@@ -180,7 +180,7 @@ class BinlogDirectory(LogEngine):
         state = GtidState()
         if full is None:
             state = current_state()
-            full = read_state_record(pages, file_no, FULL_STATE_PAGE)  # if it has begun meanwhile, that was too late
+            full = read_state_record(pages, file_no, FULL_STATE_PAGE)  # if it began meanwhile, that was too late
         return SeekPlan(
             wanted=GtidPosition(),
             position=LogPosition.on_page(file_no, FULL_STATE_PAGE),

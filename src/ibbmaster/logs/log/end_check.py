@@ -18,11 +18,11 @@ from ibbmaster.storage.ibb.scan import last_chunk
 from .pages import PageReader
 
 BLOCK_PAGES = 64
-STILL_S = 0.5  # a writer that moves on is not looked behind; so often it is looked
-PATIENCE_S = 5.0  # pages of a running writer may reach the disk in another order than it filled them
-NEAR_PAGES = 256  # after the end that are looked at again when the file was changed
+STILL_S = 0.5  # between two looks behind a writer that stands
+PATIENCE_S = 5.0  # pages of a writer may reach the disk in another order
+NEAR_PAGES = 256  # after the end, looked at again when the file was changed
 STEP_PAGES = 1024  # of those farther away, at a time
-FORGOTTEN_S = 60.0  # a place where a reader stopped; it will be noted anew if it matters
+FORGOTTEN_S = 60.0  # a reader's stop, noted anew if it matters
 
 
 def cut_error(disk: ReadDisk, file_no: int) -> ChunkError | None:
@@ -140,7 +140,7 @@ class _Look:
         self.found_at = 0.0
         self.cut: ChunkError | None = None
         self._modified_at: float | None = None  # when the nearest pages were looked at
-        self._looked_to = LogPosition.on_page(-1, 0)  # pages of the file before this one have been looked at
+        self._looked_to = LogPosition.on_page(-1, 0)  # earlier pages of the file were looked at
 
     def move(self, end: LogPosition, now: float, next_at: float) -> None:
         self.end, self._modified_at, self.cut = end, None, None
@@ -203,7 +203,7 @@ class EndWatch:
         self._lock = threading.Lock()
         self._at_end = _Look(disk)
         self._ahead = _Look(disk)  # in a file that is ready before it is needed
-        self._short: dict[LogPosition, float] = {}  # where readers stopped before the known end, and since when
+        self._short: dict[LogPosition, float] = {}  # readers' stops before the known end, and since when
 
     def check(self, end: LogPosition, known_end: LogPosition | None = None, *, after: Gtid | None = None) -> None:
         """A reader found nothing at `end`, also after it had asked for the `known_end`. Raises ChunkError,

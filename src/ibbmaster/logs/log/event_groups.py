@@ -26,7 +26,7 @@ from .out_of_band import OutOfBandReader
 from .pages import PageReader
 from .states import FULL_STATE_PAGE, check_continuation, read_state_record
 
-COMMIT_HELD_MAX = 1 << 20  # a longer commit record is read twice: once to see that it is whole, once to hand it over
+COMMIT_HELD_MAX = 1 << 20  # a longer commit record is read twice: to see that it is whole, and to hand it over
 GLANCE = struct.Struct("<9xI10xQI")  # server, number and domain of a commit record whose header is one byte
 GLANCE_SIZE = GLANCE.size
 EVENT_SIZE_MAX = (1 << 30) + (1 << 20)  # a row of 1 GiB, the most MariaDB takes, and what is around it
@@ -70,7 +70,7 @@ class EventGroupReader:
         at_step_back: Callable[[LogPosition], None] | None = None,
         other_checks: ChunkChecks | None = None,
     ) -> None:
-        self.stopped_at: LogPosition | None = None  # where nothing is written yet, if that is why there was no group
+        self.stopped_at: LogPosition | None = None  # where nothing is written yet, if that is why no group came
         self._end = end
         self._end_watch = end_watch
         self._at_step_back = at_step_back
@@ -83,7 +83,7 @@ class EventGroupReader:
         self._cursor.checks_filler = other_checks is not None
         self._inside_type = -1
         self._is_inside_other = False  # a record that is no commit record is skipped
-        self._has_seen_group = False  # before that, the rest of a record that began before the page may come
+        self._has_seen_group = False  # before, the rest of an earlier record may come
         self._may_begin_inside = True
         self._state = None if state is None else state.copy()
         self._base = GtidState() if state is None else state.copy()  # with which the current file begins
@@ -180,7 +180,7 @@ class EventGroupReader:
     def _next_group(self) -> EventGroup | None:
         self.stopped_at = None
         cursor = self._cursor
-        inside: ChunkCursor | None = None  # before the rest of a record whose end was not seen yet
+        inside: ChunkCursor | None = None  # before the rest of an unfinished record
         if self._behind is not None:
             cursor.go_to(self._behind)
             self._behind = None
@@ -190,7 +190,7 @@ class EventGroupReader:
             try:
                 chunk = cursor.next_chunk()
                 if chunk is None:
-                    self._wait(inside or start)  # later it could not be seen that this is inside a record
+                    self._wait(inside or start)  # later this would not look inside a record
                     return None
                 if self._end is not None and cursor.ref_of(chunk) >= self._end:
                     cursor.go_to(inside or start)

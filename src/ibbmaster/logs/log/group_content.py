@@ -26,7 +26,7 @@ from ibbmaster.sqltext.table_name import TableName, parse_table_pattern
 from .event_groups import EVENT_SIZE_MAX
 from .large_rows import large_rows
 
-DECODERS_MAX = 1000  # of tables as their TABLE_MAP events say; the oldest is dropped first
+DECODERS_MAX = 1000  # of tables by TABLE_MAP; the oldest is dropped first
 OF_XA = int(GtidFlag.PREPARED_XA | GtidFlag.COMPLETED_XA)
 QUERY_TEXT_MAX = 4096
 UNPLACED = SchemaPlace(NOWHERE, 0)

@@ -24,11 +24,11 @@ from .interface import EventGroups, LogEngine, ReadPlan, groups_from
 from .large_rows import large_rows
 from .out_of_band import OutOfBandReader
 
-KEPT_BYTES_MAX = 1 << 20  # of a group's events; those of a longer one are summed while they are read
+KEPT_BYTES_MAX = 1 << 20  # of a group's events; more are summed while read
 DIGEST_SIZE = 16
 ESSENCE = Essence(OF_REPLICA, large_rows())
-BEHIND = LogPosition(2**32, 0)  # where a record would be that was refused
-AHEAD_MAX = 1_000_000  # groups of the log that were read before they come, in another order of the domains
+BEHIND = LogPosition(2**32, 0)  # of a refused record
+AHEAD_MAX = 1_000_000  # groups read before they come, in another order of domains
 ADVICE = (
     "they do not continue it, and nothing was written. `ibbmaster diff --ignore replica` compares both; what is of "
     "another history goes into a directory of its own"
@@ -167,7 +167,7 @@ class Overlap:
         self._unknown = GtidState()  # what was logged before the oldest file of the log
         self._numbers_rise = True  # in each domain of the log, as far as is known
         self._ahead: dict[Gtid, list[_Waiting]] = {}
-        self._first: dict[int, LogPosition] = {}  # of each domain the first group of the log that has come
+        self._first: dict[int, LogPosition] = {}  # of each domain the first group that has come
         self._domains = {*logged.domain_ids, *before.domain_ids}
         for domain_id in self._domains:
             self._is_joined(domain_id)

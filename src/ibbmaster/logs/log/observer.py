@@ -43,8 +43,8 @@ class Picture(Generic[F]):
 
     before: tuple[F, ...]
     last: F
-    resets: int  # how often other files have taken the place of those there were
-    life: int  # another one, too, when something was taken away that may come again
+    resets: int  # how often other files replaced the former ones
+    life: int  # also changes when something was taken away that may come again
 
     @property
     def first(self) -> F:
@@ -71,8 +71,8 @@ class LogObserver(Generic[F]):
         self._lock = threading.RLock()
         self._held = self._hold(files[-1])
         self._awaited: tuple[F, HeldFile] | None = None
-        self._awaited_since = 0  # in which life something was taken away last
-        self._is_sure = True  # the last file of the picture was there as it was
+        self._awaited_since = 0  # the life in which something was taken away last
+        self._is_sure = True  # the last file was as in the picture
         self.picture = Picture(tuple(files[:-1]), files[-1], 0, 0)
 
     def close(self) -> None:
@@ -108,10 +108,10 @@ class LogObserver(Generic[F]):
     @abstractmethod
     def _placed(self, files: Sequence[F], index: int) -> Sequence[F]: ...
 
-    def _is_replaced(self, file: F) -> bool:  # a format whose readers find that out needs no look
+    def _is_replaced(self, file: F) -> bool:  # some readers find that out themselves
         return False
 
-    def _dropped(self, files: Sequence[F]) -> None: ...  # who keeps something of them can let go of it
+    def _dropped(self, files: Sequence[F]) -> None: ...  # to let go of what is kept of them
 
     @property
     def awaited(self) -> str | None:
@@ -199,7 +199,7 @@ class LogObserver(Generic[F]):
                 return
             if self._awaited is not None and file.index > self._awaited[0].index:
                 held.close()
-                self._begin_anew()  # the log goes on behind a file that was to come again
+                self._begin_anew()  # the log continues behind an awaited file
                 return
             if self._held.look() is not FileChange.NONE:
                 held.close()

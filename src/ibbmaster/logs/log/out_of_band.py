@@ -27,7 +27,7 @@ class OutOfBandReader:
 
     def __init__(self, disk: ReadDisk) -> None:
         self._disk = disk
-        self._data_pages = PageReader(disk)  # nodes are read in the order they lie in the files ...
+        self._data_pages = PageReader(disk)  # in the order of the files ...
         self._node_pages = PageReader(disk, readahead_pages_max=1)  # ... but inner nodes are looked at before
 
     @property
@@ -42,7 +42,7 @@ class OutOfBandReader:
 
     def nodes(self, stream: OobStream) -> Iterator[FoundNode]:
         """The nodes of one stream, in the order of their data; reads only headers. Raises FormatError: as `data`."""
-        sizes: dict[LogPosition, int] = {}  # of the nodes that were looked at and not given yet
+        sizes: dict[LogPosition, int] = {}  # of nodes not given yet
 
         def read_node(ref: LogPosition) -> OobNode:
             node, _, _, _, sizes[ref] = self._open_node(ref, self._node_pages)

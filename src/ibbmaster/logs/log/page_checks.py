@@ -56,9 +56,9 @@ class Checked(NamedTuple):
     page: int
     offset: int
     groups: int
-    gtids: list[Gtid]  # the last of each (domain, server) pair, in the order in which they came
-    ends_of_pairs: list[tuple[Gtid, int, int]]  # the first and the last of each, with page and offset in the block
-    found: list[FoundRecord]  # out-of-band and state records, which were not looked into
+    gtids: list[Gtid]  # the last of each (domain, server) pair, in order
+    ends_of_pairs: list[tuple[Gtid, int, int]]  # first and last of each, with page and offset in the block
+    found: list[FoundRecord]  # out-of-band and state records, not looked into
     is_cut: bool  # what comes there continues after the block
 
     @property
@@ -146,7 +146,7 @@ class PassedNodes:
 
     def take(self, ref: LogPosition, node: OobNode, split: Split) -> None:
         begin = SplitState()
-        if node.right is not None:  # in a forest as its writer makes it, that is the node before
+        if node.right is not None:  # as writers make forests, the node before
             before = self._nodes.get(node.right)
             if before is None or before.node.node_index != node.node_index - 1:
                 return

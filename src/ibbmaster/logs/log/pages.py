@@ -9,7 +9,7 @@ from ibbmaster.storage.ibb.file_name import format_file_name
 from ibbmaster.storage.ibb.page import PAGE_SIZE, verify_page
 
 READAHEAD_PAGES_MAX = 16  # 256 KiB held at most
-REREADS = 20  # of a page whose checksum is wrong: a writer may be in the middle of it
+REREADS = 20  # of a page with a wrong checksum: a writer may be amid it
 
 
 class PageReader:

@@ -49,7 +49,7 @@ def choose_files(
         wanted = file_no + 1
         total -= size
     first, checked = min(wanted, needed), newest + 1
-    while first > oldest and first < checked:  # what is kept may need older files, and these yet older ones
+    while first > oldest and first < checked:  # what is kept may need older and older files
         first, checked = min(first, *(oob_file_no(file_no) for file_no in range(first, checked))), first
     kept = None
     if first < wanted:

@@ -130,7 +130,7 @@ class RecordChecks:
         self._order = order
         self._groups: GroupsOfFile | None = None  # None: what was logged is not known
         self._state_end: tuple[int, int, int] | None = None  # file, page and offset after the last state record
-        self._waiting_states: list[tuple[LogPosition, bytes]] = []  # inside a commit record whose GTID is not known yet
+        self._waiting_states: list[tuple[LogPosition, bytes]] = []  # in a commit record whose GTID is not known yet
 
     @property
     def open_record(self) -> LogPosition | None:
@@ -163,7 +163,7 @@ class RecordChecks:
             record = self._records[-1]
         else:
             record = _Record(chunk.record_type, ref)
-            if not self._records and chunk.record_type not in NESTABLE:  # those may be inside one that began earlier
+            if not self._records and chunk.record_type not in NESTABLE:  # these may be inside one that began earlier
                 self.is_lost = False
             self._records.append(record)
         yield from self._add(record, chunk, ref)

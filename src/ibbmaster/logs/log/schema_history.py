@@ -34,7 +34,7 @@ from .history_cache import HistoryCache
 from .interface import EventGroups, FramedEventGroups, LogEngine, PagedEventGroups
 
 LOOKED_BYTES = 16 << 20  # of rows, for the names in them
-SAVED_BYTES_MIN = 1 << 20  # of the log, after which a history is saved again; who reads less of it folds it anew
+SAVED_BYTES_MIN = 1 << 20  # of the log, after which a history is saved again; of less it is folded anew
 DIGESTED_BYTES = 1 << 16  # of the last group, by which a log is known again
 _SOURCES = ("schema/*.py", "event/statement/*.py")
 
@@ -87,7 +87,7 @@ class LoggedSchema:
         self._base = base
         self._behind = behind
         self._scan = scan
-        self._rules = _rules(base, behind, case)
+        self._rules = hashlib.sha256(f"{_code()} {base!r} {behind} {case!r}".encode()).hexdigest()
         self._lock = threading.Lock()  # for all below
         self._folding: GroupFolding | None = None
         self._last: LastFolded | None = None
@@ -362,7 +362,7 @@ class NamesInRows:
             is_there = any(history.table_at(*one, place) is not None for one in wanted.get(name, ()))
             if is_there and history.is_whole and name not in history.lines[TABLE]:
                 return NameCase.LOWER
-        self._bytes += size  # a group whose reading is broken off is read again
+        self._bytes += size  # a group that is broken off is read again
         return None
 
 
@@ -386,7 +386,3 @@ def _code() -> str:
         for path in sorted(package.glob(pattern)):
             found.update(path.read_bytes())
     return found.hexdigest()
-
-
-def _rules(base: SchemaCatalog | None, behind: GtidPosition | None, case: NameCase | None) -> str:
-    return hashlib.sha256(f"{_code()} {base!r} {behind} {case!r}".encode()).hexdigest()

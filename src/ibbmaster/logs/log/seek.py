@@ -15,9 +15,9 @@ from .interface import ReadPlan
 from .pages import PageReader
 from .states import FULL_STATE_PAGE, StateRecords, state_at
 
-FOUND_NEAR_MAX = 1024  # plans that are kept for positions near theirs
-NEAR_PAIRS_MAX = 16  # of domain and server, in a log of which such plans are kept
-FOUND_MAX = 256  # plans that are kept: many replicas at the same place connect again at once
+FOUND_NEAR_MAX = 1024  # kept plans for positions near theirs
+NEAR_PAIRS_MAX = 16  # of a log of which such plans are kept
+FOUND_MAX = 256  # kept plans: many replicas at one place connect again at once
 WALKED_STATES_MAX = 16  # in one file: so few are read one by one
 
 
@@ -227,7 +227,7 @@ def _find_file(search: _Search, active: int) -> tuple[int, GtidState]:
     if active > oldest:
         search.judge(oldest)
         found = _newest_before(search, oldest, active)
-        if found is None:  # before a replica is sent away, every file is looked at
+        if found is None:  # before a replica is sent away, look at every file
             found = next((file_no for file_no in range(active - 1, oldest, -1) if search.judge(file_no)), None)
         if found is not None:
             return found, search.noted(found)

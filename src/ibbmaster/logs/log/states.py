@@ -13,7 +13,7 @@ from .cursor import ChunkCursor
 from .pages import PageReader
 
 FULL_STATE_PAGE = 1
-KNOWN_MAX = 1024  # records and headers that are kept: those of a file of 1 GB, and more than a search meets
+KNOWN_MAX = 1024  # of a file of 1 GB, and more than a search meets
 Key = TypeVar("Key")
 Found = TypeVar("Found")
 

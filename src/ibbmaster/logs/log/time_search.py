@@ -17,7 +17,7 @@ from ibbmaster.replication.event.header import decode_event_header
 from .interface import LogEngine, LogFile, groups_from
 from .log_range import LogRange
 
-STEP_BACK_MIN_S = 2.0  # a statement of a second that began before another one is no clock that was set back
+STEP_BACK_MIN_S = 2.0  # a statement that began earlier is no clock that was set back
 SAMPLE = 9  # groups at a place, the middle time of which counts
 _Place = TypeVar("_Place", LogFile, LogRange)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)

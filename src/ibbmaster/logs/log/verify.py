@@ -29,9 +29,9 @@ from .other_records import check_other_record
 from .page_checks import Checked, PageChecks
 from .record_checks import OrderChecks, RecordChecks
 
-JOINT_PAGES = 2  # that are read at once of a file of which another thread reads the rest: its state, and a page more
+JOINT_PAGES = 2  # of a file that another thread reads: its state, and a page more
 BLOCK_PAGES = 128
-AHEAD_BYTES = 8 << 20  # that the system is asked to read, as far as they are not in memory
+AHEAD_BYTES = 8 << 20  # that the system is asked to read
 BLANK_BLOCK = bytes(BLOCK_PAGES * PAGE_SIZE)
 
 
@@ -40,7 +40,7 @@ class FoundPages(NamedTuple):
 
     data: memoryview
     page_count: int
-    verified: int  # pages, from the first on, whose checksum is known to be right
+    verified: int  # first pages with a right checksum
 
     def checksums(self) -> bytes:
         words = self.data.cast("I")
@@ -62,7 +62,7 @@ class BlockReader:
         self._blocks = PieceReader(
             self._fill, block_bytes=block_pages * PAGE_SIZE, kept_max=block_pages * PAGE_SIZE, helper=None
         )
-        self._expected_end = 0  # before that the system has the file in memory, or was asked to read it
+        self._expected_end = 0  # the system has earlier bytes, or was asked to read them
         self._is_verified = True  # all of the block before
 
     def close(self) -> None:
@@ -144,10 +144,10 @@ class _Verifier:
         self._on_pages = on_pages
         self._order = OrderChecks(self._copy_of)
         self._records = RecordChecks(disk, totals, self._order)
-        self._checksums: dict[int, dict[int, bytes]] = {}  # of the current file and the one before, by the first page
+        self._checksums: dict[int, dict[int, bytes]] = {}  # of this file and the one before, by the first page
         self._checks: PageChecks | None = None
         self._header: FileHeader | None = None  # of the file before the current one
-        self._is_joint = False  # the current file is another verifier's, except its beginning
+        self._is_joint = False  # the file is another verifier's, except its beginning
         self._is_blank_file = False
         self._ended_at: LogPosition | None = None
         self._has_complained = False

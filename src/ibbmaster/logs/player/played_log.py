@@ -22,7 +22,7 @@ from ibbmaster.replication.event.header import decode_event_header
 from .repeated_log import RepeatedLog
 
 _FACTOR = re.compile(r"[x×](\d{1,6}(?:\.\d{1,6})?)|(\d{1,6}(?:\.\d{1,6})?)[x×]", re.ASCII | re.IGNORECASE)
-ADVANCE_MAX = 10_000  # groups that are logged at once: no call takes long, however fast a recording is played
+ADVANCE_MAX = 10_000  # groups logged at once: no call takes long at any pace
 
 
 class Pace(NamedTuple):
@@ -93,19 +93,19 @@ class PlayedLog(_Played):
         plan = log.start_of_file()
         self._ahead = log.groups(plan)
         self._next: EventGroup | None = None
-        self._next_time = 0  # the newest so far: a clock that went back does not stop the player
+        self._next_time = 0  # the newest: a clock that went back stops no player
         self._first_time: int | None = None
         self._state = plan.state.copy()
         self.logged_end = plan.position  # as `end`, where it was last; quick
-        self.failure: IbbMasterError | None = None  # why it is over, if not because all was played
+        self.failure: IbbMasterError | None = None  # why it is over, unless all was played
         self._begun_at = None if starts_when_read else clock()
         self._rounds = 0
         self._steps = 0
         self._seen = plan.position  # by who waits
         self.count = 0  # groups logged so far, one by one
         self.was_read = False
-        self.last_gtid: Gtid | None = None  # of the newest group that is logged; None where all is logged at once
-        self.last_time: int | None = None  # of that group, in seconds since 1970 in the recording
+        self.last_gtid: Gtid | None = None  # of the newest group; None where all is logged at once
+        self.last_time: int | None = None  # its time in the recording, in seconds since 1970
         self._is_over = False
         if not pace.is_unlimited:
             self._look_ahead()

@@ -51,7 +51,7 @@ class RepeatedLog(LogEngine):
         ]
         times: list[int] = []
         highest: dict[int, int] = {}
-        self._pairs: set[tuple[int, int]] = set()  # domains and servers that the recording has groups of
+        self._pairs: set[tuple[int, int]] = set()  # of which the recording has groups
         with closing(log.groups(self._begin)) as groups:
             while (group := groups.next_group()) is not None:
                 if group.gtid is not None:
@@ -72,7 +72,7 @@ class RepeatedLog(LogEngine):
         self.last_round_no = (possible if rounds is None else rounds) - 1
         self.is_endless = rounds is None
         self._seconds = max(times) - min(times) + 1
-        self._known = 0  # the last round that a reader has come to
+        self._known = 0  # the last round of any reader
         self.round_count = len(times)
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ from .binlog_store import BinlogStore
 
 log = logging.getLogger(__name__)
 
-PERIOD_S = 1.0  # within which unsynced commits become durable, and durable ones reach their files
+PERIOD_S = 1.0  # until commits are durable, and durable ones in their files
 COMPLAINT_PERIOD_S = 60.0
 
 

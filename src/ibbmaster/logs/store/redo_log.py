@@ -257,7 +257,7 @@ class RedoLog:
                 written, pending = self.written_lsn, self._pending
             if written == self.durable_lsn:
                 return
-            durable_end = encode_durable_end(written)  # before the wait, after which others have the caches of the CPU
+            durable_end = encode_durable_end(written)  # before the wait: after it others have the caches of the CPU
             try:
                 self._disk.sync(name)
             except BaseException as error:

@@ -1,8 +1,8 @@
 """Writes everything that can be read of a directory to a new one, and lists the rest.
 
-No start may accept the directory: with damaged pages, missing files, or files and a redo log that do not fit together.
-It is only read, twice: as the redo log makes it, and, from the first page that the redo log changes on, as the files
-alone have it. A group in both is written once."""
+The directory may be one that no start accepts: with damaged pages, missing files, or files and a redo log that do not
+fit together. It is only read, twice: as the redo log makes it, and, from the first page that the redo log changes on,
+as the files alone have it. A group in both is written once."""
 
 import hashlib
 from collections.abc import Callable, Iterator
@@ -34,7 +34,7 @@ from .store_options import StoreOptions
 from .writer import BinlogWriter
 from .xa_table import find_pending_xa, xid_text
 
-PAGES_BEFORE = 1024  # before the first change of the redo log: a record there may reach it
+PAGES_BEFORE = 1024  # before the redo log's first change: a record may reach it
 SEEN_MAX = 200_000  # groups before the redo log that are recognized by content
 
 

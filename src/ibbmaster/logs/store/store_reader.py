@@ -33,8 +33,8 @@ class StoreReader:
         self._resets = resets
         self._began_at = began_at
         self._closed = closed
-        self._group_file_no: int | None = None  # where the last group begins, whose body may still be read
-        self.is_purged = False  # its first file was about to be removed when it was made
+        self._group_file_no: int | None = None  # of the last group, whose body may still be read
+        self.is_purged = False  # its first file was about to be removed
 
     @property
     def file_no(self) -> int:

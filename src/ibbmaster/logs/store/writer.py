@@ -42,7 +42,7 @@ from .step_writer import LogSizes, Note, StepWriter
 from .xa_table import XaTable, find_pending_xa
 
 BATCH_PAGES = 64  # 1 MiB
-ROOM_PAGES = 20  # for a kernel at least, unless the file ends; the reference places the rest
+ROOM_PAGES = 20  # for a kernel at least, unless the file ends
 Seal = Callable[[memoryview, int], object]  # sets the checksums of that number of first pages
 
 

@@ -161,7 +161,7 @@ class ClassicBlocks(BlockMaker):
 
     def _may_part(self, at: Mark) -> bool:
         """Whether parts of a long group may go out: of an open file only if all is there."""
-        if not self.groups.is_in_use:
+        if not self.groups.window.is_in_use:
             return True
         with self.buffers.workspace() as workspace:
             framing = ClassicFraming(self.groups, self.kernels, workspace, at)
@@ -245,7 +245,7 @@ class ClassicPump(BlockPump):
         framing = ClassicFraming(
             groups, kernels, workspace, at, selection, sequence, out=out, segments=workspace.segments
         )
-        framing.state[ClassicField.MAY_BE_IN_PARTS] = not groups.is_in_use
+        framing.state[ClassicField.MAY_BE_IN_PARTS] = not groups.window.is_in_use
         progress = numbers(Progress.SIZE)
         progress[Progress.BUDGET], progress[Progress.FILE_OFFSET] = BUDGET_BYTES, framing.offset
         progress[Progress.END] = file_end(maker.find_end(), at.position)

@@ -16,8 +16,8 @@ from ibbmaster.errors import StoreError
 
 HEAD_BYTES = 1 << 12
 TAIL_BYTES = 1 << 9
-FIRST_BYTES = 1 << 16  # compared with those of a file that begins again what was in one that is held
-TICK_S, COARSE_TICK_S = 0.1, 3.0  # within so long two changes of a file may bear the same time
+FIRST_BYTES = 1 << 16  # compared where a file begins again what a held one had
+TICK_S, COARSE_TICK_S = 0.1, 3.0  # within which two changes may bear the same time
 SECOND_NS = 10**9
 LONG_AGO_NS = 60 * SECOND_NS  # more than clocks differ
 

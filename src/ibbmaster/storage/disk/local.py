@@ -20,7 +20,7 @@ from .watch import DirectoryWatch
 
 OPEN_FILES_MAX = 16
 WRITABLE_FILES_MAX = 4
-REQUEST_BYTES = 1 << 19  # systems cut larger requests to read ahead to what a device takes at once
+REQUEST_BYTES = 1 << 19  # a larger request to read ahead is cut to what a device takes
 FULL = (errno.ENOSPC, errno.EDQUOT)
 LOCK_TRIES, LOCK_PAUSE_S = 10, 0.02  # for a lock that another process may only be testing
 
@@ -223,7 +223,7 @@ class RealDisk:
     def _path(self, name: str) -> str:
         if not name or "/" in name or "\0" in name or name in (".", ".."):
             raise StoreError(f"{name!r} is no name of a file in {self.directory}")
-        return f"{self._prefix}{name}"  # a log may have ten thousand files: a `Path` takes as long as to open one
+        return f"{self._prefix}{name}"  # a `Path` takes as long as opening the file
 
     def _descriptor(self, name: str) -> int:
         """For reading; the caller holds the lock."""

@@ -19,7 +19,7 @@ from .object_store import ChangedError, StoredObject, client_of
 
 BLOCK_SIZE = 16 << 10  # bytes of the smallest range: a page
 AHEAD_BLOCKS_MAX = 512
-AHEAD_FACTOR = 3  # as many more blocks as are known in front of them
+AHEAD_FACTOR = 3  # times as many as are known before them
 EXPECTED_MAX = 2048
 REQUESTS_AT_ONCE = 16
 CACHE_BYTES = 64 << 20  # at most, of all directories of this process

@@ -54,7 +54,7 @@ class StoredObject(NamedTuple):
     name: str
     size: int
     modified_at: float  # in seconds since 1970
-    version: str | None  # another one for other bytes, as If-Match takes it
+    version: str | None  # of these bytes, as If-Match takes it
 
 
 class ChangedError(StoreError):

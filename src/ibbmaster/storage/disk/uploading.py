@@ -19,7 +19,7 @@ from .local import made_at_once
 from .object_store import ObjectClient, client_of
 from .place import ObjectPath, directory_at
 
-CLAIM = "_ibbmaster-upload.json"  # there as long as an upload is under way, or after it was killed
+CLAIM = "_ibbmaster-upload.json"  # during an upload, or after it was killed
 BLOCK_BYTES = 1 << 20
 
 

@@ -15,9 +15,9 @@ from ibbmaster.facts import rows_of
 
 log = logging.getLogger(__name__)
 
-POLL_PERIOD_S = 0.002  # how late a write may be noticed where the kernel does not report it
-GAP_S = 0.001  # from one notice to the next at least, but for some: a busy writer writes many times in between
-NOTICES_AT_ONCE = 4  # a writer that was idle makes a group durable with this number of writes; each may be the last
+POLL_PERIOD_S = 0.002  # how late a write may be noticed without the kernel
+GAP_S = 0.001  # between most notices: a busy writer writes often
+NOTICES_AT_ONCE = 4  # an idle writer's group takes so many writes; each may be the last
 EVENTS_SIZE = 1 << 16
 CHANGES = 0x2 | 0x40 | 0x80 | 0x100 | 0x200  # IN_MODIFY, IN_MOVED_FROM, IN_MOVED_TO, IN_CREATE, IN_DELETE
 ONLY_DIRECTORY = 0x01000000  # IN_ONLYDIR

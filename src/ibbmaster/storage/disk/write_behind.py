@@ -10,7 +10,7 @@ from .page_memory import page_memory
 
 WRITES_MAX = 4  # under way: what they hold is in memory twice
 HELD_BYTES = 1 << 20  # of a write, as most are
-SYNC_BYTES = 32 << 20  # after this number the disk begins to work, so that the sync at the end is short
+SYNC_BYTES = 32 << 20  # after which the disk begins to work, so the last sync is short
 
 
 class WriteBehindDisk(DiskLayer):

@@ -28,7 +28,7 @@ class PageChange(NamedTuple):
 class References(NamedTuple):
     """The oldest files still needed, as headers and state records store them."""
 
-    oob_file_no: int | None  # by a group that has written out of band and is not committed; None: there is none
+    oob_file_no: int | None  # by an uncommitted group with out-of-band data; None: none
     xa_file_no: int | None  # by a pending XA transaction
 
 

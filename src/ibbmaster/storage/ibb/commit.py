@@ -10,7 +10,7 @@ from .record import decode_ref, encode_ref
 
 STREAM_COUNT_MAX = 2  # the statement cache's and the transaction cache's
 HEADER_SIZE_MAX = STREAM_COUNT_MAX * 5 * compressed_int.SIZE_MAX
-HEADER_SIZE_USUAL = 45  # what MariaDB's reader takes for the header; writers stay within it
+HEADER_SIZE_USUAL = 45  # as MariaDB's reader takes it; writers stay within
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -106,8 +106,8 @@ class OobForest:
 class _Visit(NamedTuple):
     ref: LogPosition
     node_index: int | None  # what it must be, where that follows from its parent
-    is_leftmost: bool  # reached from the last node by left steps alone: its link leads to the tree before
-    is_ready: bool = False  # everything that comes before its data has been pushed above it
+    is_leftmost: bool  # by left steps alone: its link leads to the tree before
+    is_ready: bool = False  # what precedes its data was pushed above it
 
 
 def walk_oob(stream: OobStream, read_node: Callable[[LogPosition], OobNode]) -> Iterator[LogPosition]:
