@@ -94,10 +94,6 @@ class EventGroupReader:
         return OutOfBandReader(self._pages.disk)
 
     @property
-    def page_reads(self) -> int:
-        return self._pages.page_reads + self._out_of_band.page_reads
-
-    @property
     def position(self) -> LogPosition:
         return (self._behind or self._cursor).position
 

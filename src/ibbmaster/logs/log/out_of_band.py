@@ -30,10 +30,6 @@ class OutOfBandReader:
         self._data_pages = PageReader(disk)  # in the order of the files ...
         self._node_pages = PageReader(disk, readahead_pages_max=1)  # ... but inner nodes are looked at before
 
-    @property
-    def page_reads(self) -> int:
-        return self._data_pages.page_reads + self._node_pages.page_reads
-
     def data(self, stream: OobStream, commit_ref: LogPosition) -> Iterator[Buffer]:
         """The bytes of one stream of the group at `commit_ref`. Raises FormatError: the nodes do not form it."""
         check_stream(stream, commit_ref)
