@@ -27,7 +27,7 @@ def base_schema(path: Path) -> BaseSchema:
 
 
 def base_position(path: Path) -> GtidPosition:
-    """Raises as `base_schema`; also ConfigurationError: the dump states no position."""
+    """The position of a dump. Raises as `base_schema`; also ConfigurationError: it states none."""
     found = base_schema(path).position
     if found is None:
         raise ConfigurationError(f"{path}: says no GTID position: mariadb-dump writes it with --master-data --gtid")

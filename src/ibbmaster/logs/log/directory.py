@@ -217,7 +217,7 @@ class BinlogDirectory(LogEngine):
         return has_grown
 
     def _has_grown(self) -> bool:
-        """Since the last call, False at first; damage wakes readers, too."""
+        """Whether the end has moved since the last call, False at first; damage wakes readers, too."""
         with self._at_end() as (_, tail):
             end, stopped_at = tail.position, tail.stopped_at
             has_grown = self._seen_end is not None and end != self._seen_end

@@ -24,7 +24,7 @@ from .writer import BinlogWriter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppendedLog:
-    """Durable after `flush`."""
+    """A log to append groups to; durable after `flush`."""
 
     in_bulk: BinlogWriter | None
     is_new: bool
@@ -40,9 +40,7 @@ def open_log(
     disk: Disk, *, initial_state: GtidState | None = None, gtid_strict: bool = True, **sizes: Unpack[LogSizes]
 ) -> Iterator[AppendedLog]:
     """The log in a directory, recovered, or a new one; keeps other processes from writing there. `sizes` are those of
-    `LogLimits`. Raises BusyError: another process has the directory; ConfigurationError: a size the format does not
-    allow; DamageError, FormatError: the log is damaged where it must be read; StoreError: it cannot be read or
-    written."""
+    `LogLimits`. Raises as `BinlogStore`."""
     if has_redo_log(disk):
         options = StoreOptions(
             durability=Durability.LATER, is_sparse=True, full_disk_retry_s=0, gtid_strict=gtid_strict

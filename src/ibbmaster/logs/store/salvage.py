@@ -65,7 +65,7 @@ def salvage(source: Disk, target: Disk, conflicts: Callable[[], Disk]) -> Salvag
 
 
 class _UnreadableError(Exception):
-    """The body of a group."""
+    """The body of a group cannot be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,7 +36,7 @@ class _Listing(NamedTuple):
 
 
 class RealDisk:
-    """Thread-safe."""
+    """A directory of the file system. Thread-safe."""
 
     def __init__(self, directory: Path | str) -> None:
         self.directory = Path(directory)
