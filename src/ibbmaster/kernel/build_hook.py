@@ -16,7 +16,7 @@ class KernelsHook(BuildHookInterface):  # type: ignore[type-arg]
 
     def dependencies(self) -> list[str]:
         self._find_sources()
-        from .building import CPUS
+        from ibbmaster.kernel.building import CPUS
 
         return ["ziglang"] if platform.machine() in CPUS and shutil.which("cc") is None else []
 
@@ -24,7 +24,7 @@ class KernelsHook(BuildHookInterface):  # type: ignore[type-arg]
         if self.target_name != "wheel":
             return
         self._find_sources()
-        from .building import BuildError, build
+        from ibbmaster.kernel.building import BuildError, build
 
         try:
             made = build()
