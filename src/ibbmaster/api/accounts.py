@@ -14,8 +14,8 @@ FILE_SIZE_MAX = 1 << 20  # a credentials file is small; anything larger is a mis
 
 
 def read_accounts(path: Path, *, requires_tls: bool) -> list[tuple[Account, frozenset[str]]]:
-    """The accounts of a file, each with its privileges; a section is named for its account. Raises
-    ConfigurationError: the file cannot be read, or an account lacks a password."""
+    """Accounts with their privileges; a section is named for its account. Raises ConfigurationError: the file cannot be
+    read, or an account lacks a password."""
     found = []
     for name, section in read_sections(path).items():
         expect_keys(section, KEYS, f"{path}, account {name!r}")
@@ -32,12 +32,12 @@ def read_accounts(path: Path, *, requires_tls: bool) -> list[tuple[Account, froz
 
 
 def first_line(path: Path) -> str:
-    """The first line of a file that holds a secret. Raises ConfigurationError: it cannot be read."""
+    """Of a file that holds a secret. Raises ConfigurationError: it cannot be read."""
     return _read(path).split("\n", 1)[0].removesuffix("\r")
 
 
 def read_sections(path: Path) -> dict[str, dict[str, str | None]]:
-    """A my.cnf-style file by section. Raises ConfigurationError: it cannot be read, or is no such file."""
+    """A my.cnf-style file. Raises ConfigurationError: it cannot be read, or is no such file."""
     parser = configparser.ConfigParser(allow_no_value=True, interpolation=None, strict=False, comment_prefixes="#;")
     text = "\n".join(line for line in _read(path).splitlines() if not line.lstrip().startswith("!"))
     try:

@@ -30,7 +30,7 @@ FileFacts = dict[str, object]
 
 
 def paged_facts(path: Path, files: Sequence[LogFile]) -> list[FileFacts]:
-    """The facts of each `.ibb` file of a directory, by field. Raises StoreError: the directory cannot be read."""
+    """Of each `.ibb` file of a directory, by field. Raises StoreError: the directory cannot be read."""
     with closing(open_disk(path)) as disk:
         pages = PageReader(disk, readahead_pages_max=1)
         found = [_of_pages(pages, disk, file) for file in files]
@@ -41,7 +41,6 @@ def paged_facts(path: Path, files: Sequence[LogFile]) -> list[FileFacts]:
 
 
 def traditional_facts(found: StoredFileState) -> FileFacts:
-    """The facts of a traditional file, by field."""
     file, head = found.file, found.head
     if file.packing is not None:
         state = PACKED

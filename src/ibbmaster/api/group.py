@@ -1,7 +1,5 @@
 """Event groups and events as users hold them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -97,8 +95,8 @@ class Change:
     after: Row | None
 
     @classmethod
-    def of(cls, table: TableSchema, change: RowChange, gtid: Gtid | None = None) -> Change:
-        """A change by name, from one by position; `gtid` names its group in errors."""
+    def of(cls, table: TableSchema, change: RowChange, gtid: Gtid | None = None) -> "Change":
+        """From a change by position; `gtid` names its group in errors."""
         before, after = _named(table, change.before, gtid), _named(table, change.after, gtid)
         return cls(kind=change.kind.value, before=before, after=after)
 
@@ -274,7 +272,7 @@ class Group:
         self._kept = kept if size <= KEPT_BYTES_MAX else None
 
     def release(self) -> None:
-        """Forget its events: the next request reads them from the log again."""
+        """The next request for its events reads them from the log again."""
         self._kept = None
 
     def detach(self) -> None:

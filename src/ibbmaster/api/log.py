@@ -1,7 +1,5 @@
 """A binlog as users hold it, to be read."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -82,7 +80,7 @@ class Log(TabularLog):
 
     @property
     def engine(self) -> LogEngine:
-        """What serves it: for `ibbmaster.serve`."""
+        """For `ibbmaster.serve`."""
         return self._engine
 
     @property
@@ -97,7 +95,6 @@ class Log(TabularLog):
 
     @property
     def history_cache(self) -> HistoryCache:
-        """Where its schema history is kept."""
         return HistoryCache(self.path, is_written=self.is_written)
 
     # Reading --------------------------------------------------------------------------------
@@ -160,7 +157,7 @@ class Log(TabularLog):
         return RowShapes(lambda database, table: history.table_at(database, table, SchemaPlace(place, 0)))
 
     def _table_at(self, database: str, table: str, place: SchemaPlace) -> TableState | None:
-        """The version of a table; folds the statements of the log as far as needed."""
+        """Folds the statements of the log as far as needed."""
         with self._history_lock:
             if self._history is None or place.position >= self._history.end:
                 self._history = self._schema_of_log().history(up_to=place.position)
@@ -220,7 +217,7 @@ class Log(TabularLog):
                 if found.start == start:
                     yield found
 
-    def through(self, **options: Unpack[StageOptions]) -> StagedView:
+    def through(self, **options: Unpack[StageOptions]) -> "StagedView":
         """A part of this log as a log like any other, to be read, served or copied.
 
         `after` and `until` are GTIDs, as in `groups`, or times, as in `seek_time`; `only` and `except_` patterns for
@@ -240,7 +237,7 @@ class Log(TabularLog):
         expect_only(log, options)
         return StagedView(self, log, options)
 
-    def played(self, pace: str = "original", *, rounds: int | None = 1, starts_when_read: bool = False) -> PlayedView:
+    def played(self, pace: str = "original", *, rounds: int | None = 1, starts_when_read: bool = False) -> "PlayedView":
         """This log as a recording: a log to be served that grows as this one did, without what is appended here later.
 
         `pace` is "original", a factor as "x10" or "x0.5", "max", or "step": then each `player.step()` logs one

@@ -1,4 +1,4 @@
-"""What differs between a log of `.ibb` files and one of traditional files, for those who read it as one log."""
+"""What differs between logs of `.ibb` and of traditional files, for those who read either."""
 
 from __future__ import annotations
 
@@ -48,7 +48,6 @@ class PagedLogFiles:
 
     @property
     def engine(self) -> LogEngine:
-        """Reads the groups in them."""
         if self._reading is None:
             from ibbmaster.logs.store.followed import FollowedDirectory
 
@@ -56,25 +55,24 @@ class PagedLogFiles:
         return self._reading
 
     def paths(self) -> list[Path]:
-        """The paths of the files. Raises StoreError: the directory cannot be read."""
+        """Raises StoreError: the directory cannot be read."""
         return [self._path / name for name in open_disk(self._path).list() if parse_file_name(name) is not None]
 
     def plan_of_group(self, start: LogPosition) -> ReadPlan:
-        """A plan to read from shortly before the group at a place. Raises LookupError: there is no such file."""
+        """To read from shortly before the group at a place. Raises LookupError: there is no such file."""
         plan = self.engine.start_of_file(start.file_no)
         return replace(plan, position=LogPosition.on_page(start.file_no, start.page_no))
 
     def place(self, position: LogPosition) -> LogPosition:
-        """A position as users see it."""
+        """As users see it."""
         return position
 
     def named_by(self, engine: LogEngine) -> PagedLogFiles:
-        """The same for a log made of this one, which has other or more files."""
+        """For a log made of this one, which has other or more files."""
         return PagedLogFiles(self._path, engine)
 
     def faults(self, verified: LogCheck, *, jobs: int, on_bytes: OnBytes) -> Iterator[Fault]:
-        """The faults of the files, while they are read. Raises StoreError: there are no files, or they cannot be
-        read."""
+        """While the files are read. Raises StoreError: there are none, or they cannot be read."""
         from ibbmaster.logs.log.verify import verify
 
         with ExitStack() as stack:
@@ -87,14 +85,14 @@ class PagedLogFiles:
     format_name = "ibb"  # for people
 
     def facts(self) -> list[FileFacts]:
-        """The facts of each file, among them its state. Raises ClassicFormatError: the head of a traditional file
-        cannot be read; StoreError: the directory cannot be read."""
+        """Of each file, among them its state. Raises ClassicFormatError: the head of a traditional file cannot be read;
+        StoreError: the directory cannot be read."""
         from .file_states import paged_facts
 
         return paged_facts(self._path, self.engine.files())
 
     def redo(self) -> RedoReport | None:
-        """The contents of the redo log; None: there is none."""
+        """None: there is no redo log."""
         with closing(open_disk(self._path)) as disk:
             return _redo_of(disk)
 
@@ -116,7 +114,6 @@ class PagedLogFiles:
             )
 
     def close(self) -> None:
-        """Release what reads them."""
         if self._reading is not None:
             self._reading.close()
 
@@ -130,17 +127,16 @@ def _redo_of(disk: SharedDisk) -> RedoReport | None:
 
 
 def file_no_of(path: Path) -> int | None:
-    """The number of an `.ibb` file; None where something else is, or nothing."""
+    """Of an `.ibb` file; None where something else is, or nothing."""
     return parse_file_name(path.name) if path.exists() and not path.is_dir() else None
 
 
 def one_file_refusal(what: str, path: Path) -> ConfigurationError:
-    """The error where one file cannot be read by itself."""
     return ConfigurationError(f"{what} reads whole logs, and {path} is one file: name {path.parent}")
 
 
 def files_at(path: Path) -> LogFiles:
-    """The files of a log. Raises ClassicFormatError, StoreError: they cannot be read, or there is nothing."""
+    """Raises ClassicFormatError, StoreError: they cannot be read, or there is nothing."""
     from ibbmaster.logs.classic.packing import holds_traditional
 
     if holds_traditional(path):
@@ -245,7 +241,7 @@ class LogVerification:
 
     @property
     def redo(self) -> RedoReport | None:
-        """The contents of the redo log; None: there is none, or no fault was read yet."""
+        """None: there is no redo log, or no fault was read yet."""
         return self._verified.redo
 
     def __repr__(self) -> str:

@@ -217,7 +217,7 @@ class TabularLog:
     def _table_options(
         self, reader: str, table: str, at: Position | None, zero_dates: str, base: str | Path | None
     ) -> ReadOptions:
-        """The options for one table up to a position. Raises ConfigurationError: an argument is none that is known."""
+        """Raises ConfigurationError: an argument is none that is known."""
         with needed_for(reader):
             import pyarrow  # noqa: F401  # wanted by what is imported later
 
@@ -238,8 +238,8 @@ class TabularLog:
         )
 
     def _expect_files(self, what: str) -> None:
-        """Raises ConfigurationError: `what` cannot read this log from files; DamageError: groups are in the redo log
-        of a writer that is gone, and not in the files."""
+        """Raises ConfigurationError: `what` cannot read this log from files; DamageError: groups are in the redo log of
+        a writer that is gone, and not in the files."""
         self.bring_to_files()
         self.stored.expect_whole()
 
@@ -249,7 +249,7 @@ class TabularLog:
         return self.read_options(stages=self.stages, spans=self.spans, uses_kernels=do_pay(self.stored_bytes), **given)
 
     def read_options(self, **given: Any) -> ReadOptions:
-        """The options with which record batches of this log are read; `given` are more of their fields."""
+        """`given` are more fields."""
         from ibbmaster.tables.arrow.read_options import ReadOptions
 
         return ReadOptions(
@@ -263,7 +263,7 @@ class TabularLog:
 
     @property
     def stored_bytes(self) -> int:
-        """The room of its files on the disk: less than their sizes where they were made in advance."""
+        """On the disk: less than the sizes of files that were made in advance."""
         paths = (self.path if self.path.is_file() else self.path / file.name for file in self.files)
         return sum(path.stat().st_blocks * BLOCK_SIZE for path in paths if path.exists())
 

@@ -147,8 +147,7 @@ def _open_to_read(
 
 
 def declarations_of(schema: str, where: str = "schema") -> dict[str, Declaration]:
-    """The tables that `schema`, called `where` in errors, declares. Raises ConfigurationError: it is not CREATE
-    TABLE statements."""
+    """`where` names `schema` in errors. Raises ConfigurationError: it is not CREATE TABLE statements."""
     try:
         found: dict[str, Declaration] = {
             str(parse_table_name(table)): columns for table, columns in parse_declarations(schema)

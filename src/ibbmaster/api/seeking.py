@@ -1,7 +1,5 @@
 """The place where a replica at a GTID position begins to read."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +14,7 @@ Position = GtidPosition | Gtid | str  # how far a replica is; text as `0-1-100,1
 
 
 def as_position(position: Position) -> GtidPosition:
-    """A position from any of its forms. Raises GtidError: the text is none."""
+    """Raises GtidError: the text is none."""
     if isinstance(position, str):
         return GtidPosition.parse(position)
     return GtidPosition([position]) if isinstance(position, Gtid) else position
@@ -46,7 +44,7 @@ class Start:
 
 
 def start_at(path: Path, engine: LogEngine, files: LogFiles, position: Position) -> Start:
-    """The start of a dump from a position, or its refusal; errors as `Log.seek`."""
+    """Or its refusal; errors as `Log.seek`."""
     wanted = as_position(position)
     if not any(file.size for file in engine.files()):
         raise StoreError(f"{path}: no binlog files (binlog-000000.ibb and so on)")
@@ -70,7 +68,7 @@ def start_at(path: Path, engine: LogEngine, files: LogFiles, position: Position)
 
 
 def _refusal(wanted: GtidPosition, state: GtidState) -> Start | None:
-    """The answer to a replica that has what is not logged; what a dump needs is loaded only for that."""
+    """Of a replica that has what is not logged; what a dump needs is loaded only for that."""
     from ibbmaster.replication.dump.error import DumpError
     from ibbmaster.replication.dump.request import DumpRequest
     from ibbmaster.replication.dump.start import check_start

@@ -48,7 +48,7 @@ Returned = TypeVar("Returned")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedOptions:
-    """Options that can be used. `primary` has them all, with the profile of a log of `.ibb` files."""
+    """`primary` has them all, with the profile of a log of `.ibb` files."""
 
     primary: PrimaryOptions
     has_profile: bool  # one was given
@@ -57,7 +57,7 @@ class CheckedOptions:
     password: str = field(repr=False)
 
     def for_log(self, log: Log) -> PrimaryOptions:
-        """The options for one log; without a profile, traditional files are served as their own server did."""
+        """Without a profile, traditional files are served as their own server did."""
         case = self.primary.name_case if self.primary.name_case is not None else log.name_case
         given = self.primary.row_event_max
         row_event_max = given if given is not None else log.row_event_max
@@ -78,8 +78,8 @@ class CheckedOptions:
 
 @needed_for("serving a log")
 def check_options(**options: Unpack[ServingOptions]) -> CheckedOptions:
-    """Check the options of `serve` before a log is touched. Raises ConfigurationError: one cannot be used as given;
-    TypeError: there is no option of that name."""
+    """Of `serve`, before a log is touched. Raises ConfigurationError: one cannot be used as given; TypeError: there is
+    no option of that name."""
     unknown = sorted(options.keys() - default_options().keys())
     if unknown:
         raise TypeError(f"serving has no option {unknown[0]!r}")

@@ -1,7 +1,5 @@
-"""The options of serving, each said once: flags of `ibbmaster serve` and all defaults are made of this.
-
-What their help says is in the table beside this.
-"""
+"""The options of serving: flags of `ibbmaster serve` and all defaults are made of this. Their help is in the table
+beside it."""
 
 from collections.abc import Iterator
 from os import PathLike
@@ -54,7 +52,7 @@ class ServingOptions(PlainServingOptions, StageOptions, total=False):
 
 
 def serving_options() -> Iterator[NamedOption]:
-    """All options of serving, in the order of this file."""
+    """In the order of this file."""
     rows = rows_of(__package__, "serving_options")
     told = {name: [None if cell == NULL else cell for cell in cells] for name, *cells in rows}
     for named in named_options(ServingOptions):
@@ -65,11 +63,10 @@ def serving_options() -> Iterator[NamedOption]:
 
 
 def serving_option(name: str) -> NamedOption:
-    """One of them, for commands that have it, too."""
+    """For commands that have it, too."""
     return next(option for option in serving_options() if option.name == name)
 
 
 def default_options() -> ServingOptions:
-    """Each option as it is where it is left out."""
     defaults: Any = {name: option.default for name, option, _, _ in serving_options()}
     return defaults  # type: ignore[no-any-return]

@@ -43,14 +43,14 @@ CHARSETS = struct.pack("<BHHH", STATUS_CHARSET, *3 * [UTF8MB4_GENERAL_CI])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """The origin that events name."""
+    """That events name."""
 
     server_id: int
     timestamp: int  # in seconds since 1970
     database: str = ""
 
     def query(self, text: str, *, status: bytes = CHARSETS, error_code: int = 0, flags: int = 0) -> bytes:
-        """The QUERY event of a statement, with its status variables. Raises EventError: no replica could run it."""
+        """With its status variables. Raises EventError: no replica could run the statement."""
         query = Query(
             thread_id=THREAD,
             seconds=0,
@@ -62,11 +62,9 @@ class Origin:
         return encode_query(query, server_id=self.server_id, timestamp=self.timestamp, flags=flags)
 
     def xid(self, number: int) -> bytes:
-        """The event that ends a transaction."""
         return encode_xid(number, server_id=self.server_id, timestamp=self.timestamp)
 
     def gtid_event(self, gtid: Gtid, flags: GtidFlag) -> bytes:
-        """The event that begins a group."""
         return encode_gtid_event(GtidEvent(gtid=gtid, flags=flags), timestamp=self.timestamp)
 
 

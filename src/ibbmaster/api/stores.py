@@ -24,7 +24,7 @@ Size = int | str  # bytes, or text as "64M"
 
 
 class WritingOptions(TypedDict, total=False):
-    """The options of a log that is written; the defaults are those of `StoreOptions`, but files are sparse."""
+    """The defaults are those of `StoreOptions`, but files are sparse."""
 
     durability: Literal["sync", "write", "later"]
     max_file_bytes: Size
@@ -41,7 +41,7 @@ class WritingOptions(TypedDict, total=False):
 
 
 def store_options(options: WritingOptions) -> StoreOptions:
-    """The options of a store. Raises ConfigurationError: one cannot be used as given."""
+    """Raises ConfigurationError: one cannot be used as given."""
     given: dict[str, object] = {"is_sparse": True, **options}
     for name, value in given.items():
         if name.endswith("_bytes") and isinstance(value, str):
@@ -63,7 +63,7 @@ DURABILITIES: dict[str, Durability] = {member.name.lower(): member for member in
 
 
 def existing_store(path: PathLike, options: WritingOptions) -> BinlogStore:
-    """Recover and open the store in a directory; errors as `ibbmaster.open` with `writable=True`."""
+    """Recover and open it; errors as `ibbmaster.open` with `writable=True`."""
     where = local_place(log_path(path), "a log that is written")
     disk = RealDisk(where)
     if holds_classic_files(disk.list()):
@@ -76,7 +76,7 @@ def existing_store(path: PathLike, options: WritingOptions) -> BinlogStore:
 
 
 def opened_store(path: Path, options: WritingOptions, state: GtidState | None = None) -> BinlogStore:
-    """Open the store in a directory, or begin one after `state`; errors as `existing_store`."""
+    """Or begin one after `state`; errors as `existing_store`."""
     store = BinlogStore(RealDisk(path), store_options(options), initial_state=state)
     try:
         store.check_unbroken()
@@ -88,7 +88,7 @@ def opened_store(path: Path, options: WritingOptions, state: GtidState | None = 
 
 
 def purge_request(to: str | None, before: datetime | float | None, max_total: Size | None) -> PurgeRequest:
-    """The arguments of `WritableLog.purge` for a store; errors as there."""
+    """Of the arguments of `WritableLog.purge`; errors as there."""
     file_no = None if to is None else parse_file_name(to)
     if to is not None and file_no is None:
         raise ConfigurationError(f"{to!r}: expected the name of a file, as binlog-000012.ibb")

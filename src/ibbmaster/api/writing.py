@@ -26,12 +26,11 @@ from .stores import Size, purge_request
 
 
 def as_gtid(gtid: Gtid | str) -> Gtid:
-    """A GTID from either of its forms."""
     return Gtid.parse(gtid) if isinstance(gtid, str) else gtid
 
 
 def as_xid(xid: Xid | str) -> Xid:
-    """The name of an XA transaction; a text is that of XA START 'text'."""
+    """A text is that of XA START 'text'."""
     return Xid(format_id=1, gtrid=xid.encode(), bqual=b"") if isinstance(xid, str) else xid
 
 

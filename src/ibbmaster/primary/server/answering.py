@@ -24,13 +24,13 @@ LOGGED_MAX = 200  # bytes of a statement
 
 
 class Answers:
-    """Answers all commands of one client but dumps."""
+    """All of one client but dumps."""
 
     def __init__(self, client: ConnectedClient) -> None:
         self._client = client
 
     async def send(self, command: commands.AnyCommand) -> None:
-        """Answer a command; in a worker thread if that may read the disk, or take long."""
+        """In a worker thread if that may read the disk, or take long."""
         answer = self.at_once(command)
         if answer is not None:
             await self._client.sender.send(answer)
@@ -38,7 +38,7 @@ class Answers:
             await self.by_work(command)
 
     def at_once(self, command: commands.AnyCommand) -> bytes | None:
-        """The answer to a command that needs neither the disk nor long; None: nothing was done."""
+        """None: it needs the disk, or takes long; nothing was done."""
         dialog = self._client.dialog
         responses: tuple[Response, ...]
         match command:
@@ -83,7 +83,7 @@ class Answers:
         return self._client.wire.answer_at_once(*responses)
 
     async def by_work(self, command: commands.AnyCommand) -> None:
-        """Answer any other command."""
+        """Any other command."""
         dialog = self._client.dialog
         match command:
             case commands.QueryCommand(sql=sql):
@@ -130,7 +130,6 @@ class Answers:
             yield trio.from_thread.run_sync(self._ended, answer) if isinstance(answer, Kill) else answer
 
     def _ended(self, answer: Response | Kill) -> Response:
-        """End the connection that an answer is about."""
         if not isinstance(answer, Kill):
             return answer
         self._client.primary.registry.kill(answer.connection_id, query_only=answer.query_only)

@@ -1,7 +1,7 @@
 """The certificate of a primary: from two files, or self-signed at the start.
 
 A MariaDB replica of 11.4 or later demands TLS, and accepts a self-signed certificate if the server proves itself with
-the account's password in the OK of the login: nobody has to install a certificate.
+the account's password in the OK of the login: no certificate has to be installed.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ class Certificate:
 
 
 def load_certificate(certificate_file: Path, key_file: Path) -> Certificate:
-    """Read a PEM certificate (chain) and its key. Raises ConfigurationError: unreadable, or they do not belong
-    together."""
+    """A PEM certificate (chain) and its key. Raises ConfigurationError: unreadable, or they do not belong together."""
     try:
         return parse_certificate(certificate_file.read_bytes(), key_file.read_bytes(), is_automatic=False)
     except (OSError, ValueError) as error:
@@ -42,7 +41,7 @@ def load_certificate(certificate_file: Path, key_file: Path) -> Certificate:
 
 
 def make_certificate(*, now: datetime | None = None) -> Certificate:
-    """Make a self-signed certificate whose key is never on disk."""
+    """The key is never on disk."""
     pem = self_signed_pem(now or datetime.now(UTC))
     return parse_certificate(pem, pem, is_automatic=True)
 

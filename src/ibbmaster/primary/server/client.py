@@ -1,6 +1,4 @@
-"""One client: its stream, its session, the memory it may keep, and the parts of the primary it shares with others."""
-
-from __future__ import annotations
+"""One client: its stream, its session, the memory it may keep, and what it shares with others."""
 
 import contextlib
 import functools
@@ -47,10 +45,8 @@ READ_TIMEOUT_S = 30.0  # MariaDB's net_read_timeout, for the rest of a command
 
 
 class SharedMemory:
-    """Memory for what sessions keep beyond `OWN_BYTES`; one account can take three quarters. Thread-safe.
-
-    So a session that keeps next to nothing, as that of a replica, finds room whatever others keep.
-    """
+    """Memory for what sessions keep beyond `OWN_BYTES`; one account can take three quarters. So a session that keeps
+    next to nothing, as that of a replica, always finds room. Thread-safe."""
 
     def __init__(self, size_max: int = SHARED_BYTES_MAX) -> None:
         self._size_max = size_max
@@ -70,7 +66,6 @@ class SharedMemory:
 
     @property
     def size(self) -> int:
-        """Bytes that are taken."""
         return sum(self._taken.values())
 
 
@@ -93,7 +88,6 @@ class SessionMemory:
         self._kept[what], self._size, self._taken = size, whole, wanted
 
     def close(self) -> None:
-        """Release everything."""
         self._shared.change(self.user, -self._taken)
         self._kept, self._size, self._taken = {}, 0, 0
 
@@ -161,11 +155,9 @@ class ConnectedClient:
         return f"connection {self.session.connection_id} of {self.session.user}@{self.session.host}"
 
     def close(self) -> None:
-        """Release what the session keeps."""
         self.memory.close()
 
     async def flush(self) -> None:
-        """Send all that is ready."""
         if data := self.wire.data_to_send():
             await self.sender.send(data)
 
@@ -177,7 +169,7 @@ class ConnectedClient:
             await self.sender.send(framed)
 
     async def start_tls(self) -> None:
-        """Encrypt from now on. Raises trio.BrokenResourceError: as `TlsStream.do_handshake`."""
+        """Raises trio.BrokenResourceError: as `TlsStream.do_handshake`."""
         from .tls_stream import TlsStream
 
         certificate = self.primary.options.certificate
@@ -189,7 +181,6 @@ class ConnectedClient:
         self.wire.tls_started(certificate.der)
 
     def begin(self, login: LoggedIn) -> None:
-        """The client has logged in."""
         self.memory.user = login.user
         held = self.primary.options.held_by(login.user)
         self.session.is_admin = bool(held & privileges.ADMINISTRATING)
@@ -203,11 +194,11 @@ class ConnectedClient:
 
     @property
     def holds_more(self) -> bool:
-        """Whether bytes were received that are not read yet."""
+        """Bytes were received that are not read yet."""
         return bool(self.wire.unread_size) or self.stream.holds_more
 
     async def next_event(self) -> Event:
-        """The next event of the client. Raises RemoteProtocolError: it breaks the protocol, or needs too much memory;
+        """Raises RemoteProtocolError: the client breaks the protocol, or needs too much memory;
         trio.BrokenResourceError: it is gone."""
         wire = self.wire
         event = wire.next_event() if wire.unread_size else None

@@ -21,7 +21,7 @@ UNYIELDED_MAX = 1 << 20  # bytes to one socket, before others have their turn
 
 
 class ClientStream(Protocol):
-    """The bytes of one client. One task may send while another receives."""
+    """One task may send while another receives."""
 
     @property
     def sink(self) -> Sink:
@@ -33,29 +33,26 @@ class ClientStream(Protocol):
 
     @property
     def cipher(self) -> str:
-        """Name of the cipher; empty in clear."""
+        """Empty in clear."""
 
     @property
     def holds_more(self) -> bool:
-        """Whether received bytes are left of which the socket no longer tells."""
+        """Received bytes are left of which the socket no longer tells."""
 
     async def receive_some(self, size: int) -> bytes:
         """As `receive_now`, once something has come."""
 
     def receive_now(self, size: int) -> bytes | None:
-        """At most `size` bytes; b"" if the client has left, None if nothing has come.
-
-        Raises trio.BrokenResourceError: the connection is lost, or its bytes cannot be deciphered.
-        """
+        """At most `size` bytes; b"" if the client has left, None if nothing has come. Raises trio.BrokenResourceError:
+        the connection is lost, or its bytes cannot be deciphered."""
 
     async def send_all(self, data: Buffer, *, wait: Wait) -> None:
-        """Send all of `data`, which must not change meanwhile; awaits `wait` while the socket takes nothing. Raises
+        """`data` must not change meanwhile; awaits `wait` while the socket takes nothing. Raises
         trio.BrokenResourceError: the client is gone."""
 
 
 class PlainStream:
-    """A connection in clear. trio's `send_all` would cost 10 to 15 us a call, several times what a small block
-    takes."""
+    """trio's `send_all` would cost 10 to 15 us a call, several times what a small block takes."""
 
     version = cipher = ""
     holds_more = False
@@ -98,8 +95,8 @@ class Sender:
         self._unyielded = 0
 
     async def send(self, data: Buffer | Block) -> None:
-        """Send all of `data`, which must not change meanwhile. Raises trio.BrokenResourceError: the client is gone;
-        trio.TooSlowError: it took nothing for `WRITE_TIMEOUT_S`."""
+        """`data` must not change meanwhile. Raises trio.BrokenResourceError: the client is gone; trio.TooSlowError: it
+        took nothing for `WRITE_TIMEOUT_S`."""
         buffer = data if isinstance(data, (bytes, bytearray, memoryview)) else data.data()
         await self._stream.send_all(buffer, wait=self._wait_writable)
         self._unyielded += len(data)

@@ -1,7 +1,5 @@
 """One connection: login, the conversation, and the dump it may end in."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import logging
@@ -33,7 +31,6 @@ UNKNOWN_DUMP = commands.BinlogDump(position=0, flags=0, server_id=0, file_name="
 
 
 async def serve_dump(client: ConnectedClient, command: commands.BinlogDump) -> None:
-    """Send events until one side ends the connection."""
     primary, session = client.primary, client.session
     try:
         client.dialog.check_dump()
@@ -151,7 +148,7 @@ class _Conversation:
         self._may_look_ahead = True
 
     async def run(self) -> commands.BinlogDump | None:
-        """Answer what is asked until the client leaves, or asks for a dump."""
+        """Answer until the client leaves, or asks for a dump."""
         client, observer = self._client, self._observer
         with client.idle:
             while True:
@@ -200,7 +197,7 @@ class _Conversation:
             has_ended = self._read_and_answer()
 
     def _read_and_answer(self) -> bool:
-        """Read and answer what has come; True where the task has to continue."""
+        """What has come; True where the task has to continue."""
         client, wire, sink = self._client, self._client.wire, self._client.sender.sink
         for _ in range(ANSWERED_IN_A_ROW):
             event = wire.next_event() if wire.unread_size else None

@@ -1,7 +1,5 @@
 """From the request for a dump to its first event: its refusal, or the begin of its stream."""
 
-from __future__ import annotations
-
 import contextlib
 from typing import NamedTuple
 
@@ -25,7 +23,7 @@ from .options import PrimaryOptions
 
 
 class DumpStart(NamedTuple):
-    """A dump that may begin, and what it reads. `start` is the replica's `position`, or None if it asked by file."""
+    """`start` is the replica's `position`, or None if it asked by file."""
 
     dump: DumpSession
     groups: EventGroups
@@ -35,8 +33,6 @@ class DumpStart(NamedTuple):
 
 
 class DumpOpening:
-    """Begins dumps of one primary."""
-
     def __init__(self, engine: LogEngine, options: PrimaryOptions, facts: PrimaryFacts) -> None:
         self._engine = engine
         self._options = options
@@ -92,7 +88,7 @@ class DumpOpening:
         return DumpStart(dump, self._groups(request, plan), check.position, start, file_name)
 
     def _check_start(self, request: DumpRequest, *, only_cached: bool) -> StartCheck:
-        """As `check_start`; a refusal, or an end before the begin, needs a look at the end of the log."""
+        """A refusal, or an end before the begin, needs a look at the end of the log."""
         state = self._engine.state(only_cached=only_cached)
         try:
             check = check_start(request, state)

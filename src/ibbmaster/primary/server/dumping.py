@@ -1,4 +1,4 @@
-"""Who sends the next bytes to a replica: `DumpSender` decides it from the `Turn` of its dump, and nobody else sends.
+"""Who sends the next bytes to a replica: `DumpSender` alone, by the `Turn` of its dump.
 
 - A replica alone that is far behind: a worker thread reads, frames and sends, without coming back for each block.
 - Blocks in memory: the event loop frames and sends them, which takes less than a hop to a thread.
@@ -72,7 +72,7 @@ def _failing_alone(method: Callable[..., bool]) -> Callable[..., bool]:
 
 
 class DumpSender:
-    """Sends one dump; the session decides about its content."""
+    """The session decides about the content of the dump."""
 
     def __init__(
         self,
@@ -134,7 +134,7 @@ class DumpSender:
                 self._log_end.announce()
 
     def _turn(self) -> tuple[Turn, Block | None]:
-        """Decide how the dump continues; a block comes with SEND and PASSED."""
+        """A block comes with SEND and PASSED."""
         self._generation = self._log_end.generation
         if self._rest is not None:
             rest, self._rest = self._rest, None
@@ -229,7 +229,7 @@ class DumpSender:
 
     @property
     def sequence(self) -> int:
-        """Number of the next packet, after all steps that it has followed."""
+        """Of the next packet, after all steps that it has followed."""
         return self._session.sequence
 
     @_failing_alone
@@ -327,7 +327,6 @@ class Crowd:
         return chain.from_iterable(self._sinks.values())
 
     def add(self, dump: DumpSender) -> None:
-        """Take in a dump that has missed nothing."""
         lead = (dump.sequence - self._packets) & 0xFF
         self._sinks.setdefault(lead, {})[dump] = dump.sink
         self._known[dump] = lead, self._first + len(self._steps)
@@ -335,7 +334,6 @@ class Crowd:
             self._staged[dump] = None
 
     def remove(self, dump: DumpSender) -> Missed | None:
-        """Let a dump go, with all that it has missed."""
         lead, first = self._known.pop(dump)
         del self._sinks[lead][dump]
         if not self._sinks[lead]:
@@ -349,7 +347,7 @@ class Crowd:
         return Missed(self._joined[2], (self._packets + lead) & 0xFF, self._sent_at)
 
     def send(self, step: SharedStep) -> Iterator[tuple[DumpSender, Missed | None, Block | None]]:
-        """Send a step to all; yields the dumps that have to wake up, with the rest of the step."""
+        """Yields the dumps that have to wake up, with the rest of the step."""
         for dump in [dump for dump in self._staged if not dump.note_border()]:
             yield dump, self.remove(dump), None
         if not self._known:
@@ -397,7 +395,7 @@ class LogEnd:
     """The end of one log, and all dumps that wait there."""
 
     def __init__(self, is_over: Callable[[], bool] = lambda: False) -> None:
-        """`is_over` says whether dumps end here, because nothing more comes."""
+        """`is_over`: dumps end here, because nothing more comes."""
         self.is_over = is_over
         self.generation = 0
         """How often the log has grown: what was found at its end before is void. Read it before you look there."""
@@ -411,7 +409,6 @@ class LogEnd:
         self._is_awaited = trio.Event()
 
     def __len__(self) -> int:
-        """How many dumps wait."""
         return len(self._of)
 
     @contextlib.contextmanager
@@ -428,7 +425,6 @@ class LogEnd:
             self.is_read = bool(self._readers)
 
     async def wait_until_awaited(self) -> None:
-        """Return while a dump waits."""
         if not self._of:
             self._is_awaited = trio.Event()
             await self._is_awaited.wait()

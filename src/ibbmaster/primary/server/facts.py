@@ -79,7 +79,7 @@ class PrimaryFacts:
 
     @of_one_look
     def files(self) -> list[LogFile]:
-        """The files that clients see: a traditional primary ends with the active one."""
+        """A traditional primary ends with the active file."""
         files = self._engine.files()
         if self.profile.rotates_with_files:
             active = self._engine.end().file_no
@@ -146,5 +146,5 @@ class PrimaryFacts:
         return without_paths(text)
 
     def statistics(self) -> str:
-        """The answer to COM_STATISTICS."""
+        """For COM_STATISTICS."""
         return f"Uptime: {self.uptime_s()}  Threads: {len(self._registry)}  Questions: 0  Slow queries: 0"

@@ -19,12 +19,9 @@ QUIET_WAITS = 10  # without growth, before an unfinished end is reported
 
 
 class Follower:
-    """Announces growth to a `LogEnd`.
-
-    `wait_for_growth` and `tell_growth` are the engine's: the first runs in a worker thread while a dump waits, the
+    """`wait_for_growth` and `tell_growth` are the engine's: the first runs in a worker thread while a dump waits, the
     second calls from any thread after growth. `unfinished` names an incomplete end, to be logged once after a quiet
-    while.
-    """
+    while."""
 
     def __init__(
         self,

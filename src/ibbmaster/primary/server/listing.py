@@ -1,7 +1,5 @@
 """The events of a file, and what was logged before a byte of it."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from itertools import chain
@@ -24,18 +22,17 @@ FIRST_OFFSET = 4
 
 
 class Listing:
-    """Lists files whose groups are made into a stream: their events have no offsets there."""
+    """Files whose groups are made into a stream: their events have no offsets there."""
 
     def __init__(self, engine: LogEngine) -> None:
         self._engine = engine
 
     def end(self) -> LogPosition:
-        """Where the log ends, as a place to begin a dump."""
+        """As a place to begin a dump."""
         return self._engine.end()
 
     def rows(self, file: LogFile | None, offset: int) -> Iterator[BinlogEventRow]:
-        """The events of a file from an offset on. Raises KeyError, RefusedError: no such file, or no event begins
-        there."""
+        """From an offset on. Raises KeyError, RefusedError: no such file, or no event begins there."""
         if file is None:
             raise KeyError("there is no such file")
         return self._rows(self._engine.groups(self._engine.start_of_file(file.file_no)), file.name, offset)
@@ -71,7 +68,7 @@ class Listing:
 
 
 class StoredListing(Listing):
-    """Lists files that are streams themselves: each event has its offset."""
+    """Files that are streams themselves: each event has its offset."""
 
     def __init__(self, engine: FileEngine) -> None:
         super().__init__(engine)
@@ -122,8 +119,8 @@ class StoredListing(Listing):
                     position += header.size
 
     def state_at(self, file: LogFile, offset: int) -> GtidState | None:
-        """What was logged before an event, or the end; None where no event begins. A group counts after its GTID event.
-        Source: MariaDB 10.11, sql_repl.cc, gtid_state_from_pos()."""
+        """None where no event begins, nor the end is. A group counts after its GTID event. Source: MariaDB 10.11,
+        sql_repl.cc, gtid_state_from_pos()."""
         plan = self._files.start_of_file(file.file_no)
         state = plan.state.copy()
         with contextlib.closing(self._files.stored_groups(plan)) as groups:

@@ -1,7 +1,5 @@
 """From the greeting to the OK of a login, or a refusal."""
 
-from __future__ import annotations
-
 import logging
 
 import trio
@@ -20,7 +18,7 @@ TOO_MANY_CONNECTIONS = Err(code=1040, sqlstate="08004", text="Too many connectio
 
 
 async def refuse_connection(stream: trio.SocketStream) -> None:
-    """Refuse one client too many, and close."""
+    """One client too many."""
     with trio.move_on_after(1):
         await stream.send_all(frame_packets(encode_err(TOO_MANY_CONNECTIONS), 0)[0])
     await trio.aclose_forcefully(stream)

@@ -7,8 +7,6 @@
 - The memory is bounded, and forgets with time.
 """
 
-from __future__ import annotations
-
 import functools
 import ipaddress
 import math
@@ -35,8 +33,6 @@ Value = TypeVar("Value")
 
 @dataclass(slots=True)
 class _Wrong:
-    """Wrong logins of one account or address."""
-
     count: float = 0.0
     at: float = -math.inf  # when that was counted
 
@@ -50,7 +46,7 @@ class _Wrong:
 
 
 class LoginGuard:
-    """The guard of one primary. `clock` gives seconds that only grow."""
+    """`clock` gives seconds that only grow."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -74,7 +70,7 @@ class LoginGuard:
         return 0.0 if is_right else self.note_wrong(host, user)
 
     def note_wrong(self, host: str, user: str) -> float:
-        """Count a wrong login; returns the seconds to hold back its answer."""
+        """Returns the seconds to hold back the answer."""
         self.refused += 1
         now = self._clock()
         delay = 0.0
@@ -91,7 +87,6 @@ class LoginGuard:
         return delay
 
     def slowed_addresses(self) -> int:
-        """How many addresses wait for their answers now."""
         now = self._clock()
         for wrong in self._addresses.values():
             wrong.decay(now)
@@ -113,7 +108,7 @@ def address_key(host: str) -> str:
 
 
 def _keep(table: OrderedDict[Key, Value], key: Key, value: Value) -> Value:
-    """Keep a value, and forget the one kept longest ago if there are too many."""
+    """Forget what was kept longest ago if there is too much."""
     table[key] = value
     table.move_to_end(key)
     if len(table) > REMEMBERED_MAX:

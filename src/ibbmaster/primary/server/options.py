@@ -1,7 +1,5 @@
 """How a primary presents itself, and to whom; and its observer, asked at each step of a connection."""
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,8 +18,6 @@ from .registry import Session
 
 
 class ConnectionStep(enum.Enum):
-    """What a connection is about to do, or has just done."""
-
     ACCEPTED = "is there; the greeting comes next"
     GREETED = "has the greeting, and has said nothing yet"
     TLS = "asks for TLS, which begins next"

@@ -1,10 +1,5 @@
-"""Work done before dumps would wait for it: kernels, the end of the log, and ways to places in it.
-
-A replica names its position some statements before it asks for a dump: the way there is found meanwhile, and the log
-keeps it for all dumps.
-"""
-
-from __future__ import annotations
+"""Work done before dumps would wait for it: kernels, the end of the log, and ways to places in it. A replica names its
+position some statements before it asks for a dump: the way there is found meanwhile, for all dumps."""
 
 import contextlib
 import logging
@@ -29,10 +24,8 @@ REMEMBERED_MAX = 256  # statements: replicas that come back together say the sam
 
 
 class Preparation:
-    """Loads the kernels, and finds the end of the log with them.
-
-    A traditional file has to be walked for its end: there it `holds_dumps`. In `.ibb` files the way is short.
-    """
+    """Loads the kernels, and finds the end of the log with them. A traditional file has to be walked for its end: there
+    it `holds_dumps`. In `.ibb` files the way is short."""
 
     def __init__(
         self,
@@ -51,7 +44,7 @@ class Preparation:
             self._is_done.set()
 
     async def run(self) -> None:
-        """Prepare, and let dumps begin; then walk."""
+        """Let dumps begin after the preparation; then walk."""
         if self._has_kernels:
             await trio.to_thread.run_sync(self._prepare, abandon_on_cancel=True)
         self._is_done.set()
@@ -81,8 +74,6 @@ def _go_in_steps(walk: Callable[[], Generator[None, None, None]]) -> None:
 
 
 class LookAhead:
-    """Finds ways for the dumps of one primary."""
-
     def __init__(self, shared_blocks: SharedBlocks) -> None:
         self._shared_blocks = shared_blocks
         self._said: OrderedDict[int, None] = OrderedDict()
@@ -100,7 +91,7 @@ class LookAhead:
         return is_new
 
     def find_way(self, open_dump: Callable[[], DumpStart]) -> None:
-        """Find the way as far as it is in memory; the dump reports errors."""
+        """As far as it is in memory; the dump reports errors."""
         with contextlib.suppress(IbbMasterError, BlockingIOError), self._begun(open_dump) as source:
             source.look_ahead()
 

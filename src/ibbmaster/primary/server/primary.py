@@ -1,7 +1,5 @@
 """The primary: what users hold, and what accepts connections."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import errno
@@ -98,7 +96,7 @@ class Primary:
                     listening.start_soon(self._accept_from, listener, nursery)
 
     async def _accept_from(self, listener: trio.abc.Listener[trio.SocketStream], nursery: trio.Nursery) -> None:
-        """Take connections; without free descriptors, wait for some."""
+        """Without free descriptors, wait for some."""
         told_at = -math.inf
         async with listener:
             while True:
@@ -142,7 +140,7 @@ class Primary:
             self.registry.close(session)
 
     async def _end_everybody(self) -> None:
-        """End dumps with EOF, and cut off others. First close the door: a replica comes back at once."""
+        """Dumps end with EOF. First close the door: a replica comes back at once."""
         self._accepting.cancel()
         await trio.lowlevel.checkpoint()
         for session in self.registry:

@@ -1,7 +1,5 @@
-"""One task watches all sockets that wait for a client, and calls their handlers.
-
-Waking a task takes as long as most answers, and a replica waits for more than a dozen of them before its dump.
-"""
+"""One task watches all sockets that wait for a client, and calls their handlers. Waking a task takes as long as most
+answers, and a replica waits for more than a dozen of them before its dump."""
 
 from __future__ import annotations
 
@@ -28,8 +26,6 @@ class _Watched:
 
 
 class Reactor:
-    """All sockets of one primary that are handled without a task of their own."""
-
     def __init__(self) -> None:
         self._sockets: select.epoll | None = None  # while it runs
         self._watched: dict[int, _Watched] = {}  # by descriptor
@@ -38,7 +34,7 @@ class Reactor:
         return len(self._watched)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Watch all, forever; run it in a nursery beside the connections."""
+        """Run it in a nursery beside the connections."""
         with select.epoll() as sockets:
             self._sockets = sockets
             task_status.started()

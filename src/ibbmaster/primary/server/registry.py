@@ -1,7 +1,5 @@
 """All connections: SHOW PROCESSLIST lists them, KILL ends them, and one server id has one dump."""
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -48,7 +46,6 @@ class Session:
     waiting: trio.CancelScope | None = None  # the wait at the durable end; safe to break off
 
     def note(self, command: str, state: str, now: float) -> None:
-        """Note what the connection does now."""
         self.command, self.state, self.since = command, state, now
 
     def cut_off(self, reason: BreakReason) -> None:
@@ -67,8 +64,6 @@ class Session:
 
 
 class Registry:
-    """Every connection of one primary, by its id."""
-
     def __init__(self) -> None:
         self._sessions: dict[int, Session] = {}
         self._dumps: dict[int | None, set[Session]] = {}  # by server id
@@ -76,14 +71,12 @@ class Registry:
         self.dropped = 0  # connections ended before a login, for lack of room
 
     def open(self, host: str, now: float) -> Session:
-        """A session for a new connection."""
         self._last_id += 1
         session = Session(connection_id=self._last_id, host=host, since=now)
         self._sessions[session.connection_id] = session
         return session
 
     def close(self, session: Session) -> None:
-        """Forget a connection."""
         self._sessions.pop(session.connection_id, None)
         same = self._dumps.get(session.dump_server_id, set())
         same.discard(session)
@@ -97,7 +90,6 @@ class Registry:
         return len(self._sessions)
 
     def get(self, connection_id: int) -> Session | None:
-        """The session of a connection that is still open."""
         return self._sessions.get(connection_id)
 
     @property
@@ -120,7 +112,6 @@ class Registry:
         return True
 
     def begin_dump(self, session: Session, server_id: int) -> None:
-        """A connection dumps from now on."""
         session.dump_server_id = server_id
         self._dumps.setdefault(server_id, set()).add(session)
 
@@ -131,7 +122,7 @@ class Registry:
                 session.end_dump(EndReason.NEWER_DUMP)
 
     def kill(self, connection_id: int, *, query_only: bool) -> None:
-        """KILL: cut the connection, or with `query_only` end its work; unknown ids do no harm."""
+        """Cut the connection, or with `query_only` end its work; unknown ids do no harm."""
         session = self._sessions.get(connection_id)
         if session is None:
             return

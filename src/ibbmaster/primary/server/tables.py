@@ -139,7 +139,7 @@ class PrimaryTables:
         return QueryRun(query, rows_of, self._kept, place)
 
     def _timeline(self, end: LogPosition) -> _Timeline:
-        """The versions of tables, up to a position at least."""
+        """Up to a position at least."""
         with holding(self._lock):
             if self._versions is None:
                 from ibbmaster.logs.log.schema_history import LoggedSchema
@@ -201,7 +201,6 @@ class _Timeline:
         self._history: SchemaHistory | None = None
 
     def follow(self, end: LogPosition) -> None:
-        """Fold what is new."""
         with holding(self._lock):
             if self._end != end:
                 self._history = self._schema.history()

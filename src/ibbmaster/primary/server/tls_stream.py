@@ -5,8 +5,6 @@ Small ones go out at once, in one call. OpenSSL itself writes each record to the
 that of `cryptography`: OpenSSL 3.0, of Debian 12, takes nearly twice the time for a record.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os
@@ -29,7 +27,7 @@ UNEXPECTED_END = (-1, "Unexpected EOF")  # without a farewell, as MariaDB's clie
 
 
 def new_context() -> SSL.Context:
-    """For the connections of a server, still without a certificate."""
+    """Of a server, still without a certificate."""
     context = SSL.Context(SSL.TLS_SERVER_METHOD)
     context.set_min_proto_version(SSL.TLS1_2_VERSION)
     context.set_options(SSL.OP_NO_RENEGOTIATION)
@@ -39,7 +37,7 @@ def new_context() -> SSL.Context:
 
 
 class TlsStream:
-    """The server's side of TLS, as `ClientStream`; also its `Sink`."""
+    """The server's side, as `ClientStream`; also its `Sink`."""
 
     def __init__(self, stream: trio.SocketStream, context: SSL.Context, threads: trio.CapacityLimiter) -> None:
         self._threads = threads
@@ -65,7 +63,7 @@ class TlsStream:
         return self._connection.get_cipher_name() or ""
 
     async def do_handshake(self) -> None:
-        """Agree with the client. Raises trio.BrokenResourceError: it left, or speaks another TLS."""
+        """Raises trio.BrokenResourceError: the client left, or speaks another TLS."""
         while True:
             try:
                 self._connection.do_handshake()
@@ -123,7 +121,7 @@ class TlsStream:
             return 0
 
     def _sent(self, data: memoryview, patience_ms: int) -> int:
-        """How much of `data` was taken, behind the piece that has begun. Raises trio.BrokenResourceError: the client is
+        """How much of `data` was taken, after the piece that has begun. Raises trio.BrokenResourceError: the client is
         gone."""
         with self._corked(len(self._begun) + len(data) > RECORD_BYTES):
             if not self.is_flushed:

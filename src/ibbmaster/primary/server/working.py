@@ -1,7 +1,5 @@
 """Threads for statements: few, so that dumps have the processors, and not all of them for one account."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeVar, cast
 
@@ -18,7 +16,7 @@ Returned = TypeVar("Returned")
 
 
 class Workers:
-    """The threads of one primary, which no dump uses."""
+    """No dump uses these threads."""
 
     def __init__(self) -> None:
         self._threads = trio.CapacityLimiter(THREADS_MAX)
@@ -30,9 +28,9 @@ class Workers:
     async def run(
         self, work: Work, user: str, function: Callable[..., Returned], *args: object, is_admin: bool = False
     ) -> Returned:
-        """Call a function in a thread, as a part of this work, at the turn of the account. A cancelled caller
-        does not wait for the thread: break the work off as well. Raises BrokenOffError: the work was broken off
-        before its turn."""
+        """Call a function in a thread, as a part of this work, at the turn of the account. A cancelled caller does
+        not wait for the thread: break the work off as well. Raises BrokenOffError: the work was broken off before
+        its turn."""
         limiters = self._accounts.get((user, is_admin))
         if limiters is None:
             if is_admin:
@@ -59,7 +57,7 @@ def _at_work(work: Work, function: Callable[..., Returned], args: tuple[object, 
 
 
 class _Places:
-    """A place in each of several limiters, held until the thread ends, waited for or not."""
+    """In each of several limiters, held until the thread ends, waited for or not."""
 
     def __init__(self, workers: Workers, limiters: list[trio.CapacityLimiter], work: Work) -> None:
         self._workers = workers

@@ -1,7 +1,5 @@
 """A run of packets to be sent, with all that its reader needs to continue after it; and the interface of its makers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -25,7 +23,7 @@ FindEnd = Callable[[], LogPosition | None]
 
 
 class Mark(Hashable, Protocol):
-    """Where a block begins or ends: all that is needed to frame from there on. Hashable; `str` is for errors."""
+    """Where a block begins or ends: all that is needed to frame from there on. `str` is for errors."""
 
     @property
     def position(self) -> LogPosition:
@@ -33,11 +31,11 @@ class Mark(Hashable, Protocol):
 
     @property
     def is_inside_group(self) -> bool:
-        """Whether it is inside a group; then only the maker of the mark can continue there."""
+        """Then only the maker of the mark can continue there."""
 
     @property
     def is_inside_event(self) -> bool:
-        """Whether only a part of an event has gone out."""
+        """Only a part of an event has gone out."""
 
 
 class FramingState(NamedTuple):
@@ -67,16 +65,12 @@ def file_end(end: LogPosition | None, at: LogPosition) -> int:
 
 
 class BufferPool(Protocol):
-    """Lends the memory of packets."""
-
     def release(self, buffer: Any) -> None: ...
 
 
 class Packets:
-    """Packets in memory that they own, the first and last of which may be cut. Immutable.
-
-    The memory may be a longer buffer of a pool, to which it returns.
-    """
+    """Packets in memory that they own, the first and last of which may be cut. Immutable. The memory may be a longer
+    buffer of a pool, to which it returns."""
 
     __slots__ = ("_pool", "buffer", "sent_bytes", "sequence", "size")
 
@@ -101,7 +95,7 @@ class Packets:
 
 
 class Groups(NamedTuple):
-    """The groups that begin in a block: the last GTID of each (domain, server) pair."""
+    """The last GTID of each (domain, server) pair whose groups begin in a block."""
 
     gtids: tuple[Gtid, ...] = ()
     stored: tuple[Gtid, ...] | None = None  # as the log has them; None: the same
@@ -129,12 +123,11 @@ class Block:
 
     @property
     def begin(self) -> LogPosition:
-        """Inside a group, where that begins."""
+        """Inside a group, where that begins; likewise `end`."""
         return self.before.position
 
     @property
     def end(self) -> LogPosition:
-        """Inside a group, where that begins."""
         return self.after.position
 
     @property
@@ -163,16 +156,16 @@ class Block:
 
     @property
     def framed_bytes(self) -> int:
-        """Bytes of its packets, and of those that a pump has sent before."""
+        """Of its packets, and of those that a pump has sent before."""
         return self.packets.size + self.packets.sent_bytes
 
     @property
     def held_bytes(self) -> int:
-        """Bytes of memory."""
+        """Of memory."""
         return OVERHEAD + len(self.packets.buffer)
 
     def data(self) -> Buffer:
-        """The packets; good while the block is kept."""
+        """Good while the block is kept."""
         return memoryview(self.packets.buffer)[: self.packets.size]
 
 
@@ -188,21 +181,18 @@ def check_continues(block: Block, at: Mark) -> None:
 
 
 def joined(pieces: Sequence[Block]) -> Block:
-    """Blocks that follow each other as one. Raises DumpError: they do not follow each other."""
+    """Blocks as one. Raises DumpError: they do not follow each other."""
     return _of_all(pieces, b"".join(piece.data() for piece in pieces), pieces[-1].sequence_after)
 
 
 def sent_block(pieces: Sequence[Block], sequence: int) -> Block:
-    """Blocks that went out, as one without packets; `sequence` is of the packet after them. Raises DumpError: as
-    `joined`."""
+    """As `joined`, without packets, of blocks that went out; `sequence` is of the packet after them."""
     return _of_all(pieces, b"", sequence, _last_where_they_grow)
 
 
 def last_of_pairs(gtids: Iterable[Gtid]) -> tuple[Gtid, ...]:
     """The last GTID of each (domain, server) pair, which leave the same state as all, in the order of `noted_gtids`:
-
-    domains as they came, servers in the order of their last groups.
-    """
+    domains as they came, servers in the order of their last groups."""
     last: dict[int, dict[int, Gtid]] = {}
     for gtid in gtids:
         servers = last.setdefault(gtid.domain_id, {})
@@ -241,7 +231,7 @@ def _of_all(
 
 
 class BlockShape(NamedTuple):
-    """How packets are to be framed: without waiting for a disk or a lock; more for many readers; or few, and soon."""
+    """Framed without waiting for a disk or a lock; more for many readers; or few, and soon."""
 
     only_cached: bool
     is_shared: bool = False
@@ -267,7 +257,7 @@ class BlockMaker(Protocol):
         """What distinguishes the file of a mark from an earlier one of its name; None where no block can begin."""
 
     def frame(self, at: Mark, selection: Selection, sequence: int, wanted: BlockShape) -> Block | None:
-        """The packets from a mark on; `sequence` numbers the first.
+        """From a mark on; `sequence` numbers the first packet.
 
         Raises:
             FormatError, BrokenGroupError: the inside of a group is damaged, or does not make up events.
@@ -276,7 +266,7 @@ class BlockMaker(Protocol):
         """
 
     def renumbered(self, block: Block, was: int, sequence: int) -> Block:
-        """The same block with other packet numbers."""
+        """With other packet numbers."""
 
     def skip(self, at: Mark, limits: Iterable[Gtid], *, only_cached: bool) -> Block | None:
         """A block without packets, up to the first group that is the limit of its domain, or has none."""
@@ -289,8 +279,8 @@ class BlockMaker(Protocol):
         """The group at a mark, and its begin, if another dump has read it and is in it."""
         return None
 
-    def pump(self, socket: int) -> AbstractContextManager[BlockPump]:
-        """What sends to a socket for one visit of a worker thread."""
+    def pump(self, socket: int) -> AbstractContextManager["BlockPump"]:
+        """Sends to a socket for one visit of a worker thread."""
         return nullcontext(AbsentPump())
 
 
@@ -307,17 +297,13 @@ class BlockPump(Protocol):
     """Reads, frames and sends for one visit of a worker thread."""
 
     def send(self, at: Mark, selection: Selection, sequence: int) -> Block | None:
-        """Send from a mark on; returns what the socket did not take, a block that ends after all of it.
-
-        None, or a block that ends where it begins, if nothing goes in this way. Raises StoreError: the file cannot be
-        read; PositionPurgedError: the log was reset.
-        """
+        """From a mark on; returns what the socket did not take, a block that ends after all of it. None, or a block
+        that ends where it begins, if nothing goes in this way. Raises StoreError: the file cannot be read;
+        PositionPurgedError: the log was reset."""
 
     def commit_ahead(self, at: Mark) -> LogPosition | None:
-        """The commit record of a group whose parts begin at a mark; None if none was found there.
-
-        The pump checks the way there while it sends the group, which has to begin next; else call `check_way`.
-        """
+        """The commit record of a group whose parts begin at a mark; None if none was found there. The pump checks the
+        way there while it sends the group, which has to begin next; else call `check_way`."""
         return None
 
     def check_way(self) -> None:
@@ -326,7 +312,7 @@ class BlockPump(Protocol):
 
 
 class AbsentPump(BlockPump):
-    """Sends nothing: all packets are looked at."""
+    """All packets are looked at."""
 
     def send(self, at: Mark, selection: Selection, sequence: int) -> Block | None:
         return None

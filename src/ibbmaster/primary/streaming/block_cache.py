@@ -1,4 +1,4 @@
-"""Blocks framed lately, and ways that dumps have gone through the log, for replicas that come later."""
+"""Blocks framed lately, and ways that dumps have gone through the log, for later replicas."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class KnownSkips:
     """Ways to positions, from the begin of a walk through all its places.
 
     States are megabytes apart, and a traditional file has one at its head alone: the rest has to be walked.
-    Thread-safe; bounded: it forgets the way that nobody went for longest.
+    Thread-safe; bounded: it forgets the way that was not gone for longest.
     """
 
     def __init__(self) -> None:
@@ -102,7 +102,7 @@ def _steps_back(before: Block, after: Block) -> bool:
 
 
 def _joined(before: Block, after: Block) -> Block:
-    """Two blocks without packets as one; its GTIDs leave the same state."""
+    """Without packets; the GTIDs leave the same state."""
     groups = Groups(last_of_pairs(before.gtids + after.gtids), last_of_pairs(before.stored_gtids + after.stored_gtids))
     return Block(NO_PACKETS, before.before, after.after, groups, before.head, is_stopped=after.is_stopped)
 
@@ -120,9 +120,8 @@ NO_WAY = KnownWay(0, 0)
 class KnownWays:
     """Where the commit records of large groups lie, for dumps that come to their parts later.
 
-    To find one takes a look at each page from the first part on, an eighth of the cost of sending the group. Nothing is
-    verified here: each dump checks such a way, see `PassedRun`. Thread-safe; bounded: it forgets the file that was read
-    longest ago.
+    To find one takes a look at each page from the first part on, an eighth of the cost of sending the group. Each dump
+    checks such a way, see `PassedRun`. Thread-safe; bounded: it forgets the file that was read longest ago.
     """
 
     def __init__(self) -> None:
@@ -163,10 +162,8 @@ def _next(ways: list[KnownWay], offset: int) -> KnownWay:
 
 
 class BlockCache:
-    """Thread-safe; bounded. A key says where a block begins and how it is framed, but not its packet numbers.
-
-    One reader alone keeps nothing here: its buffer is hot, and written again at once.
-    """
+    """Thread-safe; bounded. A key says where a block begins and how it is framed, but not its packet numbers. One
+    reader alone keeps nothing here: its buffer is hot, and written again at once."""
 
     def __init__(self) -> None:
         self.buffers = Buffers()
@@ -182,7 +179,6 @@ class BlockCache:
         self._large_groups: WeakValueDictionary[Key, LargeGroup] = WeakValueDictionary()  # that a dump is inside of
 
     def add_reader(self, reader: object) -> None:
-        """A reader reads from here, until `remove_reader`."""
         with self._lock:
             self._readers.add(reader)
 
@@ -195,7 +191,7 @@ class BlockCache:
             self.clear()
 
     def clear(self) -> None:
-        """Keep no block; one that is being sent goes later."""
+        """A block that is being sent goes later."""
         with self._lock:
             dropped = self._blocks
             self._blocks, self._numbers, self._bytes = OrderedDict(), {}, 0
@@ -203,7 +199,7 @@ class BlockCache:
 
     @property
     def is_shared(self) -> bool:
-        """Whether enough dumps read for one to frame for all."""
+        """Enough dumps read for one to frame for all."""
         return len(self._readers) >= READERS_OF_SHARED
 
     def find(
@@ -234,7 +230,7 @@ class BlockCache:
             self._making.release()
 
     def keep(self, key: Key, sequence: int, block: Block) -> None:
-        """Keep a block for other readers, if there are any; the least recently used goes."""
+        """For other readers, if there are any; the least recently used goes."""
         if len(self._readers) < READERS_OF_KEPT:
             return
         dropped: list[Block] = []  # they go when the lock is free again
@@ -251,7 +247,7 @@ class BlockCache:
                 dropped.append(old)
 
     def identity(self, header: Key, judge: Callable[[], Hashable]) -> Hashable:
-        """The identity of a file with a number and the first bytes of a header; judged once, unless it is None."""
+        """Of a file with a number and the first bytes of a header; judged once, unless it is None."""
         found = self._identities.get(header)
         if found is None and (found := judge()) is not None:
             if len(self._identities) >= IDENTITIES_MAX:

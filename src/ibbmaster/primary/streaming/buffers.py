@@ -1,7 +1,5 @@
 """Memory that is used again: buffers for packets, and workspaces for those who frame them."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Iterator
@@ -76,7 +74,7 @@ class Workspace:
 
     @property
     def is_in_order(self) -> bool:
-        """Whether the numbers of each pair have grown from group to group."""
+        """The numbers of each pair have grown from group to group."""
         return not self.state[Field.STEPS_BACK]
 
     def prepare(self, selection: Selection, sequence: int) -> None:
@@ -93,12 +91,11 @@ class Workspace:
         state[Field.SKIP_TYPE] = state[Field.NESTED_TYPE] = -1
 
     def go_to(self, at: FramingState) -> None:
-        """Begin the framing at a place on the first of `pages`."""
+        """`at` is on the first of `pages`."""
         self.state[Field.OFFSET] = at.position.page_offset
         self.state[Field.SKIP_TYPE], self.state[Field.NESTED_TYPE] = at.skip_type, at.nested_type
 
     def framing_state(self, file_no: int, page_no: int) -> FramingState:
-        """Where the framing is, on the current page."""
         state = self.state
         position = LogPosition.on_page(file_no, page_no, int(state[Field.OFFSET]))
         return FramingState(position, int(state[Field.SKIP_TYPE]), int(state[Field.NESTED_TYPE]))
@@ -114,19 +111,18 @@ class Buffers:
         self._workspaces: list[Workspace] = []
 
     def take(self, *, is_shared: bool = False) -> Any:
-        """A buffer of `OUT_BYTES`, or of `SHARED_OUT_BYTES` for many readers."""
+        """`OUT_BYTES`, or `SHARED_OUT_BYTES` for many readers."""
         free = self._free_shared if is_shared else self._free
         with self._lock:
             if free:
                 return free.pop()
         return page_memory(SHARED_OUT_BYTES if is_shared else OUT_BYTES)
 
-    def room(self, size: int) -> tuple[Any, Buffers | None]:
+    def room(self, size: int) -> tuple[Any, "Buffers | None"]:
         """A buffer of this size, and the pool that it returns to; none for a large one."""
         return (self.take(), self) if size <= OUT_BYTES else (page_memory(size), None)
 
     def release(self, buffer: Any) -> None:
-        """Let a buffer be used again."""
         if len(buffer) == OUT_BYTES:
             self._free.append(buffer)  # atomic: the garbage collector may call this while the lock is held
         elif len(buffer) == SHARED_OUT_BYTES and len(self._free_shared) < FREE_SHARED_MAX:
@@ -134,7 +130,6 @@ class Buffers:
 
     @contextlib.contextmanager
     def workspace(self) -> Iterator[Workspace]:
-        """Lend a workspace."""
         with self._lock:
             workspace = self._workspaces.pop() if self._workspaces else Workspace()
         try:
@@ -144,7 +139,7 @@ class Buffers:
 
 
 def framed_packets(out: Any, pool: Buffers, state: Any, sent_bytes: int = 0) -> Packets:
-    """The packets that a kernel has left in `out`, which they own from now on."""
+    """What a kernel has left in `out`, which the packets own from now on."""
     size, sequence = int(state[Field.OUT]), int(state[Field.SEQUENCE])
     if size >= (SMALL if len(out) == OUT_BYTES else len(out) // 2):
         return Packets(out, size, sequence, pool, sent_bytes)
@@ -154,7 +149,7 @@ def framed_packets(out: Any, pool: Buffers, state: Any, sent_bytes: int = 0) -> 
 
 
 def renumbered(block: Block, was: int, sequence: int, *, kernels: Kernels, pool: Buffers, first: int = 0) -> Block:
-    """The same block with other packet numbers; its first packet begins at byte `first`."""
+    """With other packet numbers; the first packet begins at byte `first`."""
     size, delta = len(block), (sequence - was) & SEQUENCE_MASK
     out, owner = pool.room(size)
     memoryview(out)[:size] = block.data()

@@ -1,7 +1,5 @@
 """Blocks of another maker, with groups that a kernel changes, or in the rounds of a repeated recording."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -74,7 +72,7 @@ class ChangedBlocks(BlockMaker):
         return None if block is None else self._with(block, NO_PACKETS)
 
     def _changed(self, block: Block, selection: Selection, sequence: int) -> Block | None:
-        """A block after all changes; None: the reference has to make it, or report an error."""
+        """None: the reference has to make it, or report an error."""
         data = memoryview(block.data())
         if data.readonly:
             data = kept(data)
@@ -106,7 +104,7 @@ class ChangedBlocks(BlockMaker):
         return None
 
     def _make(self, packets: Packets, out: Any, state: Any) -> Changed | None:
-        """Make of packets what a replica wants."""
+        """What a replica wants."""
         size, status = self._kernels.change_packets(packets.buffer, packets.size, state, NOTHING, kernel_roles(), out)
         return (size, int(state[ChangeOf.SEQUENCE])) if status == Status.DONE else None
 

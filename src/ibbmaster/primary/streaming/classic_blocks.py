@@ -1,7 +1,5 @@
 """Blocks of packets from traditional files, made by kernels."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import replace
@@ -73,10 +71,8 @@ class ClassicPart(NamedTuple):
 
 
 class ClassicBlocks(BlockMaker):
-    """The `BlockMaker` of traditional files; only the way to the first group is framed on the event loop.
-
-    A group goes out in parts if it is longer than `WINDOW_BYTES`, or its packets than a buffer.
-    """
+    """The `BlockMaker` of traditional files; only the way to the first group is framed on the event loop. A group goes
+    out in parts if it is longer than `WINDOW_BYTES`, or its packets than a buffer."""
 
     def __init__(self, groups: ClassicGroups, cache: BlockCache, kernels: Kernels, find_end: FindEnd) -> None:
         self.find_end = find_end
@@ -109,7 +105,7 @@ class ClassicBlocks(BlockMaker):
         )
 
     def _frame(self, at: Mark, selection: Selection, sequence: int, size: int) -> Block | None:
-        """A block of the groups in about `size` bytes."""
+        """Of the groups in about `size` bytes."""
         with self.buffers.workspace() as workspace:
             out = self.buffers.take()
             framing = ClassicFraming(self.groups, self.kernels, workspace, at, selection, sequence, out=out)
@@ -155,7 +151,7 @@ class ClassicBlocks(BlockMaker):
             return replace(framing.block(NO_PACKETS), is_stopped=framing.is_stopped)
 
     @contextlib.contextmanager
-    def pump(self, socket: int) -> Iterator[ClassicPump]:
+    def pump(self, socket: int) -> Iterator["ClassicPump"]:
         with self.buffers.workspace() as workspace:
             yield ClassicPump(self, workspace, socket)
 
@@ -183,7 +179,7 @@ class ClassicBlocks(BlockMaker):
 
 
 class ClassicFraming(FileFraming):
-    """The framing of a dump from a mark on, until there is a block; without `out` it skips."""
+    """From a mark on, until there is a block; without `out` it skips."""
 
     def __init__(
         self,
@@ -228,8 +224,6 @@ class ClassicFraming(FileFraming):
 
 
 class ClassicPump(BlockPump):
-    """The `BlockPump` of traditional files."""
-
     def __init__(self, maker: ClassicBlocks, workspace: Workspace, socket: int) -> None:
         self._maker = maker
         self._workspace = workspace
@@ -264,7 +258,7 @@ def _to_border(at: Mark) -> int:
 
 
 def _longer(first: Block, follow: Callable[[Block], Block | None]) -> Block:
-    """A block for many readers: up to a border in the file, or as many bytes inside a group."""
+    """For many readers: up to a border in the file, or as many bytes inside a group."""
     border = (first.end.offset // SHARED_BYTES + 1) * SHARED_BYTES
     pieces, size = [first], len(first)
     while len(pieces) < PIECES_MAX or (not size and len(pieces) < EMPTY_PIECES_MAX):

@@ -1,7 +1,5 @@
 """A group with a part out of band, framed node after node, never a whole node in memory; and the way to its commit."""
 
-from __future__ import annotations
-
 import os
 import threading
 from array import array
@@ -67,13 +65,12 @@ class LargeGroup:
         self._lock = threading.Lock()  # for the two above
         self._rereads_left = REREADS
 
-    def begin(self) -> PartState:
-        """Before its first event."""
+    def begin(self) -> "PartState":
         return PartState(self, 0, LOG_START, (0,) * (Field.SIZE - FIRST_FIELD), b"")
 
     @property
     def only_stream(self) -> OobStream | None:
-        """Its stream, if it has one alone, in one file."""
+        """If it has one alone, in one file."""
         stream, *others = self._streams
         return None if others or stream.first.file_no != stream.last.file_no else stream
 
@@ -83,9 +80,9 @@ class LargeGroup:
         return self._nodes[number - 1 :]
 
     def frame(
-        self, at: PartState, selection: Selection, sequence: int, buffers: Buffers, wanted: BlockShape
+        self, at: "PartState", selection: Selection, sequence: int, buffers: Buffers, wanted: BlockShape
     ) -> Block | None:
-        """The packets from a place on; None with `only_cached`: would wait.
+        """None with `only_cached`: would wait.
 
         Raises:
             FormatError: nodes are damaged, or do not make up events.
@@ -108,8 +105,8 @@ class LargeGroup:
             return Block(framed_packets(out, buffers, workspace.state), at, end)
 
     def _step(
-        self, workspace: Workspace, at: PartState, out: Any, *, only_cached: bool
-    ) -> tuple[PartState | None, bool]:
+        self, workspace: Workspace, at: "PartState", out: Any, *, only_cached: bool
+    ) -> "tuple[PartState | None, bool]":
         """Call a kernel once; returns the place after it, None at the end, and whether the output is full."""
         resume(workspace, at)
         state = workspace.state
@@ -158,21 +155,21 @@ class LargeGroup:
             case _:
                 raise self._node_problem(node)
 
-    def frame_inline(self, workspace: Workspace, at: PartState, out: Any) -> bool:
-        """Frame the rest of the inline part; whether all of it was framed."""
+    def frame_inline(self, workspace: Workspace, at: "PartState", out: Any) -> bool:
+        """The rest of the inline part; whether all of it was framed."""
         return self._frame_data(workspace, at, out)[1] == Status.DONE
 
-    def _frame_data(self, workspace: Workspace, at: PartState, out: Any) -> tuple[int, int]:
+    def _frame_data(self, workspace: Workspace, at: "PartState", out: Any) -> tuple[int, int]:
         data = kept(self._data)
         return self._kernels.frame_bytes(data, at.place.offset, len(data), workspace.framing(out, NOTHING))
 
-    def is_end(self, at: PartState) -> bool:
+    def is_end(self, at: "PartState") -> bool:
         """Whether a place is after the last node, with no event under way."""
         fields = at.fields
         is_open = fields[Field.EVENT_LEFT - FIRST_FIELD] or fields[Field.HEAD_HELD - FIRST_FIELD]
         return at.node > self.node_count and not is_open
 
-    def part_state(self, workspace: Workspace, node: int, place: LogPosition) -> PartState:
+    def part_state(self, workspace: Workspace, node: int, place: LogPosition) -> "PartState":
         fields = tuple(workspace.state[FIRST_FIELD:].tolist())
         head = workspace.head[: workspace.state[Field.HEAD_HELD]].tobytes()
         return PartState(self, node, place, fields, head)
@@ -223,11 +220,8 @@ class LargeGroup:
 
 
 class PartState(NamedTuple):
-    """In a large group: at `place` in one of its nodes, `NOWHERE` before the node's begin.
-
-    Node 0 is the inline part, whose bytes `place` counts. `fields` are the kernel's state from `FIRST_FIELD` on, `head`
-    is of the event that has begun.
-    """
+    """At `place` in a node of a large group, `NOWHERE` before the node's begin. Node 0 is the inline part, whose bytes
+    `place` counts. `fields` are the kernel's state from `FIRST_FIELD` on, `head` is of the event that has begun."""
 
     group: LargeGroup
     node: int
@@ -289,14 +283,13 @@ class _WouldWaitError(Exception):
 
 
 def resume(workspace: Workspace, at: PartState) -> None:
-    """Continue the framing at a place."""
     workspace.state[FIRST_FIELD:] = array("q", at.fields)
     if at.head:
         workspace.head[: len(at.head)] = memoryview(at.head)
 
 
 def _nodes_of(disk: ReadDisk, out_of_band: OutOfBandReader, kernels: Kernels, stream: OobStream) -> Iterator[NodeRow]:
-    """The nodes of a stream; the reference finds those that the kernel does not."""
+    """The reference finds those that the kernel does not."""
     count = 0
     for row in quick_nodes(disk, stream, kernels):
         count += 1
@@ -307,11 +300,8 @@ def _nodes_of(disk: ReadDisk, out_of_band: OutOfBandReader, kernels: Kernels, st
 
 
 class PassedRun:
-    """The way from where the out-of-band records begin to their commit record, for one dump.
-
-    Nobody has looked at its checksums: it is good only once all of it was checked, in order, by a pump that sends it or
-    by `check`. No group may begin on it.
-    """
+    """The way from where the out-of-band records begin to their commit record, for one dump. It is good only once all
+    its checksums were checked, in order, by a pump that sends it or by `check`. No group may begin on it."""
 
     def __init__(self, disk: ReadDisk, kernels: Kernels, buffers: Buffers, begin: FramingState, commit: int) -> None:
         """`commit` is the file offset of the commit record."""

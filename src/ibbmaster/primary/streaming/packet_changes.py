@@ -1,7 +1,5 @@
 """Stages for groups that are framed already: kernels do plain things, the stage itself the others."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -51,15 +49,13 @@ Changed = tuple[int, int]  # bytes of packets after a change, and the number of 
 
 
 class PacketChange(Protocol):
-    """A stage for packets."""
-
     def change(self, packets: Packets, prefix: bytes, out: Any, sequence: int) -> Changed | None:
         """Put changed packets of whole groups into `out`, the first with this number; None: the reference has to.
         Raises StageError, EventError: as the stage."""
 
 
 def change_of(stage: object, kernels: Kernels) -> PacketChange | None:
-    """The change of packets that a stage makes of groups; None if it needs the groups."""
+    """None if a stage needs the groups."""
     match stage:
         case OriginMap():
             rows = [(OLD_SERVER, *pair) for pair in stage.server_ids.items()]
@@ -83,8 +79,6 @@ def change_of(stage: object, kernels: Kernels) -> PacketChange | None:
 
 
 class _Renumbering:
-    """Other numbers and times."""
-
     def __init__(self, rows: Sequence[tuple[int, int, int]], kernels: Kernels) -> None:
         self._numbers = number_rows(rows, 3)
         self._kernels = kernels
@@ -176,7 +170,7 @@ class _Leaving:
 
 
 def _group_at(packets: Packets, offset: int, prefix_size: int) -> tuple[list[bytes], int]:
-    """The events of the group at an offset, and where it ends."""
+    """Its events, and where it ends."""
     data = memoryview(packets.buffer)
     events: list[bytes] = []
     while offset < packets.size:

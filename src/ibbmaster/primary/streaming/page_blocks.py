@@ -58,10 +58,8 @@ class Framed(NamedTuple):
 
 
 class PageBlocks:
-    """The `BlockMaker` of `.ibb` files.
-
-    Blocks of all dumps end where a group reaches over a border of `PAGES_PER_BLOCK` pages, so they can be shared.
-    """
+    """The `BlockMaker` of `.ibb` files. Blocks of all dumps end where a group reaches over a border of
+    `PAGES_PER_BLOCK` pages, so they can be shared."""
 
     def __init__(self, groups: PagedEventGroups, cache: BlockCache, kernels: Kernels, find_end: FindEnd) -> None:
         self.find_end = find_end
@@ -150,7 +148,7 @@ class PageBlocks:
             raise
 
     def known_way(self, at: FramingState, end: int) -> KnownWay:
-        """The way to the next large group, if a dump has found it; `end` as `KnownWays` takes it."""
+        """To the next large group, if a dump has found it; `end` as `KnownWays` takes it."""
         return self.cache.ways.next_from(self._identity_of(at.position.file_no), at.position.offset, end)
 
     def begin_way(self, begin: FramingState, commit: int) -> None:
@@ -197,7 +195,7 @@ class PageBlocks:
         sequence: int,
         wanted: BlockShape,
     ) -> Framed | None:
-        """Frame a number of pages, or to a border; None if that goes no step."""
+        """A number of pages, or to a border; None if that goes no step."""
         (file_no, offset), page_no = at.position, at.position.page_no
         name, state = format_file_name(file_no), workspace.state
         count = SHORT_PAGES if wanted.is_short else pages_to_border(page_no)
@@ -230,7 +228,7 @@ class PageBlocks:
         return None if after.position == at.position else Framed(after, head)
 
     def _skip_in(self, workspace: Workspace, at: FramingState, skips: Any, *, only_cached: bool) -> Framed | None:
-        """Skip to a border, with a look at few pages first; None if that goes no step."""
+        """To a border, with a look at few pages first; None if that goes no step."""
         (file_no, offset), page_no = at.position, at.position.page_no
         name, state = format_file_name(file_no), workspace.state
         end = file_end(self.find_end(), at.position)
@@ -276,7 +274,7 @@ def _head(workspace: Workspace, at: FramingState) -> bytes:
 
 
 def _type_inside(page: Any) -> int:
-    """The type of the record that goes on where a page begins, or after the state there; else -1."""
+    """Of the record that goes on where a page begins, or after the state there; else -1."""
     offset = 0
     if page[0] == GTID_STATE | LAST:
         offset = min(CHUNK_HEADER + int.from_bytes(page[1:CHUNK_HEADER].tobytes(), "little"), PAGE_SIZE - 1)
@@ -285,7 +283,7 @@ def _type_inside(page: Any) -> int:
 
 
 class OpenFile(NamedTuple):
-    """A file that a pump reads, and its progress there."""
+    """A pump reads it."""
 
     file_no: int
     descriptor: int
@@ -293,7 +291,7 @@ class OpenFile(NamedTuple):
 
 
 class PagePump:
-    """The `BlockPump` of pages. An open file was checked to be of this log, whatever happens to its name."""
+    """An open file was checked to be of this log, whatever happens to its name."""
 
     def __init__(self, maker: PageBlocks, socket: int) -> None:
         self._maker = maker
@@ -350,7 +348,7 @@ class PagePump:
         self._maker.check_way()
 
     def _send_nodes(self, at: PartState, selection: Selection, sequence: int) -> Block | None:
-        """Send a group's parts in one file, from its begin or from a place in it on."""
+        """A group's parts in one file, from its begin or from a place in it on."""
         group, first = at.group, max(at.node, 1)
         way = self._way_of(at)
         ahead = group.nodes_from(first)
@@ -418,7 +416,7 @@ class PagePump:
         return None
 
     def _file_of(self, file_no: int) -> OpenFile | None:
-        """A file, with a budget for one more call; None if it cannot be read."""
+        """With a budget for one more call; None if it cannot be read."""
         if self._file is None or self._file.file_no != file_no:
             descriptor = self._maker.open(file_no)
             if descriptor is None:
@@ -432,6 +430,6 @@ class PagePump:
         return self._file
 
     def _left(self, progress: Any, rest: Any) -> Packets:
-        """The packets that the socket did not take."""
+        """What the socket did not take."""
         size = self._workspace.state[Field.OUT] = progress[Progress.REST]
         return framed_packets(rest, self._buffers, self._workspace.state, int(progress[Progress.FRAMED] - size))

@@ -53,7 +53,7 @@ class SharedStep:
         self._sequence = sequence
 
     def numbered(self, sequence: int) -> bytearray:
-        """The packets with other numbers; good until the next call."""
+        """With other packet numbers; good until the next call."""
         if sequence != self._sequence:
             self._sequence = sequence
             for number, place in enumerate(self._numbers, sequence):
@@ -62,14 +62,14 @@ class SharedStep:
 
 
 class SentSteps:
-    """Steps that went out one after the other, joined once for all dumps that have missed them."""
+    """Joined once for all dumps that have missed them."""
 
     def __init__(self, steps: Sequence[SharedStep]) -> None:
         self._blocks = [step.block for step in steps]
 
     @cached_property
     def block(self) -> Block:
-        """All of them as one, without packets and a valid number. Raises DumpError: they do not follow each other."""
+        """Without packets and a valid number. Raises DumpError: the steps do not follow each other."""
         return sent_block(self._blocks, 0)
 
 
@@ -99,7 +99,6 @@ class SharedBlocks:
         self.probe: EndProbe | None = None  # the latest one
 
     def close(self) -> None:
-        """Drop the blocks."""
         if self._cache is not None:
             self._cache.clear()
 
@@ -124,13 +123,13 @@ class SharedBlocks:
 
 
 def import_makers() -> None:
-    """Import the makers once there are kernels: else the first dump waits for that."""
+    """Once there are kernels: else the first dump waits for that."""
     for name in ("block_cache", "page_blocks", "classic_blocks"):
         importlib.import_module(f"ibbmaster.primary.streaming.{name}")
 
 
 def _maker_of(groups: EventGroups, cache: BlockCache, ready: Kernels, *, makes_events: bool) -> BlockMaker | None:
-    """A maker for groups, of a repeated recording for their round; None: the kernels cannot."""
+    """Of a repeated recording for its round; None: the kernels cannot."""
     files, stages = files_of(groups), changes_of(groups)
     recording = files.groups if type(files) is RepeatedFiles else None
     if recording is not None:

@@ -1,7 +1,5 @@
 """Between the source of a dump and its client: stages that count, delay, alter or cut bytes, and the socket."""
 
-from __future__ import annotations
-
 import os
 import select
 from collections.abc import Awaitable, Callable, Sequence
@@ -25,17 +23,15 @@ class Sink(Protocol):
 
     @property
     def is_flushed(self) -> bool:
-        """Whether the socket has all that was taken; else the rest goes out first."""
+        """The socket has all that was taken; else the rest goes out first."""
 
     def write(self, data: Buffer, patience_ms: int = 0) -> int:
-        """Write what the socket takes; returns how much was taken, 0 after a failure: the next write meets it.
-
-        A thread may have patience: each time the socket takes nothing, it waits so long at most.
-        """
+        """Returns how much was taken, 0 after a failure: the next write meets it. A thread may have patience: each time
+        the socket takes nothing, it waits so long at most."""
 
 
 class SocketSink:
-    """A non-blocking socket in clear."""
+    """Non-blocking, in clear."""
 
     is_flushed = True
 
@@ -84,24 +80,21 @@ class Stage(Protocol):
 
     @property
     def only_counts(self) -> bool:
-        """Whether it leaves bytes and times alone: then packets may be sent past it. It may change in `note_border`."""
+        """It leaves bytes and times alone: then packets may be sent past it. It may change in `note_border`."""
 
     def note_border(self) -> None:
         """What comes next begins between two groups, or ends the dump."""
 
     async def pass_on(self, block: Block, send: Send) -> None:
-        """Let a block continue: by `send`, as it is, later, in pieces, changed, or not at all.
-
-        In its place send a `Block`, too: `plain_block(data, block.after)`. Raise `trio.BrokenResourceError` to cut the
-        connection.
-        """
+        """Let a block continue: by `send`, as it is, later, in pieces, changed, or not at all. In its place send a
+        `Block`, too: `plain_block(data, block.after)`. Raise `trio.BrokenResourceError` to cut the connection."""
 
     def note_sent(self, size: int) -> None:
         """Bytes were sent past it."""
 
 
 class Stages:
-    """Stages as one: what the first sends goes through the second, and so on."""
+    """What the first sends goes through the second, and so on."""
 
     def __init__(self, stages: Sequence[Stage]) -> None:
         self._stages = tuple(stages)
@@ -125,7 +118,7 @@ class Stages:
 
 
 def made_stage(makers: Sequence[Callable[[Of], Stage | None]], of: Of) -> Stage | None:
-    """The stages of one dump as one; a maker may have none for it. None: there is none."""
+    """The stages of one dump as one; a maker may have none for it."""
     stages = [stage for make in makers if (stage := make(of)) is not None]
     if len(stages) > 1:
         return Stages(stages)

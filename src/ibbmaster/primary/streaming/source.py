@@ -89,7 +89,7 @@ class BlockSource:
         self.is_at_end = False  # after the block that was given last
 
     def close(self) -> None:
-        """The dump is over; no thread may be in a call."""
+        """No thread may be in a call."""
         self._note_way()
         if self._cache is not None:
             self._cache.remove_reader(self)
@@ -122,16 +122,14 @@ class BlockSource:
 
     @property
     def is_far_behind(self) -> bool:
-        """Whether the last block was a full one, and not shared: then `pump` is worth a hop to a thread."""
+        """The last block was a full one, and not shared: then `pump` is worth a hop to a thread."""
         if not self._is_far_behind or self._pieces is not None or self._session.has_data_to_send:
             return False
         return self._cache is not None and not self._cache.is_shared
 
     def pump(self, sink: Sink) -> tuple[Block, int]:
-        """In a worker thread, send until something has to be decided, or much was sent.
-
-        Returns what the socket did not take, which goes out next, and how many bytes it took.
-        """
+        """In a worker thread, send until something has to be decided, or much was sent. Returns what the socket did not
+        take, which goes out next, and how many bytes it took."""
         self._is_far_behind = self.is_at_end = False
         rest, framed_bytes = plain_block(b"", self._at), 0
         maker, session, cache = self._maker, self._session, self._cache
@@ -282,7 +280,7 @@ class BlockSource:
         return self._queued(data)
 
     def _framed_block(self, maker: BlockMaker, *, only_cached: bool) -> Block | None:
-        """Packets, perhaps none; None: the reference way has to continue, or this would wait."""
+        """None: the reference way has to continue, or this would wait."""
         passed: list[Block] = []
         for _ in range(EMPTY_BLOCKS_MAX):
             selection = self._session.selection
@@ -315,11 +313,11 @@ class BlockSource:
 
     @property
     def _may_frame(self) -> bool:
-        """Whether no group of a watched domain is near."""
+        """No group of a watched domain is near."""
         return self._at.is_inside_group or self._at.position >= self._reference_before
 
     def _found_block(self, maker: BlockMaker, selection: Selection, *, only_cached: bool) -> Block | None:
-        """The next block, from the cache if it is there."""
+        """From the cache if it is there."""
         at, sequence, cache = self._at, self._session.sequence, self._cache
         key = self._key(maker, at, selection, only_cached=only_cached)
         if key is None or cache is None:
@@ -341,7 +339,7 @@ class BlockSource:
         return identity, at, selection, self._cache.is_shared or self._are_long
 
     def _go_behind(self, block: Block) -> None:
-        """Continue after a block. Raises DumpError: it does not begin here; PositionPurgedError: the log was reset."""
+        """Raises DumpError: a block does not begin here; PositionPurgedError: the log was reset."""
         check_continues(block, self._at)
         files = self._files
         assert files is not None
@@ -389,7 +387,7 @@ class BlockSource:
 
     @contextlib.contextmanager
     def _pump_of(self, maker: BlockMaker, sink: Sink) -> Iterator[BlockPump]:
-        """Send straight from the files, if packets go to the socket unchanged; else blocks are long."""
+        """Straight from the files, if packets go to the socket unchanged; else blocks are long."""
         if sink.descriptor is not None:
             with maker.pump(sink.descriptor) as pump:
                 yield pump
@@ -427,7 +425,7 @@ class BlockSource:
             self._end(failure)
 
     def _block_to_pump(self, maker: BlockMaker, pump: BlockPump) -> Block | None:
-        """A block that no pump makes, or none where a large group begins; None if there is none."""
+        """A block that no pump makes, or none where a large group begins."""
         commit = pump.commit_ahead(self._at)
         if commit is not None:
             return self._block_ahead(maker, pump, commit)
@@ -550,7 +548,7 @@ class BlockSource:
         return maker.skip(at, limits, only_cached=only_cached), False
 
     def _next_group(self) -> EventGroup | None:
-        """Read the next group, while no other is under way."""
+        """While no other is under way."""
         self._session.check_position(self._groups.position)
         assert self._pieces is None
         assert not self._session.is_inside_group, "the rest of a group would be lost"
@@ -602,7 +600,7 @@ class BlockSource:
     # The end of the log
 
     def _is_known_end(self, generation: int) -> bool:
-        """Whether the log ended here when it last grew, or another dump is looking there."""
+        """The log ended here when it last grew, or another dump is looking there."""
         if self._at.is_inside_group:
             return False
         place = generation, self._at.position

@@ -1,6 +1,4 @@
-"""The events that a primary adds to those of its log in one dump, framed and queued in the order of the stream."""
-
-from __future__ import annotations
+"""The events that a primary adds to those of its log in one dump, framed and queued in order."""
 
 import functools
 from dataclasses import dataclass, field
@@ -38,18 +36,18 @@ from .start import impossible_position
 def opening_format_description(
     server_version: str, *, type_count: int, algorithm: ChecksumAlgorithm, **header: int
 ) -> bytes:
-    """The event that opens a stream or a file. `created` is 0, so a replica keeps its temporary tables.
-    Source: MariaDB 12.3, sql_repl.cc, fake_format_description_event() and send_format_descriptor_event()."""
+    """Opens a stream or a file. `created` is 0, so a replica keeps its temporary tables. Source: MariaDB 12.3,
+    sql_repl.cc, fake_format_description_event() and send_format_descriptor_event()."""
     return encode_format_description(
         describe_format(server_version, type_count=type_count, algorithm=algorithm), **header
     )
 
 
 def reopening_format_description(event: bytes, *, is_inside_file: bool) -> bytes:
-    """The first event of a file for a replica that has read part of it: `created` is 0, so temporary tables stay.
-    Where the replica begins inside the file, the event does not count for its position. In a file without checksums
-    the event keeps its old one, which nothing reads, as at a primary.
-    Source: MariaDB 10.11, sql_repl.cc, send_format_descriptor_event()."""
+    """The first event of a file for a replica that has read part of it: `created` is 0, so temporary tables stay. Where
+    the replica begins inside the file, the event does not count for its position. In a file without checksums the event
+    keeps its old one, which nothing reads, as at a primary. Source: MariaDB 10.11, sql_repl.cc,
+    send_format_descriptor_event()."""
     changed = bytearray(event)
     changed[CREATED_OFFSET : CREATED_OFFSET + CREATED_SIZE] = bytes(CREATED_SIZE)
     if is_inside_file:
@@ -73,8 +71,6 @@ def heartbeat(file_name: str, position: int, *, server_id: int, with_checksum: b
 
 @dataclass(slots=True, kw_only=True)
 class Announcements:
-    """Queues what one dump says itself."""
-
     request: DumpRequest
     profile: Profile
     rewriter: Rewriter
@@ -92,7 +88,6 @@ class Announcements:
         self.queued += self.framer.frame_event(event)
 
     def rotate(self, position: int, *, with_checksum: bool) -> None:
-        """Say which file follows."""
         self.event(artificial_rotate(self.file_name, position, server_id=self.server_id, with_checksum=with_checksum))
 
     @property
@@ -118,17 +113,14 @@ class Announcements:
         return len(self._format_description())
 
     def gtid_list(self, *, is_until_reached: bool = False) -> None:
-        """Say what was logged up to here; one bit says that the replica's UNTIL is reached.
-
-        Source: MariaDB 12.3, sql_repl.cc, fake_gtid_list_event().
-        """
+        """Say what was logged up to here; one bit says that the replica's UNTIL is reached. Source: MariaDB 12.3,
+        sql_repl.cc, fake_gtid_list_event()."""
         listed = GtidList(gtids=tuple(self.state), flags=FLAG_UNTIL_REACHED if is_until_reached else 0)
         log_pos = self.rewriter.position & LOG_POS_MASK if self.profile.rotates_with_files else 0
         of_us = {"server_id": self.server_id, "flags": EventFlag.ARTIFICIAL}
         self.event(encode_gtid_list(listed, log_pos=log_pos, with_checksum=self.has_checksums, **of_us))
 
     def heartbeat(self, file_name: str, position: int) -> None:
-        """Say that nothing has happened since this place."""
         if self._opens_with_rotate:  # a replica stops at a position below its own count in its file
             file_name, position = self.file_name, self.framer.size_sent + FIRST_POSITION
             if self.profile.rotates_with_files:
@@ -136,7 +128,7 @@ class Announcements:
         self.event(heartbeat(file_name, position, server_id=self.server_id, with_checksum=self.has_checksums))
 
     def file_change(self, file_name: str, timestamp: int) -> None:
-        """End one traditional file and begin the next. Raises DumpError: the replica asks for an offset beyond it."""
+        """Raises DumpError: the replica asks for an offset beyond the file."""
         self._rewritten(
             encode_rotate(Rotate(file_name=file_name, position=4), server_id=self.server_id, timestamp=timestamp)
         )

@@ -1,7 +1,5 @@
 """The errors that answer a dump: MariaDB's code and words for the replica, ours for the log."""
 
-from __future__ import annotations
-
 from ibbmaster.errors import (
     ChecksumError,
     ClassicFormatError,
@@ -22,7 +20,7 @@ GENERAL_STATE = "HY000"
 
 
 class DumpError(IbbMasterError):
-    """The dump ends, or does not begin. `text` and `advice` go to the replica, `explanation` to our log."""
+    """`text` and `advice` go to the replica, `explanation` to our log."""
 
     def __init__(
         self,
@@ -44,17 +42,16 @@ class DumpError(IbbMasterError):
 
     @property
     def err(self) -> Err:
-        """The packet for the replica."""
         return Err(code=self.code, sqlstate=self.sqlstate, text=self.text + _in_brackets(self.advice))
 
-    def with_place(self, place: str) -> DumpError:
-        """The same error with a place in the log after its text, as a traditional primary says it."""
+    def with_place(self, place: str) -> "DumpError":
+        """With a place in the log after its text, as a traditional primary says it."""
         return DumpError(self.text + place, self.explanation, self.code, self.sqlstate, self.advice)
 
 
 def reading_failed(cause: IbbMasterError, *, group_place: str = "") -> DumpError:
-    """The answer to a replica whose binlog cannot be read on: damage is fatal to it too.
-    After MariaDB's words it names the place of the damage, or else `group_place`, that of the group around it."""
+    """The answer to a replica whose binlog cannot be read on: damage is fatal to it too. After MariaDB's words it names
+    the place of the damage, or else `group_place`, that of the group around it."""
     if isinstance(cause, DumpError):
         return cause
     if isinstance(cause, PositionPurgedError):
@@ -75,8 +72,8 @@ def reading_failed(cause: IbbMasterError, *, group_place: str = "") -> DumpError
 
 
 def _no_event_text(cause: MissingEventError) -> str:
-    """The words of a primary that takes the bytes at an offset for an event; it adds the place itself.
-    Source: MariaDB 10.11, log_event.cc, Log_event::read_log_event(IO_CACHE *, ...), and sql_repl.cc, send_events()."""
+    """The words of a primary that takes the bytes at an offset for an event; it adds the place itself. Source: MariaDB
+    10.11, log_event.cc, Log_event::read_log_event(IO_CACHE *, ...), and sql_repl.cc, send_events()."""
     if (cause.event_size or 0) > EVENT_SIZE_MAX:
         return "log event entry exceeded max_allowed_packet; Increase max_allowed_packet on master"
     if cause.is_cut:
@@ -85,7 +82,7 @@ def _no_event_text(cause: MissingEventError) -> str:
 
 
 def seeking_failed(cause: IbbMasterError) -> DumpError:
-    """The answer to a replica when damage lies on the way to its position."""
+    """Damage lies on the way to a replica's position."""
     if isinstance(cause, PositionPurgedError):
         return too_old(str(cause))
     text = "Error while looking up GTID position in engine binlog"
@@ -101,7 +98,7 @@ def _place(cause: IbbMasterError) -> str:
 
 
 def _reason(cause: IbbMasterError) -> str:
-    """What the system says of a directory or file; a replica need not know where that lies."""
+    """A replica need not know where a directory or file lies."""
     return without_paths(str(cause).rpartition(": ")[2]) if isinstance(cause, StoreError) else ""
 
 
@@ -110,7 +107,7 @@ def _in_brackets(place: str) -> str:
 
 
 def not_continuous(ended: str, begins: str) -> DumpError:
-    """The stream would not go on where it ended: a fault of this server, found before it does harm."""
+    """A fault of this server, found before it does harm."""
     places = f"{ended}, and {begins} would come next"
     return DumpError(
         f"the stream would not go on where it ended: {places}",
@@ -119,7 +116,6 @@ def not_continuous(ended: str, begins: str) -> DumpError:
 
 
 def too_old(explanation: str) -> DumpError:
-    """What the replica needs next has been purged."""
     return DumpError(
         "Could not find GTID state requested by slave in any binlog files. Probably the slave state is too old and "
         "required binlog files have been purged.",
@@ -128,7 +124,6 @@ def too_old(explanation: str) -> DumpError:
 
 
 def checksums_unknown() -> DumpError:
-    """The events have checksums, and the replica has not said that it knows them."""
     return DumpError(
         "Slave can not handle replication events with the checksum that master is configured to log",
         "the client never set @master_binlog_checksum, so it does not know that events have checksums",

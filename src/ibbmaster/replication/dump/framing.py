@@ -1,9 +1,5 @@
-"""From the bytes of a group to packets, in bounded memory whatever the size of a group or an event.
-
-Events of up to `EVENT_HELD_MAX` bytes are collected, and many of them go out in one piece; larger ones pass through.
-"""
-
-from __future__ import annotations
+"""From the bytes of a group to packets, in bounded memory. Events of up to `EVENT_HELD_MAX` bytes are collected, and
+many go out in one piece; larger ones pass through."""
 
 import struct
 import zlib
@@ -43,7 +39,7 @@ class FramedBlock(Protocol):
 
     @property
     def sequence_after(self) -> int:
-        """Number of the packet that comes next."""
+        """Of the packet that comes next."""
 
     @property
     def begin(self) -> LogPosition: ...
@@ -53,11 +49,11 @@ class FramedBlock(Protocol):
 
     @property
     def begins_inside_group(self) -> bool:
-        """Whether it is a later part of a group; then `begin` means nothing."""
+        """Then `begin` means nothing."""
 
     @property
     def ends_inside_group(self) -> bool:
-        """Whether the next block continues a group; then `end` means nothing."""
+        """Then `end` means nothing."""
 
     @property
     def is_inside_event(self) -> bool:
@@ -69,7 +65,7 @@ class FramedBlock(Protocol):
 
     @property
     def log_positions(self) -> LogPositions | None:
-        """Those after it, where they are counted."""
+        """After it, where they are counted."""
 
 
 class EventFramer:
@@ -89,7 +85,7 @@ class EventFramer:
 
     @property
     def sequence(self) -> int:
-        """Number of the next packet."""
+        """Of the next packet."""
         return self._packets.sequence
 
     def note_framed(self, block: FramedBlock) -> None:
@@ -103,7 +99,6 @@ class EventFramer:
         return self._count(self._packets.frame(payload))
 
     def frame_event(self, event: bytes) -> bytes:
-        """One event that is ready as it is."""
         return self._count(self._packets.frame(self._prefix + event))
 
     def frame_group(self, gtid_event: bytes, body: Iterable[Buffer]) -> Iterator[Buffer]:
@@ -176,7 +171,7 @@ class EventFramer:
 
 
 def divide_events(data: bytes) -> list[bytes]:
-    """The events that lie whole in `data`, one after the other. Raises EventError: `data` ends inside an event."""
+    """Raises EventError: `data` ends inside an event."""
     events, end = _whole_events(data, len(data))
     if len(data) - end >= EVENT_HEADER_SIZE:
         size = decode_event_header(data, end).size
@@ -188,7 +183,7 @@ def divide_events(data: bytes) -> list[bytes]:
 
 
 def _whole_events(data: bytes, size_max: int) -> tuple[list[bytes], int]:
-    """The events up to one that is cut or larger than `size_max`, and the offset of that."""
+    """Up to an event that is cut or larger than `size_max`, whose offset is returned."""
     events = []
     offset, end = 0, len(data)
     unpack_size = _SIZE.unpack_from
@@ -210,11 +205,11 @@ class _Source:
         self._rest = memoryview(b"")  # of the current piece
 
     def read(self, size: int) -> bytes:
-        """The next `size` bytes; fewer only at the end."""
+        """Fewer than `size` bytes only at the end."""
         return b"".join(map(bytes, self._next(size)))
 
     def take(self, size: int) -> Iterator[memoryview]:
-        """The next `size` bytes, piece by piece. Raises EventError: the pieces end before."""
+        """Raises EventError: the pieces end before `size` bytes."""
         for data in self._next(size):
             size -= len(data)
             yield data

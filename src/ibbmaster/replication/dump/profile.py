@@ -1,7 +1,5 @@
-"""Server profiles: the differences between the primaries that we can emulate, as data.
-
-No other module asks for the name of a profile.
-"""
+"""The differences between the primaries that we can emulate, as data. No other module asks for the name of a
+profile."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ _VERSION = re.compile(r"([0-9]+)\.[0-9]+\.[0-9]+[!-~ ]*", re.ASCII)
 
 
 class LogPosRule(enum.Enum):
-    """Which events carry their end position."""
+    """Events that carry their end position."""
 
     STORED = "what the log holds; in an engine binlog that is 0"
     EVERY = "every event"
@@ -29,14 +27,14 @@ class LogPosRule(enum.Enum):
 
 
 class OpeningRotate(enum.Enum):
-    """Which clients get a file name before everything else, by an artificial ROTATE."""
+    """Clients that get a file name before everything else, by an artificial ROTATE."""
 
     OLD_REPLICAS = "registered replicas from before 12.3, whose parallel workers crash without one"
     EVERYBODY = "everybody"
 
 
 class OpeningTimestamp(enum.Enum):
-    """The time in the artificial FORMAT_DESCRIPTION that opens an engine's stream."""
+    """Of the artificial FORMAT_DESCRIPTION that opens an engine's stream."""
 
     ZERO = "zero"  # as MariaDB 12.3
     FIRST_GROUP = "first-group"  # of the first group read; some clients take it for the time of the event before
@@ -44,12 +42,9 @@ class OpeningTimestamp(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """The face of one kind of primary, and the shape of its stream.
-
-    `server_version` appears in the greeting, `@@version` and the FORMAT_DESCRIPTION events: replicas need a major
+    """`server_version` appears in the greeting, `@@version` and the FORMAT_DESCRIPTION events: replicas need a major
     number of 10 or more in the greeting. `sql_version` is the result of `VERSION()`; only mariadb-binlog asks for it,
-    and refuses a major number newer than its own (10.11 knows 5 and 10, 11.8 also 11).
-    """
+    and refuses a major number newer than its own (10.11 knows 5 and 10, 11.8 also 11)."""
 
     name: str
     server_version: str
@@ -69,18 +64,18 @@ class Profile:
     same_server_id_text: str
 
     def of_files(self, checksum_algorithm: ChecksumAlgorithm) -> Profile:
-        """The same for a log of traditional files whose last one has events with such checksums."""
+        """For a log of traditional files whose last one has events with such checksums."""
         if not self.rotates_with_files:
             return self
         return replace(self, sends_files=True, event_checksum=checksum_algorithm, log_pos_rule=LogPosRule.STORED)
 
     def made_of_files(self, checksum_algorithm: ChecksumAlgorithm) -> Profile:
-        """The same for a stream made of such a log: its events end as those of the files."""
+        """For a stream made of such a log: its events end as those of the files."""
         return replace(self, event_checksum=checksum_algorithm) if self.rotates_with_files else self
 
     def with_version(self, text: str) -> Profile:
-        """The same kind of primary under another version, everywhere.
-        Raises ConfigurationError: the text is no version, or does not fit into a FORMAT_DESCRIPTION."""
+        """The same kind of primary under another version. Raises ConfigurationError: the text is no version, or does
+        not fit into a FORMAT_DESCRIPTION."""
         match = _VERSION.fullmatch(text)
         if match is None or len(text) >= SERVER_VERSION_SIZE:
             raise ConfigurationError(
@@ -108,5 +103,4 @@ def _profiles() -> Iterator[Profile]:
         yield Profile(**values)
 
 
-#: The kinds of primary there are, by name.
 PROFILES: dict[str, Profile] = {profile.name: profile for profile in _profiles()}

@@ -40,12 +40,8 @@ _GTID_LIST = re.compile(r"(?:[ \t]*[0-9]{1,20}(?:-[ \t]*[0-9]{1,20}){2}(?:,(?!$)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DumpRequest:
-    """Everything that steers a dump.
-
-    With `position` None the replica asks by file and offset, without `until`; otherwise `file_name` and
-    `file_position` mean nothing. `capability` is what the replica understands: 0 to 5, each including the lower
-    ones.
-    """
+    """Everything that steers a dump. With `position` None the replica asks by file and offset, without `until`;
+    otherwise `file_name` and `file_position` mean nothing. `capability`: 0 to 5, each including the lower ones."""
 
     replica_server_id: int
     file_name: str = ""  # '': the oldest
@@ -92,14 +88,9 @@ def dump_request(
     skip_replication: bool = False,
     is_registered: bool = False,
 ) -> DumpRequest:
-    """Put a request together.
-
-    `variables` are the session's user variables by lower-case name, without `@`. `skip_replication` is the system
-    variable of that name; `is_registered` says that COM_REGISTER_SLAVE came before.
-
-    Raises DumpError: a GTID list cannot be read, or is missing where it is needed.
-    Source: MariaDB 12.3, sql_repl.cc, init_binlog_sender() and mysql_binlog_send().
-    """
+    """`variables` are the session's user variables by lower-case name, without `@`. `skip_replication` is the system
+    variable of that name. Raises DumpError: a GTID list cannot be read, or is missing where it is needed. Source:
+    MariaDB 12.3, sql_repl.cc, init_binlog_sender() and mysql_binlog_send()."""
     from ibbmaster.replication.wire.command import (
         DumpFlag,  # who only looks where a dump would begin parses no commands
     )
@@ -137,8 +128,8 @@ def dump_request(
 
 
 def _domain_ids(variables: Mapping[str, UserValue], name: str) -> frozenset[int] | None:
-    """Numbers of domains, as replicas since 13.1 send those of CHANGE MASTER; None without any.
-    Raises DumpError: the variable holds something else."""
+    """As replicas since 13.1 send those of CHANGE MASTER; None without any. Raises DumpError: the variable holds
+    something else."""
     text = _text(variables.get(name)).strip(" ()")
     if not text:
         return None
@@ -152,9 +143,8 @@ def _domain_ids(variables: Mapping[str, UserValue], name: str) -> frozenset[int]
 
 
 def check_variable(name: str, value: UserValue) -> DumpError | None:
-    """Why a user variable cannot have this value; None if it can.
-    A real primary tells only its replica, when the dump begins; of a heartbeat period below 0 it makes one of
-    centuries."""
+    """Why a user variable cannot have this value. A real primary tells only its replica, when the dump begins; of a
+    heartbeat period below 0 it makes one of centuries."""
     try:
         if name in ("slave_connect_state", "slave_until_gtid"):
             _gtid_list({name: value}, name)
@@ -173,8 +163,7 @@ def check_variable(name: str, value: UserValue) -> DumpError | None:
 
 
 def _position_required(command: BinlogDump, code: int) -> DumpError:
-    """The refusal of a dump by file and offset. Replicas from before 12.3 connect again without end on every code but
-    1236."""
+    """Replicas from before 12.3 connect again without end on every code but 1236."""
     return DumpError(
         "GTID starting position is required on master with --binlog-storage-engine enabled",
         f"replica {command.server_id} asks by file and offset ({command.file_name!r}, {command.position}): "
@@ -184,8 +173,8 @@ def _position_required(command: BinlogDump, code: int) -> DumpError:
 
 
 def _has_forgotten(variables: Mapping[str, UserValue]) -> bool:
-    """Whether a replica follows by GTID but its variables are lost: its client library connected again in the
-    dialog. When the replica itself connects again, it sends all of them."""
+    """Whether a replica follows by GTID but its variables are lost: its client library connected again in the dialog.
+    When the replica itself connects again, it sends all of them."""
     return "mariadb_slave_capability" not in variables or "slave_gtid_strict_mode" in variables
 
 
@@ -203,7 +192,7 @@ def _gtid_list(variables: Mapping[str, UserValue], name: str) -> GtidPosition | 
 
 
 def _parse_gtid_list(text: str) -> GtidPosition:
-    """Raises GtidError, DuplicateDomainError: it is no list of GTIDs."""
+    """Raises GtidError, DuplicateDomainError."""
     if not _GTID_LIST.fullmatch(text):
         raise GtidError(f"{text[:80]!r} is not a list of GTIDs: expected domain-server-seqno,… without spaces")
     return GtidPosition.parse(text)
@@ -229,8 +218,8 @@ def _text(value: UserValue) -> str:
 
 
 def _number(value: UserValue) -> int:
-    """A user variable as a 64-bit integer: NULL is 0, a text counts up to its first other character.
-    Source: MariaDB 12.3, item_func.cc, user_var_entry::val_int()."""
+    """As a 64-bit integer: NULL is 0, a text counts up to its first other character. Source: MariaDB 12.3,
+    item_func.cc, user_var_entry::val_int()."""
     match value:
         case None:
             number = 0

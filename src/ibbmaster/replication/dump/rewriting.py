@@ -1,10 +1,6 @@
-"""The fate of each event on its way to one replica: left out, replaced, or passed on with its new header.
-
-The filters have MariaDB's order: ANNOTATE_ROWS that were not requested, GTID events and events between groups that the
-replica does not know, marked events.
-"""
-
-from __future__ import annotations
+"""Each event on its way to one replica: left out, replaced, or passed on with its new header. The filters have
+MariaDB's order: ANNOTATE_ROWS that were not requested, GTID events and events between groups that the replica does not
+know, marked events."""
 
 import enum
 import struct
@@ -60,7 +56,7 @@ class _Action(enum.Enum):
 
 
 class LargeEvent(NamedTuple):
-    """An event too large to be held goes out as `head`, then the rest of its bytes or blanks, then its CRC."""
+    """It goes out as `head`, then the rest of its bytes or blanks, then its CRC."""
 
     head: bytes
     size: int  # on the wire, checksum included
@@ -69,7 +65,7 @@ class LargeEvent(NamedTuple):
 
 
 class LogPositions(NamedTuple):
-    """Where a traditional file made of a dump would have its next event, and has the one before."""
+    """Of the next event and the one before in a traditional file made of a dump."""
 
     next: int
     last: int
@@ -83,11 +79,9 @@ class Made(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """Which events of a log go out, each after `prefix`, and in which shape.
-
-    They go out as in an engine binlog; with `is_stored` as in a traditional file, BINLOG_CHECKPOINT between groups too;
-    with `made` as in a file made of them. In both of these cases their `log_positions` are counted.
-    """
+    """Which events of a log go out, each after `prefix`. They go out as in an engine binlog; with `is_stored` as in a
+    traditional file, BINLOG_CHECKPOINT between groups too; with `made` as in a file made of them. In both of these
+    cases their `log_positions` are counted."""
 
     leaves_out_annotate: bool
     leaves_out_marked: bool
@@ -96,17 +90,14 @@ class Selection(NamedTuple):
     is_stored: bool = False
     made: Made | None = None
 
-    def behind(self, log_positions: LogPositions | None) -> Selection:
-        """The same after a block that ends at these positions."""
+    def behind(self, log_positions: LogPositions | None) -> "Selection":
+        """After a block that ends at these positions."""
         return self._replace(log_positions=log_positions)
 
 
 class Rewriter:
-    """The rules of one dump, and its place in the file.
-
-    `position` is that of the next event in a traditional file made of what passes here. Events before `send_from` in
-    the first file are left out.
-    """
+    """The rules of one dump, and its place in the file. `position` is that of the next event in a traditional file made
+    of what passes here. Events before `send_from` in the first file are left out."""
 
     def __init__(self, request: DumpRequest, profile: Profile, *, send_from: int = 0) -> None:
         self._sends_files = profile.sends_files
@@ -144,7 +135,6 @@ class Rewriter:
         self._stored_size = CHECKSUM_SIZE if has_checksums else 0
 
     def begin_at(self, position: int) -> None:
-        """Count on from where the next event lies in its file."""
         self.position = position
 
     def read_header_at(self, position: int, size: int = EVENT_HEADER_SIZE) -> None:
@@ -158,7 +148,7 @@ class Rewriter:
         self._check_send_from(FIRST_POSITION)
 
     def begin_group(self, gtid_flags: int) -> None:
-        """Begin a group whose GTID event has these flags."""
+        """`gtid_flags` are of its GTID event."""
         self._boundary = GroupBoundary(gtid_flags)
 
     def selection(self, prefix: bytes) -> Selection | None:
@@ -193,7 +183,7 @@ class Rewriter:
         return events
 
     def rewrite(self, event: bytes, *, is_between_groups: bool = False) -> bytes | None:
-        """The event as it goes out, or None."""
+        """None: it does not go out."""
         header = decode_event_header(event)
         has_log_pos = self._has_log_pos(header, event) or is_between_groups
         if not self._advance(header.size):
@@ -215,7 +205,7 @@ class Rewriter:
         return event + CHECKSUM.pack(zlib.crc32(event)) if self._has_checksums else event
 
     def rewrite_large(self, header: EventHeader) -> LargeEvent | None:
-        """How an event that is not held as a whole goes out, or None if it does not."""
+        """As `rewrite`, of an event that is not held as a whole."""
         has_log_pos = self._has_log_pos(header, b"")
         if not self._advance(header.size):
             return None
@@ -255,7 +245,7 @@ class Rewriter:
         return self._log_pos_rule is LogPosRule.EVERY
 
     def _advance(self, size: int) -> bool:
-        """Count an event; whether it lies at or after the place where the replica wants to begin."""
+        """Whether the event lies at or after the place where the replica wants to begin."""
         self.last_position = self.position
         self.position += size + self._trailer_size
         return self._check_send_from(self.last_position)
@@ -282,14 +272,14 @@ class Rewriter:
 
 
 def gtid_flags(event: bytes) -> int:
-    """The flags of a GTID event. Raises EventError: the event is too short."""
+    """Of a GTID event. Raises EventError: it is too short."""
     if len(event) < EVENT_HEADER_SIZE + GTID_FIXED.size:
         raise EventError(f"GTID event of {len(event)} bytes, expected at least {EVENT_HEADER_SIZE + GTID_FIXED.size}")
     return int(GTID_FIXED.unpack_from(event, EVENT_HEADER_SIZE)[2])
 
 
 def _actions(request: DumpRequest) -> dict[int, _Action]:
-    """What happens to events by type, given what the replica understands; the others are passed on."""
+    """By event type, given what the replica understands; the others are passed on."""
     capability = request.capability
     unknown = _Action.LEAVE_OUT if capability >= CAPABILITY_TOLERATES_HOLES else _Action.DUMMY
     actions: dict[int, _Action] = {}
@@ -304,8 +294,8 @@ def _actions(request: DumpRequest) -> dict[int, _Action]:
 
 
 def begin_for(header: EventHeader) -> bytes | None:
-    """A QUERY `BEGIN` in the place and of the size of a GTID event; None if the event is too small for it.
-    Source: MariaDB 12.3, log_event_server.cc, Query_log_event::begin_event()."""
+    """A QUERY `BEGIN` in the place and of the size of a GTID event; None if that is too small. Source: MariaDB 12.3,
+    log_event_server.cc, Query_log_event::begin_event()."""
     room = header.size - BEGIN_SIZE_MIN
     if room < 0:
         return None
@@ -315,8 +305,8 @@ def begin_for(header: EventHeader) -> bytes | None:
 
 def dummy_for(header: EventHeader) -> bytes | None:
     """The beginning of an event without effect, in the place and of the size of any other; None if that is too small.
-    The caller adds the blanks up to `header.size`, which may be many.
-    Source: MariaDB 12.3, log_event_server.cc, Query_log_event::dummy_event()."""
+    The caller adds the blanks up to `header.size`, which may be many. Source: MariaDB 12.3, log_event_server.cc,
+    Query_log_event::dummy_event()."""
     if header.size < USER_VAR_SIZE_MIN:
         return None
     if header.size < QUERY_SIZE_MIN:  # no room for a QUERY: set a user variable to NULL

@@ -47,8 +47,6 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def _only(*states: SessionState) -> Callable[[_Method], _Method]:
-    """A method that may be called in these states."""
-
     def marked(method: _Method) -> _Method:
         name = method.__name__
         for state in states:
@@ -145,7 +143,6 @@ class DumpSession:
 
     @property
     def state(self) -> SessionState:
-        """Which calls may come: see `CALLS`."""
         if self.is_finished:
             return SessionState.FINISHED
         if not self._is_started:
@@ -154,8 +151,8 @@ class DumpSession:
 
     @_only(SessionState.NEW)
     def start(self) -> None:
-        """Queue the opening of the stream; if the UNTIL is already met, also the end.
-        Source: MariaDB 12.3, sql_repl.cc, mysql_binlog_send() and send_format_descriptor_event()."""
+        """Queue the opening of the stream; if the UNTIL is already met, also the end. Source: MariaDB 12.3,
+        sql_repl.cc, mysql_binlog_send() and send_format_descriptor_event()."""
         self._is_started = True
         said = self._said
         said.opening_rotate()
@@ -206,7 +203,7 @@ class DumpSession:
 
     @property
     def makes_events(self) -> bool:
-        """Whether the events that go out are those of a traditional file, made of those of the log."""
+        """The events that go out are those of a traditional file, made of those of the log."""
         return self._rewriter.makes_events
 
     @property
@@ -224,7 +221,7 @@ class DumpSession:
         return self._needs_no_care or self._file_name(self._position.file_no) == self._said.file_name
 
     def selection_of(self, group: EventGroup) -> Selection | None:
-        """How others may frame a group after its `begin_group`; None if it must be judged."""
+        """As `selection`, for a group after its `begin_group`; None if it must be judged."""
         watched = self._skipping.watched_domain_ids
         if self.is_finished or group.gtid is None or watched is None or group.gtid.domain_id in watched:
             return None
@@ -242,7 +239,7 @@ class DumpSession:
 
     @_only(SessionState.BETWEEN)
     def receive_skipped(self, gtids: Iterable[Gtid], position: LogPosition) -> None:
-        """Note that others skipped all up to `position`; `gtids` holds the last of each (domain, server) pair."""
+        """Others skipped all up to `position`; `gtids` holds the last of each (domain, server) pair."""
         self._position = position
         self._count_from(position)
         ends_skipping = False
@@ -253,7 +250,7 @@ class DumpSession:
             self._said.gtid_list()
 
     def _count_from(self, position: LogPosition) -> None:
-        """Count on from a position where files go out as they are; other streams count what passes."""
+        """Where files go out as they are; other streams count what passes."""
         if self._profile.sends_files:
             self._rewriter.begin_at(position.offset)
 
@@ -282,7 +279,6 @@ class DumpSession:
 
     @property
     def waits_at_end(self) -> bool:
-        """Whether the dump only waits at the end of the log."""
         return self._request.waits_at_end and self._rewriter.position >= self._rewriter.send_from
 
     @_only(*_WHOLE)
@@ -305,7 +301,7 @@ class DumpSession:
 
     @_only(*_STARTED)
     def sent(self) -> None:
-        """After sending something, end the wait for a heartbeat; the next end begins another."""
+        """End the wait for a heartbeat; the next end begins another."""
         self.heartbeat_due = math.inf
 
     @_only(*_STARTED)
@@ -322,7 +318,7 @@ class DumpSession:
 
     @_only(*_STARTED)
     def data_to_send(self) -> bytes:
-        """Hand over what is queued; a second call returns only newer bytes."""
+        """A second call returns only newer bytes."""
         data = bytes(self._said.queued)
         self._said.queued.clear()
         return data
@@ -404,7 +400,7 @@ class DumpSession:
         self._end_group(group)
 
     def _judge(self, group: EventGroup) -> Verdict | None:
-        """What to do with a group, None for nothing; queues what comes before it."""
+        """None: nothing of it goes out. Queues what comes before it."""
         self._count_from(group.start)
         if group.gtid is None:
             if self._profile.sends_files:
@@ -418,7 +414,7 @@ class DumpSession:
         return verdict
 
     def _judge_event(self, group: EventGroup) -> Verdict | None:
-        """What to do with an event outside groups; queues what comes before it, and what begins a file."""
+        """As `_judge`, of an event outside groups; queues what begins a file."""
         event = group.gtid_event
         if event[TYPE_OFFSET] != EventType.FORMAT_DESCRIPTION:
             return SEND._replace(is_last=self._skipping.is_until_reached)

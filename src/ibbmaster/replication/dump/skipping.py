@@ -1,7 +1,4 @@
-"""Which groups a replica gets: not those it has, and none after its UNTIL. Both are counted per domain, reading
-forward."""
-
-from __future__ import annotations
+"""Which groups a replica gets: not those it has, and none after its UNTIL, per domain."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -13,8 +10,6 @@ from .start import StartCheck, is_logged, not_in_binlog
 
 
 class Verdict(NamedTuple):
-    """What to do with one group."""
-
     is_wanted: bool
     ends_skipping: bool  # in its domain; the state is worth sending after this group
     is_last: bool  # UNTIL is reached after this group
@@ -24,9 +19,9 @@ SEND = Verdict(is_wanted=True, ends_skipping=False, is_last=False)
 
 
 class GroupFilter:
-    """Judges group after group, in the order of the log, from `start_state` on; calls `current_state` for a domain
-    that was unknown when the dump began.
-    Source: MariaDB 12.3, sql_repl.cc, send_event_to_slave(), gtid_find_engine_pos() and found_pos_check_gtid()."""
+    """Judges group after group, in the order of the log, from `start_state` on; calls `current_state` for a domain that
+    was unknown when the dump began. Source: MariaDB 12.3, sql_repl.cc, send_event_to_slave(), gtid_find_engine_pos()
+    and found_pos_check_gtid()."""
 
     def __init__(
         self, request: DumpRequest, check: StartCheck, *, start_state: GtidState, current_state: Callable[[], GtidState]
@@ -45,22 +40,22 @@ class GroupFilter:
 
     @property
     def is_until_reached(self) -> bool:
-        """Whether there is an UNTIL and no domain continues."""
+        """There is an UNTIL and no domain continues."""
         return self._until is not None and not self._until
 
     @property
     def is_skipping(self) -> bool:
-        """Whether some domain is still before the replica's position."""
+        """Some domain is still before the replica's position."""
         return bool(self._to_skip)
 
     @property
     def has_reached_start(self) -> bool:
-        """Whether the replica lacks all that comes, except perhaps in domains where it is ahead of this log."""
+        """The replica lacks all that comes, except perhaps in domains where it is ahead of this log."""
         return self._to_skip.keys() <= self._unknown_domain_ids | self._awaited_domain_ids
 
     @property
     def decides_nothing(self) -> bool:
-        """Whether every group from here on goes out."""
+        """Every group from here on goes out."""
         return not self._to_skip and self._until is None
 
     @property
@@ -79,15 +74,15 @@ class GroupFilter:
         return tuple(gtid for domain_id, gtid in self._to_skip.items() if domain_id not in judged)
 
     def ends_with(self, gtid: Gtid) -> bool:
-        """Note that others skipped a group; returns whether it was the last to skip in its domain."""
+        """Others skipped a group; returns whether it was the last to skip in its domain."""
         if self._to_skip.get(gtid.domain_id) != gtid:
             return False
         del self._to_skip[gtid.domain_id]
         return True
 
     def judge(self, gtid: Gtid) -> Verdict:
-        """Decide on the group of `gtid`, and note that it has passed.
-        Raises DumpError: the replica's GTID lies in a hole and it is strict, or its domain has turned up without it."""
+        """Decide on a group, and note that it has passed. Raises DumpError: the replica's GTID lies in a hole and it is
+        strict, or its domain has turned up without it."""
         if self.decides_nothing:
             return SEND
         is_wanted, ends_skipping = self._judge_position(gtid)

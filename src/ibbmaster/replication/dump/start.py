@@ -1,7 +1,5 @@
 """Whether a dump may begin where the replica wants, and if not, why."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,12 +16,9 @@ _NUMBERED = re.compile(r"(?P<before>.*?)(?P<number>[0-9]{1,20})(?P<after>[^0-9]*
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartCheck:
-    """The result of the check.
-
-    `unknown_domain_ids` are domains that the log lacks; they are checked again when they turn up. For domains that the
-    replica leaves out, `position` is the end of the log, or the replica's place if the log has not come there:
-    `awaited_domain_ids`. `until` is the rest of the request's UNTIL, None without one.
-    """
+    """`unknown_domain_ids` are domains that the log lacks; they are checked again when they turn up. For domains that
+    the replica leaves out, `position` is the end of the log, or the replica's place if the log has not come there:
+    `awaited_domain_ids`. `until` is the rest of the request's UNTIL, None without one."""
 
     position: GtidPosition
     unknown_domain_ids: frozenset[int] = frozenset()
@@ -32,10 +27,9 @@ class StartCheck:
 
 
 def check_start(request: DumpRequest, state: GtidState) -> StartCheck:
-    """Compare a replica's position with what was logged up to now, domain by domain.
-    All that is applied here is in the log; MariaDB also knows positions that it has only as a replica.
-    Raises DumpError: the position names what the log does not have.
-    Source: MariaDB 12.3, sql_repl.cc, check_slave_start_position()."""
+    """Compare a replica's position with what was logged up to now, domain by domain. All that is applied here is in the
+    log; MariaDB also knows positions that it has only as a replica. Raises DumpError: the position names what the log
+    does not have. Source: MariaDB 12.3, sql_repl.cc, check_slave_start_position()."""
     position = _without_ignored(request, state)
     until = None if request.until is None else dict(request.until)
     unknown, awaited = set(), set()
@@ -63,7 +57,7 @@ def check_start(request: DumpRequest, state: GtidState) -> StartCheck:
 
 
 def _without_ignored(request: DumpRequest, state: GtidState) -> GtidPosition:
-    """The replica's position, as if it had all that is logged of the domains that it leaves out."""
+    """As if the replica had all that is logged of the domains that it leaves out."""
     position = GtidPosition() if request.position is None else request.position
     if not request.ignored_domain_ids and request.wanted_domain_ids is None:
         return position
@@ -73,9 +67,9 @@ def _without_ignored(request: DumpRequest, state: GtidState) -> GtidPosition:
 
 
 def choose_file(request: DumpRequest, file_names: Sequence[str]) -> int:
-    """The index of the file in which a dump by file begins; `file_names` are all files, the oldest first.
-    Raises DumpError: there is no such file, or the offset lies before its first event.
-    Source: MariaDB 12.3, sql_repl.cc, init_binlog_sender()."""
+    """The index of the file in which a dump by file begins; `file_names` begin with the oldest. Raises DumpError:
+    there is no such file, or the offset lies before its first event. Source: MariaDB 12.3, sql_repl.cc,
+    init_binlog_sender()."""
     if not file_names or (request.file_name and request.file_name not in file_names):
         raise DumpError(
             "Could not find first log file name in binary log index file",
@@ -91,11 +85,10 @@ def opening_file_name(
 ) -> str:
     """The file name in the opening ROTATE of a replica that reads from `start_file_name`.
 
-    A replica that lost its connection inside a group skips as many events as it had when the group comes again,
-    unless the ROTATE names another file than the one it knows: then it takes the primary for crashed and abandons
-    the group. On a primary whose files begin with a ROTATE each, that is the file of the group. Elsewhere the
-    replica knows only an earlier opening, and hears that name again if it is one of this log. Only then
-    `newest_file_name` is called.
+    A replica that lost its connection inside a group skips as many events as it had when the group comes again, unless
+    the ROTATE names another file than the one it knows: then it takes the primary for crashed and abandons the group.
+    On a primary whose files begin with a ROTATE each, that is the file of the group. Elsewhere the replica knows only
+    an earlier opening, and hears that name again if it is one of this log. Only then `newest_file_name` is called.
 
     Source: MariaDB 10.11 and 12.3, slave.cc, queue_event(), the case of a ROTATE.
     """
@@ -122,14 +115,14 @@ def impossible_position(request: DumpRequest) -> DumpError:
 
 
 def is_logged(gtid: Gtid, state: GtidState) -> bool:
-    """Whether this server logged this sequence number or a later one."""
+    """This sequence number or a later one."""
     seq_no = state.seq_no(gtid.domain_id, gtid.server_id)
     return seq_no is not None and seq_no >= gtid.seq_no
 
 
 def not_in_binlog(gtid: Gtid, state: GtidState) -> DumpError:
-    """The replica has something that the log lacks: it is ahead, or it went another way.
-    Source: MariaDB 12.3, sql_repl.cc, give_error_start_pos_missing_in_binlog()."""
+    """The replica has something that the log lacks: it is ahead, or it went another way. Source: MariaDB 12.3,
+    sql_repl.cc, give_error_start_pos_missing_in_binlog()."""
     text = f"Error: connecting slave requested to start from GTID {gtid}, which is not in the master's binlog"
     latest = state.latest(gtid.domain_id)
     if latest is None:

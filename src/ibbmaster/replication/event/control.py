@@ -1,8 +1,7 @@
 """Events about the log itself, of a few fields each. Layouts: protocol/event/others.md.
 
-ROTATE names the next file of the stream, STOP reports an orderly shutdown, XID ends a transaction, BINLOG_CHECKPOINT
-names the file that crash recovery needs, GTID_LIST has the state at a place, HEARTBEAT reports that the primary is
-alive.
+ROTATE names the next file, STOP reports an orderly shutdown, XID ends a transaction, BINLOG_CHECKPOINT names the file
+that crash recovery needs, GTID_LIST has the state at a place, HEARTBEAT reports that the primary is alive.
 """
 
 import struct
@@ -31,15 +30,13 @@ POSITION_MIN = 4  # replicas refuse 1 to 3, and 0 means the long form
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rotate:
-    """The next file, and the position in it."""
-
     file_name: str
     position: int
 
 
 def decode_rotate(event: Buffer) -> Rotate:
-    """Read a whole event without checksum. Raises EventError: another type, no room for the position, or a name that is
-    too long for a server."""
+    """A whole event without checksum. Raises EventError: another type, no room for the position, or a name that is too
+    long for a server."""
     _, body = decode_body(event, EventType.ROTATE)
     if len(body) < ROTATE_POSITION.size:
         raise EventError(f"ROTATE with a body of {len(body)} bytes, expected at least {ROTATE_POSITION.size}")
@@ -52,18 +49,16 @@ def decode_rotate(event: Buffer) -> Rotate:
 
 
 def encode_rotate(value: Rotate, **header: Unpack[HeaderFields]) -> bytes:
-    """The whole event."""
     body = ROTATE_POSITION.pack(value.position) + value.file_name.encode("utf-8", "surrogateescape")
     return encode_event(event_type=EventType.ROTATE, body=body, **header)
 
 
 def encode_stop(**header: Unpack[HeaderFields]) -> bytes:
-    """The whole event."""
     return encode_event(event_type=EventType.STOP, body=b"", **header)
 
 
 def decode_xid(event: Buffer) -> int:
-    """The transaction number of a whole event without checksum. Raises EventError: another type or size."""
+    """Of a whole event without checksum. Raises EventError: another type or size."""
     _, body = decode_body(event, EventType.XID)
     if len(body) != XID_NUMBER.size:
         raise EventError(f"XID with a body of {len(body)} bytes, expected {XID_NUMBER.size}")
@@ -72,7 +67,6 @@ def decode_xid(event: Buffer) -> int:
 
 
 def encode_xid(number: int, **header: Unpack[HeaderFields]) -> bytes:
-    """The whole event."""
     return encode_event(event_type=EventType.XID, body=XID_NUMBER.pack(number), **header)
 
 
@@ -86,7 +80,6 @@ def decode_binlog_checkpoint(event: Buffer) -> str:
 
 
 def encode_binlog_checkpoint(file_name: str, **header: Unpack[HeaderFields]) -> bytes:
-    """The whole event."""
     name = file_name.encode("utf-8", "surrogateescape")
     body = CHECKPOINT_NAME_SIZE.pack(len(name)) + name
     return encode_event(event_type=EventType.BINLOG_CHECKPOINT, body=body, **header)
@@ -94,15 +87,15 @@ def encode_binlog_checkpoint(file_name: str, **header: Unpack[HeaderFields]) -> 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GtidList:
-    """The GTIDs of a state, the latest of each domain last, and the flag bits of the count."""
+    """The latest GTID of each domain comes last; `flags` are bits of the count."""
 
     gtids: tuple[Gtid, ...]
     flags: int = 0
 
 
 def decode_gtid_list(event: Buffer) -> GtidList:
-    """Read a whole event without checksum. Raises EventError: another type, or fewer entries than announced. Source:
-    MariaDB 12.3, log_event.cc, Gtid_list_log_event::Gtid_list_log_event(const uchar *, …)."""
+    """A whole event without checksum. Raises EventError: another type, or fewer entries than announced. Source: MariaDB
+    12.3, log_event.cc, Gtid_list_log_event::Gtid_list_log_event(const uchar *, …)."""
     _, body = decode_body(event, EventType.GTID_LIST)
     if len(body) < LIST_COUNT.size:
         raise EventError(f"GTID_LIST with a body of {len(body)} bytes, expected at least {LIST_COUNT.size}")
@@ -118,7 +111,6 @@ def decode_gtid_list(event: Buffer) -> GtidList:
 
 
 def encode_gtid_list(value: GtidList, **header: Unpack[HeaderFields]) -> bytes:
-    """The whole event."""
     body = LIST_COUNT.pack(len(value.gtids) | value.flags) + b"".join(
         LIST_ENTRY.pack(gtid.domain_id, gtid.server_id, gtid.seq_no) for gtid in value.gtids
     )
@@ -129,14 +121,14 @@ def encode_gtid_list(value: GtidList, **header: Unpack[HeaderFields]) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heartbeat:
-    """Current file and position of the primary."""
+    """The primary's current file and position."""
 
     file_name: str
     position: int
 
 
 def encode_heartbeat(value: Heartbeat, *, server_id: int, with_checksum: bool = False) -> bytes:
-    """The whole event; positions from 4 GiB up take the long form."""
+    """Positions from 4 GiB up take the long form."""
     assert value.position >= POSITION_MIN
     body = value.file_name.encode("utf-8", "surrogateescape")
     log_pos = value.position

@@ -22,12 +22,12 @@ _NAMES = {  # where MariaDB's word differs from ours
 
 
 def event_type_name(event_type: int) -> str:
-    """The type as SHOW BINLOG EVENTS names it."""
+    """In the words of SHOW BINLOG EVENTS."""
     return _NAMES.get(EventType(event_type), "") if event_type in _NAMES else type_name(event_type).capitalize()
 
 
 def describe_event(event: Buffer) -> str:
-    """The text for an event; empty for other types, or if it cannot be read."""
+    """Empty for other types, or if it cannot be read."""
     header = decode_event_header(event)
     event_type = header.event_type
     try:

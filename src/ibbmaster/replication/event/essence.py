@@ -69,8 +69,6 @@ OF_REPLICA = frozenset(Ignored) - {Ignored.SERVER_ID}
 
 
 class Essence:
-    """Reduces events to what counts in comparisons."""
-
     def __init__(self, ignored: Collection[Ignored] = (), large: LargeRows = ALL_ROWS) -> None:
         self._ignored = ignored = frozenset(ignored)
         self._large = large
@@ -97,7 +95,7 @@ class Essence:
             plain.finish()
 
     def sums(self, events: Iterable[bytes]) -> Sums:
-        """The sums that equal transactions have in common. Raises EventError: a damaged event."""
+        """Equal transactions have the same. Raises EventError: a damaged event."""
         found: list[tuple[int, bytes]] = []
         rest = None
         for _, kept in self.of_group(events):
@@ -193,7 +191,7 @@ class Essence:
 
 
 def first_difference(first: Sums, second: Sums) -> int | None:
-    """The number of the first event that differs or that only one has; None for equal transactions."""
+    """The number of the first event that differs or that only one has."""
     pairs = enumerate(zip(first, second, strict=False))
     shorter = min(len(first), len(second))
     return next(
@@ -202,7 +200,7 @@ def first_difference(first: Sums, second: Sums) -> int | None:
 
 
 def _end_of_types(event: bytes) -> int:
-    """The offset in a TABLE_MAP behind the bits that say which columns may be NULL: metadata follows."""
+    """The offset in a TABLE_MAP after the NULL bits: metadata follows."""
     head = decode_table_map(event)
     fields = Fields(event, "TABLE_MAP", head.types_end)
     fields.take(fields.take_lenenc())

@@ -6,8 +6,7 @@ from ibbmaster.storage.codec.buffer import Buffer
 
 
 class Fields:
-    """Takes one field after the other. Its methods raise EventError where the body ends too early; `what` and `early`
-    are words of that error."""
+    """Its methods raise EventError where the body ends too early; `what` and `early` are words of that error."""
 
     def __init__(self, body: Buffer, what: str, offset: int = 0, early: str = "early") -> None:
         self._body, self._what, self._early = body, what, early

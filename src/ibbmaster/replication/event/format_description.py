@@ -23,7 +23,7 @@ OLD_TYPE_COUNT_MAX = 29  # event types of servers without checksums
 
 
 class ChecksumAlgorithm(enum.IntEnum):
-    """The checksum at the end of the events of a file or a stream."""
+    """Of the events of a file or a stream."""
 
     NONE = 0
     CRC32 = 1
@@ -40,8 +40,8 @@ class FormatDescription:
 
 
 def decode_format_description(event: Buffer) -> FormatDescription:
-    """Read a whole event; it ends with algorithm byte and checksum under any algorithm, unless its server is older.
-    Raises EventError: another type, version, header size or algorithm, or a wrong checksum. Source: MariaDB 12.3,
+    """A whole event; it ends with algorithm byte and checksum under any algorithm, unless its server is older. Raises
+    EventError: another type, version, header size or algorithm, or a wrong checksum. Source: MariaDB 12.3,
     log_event.cc, Format_description_log_event::Format_description_log_event(const uchar *, …)."""
     _, body = decode_body(event, EventType.FORMAT_DESCRIPTION)
     trailer_size = 1 + CHECKSUM_SIZE if knows_checksums(event) else 0
@@ -61,7 +61,7 @@ def decode_format_description(event: Buffer) -> FormatDescription:
 
 @functools.lru_cache(maxsize=16)
 def _described(body: bytes) -> FormatDescription:
-    """Cached, as a server repeats it in each of its files."""
+    """A server repeats it in each of its files."""
     _, server_version, created, _ = FIXED.unpack_from(body)
     algorithm = body[-1]
     if algorithm not in (ChecksumAlgorithm.NONE, ChecksumAlgorithm.CRC32):
@@ -84,14 +84,14 @@ def knows_checksums(event: Buffer) -> bool:
 
 
 def has_checksums(event: Buffer) -> bool:
-    """Whether the events after a FORMAT_DESCRIPTION end with a checksum."""
+    """Whether the events after a FORMAT_DESCRIPTION end with one."""
     return event[-CHECKSUM_SIZE - 1] == ChecksumAlgorithm.CRC32 and knows_checksums(event)
 
 
 def encode_format_description(
     value: FormatDescription, *, server_id: int, timestamp: int = 0, log_pos: int = 0, flags: int = 0
 ) -> bytes:
-    """The whole event with its checksum, which ignores the flag IN_USE."""
+    """With its checksum, which ignores the flag IN_USE."""
     name = value.server_version.encode()[: SERVER_VERSION_SIZE - 1]
     body = FIXED.pack(BINLOG_VERSION, name, value.created, EVENT_HEADER_SIZE)
     body += value.post_header_sizes + bytes([value.checksum_algorithm])
@@ -108,7 +108,7 @@ def encode_format_description(
 
 
 def _as_closed(event: Buffer) -> Buffer:
-    """The event at the time of its checksum: a server sets IN_USE in place later."""
+    """As at the time of its checksum: a server sets IN_USE in place later."""
     (flags,) = FLAGS.unpack_from(event, FLAGS_OFFSET)
     return _with_flags(bytes(event), flags & ~EventFlag.IN_USE) if flags & _IN_USE else event
 
@@ -120,7 +120,6 @@ def _with_flags(event: bytes, flags: int) -> bytes:
 def describe_format(
     server_version: str, *, type_count: int, algorithm: ChecksumAlgorithm = ChecksumAlgorithm.NONE, created: int = 0
 ) -> FormatDescription:
-    """The description of a server of that version with `type_count` event types."""
     return FormatDescription(
         server_version=server_version,
         created=created,

@@ -34,8 +34,8 @@ class EventGroup:
     """One group as a reader returns it.
 
     `body` yields the rest of the group's bytes, cut anywhere and read on demand, until the next group is read; parts
-    out of band are only read with it. A group without `gtid` is the FORMAT_DESCRIPTION of a server start; then
-    `gtid_event` is that event, and the body is empty.
+    out of band are only read with it. A group without `gtid` is the FORMAT_DESCRIPTION of a server start: `gtid_event`,
+    with an empty body.
     """
 
     gtid: Gtid | None
@@ -46,15 +46,14 @@ class EventGroup:
 
 
 class GroupBoundary:
-    """Recognises the event that ends a group, from the header and the whole bytes of each event after the GTID event;
-    only a QUERY has to be whole. Source: MariaDB 12.3, log_event.h, Log_event::is_part_of_group() and sql_repl.cc,
-    is_group_ending()."""
+    """Recognises the event that ends a group. Source: MariaDB 12.3, log_event.h, Log_event::is_part_of_group() and
+    sql_repl.cc, is_group_ending()."""
 
     def __init__(self, flags: int) -> None:
         self._is_standalone = bool(flags & _STANDALONE)
 
     def ends_with(self, header: EventHeader, event: Buffer) -> bool:
-        """Whether this event is the last of its group."""
+        """Of an event after the GTID event; only a QUERY has to be whole."""
         event_type = header.event_type
         if self._is_standalone:
             return event_type not in _PART_TYPES

@@ -40,7 +40,7 @@ HAS_XID = int(GtidFlag.PREPARED_XA | GtidFlag.COMPLETED_XA)
 
 
 class GtidExtraFlag(enum.IntFlag):
-    """Flags of the second flag byte, which is there only if one is set."""
+    """Of the second flag byte, which is there only if one is set."""
 
     MULTI_ENGINE = 0x01
     START_ALTER = 0x02
@@ -67,8 +67,8 @@ class GtidXid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GtidEvent:
-    """All fields of a GTID event; those that its flags do not announce are None. `extra_flags` is None where the event
-    ends before that byte. `padding` counts the zero bytes after the last field."""
+    """Fields that its flags do not announce are None. `extra_flags` is None where the event ends before that byte.
+    `padding` counts the zero bytes after the last field."""
 
     gtid: Gtid
     flags: GtidFlag
@@ -82,7 +82,7 @@ class GtidEvent:
 
 
 def decode_gtid_event(event: Buffer) -> GtidEvent:
-    """Read a whole GTID event without checksum. Raises EventError: another type, or the flags promise fields that are
+    """A whole GTID event without checksum. Raises EventError: another type, or the flags promise fields that are
     missing. Source: MariaDB 12.3, log_event.cc, Gtid_log_event::Gtid_log_event(const uchar *, …)."""
     header, body = decode_body(event, EventType.GTID)
     if len(event) < GTID_EVENT_SIZE_MIN:
@@ -156,7 +156,7 @@ def is_event_of(event: bytes, gtid: Gtid) -> bool:
 def encode_gtid_event(
     value: GtidEvent, *, timestamp: int = 0, log_pos: int = 0, flags: int = EventFlag.SUPPRESS_USE
 ) -> bytes:
-    """The whole event; its server id is that of the GTID."""
+    """The server id is that of the GTID."""
     gtid = value.gtid
     parts = [FIXED.pack(gtid.seq_no, gtid.domain_id, value.flags)]
     if value.commit_id is not None:

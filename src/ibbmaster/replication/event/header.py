@@ -19,7 +19,7 @@ CHECKSUM_SIZE = CHECKSUM.size
 
 
 class EventHeader(NamedTuple):
-    """The common header. `size` includes header and checksum; `log_pos` is the end position, or 0."""
+    """`size` includes header and checksum; `log_pos` is the end position, or 0."""
 
     timestamp: int
     event_type: int
@@ -30,8 +30,8 @@ class EventHeader(NamedTuple):
 
 
 def decode_event_header(data: Buffer, offset: int = 0) -> EventHeader:
-    """The header at `offset`. Raises EventError: fewer than 19 bytes, or a size below that.
-    Source: MariaDB 12.3, log_event.cc, Log_event::Log_event(const uchar *, …)."""
+    """Raises EventError: fewer than 19 bytes, or a size below that. Source: MariaDB 12.3, log_event.cc,
+    Log_event::Log_event(const uchar *, …)."""
     if len(data) - offset < EVENT_HEADER_SIZE:
         raise EventError(f"event header of {len(data) - offset} bytes, expected {EVENT_HEADER_SIZE}")
     header = EventHeader._make(HEADER.unpack_from(data, offset))
@@ -41,7 +41,7 @@ def decode_event_header(data: Buffer, offset: int = 0) -> EventHeader:
 
 
 class HeaderFields(TypedDict, total=False):
-    """The fields that the caller of an encoder chooses, besides type and body."""
+    """The caller of an encoder chooses these."""
 
     server_id: Required[int]
     timestamp: int
@@ -60,24 +60,24 @@ def encode_event(
     flags: int = 0,
     with_checksum: bool = False,
 ) -> bytes:
-    """A whole event; its size includes the 4 bytes of a checksum."""
+    """Its size includes the 4 bytes of a checksum."""
     size = EVENT_HEADER_SIZE + len(body) + (CHECKSUM_SIZE if with_checksum else 0)
     event = HEADER.pack(timestamp, event_type, server_id, size, log_pos, flags) + body
     return append_checksum(event) if with_checksum else event
 
 
 def append_checksum(event: bytes) -> bytes:
-    """The event with the CRC-32 of its bytes; its size field includes it already."""
+    """The event with its CRC-32; its size field includes that already."""
     return event + CHECKSUM.pack(zlib.crc32(event))
 
 
 def without_checksum(event: bytes, checksum_size: int = CHECKSUM_SIZE) -> bytes:
-    """The event in the form that decoders take: without a checksum in bytes and size."""
+    """The event in the form that decoders take."""
     return resized(event[: len(event) - checksum_size]) if checksum_size else event
 
 
 def resized(event: bytes) -> bytes:
-    """An event that was cut or extended, with the size of its bytes in its size field."""
+    """An event that was cut or extended, with its new size in its size field."""
     return event[:SIZE_OFFSET] + SIZE.pack(len(event)) + event[SIZE_OFFSET + SIZE.size :]
 
 
@@ -90,8 +90,7 @@ def has_valid_checksum(event: Buffer) -> bool:
 
 
 def decode_body(event: Buffer, event_type: int) -> tuple[EventHeader, memoryview]:
-    """Header and body of a whole event of one type. Raises EventError: another type, or a size that is not that of the
-    bytes."""
+    """Of a whole event. Raises EventError: another type, or a size that is not that of the bytes."""
     header = decode_event_header(event)
     if header.event_type != event_type:
         raise EventError(f"event type {header.event_type}, expected {event_type}")

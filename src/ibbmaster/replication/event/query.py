@@ -30,7 +30,7 @@ ALTER_HAS_SEQ_NO = 0x0C
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """One statement. `status`: the status variables as stored; `text`: unpacked if it was compressed."""
+    """`status`: the status variables as stored; `text`: unpacked if it was compressed."""
 
     thread_id: int
     seconds: int
@@ -42,9 +42,9 @@ class Query:
 
 
 def decode_query(event: Buffer) -> Query:
-    """Read a QUERY or QUERY_COMPRESSED event without checksum. Raises EventError: another type, a part runs over the
-    end, or a compressed text does not unpack. Source: MariaDB 12.3, log_event.cc,
-    Query_log_event::Query_log_event(const uchar *, …)."""
+    """A QUERY or QUERY_COMPRESSED event without checksum. Raises EventError: another type, a part runs over the end, or
+    a compressed text does not unpack. Source: MariaDB 12.3, log_event.cc, Query_log_event::Query_log_event(const uchar
+    *, …)."""
     header = decode_event_header(event)
     is_compressed = header.event_type == EventType.QUERY_COMPRESSED
     if header.event_type != EventType.QUERY and not is_compressed:
@@ -70,15 +70,14 @@ def decode_query(event: Buffer) -> Query:
 
 
 def encode_query(value: Query, **header: Unpack[HeaderFields]) -> bytes:
-    """The whole event; a compressed one becomes a plain one of the same meaning."""
+    """A compressed one becomes a plain one of the same meaning."""
     fixed = FIXED.pack(value.thread_id, value.seconds, len(value.database), value.error_code, len(value.status))
     body = fixed + value.status + value.database + b"\0" + value.text
     return encode_event(event_type=EventType.QUERY, body=body, **header)
 
 
 def status_variables(status: bytes) -> Iterator[tuple[int, bytes]]:
-    """Code and value of each status variable; an unknown code takes all that is left. Raises EventError: a value runs
-    over the end."""
+    """Code and value; an unknown code takes all that is left. Raises EventError: a value runs over the end."""
     offset = 0
     while offset < len(status):
         code = status[offset]
@@ -103,14 +102,14 @@ def status_variables(status: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def compress(data: bytes) -> bytes:
-    """Pack a text or row images, as a server with `log_bin_compress`. Source: MariaDB 12.3, log_event.cc,
+    """A text or row images, as a server with `log_bin_compress`. Source: MariaDB 12.3, log_event.cc,
     binlog_buf_compress()."""
     size = len(data).to_bytes(4, "big").lstrip(b"\0") or b"\0"
     return bytes([COMPRESSED_FLAG | len(size)]) + size + zlib.compress(data)
 
 
 def decompress(data: bytes) -> bytes:
-    """Unpack a compressed text. Raises EventError: a wrong head, a broken stream, another size, or more than 1 GiB."""
+    """Raises EventError: a wrong head, a broken stream, another size, or more than 1 GiB."""
     size, _ = unpacked_size(data)
     if size > TEXT_SIZE_MAX:
         raise EventError(f"compressed data that claims {size} bytes")
@@ -130,8 +129,8 @@ def unpacked_size(data: Buffer) -> tuple[int, int]:
 
 
 def unpack(data: Buffer) -> Iterator[bytes]:
-    """Unpack a compressed text or row images in pieces of at most 1 MiB. Raises EventError: a wrong head, a broken
-    stream, or another size. Source: MariaDB 12.3, log_event.cc, binlog_buf_uncompress()."""
+    """In pieces of at most 1 MiB. Raises EventError: a wrong head, a broken stream, or another size. Source: MariaDB
+    12.3, log_event.cc, binlog_buf_uncompress()."""
     size, start = unpacked_size(data)
     packed = memoryview(data)[start:]
     unpacker = zlib.decompressobj()

@@ -9,7 +9,7 @@ from .header import EVENT_HEADER_SIZE, SIZE, SIZE_OFFSET, EventHeader, decode_ev
 
 
 class EventPart(NamedTuple):
-    """Some bytes of one event; the first part has its `header`, and begins with it."""
+    """An event's first part has its `header`, and begins with it."""
 
     header: EventHeader | None
     data: memoryview
@@ -17,8 +17,8 @@ class EventPart(NamedTuple):
 
 
 class EventSplitter:
-    """Takes pieces cut anywhere, returns parts of events, and holds less than one event header. The data of a part is a
-    view into the piece (or into a few bytes of ours), valid until the next piece."""
+    """Takes pieces cut anywhere, and holds less than one event header. The data of a part is a view into the piece (or
+    into a few bytes of ours), valid until the next piece."""
 
     __slots__ = ("_head", "_left")
 
@@ -31,7 +31,7 @@ class EventSplitter:
         return not self._left and not self._head
 
     def feed(self, piece: Buffer) -> Iterator[EventPart]:
-        """The parts in one piece. Raises EventError: an event's size does not even hold its header."""
+        """Raises EventError: an event's size does not even hold its header."""
         view = memoryview(piece)
         if self._head:
             view = memoryview(self._head + bytes(view[: EVENT_HEADER_SIZE - len(self._head)]))
@@ -57,7 +57,7 @@ class EventSplitter:
             yield EventPart(header, data, not self._left)
 
     def finish(self) -> None:
-        """End the stream. Raises EventError: it ends inside an event."""
+        """Raises EventError: the stream ends inside an event."""
         if self._head:
             raise EventError(f"the events end inside an event header, after {len(self._head)} bytes")
         if self._left:

@@ -24,7 +24,7 @@ _UPDATES = frozenset(one for one in ROW_EVENT_TYPES if "UPDATE" in EventType(one
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableMap:
-    """The head of a TABLE_MAP event: the table behind the id of the next row events."""
+    """The table behind the id of the next row events."""
 
     table_id: int
     flags: int
@@ -36,7 +36,7 @@ class TableMap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowsHeader:
-    """The head of a row event. The rows begin `rows_offset` bytes into the event."""
+    """The rows begin `rows_offset` bytes into the event."""
 
     table_id: int
     flags: int
@@ -53,7 +53,7 @@ class RowsHeader:
 
 
 def decode_table_map(event: Buffer) -> TableMap:
-    """Read the head of a whole TABLE_MAP event without checksum. Raises EventError: another type, or it ends early."""
+    """The head of a whole TABLE_MAP event without checksum. Raises EventError: another type, or it ends early."""
     _, body = decode_body(event, EventType.TABLE_MAP)
     fields = Fields(body, "TABLE_MAP")
     return TableMap(
@@ -76,7 +76,7 @@ def _taken_name(fields: Fields) -> bytes:
 
 
 def decode_rows_header(event: Buffer) -> RowsHeader:
-    """Read the head of a whole row event of any version without checksum. Raises EventError: another type, or it ends
+    """The head of a whole row event of any version without checksum. Raises EventError: another type, or it ends
     early."""
     header = decode_event_header(event)
     if header.event_type not in ROW_EVENT_TYPES:

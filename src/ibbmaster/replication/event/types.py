@@ -54,8 +54,6 @@ class EventType(enum.IntEnum):
 
 
 class EventFlag(enum.IntFlag):
-    """Flags of the common header."""
-
     IN_USE = 0x0001  # only on the FORMAT_DESCRIPTION of a binlog file that was not closed
     THREAD_SPECIFIC = 0x0004
     SUPPRESS_USE = 0x0008  # also on every GTID event
@@ -73,7 +71,7 @@ FORMAT_DESCRIPTION_FIXED_SIZE = 57  # version, server version, created, header s
 
 @functools.cache
 def post_header_sizes(type_count: int) -> bytes:
-    """The post-header size of each type from 1 to `type_count`, one byte each."""
+    """Of each type from 1 to `type_count`, one byte each."""
     known = {int(code): int(size) for code, _, size in rows_of(__package__, "post_header_sizes")}
     sizes = bytearray(known.get(event_type, 0) for event_type in range(1, type_count + 1))
     sizes[EventType.FORMAT_DESCRIPTION - 1] = (FORMAT_DESCRIPTION_FIXED_SIZE + type_count) & 0xFF
@@ -81,7 +79,7 @@ def post_header_sizes(type_count: int) -> bytes:
 
 
 def type_name(event_type: int) -> str:
-    """The name of a type for people, also of an unknown one."""
+    """For people, also of an unknown type."""
     try:
         return EventType(event_type).name
     except ValueError:

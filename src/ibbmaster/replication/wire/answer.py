@@ -1,7 +1,5 @@
 """The payloads of one whole answer, in the order in which they are sent."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator, Sequence
 

@@ -1,9 +1,5 @@
-"""Proving a password without sending it. Formulas: protocol/wire/authentication.md.
-
-A server keeps a hash or a public key per account, not the password. No `repr` and no error shows a secret.
-"""
-
-from __future__ import annotations
+"""Proving a password without sending it. Formulas: protocol/wire/authentication.md. No `repr` and no error shows a
+secret."""
 
 import hashlib
 import hmac
@@ -20,11 +16,8 @@ PROOF_MARK = b"\x01"  # first byte of the message of a login's OK if it is a pro
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """A user who may log in, and the knowledge of a client's plugin about the password.
-
-    Client and server share `password_hash`: for mysql_native_password SHA-1 of SHA-1 of the password, empty without
-    one; for client_ed25519 the public key of the password.
-    """
+    """A user, and the secret of a client's plugin: for mysql_native_password SHA-1 of SHA-1 of the password, empty
+    without one; for client_ed25519 the public key of the password."""
 
     user: str
     plugin_name: str
@@ -46,8 +39,8 @@ class Account:
 
 
 def make_account(user: str, password: str, *, plugin: str = "native", requires_tls: bool = False) -> Account:
-    """An account for a password in clear, which it does not keep; `plugin` is "native" or "ed25519". Raises
-    ConfigurationError: another plugin, ed25519 without PyNaCl, or a user name with NUL."""
+    """An account for a password in clear, which it does not keep. Raises ConfigurationError: `plugin` is neither
+    "native" nor "ed25519", ed25519 lacks PyNaCl, or a user name has NUL."""
     match plugin:
         case "native":
             name, password_hash = NATIVE_PASSWORD, native_password_hash(password)
@@ -64,22 +57,21 @@ def make_account(user: str, password: str, *, plugin: str = "native", requires_t
 
 
 def native_password_hash(password: str) -> bytes:
-    """A server's secret for mysql_native_password: 20 bytes, or none for an empty password."""
+    """20 bytes, or none for an empty password."""
     return hashlib.sha1(hashlib.sha1(password.encode()).digest()).digest() if password else b""
 
 
 def ed25519_public_key(password: str) -> bytes:
-    """A server's secret for client_ed25519: the public key (RFC 8032, 5.1.5) for the password, of any length, in place
-    of the 32 random bytes. Raises ConfigurationError: PyNaCl is not installed.
-    Source: MariaDB 12.3, plugin/auth_ed25519/server_ed25519.c, compute_password_digest()."""
+    """For the password (RFC 8032, 5.1.5), of any length, in place of the 32 random bytes. Raises ConfigurationError:
+    PyNaCl is not installed. Source: MariaDB 12.3, plugin/auth_ed25519/server_ed25519.c, compute_password_digest()."""
     return _multiply_base(_ed25519_scalar(password))
 
 
 def certificate_proof(account: Account, seed: bytes, fingerprint: bytes) -> bytes:
     """The message of a login's OK that lets a client trust a self-signed certificate; empty without a password.
-    `fingerprint` is the SHA-256 of the certificate, `seed` the greeting's, whichever plugin was used.
-    Source: MariaDB 12.3, sql_acl.cc, acl_authenticate(), as the client checks it: MariaDB Connector/C,
-    plugins/auth/my_auth.c, run_plugin_auth(), and ed25519.c, auth_ed25519_hash()."""
+    `fingerprint` is the SHA-256 of the certificate, `seed` the greeting's, whichever plugin was used. Source: MariaDB
+    12.3, sql_acl.cc, acl_authenticate(), as the client checks it: MariaDB Connector/C, plugins/auth/my_auth.c,
+    run_plugin_auth(), and ed25519.c, auth_ed25519_hash()."""
     if not account.has_password:
         return b""
     digest = hashlib.sha256(account.password_hash + seed + fingerprint).hexdigest()

@@ -1,7 +1,5 @@
 """Rows and parameters of prepared statements. Layout: protocol/wire/prepared.md."""
 
-from __future__ import annotations
-
 import math
 import re
 import struct
@@ -40,7 +38,7 @@ _TEXTS = frozenset((0, 15, 16, 245, 246, 247, 248, 249, 250, 251, 252, 253, 254,
 
 
 def encode_binary_row(columns: Sequence[ColumnDefinition], row: Row) -> bytes:
-    """The payload of a row whose values have the form of the text protocol."""
+    """Values have the form of the text protocol."""
     nulls = bytearray((len(columns) + ROW_BIT + 7) // 8)
     parts = [ROW_MARK, b""]
     for no, (column, value) in enumerate(zip(columns, row, strict=True), ROW_BIT):
@@ -53,7 +51,6 @@ def encode_binary_row(columns: Sequence[ColumnDefinition], row: Row) -> bytes:
 
 
 def encode_binary_value(column_type: int, text: bytes) -> bytes:
-    """A value of a column of this type, given as text."""
     encode = _ENCODERS.get(column_type)
     return lenenc.encode_bytes(text) if encode is None else encode(text)
 
@@ -109,10 +106,9 @@ _ENCODERS: Mapping[int, Callable[[bytes], bytes]] = {
 def decode_parameters(
     data: Buffer, types: Sequence[int], count: int, sent_before: Mapping[int, bytes]
 ) -> tuple[list[Parameter], list[int]]:
-    """The parameters of COM_STMT_EXECUTE, and their types.
-    `types` are those of the last time, which a client need not repeat; `sent_before` holds parameters that came in
-    pieces, by number.
-    Raises RemoteProtocolError: there are fewer bytes than `count` parameters take, or more, or a type is unknown."""
+    """The parameters of COM_STMT_EXECUTE, and their types. `types` are those of the last time, which a client need not
+    repeat; `sent_before` holds parameters that came in pieces, by number. Raises RemoteProtocolError: there are fewer
+    bytes than `count` parameters take, or more, or a type is unknown."""
     if count == 0:
         return [], []
     body = bytes(data)

@@ -1,13 +1,10 @@
 """The agreement of client and server, and the server's status. Values: protocol/wire/handshake.md."""
 
-from __future__ import annotations
-
 import enum
 
 
 class Capability(enum.IntFlag):
-    """One bit each; bits 32 and up are MariaDB's extended ones, sent in a field of their own. Source: MariaDB 12.3,
-    mysql_com.h."""
+    """Bits 32 and up are MariaDB's extended ones, sent in a field of their own. Source: MariaDB 12.3, mysql_com.h."""
 
     MYSQL = 1 << 0  # set by MySQL; a MariaDB server clears it to say: read the extended bits
     FOUND_ROWS = 1 << 1
@@ -59,7 +56,7 @@ SERVER_DEFAULT = Capability(sum(flag for flag in Capability if flag not in _NOT_
 
 
 class StatusFlag(enum.IntFlag):
-    """The server status in OK and EOF packets. Source: MariaDB 12.3, mysql_com.h."""
+    """In OK and EOF packets. Source: MariaDB 12.3, mysql_com.h."""
 
     IN_TRANSACTION = 0x0001
     AUTOCOMMIT = 0x0002

@@ -1,7 +1,5 @@
 """Commands of a client. Layout: protocol/wire/commands.md."""
 
-from __future__ import annotations
-
 import enum
 import struct
 from dataclasses import dataclass, field
@@ -23,8 +21,7 @@ MALFORMED_PACKET = Err(code=1835, sqlstate="HY000", text="Malformed communicatio
 
 
 class Command(enum.IntEnum):
-    """First byte of a command; all bytes not listed here get one answer. Source: MariaDB 12.3, mysql_com.h,
-    enum_server_command."""
+    """First byte of a command; all others get one answer. Source: MariaDB 12.3, mysql_com.h, enum_server_command."""
 
     QUIT = 0x01
     INIT_DB = 0x02
@@ -59,7 +56,7 @@ _UNANSWERED = (Command.STATEMENT_LONG_DATA, Command.STATEMENT_CLOSE)
 
 
 class DumpFlag(enum.IntFlag):
-    """Flags of COM_BINLOG_DUMP; others mean nothing."""
+    """Others mean nothing."""
 
     NON_BLOCKING = 0x0001  # end with EOF when all is sent
     SEND_ANNOTATE_ROWS = 0x0002
@@ -79,8 +76,6 @@ class InitDb:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryCommand:
-    """An SQL text, in the bytes the client sent."""
-
     sql: bytes
 
 
@@ -103,8 +98,6 @@ class Ping:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BinlogDump:
-    """Ask for the stream of events."""
-
     position: int
     flags: int
     server_id: int
@@ -113,7 +106,7 @@ class BinlogDump:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisterReplica:
-    """Introduce a replica to its primary; only SHOW SLAVE HOSTS uses it."""
+    """Only SHOW SLAVE HOSTS uses it."""
 
     server_id: int
     host: str
@@ -138,15 +131,13 @@ class ResetConnection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementPrepare:
-    """Parse a statement for later, perhaps repeated, execution."""
-
     sql: bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementExecute:
-    """Execute a prepared statement, whose types say how to read `parameters`; `statement_id` `NEWEST_STATEMENT` means
-    the one prepared last."""
+    """The types of the statement say how to read `parameters`; `statement_id` `NEWEST_STATEMENT` means the one prepared
+    last."""
 
     statement_id: int
     flags: int  # a kind of cursor: rows are sent at once all the same
@@ -163,29 +154,25 @@ class StatementLongData:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StatementClose:
+class _OfPrepared:
+    statement_id: int
+
+
+class StatementClose(_OfPrepared):
     """Forget a prepared statement."""
 
-    statement_id: int
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatementReset:
+class StatementReset(_OfPrepared):
     """Forget the pieces of its parameters."""
 
-    statement_id: int
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatementFetch:
+class StatementFetch(_OfPrepared):
     """More rows of a cursor, which has none."""
-
-    statement_id: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnsupportedCommand:
-    """A command that this server lacks; `answer` is MariaDB's to unknown ones."""
+    """`answer` is MariaDB's to unknown ones."""
 
     code: int
     answer: Err = UNKNOWN_COMMAND
@@ -214,7 +201,7 @@ _ALONE: dict[int, AnyCommand] = {
 
 
 def decode_command(payload: Buffer) -> AnyCommand:
-    """The command in any bytes: see UnsupportedCommand and MalformedCommand. Source: MariaDB 12.3, sql_parse.cc,
+    """Of any bytes: see UnsupportedCommand and MalformedCommand. Source: MariaDB 12.3, sql_parse.cc,
     dispatch_command(); repl_failsafe.cc, register_slave()."""
     code = payload[0] if len(payload) else 0
     body = bytes(payload[1:])

@@ -14,8 +14,6 @@ What must stay true:
 - after RemoteProtocolError, LoginFailed and the end of a dump it reads nothing
 """
 
-from __future__ import annotations
-
 import enum
 import hashlib
 import hmac
@@ -96,7 +94,7 @@ class LoginFailed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandReceived:
-    """A command: answer it before asking for the next event."""
+    """Answer it before asking for the next event."""
 
     command: AnyCommand
 
@@ -134,8 +132,8 @@ BEFORE_LOGIN = frozenset({State.LOGIN, State.TLS, State.TLS_LOGIN, State.AUTH_AN
 
 
 class ServerConnection:
-    """One connection as a state machine. `seed` (20 printable bytes, no NUL) and `nonce` (32 bytes) must be new and
-    unpredictable for every connection. Errors name the client's address as `peer_host`."""
+    """A state machine. `seed` (20 printable bytes, no NUL) and `nonce` (32 bytes) must be new and unpredictable for
+    every connection. Errors name the client's address as `peer_host`."""
 
     def __init__(
         self,
@@ -179,8 +177,8 @@ class ServerConnection:
 
     @property
     def receive_size_max(self) -> int:
-        """The most bytes to take from the socket. Where a request for TLS may come, the first bytes of TLS can
-        follow it, which belong to the TLS layer."""
+        """The most bytes to take from the socket: the first bytes of TLS, which belong to its layer, can follow a
+        request for it."""
         if self.state is State.LOGIN and self._offered & Capability.TLS:
             received = LOGIN_SIZE_MAX - self._login_bytes_left
             return max(PACKET_HEADER_SIZE + TLS_REQUEST_SIZE - received, 0) or RECEIVE_SIZE
@@ -198,19 +196,17 @@ class ServerConnection:
 
     @property
     def has_data_to_send(self) -> bool:
-        """Whether `data_to_send` has any."""
         return bool(self._out)
 
     def data_to_send(self) -> bytes:
-        """Hand over the bytes to send; a second call returns only newer ones."""
+        """A second call returns only newer bytes."""
         data = bytes(self._out)
         self._out.clear()
         return data
 
     def receive_data(self, data: Buffer) -> None:
-        """Take bytes from the socket, cut anywhere; none mean that the client closed it. A dump drops all: one
-        client sends a stray byte after its command, and semi-synchronous replicas send acknowledgements without a
-        request.
+        """Take bytes from the socket, cut anywhere; none mean that the client closed it. A dump drops all: one client
+        sends a stray byte after its command, and semi-synchronous replicas send acknowledgements without a request.
         Raises RemoteProtocolError: too much before the login, or bytes in clear after a request for TLS."""
         if not len(data):
             self._is_at_end = True
@@ -235,8 +231,8 @@ class ServerConnection:
         self._enter(State.TLS_LOGIN)
 
     def next_event(self) -> Event | None:
-        """The next event in the received bytes, or None if more are needed. Raises RemoteProtocolError: the client
-        broke the protocol: send the answer, then close."""
+        """None if more bytes are needed. Raises RemoteProtocolError: the client broke the protocol: send the answer,
+        then close."""
         match self.state:
             case State.COMMAND:
                 event = self._next_command()
@@ -278,7 +274,7 @@ class ServerConnection:
             raise LocalProtocolError(f"an answer while the connection waits for {self.state.value}")
 
     def close(self, last: Err | Eof | None = None, *, is_reading: bool = False) -> None:
-        """Read nothing any more; queue `last` if something is left to say, with `is_reading` to a part of a command."""
+        """Read no more; queue `last` if something is left to say, with `is_reading` to a part of a command."""
         if self.state is State.CLOSED:
             return
         if is_reading:
@@ -303,7 +299,7 @@ class ServerConnection:
             yield bytes(piece)
 
     def _send_blocks(self, result: BlockResultSet) -> Generator[Buffer, None, bytes]:
-        """Yield the rows, and return the packet after them."""
+        """Returns the packet after the rows."""
         with closing(result.blocks):
             while isinstance(found := result.blocks.next_block(self._stream.sequence), tuple):
                 block, self._stream.sequence = found
@@ -367,7 +363,7 @@ class ServerConnection:
         return self._judge(nonce, payload)
 
     def _find_account(self, login: LoginRequest) -> tuple[Account, bool]:
-        """The account of a user; for an unknown user any account, for the same work."""
+        """For an unknown user any account, for the same work."""
         user = login.user.encode()
         found, is_known = self._accounts[0], False
         for account in self._accounts:
@@ -422,7 +418,6 @@ class ServerConnection:
         return CommandReceived(command=command)
 
     def _fail(self, answer: Err, error: RemoteProtocolError) -> NoReturn:
-        """Send the reason in the client's terms, and read no more."""
         self._send(encode_err(answer))
         self._enter(State.CLOSED)
         raise error

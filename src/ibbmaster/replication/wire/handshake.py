@@ -1,7 +1,5 @@
 """Greeting, login and change of the plugin. Layout: protocol/wire/handshake.md."""
 
-from __future__ import annotations
-
 import functools
 import struct
 from dataclasses import dataclass, field
@@ -35,8 +33,6 @@ _OLD_VERSION_PREFIX = "5.5.5-"  # lets old clients take a 10.x server for one th
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Greeting:
-    """The first message of a server."""
-
     server_version: str  # the result of SELECT VERSION(), without the prefix of 10.x on the wire
     connection_id: int
     seed: bytes
@@ -57,8 +53,6 @@ class TlsRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoginRequest:
-    """The client's user, and its answer to the seed."""
-
     capabilities: Capability
     payload_size_max: int  # largest payload the client takes
     collation_id: int  # low byte of it; 0 if the client's has none
@@ -70,7 +64,6 @@ class LoginRequest:
 
 
 def encode_greeting(greeting: Greeting) -> bytes:
-    """The payload of the first packet of a connection."""
     assert len(greeting.seed) == SEED_SIZE, len(greeting.seed)
     assert 0 not in greeting.seed
     begin, middle = _of_every_greeting(
@@ -83,8 +76,7 @@ def encode_greeting(greeting: Greeting) -> bytes:
 
 @functools.lru_cache(16)
 def _of_every_greeting(version: str, capabilities: Capability, collation_id: int, status: int) -> tuple[bytes, bytes]:
-    """The bytes before the connection id, and between the two parts of the seed: all clients of a server get the
-    same."""
+    """The bytes before the connection id, and between the two parts of the seed: equal for all clients of a server."""
     if Difference.GREETS_AS_OLD.holds(version_number(version)):
         version = _OLD_VERSION_PREFIX + version
     low = capabilities & LOW_MASK
@@ -95,7 +87,7 @@ def _of_every_greeting(version: str, capabilities: Capability, collation_id: int
 
 
 def decode_greeting(payload: Buffer) -> Greeting:
-    """The value of a greeting. Raises RemoteProtocolError: it is none of protocol version 10 with a plugin name."""
+    """Raises RemoteProtocolError: it is none of protocol version 10 with a plugin name."""
     fields = _Fields(payload, "a greeting")
     (protocol_version,) = fields.take(1)
     if protocol_version != PROTOCOL_VERSION:
@@ -120,11 +112,10 @@ def decode_greeting(payload: Buffer) -> Greeting:
 
 
 def decode_login(payload: Buffer) -> LoginRequest | TlsRequest:
-    """The value of a client's first packet, or of its second if the first asked for TLS. A payload may end where an
-    optional part would begin, or have more bytes, as newer clients may send.
-    Raises RemoteProtocolError: it is shorter than its fixed part, of an older protocol, has a text that is not
-    terminated, not UTF-8 or longer than MariaDB allows, or a length that leads out of it.
-    Source: MariaDB 12.3, sql_acl.cc, parse_client_handshake_packet()."""
+    """A client's first packet, or its second if the first asked for TLS. A payload may end where an optional part would
+    begin, or have more bytes, as newer clients may send. Raises RemoteProtocolError: it is shorter than its fixed part,
+    of an older protocol, has a text that is not terminated, not UTF-8 or longer than MariaDB allows, or a length that
+    leads out of it. Source: MariaDB 12.3, sql_acl.cc, parse_client_handshake_packet()."""
     fields = _Fields(payload, "a login")
     low, payload_size_max, collation_id, extended = _LOGIN_FIXED.unpack(fields.take(_LOGIN_FIXED.size))
     capabilities = _join_capabilities(low, extended)
@@ -161,7 +152,7 @@ def decode_login(payload: Buffer) -> LoginRequest | TlsRequest:
 
 
 def encode_auth_switch(plugin_name: str, plugin_data: bytes) -> bytes:
-    """The payload that asks for the answer of another plugin."""
+    """Asks for the answer of another plugin."""
     return bytes((AUTH_SWITCH_MARK,)) + _terminated(plugin_name) + plugin_data
 
 
@@ -187,7 +178,7 @@ def _terminated(text: str) -> bytes:
 
 
 class _Fields:
-    """Takes one field after the other. Raises RemoteProtocolError: one leads out of the payload."""
+    """Raises RemoteProtocolError: a field leads out of the payload."""
 
     def __init__(self, payload: Buffer, what: str) -> None:
         self._payload = bytes(payload)

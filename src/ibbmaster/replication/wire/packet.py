@@ -3,8 +3,6 @@
 A payload of `PACKET_PAYLOAD_MAX` bytes or more travels in several packets; the last one is shorter, perhaps empty.
 """
 
-from __future__ import annotations
-
 import itertools
 import struct
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,11 +20,11 @@ _SHIFTED_NUMBERS = [number << 24 for number in range(SEQUENCE_MASK + 1)]  # wher
 
 
 class PacketReader:
-    """Cuts a stream of bytes into payloads, of each of which it keeps at most `limit` bytes. Its owner may change
-    `limit` and `next_sequence` between two payloads."""
+    """Cuts a stream of bytes into payloads of at most `limit` bytes. Its owner may change `limit` and `next_sequence`
+    between two payloads."""
 
     def __init__(self, *, limit: int, next_sequence: int = 0) -> None:
-        self.limit = limit  # bytes of the largest payload that is taken
+        self.limit = limit
         self.next_sequence = next_sequence
         self._buffer = bytearray()
         self._parts = bytearray()  # full packets of a payload whose last packet is still to come
@@ -38,7 +36,7 @@ class PacketReader:
 
     @property
     def is_between_payloads(self) -> bool:
-        """Whether no packet of a larger payload was taken yet."""
+        """No packet of a larger payload was taken yet."""
         return not self._parts
 
     def begins_with(self, packet: bytes) -> bool:
@@ -46,12 +44,11 @@ class PacketReader:
         return not self._parts and self._buffer.startswith(packet)
 
     def receive_data(self, data: Buffer) -> None:
-        """Take bytes, cut anywhere, for `next_payload`."""
         self._buffer += data
 
     def next_payload(self) -> bytes | None:
-        """The next whole payload, or None before it is complete. Raises PacketTooLargeError: a header announces a
-        payload larger than `limit`; PacketOrderError: a packet has an unexpected number."""
+        """None before a payload is complete. Raises PacketTooLargeError: a header announces a payload larger than
+        `limit`; PacketOrderError: a packet has an unexpected number."""
         buffer, parts = self._buffer, self._parts
         while len(buffer) >= PACKET_HEADER_SIZE:
             (header,) = _LENGTH_AND_SEQUENCE.unpack_from(buffer)
@@ -80,7 +77,7 @@ class PacketReader:
 
 
 def frame_packets(payload: Buffer, sequence: int) -> tuple[bytes, int]:
-    """The packets of a payload, the first of them numbered `sequence`, and the number after the last."""
+    """A payload's packets, the first numbered `sequence`, and the number after the last."""
     size = len(payload)
     if size < PACKET_PAYLOAD_MAX:
         return _LENGTH_AND_SEQUENCE.pack(size | sequence << 24) + payload, (sequence + 1) & SEQUENCE_MASK
@@ -90,7 +87,7 @@ def frame_packets(payload: Buffer, sequence: int) -> tuple[bytes, int]:
 
 
 def frame_payloads(payloads: Iterable[Buffer], sequence: int) -> tuple[bytes, int]:
-    """The packets of several payloads in a row, as `frame_packets` makes them."""
+    """As `frame_packets`, of several payloads in a row."""
     frames = []
     for payload in payloads:
         frame, sequence = frame_packets(payload, sequence)
@@ -139,13 +136,12 @@ class PacketStream:
             yield self._next_header(0)
 
     def frame(self, payload: Buffer) -> bytes:
-        """The packets of one whole payload."""
         assert not self._payload_left
         frame, self.sequence = frame_packets(payload, self.sequence)
         return frame
 
     def frame_events(self, events: Sequence[Buffer], prefix: bytes = EVENT_STATUS) -> bytes:
-        """The packets of many small events, each after `prefix`, in one piece: the hot path of a dump."""
+        """Many small events, each after `prefix`, in one piece: the hot path of a dump."""
         assert not self._payload_left
         if not events:
             return b""

@@ -1,7 +1,5 @@
 """Statements that are understood but refused: raised where that shows, answered in one place."""
 
-from __future__ import annotations
-
 from ibbmaster.work import BreakReason
 from .response import EndedRowsError, Err
 

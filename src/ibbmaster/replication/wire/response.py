@@ -1,7 +1,5 @@
 """Answers: OK, ERR, EOF and text result sets. Layout: protocol/wire/response.md."""
 
-from __future__ import annotations
-
 import enum
 import functools
 import struct
@@ -34,8 +32,8 @@ _NULL = bytes((lenenc.NULL,))
 
 
 class FieldType(enum.IntEnum):
-    """Types of result columns, as far as the encoding of values depends on them. Source: MariaDB 12.3,
-    include/mysql.h.pp, enum_field_types."""
+    """Of result columns, as far as the encoding of values depends on them. Source: MariaDB 12.3, include/mysql.h.pp,
+    enum_field_types."""
 
     TINY = 1
     SHORT = 2
@@ -60,7 +58,7 @@ class FieldType(enum.IntEnum):
 
 
 class ColumnFlag(enum.IntFlag):
-    """Properties of a column beyond its type. Source: MariaDB 12.3, include/mysql_com.h."""
+    """Source: MariaDB 12.3, include/mysql_com.h."""
 
     NOT_NULL = 1
     PRIMARY_KEY = 2
@@ -81,8 +79,6 @@ class ColumnFlag(enum.IntFlag):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ok:
-    """A statement was executed."""
-
     affected_rows: int = 0
     insert_id: int = 0
     status: int = StatusFlag.AUTOCOMMIT
@@ -92,8 +88,6 @@ class Ok:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Err:
-    """A statement, a login or a dump failed."""
-
     code: int
     sqlstate: str  # five characters
     text: str
@@ -116,8 +110,6 @@ class Text:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnDefinition:
-    """One column of a result set."""
-
     name: str
     column_type: int
     length: int  # bytes of the longest value
@@ -136,7 +128,7 @@ Row: TypeAlias = Sequence[bytes | None]
 
 
 class EndedRowsError(Exception):
-    """Rows end here with an error: the client gets `err` in place of the last EOF."""
+    """Rows end here: the client gets `err` in place of the last EOF."""
 
     def __init__(self, err: Err) -> None:
         super().__init__(err.text)
@@ -145,8 +137,7 @@ class EndedRowsError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultSet:
-    """Columns and rows. `rows` is read once, while the answer is sent, so it may be a generator; where it raises
-    EndedRowsError, an error follows the rows in place of the last EOF."""
+    """`rows` is read once, while the answer is sent, so it may be a generator that raises EndedRowsError."""
 
     columns: tuple[ColumnDefinition, ...]
     rows: Iterable[Row] = ()
@@ -157,8 +148,8 @@ class ResultSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedResultSet(ResultSet):
-    """A result set for many clients. `rows` can be read again and again. `frames` holds its packets, and the number
-    after the last, by the number of the first and the capabilities."""
+    """For many clients: `rows` can be read again and again. `frames` holds its packets, and the number after the last,
+    by the number of the first and the capabilities."""
 
     rows: tuple[Row, ...] = ()
     frames: dict[tuple[int, Capability], tuple[bytes, int]] = field(
@@ -167,7 +158,7 @@ class SharedResultSet(ResultSet):
 
 
 class RowBlocks(Protocol):
-    """Rows in blocks of packets; `row_count` of them so far."""
+    """`row_count`: so far."""
 
     row_count: int
 
@@ -176,12 +167,12 @@ class RowBlocks(Protocol):
         An error ends the answer in place of the last EOF."""
 
     def close(self) -> None:
-        """Release all; a second call does nothing."""
+        """A second call does nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockResultSet:
-    """Columns, and rows in blocks, which are read once while the answer is sent."""
+    """Rows in blocks, which are read once while the answer is sent."""
 
     columns: tuple[ColumnDefinition, ...]
     blocks: RowBlocks
@@ -190,7 +181,7 @@ class BlockResultSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedOk:
-    """A prepared statement: its number, the columns that its `?` mean, and the columns of its result."""
+    """`parameters`: the columns that its `?` mean."""
 
     statement_id: int
     parameters: tuple[ColumnDefinition, ...] = ()
@@ -202,7 +193,6 @@ Response: TypeAlias = Ok | Err | Eof | Text | ResultSet | BlockResultSet | Prepa
 
 
 def encode_ok(ok: Ok) -> bytes:
-    """The payload of an OK packet."""
     if not (ok.affected_rows or ok.insert_id or ok.message):  # as nearly all of them
         return b"\x00\x00\x00" + _STATUS_AND_WARNINGS.pack(ok.status, ok.warning_count)
     counts = lenenc.encode_int(ok.affected_rows) + lenenc.encode_int(ok.insert_id)
@@ -211,19 +201,16 @@ def encode_ok(ok: Ok) -> bytes:
 
 
 def encode_err(err: Err) -> bytes:
-    """The payload of an ERR packet."""
     assert len(err.sqlstate) == 5, err.sqlstate
     state = SQLSTATE_MARK + err.sqlstate.encode()
     return b"\xff" + err.code.to_bytes(2, "little") + state + err.text.encode("utf-8", "replace")
 
 
 def encode_eof(eof: Eof) -> bytes:
-    """The payload of an EOF packet."""
     return _EOF.pack(EOF_MARK, eof.warning_count, eof.status)
 
 
 def encode_column(column: ColumnDefinition, capabilities: Capability = Capability.PROTOCOL_41) -> bytes:
-    """The payload of one column definition, in the form of `capabilities`."""
     if len(column.name) <= KEPT_NAME_SIZE:
         return _encode_kept(column, Capability.EXTENDED_METADATA in capabilities)
     return _encode_column(column, Capability.EXTENDED_METADATA in capabilities)
@@ -247,19 +234,18 @@ _encode_kept = functools.lru_cache(KEPT_COLUMNS)(_encode_column)  # many clients
 
 
 def encode_row(row: Row) -> bytes:
-    """The payload of one row of text values."""
     return b"".join([_NULL if value is None else lenenc.encode_bytes(value) for value in row])
 
 
 def with_more_results(response: Response) -> Response:
-    """The answer with the mark that another one follows it."""
+    """With the mark that another answer follows it."""
     if isinstance(response, Ok | Eof | ResultSet | BlockResultSet):
         return replace(response, status=response.status | StatusFlag.MORE_RESULTS)
     return response
 
 
 def decode_ok(payload: Buffer) -> Ok:
-    """The value of an OK packet, without session tracking. Raises RemoteProtocolError: the payload is no OK packet."""
+    """Without session tracking. Raises RemoteProtocolError: the payload is no OK packet."""
     try:
         _expect_mark(payload, OK_MARK, "an OK packet")
         affected_rows, offset = lenenc.decode_int(payload, 1)
@@ -277,8 +263,7 @@ def decode_ok(payload: Buffer) -> Ok:
 
 
 def decode_err(payload: Buffer) -> Err:
-    """The value of an ERR packet, with HY000 if it has no SQLSTATE. Raises RemoteProtocolError: the payload is no ERR
-    packet."""
+    """With HY000 if it has no SQLSTATE. Raises RemoteProtocolError: the payload is no ERR packet."""
     _expect_mark(payload, ERR_MARK, "an ERR packet")
     if len(payload) < 3:
         raise RemoteProtocolError(f"an ERR packet of {len(payload)} bytes, expected at least 3")

@@ -12,7 +12,7 @@ MADE_UP = Path(__file__).parent / "made_up"
 FILES_MAX = 4  # that a new type may touch
 CHANGES = {  # beside the module: what stands in a file, and what then does
     "replication/event/column_types/registry.py": (
-        ("    labels,\n", "    labels,\n    money,\n"),
+        ("integer, labels, strings, temporal, vector\n", "integer, labels, money, strings, temporal, vector\n"),
         ("geometry, content, vector)", "geometry, content, vector, money)"),
     ),
     "replication/event/rows/column.py": (("    UUID = ", '    MONEY = "money"  # str\n    UUID = '),),

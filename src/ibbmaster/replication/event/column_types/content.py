@@ -1,4 +1,4 @@
-"""UUID, INET4 and INET6: values stored as BINARY(size) and shown as text. Only the declared type distinguishes them."""
+"""UUID, INET4 and INET6: stored as BINARY(size) and shown as text. Only the declared type distinguishes them."""
 
 import re
 import uuid
@@ -7,10 +7,10 @@ from collections.abc import Callable
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any, ClassVar
 
-from ibbmaster.replication.event.rows.charset import BINARY_COLLATION
-from ibbmaster.replication.event.rows.column import Column, ColumnType, ValueKind
-from ibbmaster.replication.event.rows.value import Value
 from ibbmaster.sqltext import literals
+from ..rows.charset import BINARY_COLLATION
+from ..rows.column import Column, ColumnType, ValueKind
+from ..rows.value import Value
 from .kind import ColumnKind, DeclaredType, ResultType, RowReading, SqlType, WrittenType
 
 UUID_SIZE, INET4_SIZE, INET6_SIZE = 16, 4, 16
@@ -22,7 +22,7 @@ _UUID_TEXT = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class FixedContent(ColumnKind):
-    """Values of a fixed size that are shown as text, and compare with texts by their stored bytes."""
+    """Values that compare with texts by their stored bytes."""
 
     octets: ClassVar[int]
     width: ClassVar[int]  # letters of the longest text
@@ -143,7 +143,7 @@ class Inet6(_Address):
 
 
 def uuid_text(data: bytes) -> str:
-    """A UUID of a row event as it reads, or as a server stores it: versions 1 to 5 with their segments in reverse
+    """Of a row event's bytes, as it reads, or as a server stores it: versions 1 to 5 with their segments in reverse
     order, so that they sort by time. No value that a server takes has both meanings. Raises ValueError: not 16 bytes.
     Source: MariaDB 12.3, plugin/type_uuid/sql_type_uuid.h."""
     if len(data) != UUID_SIZE:
@@ -155,20 +155,20 @@ def uuid_text(data: bytes) -> str:
 
 
 def uuid_bytes(text: str) -> bytes:
-    """A UUID as servers write it into row events: as it reads, whatever its version. Raises ValueError: no UUID."""
+    """As servers write it into row events: as it reads, whatever its version. Raises ValueError: no UUID."""
     return uuid.UUID(text).bytes
 
 
 def inet4_text(data: bytes) -> str:
-    """Four bytes as dotted decimals. Raises ValueError: not 4 bytes."""
+    """Raises ValueError: not 4 bytes."""
     if len(data) != INET4_SIZE:
         raise ValueError(f"an INET4 of {len(data)} bytes")
     return ".".join(map(str, data))
 
 
 def inet6_text(data: bytes) -> str:
-    """Sixteen bytes as MariaDB writes them: the longest run of zero words short, even of one word, IPv4 in decimals.
-    Raises ValueError: not 16 bytes. Source: MariaDB 12.3, plugin/type_inet/sql_type_inet.cc, Inet6::to_string()."""
+    """As MariaDB writes it: the longest run of zero words short, even of one word, IPv4 in decimals. Raises ValueError:
+    not 16 bytes. Source: MariaDB 12.3, plugin/type_inet/sql_type_inet.cc, Inet6::to_string()."""
     if len(data) != INET6_SIZE:
         raise ValueError(f"an INET6 of {len(data)} bytes")
     words = [int.from_bytes(data[start : start + 2], "big") for start in range(0, INET6_SIZE, 2)]

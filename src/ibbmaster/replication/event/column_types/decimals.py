@@ -5,10 +5,10 @@ from collections.abc import Callable
 from decimal import Context, Decimal, InvalidOperation
 
 from ibbmaster.errors import ConfigurationError, EventError
-from ibbmaster.replication.event.rows.attributes import is_unsigned
-from ibbmaster.replication.event.rows.column import Column, ColumnType, ValueKind
-from ibbmaster.replication.event.rows.value import Encode, Value
 from ibbmaster.sqltext import literals
+from ..rows.attributes import is_unsigned
+from ..rows.column import Column, ColumnType, ValueKind
+from ..rows.value import Encode, Value
 from . import kind as kinds
 from .kind import SqlType
 
@@ -23,7 +23,7 @@ _WIDE = Context(prec=4 * DIGITS_MAX)
 
 
 class Decimals(kinds.Number):
-    """DECIMAL(digits, scale) since MySQL 5.0; the metadata is both."""
+    """Since MySQL 5.0; the metadata is digits and scale."""
 
     values = {ColumnType.NEWDECIMAL: ValueKind.DECIMAL}
     metadata_sizes = {ColumnType.NEWDECIMAL: 2}
@@ -76,7 +76,7 @@ class Decimals(kinds.Number):
         return encode(int.from_bytes(value, "big") if isinstance(value, bytes) else value)
 
     def key_value(self, column: Column, sql: SqlType, value: literals.Value, zone_s: int) -> literals.Value:
-        """A number that has no more digits after the point than the column."""
+        """Only with no more digits after the point than the column."""
         if not isinstance(value, Decimal):
             return value if isinstance(value, int) and not sql.is_zerofill else None
         _, digits, exponent = value.as_tuple()
@@ -125,7 +125,7 @@ class Decimals(kinds.Number):
 
 
 def scaled(value: Decimal, scale: int) -> Decimal:
-    """A number with `scale` digits after the point, halves away from zero."""
+    """With `scale` digits after the point, halves away from zero."""
     return value.quantize(Decimal(1).scaleb(-scale), context=DIGITS)
 
 
@@ -136,7 +136,7 @@ def rounded(number: Decimal, scale: int) -> Decimal:
 
 
 def digit_groups(digits: int, scale: int) -> list[int]:
-    """The number of digits in each group of bytes of a DECIMAL(digits, scale)."""
+    """Digits in each group of bytes."""
     whole = digits - scale
     counts = [whole % WORD_DIGITS] if whole % WORD_DIGITS else []
     counts += [WORD_DIGITS] * (whole // WORD_DIGITS + scale // WORD_DIGITS)
@@ -144,13 +144,12 @@ def digit_groups(digits: int, scale: int) -> list[int]:
 
 
 def decimal_size(digits: int, scale: int) -> int:
-    """Bytes of a value."""
     return sum(PART_SIZES[count] for count in digit_groups(digits, scale))
 
 
 def decimal_reader(digits: int, scale: int) -> Callable[[bytes], Decimal]:
-    """Reads a DECIMAL: groups of digits, big-endian; the first bit is set unless negative, which inverts all. Source:
-    MariaDB 12.3, decimal.c, bin2decimal()."""
+    """Groups of digits, big-endian; the first bit is set unless negative, which inverts all. Source: MariaDB 12.3,
+    decimal.c, bin2decimal()."""
     layout = []
     size = 0
     for count in digit_groups(digits, scale):

@@ -7,10 +7,10 @@ from decimal import Decimal
 from typing import Any
 
 from ibbmaster.errors import EventError
-from ibbmaster.replication.event.rows.attributes import is_unsigned
-from ibbmaster.replication.event.rows.column import Column, ColumnType, ValueKind
-from ibbmaster.replication.event.rows.value import Value
 from ibbmaster.sqltext import literals
+from ..rows.attributes import is_unsigned
+from ..rows.column import Column, ColumnType, ValueKind
+from ..rows.value import Value
 from . import kind as kinds
 from .decimals import scaled
 from .kind import SqlType
@@ -21,7 +21,7 @@ PLAIN_EXPONENTS = range(-14, 16)  # places of the point in numbers without an ex
 
 
 class Floating(kinds.Number):
-    """Numbers of IEEE 754, little-endian; the metadata is their size."""
+    """IEEE 754, little-endian; the metadata is their size."""
 
     grammar = kinds.Grammar.FRACTION
     key = "FLOATING"
@@ -130,8 +130,8 @@ class Floating(kinds.Number):
 
 
 def floating_text(value: float, *, digits: int | None) -> str:
-    """A number with the fewest digits that identify it, or rounded to `digits`; with an exponent if it is far from 1.
-    Source: MariaDB 12.3, dtoa.c, my_gcvt()."""
+    """The fewest digits that identify it, or rounded to `digits`; with an exponent if it is far from 1. Source: MariaDB
+    12.3, dtoa.c, my_gcvt()."""
     if not value:
         return "-0" if str(value)[0] == "-" else "0"
     if value - value != 0:
@@ -155,8 +155,8 @@ def floating_text(value: float, *, digits: int | None) -> str:
 
 
 def fixed_text(value: float, scale: int) -> str:
-    """A number with `scale` digits after the point: the fewest that identify it, or fewer, rounded. Source: MariaDB
-    12.3, dtoa.c, my_fcvt()."""
+    """With `scale` digits after the point: the fewest that identify it, or fewer, rounded. Source: MariaDB 12.3,
+    dtoa.c, my_fcvt()."""
     if value - value != 0:
         raise ValueError(f"{value} is no number")
     shortest = Decimal(repr(value))

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ibbmaster.errors import EventError
-from ibbmaster.replication.event.rows.charset import BINARY_COLLATION
-from ibbmaster.replication.event.rows.column import Column, ColumnType, ValueKind
-from ibbmaster.replication.event.rows.value import Value
 from ibbmaster.sqltext import literals
+from ..rows.charset import BINARY_COLLATION
+from ..rows.column import Column, ColumnType, ValueKind
+from ..rows.value import Value
 from . import kind as kinds
 from .kind import ColumnKind, SqlType
 from .strings import BYTES, string_encoder

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from decimal import Decimal
 
 from ibbmaster.errors import ConfigurationError, EventError
-from ibbmaster.replication.event.rows.attributes import is_unsigned
-from ibbmaster.replication.event.rows.column import Column, ColumnType, ValueKind
-from ibbmaster.replication.event.rows.value import Encode, Reader, Value
 from ibbmaster.sqltext import literals
+from ..rows.attributes import is_unsigned
+from ..rows.column import Column, ColumnType, ValueKind
+from ..rows.value import Encode, Reader, Value
 from . import kind as kinds
 from .decimals import DIGITS, Decimals, rounded
 from .kind import ColumnKind, SqlType
@@ -18,7 +18,6 @@ ZEROS_MAX = 95  # in front of a number, that a kernel writes
 
 
 def integer_range(column: Column) -> tuple[int, int]:
-    """The smallest and the largest value of TINYINT to BIGINT."""
     bits = 8 * INTEGER_SIZES[ColumnType(column.type)]
     return (0, (1 << bits) - 1) if column.is_unsigned else (-(1 << bits - 1), (1 << bits - 1) - 1)
 
@@ -130,7 +129,7 @@ class Integer(kinds.Number):
 
 
 class Bit(ColumnKind):
-    """BIT(n), big-endian in as few bytes as possible."""
+    """Big-endian in as few bytes as possible."""
 
     values = {ColumnType.BIT: ValueKind.BIT}
     metadata_sizes = {ColumnType.BIT: 2}
@@ -204,7 +203,7 @@ class Bit(ColumnKind):
 
 
 class Year(ColumnKind):
-    """YEAR, one byte: years since 1900, or 0 for the zero year."""
+    """Years since 1900 in one byte, or 0 for the zero year."""
 
     values = {ColumnType.YEAR: ValueKind.YEAR}
     has_sign = True
@@ -262,7 +261,7 @@ class Year(ColumnKind):
 
 
 def _bit_bytes(sql: SqlType) -> int:
-    """Bytes that a value of BIT(n) is shown with, even if it was stored when the column was narrower."""
+    """Of a shown value, even if it was stored when the column was narrower."""
     return ((sql.length or 1) + 7) // 8
 
 

@@ -1,8 +1,5 @@
-"""Base class of column kinds: storage, reading, writing and declaration of types, one module a kind.
-
-Rooms above ask a kind, and translate its answers once for all: steps of kernels, flags of result sets and families of
-values are names.
-"""
+"""Base class of column kinds, one module a kind. Rooms above ask a kind, and translate its answers, which are names,
+once for all."""
 
 import enum
 import re
@@ -13,11 +10,11 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, ClassVar, NamedTuple
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.replication.event.rows.attributes import is_unsigned
-from ibbmaster.replication.event.rows.column import Column, ColumnType, ValueKind
-from ibbmaster.replication.event.rows.value import Encode, Reader, Value, fixed, prefixed
 from ibbmaster.sqltext import literals
 from ibbmaster.sqltext.quoting import quoted_text
+from ..rows.attributes import is_unsigned
+from ..rows.column import Column, ColumnType, ValueKind
+from ..rows.value import Encode, Reader, Value, fixed, prefixed
 
 _NUMBERS = re.compile(r"\s*(\d+)\s*(?:,\s*(\d+)\s*)?", re.ASCII)
 _DECLARED = re.compile(
@@ -57,7 +54,7 @@ class SqlType:
 
 
 class StoredText(NamedTuple):
-    """The storage of a text: its character set, the number of its collation, bytes of the longest character."""
+    """`unit`: bytes of the longest character."""
 
     charset: str = "utf8mb4"
     collation: int = 45  # utf8mb4_general_ci
@@ -65,32 +62,30 @@ class StoredText(NamedTuple):
 
 
 class TextSettings(NamedTuple):
-    """Settings of a session: the character set of texts (None, binary: as stored), and seconds east of UTC."""
+    """Of a session: the character set of texts (None, binary: as stored), and seconds east of UTC."""
 
     charset: str | None = None
     time_zone_s: int = 0
 
 
 class DeclaredType(NamedTuple):
-    """A type as CREATE TABLE writes it; `where` names its column in errors. Only columns that are written have
-    `storage` and `is_compressed`."""
+    """A type as CREATE TABLE writes it; `where` names its column in errors. Only written columns have `storage` and
+    `is_compressed`."""
 
     where: str
     text: str
     word: str  # in lower case
-    inside: str | None  # the text in brackets after it
+    inside: str | None  # its brackets: `length`, `scale`
     storage: StoredText = StoredText()
     is_compressed: bool = False
 
     @property
     def length(self) -> int | None:
-        """The first number in the brackets."""
         match = _NUMBERS.fullmatch(self.inside or "")
         return None if match is None else int(match[1])
 
     @property
     def scale(self) -> int:
-        """The second number in the brackets; 0 without one."""
         match = _NUMBERS.fullmatch(self.inside or "")
         return 0 if match is None else int(match[2] or 0)
 
@@ -102,7 +97,7 @@ class DeclaredType(NamedTuple):
 
 
 def read_declared(where: str, text: str) -> DeclaredType:
-    """Split a type. Raises ConfigurationError: it does not begin with a word."""
+    """Raises ConfigurationError: it does not begin with a word."""
     match = _DECLARED.fullmatch(text)
     if match is None:
         raise ConfigurationError(f"{where}: {text!r} is no column type")
@@ -121,7 +116,7 @@ class Grammar(enum.Enum):
 
 
 class Layout(NamedTuple):
-    """What the metadata block says of a column: its type, `Column.size` and `Column.scale`."""
+    """The metadata block's knowledge of a column: its type, `Column.size` and `Column.scale`."""
 
     type: int
     size: int = 0
@@ -130,7 +125,7 @@ class Layout(NamedTuple):
 
 @dataclass(frozen=True)
 class WrittenType:
-    """How a column is written; `metadata`: its bytes in the metadata block; `encode` takes a value that is not NULL."""
+    """`metadata`: its bytes in the metadata block; `encode` takes a value that is not NULL."""
 
     type: ColumnType
     metadata: bytes
@@ -162,8 +157,8 @@ class ResultType(NamedTuple):
 
 
 class RowReading(NamedTuple):
-    """How a kernel reads values from rows: its `RowOp` with two arguments, and `what` it returns: a number, text or
-    bytes; shown: bytes that the kernel turns into text; code, value: a number or bytes that encode a value."""
+    """A kernel's `RowOp` with two arguments, and `what` it returns: a number, text or bytes; shown: bytes that the
+    kernel turns into text; code, value: a number or bytes that encode a value."""
 
     op: str
     first: int = 0
@@ -176,10 +171,8 @@ COPY: Step = ("COPY", 0, 0, 0, 0)
 
 
 class ColumnKind(ABC):
-    """Types that are alike, with an instance for each word; one module holds all of a kind.
-
-    A value has either `fixed_size` bytes, or a length of `length_size` bytes before it.
-    """
+    """Types that are alike, with an instance for each word. A value has `fixed_size` bytes, or a length of
+    `length_size` bytes before it."""
 
     values: Mapping[ColumnType, ValueKind] = {}  # of values, by type
     content: ClassVar[ValueKind | None] = None  # of values, where only the declared type shows it
@@ -188,7 +181,7 @@ class ColumnKind(ABC):
     has_sign: ClassVar[bool] = False  # a bit in the field SIGNEDNESS
     has_collation: ClassVar[bool] = False  # a number in the fields DEFAULT_CHARSET or COLUMN_CHARSET
 
-    word: str = ""  # DATA_TYPE of information_schema
+    word: str = ""  # DATA_TYPE
     names: tuple[str, ...] = ()  # synonyms in declarations
     ddl_names: tuple[str, ...] = ()  # and only in DDL
     codes: tuple[ColumnType, ...] = ()  # the types that a TABLE_MAP may have, the newest first
@@ -232,28 +225,25 @@ class ColumnKind(ABC):
     # In a TABLE_MAP, and in rows ------------------------------------------------------------------
 
     def layout(self, where: str, column_type: ColumnType, metadata: int, raw: bytes) -> Layout:
-        """The meaning of a column's metadata: `raw` bytes, `metadata` as a number. Raises EventError: no column has
-        such metadata."""
+        """`raw`: a column's metadata, `metadata`: as a number. Raises EventError: no column has such."""
         return Layout(column_type)
 
     def fixed_size(self, column: Column) -> int | None:
-        """Bytes of each value; None if a length precedes it."""
+        """None if a length precedes each value."""
         return self.size
 
     def length_size(self, column: Column) -> int:
-        """Bytes of the length before a value; 0 without one."""
         return 0
 
     @abstractmethod
     def convert(self, column: Column) -> Callable[[bytes], Value]:
-        """The function from the bytes of a value to a `ValueKind`; it raises ValueError for bytes that make none."""
+        """From the bytes of a value to a `ValueKind`; the function raises ValueError for bytes that make none."""
 
     def keeps_values(self, old: Column, new: Column) -> bool:
-        """Whether every value of a column of this kind is the same value in another column of any kind."""
+        """Whether every value is the same value in another column of any kind."""
         return (old.kind, old.type, old.size, old.scale) == (new.kind, new.type, new.size, new.scale)
 
     def reader(self, column: Column) -> Reader:
-        """The reader of values in rows."""
         size = self.fixed_size(column)
         if size is not None:
             return fixed(size, self.convert(column))
@@ -262,20 +252,19 @@ class ColumnKind(ABC):
     # As DDL declares it ---------------------------------------------------------------------------
 
     def declare(self, column: Column, declared: DeclaredType) -> dict[str, Any]:
-        """Fields of `Column` that a declared type has and a TABLE_MAP lacks. Raises ConfigurationError: the column
-        cannot be of this type."""
+        """Fields of `Column` that a TABLE_MAP lacks. Raises ConfigurationError: the column cannot be of this type."""
         return {}
 
     def write(self, declared: DeclaredType) -> WrittenType | None:
-        """How a declared column is written; None if it cannot be. Raises ConfigurationError: there is no such type."""
+        """None if such a column cannot be written. Raises ConfigurationError: there is no such type."""
         return None
 
     def length_of(self, written: int | None) -> int | None:
-        """The length of a type, from the one that DDL has written, if any."""
+        """The length of a type, from the one that DDL has written."""
         return None
 
     def size_of(self, sql: SqlType) -> int | None:
-        """`Column.size` of a column, if known."""
+        """`Column.size`, if known."""
         return None
 
     def derived(self, column: Column, unit: int | None) -> tuple[str, int | None, int | None]:
@@ -283,11 +272,10 @@ class ColumnKind(ABC):
         return self.word, None, column.scale or None
 
     def sizes(self, sql: SqlType) -> TypeSizes:
-        """The sizes of a column in information_schema."""
         return TypeSizes()
 
     def zero_of(self, sql: SqlType) -> str:
-        """The value, as SQL, of older rows in a new NOT NULL column without a default."""
+        """The SQL value of older rows in a new NOT NULL column without a default."""
         return self.zero
 
     def shows_alike(self, column: Column, old: SqlType, new: SqlType) -> bool:
@@ -297,7 +285,7 @@ class ColumnKind(ABC):
     # Literals and texts ---------------------------------------------------------------------------
 
     def literal(self, sql: SqlType, value: Literal, version: int) -> str:
-        """A default as SHOW CREATE TABLE prints it. Raises ValueError, ArithmeticError: it is no literal."""
+        """A default as SHOW CREATE TABLE prints it. Raises ValueError, ArithmeticError."""
         return quoted_text(text_of(value))
 
     def kept_literal(self, sql: SqlType, value: Literal, written: str) -> str:
@@ -305,7 +293,7 @@ class ColumnKind(ABC):
         return written if self.keeps_default else self.literal(sql, value, 0)
 
     def stored(self, column: Column, sql: SqlType, value: literals.Value) -> bytes:
-        """The bytes of a constant, without their length. Raises ValueError: the column cannot hold it."""
+        """A constant's bytes, without their length. Raises ValueError: the column cannot hold it."""
         raise ValueError(f"constants of type {sql.word} are not known")
 
     def key_value(self, column: Column, sql: SqlType, value: literals.Value, zone_s: int) -> literals.Value:
@@ -313,7 +301,7 @@ class ColumnKind(ABC):
         return None
 
     def shown(self, column: Column, sql: SqlType, settings: TextSettings) -> Text:
-        """The function from stored values to the text of the column's current type."""
+        """From stored values to the text of the column's current type."""
         read = self.convert(column)
         return lambda data: str(read(data)).encode()
 
@@ -324,30 +312,29 @@ class ColumnKind(ABC):
     # In result sets, DataFrames and kernels -------------------------------------------------------
 
     @abstractmethod
-    def result(self, sql: SqlType) -> ResultType:
-        """The column of a result set."""
+    def result(self, sql: SqlType) -> ResultType: ...
 
     def digits(self, sql: SqlType) -> int:
         """Digits, or characters, of values in expressions."""
         return 0
 
     def frame_type(self, column: Column, *, keeps_zeros: bool) -> str:
-        """Spark's type in a DataFrame; `keeps_zeros`: moments such as 0000-00-00 are values."""
+        """Spark's type; `keeps_zeros`: moments such as 0000-00-00 are values."""
         return self.frame
 
     def reading(self, column: Column, frame_type: str) -> RowReading:
-        """How a kernel reads values that become cells of `frame_type` or text."""
+        """How a kernel reads what becomes a cell of `frame_type`, or text."""
         size = self.fixed_size(column)
         if size is None:
             return RowReading("RAW_PREFIXED", self.length_size(column), 0, "value")
         return RowReading("RAW_FIXED", size, 0, "value")
 
     def text_op(self, column: Column) -> tuple[str, int]:
-        """The kernel's `TextOp` for what it reads as `shown`, with its bytes or digits."""
+        """The `TextOp` for values read as `shown`, with their bytes or digits."""
         raise ValueError("values of this type are not shown so")
 
     def line_op(self, column: Column) -> tuple[str, int, int]:
-        """The kernel's `LineOp` with its arguments; SIDE: the reference writes the values."""
+        """The `LineOp` with its arguments; SIDE: the reference writes the values."""
         return self.line
 
     def key_op(self, column: Column) -> str:
@@ -355,13 +342,11 @@ class ColumnKind(ABC):
         return self.key or ("TEXT" if self.fixed_size(column) is None else "FIXED")
 
     def answer(self, column: Column, sql: SqlType, *, is_binary: bool) -> Step | None:
-        """The `ValueOp` for values of an answer; None: the reference makes them, or they depend on letters."""
+        """The `ValueOp` for an answer; None: the reference makes it, or it depends on letters."""
         return self.step
 
 
 class Number(ColumnKind):
-    """Numbers with a sign, or without."""
-
     has_sign = True
     is_number = True
     zero = "0"
@@ -374,7 +359,7 @@ class Number(ColumnKind):
 
 
 def decimal_of(value: Literal) -> Decimal:
-    """A literal as a number. Raises ValueError."""
+    """Raises ValueError."""
     if isinstance(value, bytes):
         return Decimal(int.from_bytes(value, "big"))
     try:
@@ -384,14 +369,13 @@ def decimal_of(value: Literal) -> Decimal:
 
 
 def text_of(value: Literal) -> str:
-    """A literal as a text."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "surrogateescape")
     return f"{value:f}" if isinstance(value, Decimal) else str(value)
 
 
 def whole_of(value: literals.Value) -> int:
-    """A constant as a whole number. Raises ValueError."""
+    """Raises ValueError."""
     if isinstance(value, bytes):
         return int.from_bytes(value, "big")
     try:
@@ -404,19 +388,18 @@ def whole_of(value: literals.Value) -> int:
 
 
 def bytes_of(value: literals.Value) -> bytes:
-    """A constant as bytes."""
     return value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogateescape")
 
 
 def bounded(number: int, bits: int) -> int:
-    """A number of at most `bits` bits. Raises ValueError."""
+    """Raises ValueError: it has more bits."""
     if not 0 <= number < 1 << bits:
         raise ValueError(f"{number} does not fit into {bits} bits")
     return number
 
 
 def zeros_of(sql: SqlType, width: int) -> int:
-    """The number of digits that ZEROFILL fills up to."""
+    """The digits that ZEROFILL fills up to."""
     return width if sql.is_zerofill else 0
 
 

@@ -7,11 +7,11 @@ from decimal import Decimal
 from typing import Any, AnyStr
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.replication.event.rows.charset import character_size, encode_text, encoded
-from ibbmaster.replication.event.rows.column import Column, ColumnType, ValueKind
-from ibbmaster.replication.event.rows.value import Encode, Value
 from ibbmaster.sqltext import literals
 from ibbmaster.sqltext.quoting import quoted, quoted_text
+from ..rows.charset import character_size, encode_text, encoded
+from ..rows.column import Column, ColumnType, ValueKind
+from ..rows.value import Encode, Value
 from . import kind as kinds
 from .kind import ColumnKind, SqlType
 from .strings import SHOWN_DEFAULT, wanted_charset
@@ -57,7 +57,7 @@ class Labels(ColumnKind):
 
     @abstractmethod
     def _number(self, places: Sequence[int]) -> int:
-        """The stored number of labels at these places, from 0."""
+        """Stored, of labels at these places, from 0."""
 
     def _encoder(self, labels: tuple[str, ...], size: int) -> Encode:
         known = {label.rstrip().casefold(): place for place, label in reversed(list(enumerate(labels)))}
@@ -139,7 +139,7 @@ class Labels(ColumnKind):
 
 
 class EnumLabels(Labels):
-    """ENUM: the number of a label from 1."""
+    """The number of a label from 1."""
 
     labels_max = 65535
     line = ("CHOICE", 0, 0)
@@ -180,7 +180,7 @@ class EnumLabels(Labels):
 
 
 class SetLabels(Labels):
-    """SET: a bit a label."""
+    """A bit a label."""
 
     labels_max = 64
 
@@ -223,7 +223,7 @@ def _labels(declared: kinds.DeclaredType) -> tuple[str, ...]:
 
 
 def _label(text: str, labels: tuple[str, ...]) -> str | None:
-    """A label by its text, or the only one that differs just in case."""
+    """By its text, or the only one that differs just in case."""
     if text in labels:
         return text
     alike = [label for label in labels if label.lower() == text.lower()]

@@ -1,7 +1,7 @@
 """The kind of each type. A new type is one module of this folder, and one entry here."""
 
-from ibbmaster.replication.event.rows.column import Column
-from ibbmaster.replication.event.rows.value import Reader, fixed, prefixed
+from ..rows.column import Column
+from ..rows.value import Reader, fixed, prefixed
 from . import content, decimals, floating, geometry, integer, labels, strings, temporal, vector
 from .kind import ColumnKind
 
@@ -16,7 +16,7 @@ _BY_CONTENT = {kind.content: kind for kind in KINDS if kind.content is not None}
 
 
 def kind_of(column: Column) -> ColumnKind:
-    """The kind of a column. Raises ValueError: values of its type cannot be read at all."""
+    """Raises ValueError: values of its type cannot be read at all."""
     kind = _BY_CONTENT.get(column.kind) or BY_TYPE.get(column.type)
     if kind is None:
         raise ValueError("values of this type cannot be read")
@@ -24,12 +24,12 @@ def kind_of(column: Column) -> ColumnKind:
 
 
 def value_reader(column: Column) -> Reader:
-    """The reader of a column's values. Raises ValueError: values of its type cannot be read at all."""
+    """Raises ValueError: values of its type cannot be read at all."""
     return kind_of(column).reader(column)
 
 
 def bytes_reader(column: Column) -> Reader:
-    """Reads values of a column as stored, even unreadable ones. Raises ValueError: their length is not known."""
+    """Reads values as stored, even unreadable ones. Raises ValueError: their length is not known."""
     kind = kind_of(column)
     size = kind.fixed_size(column)
     return prefixed(kind.length_size(column), bytes) if size is None else fixed(size, bytes)

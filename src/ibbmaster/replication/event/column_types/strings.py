@@ -1,4 +1,4 @@
-"""Strings of characters or bytes: CHAR, VARCHAR, TEXT, BLOB and so on, also compressed ones."""
+"""CHAR, VARCHAR, TEXT, BLOB and so on, also compressed ones."""
 
 import zlib
 from abc import abstractmethod
@@ -7,8 +7,11 @@ from decimal import Decimal
 from typing import Any
 
 from ibbmaster.errors import ConfigurationError, EventError
-from ibbmaster.replication.event.rows.attributes import named_charset
-from ibbmaster.replication.event.rows.charset import (
+from ibbmaster.sqltext import literals
+from ibbmaster.sqltext.quoting import quoted, quoted_text
+from ibbmaster.versions import Difference
+from ..rows.attributes import named_charset
+from ..rows.charset import (
     BINARY_COLLATION,
     CODECS,
     OF_PLANE_0,
@@ -22,11 +25,8 @@ from ibbmaster.replication.event.rows.charset import (
     lenient_text,
     letters_of,
 )
-from ibbmaster.replication.event.rows.column import LABELLED, Column, ColumnType, ValueKind
-from ibbmaster.replication.event.rows.value import Encode, Value
-from ibbmaster.sqltext import literals
-from ibbmaster.sqltext.quoting import quoted, quoted_text
-from ibbmaster.versions import Difference
+from ..rows.column import LABELLED, Column, ColumnType, ValueKind
+from ..rows.value import Encode, Value
 from . import kind as kinds
 from .kind import ColumnKind, SqlType
 
@@ -51,8 +51,6 @@ _SIZES_MIN = {"ucs2": 2, "utf16": 2, "utf16le": 2, "utf32": 4}  # bytes of a let
 
 
 class Strings(ColumnKind):
-    """Strings after their length; `twin`: the word of the same type with bytes for letters."""
-
     values = dict.fromkeys((*_VARYING, ColumnType.STRING, *_BLOBS), ValueKind.BINARY)
     metadata_sizes = {kind: 1 if kind in _BLOBS else 2 for kind in values}
     big_endian = frozenset((ColumnType.VAR_STRING, ColumnType.STRING))
@@ -290,7 +288,7 @@ class SizedStrings(Strings):
 
 
 class LargeStrings(Strings):
-    """TEXT and BLOB; an index has only a prefix of them. `prefix`: bytes of their length."""
+    """TEXT and BLOB. `prefix`: bytes of their length."""
 
     is_large = True
     compares_size = True
@@ -345,22 +343,21 @@ class XmlType(Strings):
 
 
 def length_bytes(size: int) -> int:
-    """Bytes of the length before a value of at most `size` bytes."""
+    """Of the length before a value of at most `size` bytes."""
     return 1 if size <= SHORT_LENGTH_MAX else 2
 
 
 def large_kind(known: Sequence[LargeStrings], size: int) -> LargeStrings:
-    """The smallest kind for values of this many bytes."""
     return next((kind for kind in known if size <= kind.bytes_max), known[-1])
 
 
 def filled_size(sql: SqlType) -> int:
-    """Bytes that values are shown with, filled up with zeros; 0 for types that are not filled."""
+    """Bytes that zeros fill values up to when they are shown; 0 for other types."""
     return (1 if sql.length is None else sql.length) if sql.word == BINARY.word else 0
 
 
 def wanted_charset(sql: SqlType, shown: str | None) -> str | None:
-    """The character set that texts are shown in: the wanted one, or the current one of the column."""
+    """The wanted character set of shown texts, or the column's current one."""
     return sql.charset if shown in (None, "binary") else shown
 
 
@@ -376,14 +373,14 @@ def _has_letters(column: Column) -> bool:
 
 
 def bytes_max(column: Column) -> int:
-    """Bytes of the longest value of a string column."""
+    """Of the longest value."""
     if column.type in _BLOBS:
         return (1 << 8 * column.size) - 1
     return column.size - (column.type == ColumnType.VARCHAR_COMPRESSED)
 
 
 def characters_max(column: Column) -> int | None:
-    """Characters of the longest text of a CHAR or VARCHAR; None where bytes count."""
+    """Of the longest CHAR or VARCHAR; None where bytes count."""
     return None if column.type in _BLOBS else bytes_max(column) // character_size(column.charset)
 
 
@@ -401,8 +398,8 @@ def _bytes_needed(old: Column, new: Column) -> int:
 
 
 def _charset(column: Column, text: str) -> str:
-    """The character set of a text column: the one that the event names, as the table may have been converted since. The
-    declared one counts where the event says binary, or has an unknown collation."""
+    """The event's character set, as the table may have been converted since; the declared one where the event says
+    binary, or has an unknown collation."""
     named = None if column.charset == "binary" else column.charset
     if named in CODECS:
         return named
@@ -410,8 +407,8 @@ def _charset(column: Column, text: str) -> str:
 
 
 def _decompressed(convert: Callable[[bytes], Value]) -> Callable[[bytes], Value]:
-    """Reads values of COMPRESSED columns: a byte of method and size of the size, the size (big-endian), the data.
-    Source: MariaDB 12.3, field_comp.cc."""
+    """Reads COMPRESSED columns: a byte of method and size of the size, the size (big-endian), the data. Source: MariaDB
+    12.3, field_comp.cc."""
 
     def read(data: bytes) -> Value:
         if not data:
@@ -451,7 +448,7 @@ def _compressed(data: bytes) -> bytes:
 
 
 def _bytes_in(value: object, charset: str) -> bytes:
-    """The bytes of a string: text in its character set; in binary columns also hexadecimal digits after 0x."""
+    """Text in its character set; in binary columns also hexadecimal digits after 0x."""
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
     text = str(value)
@@ -469,7 +466,7 @@ def string_encoder(
     is_trimmed: bool = False,
     is_packed: bool = False,
 ) -> Encode:
-    """Writes strings after their length; those of a fixed length travel without their filling."""
+    """Strings of a fixed length travel without their filling."""
     charset = storage.charset
     filling = b"\0" if charset == "binary" else encode_text(" ", charset)
 

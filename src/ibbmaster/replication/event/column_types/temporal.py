@@ -6,8 +6,6 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from ibbmaster.errors import ConfigurationError, EventError
-from ibbmaster.replication.event.rows.column import Column, ColumnType, ValueKind
-from ibbmaster.replication.event.rows.value import Encode, Value
 from ibbmaster.sqltext import literals
 from ibbmaster.sqltext.moment import (
     DAY_S,
@@ -24,6 +22,8 @@ from ibbmaster.sqltext.moment import (
     parse_duration,
 )
 from ibbmaster.sqltext.quoting import quoted_text
+from ..rows.column import Column, ColumnType, ValueKind
+from ..rows.value import Encode, Value
 from . import kind as kinds
 from .kind import ColumnKind, SqlType
 
@@ -44,8 +44,13 @@ Shown = Callable[[bytes], str]
 ReadMoment = Callable[[bytes], Moment]
 
 
-class _Moment(ColumnKind):
-    """Types with a day."""
+class _Timed(ColumnKind):
+    def shown(self, column: Column, sql: SqlType, settings: kinds.TextSettings) -> kinds.Text:
+        return _with_digits(super().shown(column, sql, settings), column.scale, sql.scale or 0)
+
+
+class _Moment(_Timed):
+    """With a day."""
 
     has_day = True
 
@@ -67,13 +72,9 @@ class _Moment(ColumnKind):
     def frame_type(self, column: Column, *, keeps_zeros: bool) -> str:
         return "string" if keeps_zeros else self.frame
 
-    def shown(self, column: Column, sql: SqlType, settings: kinds.TextSettings) -> kinds.Text:
-        read = self.convert(column)
-        return _with_digits(lambda data: str(read(data)).encode(), column.scale, sql.scale or 0)
-
 
 class _Calendar(_Moment):
-    """Types that look the same in every time zone."""
+    """Alike in every time zone."""
 
     def stored(self, column: Column, sql: SqlType, value: literals.Value) -> bytes:
         """A date, or a date and time, of the calendar or not: 2020-00-00 is one."""
@@ -87,8 +88,6 @@ class _Calendar(_Moment):
 
 
 class Date(_Calendar):
-    """DATE, three bytes."""
-
     values = {ColumnType.DATE: ValueKind.DATE, ColumnType.NEWDATE: ValueKind.DATE}
     zero = "'0000-00-00'"
     family = "DATE"
@@ -133,8 +132,8 @@ class Date(_Calendar):
         return "DATE_PARTS" if is_binary else "DATE", 0, 0, 0, 0
 
 
-class _Clock(ColumnKind):
-    """Types with a clock. Each has a format of before 10.1, whose digits only a declared type has, and a new one."""
+class _Clock(_Timed):
+    """Each has a format of before 10.1, whose digits only a declared type has, and a new one."""
 
     is_clock = True
     has_scale = True
@@ -149,7 +148,7 @@ class _Clock(ColumnKind):
     def __init__(
         self, word: str, new: ColumnType, old: ColumnType, kind: ValueKind, encoder: Callable[[int], Encode]
     ) -> None:
-        """`encoder` takes the digits of a second that values are written with."""
+        """`encoder` takes the digits of a second."""
         super().__init__(word, new, old)
         self.new, self.old, self.encoder = new, old, encoder
         self.values, self.metadata_sizes = {new: kind, old: kind}, {new: 1}  # type: ignore[misc]
@@ -212,7 +211,7 @@ class _Clock(ColumnKind):
 
 
 class Time(_Clock):
-    """TIME: up to 838 hours to either side of zero."""
+    """Up to 838 hours to either side of zero."""
 
     zero = "'00:00:00'"
     family = "TIME"
@@ -234,9 +233,6 @@ class Time(_Clock):
             raise ValueError(text)
         return quoted_text(duration_text(found, sql.scale or 0))
 
-    def shown(self, column: Column, sql: SqlType, settings: kinds.TextSettings) -> kinds.Text:
-        return _with_digits(super().shown(column, sql, settings), column.scale, sql.scale or 0)
-
     def fitted(self, value: Value, column: Column) -> Value:
         return _with_zeros(_TIME_TEXT.fullmatch(value), column.scale) if isinstance(value, str) else None
 
@@ -245,7 +241,7 @@ class Time(_Clock):
 
 
 class DateTime(_Clock, _Calendar):
-    """DATETIME: a date and a clock, in any time zone."""
+    """In any time zone."""
 
     frame = "timestamp_ntz"
     whole, old_sizes = 5, OLD_DATETIME_SIZES
@@ -261,7 +257,7 @@ class DateTime(_Clock, _Calendar):
 
 
 class Timestamp(_Clock, _Moment):
-    """TIMESTAMP: seconds since 1970, in UTC."""
+    """Seconds since 1970, in UTC."""
 
     frame = "timestamp"
     whole = 4
@@ -287,13 +283,12 @@ class Timestamp(_Clock, _Moment):
         return _with_digits(text, column.scale, sql.scale or 0)
 
     def fitted(self, value: Value, column: Column) -> Value:
-        """Only zero, as other values depend on the time zone of the session."""
+        """Only zero: other values depend on the session's time zone."""
         is_known = isinstance(value, str) and value.startswith("0000-00-00")
         return _with_zeros(_DATETIME_TEXT.fullmatch(str(value)), column.scale) if is_known else None
 
 
 def is_zero(value: literals.Value) -> bool:
-    """Whether a constant is a date of zeros."""
     return value == 0 or (isinstance(value, str) and not value.strip("0-: ."))
 
 
@@ -310,7 +305,7 @@ def _with_digits(text: kinds.Text, stored: int, wanted: int) -> kinds.Text:
 
 
 def _with_zeros(match: re.Match[str] | None, scale: int) -> str | None:
-    """A time with as many digits of a second as its column has; None if some would be lost."""
+    """With the column's digits of a second; None if some would be lost."""
     if match is None or len(match[2] or "") > scale:
         return None
     return match[1] + (f".{(match[2] or '').ljust(scale, '0')}" if scale else "")
@@ -333,7 +328,7 @@ def _digits(declared: kinds.DeclaredType) -> int:
 
 
 def moment_reader(column: Column) -> ReadMoment:
-    """The reader of a DATE, DATETIME or TIMESTAMP. It raises ValueError for bytes that make no moment."""
+    """Of a DATE, DATETIME or TIMESTAMP. The reader raises ValueError for bytes that make no moment."""
     digits = column.scale
     match column.type:
         case ColumnType.DATETIME2:
@@ -348,18 +343,18 @@ def moment_reader(column: Column) -> ReadMoment:
 
 
 def _byte_order(column: Column) -> Literal["big", "little"]:
-    """Of the seconds in a TIMESTAMP: little-endian before 10.1 without a fraction."""
+    """Of a TIMESTAMP's seconds: little-endian before 10.1 without a fraction."""
     return "little" if column.has_old_format and not column.scale else "big"
 
 
 def _date(data: bytes) -> Moment:
-    """A DATE: 5 bits day, 4 bits month, the rest year."""
+    """5 bits day, 4 bits month, the rest year."""
     value = int.from_bytes(data, "little")
     return Moment(value >> 9, value >> 5 & 15, value & 31)
 
 
 def _datetime(digits: int) -> ReadMoment:
-    """Reads a DATETIME in the format since 10.1."""
+    """Since 10.1."""
     shift = 8 * FRACTION_SIZES[digits]
     zero = DATETIME2_ZERO << shift
     microseconds = _microseconds(digits, 2 * FRACTION_SIZES[digits])
@@ -378,8 +373,7 @@ def _datetime(digits: int) -> ReadMoment:
 
 
 def _timestamp(microseconds: Callable[[int], int], order: Literal["big", "little"]) -> ReadMoment:
-    """Reads a TIMESTAMP: seconds since 1970 without sign, as since 11.5, and a fraction; in UTC. All zeros are the zero
-    time."""
+    """Seconds since 1970 without sign, as since 11.5, and a fraction. All zeros are the zero time."""
 
     def read(data: bytes) -> Moment:
         seconds, part = int.from_bytes(data[:4], order), int.from_bytes(data[4:], "big")
@@ -392,7 +386,7 @@ def _timestamp(microseconds: Callable[[int], int], order: Literal["big", "little
 
 
 def _old_datetime(digits: int) -> ReadMoment:
-    """Reads a DATETIME with a fraction of before 10.1: a packed number."""
+    """With a fraction, before 10.1: a packed number."""
     scale = 10**digits
     microseconds = _microseconds(digits, digits)
 
@@ -411,7 +405,7 @@ def _old_datetime(digits: int) -> ReadMoment:
 
 
 def _old_short_datetime(data: bytes) -> Moment:
-    """A DATETIME without a fraction of before 10.1: decimal digits YYYYMMDDhhmmss."""
+    """Without a fraction, before 10.1: decimal digits YYYYMMDDhhmmss."""
     value = int.from_bytes(data, "little")
     date, clock = divmod(value, 1_000_000)
     moment = Moment(date // 10_000, date // 100 % 100, date % 100, clock // 10_000, clock // 100 % 100, clock % 100)
@@ -437,7 +431,7 @@ def _moment_text(read: ReadMoment, digits: int) -> Shown:
 
 
 def _time(digits: int) -> Shown:
-    """Reads a TIME in the format since 10.1: the whole number counts from the middle of its range."""
+    """Since 10.1: the whole number counts from the middle of its range."""
     size = FRACTION_SIZES[digits]
     shift = 8 * size
     zero = 0x800000 << shift
@@ -456,7 +450,7 @@ def _time(digits: int) -> Shown:
 
 
 def _old_time(digits: int) -> Shown:
-    """Reads a TIME of before 10.1: decimal digits hhmmss, or with a fraction a number above its lowest value."""
+    """Before 10.1: decimal digits hhmmss, or with a fraction a number above its lowest value."""
     if not digits:
         return _old_short_time
     scale = 10**digits
@@ -484,7 +478,7 @@ def _old_short_time(data: bytes) -> str:
 
 
 def _microseconds(digits: int, stored_digits: int) -> Callable[[int], int]:
-    """Reads a fraction that is stored with `stored_digits` decimal digits, without those that are not shown."""
+    """Of a fraction that is stored with `stored_digits` decimal digits, without those that are not shown."""
     limit: int = 10**stored_digits
     dropped: int = 10 ** (stored_digits - digits)
     scale: int = 10 ** (DIGITS_MAX - digits)

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.replication.event.rows.charset import BINARY_COLLATION
-from ibbmaster.replication.event.rows.column import Column, ColumnType, ValueKind
-from ibbmaster.replication.event.rows.value import Encode, Value
 from ibbmaster.sqltext import literals
+from ..rows.charset import BINARY_COLLATION
+from ..rows.column import Column, ColumnType, ValueKind
+from ..rows.value import Encode, Value
 from . import kind as kinds
 from .kind import ColumnKind, SqlType
 from .strings import length_bytes
@@ -18,14 +18,14 @@ VECTOR_NUMBER_SIZE = _NUMBER.size
 
 
 def vector_of(data: bytes) -> tuple[float, ...]:
-    """The numbers of a stored VECTOR. Raises ValueError: not a multiple of four bytes."""
+    """Raises ValueError: not a multiple of four bytes."""
     if len(data) % _NUMBER.size:
         raise ValueError(f"a vector of {len(data)} bytes")
     return tuple(number for (number,) in _NUMBER.iter_unpack(data))
 
 
 def vector_bytes(value: object) -> bytes:
-    """A VECTOR as stored, from numbers, or a list of them as text; bytes stay as they are. Raises ValueError."""
+    """From numbers, or a list of them as text; bytes stay as they are. Raises ValueError."""
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
     numbers = value.strip().removeprefix("[").removesuffix("]").split(",") if isinstance(value, str) else value

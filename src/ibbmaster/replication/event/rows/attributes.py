@@ -10,32 +10,30 @@ _NO_CHARSETS = {"default", "uca1400"}  # DEFAULT, and collations of several Unic
 
 
 def attributes_of(declared: str) -> list[str]:
-    """The words and numbers of a column's type and attributes, in lower case, outside of strings, quoted names and
+    """Words and numbers of a column's type and attributes, in lower case, outside of strings, quoted names and
     brackets, where they mean something else: COMMENT 'was unsigned', AS (CAST(a AS UNSIGNED))."""
     kinds = (TokenKind.WORD, TokenKind.NUMBER)
     return [token.text.lower() for token in outside_brackets(tokens(declared)) if token.kind in kinds]
 
 
 def is_unsigned(declared: str) -> bool:
-    """Whether numbers of a declared type have no sign, as also ZEROFILL and SERIAL imply."""
+    """Whether numbers have no sign, as also ZEROFILL and SERIAL imply."""
     return not {"unsigned", "zerofill", "serial"}.isdisjoint(attributes_of(declared))
 
 
 def is_primary_key(declared: str) -> bool:
-    """Whether a declared column alone is the primary key; PRIMARY is optional, except after UNIQUE."""
+    """Whether a declared column alone is the key; PRIMARY is optional, except after UNIQUE."""
     found = attributes_of(declared)
     return any(word == "key" and before != "unique" for before, word in itertools.pairwise(["", *found]))
 
 
 def is_nullable(declared: str) -> bool:
-    """Whether a declared column may be NULL."""
     found = attributes_of(declared)
     return ("not", "null") not in itertools.pairwise(found) and not is_primary_key(declared)
 
 
 def named_charset(text: str) -> str | None:
-    """The character set that a column's type, or the options of a table, name: directly, or by a collation of one. None
-    without any."""
+    """As a column's type, or the options of a table, name it: directly, or by a collation."""
     cursor = Cursor(outside_brackets(tokens(text)))
     charset = collation = ""
     while not cursor.is_at_end:

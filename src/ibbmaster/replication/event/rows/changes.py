@@ -1,34 +1,30 @@
 """Row events as changes of rows. Layout: protocol/event/rows.md."""
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from ibbmaster.errors import EventError, UndecodableError
-from ibbmaster.replication.event.column_types.registry import value_reader
-from ibbmaster.replication.event.header import TYPE_OFFSET
-from ibbmaster.replication.event.query import unpack, unpacked_size
-from ibbmaster.replication.event.table_map import ROW_EVENT_TYPES, RowsHeader, decode_rows_header
-from ibbmaster.replication.event.types import EventType
 from ibbmaster.storage.codec.buffer import Buffer
+from ..column_types.registry import value_reader
+from ..header import TYPE_OFFSET
+from ..query import unpack, unpacked_size
+from ..table_map import ROW_EVENT_TYPES, RowsHeader, decode_rows_header
+from ..types import EventType
 from .column import Column, TableSchema
 from .large import ALL_ROWS, LargeRows
 from .value import BadValueError, Reader, Value
 
 
 class ChangeKind(enum.Enum):
-    """What happened to a row."""
-
     INSERT = "insert"
     UPDATE = "update"
     DELETE = "delete"
 
 
 class Absent(enum.Enum):
-    """The value of a column that an image lacks (MINIMAL, NOBLOB, FULL_NODUP)."""
+    """Of a column that an image lacks (MINIMAL, NOBLOB, FULL_NODUP)."""
 
     ABSENT = "absent"
 
@@ -39,7 +35,7 @@ class RawValue(bytes):
     problem: str
 
     @classmethod
-    def of(cls, error: BadValueError) -> RawValue:
+    def of(cls, error: BadValueError) -> "RawValue":
         made = cls(error.data)
         made.problem = str(error)
         return made
@@ -54,7 +50,7 @@ KINDS = {EventType(one): _VERBS[EventType(one).name.partition("_")[0]] for one i
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowChange:
-    """One row of a row event. Inserts have no `before`, deletes no `after`."""
+    """Inserts have no `before`, deletes no `after`."""
 
     kind: ChangeKind
     before: Image | None
@@ -93,8 +89,8 @@ class RowDecoder:
         self._plans: dict[bytes, list[tuple[int, Reader]]] = {}
 
     def changes(self, event: Buffer) -> Iterator[RowChange]:
-        """The changes in a whole row event without checksum, one by one. Raises EventError: another type or table, or
-        it ends inside a row; UndecodableError: an unreadable value, with table, column and type."""
+        """The changes in a whole row event without checksum. Raises EventError: another type or table, or it ends
+        inside a row; UndecodableError: an unreadable value, with table, column and type."""
         header = decode_rows_header(event)
         if header.table_id != self.schema.table_id:
             raise EventError(f"row event of table {header.table_id}, expected {self.schema.table_id}")
@@ -104,7 +100,7 @@ class RowDecoder:
         return self._read(kind, header, data, offset)
 
     def expect_columns(self, header: RowsHeader) -> None:
-        """Raise EventError unless a row event has as many columns as the table."""
+        """Raise EventError unless a row event has the table's number of columns."""
         if header.column_count != len(self.stored):
             found, columns = header.column_count, len(self.stored)
             raise EventError(f"row event of {found} columns, {self.schema.name} has {columns}")
@@ -126,7 +122,7 @@ class RowDecoder:
                 yield RowChange(kind=kind, before=image, after=after)
 
     def _image(self, plan: list[tuple[int, Reader]], data: bytes, offset: int) -> tuple[Image, int]:
-        """One image of a row, and the offset after it."""
+        """An image, and the offset after it."""
         values: list[Value] = [ABSENT] * len(self.stored)
         start = offset
         offset += (len(plan) + 7) // 8

@@ -1,11 +1,11 @@
 """Character sets by collation number, and their text.
 
-The numbers are those of `information_schema.COLLATIONS` of MariaDB 10.11. The NO PAD twins of the old ones begin at
-1024, the UCA 14.0 collations at 2048: 256 numbers for each of five Unicode character sets.
+The numbers are those of `information_schema.COLLATIONS` of MariaDB 10.11. NO PAD twins begin at 1024, UCA 14.0
+collations at 2048: 256 numbers for each of five Unicode character sets.
 
 Python lacks some codecs, and its cp1252 has holes that MariaDB's latin1 fills: the package registers its own. Those of
-single bytes are Latin-1 but for the bytes in `letters.tsv`. Where several bytes mean one letter, it is written as the
-first of them; MariaDB 10.11 and 11.8 were asked for each byte, in both directions.
+single bytes are Latin-1 but for `letters.tsv`. Of several bytes for one letter the first is written; MariaDB 10.11 and
+11.8 were asked for each byte, in both directions.
 
 eucjpms is EUC-JP with the characters of NEC, IBM and users. Two bytes are what cp932 has in the same row and cell;
 three bytes, of which the first is 8F, are JIS X 0212 with characters of IBM in two of its rows. The last ten rows of
@@ -54,7 +54,7 @@ _OTHERS = {b"\x8f\xa2\xb7": "～", b"\x8f\xa2\xc3": "￤"}  # than in EUC-JP
 
 @functools.cache
 def character_size(charset: str | None) -> int:
-    """Bytes of the longest character of a set; 1 without one, or for an unknown one."""
+    """Bytes of the longest character; 1 without a set, or for an unknown one."""
     return _SIZES.get(charset or "", 1)
 
 
@@ -69,8 +69,8 @@ def _charsets() -> dict[int, str]:
 
 
 def charset_of(collation: int) -> str | None:
-    """The name of the character set of a collation; None for an unknown number. Source: MariaDB 10.11,
-    information_schema.COLLATIONS; MariaDB 12.3, ctype-uca1400.h."""
+    """By the number of a collation; None for an unknown one. Source: MariaDB 10.11, information_schema.COLLATIONS;
+    MariaDB 12.3, ctype-uca1400.h."""
     if collation >= UCA_1400:
         index = (collation - UCA_1400) // UCA_1400_STEP
         return UCA_1400_CHARSETS[index] if index < len(UCA_1400_CHARSETS) else None
@@ -78,8 +78,8 @@ def charset_of(collation: int) -> str | None:
 
 
 def decode_text(data: bytes, charset: str) -> str:
-    """Bytes of a character set as text. Raises ValueError: the bytes are no text of it, as halves of surrogate pairs in
-    ucs2, or Python has no codec for it."""
+    """Raises ValueError: the bytes are no text of the character set, as halves of surrogate pairs in ucs2, or Python
+    has no codec for it."""
     codec = CODECS.get(charset)
     if codec is None:
         raise ValueError(f"character set {charset} cannot be decoded")
@@ -98,8 +98,7 @@ codecs.register_error("no_letter", lambda error: (NO_LETTER, error.end))  # type
 
 
 def encode_text(text: str, charset: str) -> bytes:
-    """Text as bytes of a character set: the inverse of `decode_text`. Raises ValueError: the character set lacks one of
-    the characters, or Python has no codec for it."""
+    """Raises ValueError: the character set lacks one of the characters, or Python has no codec for it."""
     codec = CODECS.get(charset)
     if codec is None:
         raise ValueError(f"text of character set {charset} cannot be written")
@@ -116,7 +115,7 @@ def encode_text(text: str, charset: str) -> bytes:
 
 
 def encoded(text: str, charset: str) -> bytes:
-    """Text in a character set, with `?` for what that lacks. Raises ValueError: Python has no codec for it."""
+    """Text with `?` for what the character set lacks. Raises ValueError: Python has no codec for it."""
     codec = CODECS.get(charset)
     if codec is None:
         raise ValueError(f"character set {charset} cannot be written")
@@ -135,12 +134,11 @@ def lenient_text(data: bytes, charset: str) -> str:
 
 @functools.cache
 def byte_texts(stored: str, wanted: str) -> tuple[bytes, ...]:
-    """Each byte of a character set of single bytes in another character set."""
+    """Each byte of a character set of single bytes in another set."""
     return tuple(encoded(lenient_text(bytes((byte,)), stored), wanted) for byte in range(256))
 
 
 def is_of_single_bytes(charset: str) -> bool:
-    """Whether each byte is a letter by itself."""
     return character_size(charset) == 1 and CODECS.get(charset) is not None
 
 
@@ -168,7 +166,7 @@ def _first_letter(data: bytes, charset: str) -> tuple[str, int]:
 
 
 def label_in(label: str, charset: str) -> str:
-    """A label as a server keeps it in a character set, with `?` for letters that it lacks."""
+    """A label as a server keeps it, with `?` for letters that the character set lacks."""
     if CODECS.get(charset) is None or label.isascii():
         return label
     return "".join(letter if _has(letter, charset) else "?" for letter in label)

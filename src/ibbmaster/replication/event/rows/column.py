@@ -1,7 +1,5 @@
 """Columns as a TABLE_MAP event describes them."""
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 from dataclasses import dataclass
@@ -12,7 +10,7 @@ HASH_COLUMN = "DB_ROW_HASH_"  # with a number: the name of what a unique index o
 
 
 class ColumnType(enum.IntEnum):
-    """Type codes of MariaDB; each stands for all precisions. 2: the format since 10.1."""
+    """MariaDB's codes; each stands for all precisions. 2: the format since 10.1."""
 
     DECIMAL = 0  # before MySQL 5.0
     TINY = 1
@@ -75,9 +73,9 @@ LETTERS = (ValueKind.TEXT, ValueKind.ENUM, ValueKind.SET)  # those with a charac
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """One column; None stands for what the event lacks. `metadata`: the number that its type has there. `size`:
-    the most bytes of a value (texts, blobs: of its length, 1 to 4), bits, or digits; `scale`: digits after the point,
-    also of temporal types."""
+    """None stands for what the event lacks. `metadata`: the number that its type has there. `size`: the most bytes of a
+    value (texts, blobs: of its length, 1 to 4), bits, or digits; `scale`: digits after the point, also of temporal
+    types."""
 
     name: str  # '@1', '@2' and so on where the event has no names
     type: int  # ColumnType, ENUM and SET apart
@@ -94,37 +92,36 @@ class Column:
 
     @property
     def is_fixed_length(self) -> bool:
-        """Whether it is CHAR or BINARY, or stored as these: without its filling."""
+        """CHAR or BINARY, or stored as these: without its filling."""
         return self.type == ColumnType.STRING
 
     @property
     def is_blob(self) -> bool:
-        """Whether it is a BLOB or TEXT: `size` is that of the length before a value."""
+        """BLOB or TEXT: `size` is that of the length before a value."""
         return self.type in (ColumnType.BLOB, ColumnType.BLOB_COMPRESSED)
 
     @property
     def is_compressed(self) -> bool:
-        """Whether a byte before each value names its compression."""
+        """A byte before each value names its compression."""
         return self.type in COMPRESSED
 
     @property
     def is_single_precision(self) -> bool:
-        """Whether it is a FLOAT, of four bytes."""
         return self.type == ColumnType.FLOAT
 
     @property
     def may_renew_itself(self) -> bool:
-        """Whether ON UPDATE is possible, so that statements may change it without naming it."""
+        """ON UPDATE is possible, so that statements may change it without naming it."""
         return self.kind in (ValueKind.DATETIME, ValueKind.TIMESTAMP)
 
     @property
     def has_old_format(self) -> bool:
-        """Whether it has a clock in the format before MariaDB 10.1."""
+        """A clock in the format before MariaDB 10.1."""
         return self.type in (ColumnType.TIME, ColumnType.DATETIME, ColumnType.TIMESTAMP)
 
     @property
     def type_name(self) -> str:
-        """The type for people."""
+        """For people."""
         name = ColumnType(self.type).name if self.type in ColumnType.__members__.values() else f"type {self.type}"
         return f"{name}({self.metadata})" if self.metadata else name
 
@@ -145,14 +142,14 @@ class TableSchema:
         return printed_table(self.database, self.table)
 
     @property
-    def shown(self) -> TableSchema:
-        """The same without internal columns, which are its last ones: readers of its rows get this."""
+    def shown(self) -> "TableSchema":
+        """Without internal columns, which are its last ones: readers of its rows get this."""
         if not self.columns or not self.columns[-1].is_internal:
             return self
         return dataclasses.replace(self, columns=tuple(one for one in self.columns if not one.is_internal))
 
-    def with_internal(self) -> TableSchema:
-        """The same, with its last columns marked as internal if they are called and stored like that."""
+    def with_internal(self) -> "TableSchema":
+        """Its last columns are marked as internal if they are called and stored like that."""
         columns = list(self.columns)
         for number in range(len(columns) - 1, 0, -1):
             if not _looks_internal(columns[number]):

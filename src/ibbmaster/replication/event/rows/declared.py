@@ -2,15 +2,15 @@
 
 A declaration has column types as in CREATE TABLE, by column name. Without names in the binlog (`binlog_row_metadata`
 below FULL) it names every column in order, or some as '@1', '@2' and so on. The event goes first: a table may have been
-altered since, and each event has its own state.
+altered since.
 """
 
 import dataclasses
 from collections.abc import Mapping
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.replication.event.column_types.kind import read_declared
-from ibbmaster.replication.event.column_types.registry import BY_WORD
+from ..column_types.kind import read_declared
+from ..column_types.registry import BY_WORD
 from .attributes import is_primary_key
 from .column import TableSchema
 
@@ -18,8 +18,8 @@ Declaration = Mapping[str, str]  # column name -> type
 
 
 def declare(schema: TableSchema, declaration: Declaration) -> TableSchema:
-    """The schema with a declaration applied; columns that the table lacks are skipped. Raises ConfigurationError: a
-    type cannot be read, or cannot be that of its column."""
+    """Columns that the table lacks are skipped. Raises ConfigurationError: a type cannot be read, or cannot be that of
+    its column."""
     names = {column.name: number for number, column in enumerate(schema.columns)}
     gives_names = not schema.has_names and not any(name in names for name in declaration)
     if gives_names and len(declaration) != len(schema.columns):

@@ -1,5 +1,4 @@
-"""Writes TABLE_MAP and row events, with all that binlog_row_metadata=FULL adds: the inverse of `table_schema` and
-`changes`. Layout: protocol/event/rows.md."""
+"""Writes TABLE_MAP and row events, with all that binlog_row_metadata=FULL adds. Layout: protocol/event/rows.md."""
 
 import enum
 import itertools
@@ -7,15 +6,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.replication.event.column_types.kind import StoredText, WrittenType, read_declared
-from ibbmaster.replication.event.column_types.registry import BY_WORD
-from ibbmaster.replication.event.header import encode_event
-from ibbmaster.replication.event.query import compress
-from ibbmaster.replication.event.table_map import FLAG_STATEMENT_END, TABLE_ID_SIZE
-from ibbmaster.replication.event.types import EventType
 from ibbmaster.sqltext.quoting import quoted_name
 from ibbmaster.sqltext.table_name import TableName, parse_table_name, printed_table
 from ibbmaster.storage.codec import lenenc
+from ..column_types.kind import StoredText, WrittenType, read_declared
+from ..column_types.registry import BY_WORD
+from ..header import encode_event
+from ..query import compress
+from ..table_map import FLAG_STATEMENT_END, TABLE_ID_SIZE
+from ..types import EventType
 from .attributes import KEY_MARK, attributes_of, is_nullable, is_primary_key, named_charset
 from .changes import ChangeKind
 from .column import ColumnType
@@ -41,7 +40,7 @@ Columns = Sequence[int]  # numbers of columns, in order
 
 
 class RowMetadata(enum.Enum):
-    """How much TABLE_MAP events say of columns, as binlog_row_metadata sets it."""
+    """Values of binlog_row_metadata."""
 
     NO_LOG = "NO_LOG"
     MINIMAL = "MINIMAL"  # signs, and character sets of texts
@@ -50,8 +49,6 @@ class RowMetadata(enum.Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class WrittenColumn(WrittenType):
-    """A column of a table that is written."""
-
     name: str
     declared: str  # the type as CREATE TABLE has it
     is_nullable: bool = True
@@ -60,8 +57,7 @@ class WrittenColumn(WrittenType):
 def written_column(
     name: str, declared: str, *, storage: StoredText | None = None, is_compressed: bool = False
 ) -> WrittenColumn:
-    """A column from its type as CREATE TABLE writes it. Without `storage` text is utf8mb4. Raises ConfigurationError:
-    the type is unknown, or cannot be written."""
+    """Without `storage` text is utf8mb4. Raises ConfigurationError: the type is unknown, or cannot be written."""
     taken = read_declared(f"column {name}", declared)
     charset = named_charset(declared) if storage is None else None
     if charset not in (None, UTF8):  # also utf8mb3: a replica's column would have other lengths
@@ -77,8 +73,6 @@ def written_column(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenTable:
-    """A table whose changes are written."""
-
     table_id: int
     database: str
     table: str
@@ -114,7 +108,7 @@ class WrittenTable:
 
     @property
     def statements(self) -> tuple[str, str]:
-        """The statements that create it, for a replica."""
+        """They create it, for a replica."""
         parts = [f"{quoted_name(column.name)} {column.declared}" for column in self.columns]
         if self.primary_key and not any(is_primary_key(column.declared) for column in self.columns):
             key = ", ".join(quoted_name(self.columns[number].name) for number in self.primary_key)
@@ -162,7 +156,7 @@ def _not_null(column: WrittenColumn) -> WrittenColumn:
 
 
 class RowImage(enum.Enum):
-    """How much of a row its images have, as binlog_row_image sets it."""
+    """Values of binlog_row_image."""
 
     FULL = "FULL"
     MINIMAL = "MINIMAL"  # before: the key; after: what the statement gave
@@ -173,9 +167,9 @@ class RowImage(enum.Enum):
 def image_columns(
     table: WrittenTable, image: RowImage, kind: ChangeKind, given: Collection[int]
 ) -> tuple[Columns, Columns]:
-    """The columns of the image before a change and of the one after it, in order. `given` are those that the statement
-    wrote, as they were or not. Where `kind` has only one image the other is of no use. Rows of a table without a key
-    are always whole. Source: MariaDB 12.3, sql_class.cc, THD::binlog_prepare_row_images(), and what 11.8 writes."""
+    """The columns of the images before and after a change, in order. `given`: those that the statement wrote. Where
+    `kind` has only one image the other is of no use. Rows of a table without a key are always whole. Source: MariaDB
+    12.3, sql_class.cc, THD::binlog_prepare_row_images(), and what 11.8 writes."""
     everything = tuple(range(len(table.columns)))
     blobs = {number for number in everything if table.columns[number].type in BLOBS}
     if not table.primary_key:
@@ -195,7 +189,6 @@ def image_columns(
 def encode_table_map(
     table: WrittenTable, *, server_id: int, timestamp: int = 0, metadata: RowMetadata = RowMetadata.FULL
 ) -> bytes:
-    """The TABLE_MAP event of a table."""
     columns = table.columns
     block = b"".join(column.metadata for column in columns)
     nulls = sum(column.is_nullable << number for number, column in enumerate(columns))
@@ -254,8 +247,8 @@ def _optional_fields(table: WrittenTable, metadata: RowMetadata) -> Iterator[byt
 
 
 def _collations(collations: Sequence[int], default: MetadataField, each: MetadataField) -> bytes:
-    """The collations of columns: the commonest and the exceptions, or all of them if that is shorter. Source: MariaDB
-    12.3, log_event_server.cc, Table_map_log_event::init_charset_field()."""
+    """The commonest and the exceptions, or all if that is shorter. Source: MariaDB 12.3, log_event_server.cc,
+    Table_map_log_event::init_charset_field()."""
     commonest = max(sorted(set(collations)), key=collations.count)
     others = [(number, collation) for number, collation in enumerate(collations) if collation != commonest]
     if len(collations) < 1 + 2 * len(others):

@@ -5,27 +5,23 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ibbmaster.errors import ConfigurationError, EventError
-from ibbmaster.replication.event.header import EVENT_HEADER_SIZE
 from ibbmaster.storage.codec.buffer import Buffer
+from ..header import EVENT_HEADER_SIZE
 
 SIZE_MAX = (1 << 32) - 1  # bytes: an event has its size in four of them
 KEPT_SIZE_MAX = 64 << 20  # a server writes wholes of more than 1 GiB
 
 
 class RowSink(Protocol):
-    """Collects a large row event."""
+    def write(self, data: Buffer) -> None: ...
 
-    def write(self, data: Buffer) -> None:
-        """Take its next bytes."""
-
-    def whole(self) -> Buffer:
-        """All of them."""
+    def whole(self) -> Buffer: ...
 
 
 @dataclass(frozen=True, slots=True)
 class LargeRows:
     """Limits of row events, put together and unpacked, in bytes: more than `size_max` is refused, more than `kept_max`
-    goes into the sink that `hold` makes; without `hold` all stays in memory."""
+    goes into the sink that `hold` makes, if there is one."""
 
     hold: Callable[[], RowSink] | None = None
     size_max: int = SIZE_MAX
@@ -38,14 +34,14 @@ class LargeRows:
             )
 
     def check(self, size: int) -> None:
-        """Raise EventError if a row event of this size is too large; the text names the options that allow it."""
+        """Raise EventError if a row event is too large; the text names the options that allow it."""
         if size > self.size_max:
             what = f"a row event of {size} bytes, put together or unpacked, and at most {self.size_max} are taken"
             how = "max_row_event_bytes, in Spark maxRowEventBytes, of serve --max-row-event-bytes raises that"
             raise EventError(f"{what}; {how}" if size <= SIZE_MAX else f"{what}, as an event can have")
 
     def joined(self, pieces: Iterable[Buffer], size: int) -> bytes:
-        """All pieces, `size` bytes together: in memory, or in a sink that can be read and cut as `bytes` can."""
+        """All pieces, `size` bytes: in memory, or in a sink that can be read and cut as `bytes` can."""
         if self.hold is None or size <= self.kept_max:
             return b"".join(pieces)
         sink = self.hold()

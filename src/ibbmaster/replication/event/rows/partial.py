@@ -5,7 +5,8 @@ import struct
 from collections.abc import Iterator
 
 from ibbmaster.errors import EventError
-from ibbmaster.replication.event.header import (
+from ibbmaster.storage.codec.buffer import Buffer
+from ..header import (
     EVENT_HEADER_SIZE,
     HEADER,
     SIZE_OFFSET,
@@ -14,11 +15,10 @@ from ibbmaster.replication.event.header import (
     decode_event_header,
     encode_event,
 )
-from ibbmaster.replication.event.query import unpack, unpacked_size
-from ibbmaster.replication.event.split import EventPart
-from ibbmaster.replication.event.table_map import ROW_EVENT_TYPES, decode_rows_header
-from ibbmaster.replication.event.types import EventType
-from ibbmaster.storage.codec.buffer import Buffer
+from ..query import unpack, unpacked_size
+from ..split import EventPart
+from ..table_map import ROW_EVENT_TYPES, decode_rows_header
+from ..types import EventType
 from .large import ALL_ROWS, SIZE_MAX, LargeRows, RowSink
 
 FIXED = struct.Struct("<IIB")  # number of fragments, this one from 1, flags
@@ -42,12 +42,12 @@ class FragmentOrder:
 
     @property
     def is_open(self) -> bool:
-        """Whether a row event has begun and not ended."""
+        """A row event has begun and not ended."""
         return self._next > 1
 
     def take(self, head: Buffer, size: int) -> tuple[int, bool]:
-        """Take one fragment event of `size` bytes, by its first `HEAD_SIZE_MAX` bytes. Returns the offset of its part
-        of the row event, and whether that is the last. Raises EventError: another type, a missing fragment, or a wrong
+        """Take a fragment event of `size` bytes, by its first `HEAD_SIZE_MAX` bytes. Returns the offset of its part of
+        the row event, and whether that is the last. Raises EventError: another type, a missing fragment, or a wrong
         total size or event."""
         start = EVENT_HEADER_SIZE + FIXED.size
         if size < start:
@@ -101,7 +101,7 @@ class FragmentOrder:
 
 
 class FragmentChecks:
-    """Checks that the fragments among events make whole row events; holds only the first bytes of each event."""
+    """Checks that fragments make whole row events; holds only the first bytes of each."""
 
     def __init__(self) -> None:
         self._order = FragmentOrder()
@@ -109,7 +109,7 @@ class FragmentChecks:
         self._size = 0  # of the fragment that passes; 0: it is another event
 
     def take(self, part: EventPart) -> None:
-        """The next part of the events. Raises EventError: a fragment is lost, repeated, out of order, or wrong."""
+        """Raises EventError: a fragment is lost, repeated, out of order, or wrong."""
         if part.header is not None:
             is_fragment = part.header.event_type == EventType.PARTIAL_ROW_DATA
             if not is_fragment:
@@ -122,13 +122,12 @@ class FragmentChecks:
                 self._order.take(self._head, self._size)
 
     def finish(self) -> None:
-        """End the group. Raises EventError: a row event is incomplete."""
         self._order.finish()
 
 
 class PartialRows:
-    """Takes the events of a group in order and joins fragments; keeps at most 64 MiB of a row event in memory. Larger
-    ones go where `large` says, fragment by fragment."""
+    """Takes the events of a group in order and joins fragments; keeps at most 64 MiB in memory. Larger row events go
+    where `large` says, fragment by fragment."""
 
     def __init__(self, large: LargeRows = ALL_ROWS) -> None:
         self._large = large
@@ -138,7 +137,6 @@ class PartialRows:
 
     @property
     def is_open(self) -> bool:
-        """Whether a row event has begun and not ended."""
         return self._order.is_open
 
     def whole_event(self, event: bytes) -> bytes | None:
@@ -151,12 +149,11 @@ class PartialRows:
         return event
 
     def finish(self) -> None:
-        """End the group, or a run of fragments. Raises EventError: a row event is incomplete."""
         self._order.finish()
 
     def take(self, event: Buffer) -> bytes | None:
-        """Take one whole fragment event without checksum; returns the row event once it is complete. Raises EventError
-        as `FragmentOrder.take`."""
+        """A whole fragment event without checksum; returns the row event once it is complete. Raises EventError as
+        `FragmentOrder.take`."""
         decode_body(event, EventType.PARTIAL_ROW_DATA)
         if not self.is_open:
             self._kept, self._held = bytearray(), None
@@ -183,7 +180,7 @@ class PartialRows:
 
 
 class PlainRows(PartialRows):
-    """Restores row events as they were before a server packed or cut them: also unpacks compressed rows."""
+    """Restores row events as they were before a server packed or cut them."""
 
     def whole_event(self, event: bytes) -> bytes | None:
         """The event itself, or the plain row event that it completes; None for other fragments. Raises EventError: a
@@ -208,7 +205,7 @@ class PlainRows(PartialRows):
 
 
 def encode_fragments(event: bytes, fragment_bytes: int) -> Iterator[bytes]:
-    """A row event as fragments of at most that many of its bytes; a short one stays as it is. Source: MariaDB 12.3,
+    """Fragments of at most that many bytes; a short event stays as it is. Source: MariaDB 12.3,
     `binlog_row_event_fragment_threshold`."""
     if len(event) <= fragment_bytes:
         yield event

@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from ibbmaster.errors import EventError
-from ibbmaster.replication.event.column_types.kind import Layout
-from ibbmaster.replication.event.column_types.registry import BY_TYPE, KINDS
-from ibbmaster.replication.event.fields import Fields
-from ibbmaster.replication.event.table_map import decode_table_map
 from ibbmaster.storage.codec.buffer import Buffer
+from ..column_types.kind import Layout
+from ..column_types.registry import BY_TYPE, KINDS
+from ..fields import Fields
+from ..table_map import decode_table_map
 from .charset import BINARY_COLLATION, CODECS, charset_of, decode_label
 from .column import LABELLED, Column, ColumnType, TableSchema, ValueKind
 
@@ -18,7 +18,7 @@ COLUMN_COUNT_MAX = 4096  # MariaDB's own limit
 
 
 class MetadataField(enum.IntEnum):
-    """The optional fields after the NULL bits of a TABLE_MAP event, each with its length."""
+    """Optional, after the NULL bits of a TABLE_MAP event, each with its length."""
 
     SIGNEDNESS = 1
     DEFAULT_CHARSET = 2
@@ -42,9 +42,8 @@ CHARACTER = frozenset(  # those with a collation in DEFAULT_CHARSET or COLUMN_CH
 
 
 def decode_table_schema(event: Buffer) -> TableSchema:
-    """All of a whole TABLE_MAP event without checksum. Raises EventError: another type, a part runs over the end, or
-    parts contradict each other. Source: MariaDB 12.3, log_event.cc, Table_map_log_event and
-    Optional_metadata_fields."""
+    """A whole TABLE_MAP event without checksum. Raises EventError: another type, a part runs over the end, or parts
+    contradict each other. Source: MariaDB 12.3, log_event.cc, Table_map_log_event and Optional_metadata_fields."""
     head = decode_table_map(event)
     types = head.column_types
     if len(types) > COLUMN_COUNT_MAX:
@@ -68,7 +67,6 @@ def decode_table_schema(event: Buffer) -> TableSchema:
 
 
 def _column(number: int, type_code: int, fields: Fields, *, is_nullable: bool) -> Column:
-    """A column from its type and its part of the metadata block."""
     kind = BY_TYPE.get(type_code)
     layout, metadata = Layout(type_code), 0
     if kind is not None:
@@ -89,7 +87,7 @@ def _column(number: int, type_code: int, fields: Fields, *, is_nullable: bool) -
 
 
 def _with_field(schema: TableSchema, field: int, value: Fields) -> TableSchema:
-    """The schema with one optional field; unknown fields are skipped, as replicas do."""
+    """Unknown fields are skipped, as replicas do."""
     columns = schema.columns
 
     def _of(types: Collection[int]) -> list[int]:
@@ -128,7 +126,7 @@ def _replaced(schema: TableSchema, changes: dict[int, dict[str, Any]]) -> TableS
 
 
 def _signedness(columns: tuple[Column, ...], value: Fields) -> Iterator[tuple[int, bool]]:
-    """Column number and whether it is unsigned: a bit per numeric column, the highest bit first."""
+    """Whether columns are unsigned, by number: a bit per numeric column, the highest bit first."""
     numbers = [n for n, column in enumerate(columns) if column.type in NUMERIC]
     bits = value.take((len(numbers) + 7) // 8)
     for index, number in enumerate(numbers):
@@ -136,7 +134,7 @@ def _signedness(columns: tuple[Column, ...], value: Fields) -> Iterator[tuple[in
 
 
 def _default_collations(numbers: list[int], value: Fields) -> Iterator[tuple[int, int]]:
-    """Column number and collation: one for all, and pairs of an index and a collation for the exceptions."""
+    """By column number: one for all, and pairs of an index and a collation for the exceptions."""
     default = value.take_lenenc()
     others = {}
     while value.left:
@@ -173,7 +171,7 @@ def _labels(columns: tuple[Column, ...], wanted: int, value: Fields) -> Iterator
 
 
 def _label_texts(labels: tuple[bytes, ...], charset: str | None) -> tuple[str, ...]:
-    """Labels as text; Latin-1, which keeps every byte, where their character set is unknown, or not yet read."""
+    """Latin-1, which keeps every byte, where their character set is unknown, or not yet read."""
     if charset is None or CODECS.get(charset) is None:
         return tuple(label.decode("latin-1") for label in labels)
     return tuple(decode_label(label, charset) for label in labels)

@@ -1,4 +1,4 @@
-"""Values of rows, one after the other: the bytes that each takes. Layout: protocol/event/rows.md."""
+"""The bytes of values in rows. Layout: protocol/event/rows.md."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -11,8 +11,6 @@ Encode: TypeAlias = Callable[[object], bytes]
 
 
 class BadValueError(ValueError):
-    """The bytes of a value make none."""
-
     def __init__(self, problem: str, data: bytes, end: int) -> None:
         super().__init__(problem)
         self.data = data
@@ -20,8 +18,6 @@ class BadValueError(ValueError):
 
 
 def fixed(size: int, convert: Callable[[bytes], Value]) -> Reader:
-    """Reads values of `size` bytes."""
-
     def read(data: bytes, offset: int) -> tuple[Value, int]:
         end = offset + size
         if end > len(data):
@@ -32,8 +28,6 @@ def fixed(size: int, convert: Callable[[bytes], Value]) -> Reader:
 
 
 def prefixed(length_size: int, convert: Callable[[bytes], Value]) -> Reader:
-    """Reads values after a length of `length_size` bytes."""
-
     def read(data: bytes, offset: int) -> tuple[Value, int]:
         start = offset + length_size
         end = start + int.from_bytes(data[offset:start], "little")

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from ibbmaster.errors import EventError
-from ibbmaster.replication.event.column_types.decimals import DIGITS_MAX, SCALE_MAX, decimal_reader, decimal_size
-from ibbmaster.replication.event.header import decode_body
-from ibbmaster.replication.event.types import EventType
 from ibbmaster.storage.codec.buffer import Buffer
+from ..column_types.decimals import DIGITS_MAX, SCALE_MAX, decimal_reader, decimal_size
+from ..header import decode_body
+from ..types import EventType
 
 INTVAR = struct.Struct("<BQ")  # which, value
 LAST_INSERT_ID, INSERT_ID = 1, 2
@@ -23,7 +23,7 @@ INT64_SIZE = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedVariable:
-    """A user variable; a text is bytes in the character set of `collation`, None is NULL."""
+    """A text is bytes in the character set of `collation`, None is NULL."""
 
     name: str
     value: bytes | float | int | Decimal | None
@@ -31,8 +31,8 @@ class LoggedVariable:
 
 
 def decode_intvar(event: Buffer) -> tuple[str, int]:
-    """`insert_id` or `last_insert_id`, and its value. Raises EventError: another type, size or kind.
-    Source: MariaDB 12.3, log_event.cc, Intvar_log_event."""
+    """`insert_id` or `last_insert_id`, and its value. Raises EventError: another type, size or kind. Source: MariaDB
+    12.3, log_event.cc, Intvar_log_event."""
     _, body = decode_body(event, EventType.INTVAR)
     if len(body) != INTVAR.size:
         raise EventError(f"INTVAR with a body of {len(body)} bytes, expected {INTVAR.size}")
@@ -43,8 +43,7 @@ def decode_intvar(event: Buffer) -> tuple[str, int]:
 
 
 def decode_rand(event: Buffer) -> tuple[int, int]:
-    """Both seeds of RAND(). Raises EventError: another type or size. Source: MariaDB 12.3, log_event.cc,
-    Rand_log_event."""
+    """Both seeds. Raises EventError: another type or size. Source: MariaDB 12.3, log_event.cc, Rand_log_event."""
     _, body = decode_body(event, EventType.RAND)
     if len(body) != RAND.size:
         raise EventError(f"RAND with a body of {len(body)} bytes, expected {RAND.size}")
@@ -53,8 +52,8 @@ def decode_rand(event: Buffer) -> tuple[int, int]:
 
 
 def decode_user_var(event: Buffer) -> LoggedVariable:
-    """A user variable that the statement reads. Raises EventError: another type, a part runs over the end, or a value
-    that does not fit its type. Source: MariaDB 12.3, log_event.cc, User_var_log_event."""
+    """Raises EventError: another type, a part runs over the end, or a value that does not fit its type. Source: MariaDB
+    12.3, log_event.cc, User_var_log_event."""
     _, body = decode_body(event, EventType.USER_VAR)
     if len(body) < NAME_SIZE.size:
         raise EventError(f"USER_VAR with a body of {len(body)} bytes")

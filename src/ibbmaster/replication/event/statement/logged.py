@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import NamedTuple, Unpack
 
 from ibbmaster.errors import EventError
-from ibbmaster.replication.event.header import EVENT_HEADER_SIZE, HeaderFields, decode_event_header, encode_event
-from ibbmaster.replication.event.query import (
+from ibbmaster.storage.codec.buffer import Buffer
+from ..header import EVENT_HEADER_SIZE, HeaderFields, decode_event_header, encode_event
+from ..query import (
     FIXED,
     STATUS_ALTER_FLAGS,
     STATUS_COLLATIONS,
@@ -17,9 +18,8 @@ from ibbmaster.replication.event.query import (
     encode_query,
     status_variables,
 )
-from ibbmaster.replication.event.rows.charset import CODECS, charset_of
-from ibbmaster.replication.event.types import EventType
-from ibbmaster.storage.codec.buffer import Buffer
+from ..rows.charset import CODECS, charset_of
+from ..types import EventType
 
 FILE_NUMBER = struct.Struct("<I")  # with which the events of a file begin
 FILE = struct.Struct("<IIIB")  # behind the fixed part of a QUERY: number, start and end, duplicates
@@ -36,9 +36,8 @@ DROPS_THE_REST = frozenset((BAD_TABLE, WRONG_OBJECT, IS_VIEW, UNKNOWN_VIEW))
 
 @dataclass(frozen=True, slots=True)
 class LoadData:
-    """A statement that loads a file. `start` and `end`: the bytes of its text from LOCAL or INFILE up to INTO, which a
-    replica replaces with a file of its own. `duplicates`: 1 skips new rows with a known key, 2 replaces the old
-    ones."""
+    """`start` and `end`: the bytes of its text from LOCAL or INFILE up to INTO, which a replica replaces with a file of
+    its own. `duplicates`: 1 skips new rows with a known key, 2 replaces the old ones."""
 
     query: Query
     number: int
@@ -48,8 +47,8 @@ class LoadData:
 
 
 def decode_load_data(event: bytes) -> LoadData:
-    """Read an EXECUTE_LOAD_QUERY event without checksum. Raises EventError: a part runs over the end, or the name of
-    the file lies outside the text. Source: MariaDB 12.3, log_event.cc, Execute_load_query_log_event."""
+    """An EXECUTE_LOAD_QUERY event without checksum. Raises EventError: a part runs over the end, or the name of the
+    file lies outside the text. Source: MariaDB 12.3, log_event.cc, Execute_load_query_log_event."""
     fixed_end = EVENT_HEADER_SIZE + FIXED.size
     if len(event) < fixed_end + FILE.size:
         raise EventError(f"EXECUTE_LOAD_QUERY of {len(event)} bytes, expected at least {fixed_end + FILE.size}")
@@ -62,7 +61,6 @@ def decode_load_data(event: bytes) -> LoadData:
 
 
 def encode_load_data(value: LoadData, **header: Unpack[HeaderFields]) -> bytes:
-    """The whole event."""
     body = encode_query(value.query, server_id=0)[EVENT_HEADER_SIZE:]
     file = FILE.pack(value.number, value.start, value.end, value.duplicates)
     return encode_event(
@@ -71,7 +69,7 @@ def encode_load_data(value: LoadData, **header: Unpack[HeaderFields]) -> bytes:
 
 
 class LoggedStatement(NamedTuple):
-    """A logged statement; `has_effect` is false for one that has only begun, or was rolled back. None: not logged.
+    """`has_effect` is false for a statement that has only begun, or was rolled back. None: not logged.
 
     Attributes:
         server_collation: the number of `collation_server`, of new databases.
@@ -80,7 +78,6 @@ class LoggedStatement(NamedTuple):
         microseconds: beyond the second in which it began.
         error_code: of a statement that failed on the server after it had changed something; else 0.
         server_version: of the server that wrote it, as 110806; set by readers, as no statement has it.
-        client_collation, connection_collation: numbers.
         time_zone: of the session, if the statement depends on it.
     """
 
@@ -101,8 +98,8 @@ class LoggedStatement(NamedTuple):
 
 
 def decode_statement(event: Buffer) -> LoggedStatement:
-    """Read the statement of a whole QUERY, QUERY_COMPRESSED or EXECUTE_LOAD_QUERY event without checksum. Raises
-    EventError: another type, or a part runs over the end. Source: MariaDB 12.3, log_event.cc, Query_log_event and
+    """Of a whole QUERY, QUERY_COMPRESSED or EXECUTE_LOAD_QUERY event without checksum. Raises EventError: another
+    type, or a part runs over the end. Source: MariaDB 12.3, log_event.cc, Query_log_event and
     Execute_load_query_log_event."""
     header = decode_event_header(event)
     is_load = header.event_type == EventType.EXECUTE_LOAD_QUERY
@@ -135,5 +132,5 @@ def text_codec(charsets: bytes | None) -> str:
 
 
 def failed(verb: str, error_code: int) -> str:
-    """The name of a statement with an unknown effect, in a reason."""
+    """A statement with an unknown effect, in a reason."""
     return f"{verb} that failed with error {error_code} on the server"
