@@ -1,5 +1,6 @@
-"""Damage to files that tests read."""
+"""Damage to what tests read."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 
@@ -10,3 +11,11 @@ def flip(path: Path, offset: int, bits: int = 1) -> None:
         byte = file.read(1)[0]
         file.seek(offset)
         file.write(bytes([byte ^ bits]))
+
+
+def flipped(data: bytes, first: int = 0, step: int = 1) -> Iterator[bytes]:
+    """Copies with one bit flipped: every `step`-th from byte `first` on."""
+    for bit in range(first * 8, len(data) * 8, step):
+        copy = bytearray(data)
+        copy[bit // 8] ^= 1 << bit % 8
+        yield bytes(copy)

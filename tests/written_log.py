@@ -1,10 +1,12 @@
 """A log of statements and rows, written group by group as a test spells them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
+from ibbmaster.api.group import Group
+from ibbmaster.api.writing import WritableLog
 from ibbmaster.gtid import Gtid
 from ibbmaster.logs.store.writer import BinlogWriter
 from ibbmaster.replication.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
@@ -32,6 +34,12 @@ class Said(NamedTuple):
 
 
 Item = str | Said | Sequence["str | Said | list[bytes]"]
+
+
+def append_all(log: WritableLog, groups: Iterable[Group]) -> None:
+    """Write groups of another log, event by event."""
+    for group in groups:
+        log.append(group.gtid, [event.data for event in group.events()])
 
 
 def inserted(table: WrittenTable, *rows: Sequence[object], columns: Columns | None = None) -> list[bytes]:

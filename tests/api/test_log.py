@@ -13,6 +13,8 @@ import pytest
 import ibbmaster
 from ibbmaster.api.log import Log
 from ibbmaster.errors import ClassicFormatError, DamageError, GtidError, PositionPurgedError
+from tests.damage import flip
+from tests.written_log import append_all
 
 ROOT = Path(__file__).parents[2]
 IBB = ROOT / "fixtures" / "ibb"
@@ -71,8 +73,9 @@ def test_groups_until_a_position_end_with_its_gtids(domains):
     groups = list(domains)
     for count in (1, 7, 60, len(groups)):
         assert gtids(domains.groups(until=position_after(groups[:count]))) == gtids(groups[:count]), count
-    between = domains.groups(after=position_after(groups[:20]), until=position_after(groups[:50]))
-    assert gtids(between) == gtids(groups[20:50])
+    first, last = position_after(groups[:20]), position_after(groups[:50])
+    assert gtids(domains.groups(after=first, until=last)) == gtids(groups[20:50])
+    assert gtids(domains.groups(after=last, until=first)) == []
 
 
 def test_a_domain_that_until_does_not_name_has_no_groups(domains):
@@ -80,12 +83,6 @@ def test_a_domain_that_until_does_not_name_has_no_groups(domains):
     assert gtids(domains.groups(until="7-2-29")) == wanted
     assert gtids(domains.groups(until=ibbmaster.Gtid.parse("7-2-29"))) == wanted
     assert gtids(domains.groups(until="")) == []
-
-
-def test_an_end_before_the_start_gives_nothing(domains):
-    groups = list(domains)
-    before, behind = position_after(groups[:30]), position_after(groups[:60])
-    assert gtids(domains.groups(after=behind, until=before)) == []
 
 
 UNKNOWN = {
@@ -103,25 +100,20 @@ def test_a_gtid_that_is_not_in_the_log_is_refused_before_a_group_is_given(domain
 
 
 def test_a_text_that_is_no_position_is_refused(domains):
-    with pytest.raises(GtidError, match="'noon' is not a valid GTID"):
-        domains.groups(after="noon")
-    with pytest.raises(GtidError, match="'noon' is not a valid GTID"):
-        domains.seek("noon")
+    for ask in (domains.seek, lambda position: domains.groups(after=position)):
+        with pytest.raises(GtidError, match="'noon' is not a valid GTID"):
+            ask("noon")
 
 
-def test_a_position_whose_files_are_gone_is_refused_with_the_remedy(tmp_path):
-    shutil.copytree(IBB / "types", tmp_path / "log")
-    (tmp_path / "log" / "binlog-000000.ibb").unlink()
-    with ibbmaster.open(tmp_path / "log") as log, pytest.raises(PositionPurgedError, match="Add the files before it"):
-        log.groups(after="")
-    assert ibbmaster.open(tmp_path / "log").seek("").refusal == "the position is too old"
-
-
-def test_without_a_position_the_groups_begin_with_the_oldest_file(tmp_path):
+def test_a_position_whose_files_are_gone_is_refused_and_without_one_the_groups_begin_with_the_oldest_file(tmp_path):
     shutil.copytree(IBB / "types", tmp_path / "log")
     whole = gtids(ibbmaster.open(tmp_path / "log"))
     (tmp_path / "log" / "binlog-000000.ibb").unlink()
-    rest = gtids(ibbmaster.open(tmp_path / "log"))
+    with ibbmaster.open(tmp_path / "log") as log:
+        with pytest.raises(PositionPurgedError, match="Add the files before it"):
+            log.groups(after="")
+        assert log.seek("").refusal == "the position is too old"
+        rest = gtids(log)
     assert 0 < len(rest) < len(whole)
     assert rest == whole[-len(rest) :]
 
@@ -140,16 +132,10 @@ def test_seek_explains_where_a_dump_begins_or_why_there_is_none(domains):
 # Damage --------------------------------------------------------------------------------------
 
 
-def damaged(source, directory, name, offset):
-    shutil.copytree(source, directory)
-    data = bytearray((directory / name).read_bytes())
-    data[offset] ^= 1
-    (directory / name).write_bytes(data)
-    return directory
-
-
 def test_damage_ends_the_groups_with_its_place_and_verify_goes_on_behind_it(tmp_path):
-    log = ibbmaster.open(damaged(IBB / "types", tmp_path / "log", "binlog-000001.ibb", 40_000))
+    shutil.copytree(IBB / "types", tmp_path / "log")
+    flip(tmp_path / "log" / "binlog-000001.ibb", 40_000)
+    log = ibbmaster.open(tmp_path / "log")
     groups = log.groups(after="")
     with pytest.raises(ibbmaster.FormatError, match=r"binlog-000001.ibb page 2 offset 0: page checksum"):
         gtids(groups)
@@ -160,19 +146,19 @@ def test_damage_ends_the_groups_with_its_place_and_verify_goes_on_behind_it(tmp_
 
 
 def test_a_damaged_traditional_file_is_told_with_its_place(tmp_path):
-    log = ibbmaster.open(damaged(CLASSIC / "domains", tmp_path / "log", "binlog.000003", 2_000))
+    shutil.copytree(CLASSIC / "domains", tmp_path / "log")
+    flip(tmp_path / "log" / "binlog.000003", 2_000)
+    log = ibbmaster.open(tmp_path / "log")
     with pytest.raises(ClassicFormatError, match=r"binlog.000003 offset \d+: "):
         list(log)
-    faults = [str(fault) for fault in log.verify()]
-    assert len(faults) == 1
-    assert faults[0].startswith("binlog.000003 offset ")
+    (fault,) = log.verify()
+    assert str(fault).startswith("binlog.000003 offset ")
 
 
-@pytest.mark.parametrize("path", DOMAINS.values(), ids=DOMAINS)
 @pytest.mark.parametrize("jobs", [1, 3])
-def test_a_sound_log_has_no_fault_and_all_of_it_was_read(path, jobs):
+def test_a_sound_log_has_no_fault_and_all_of_it_was_read(domains, jobs):
     heard = []
-    check = ibbmaster.open(path).verify(jobs=jobs, on_bytes=heard.append)
+    check = domains.verify(jobs=jobs, on_bytes=heard.append)
     assert list(check) == []
     assert check.totals.groups == 155
     assert sum(heard) > 20_000
@@ -266,8 +252,7 @@ def test_a_table_there_is_not_is_told(domains):
 def test_a_log_that_is_written_gives_what_was_appended(tmp_path):
     source = ibbmaster.open(IBB / "xa-and-ddl")
     with ibbmaster.create(tmp_path, gtid_strict=False) as log:
-        for group in source:
-            log.append(group.gtid, [event.data for event in group.events()])
+        append_all(log, source)
         name = next(schema.name for group in log for schema, _ in group.rows())
         wanted = {"table": name, "columns": ["_gtid", "id"]}
         assert log.to_arrow(**wanted).equals(source.to_arrow(**wanted))
@@ -276,8 +261,7 @@ def test_a_log_that_is_written_gives_what_was_appended(tmp_path):
 def test_groups_that_a_killed_writer_left_in_its_redo_log_are_read_and_not_left_out_of_a_table(tmp_path):
     source = list(ibbmaster.open(IBB / "xa-and-ddl").groups(until="0-1-14"))
     writer = ibbmaster.create(tmp_path, has_background=False)
-    for group in source:
-        writer.append(group.gtid, [event.data for event in group.events()])
+    append_all(writer, source)
     writer._store._disk.close()  # the lock goes, and nothing is brought to the files: as when the process is killed
     log = ibbmaster.open(tmp_path)
     assert gtids(log) == [str(group.gtid) for group in source]
@@ -287,15 +271,13 @@ def test_groups_that_a_killed_writer_left_in_its_redo_log_are_read_and_not_left_
     assert log.to_arrow(table="shop.parent").num_rows == 7
 
 
-@pytest.mark.parametrize("path", [IBB / "domains", CLASSIC / "domains"], ids=["ibb files", "traditional files"])
-def test_a_verification_says_what_it_is_of_and_how_far_it_is(path):
-    with ibbmaster.open(path) as log:
-        check = log.verify()
-        assert repr(check) == f"<LogVerification of {path}, not begun: 0 files, 0 event groups: 0 faults, 0 notes>"
-        assert list(check) == []
-        groups = sum(1 for _ in log)
-        assert repr(check).startswith(f"<LogVerification of {path}, done: {len(log.files)} files, ")
-        assert f"{groups} event groups" in repr(check)
+def test_a_verification_says_what_it_is_of_and_how_far_it_is(domains):
+    check = domains.verify()
+    begins = f"<LogVerification of {domains.path}, "
+    assert repr(check) == f"{begins}not begun: 0 files, 0 event groups: 0 faults, 0 notes>"
+    assert list(check) == []
+    assert repr(check).startswith(f"{begins}done: {len(domains.files)} files, ")
+    assert f"{len(list(domains))} event groups" in repr(check)
 
 
 def test_where_a_dump_of_traditional_files_starts_is_shown_by_its_file():

@@ -13,6 +13,7 @@ import ibbmaster
 from ibbmaster.api.log_files import ClassicLogFiles, LogCheck, LogVerification, PagedLogFiles, opened_files
 from ibbmaster.errors import ConfigurationError, DamageError, StoreError
 from ibbmaster.storage.ibb.page import PAGE_SIZE
+from tests.damage import flip
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 KINDS = {PagedLogFiles: FIXTURES / "ibb" / "domains", ClassicLogFiles: FIXTURES / "classic" / "10.11" / "domains"}
@@ -46,11 +47,8 @@ def test_a_position_is_shown_by_what_its_files_have(log):
     start = next(log.groups()).start
     place = log.stored.place(start)
     assert place == start
-    if log.stored.is_classic:
-        assert str(place) == f"{log.files[0].name} offset {start.offset}"
-    else:
-        assert str(place) == str(start)
-        assert " page " in str(place)
+    assert str(place) == (f"{log.files[0].name} offset {start.offset}" if log.stored.is_classic else str(start))
+    assert log.stored.is_classic or " page " in str(place)
 
 
 def test_only_traditional_files_say_which_server_wrote_them(log):
@@ -96,9 +94,8 @@ def test_files_without_a_log_around_them_have_the_faults_that_the_log_has(tmp_pa
     copy = tmp_path / "log"
     shutil.copytree(path, copy)
     changed = max(copy.iterdir(), key=lambda one: one.stat().st_size if one.suffix != ".index" else 0)
-    data = bytearray(changed.read_bytes())
-    data[-200_000 if len(data) > 300_000 else -300] ^= 1
-    changed.write_bytes(data)
+    found = changed.stat().st_size
+    flip(changed, found - (200_000 if found > 300_000 else 300))
     size = sum(one.stat().st_size for one in copy.iterdir() if one.name.startswith("binlog"))
     with ibbmaster.open(copy) as log:
         check = log.verify()

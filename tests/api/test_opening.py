@@ -44,18 +44,12 @@ def test_an_empty_directory_is_an_empty_log_until_somebody_writes_there(tmp_path
         assert gtids(log) == ["0-1-1"]
 
 
-NO_LOGS = {
-    "a directory that is not there": ("nothing", MissingFileError, "nothing.*no such file or directory"),
-    "a file that is no binlog": ("text", ClassicFormatError, "text"),
-}
-
-
-@pytest.mark.parametrize(("name", "error", "message"), NO_LOGS.values(), ids=NO_LOGS)
-def test_a_path_that_is_no_log_is_refused_at_once(tmp_path, name, error, message):
-    shutil.copytree(IBB / "types", tmp_path / "log")
+def test_a_path_that_is_no_log_is_refused_at_once(tmp_path):
     (tmp_path / "text").write_text("no binlog at all")
-    with pytest.raises(error, match=message):
-        ibbmaster.open(tmp_path / name)
+    with pytest.raises(MissingFileError, match=r"nothing.*no such file or directory"):
+        ibbmaster.open(tmp_path / "nothing")
+    with pytest.raises(ClassicFormatError, match="text"):
+        ibbmaster.open(tmp_path / "text")
 
 
 @pytest.mark.parametrize("path", ["a\0b", "a" * 5000], ids=["a zero in it", "too long"])
@@ -88,12 +82,9 @@ def test_a_schema_that_declares_nothing_is_refused(schema, message):
 
 def test_who_writes_is_alone(tmp_path):
     with ibbmaster.create(tmp_path):
-        for again in (
-            lambda: ibbmaster.open(tmp_path, writable=True),
-            lambda: ibbmaster.create(tmp_path, exist_ok=True),
-        ):
+        for again, options in ((ibbmaster.open, {"writable": True}), (ibbmaster.create, {"exist_ok": True})):
             with pytest.raises(ibbmaster.BusyError, match="another process is writing here"):
-                again()
+                again(tmp_path, **options)
         with ibbmaster.open(tmp_path) as reader:
             assert list(reader) == []
     ibbmaster.open(tmp_path, writable=True).close()
@@ -108,7 +99,7 @@ def test_a_log_that_is_there_is_continued_only_if_that_is_said(tmp_path):
         log.append("0-1-11", INSERT)
     with ibbmaster.open(tmp_path, writable=True) as log:
         log.append("0-1-12", INSERT)
-        assert [str(group.gtid) for group in log] == ["0-1-10", "0-1-11", "0-1-12"]
+        assert gtids(log) == ["0-1-10", "0-1-11", "0-1-12"]
     with pytest.raises(ibbmaster.PositionError, match="older than the oldest file"):
         ibbmaster.open(tmp_path).groups(after="")
 
@@ -159,18 +150,17 @@ def test_what_is_durable_is_there_after_a_crash(tmp_path, durability):
 
 @pytest.mark.parametrize("name", ["domains", "large-groups", "types", "xa-and-ddl"])
 def test_one_file_of_pages_is_the_part_of_the_log_that_is_in_it(name):
-    whole = IBB / name
-    with ibbmaster.open(whole) as log:
-        wanted = [(group.gtid, [repr(row) for row in group.rows()]) for group in log.groups(asks_statements=True)]
-        files = log.files
+    def contents(log):
+        groups = list(log.groups(asks_statements=True))
+        return [(group.start.file_no, group.gtid, [repr(row) for row in group.rows()]) for group in groups]
+
     found = []
-    for file in files:
-        with ibbmaster.open(whole / file.name) as log:
-            assert [one.name for one in log.files] == [file.name]
-            groups = list(log.groups(asks_statements=True))
-            assert all(group.start.file_no == file.file_no for group in groups)
-            found += [(group.gtid, [repr(row) for row in group.rows()]) for group in groups]
-    assert found == wanted
+    with ibbmaster.open(IBB / name) as whole:
+        for file in whole.files:
+            with ibbmaster.open(whole.path / file.name) as log:
+                assert [one.name for one in log.files] == [file.name]
+                found += contents(log)
+        assert found == contents(whole)
 
 
 def test_a_part_of_one_file_is_what_is_in_both():
@@ -182,9 +172,6 @@ def test_a_part_of_one_file_is_what_is_in_both():
 
 
 def test_what_reads_whole_logs_refuses_one_file():
-    path = IBB / "types" / "binlog-000001.ibb"
-    with (
-        ibbmaster.open(path) as log,
-        pytest.raises(ConfigurationError, match=r"binlog-000001\.ibb is one file: name .*types"),
-    ):
+    log = ibbmaster.open(IBB / "types" / "binlog-000001.ibb")
+    with log, pytest.raises(ConfigurationError, match=r"binlog-000001\.ibb is one file: name .*types"):
         log.verify()

@@ -18,6 +18,7 @@ import ibbmaster
 from ibbmaster.replication.event.gtid_event import decode_gtid
 from ibbmaster.replication.event.header import decode_event_header
 from ibbmaster.replication.event.types import EventType
+from tests.damage import flip
 from tests.tap import listen_in
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:pymysql")  # how python-mysql-replication calls it
@@ -142,8 +143,8 @@ def test_replicas_hold_up_a_purge_of_the_log_they_follow(tmp_path):
 # What server is emulated ---------------------------------------------------------------------
 
 
-_DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
-EMULATED = _DATA["emulated"]
+DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+EMULATED, REFUSED = DATA["emulated"], DATA["refused"]
 
 
 @pytest.mark.parametrize(("path", "options", "expected"), EMULATED.values(), ids=EMULATED)
@@ -157,9 +158,6 @@ def test_traditional_files_are_served_as_their_server_did_unless_told(path, opti
 
 
 # Errors --------------------------------------------------------------------------------------
-
-
-REFUSED = _DATA["refused"]
 
 
 @pytest.mark.parametrize(("options", "message"), REFUSED.values(), ids=REFUSED)
@@ -179,9 +177,7 @@ def test_a_port_that_is_taken_is_told_to_the_caller(tmp_path):
 
 def test_a_log_that_cannot_be_read_is_told_to_the_caller(tmp_path):
     shutil.copytree(FIXTURES / "ibb" / "types", tmp_path / "log")
-    data = bytearray((tmp_path / "log" / "binlog-000003.ibb").read_bytes())
-    data[100] ^= 1
-    (tmp_path / "log" / "binlog-000003.ibb").write_bytes(data)
+    flip(tmp_path / "log" / "binlog-000003.ibb", 100)
     with pytest.raises(ibbmaster.FormatError, match=r"binlog-000003.ibb page 0"):
         ibbmaster.serve(tmp_path / "log", tls="off")
     with pytest.raises(ibbmaster.StoreError, match="no such file or directory"):

@@ -1,7 +1,5 @@
 """An option of serving is said in one place: whoever gives it, and wherever it is named, it is the same one."""
 
-import contextlib
-import io
 import re
 from os import PathLike
 
@@ -17,15 +15,10 @@ LISTENING = {"host", "port"}  # --listen says both
 ACCOUNT = {"user", "password"}  # these flags are those of all commands that log in
 
 
-def help_of_serve():
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said), contextlib.suppress(SystemExit):
+def test_each_option_has_a_flag_or_is_said_by_listen_and_the_account(capsys):
+    with pytest.raises(SystemExit):
         main(["serve", "--help"])
-    return said.getvalue()
-
-
-def test_each_option_has_a_flag_or_is_said_by_listen_and_the_account():
-    shown = help_of_serve()
+    shown = capsys.readouterr().out
 
     assert {name for name, *_ in serving_options() if not re.search(rf"{flag_of(name)}\s", shown)} == LISTENING
     assert {name for name, option, _, _ in serving_options() if not option.help} == LISTENING | ACCOUNT

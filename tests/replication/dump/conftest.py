@@ -25,6 +25,16 @@ from ibbmaster.replication.wire.packet import PacketReader
 #: 11.8.6 sent them to a client of capability 0, without checksums.
 RECORDED = json.loads(Path(__file__).with_name("recorded.json").read_text())
 FILE_NAME = "binlog-000000.ibb"
+NOT_THERE = "Error: connecting slave requested to start from GTID {}, which is not in the master's binlog"
+DIVERGED = (
+    NOT_THERE
+    + ". Since the master's binlog contains GTIDs with higher sequence numbers, it probably means that the slave has "
+    "diverged due to executing extra erroneous transactions"
+)
+HOLE = (
+    "The binlog on the master is missing the GTID {} requested by the slave (even though both a prior and a subsequent "
+    "sequence number does exist), and GTID strict mode is enabled"
+)
 TIMESTAMP = 0x6A000000
 TRANSACTIONAL = 0x0C  # flags of GTID events as MariaDB writes them
 STANDALONE = 0x29
@@ -121,13 +131,17 @@ class Conversation:
         self.stream = bytearray()
         self._reader = PacketReader(limit=2**31, next_sequence=1)
         self.session.start()
+        self.take_queued()
 
     def send(self, *groups: EventGroup) -> None:
         self.take_queued()
         for group in groups:
-            for piece in self.session.receive_group(group):
-                self._take(bytes(piece))
+            self.receive(self.session.receive_group(group))
         self.take_queued()
+
+    def receive(self, pieces: Iterable[bytes]) -> None:
+        for piece in pieces:
+            self._take(bytes(piece))
 
     def reach_end(self, now: float = 0.0) -> None:
         self.session.reached_end(now=now)
@@ -142,6 +156,7 @@ class Conversation:
 
     def payloads(self) -> list[bytes]:
         """The payloads that came since the last call."""
+        self.take_queued()
         found = list(iter(self._reader.next_payload, None))
         assert not self._reader.unread_size
         return found

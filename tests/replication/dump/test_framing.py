@@ -1,5 +1,6 @@
 """Packets do not depend on how a group is cut, and memory does not depend on how large it is."""
 
+import itertools
 import random
 import tracemalloc
 import zlib
@@ -63,7 +64,6 @@ def test_an_event_comes_whole_whose_header_a_batch_cuts(held, make, converse) ->
     first = make.event(EventType.WRITE_ROWS_V1, bytes(BATCH_SIZE - head_size - held - len(make.event(0, b""))))
     last = make.event(EventType.XID, bytes(8))
     dump = converse(make.request(""))
-    dump.send()
     dump.events()
     dump.send(make.group("0-1-1", pieces=[first + last]))
     _, *found = dump.events()
@@ -86,7 +86,6 @@ def test_the_serving_path_and_the_careful_one_give_equal_bytes(make, converse, c
 def test_many_small_events_are_joined_to_blocks(make, converse) -> None:
     body = make.event(EventType.WRITE_ROWS_V1, bytes(81)) * 5000
     dump = converse(make.request(""))
-    dump.send()
     pieces = [len(piece) for piece in dump.session.receive_group(make.group("0-1-1", pieces=make.cut(body, 16_380)))]
     assert all(BATCH_SIZE <= size < 2 * BATCH_SIZE for size in pieces[:-1])
     assert sum(pieces) == 5000 * 105 + 43
@@ -148,11 +147,6 @@ def large_event(size: int) -> Iterator[bytes]:
         left -= min(left, len(PIECE))
 
 
-def packet_sizes_of(payload_size: int) -> list[int]:
-    full, rest = divmod(payload_size, PACKET_MAX)
-    return [PACKET_MAX] * full + [rest]
-
-
 SIZES = (16_777_213, 16_777_214, 16_777_215, 16_777_216, 2 * PACKET_MAX - 1, 2 * PACKET_MAX, 17_000_000)
 
 
@@ -165,22 +159,17 @@ SIZES = (16_777_213, 16_777_214, 16_777_215, 16_777_216, 2 * PACKET_MAX - 1, 2 *
 @pytest.mark.usefixtures("alone")
 def test_an_event_of_16_mb_and_more_is_split_and_never_held(make, converse, size, profile, changes, extra) -> None:
     dump = converse(make.request("", **changes), profile=profile)
-    dump.send()
     receiver = Receiver(len(dump.payloads()) + 1)
-    tail = make.event(EventType.XID, bytes(8))
-
-    def body() -> Iterator[bytes]:
-        yield from large_event(size)
-        yield tail
-
-    pieces = dump.session.receive_group(make.group("0-1-1", pieces=body()))
+    body = itertools.chain(large_event(size), [make.event(EventType.XID, bytes(8))])
+    pieces = dump.session.receive_group(make.group("0-1-1", pieces=body))
     tracemalloc.start()
     receiver.take(pieces)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 256 * 1024
     assert receiver.is_between_packets
-    assert receiver.packet_sizes[1:-1] == packet_sizes_of(size + extra)
+    full, rest = divmod(size + extra, PACKET_MAX)
+    assert receiver.packet_sizes[1:-1] == [PACKET_MAX] * full + [rest]
     assert [found for found, _ in receiver.payloads] == [38 + extra, size + extra, 27 + extra]
     if profile == "engine":
         crc = zlib.crc32(b"\0" if extra == 1 else b"\0\xef\0")
@@ -202,7 +191,6 @@ def test_a_huge_group_of_small_events_is_never_held(make, converse) -> None:
     block = make.event(EventType.WRITE_ROWS_V1, bytes(981)) * 16
     for profile in ("engine", "classic-11.8"):
         dump = converse(make.request(""), profile=profile)
-        dump.send()
         receiver = Receiver(len(dump.payloads()) + 1)
         pieces = dump.session.receive_group(make.group("0-1-1", pieces=(block for _ in range(500))))
         peak = 0
@@ -218,18 +206,13 @@ def test_a_huge_group_of_small_events_is_never_held(make, converse) -> None:
         assert receiver.sequence - receiver.first_sequence == 8001
 
 
-def test_events_are_divided_where_their_sizes_say(make) -> None:
+def test_events_are_divided_where_their_sizes_say_and_an_end_inside_one_is_refused(make) -> None:
     events = [make.event(EventType.QUERY, bytes(size)) for size in (0, 5, 100)]
-    assert divide_events(b"".join(events)) == events
-    assert divide_events(b"") == []
-
-
-def test_bytes_that_end_inside_an_event_are_refused(make) -> None:
-    data = make.event(EventType.QUERY, bytes(5)) + make.event(EventType.XID, bytes(8))
-    whole = {0, 24, len(data)}
+    data = b"".join(events)
+    whole = {sum(map(len, events[:count])): events[:count] for count in range(4)}
     for end in range(len(data) + 1):
         if end in whole:
-            divide_events(data[:end])
+            assert divide_events(data[:end]) == whole[end]
         else:
             with pytest.raises(EventError, match="inside an event"):
                 divide_events(data[:end])
@@ -243,6 +226,5 @@ def test_a_flipped_bit_never_gives_more_than_a_dump_error(seed, make, converse) 
         body[rng.randrange(min(len(body), 400))] ^= 1 << rng.randrange(8)
         profile = rng.choice(("engine", "classic-10.11", "classic-11.8"))
         dump = converse(make.request("", capability=rng.randrange(5), leaves_out_marked=True), profile=profile)
-        for _ in dump.session.receive_group(make.group("0-1-1", pieces=make.cut(bytes(body), 16_380))):
-            pass
+        dump.receive(dump.session.receive_group(make.group("0-1-1", pieces=make.cut(bytes(body), 16_380))))
         assert dump.session.is_finished == (dump.session.error is not None)

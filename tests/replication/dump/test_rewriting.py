@@ -5,13 +5,13 @@ import lzma
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from ibbmaster.logs.classic.binlog import ClassicReader
 from ibbmaster.logs.classic.series import find_series
+from ibbmaster.replication.dump.framing import divide_events
 from ibbmaster.replication.dump.profile import PROFILES
 from ibbmaster.replication.dump.rewriting import begin_for, dummy_for
 from ibbmaster.replication.event.control import decode_gtid_list
@@ -22,7 +22,6 @@ from tests.replication.dump.conftest import RECORDED, recorded
 
 DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
 
-Converse = Callable[..., Any]
 DUMMIES = RECORDED["dummies"]  # type, size and log_pos of an event, and the replacement
 CAPTURES = Path(__file__).parents[3] / "fixtures" / "classic"
 QUERY_BODY = bytes(13) + b"\0"
@@ -35,7 +34,6 @@ def without_checksum(event: bytes) -> bytes:
 
 def sent(dump: Any, *groups: Any) -> list[bytes]:
     """The events behind the opening."""
-    dump.send()
     dump.payloads()
     dump.send(*groups)
     return dump.events()
@@ -84,16 +82,11 @@ def test_marked_events_are_left_out_after_skip_replication(make, converse) -> No
     large = make.event(EventType.WRITE_ROWS_V1, bytes(200_000), flags=EventFlag.SKIP_REPLICATION)
     rest = make.event(EventType.XID, bytes(8))
 
-    def group(flags: int) -> Any:
-        return make.group("0-1-1", marked, large, rest, flags=flags)
-
-    for profile in ("engine", "classic-11.8"):
-        events = sent(converse(make.request("", leaves_out_marked=True), profile=profile), group(0x8008))
-        assert kinds(events) == ["XID"]
-        events = sent(converse(make.request("", leaves_out_marked=True), profile=profile), group(0x8))
-        assert kinds(events) == ["GTID", "XID"]
-        events = sent(converse(make.request(""), profile=profile), group(0x8008))
-        assert kinds(events) == ["GTID", "WRITE_ROWS_V1", "WRITE_ROWS_V1", "XID"]
+    whole = ["GTID", "WRITE_ROWS_V1", "WRITE_ROWS_V1", "XID"]
+    for leaves_out, flags, expected in ((True, 0x8008, ["XID"]), (True, 0x8, ["GTID", "XID"]), (False, 0x8008, whole)):
+        for profile in ("engine", "classic-11.8"):
+            dump = converse(make.request("", leaves_out_marked=leaves_out), profile=profile)
+            assert kinds(sent(dump, make.group("0-1-1", marked, large, rest, flags=flags))) == expected
 
 
 @pytest.mark.parametrize(("capability", "expected"), [(0, "QUERY"), (1, "QUERY"), (2, None), (3, None), (4, "GTID")])
@@ -111,7 +104,7 @@ def test_the_gtid_of_a_stand_alone_group_for_old_replicas(make, converse, capabi
 @pytest.mark.parametrize("capability", [0, 1, 2, 3])
 def test_the_gtid_of_a_transaction_is_begin_for_old_replicas(make, converse, capability) -> None:
     group = make.group("0-1-1")
-    event = sent(converse(make.request("", capability=capability)), group)[0]
+    event, *_ = sent(converse(make.request("", capability=capability)), group)
     assert event[19:] == bytes(14) + b"BEGIN"
     assert len(event) == len(group.gtid_event)
 
@@ -135,7 +128,6 @@ def test_begin_has_position_and_checksum_as_recorded(make, converse) -> None:
 )
 def test_the_head_of_a_traditional_file_for_old_replicas(make, converse, capability, expected) -> None:
     dump = converse(make.request("", capability=capability), profile="classic-11.8", file_name="binlog.000001")
-    dump.send()
     events = dump.events()
     assert kinds(events) == ["ROTATE", "FORMAT_DESCRIPTION", *expected]
     if capability == 0:  # the sizes, positions and bodies recorded
@@ -154,12 +146,7 @@ def test_the_artificial_list_goes_to_old_replicas_too_as_recorded(make, converse
 
 def events_of_file(path: Path) -> list[bytes]:
     data = lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
-    events, offset = [], 4
-    while offset < len(data):
-        size = decode_event_header(data, offset).size
-        events.append(data[offset : offset + size])
-        offset += size
-    return events
+    return divide_events(data[4:])
 
 
 SAME_HEAD = DATA["same_head"]  # files whose head is as long as ours, so that all positions must be equal too
@@ -199,7 +186,6 @@ def test_the_head_of_a_file_is_that_of_a_captured_one(release, make, converse) -
         file_name=path.name,
         started_at=started_at,
     )
-    dump.send()
     rotate, first, *rest = dump.events()
     assert rest == theirs[1:]
     # as on disk, but for `created`: a replica shall keep its temporary tables
@@ -241,24 +227,27 @@ def test_a_client_that_never_set_the_checksum_variable_gets_the_rotate_and_an_er
 # --- a dump by file and offset
 
 
-def file_dump(make: SimpleNamespace, converse: Converse, position: int, file_name: str = "binlog.000001") -> Any:
-    request = make.request(None, file_name=file_name, file_position=position)
-    return converse(request, profile="classic-11.8", file_name=file_name)
+@pytest.fixture
+def file_dump(make, converse) -> Callable[..., Any]:
+    """A dump of three groups of two files, or the first of them, from a position."""
+
+    def dump_from(position: int, count: int = 3, file_name: str = "binlog.000001") -> Any:
+        request = make.request(None, file_name=file_name, file_position=position)
+        dump = converse(request, profile="classic-11.8", file_name=file_name)
+        events = make.event(EventType.WRITE_ROWS_V1, bytes(150_000)), make.event(EventType.XID, bytes(8))
+        groups = (
+            make.group("0-1-1", file_name=file_name),
+            make.group("0-1-2", *events, file_name="binlog.000001"),
+            make.group("0-1-3", file_name="binlog.000002"),
+        )
+        dump.send(*groups[:count])
+        return dump
+
+    return dump_from
 
 
-def groups_of_two_files(make: SimpleNamespace) -> list[Any]:
-    large = make.event(EventType.WRITE_ROWS_V1, bytes(150_000))
-    return [
-        make.group("0-1-1", file_name="binlog.000001"),
-        make.group("0-1-2", large, make.event(EventType.XID, bytes(8)), file_name="binlog.000001"),
-        make.group("0-1-3", file_name="binlog.000002"),
-    ]
-
-
-def test_an_offset_begins_the_stream_at_any_event_of_the_file(make, converse) -> None:
-    whole = file_dump(make, converse, 4)
-    whole.send(*groups_of_two_files(make))
-    events = whole.events()
+def test_an_offset_begins_the_stream_at_any_event_of_the_file(file_dump) -> None:
+    events = file_dump(4).events()
     offset, offsets = 4, []
     for event in events[1:]:
         offsets.append(offset)
@@ -267,18 +256,15 @@ def test_an_offset_begins_the_stream_at_any_event_of_the_file(make, converse) ->
             break
     assert len(offsets) == 3 + 5 + 3 + 1
     for index, start in enumerate(offsets[1:], 2):
-        dump = file_dump(make, converse, start)
-        dump.send(*groups_of_two_files(make))
-        rotate, first, *rest = dump.events()
+        rotate, first, *rest = file_dump(start).events()
         assert int.from_bytes(rotate[19:27], "little") == start
         assert decode_event_header(first).log_pos == 0  # as recorded: the head of another place
         assert rest == events[index:]
 
 
 @pytest.mark.parametrize("position", [5, 255, 300, 330, 368, 700, 100_000])
-def test_an_offset_inside_an_event_is_refused(make, converse, position) -> None:
-    dump = file_dump(make, converse, position)
-    dump.send(*groups_of_two_files(make))
+def test_an_offset_inside_an_event_is_refused(file_dump, position) -> None:
+    dump = file_dump(position)
     text = dump.payloads()[-1][9:].decode()
     assert text.startswith(
         "binlog truncated in the middle of event; consider out of disk space on master; the first event "
@@ -288,9 +274,8 @@ def test_an_offset_inside_an_event_is_refused(make, converse, position) -> None:
 
 
 @pytest.mark.parametrize("groups", [1, 2, 3])
-def test_an_offset_behind_the_end_of_the_file_is_refused(make, converse, groups) -> None:
-    dump = file_dump(make, converse, 10_000_000)
-    dump.send(*groups_of_two_files(make)[:groups])
+def test_an_offset_behind_the_end_of_the_file_is_refused(file_dump, groups) -> None:
+    dump = file_dump(10_000_000, groups)
     dump.reach_end()
     assert dump.payloads()[-1][9:].decode() == (
         "Client requested master to start replication from impossible position; the first event 'binlog.000001' at "
@@ -299,9 +284,8 @@ def test_an_offset_behind_the_end_of_the_file_is_refused(make, converse, groups)
 
 
 @pytest.mark.parametrize("position", [300, 10_000_000])
-def test_who_asks_for_an_offset_as_show_gives_it_for_ibb_files_is_told_what_to_do(make, converse, position) -> None:
-    dump = file_dump(make, converse, position, "binlog-000000.ibb")
-    dump.send(make.group("0-1-1", file_name="binlog-000000.ibb"))
+def test_who_asks_for_an_offset_as_show_gives_it_for_ibb_files_is_told_what_to_do(file_dump, position) -> None:
+    dump = file_dump(position, 1, "binlog-000000.ibb")
     dump.reach_end()
     assert dump.payloads()[-1].endswith(
         b". (SHOW gives offsets in .ibb files, which the stream does not count: "
@@ -309,11 +293,8 @@ def test_who_asks_for_an_offset_as_show_gives_it_for_ibb_files_is_told_what_to_d
     )
 
 
-def test_an_offset_at_the_very_end_waits_for_what_comes(make, converse) -> None:
-    dump = file_dump(make, converse, 4)
-    dump.send(*groups_of_two_files(make)[:2])
-    dump = file_dump(make, converse, dump.session._rewriter.position)
-    dump.send(*groups_of_two_files(make)[:2])
+def test_an_offset_at_the_very_end_waits_for_what_comes(file_dump) -> None:
+    dump = file_dump(file_dump(4, 2).session._rewriter.position, 2)
     dump.reach_end()
     assert not dump.session.is_finished
     assert kinds(dump.events()) == ["ROTATE", "FORMAT_DESCRIPTION"]
@@ -332,7 +313,6 @@ def with_checksum_size(event: bytes) -> bytes:
 @pytest.mark.parametrize(("event_type", "size", "log_pos", "expected"), DUMMIES.values(), ids=DUMMIES)
 def test_a_dummy_has_the_size_of_what_it_replaces(event_type: int, size: int, log_pos: int, expected: str) -> None:
     dummy = dummy_for(header_of(event_type, size, log_pos))
-    assert dummy is not None
     assert len(dummy) == size
     assert with_checksum_size(dummy) == bytes.fromhex(expected)
 
@@ -351,20 +331,17 @@ def test_every_size_from_25_on_can_be_replaced(size: int) -> None:
 )
 def test_a_dummy_says_what_it_replaces_if_it_has_room_and_is_filled_by_the_caller(size: int, text: bytes) -> None:
     dummy = dummy_for(header_of(160, size))
-    assert dummy is not None
     assert dummy[19:] == bytes(14) + text
     assert decode_event_header(dummy).size == size
 
 
 def test_the_gtid_of_a_transaction_becomes_begin() -> None:
     begin = begin_for(header_of(162, 38, 656, EventFlag.SUPPRESS_USE))
-    assert begin is not None
     assert with_checksum_size(begin) == recorded("begin")
 
 
 def test_a_longer_gtid_event_becomes_begin_with_padding_in_its_status() -> None:
     begin = begin_for(header_of(162, 40, 0, EventFlag.THREAD_SPECIFIC | EventFlag.SKIP_REPLICATION))
-    assert begin is not None
     assert begin[19:] == bytes(11) + b"\x02\x00" + b"\xff\xff" + b"\0BEGIN"
     assert decode_event_header(begin).flags == EventFlag.SUPPRESS_USE | EventFlag.SKIP_REPLICATION
     assert decode_event_header(begin).size == len(begin) == 40

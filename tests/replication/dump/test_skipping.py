@@ -1,9 +1,7 @@
 """Skipping and UNTIL against a slow literal model that goes through the log event by event, as the server does."""
 
 import random
-from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -14,26 +12,15 @@ from ibbmaster.replication.dump.skipping import SEND, GroupFilter
 from ibbmaster.replication.dump.start import StartCheck, check_start
 from ibbmaster.replication.event.control import FLAG_UNTIL_REACHED, GtidList, encode_gtid_list
 from ibbmaster.replication.event.types import EventFlag, EventType
+from tests.replication.dump.conftest import DIVERGED, HOLE, NOT_THERE, make_request
 
 EOF = bytes.fromhex("fe 00 00 02 00")
 PART_TYPES = {EventType.INTVAR, EventType.RAND, EventType.USER_VAR, EventType.TABLE_MAP, EventType.ANNOTATE_ROWS}
 
-NOT_THERE = "Error: connecting slave requested to start from GTID {}, which is not in the master's binlog"
-DIVERGED = (
-    ". Since the master's binlog contains GTIDs with higher sequence numbers, it probably means that the slave has "
-    "diverged due to executing extra erroneous transactions"
-)
-HOLE = (
-    "The binlog on the master is missing the GTID {} requested by the slave (even though both a prior and a subsequent "
-    "sequence number does exist), and GTID strict mode is enabled"
-)
-
 
 def skipping(position: str, *, start_state: str = "", until: str | None = None) -> GroupFilter:
-    request = DumpRequest(replica_server_id=2, position=GtidPosition.parse(position))
-    check = StartCheck(
-        position=GtidPosition.parse(position), until=None if until is None else GtidPosition.parse(until)
-    )
+    request = make_request(position, until=until)
+    check = StartCheck(position=request.position, until=request.until)
     return GroupFilter(request, check, start_state=GtidState.parse(start_state), current_state=GtidState)
 
 
@@ -60,17 +47,12 @@ def test_with_an_until_something_is_always_decided() -> None:
 
 
 def test_the_log_is_asked_once_about_a_domain_that_turns_up() -> None:
-    asked = []
-
-    def current_state() -> GtidState:
-        asked.append(1)
-        return GtidState.parse("9-1-5")
-
-    request = DumpRequest(replica_server_id=2, position=GtidPosition.parse("9-1-3"))
-    check = StartCheck(position=GtidPosition.parse("9-1-3"), unknown_domain_ids=frozenset({9}))
-    judge = GroupFilter(request, check, start_state=GtidState(), current_state=current_state)
+    request = make_request("9-1-3")
+    check = StartCheck(position=request.position, unknown_domain_ids=frozenset({9}))
+    answers = [GtidState.parse("9-1-5")]
+    judge = GroupFilter(request, check, start_state=GtidState(), current_state=answers.pop)
     assert [judge.judge(Gtid.parse(f"9-1-{number}")).is_wanted for number in (1, 2, 3, 4)] == [False] * 3 + [True]
-    assert len(asked) == 1
+    assert not answers
 
 
 class Model:
@@ -144,7 +126,7 @@ class Model:
                 if known is None or known < entry.seq_no:
                     latest = self.current.latest(domain)
                     has_higher = latest is not None and latest.seq_no >= entry.seq_no
-                    self.fail(NOT_THERE.format(entry) + (DIVERGED if has_higher else ""))
+                    self.fail((DIVERGED if has_higher else NOT_THERE).format(entry))
                     return
                 self.empty.discard(domain)
             if server != entry.server_id or number <= entry.seq_no:
@@ -226,7 +208,7 @@ def start_of(log: list[tuple[str, list[bytes], int]], position: GtidPosition) ->
 
 
 @pytest.mark.parametrize("seed", range(400))
-def test_the_stream_is_that_of_the_model(seed: int, make: SimpleNamespace, converse: Callable[..., Any]) -> None:
+def test_the_stream_is_that_of_the_model(seed, make, converse) -> None:
     rng = random.Random(seed)
     for _ in range(5):
         log = random_log(rng, make)
@@ -258,5 +240,4 @@ def test_the_stream_is_that_of_the_model(seed: int, make: SimpleNamespace, conve
             body = b"".join(events)
             pieces = make.cut(body, rng.choice((7, 1000, 16_380, 10**9)) if len(body) < 5000 else 16_380)
             dump.send(make.group(gtid, group_flags=kind, pieces=pieces))
-        dump.take_queued()
         assert dump.events()[1:] == model.out, f"seed {seed}"

@@ -1,6 +1,3 @@
-import dataclasses
-from dataclasses import replace
-
 import pytest
 
 from ibbmaster.gtid import GtidPosition, GtidState
@@ -8,50 +5,41 @@ from ibbmaster.replication.dump.error import DumpError
 from ibbmaster.replication.dump.profile import PROFILES
 from ibbmaster.replication.dump.request import DumpRequest
 from ibbmaster.replication.dump.start import StartCheck, check_start, choose_file, opening_file_name
+from tests.replication.dump.conftest import DIVERGED, NOT_THERE, make_request
 
-NOT_IN_BINLOG = "Error: connecting slave requested to start from GTID {}, which is not in the master's binlog"
-DIVERGED = (
-    NOT_IN_BINLOG
-    + ". Since the master's binlog contains GTIDs with higher sequence numbers, it probably means that the "
-    "slave has diverged due to executing extra erroneous transactions"
-)
 STATE = GtidState.parse("0-2-3,0-1-8,3-1-2")
 
 
-def request(position: str, *, until: str | None = None, **changes: bool) -> DumpRequest:
-    plain = DumpRequest(
-        replica_server_id=2,
-        position=GtidPosition.parse(position),
-        until=None if until is None else GtidPosition.parse(until),
-    )
-    return dataclasses.replace(plain, **changes)
-
-
 def check(position: str, *, until: str | None = None, **changes: bool) -> StartCheck:
-    return check_start(request(position, until=until, **changes), STATE)
+    return check_start(make_request(position, until=until, **changes), STATE)
 
 
-def refusal(position: str, *, until: str | None = None, **changes: bool) -> DumpError:
+def refused(call, *args, **changes) -> DumpError:
     with pytest.raises(DumpError) as caught:
-        check(position, until=until, **changes)
+        call(*args, **changes)
     assert (caught.value.code, caught.value.sqlstate) == (1236, "HY000")
     return caught.value
 
 
-@pytest.mark.parametrize("position", ["", "0-1-8,3-1-2", "0-1-1", "0-2-2", "0-2-3", "0-1-0"])
+def refusal(position: str, **changes) -> DumpError:
+    return refused(check, position, **changes)
+
+
+@pytest.mark.parametrize("position", [None, "", "0-1-8,3-1-2", "0-1-1", "0-2-2", "0-2-3", "0-1-0"])
 def test_what_the_log_has_is_a_start(position: str) -> None:
-    assert check(position) == StartCheck(position=GtidPosition.parse(position))
+    assert check(position) == StartCheck(position=GtidPosition.parse(position or ""))
 
 
 def test_a_gtid_ahead_of_its_domain_is_not_in_the_binlog() -> None:
-    assert refusal("0-1-99").text == NOT_IN_BINLOG.format("0-1-99")
-    assert refusal("3-1-18446744073709551615").text == NOT_IN_BINLOG.format("3-1-18446744073709551615")
+    assert refusal("0-1-99").text == NOT_THERE.format("0-1-99")
+    assert refusal("3-1-18446744073709551615").text == NOT_THERE.format("3-1-18446744073709551615")
 
 
-@pytest.mark.parametrize("gtid", ["0-7-2", "0-2-4", "0-7-8"])
+@pytest.mark.parametrize("gtid", ["0-7-2", "0-2-4", "0-7-8"])  # below, and beside what was logged last
 def test_an_unknown_gtid_in_a_domain_that_is_further_says_diverged(gtid: str) -> None:
     assert refusal(gtid).text == DIVERGED.format(gtid)
-    assert refusal(gtid, is_strict=True).text == DIVERGED.format(gtid)
+    for changes in ({"is_strict": True}, {"ignores_duplicates": True}):
+        assert refusal(gtid, **changes).text == DIVERGED.format(gtid)
 
 
 def test_an_unknown_domain_is_accepted_and_remembered() -> None:
@@ -60,10 +48,8 @@ def test_an_unknown_domain_is_accepted_and_remembered() -> None:
     assert found.position == GtidPosition.parse("0-1-8,9-9-9")
 
 
-def test_ignore_duplicates_lets_a_gtid_ahead_pass_but_none_that_diverged() -> None:
+def test_ignore_duplicates_lets_a_gtid_ahead_pass() -> None:
     assert check("0-1-99", ignores_duplicates=True).position == GtidPosition.parse("0-1-99")
-    for diverged in ("0-7-2", "0-7-8"):  # below, and beside what was logged last
-        assert refusal(diverged, ignores_duplicates=True).text == DIVERGED.format(diverged)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +68,7 @@ def test_what_is_left_of_an_until(position: str, until: str, left: str) -> None:
 
 
 def test_a_start_that_is_not_there_with_an_until_that_is_not_there_is_refused() -> None:
-    assert refusal("0-1-99", until="0-1-100").text == NOT_IN_BINLOG.format("0-1-99")
+    assert refusal("0-1-99", until="0-1-100").text == NOT_THERE.format("0-1-99")
 
 
 def test_our_log_learns_domain_what_the_log_has_and_what_to_do() -> None:
@@ -94,15 +80,11 @@ def test_our_log_learns_domain_what_the_log_has_and_what_to_do() -> None:
     assert "the replica executed 0-7-2 by itself, or follows another primary's log" in diverged
 
 
-def test_a_request_without_position_starts_with_the_first_group() -> None:
-    assert check_start(DumpRequest(replica_server_id=2, position=None), STATE) == StartCheck(position=GtidPosition())
-
-
 FILES = ["binlog.000001", "binlog.000002"]
 
 
 def file_request(name: str, position: int) -> DumpRequest:
-    return DumpRequest(replica_server_id=2, position=None, file_name=name, file_position=position)
+    return make_request(None, file_name=name, file_position=position)
 
 
 def test_an_empty_name_is_the_oldest_file() -> None:
@@ -112,17 +94,14 @@ def test_an_empty_name_is_the_oldest_file() -> None:
 
 @pytest.mark.parametrize("name", ["binlog.000009", "./binlog.000001", "../x"])
 def test_an_unknown_file_is_refused(name: str) -> None:
-    with pytest.raises(DumpError) as caught:
-        choose_file(file_request(name, 4), FILES)
-    assert caught.value.text == "Could not find first log file name in binary log index file"
-    assert "there are binlog.000001 to binlog.000002" in caught.value.explanation
+    error = refused(choose_file, file_request(name, 4), FILES)
+    assert error.text == "Could not find first log file name in binary log index file"
+    assert "there are binlog.000001 to binlog.000002" in error.explanation
 
 
 @pytest.mark.parametrize(("name", "shown"), [("", "."), ("binlog.000001", "binlog.000001")])
 def test_an_offset_before_the_first_event_is_refused(name: str, shown: str) -> None:
-    with pytest.raises(DumpError) as caught:
-        choose_file(file_request(name, 0), FILES)
-    assert caught.value.text == (
+    assert refused(choose_file, file_request(name, 0), FILES).text == (
         "Client requested master to start replication from impossible position; the first event "
         f"'{shown}' at 0, the last event read from '{shown}' at 4, the last byte read from '{shown}' at 4."
     )
@@ -137,7 +116,7 @@ def opening_name(
     held: str, *, profile: str = "engine", newest: str = "binlog-000009.ibb", is_registered: bool = True
 ) -> str:
     """What a replica hears that knows the name `held`, and of which the next group is in file 5."""
-    replica = DumpRequest(replica_server_id=2, position=GtidPosition(), file_name=held, is_registered=is_registered)
+    replica = make_request(file_name=held, is_registered=is_registered)
     return opening_file_name(
         replica, PROFILES[profile], start_file_name="binlog-000005.ibb", newest_file_name=lambda: newest
     )
@@ -174,10 +153,10 @@ def test_tools_and_replicas_of_a_primary_that_begins_each_file_with_a_rotate_hea
     ],
 )
 def test_where_a_replica_is_in_domains_that_it_leaves_out_does_not_matter(position, changes, start):
-    found = check_start(replace(request(position), **changes), GtidState.parse("0-1-7,1-1-5"))
+    found = check_start(make_request(position, **changes), GtidState.parse("0-1-7,1-1-5"))
     assert (found.position, found.unknown_domain_ids) == (GtidPosition.parse(start), frozenset())
 
 
 def test_other_domains_of_such_a_replica_are_checked() -> None:
     with pytest.raises(DumpError, match="GTID 0-1-99, which is not"):
-        check_start(replace(request("0-1-99,1-1-9"), ignored_domain_ids=frozenset({1})), GtidState.parse("0-1-7,1-1-5"))
+        check_start(make_request("0-1-99,1-1-9", ignored_domain_ids=frozenset({1})), GtidState.parse("0-1-7,1-1-5"))

@@ -6,8 +6,13 @@ from pathlib import Path
 import pytest
 from lanes.replay import raw_events
 
+from ibbmaster.replication.event.column_types.kind import read_declared
+from ibbmaster.replication.event.column_types.registry import BY_WORD
 from ibbmaster.replication.event.header import encode_event
 from ibbmaster.replication.event.query import Query, encode_query
+from ibbmaster.replication.event.rows.column import Column, ColumnType, ValueKind
+from ibbmaster.replication.event.rows.encoding import encode_table_map
+from ibbmaster.replication.event.rows.table_schema import decode_table_schema
 from tests.built_logs import captures
 
 CLASSIC = Path(__file__).parents[3] / "fixtures" / "classic"
@@ -21,6 +26,21 @@ def event_of(event_type: int, body: bytes = b"") -> bytes:
 def query(text: bytes, database: bytes = b"", status: bytes = b"") -> bytes:
     value = Query(thread_id=1, seconds=0, error_code=0, status=status, database=database, text=text)
     return encode_query(value, server_id=1)
+
+
+def written(declared: str):
+    """How values of a declared type are written."""
+    found = read_declared("column a", declared)
+    return BY_WORD[found.word].write(found)
+
+
+def column_of(kind: ColumnType, value_kind: ValueKind = ValueKind.BINARY, **given) -> Column:
+    return Column(**{"name": "a", "type": kind, "metadata": 0, "kind": value_kind} | given)
+
+
+def schema_of(table, **given):
+    """A table as its own TABLE_MAP describes it."""
+    return decode_table_schema(encode_table_map(table, server_id=1, **given))
 
 
 def events_of(capture: str) -> list[bytes]:

@@ -95,8 +95,9 @@ def test_a_file_name_that_is_no_text_survives():
 
 
 def test_a_stop_is_nothing_but_a_header():
-    wanted = encode_event(event_type=EventType.STOP, body=b"", server_id=1, log_pos=19)
-    assert encode_stop(server_id=1, log_pos=19) == wanted
+    assert encode_stop(server_id=1, log_pos=19) == encode_event(
+        event_type=EventType.STOP, body=b"", server_id=1, log_pos=19
+    )
 
 
 def test_made_up_events_carry_a_checksum_where_the_replica_wants_one():

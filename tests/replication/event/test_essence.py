@@ -23,12 +23,8 @@ def kept(events, *ignored):
     return [essence for _, essence in Essence(ignored).of_group(events)]
 
 
-def table(table_id=1, **given):
-    return inserted(written_table("d.t", {"id": "int", "c": "varchar(9)"}, table_id=table_id, **given), [1, "a"])
-
-
-def other_table(table_id):
-    return inserted(written_table("d.u", {"id": "int", "c": "varchar(9)"}, table_id=table_id), [1, "a"])
+def table(table_id=1, name="d.t"):
+    return inserted(written_table(name, {"id": "int", "c": "varchar(9)"}, table_id=table_id), [1, "a"])
 
 
 def without_metadata(event):
@@ -37,10 +33,9 @@ def without_metadata(event):
     return resized(event[: event.index(types) + len(types) + 1])
 
 
-def query(**given):
+def query(*, timestamp=0, server_id=1, **given):
     fields = {"thread_id": 1, "seconds": 2, "error_code": 0, "status": b"", "database": b"d", "text": b"x"} | given
-    header = {name: fields.pop(name) for name in ("timestamp", "server_id") if name in fields}
-    return [encode_query(Query(**fields), **{"server_id": 1} | header)]
+    return [encode_query(Query(**fields), timestamp=timestamp, server_id=server_id)]
 
 
 def gtid(**given):
@@ -68,7 +63,7 @@ OF_A_REPLICA = {  # what real replicas write otherwise, beside what has a name o
     "whether it can be rolled back": (gtid(flags=GtidFlag.TRANSACTIONAL), gtid(flags=GtidFlag.WAITED)),
     "engines that take part": (gtid(extra_flags=GtidExtraFlag.MULTI_ENGINE, engine_count=1), gtid()),
     "the thread in a GTID": (gtid(extra_flags=GtidExtraFlag.THREAD_ID, thread_id=7), gtid()),
-    "tables that are locked": ([table(1)[0], *table(2)], [*table(2)[:1], other_table(1)[0], table(2)[1]]),
+    "tables that are locked": ([table(1)[0], *table(2)], [*table(2)[:1], table(1, "d.u")[0], table(2)[1]]),
     "a DROP": (drop(b"DROP TABLE `t`"), drop(b"DROP TABLE IF EXISTS `t`")),
     "whose statement it was": (query(status=b"\x0b\4root\1%"), query()),
     "the database of XA END": (query(text=b"XA END 'x'"), query(text=b"XA END 'x'", database=b"")),
@@ -79,7 +74,7 @@ OF_A_REPLICA = {  # what real replicas write otherwise, beside what has a name o
 }
 STILL_OTHER = {
     "a rollback": (query(text=b"COMMIT"), query(text=b"ROLLBACK")),
-    "another table": (table(1), other_table(1)),
+    "another table": (table(1), table(1, "d.u")),
     "another DROP": (drop(b"DROP TABLE `t`"), drop(b"DROP TABLE `u`")),
     "what the user wrote": (query(text=b"DROP TABLE `t`"), query(text=b"DROP TABLE IF EXISTS `t`")),
     "an error": (query(error_code=1062), query()),

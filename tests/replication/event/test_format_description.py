@@ -15,6 +15,7 @@ from ibbmaster.replication.event.format_description import (
 )
 from ibbmaster.replication.event.header import EVENT_HEADER_SIZE, encode_event
 from ibbmaster.replication.event.types import EventFlag, EventType
+from tests.damage import flipped
 
 
 @pytest.fixture(scope="module")
@@ -38,10 +39,9 @@ def test_the_description_is_what_was_asked_for():
 
 def test_the_flag_of_a_file_in_use_is_not_in_the_checksum(described):
     event = described[0]
-    opened = bytearray(event)
-    opened[17] ^= EventFlag.IN_USE
+    opened = event[:17] + bytes([event[17] ^ EventFlag.IN_USE]) + event[18:]
 
-    assert decode_format_description(bytes(opened)) == decode_format_description(event)
+    assert decode_format_description(opened) == decode_format_description(event)
 
 
 def test_a_cut_event_is_refused(described):
@@ -52,13 +52,10 @@ def test_a_cut_event_is_refused(described):
 
 def test_a_flipped_bit_is_seen(described):
     event = described[0]
-    for bit in range(0, len(event) * 8, 3):
-        if bit == 17 * 8:  # in use
-            continue
-        damaged = bytearray(event)
-        damaged[bit // 8] ^= 1 << bit % 8
-        with pytest.raises(EventError):
-            decode_format_description(bytes(damaged))
+    for damaged in flipped(event, step=3):
+        if damaged[17] & EventFlag.IN_USE == event[17] & EventFlag.IN_USE:
+            with pytest.raises(EventError):
+                decode_format_description(damaged)
 
 
 @pytest.mark.parametrize(
@@ -99,5 +96,6 @@ def test_another_layout_is_refused(described, offset, data, problem):
 
 
 def test_a_checksum_that_is_wrong_is_said(described):
+    *_, damaged = flipped(described[0])
     with pytest.raises(EventError, match="FORMAT_DESCRIPTION has a wrong checksum"):
-        decode_format_description(described[0][:-1] + bytes([described[0][-1] ^ 1]))
+        decode_format_description(damaged)

@@ -13,6 +13,7 @@ from ibbmaster.replication.event.header import (
     encode_event,
     has_valid_checksum,
 )
+from tests.damage import flipped
 
 STOP = bytes.fromhex("78563412 03 01000000 13000000 00010000 4000")  # a STOP event, by protocol/event/header.md
 HEADER = EventHeader(timestamp=0x12345678, event_type=3, server_id=1, size=19, log_pos=256, flags=0x40)
@@ -44,10 +45,7 @@ def test_the_size_counts_the_checksum():
 
 def test_a_flipped_bit_makes_the_checksum_wrong():
     event = append_checksum(encode_event(event_type=2, body=b"body", server_id=7))
-    for bit in range(len(event) * 8):
-        damaged = bytearray(event)
-        damaged[bit // 8] ^= 1 << bit % 8
-        assert not has_valid_checksum(damaged)
+    assert not any(map(has_valid_checksum, flipped(event)))
 
 
 def test_what_is_too_short_for_a_checksum_has_none():

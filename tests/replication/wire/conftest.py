@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ibbmaster.replication.wire.handshake import Greeting, LoginRequest, TlsRequest, decode_greeting, decode_login
+from tests.damage import flipped
 
 WIRE = Path(__file__).parents[3] / "fixtures" / "wire"
 SERVER, CLIENT = "S>C", "C>S"
@@ -115,12 +116,13 @@ def find_packet() -> Callable[[str, str], RecordedPacket]:
     """The first packet of a fixture file whose recorded meaning begins with a text."""
 
     def find(file_name: str, meaning: str) -> RecordedPacket:
-        for conversation in read_conversations():
-            if conversation.name.rpartition(" ")[0] == file_name:
-                for packet in conversation.packets:
-                    if packet.meaning.startswith(meaning):
-                        return packet
-        raise AssertionError(f"{file_name} has no {meaning}")
+        packets = (
+            packet
+            for conversation in read_conversations()
+            if conversation.name.rpartition(" ")[0] == file_name
+            for packet in conversation.packets
+        )
+        return next(packet for packet in packets if packet.meaning.startswith(meaning))
 
     return find
 
@@ -130,12 +132,8 @@ def damaged() -> Callable[[bytes], Iterator[bytes]]:
     """Every truncation of some bytes, and every copy with one bit flipped."""
 
     def damage(data: bytes) -> Iterator[bytes]:
-        for size in range(len(data)):
-            yield data[:size]
-        for bit in range(len(data) * 8):
-            copy = bytearray(data)
-            copy[bit // 8] ^= 1 << bit % 8
-            yield bytes(copy)
+        yield from (data[:size] for size in range(len(data)))
+        yield from flipped(data)
 
     return damage
 

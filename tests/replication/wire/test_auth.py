@@ -5,15 +5,10 @@ import hashlib
 
 import pymysql._auth
 import pytest
+from nacl.bindings import crypto_scalarmult_ed25519_base
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.replication.wire.auth import (
-    Account,
-    certificate_proof,
-    ed25519_public_key,
-    make_account,
-    native_password_hash,
-)
+from ibbmaster.replication.wire.auth import certificate_proof, ed25519_public_key, make_account, native_password_hash
 from tests.machinery.client_wire import answer_ed25519, answer_native
 
 SEED = bytes(range(0x41, 0x55))
@@ -33,20 +28,14 @@ PUBLIC_KEYS = {
 }
 
 
-@pytest.fixture
-def native() -> Account:
-    return make_account("repl", "replpw")
+NATIVE, ED25519 = make_account("repl", "replpw"), make_account("repl", "replpw", plugin="ed25519")
 
 
-@pytest.fixture
-def ed25519() -> Account:
-    return make_account("repl", "replpw", plugin="ed25519")
-
-
-def test_the_described_native_hash_and_answer_are_ours(native) -> None:
+def test_the_described_native_hash_and_answer_are_ours_and_prove_nothing_of_another_seed() -> None:
     assert native_password_hash("replpw").hex() == REPLPW_HASH
     assert answer_native("replpw", SEED).hex() == REPLPW_ANSWER
-    assert native.verify(SEED, bytes.fromhex(REPLPW_ANSWER))
+    assert NATIVE.verify(SEED, bytes.fromhex(REPLPW_ANSWER))
+    assert not NATIVE.verify(SEED[::-1], bytes.fromhex(REPLPW_ANSWER))
 
 
 def test_recorded_native_answers_prove_the_right_password_only(readable_conversation) -> None:
@@ -55,10 +44,6 @@ def test_recorded_native_answers_prove_the_right_password_only(readable_conversa
         is_right = not readable_conversation.name.startswith("wrong_password")
         assert make_account(login.user, PASSWORDS[login.user]).verify(seed, login.auth_data) == is_right
         assert (answer_native(PASSWORDS[login.user], seed) == login.auth_data) == is_right
-
-
-def test_a_native_answer_to_another_seed_proves_nothing(native) -> None:
-    assert not native.verify(SEED[::-1], bytes.fromhex(REPLPW_ANSWER))
 
 
 def test_an_empty_password_is_proved_by_an_empty_answer_only() -> None:
@@ -81,37 +66,30 @@ def test_an_ed25519_answer_is_the_one_pymysql_gives(password) -> None:
     assert make_account("repl", password, plugin="ed25519").verify(NONCE, answer)
 
 
-def test_an_ed25519_answer_proves_only_its_own_password_and_nonce(ed25519) -> None:
-    answer = answer_ed25519("replpw", NONCE)
-    assert ed25519.verify(NONCE, answer)
-    assert not ed25519.verify(NONCE[::-1], answer)
-    assert not ed25519.verify(NONCE, answer_ed25519("other", NONCE))
+def test_an_ed25519_answer_proves_only_its_own_password_and_nonce() -> None:
+    assert ED25519.verify(NONCE, answer_ed25519("replpw", NONCE))
+    assert not ED25519.verify(NONCE[::-1], answer_ed25519("replpw", NONCE))
+    assert not ED25519.verify(NONCE, answer_ed25519("other", NONCE))
 
 
-@pytest.mark.parametrize("plugin", ["native", "ed25519"])
-def test_answers_that_are_random_damaged_cut_or_too_long_prove_nothing(plugin, native, ed25519, damaged, rng) -> None:
-    account, nonce = (native, SEED) if plugin == "native" else (ed25519, NONCE)
-    answer = answer_native("replpw", SEED) if plugin == "native" else answer_ed25519("replpw", NONCE)
+@pytest.mark.parametrize("account", [NATIVE, ED25519], ids=["native", "ed25519"])
+def test_answers_that_are_random_damaged_cut_or_too_long_prove_nothing(account, damaged, rng) -> None:
+    nonce = SEED if account is NATIVE else NONCE
+    answer = (answer_native if account is NATIVE else answer_ed25519)("replpw", nonce)
     assert not any(account.verify(nonce, data) for data in damaged(answer))
     assert not any(account.verify(nonce, answer + (answer * 3)[:more]) for more in (1, 12, 32, 44))
     assert not any(account.verify(nonce, rng.randbytes(len(answer))) for _ in range(500))
 
 
-def test_the_described_proof_of_a_certificate_is_ours(native) -> None:
-    assert certificate_proof(native, SEED, bytes.fromhex(FINGERPRINT)) == PROOF
+def test_the_described_proof_of_a_certificate_is_ours() -> None:
+    assert certificate_proof(NATIVE, SEED, bytes.fromhex(FINGERPRINT)) == PROOF
 
 
-def test_the_proof_of_ed25519_uses_the_public_key_and_the_greetings_seed(ed25519) -> None:
+def test_the_proof_of_ed25519_uses_the_public_key_as_pynacl_makes_it_and_the_greetings_seed() -> None:
     fingerprint = bytes.fromhex(FINGERPRINT)
-    digest = hashlib.sha256(pymysql_public_key("replpw") + SEED + fingerprint).hexdigest()
-    assert certificate_proof(ed25519, SEED, fingerprint) == b"\x01" + digest.upper().encode()
-
-
-def pymysql_public_key(password: str) -> bytes:
-    """The key by PyNaCl's own way from the clamped secret."""
-    from nacl.bindings import crypto_scalarmult_ed25519_base
-
-    return bytes(crypto_scalarmult_ed25519_base(hashlib.sha512(password.encode()).digest()[:32]))
+    key = crypto_scalarmult_ed25519_base(hashlib.sha512(b"replpw").digest()[:32])
+    digest = hashlib.sha256(key + SEED + fingerprint).hexdigest()
+    assert certificate_proof(ED25519, SEED, fingerprint) == b"\x01" + digest.upper().encode()
 
 
 @pytest.mark.parametrize("plugin", ["native", "ed25519"])
@@ -119,8 +97,8 @@ def test_without_a_password_there_is_no_proof(plugin) -> None:
     assert certificate_proof(make_account("nopw", "", plugin=plugin), SEED, bytes(32)) == b""
 
 
-def test_an_account_keeps_and_shows_no_password(native, ed25519) -> None:
-    for account in (native, ed25519):
+def test_an_account_keeps_and_shows_no_password() -> None:
+    for account in (NATIVE, ED25519):
         assert "replpw" not in repr(account)
         assert repr(account.password_hash) not in repr(account)
 

@@ -106,13 +106,8 @@ def test_many_events_at_once_are_framed_as_one_by_one(prefix: bytes, sequence: i
     at_once, one_by_one = PacketStream(sequence), PacketStream(sequence)
     framed = at_once.frame_events([memoryview(event) for event in events], prefix)
     assert framed == b"".join(one_by_one.frame(prefix + event) for event in events)
+    assert at_once.frame_events([], prefix) == b""
     assert at_once.sequence == one_by_one.sequence
-
-
-def test_no_events_are_no_bytes() -> None:
-    stream = PacketStream(sequence=9)
-    assert stream.frame_events([]) == b""
-    assert stream.sequence == 9
 
 
 def test_a_reader_gives_payloads_and_counts_their_numbers() -> None:

@@ -7,13 +7,9 @@ import pytest
 
 from ibbmaster.errors import ConfigurationError, EventError
 from ibbmaster.replication.event.column_types.decimals import decimal_reader, decimal_size, digit_groups
-from ibbmaster.replication.event.column_types.kind import read_declared
 from ibbmaster.replication.event.column_types.registry import BY_WORD
 from ibbmaster.replication.event.rows.column import ColumnType
-
-
-def encoder(declared: str):
-    return BY_WORD["decimal"].write(read_declared("column a", declared)).encode
+from tests.replication.event.conftest import written
 
 
 @pytest.mark.parametrize(
@@ -21,7 +17,7 @@ def encoder(declared: str):
 )
 def test_the_example_of_mariadbs_source_comes_out_both_ways(text, data):
     data = bytes.fromhex(data)
-    assert encoder("decimal(14,4)")(text) == data
+    assert written("decimal(14,4)").encode(text) == data
     assert decimal_reader(14, 4)(data) == Decimal(text)
 
 
@@ -30,26 +26,22 @@ def test_any_number_reads_back_with_all_its_digits():
         digits = random.randint(1, 65)
         scale = random.randint(0, min(digits, 38))
         number = Decimal((random.randint(0, 1), tuple(random.randrange(10) for _ in range(digits)), -scale))
-        read = decimal_reader(digits, scale)(encoder(f"decimal({digits},{scale})")(number))
+        read = decimal_reader(digits, scale)(written(f"decimal({digits},{scale})").encode(number))
         assert read == number
         assert read.as_tuple().exponent == -scale
 
 
 def test_numbers_sort_as_their_bytes_do():
     numbers = sorted(Decimal(random.randrange(-(10**6), 10**6)).scaleb(-2) for _ in range(100))
-    encode = encoder("decimal(10,2)")
+    encode = written("decimal(10,2)").encode
     assert sorted(map(encode, numbers)) == list(map(encode, numbers))
 
 
-@pytest.mark.parametrize("value", ["100", "-100", "0.123", "Infinity", "NaN", "1e99"])
-def test_what_does_not_fit_is_refused_not_rounded(value):
-    with pytest.raises(ValueError, match=r"does not fit into DECIMAL\(4,2\)"):
-        encoder("decimal(4,2)")(value)
-
-
-def test_what_is_no_number_is_refused():
-    with pytest.raises(ValueError, match="'x' is no number"):
-        encoder("decimal(4,2)")("x")
+@pytest.mark.parametrize("value", ["100", "-100", "0.123", "Infinity", "NaN", "1e99", "x"])
+def test_what_does_not_fit_or_is_no_number_is_refused_not_rounded(value):
+    problem = "'x' is no number" if value == "x" else r"does not fit into DECIMAL\(4,2\)"
+    with pytest.raises(ValueError, match=problem):
+        written("decimal(4,2)").encode(value)
 
 
 def test_a_group_above_its_largest_number_is_refused():
@@ -63,11 +55,11 @@ def test_no_table_has_such_a_type(digits, scale):
         BY_WORD["decimal"].layout("column 1", ColumnType.NEWDECIMAL, 0, bytes([digits, scale]))
     if digits:
         with pytest.raises(ConfigurationError, match=rf"column a: DECIMAL\({digits},{scale}\) does not exist"):
-            encoder(f"decimal({digits},{scale})")
+            written(f"decimal({digits},{scale})")
 
 
 def test_a_decimal_without_numbers_has_ten_digits():
-    assert BY_WORD["decimal"].write(read_declared("column a", "decimal")).metadata == b"\x0a\x00"
+    assert written("decimal").metadata == b"\x0a\x00"
 
 
 # What the manual of MariaDB says of the storage of DECIMAL: four bytes for nine digits, and 1 to 4 for what is left
@@ -81,16 +73,7 @@ def test_the_size_is_that_of_the_manual(digits):
         assert decimal_size(digits, scale) == sum(part // 9 * 4 + LEFT[part % 9] for part in parts)
 
 
-@pytest.mark.parametrize(
-    ("digits", "scale", "groups"),
-    [
-        (1, 0, [1]),
-        (9, 0, [9]),
-        (10, 2, [8, 2]),
-        (14, 4, [1, 9, 4]),
-        (20, 20, [9, 9, 2]),
-        (65, 30, [8, 9, 9, 9, 9, 9, 9, 3]),
-    ],
-)
-def test_what_is_not_nine_digits_is_farthest_from_the_point(digits, scale, groups):
-    assert digit_groups(digits, scale) == groups
+def test_what_is_not_nine_digits_is_farthest_from_the_point():
+    sizes = ((1, 0), (9, 0), (10, 2), (14, 4), (20, 20), (65, 30))
+    groups = [[1], [9], [8, 2], [1, 9, 4], [9, 9, 2], [8, 9, 9, 9, 9, 9, 9, 3]]
+    assert [digit_groups(digits, scale) for digits, scale in sizes] == groups

@@ -7,29 +7,25 @@ import struct
 import pytest
 
 from ibbmaster.errors import EventError
-from ibbmaster.replication.event.column_types.kind import read_declared
 from ibbmaster.replication.event.column_types.registry import BY_WORD, value_reader
-from ibbmaster.replication.event.rows.column import Column, ColumnType, ValueKind
-
-
-def column(kind: ColumnType) -> Column:
-    return Column(name="a", type=kind, metadata=0, kind=ValueKind.FLOAT)
+from ibbmaster.replication.event.rows.column import ColumnType
+from tests.replication.event.conftest import column_of, written
 
 
 @pytest.mark.parametrize(("word", "layout"), [("float", "<f"), ("double", "<d"), ("real", "<d")])
 def test_a_number_reads_back_as_it_was_packed(word, layout):
-    written = BY_WORD[word].write(read_declared("column a", word))
-    read = value_reader(column(written.type))
+    column = written(word)
+    read = value_reader(column_of(column.type))
     size = struct.calcsize(layout)
     for number in (0.0, -0.0, math.inf, 1.5, *(random.uniform(-1e30, 1e30) for _ in range(100))):
         data = struct.pack(layout, number)
-        assert written.encode(number) == data
+        assert column.encode(number) == data
         assert read(data, 0) == (struct.unpack(layout, data)[0], size)
-    assert written.metadata == bytes([size])
+    assert column.metadata == bytes([size])
 
 
 def test_what_does_not_fit_is_refused():
-    encode = BY_WORD["float"].write(read_declared("column a", "float")).encode
+    encode = written("float").encode
     for value in (1e39, 10**400, None, []):
         with pytest.raises(ValueError, match="does not fit"):
             encode(value)
@@ -43,4 +39,4 @@ def test_a_size_that_is_not_that_of_the_type_is_refused():
 def test_a_cut_number_is_an_error():
     for size in range(8):
         with pytest.raises(ValueError, match="a value of 8 bytes runs over the end of the rows"):
-            value_reader(column(ColumnType.DOUBLE))(bytes(size), 0)
+            value_reader(column_of(ColumnType.DOUBLE))(bytes(size), 0)

@@ -6,11 +6,12 @@ from ibbmaster.errors import ConfigurationError
 from ibbmaster.replication.event.column_types.kind import read_declared
 from ibbmaster.replication.event.column_types.registry import BY_WORD, value_reader
 from ibbmaster.replication.event.rows.column import Column, ColumnType, ValueKind
+from tests.replication.event.conftest import column_of, written
 
 
 def column(kind: ColumnType, labels=None, charset=None, size=1) -> Column:
     value_kind = ValueKind.ENUM if kind == ColumnType.ENUM else ValueKind.SET
-    return Column(name="a", type=kind, metadata=0, kind=value_kind, size=size, labels=labels, charset=charset)
+    return column_of(kind, value_kind, size=size, labels=labels, charset=charset)
 
 
 @pytest.mark.parametrize(
@@ -56,4 +57,4 @@ def test_a_set_is_no_enum():
 @pytest.mark.parametrize("declared", ["enum()", "set(" + ",".join(f"'{n}'" for n in range(65)) + ")"])
 def test_a_number_of_labels_that_no_column_has_is_refused(declared):
     with pytest.raises(ConfigurationError, match="labels, expected 1 to"):
-        BY_WORD[declared.partition("(")[0]].write(read_declared("column a", declared))
+        written(declared)

@@ -8,8 +8,8 @@ import pytest
 from ibbmaster.replication.event.column_types.registry import BY_TYPE, BY_WORD, KINDS, kind_of, value_reader
 from ibbmaster.replication.event.rows.column import ColumnType
 from ibbmaster.replication.event.rows.declared import declare
-from ibbmaster.replication.event.rows.encoding import encode_table_map, written_table
-from ibbmaster.replication.event.rows.table_schema import decode_table_schema
+from ibbmaster.replication.event.rows.encoding import written_table
+from tests.replication.event.conftest import schema_of, written
 
 UNREADABLE = {ColumnType.DECIMAL, ColumnType.NULL}  # never in a binlog that MariaDB writes today
 
@@ -66,17 +66,18 @@ def shown(value: object, digits: int | None) -> object:
 
 
 def read_back(declared: str):
-    """A column of a declared type as its own TABLE_MAP describes it, and its encoder."""
-    table = written_table("d.t", {"a": declared}, table_id=1)
-    schema = decode_table_schema(encode_table_map(table, server_id=1))
-    return schema.columns[0], table.columns[0].encode
+    """A column of a declared type as its own TABLE_MAP describes it."""
+    return schema_of(written_table("d.t", {"a": declared}, table_id=1)).columns[0]
+
+
+def read_as(stored: str, declared: str):
+    """What reads the values of a column that is stored as one type by what another says of them."""
+    return value_reader(declare(schema_of(written_table("d.t", {"a": stored}, table_id=1)), {"a": declared}).columns[0])
 
 
 @pytest.mark.parametrize(("declared", "values"), DECLARED_TRIPS, ids=[trip[0] for trip in DECLARED_TRIPS])
 def test_what_only_a_declared_type_tells_is_read_again(declared, values):
-    table = written_table("d.t", {"a": declared}, table_id=1)
-    schema = declare(decode_table_schema(encode_table_map(table, server_id=1)), {"a": declared})
-    read, encode = value_reader(schema.columns[0]), table.columns[0].encode
+    read, encode = read_as(declared, declared), written(declared).encode
 
     assert [read(encode(value), 0)[0] for value in values] == values
 
@@ -95,7 +96,7 @@ def test_what_only_a_declared_type_tells_is_read_again(declared, values):
 )
 def test_what_is_no_value_of_a_column_is_refused(declared, value, problem):
     with pytest.raises(ValueError, match=problem):
-        written_table("d.t", {"a": declared}, table_id=1).columns[0].encode(value)
+        written(declared).encode(value)
 
 
 @pytest.mark.parametrize("column_type", list(ColumnType), ids=lambda column_type: column_type.name)
@@ -112,7 +113,7 @@ def test_no_two_kinds_are_called_alike():
 
 @pytest.mark.parametrize(("declared", "values", "digits"), ROUND_TRIPS, ids=[trip[0] for trip in ROUND_TRIPS])
 def test_what_is_written_is_read_again_and_has_the_size_that_its_kind_says(declared, values, digits):
-    column, encode = read_back(declared)
+    column, encode = read_back(declared), written(declared).encode
     read, kind = value_reader(column), kind_of(column)
     size, prefix = kind.fixed_size(column), kind.length_size(column)
     for value in values:
@@ -124,18 +125,16 @@ def test_what_is_written_is_read_again_and_has_the_size_that_its_kind_says(decla
 
 @pytest.mark.parametrize(("declared", "values", "_"), ROUND_TRIPS, ids=[trip[0] for trip in ROUND_TRIPS])
 def test_a_value_that_ends_early_is_an_error(declared, values, _):
-    column, encode = read_back(declared)
-    data = encode(values[-1])
+    data = written(declared).encode(values[-1])
     for size in range(min(len(data), 300)):
         with pytest.raises(ValueError, match="runs over the end of the rows"):
-            value_reader(column)(data[:size], 0)
+            value_reader(read_back(declared))(data[:size], 0)
 
 
 def test_moments_of_python_are_written_as_their_texts_are():
     moment = datetime.datetime(2026, 5, 10, 3, 48, 16, 500000)
     for declared in ("datetime(3)", "timestamp(3)"):
-        _, encode = read_back(declared)
-        assert encode(moment) == encode("2026-05-10 03:48:16.5")
+        assert written(declared).encode(moment) == written(declared).encode("2026-05-10 03:48:16.5")
 
 
 @pytest.mark.parametrize(
@@ -149,7 +148,4 @@ def test_moments_of_python_are_written_as_their_texts_are():
     ],
 )
 def test_what_is_stored_in_strings_is_told_by_its_declared_type(declared, size, data, value):
-    table = written_table("d.t", {"a": f"binary({size})"}, table_id=1)
-    column = declare(decode_table_schema(encode_table_map(table, server_id=1)), {"a": declared}).columns[0]
-
-    assert value_reader(column)(bytes([len(data)]) + data, 0) == (value, 1 + len(data))
+    assert read_as(f"binary({size})", declared)(bytes([len(data)]) + data, 0) == (value, 1 + len(data))

@@ -2,20 +2,14 @@
 
 import pytest
 
-from ibbmaster.replication.event.rows.column import Column, ColumnType, TableSchema, ValueKind
+from ibbmaster.replication.event.rows.column import ColumnType, TableSchema
+from tests.replication.event.conftest import column_of
 
 
-@pytest.mark.parametrize(
-    ("code", "metadata", "name"),
-    [
-        (ColumnType.LONG, 0, "LONG"),
-        (ColumnType.VARCHAR, 40, "VARCHAR(40)"),
-        (200, 0, "type 200"),
-        (200, 7, "type 200(7)"),
-    ],
-)
-def test_a_type_has_a_name_also_one_that_is_not_known(code, metadata, name):
-    assert Column(name="a", type=code, metadata=metadata, kind=ValueKind.BINARY).type_name == name
+def test_a_type_has_a_name_also_one_that_is_not_known():
+    types = (ColumnType.LONG, 0), (ColumnType.VARCHAR, 40), (200, 0), (200, 7)
+    names = [column_of(code, metadata=metadata).type_name for code, metadata in types]
+    assert names == ["LONG", "VARCHAR(40)", "type 200", "type 200(7)"]
 
 
 def test_a_table_is_named_with_its_database():
@@ -37,5 +31,4 @@ PROPERTIES = ("is_fixed_length", "is_blob", "is_compressed", "is_single_precisio
 
 @pytest.mark.parametrize("code", ColumnType, ids=lambda code: code.name)
 def test_a_column_says_how_its_values_are_stored(code):
-    column = Column(name="a", type=code, metadata=0, kind=ValueKind.BINARY)
-    assert {name for name in PROPERTIES if getattr(column, name)} == SAID.get(code, set())
+    assert {name for name in PROPERTIES if getattr(column_of(code), name)} == SAID.get(code, set())

@@ -74,33 +74,36 @@ def test_without_metadata_a_column_s_own_character_set_goes_before_its_collation
     assert (column.kind, column.charset) == (ValueKind.TEXT, charset)
 
 
-def test_text_of_the_binary_character_set_is_bytes():
-    for declared in ("varchar(9) CHARACTER SET binary", "varchar(9) COLLATE binary"):
-        column = text_column(declared)
-        assert (column.kind, column.charset) == (ValueKind.BINARY, "binary")
+@pytest.mark.parametrize(
+    ("told", "declared", "charset"),
+    [
+        (None, "CHARACTER SET binary", "binary"),
+        (None, "COLLATE binary", "binary"),
+        ("utf8mb4", "CHARACTER SET latin1", "utf8mb4"),
+        ("latin1", "", "latin1"),
+        ("binary", "CHARACTER SET latin1", "latin1"),
+        ("binary", "", "utf8mb4"),
+        ("collation 999", "CHARACTER SET latin1", "latin1"),
+    ],
+)
+def test_the_character_set_of_an_event_goes_before_a_declared_one_unless_it_is_binary_or_not_known(
+    told, declared, charset
+):
+    column = text_column(f"varchar(9) {declared}", told=told)
+    assert (column.kind, column.charset) == (ValueKind.BINARY if charset == "binary" else ValueKind.TEXT, charset)
 
 
-def test_the_character_set_that_an_event_tells_goes_before_a_declared_one():
-    assert text_column("varchar(9) CHARACTER SET latin1", told="utf8mb4").charset == "utf8mb4"
-    assert text_column("varchar(9)", told="latin1").charset == "latin1"
-
-
-def test_text_in_what_an_event_has_as_binary_is_what_the_user_says():
-    assert text_column("varchar(9) CHARACTER SET latin1", told="binary").charset == "latin1"
-    column = text_column("varchar(9)", told="binary")
-    assert (column.kind, column.charset) == (ValueKind.TEXT, "utf8mb4")
-
-
-def test_a_collation_that_is_not_known_needs_a_declared_character_set():
-    assert text_column("varchar(9) CHARACTER SET latin1", told="collation 999").charset == "latin1"
-    with pytest.raises(ConfigurationError, match="column a: character set collation 999 is not known"):
-        text_column("varchar(9)", told="collation 999")
-
-
-@pytest.mark.parametrize("declared", ["varchar(9) CHARSET latin99", "varchar(9) COLLATE latin99_bin"])
-def test_a_character_set_that_does_not_exist_is_refused(declared):
-    with pytest.raises(ConfigurationError, match="column a: character set latin99 is not known"):
-        text_column(declared)
+@pytest.mark.parametrize(
+    ("told", "declared", "unknown"),
+    [
+        (None, "CHARSET latin99", "latin99"),
+        (None, "COLLATE latin99_bin", "latin99"),
+        ("collation 999", "", "collation 999"),
+    ],
+)
+def test_a_character_set_that_does_not_exist_or_is_not_known_is_refused(told, declared, unknown):
+    with pytest.raises(ConfigurationError, match=f"column a: character set {unknown} is not known"):
+        text_column(f"varchar(9) {declared}", told=told)
 
 
 @pytest.mark.parametrize("capture", ["10.11/types-full-crc32", "11.8/types-full-crc32"])

@@ -19,14 +19,13 @@ from ibbmaster.replication.event.rows.encoding import (
     RowMetadata,
     WrittenTable,
     encode_rows,
-    encode_table_map,
     image_columns,
     written_column,
     written_table,
 )
-from ibbmaster.replication.event.rows.table_schema import decode_table_schema
 from ibbmaster.replication.event.table_map import decode_rows_header
 from ibbmaster.schema.declarations import parse_declarations
+from tests.replication.event.conftest import schema_of
 
 DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
 
@@ -82,7 +81,7 @@ def shown(value: object, digits: int | None) -> object:
 def test_rows_of_every_type_read_back_as_they_were_given():
     rng = random.Random(random.randrange(2**32))
     table = written_table("db.t", COLUMNS, table_id=7, primary_key=["id"])
-    schema = decode_table_schema(encode_table_map(table, server_id=1))
+    schema = schema_of(table)
     assert (schema.name, schema.primary_key, schema.has_names) == ("db.t", (0,), True)
     assert [column.name for column in schema.columns] == list(COLUMNS)
     assert [column.is_nullable for column in schema.columns] == [False] + [True] * (len(COLUMNS) - 1)
@@ -90,28 +89,21 @@ def test_rows_of_every_type_read_back_as_they_were_given():
     decoder = RowDecoder(schema)
     digits = [column.scale for column in schema.columns]
     given = [tuple(map(shown, row, digits)) for row in rows]
-    for kind, changes, pick in (
-        (ChangeKind.INSERT, [(None, table.image(row)) for row in rows], lambda change: (change.after,)),
-        (ChangeKind.DELETE, [(table.image(row), None) for row in rows], lambda change: (change.before,)),
-        (
-            ChangeKind.UPDATE,
-            list(zip(map(table.image, rows), map(table.image, reversed(rows)), strict=True)),
-            lambda change: (change.before, change.after),
-        ),
+    images, nothing = [table.image(row) for row in rows], [None] * len(rows)
+    for kind, before, after, expected in (
+        (ChangeKind.INSERT, nothing, images, [nothing, given]),
+        (ChangeKind.DELETE, images, nothing, [given, nothing]),
+        (ChangeKind.UPDATE, images, images[::-1], [given, given[::-1]]),
     ):
-        events = list(encode_rows(table, kind, changes, server_id=1))
+        events = list(encode_rows(table, kind, list(zip(before, after, strict=True)), server_id=1))
         assert len(events) > 1
-        found = [image for event in events for change in decoder.changes(event) for image in pick(change)]
-        if kind is ChangeKind.UPDATE:
-            assert found[::2] == given
-            assert found[1::2] == given[::-1]
-        else:
-            assert found == given
+        found = [change for event in events for change in decoder.changes(event)]
+        assert [[change.before for change in found], [change.after for change in found]] == expected
 
 
 def test_text_is_taken_as_values_of_any_type():
     table = written_table("db.t", {"n": "int", "d": "decimal(5,2)", "b": "blob", "m": "datetime(6)"}, table_id=1)
-    _, values = read_again(table, ["-5", "1.50", "0x00ff", "2024-02-29 01:02:03.5"])
+    values = read_again(table, ["-5", "1.50", "0x00ff", "2024-02-29 01:02:03.5"])
     assert values == (-5, Decimal("1.50"), b"\0\xff", "2024-02-29 01:02:03.500000")
 
 
@@ -141,19 +133,15 @@ def test_tables_that_cannot_be_are_refused(name, columns, key):
 
 
 def read_again(table, row):
-    """The table as its own TABLE_MAP describes it, and the values of an inserted row."""
-    schema = decode_table_schema(encode_table_map(table, server_id=1))
     (event,) = encode_rows(table, ChangeKind.INSERT, [(None, table.image(row))], server_id=1)
-    (change,) = RowDecoder(schema).changes(event)
-    return schema, change.after
+    (change,) = RowDecoder(schema_of(table)).changes(event)
+    return change.after
 
 
 def test_zerofill_columns_are_written_without_a_sign():
     table = written_table("db.t", {"a": "int(7) zerofill", "b": "decimal(5,2) zerofill", "c": "int"}, table_id=1)
-    schema, values = read_again(table, [4_000_000_000, "1.5", -1])
-
-    assert [column.is_unsigned for column in schema.columns] == [True, True, False]
-    assert values == (4_000_000_000, Decimal("1.50"), -1)
+    assert [column.is_unsigned for column in schema_of(table).columns] == [True, True, False]
+    assert read_again(table, [4_000_000_000, "1.5", -1]) == (4_000_000_000, Decimal("1.50"), -1)
 
 
 @pytest.mark.parametrize("declared", ["int primary key", "int not null KEY"])
@@ -165,9 +153,8 @@ def test_a_key_that_its_column_declares_is_declared_once(declared):
 
 
 def test_a_key_that_only_a_comment_mentions_is_declared():
-    table = written_table("db.t", {"a": "int comment 'primary key'"}, table_id=1, primary_key=["a"])
-
-    assert "`db`.`t` (`a` int comment 'primary key' NOT NULL, PRIMARY KEY (`a`)) " in table.statements[1]
+    statement = keyed("a", a="int comment 'primary key'").statements[1]
+    assert "`db`.`t` (`a` int comment 'primary key' NOT NULL, PRIMARY KEY (`a`)) " in statement
 
 
 INTEGERS = {"int1": "tinyint", "int2": "smallint", "int3": "mediumint", "middleint": "mediumint"}
@@ -197,7 +184,6 @@ def test_a_table_of_another_character_set_is_refused(options):
 
 def test_a_table_of_utf8mb4_is_written_as_it_was_declared():
     ((_, columns),) = parse_declarations("CREATE TABLE a.b (word text COMMENT 'x') DEFAULT CHARSET=utf8mb4")
-
     assert "(`word` text COMMENT 'x') " in written_table("a.b", columns, table_id=1).statements[1]
 
 
@@ -206,7 +192,7 @@ def test_columns_that_are_declared_compressed_are_written_so():
     table = written_table("a.b", given, table_id=1)
     row = ["x" * 300, "y" * 9000, 1]
 
-    assert read_again(table, row)[1] == tuple(row)
+    assert read_again(table, row) == tuple(row)
     assert len(table.image(row)) < 100
 
 
@@ -216,7 +202,7 @@ def keyed(*key, **columns):
 
 def test_columns_of_the_key_are_not_null_and_others_may_be():
     table = keyed("a", "c", a="int", b="int", c="varchar(9) COMMENT 'null'")
-    schema = decode_table_schema(encode_table_map(table, server_id=1))
+    schema = schema_of(table)
 
     assert [column.is_nullable for column in schema.columns] == [False, True, False]
     assert schema.primary_key == (0, 2)
@@ -236,7 +222,7 @@ def test_a_column_that_is_not_null_already_stays_as_it_is(declared):
 )
 def test_not_null_is_left_to_the_key_where_a_column_cannot_say_it(declared):
     table = keyed("a", a=declared, b="int")
-    schema = decode_table_schema(encode_table_map(table, server_id=1))
+    schema = schema_of(table)
 
     assert [column.is_nullable for column in schema.columns] == [False, True]
     assert f"(`a` {declared}, `b` int, PRIMARY KEY (`a`)) " in table.statements[1]
@@ -280,7 +266,7 @@ EVERY_SORT = {
 def test_a_table_map_tells_as_much_as_asked_for(metadata):
     table = written_table("db.t", EVERY_SORT, table_id=1, primary_key=["id"])
 
-    schema = decode_table_schema(encode_table_map(table, server_id=1, metadata=metadata))
+    schema = schema_of(table, metadata=metadata)
 
     is_full, has_signs = metadata is RowMetadata.FULL, metadata is not RowMetadata.NO_LOG
     assert [column.name for column in schema.columns] == list(EVERY_SORT) if is_full else schema.columns[5].name == "@6"
@@ -293,15 +279,11 @@ def test_a_table_map_tells_as_much_as_asked_for(metadata):
 @pytest.mark.parametrize("is_compressed", [False, True])
 def test_images_may_leave_columns_out(is_compressed):
     table = written_table("db.t", EVERY_SORT, table_id=1, primary_key=["id"])
-    decoder = RowDecoder(decode_table_schema(encode_table_map(table, server_id=1)))
+    decoder = RowDecoder(schema_of(table))
     before, after = [7, "a", "x,y", 5, None, b"z"], [7, "a", "", None, "new", b"z"]
     columns = (0,), (2, 3, 4)
-    images = table.image(before, columns[0]), table.image(after, columns[1])
-
-    (event,) = encode_rows(
-        table, ChangeKind.UPDATE, [images], server_id=1, columns=columns, is_compressed=is_compressed
-    )
-
+    images = [(table.image(before, columns[0]), table.image(after, columns[1]))]
+    (event,) = encode_rows(table, UPDATE, images, server_id=1, columns=columns, is_compressed=is_compressed)
     (change,) = decoder.changes(event)
     assert decode_rows_header(event).is_compressed == is_compressed
     assert change.before == (7, *5 * [ABSENT])

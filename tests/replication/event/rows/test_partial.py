@@ -1,13 +1,13 @@
 """Row events in fragments, put together again."""
 
+import io
 import random
 import re
 import struct
-from pathlib import Path
 
 import pytest
+from lanes.replay import CLASSIC, raw_events
 
-import ibbmaster
 from ibbmaster.errors import EventError
 from ibbmaster.replication.event.header import EVENT_HEADER_SIZE, encode_event
 from ibbmaster.replication.event.rows.large import LargeRows
@@ -15,23 +15,15 @@ from ibbmaster.replication.event.rows.partial import NOT_PLAIN, FragmentChecks, 
 from ibbmaster.replication.event.split import EventSplitter
 from ibbmaster.replication.event.table_map import ROW_EVENT_TYPES
 from ibbmaster.replication.event.types import EventType
-from ibbmaster.storage.codec.buffer import Buffer
 
 HEAD = encode_event(event_type=EventType.WRITE_ROWS_V1, body=bytes(1024), server_id=1)[:EVENT_HEADER_SIZE]
 WHOLE = HEAD + bytes(range(256)) * 4
 
 
-class Kept:
+class Kept(io.BytesIO):
     """What is put together elsewhere, here in memory."""
 
-    def __init__(self) -> None:
-        self.data = bytearray()
-
-    def write(self, data: Buffer) -> None:
-        self.data += data
-
-    def whole(self) -> bytes:
-        return bytes(self.data)
+    whole = io.BytesIO.getvalue
 
 
 def fragment(count: int, number: int, data: bytes, *, size: int | None = None) -> bytes:
@@ -182,13 +174,8 @@ def test_a_row_event_that_is_larger_than_it_may_be_is_refused_at_its_first_fragm
         PartialRows(LargeRows(Kept, size_max=len(WHOLE) - 1)).take(first)
 
 
-CLASSIC = Path(__file__).parents[4] / "fixtures" / "classic" / "11.8"
-
-
 def row_events(name):
-    with ibbmaster.open(CLASSIC / name) as log:
-        events = [event.data for group in log for event in group.events()]
-    return [event for event in events if event[4] in ROW_EVENT_TYPES]
+    return [event for event in raw_events(CLASSIC / "11.8" / name) if event[4] in ROW_EVENT_TYPES]
 
 
 def test_compressed_events_become_those_of_a_server_that_does_not_compress():

@@ -4,10 +4,11 @@ import pytest
 from lanes.replay import CLASSIC, raw_events
 
 from ibbmaster.errors import EventError
-from ibbmaster.replication.event.header import encode_event
 from ibbmaster.replication.event.rows.column import ColumnType, ValueKind
 from ibbmaster.replication.event.rows.table_schema import MetadataField, decode_table_schema
 from ibbmaster.replication.event.types import EventType
+from tests.damage import flipped
+from tests.replication.event.conftest import event_of
 
 HEAD = bytes.fromhex("070000000000 0100 01 64 00 01 74 00")
 # id INT, name VARCHAR(40), mood ENUM, moods SET, place GEOMETRY, price DECIMAL(10,2)
@@ -37,7 +38,7 @@ FIELDS = (
 
 
 def schema_of(body: bytes):
-    return decode_table_schema(encode_event(event_type=EventType.TABLE_MAP, body=body, server_id=1))
+    return decode_table_schema(event_of(EventType.TABLE_MAP, body))
 
 
 def test_without_optional_fields_columns_have_types_and_numbers_for_names():
@@ -78,8 +79,7 @@ def test_a_default_collation_is_that_of_all_columns_but_the_listed():
 
 
 def test_a_key_may_be_of_a_prefix():
-    schema = schema_of(PLAIN + field(MetadataField.PRIMARY_KEY_WITH_PREFIX, b"\1\x0a\0\0"))
-    assert schema.primary_key == (1, 0)
+    assert schema_of(PLAIN + field(MetadataField.PRIMARY_KEY_WITH_PREFIX, b"\1\x0a\0\0")).primary_key == (1, 0)
 
 
 def test_an_unknown_field_is_passed_over_as_replicas_do():
@@ -102,10 +102,7 @@ def test_an_event_that_ends_inside_a_part_is_refused():
 @pytest.mark.parametrize(
     ("body", "problem"),
     [
-        (
-            PLAIN.replace(b"\x09" + METADATA, b"\x0a" + METADATA + b"x"),
-            "1 bytes of metadata more than its columns take",
-        ),
+        (PLAIN.replace(b"\x09" + METADATA, b"\x0a" + METADATA + b"x"), "1 bytes of metadata more than its columns"),
         (PLAIN + field(MetadataField.DEFAULT_CHARSET, b"\x2d\x02\x08"), "a collation to text column 2, it has 2"),
         (PLAIN + field(MetadataField.COLUMN_CHARSET, b"\x2d\x2d\x2d"), "1 bytes behind its collations"),
         (PLAIN + field(MetadataField.COLUMN_NAME, names(*[b"a"] * 7)), "2 bytes behind its column names"),
@@ -137,11 +134,9 @@ def test_damage_gives_a_schema_or_an_event_error():
     events = [event for event in raw_events(CLASSIC / "11.8/types-full-crc32") if event[4] == EventType.TABLE_MAP]
     refused = 0
     for event in events[:25]:
-        for bit in range(19 * 8, len(event) * 8, 13):
-            damaged = bytearray(event)
-            damaged[bit // 8] ^= 1 << bit % 8
+        for damaged in flipped(event, 19, 13):
             try:
-                decode_table_schema(bytes(damaged))
+                decode_table_schema(damaged)
             except EventError:
                 refused += 1
     assert refused

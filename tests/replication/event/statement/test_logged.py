@@ -7,22 +7,25 @@ from lanes.replay import CLASSIC, raw_events
 
 from ibbmaster.errors import EventError
 from ibbmaster.replication.event.header import decode_event_header
-from ibbmaster.replication.event.query import FIXED, Query, encode_query
+from ibbmaster.replication.event.query import FIXED
 from ibbmaster.replication.event.statement.logged import FILE, decode_load_data, decode_statement, encode_load_data
 from ibbmaster.replication.event.types import EventType
 from ibbmaster.rows.effects import effects_of
 from ibbmaster.sqltext.table_name import TableName
+from tests.replication.event.conftest import query
 
-
-def query(text, status=b""):
-    value = Query(thread_id=7, seconds=0, error_code=0, status=status, database=b"d", text=text)
-    return encode_query(value, server_id=1)
+LOGGED = [
+    event
+    for version in ("10.11", "11.8")
+    for event in raw_events(CLASSIC / version / "statement")
+    if event[4] == EventType.EXECUTE_LOAD_QUERY
+]
 
 
 def test_a_statement_comes_with_its_database_its_session_and_its_mode():
     mode = b"\x01" + (4).to_bytes(8, "little")
-    statement = decode_statement(query(b'TRUNCATE "t"', mode))
-    assert (statement.database, statement.thread_id, statement.sql_mode) == ("d", 7, 4)
+    statement = decode_statement(query(b'TRUNCATE "t"', b"d", mode))
+    assert (statement.database, statement.thread_id, statement.sql_mode) == ("d", 1, 4)
     assert [one.table for one in effects_of(statement)] == [TableName("d", "t")]
 
 
@@ -31,14 +34,14 @@ def test_a_statement_comes_with_its_database_its_session_and_its_mode():
 )
 def test_the_text_is_in_the_character_set_of_its_client(collation, text):
     status = b"" if collation is None else b"\x04" + bytes([collation, 0]) * 3
-    (dropped,) = effects_of(decode_statement(query(b"DROP TABLE " + text, status)))
+    (dropped,) = effects_of(decode_statement(query(b"DROP TABLE " + text, b"d", status)))
     assert dropped.table == TableName("d", "Größe")
 
 
 @pytest.mark.parametrize(("flags", "has_effect"), [(2, False), (4, True), (8, False), (0, True)])
 def test_an_alter_that_has_only_begun_or_was_rolled_back_does_nothing(flags, has_effect):
     status = bytes([130, flags]) + bytes(8) * bool(flags & 12)
-    assert bool(effects_of(decode_statement(query(b"ALTER TABLE t ADD a INT", status)))) is has_effect
+    assert bool(effects_of(decode_statement(query(b"ALTER TABLE t ADD a INT", b"d", status)))) is has_effect
 
 
 def test_each_two_phase_alter_of_a_real_log_counts_once():
@@ -54,13 +57,8 @@ def test_each_two_phase_alter_of_a_real_log_counts_once():
 
 
 def test_load_data_is_a_statement_too():
-    found = [
-        decode_statement(event)
-        for event in raw_events(CLASSIC / "11.8/statement")
-        if event[4] == EventType.EXECUTE_LOAD_QUERY
-    ]
-    assert found
-    for statement in found:
+    assert LOGGED
+    for statement in map(decode_statement, LOGGED):
         assert statement.text.startswith("LOAD DATA")
         assert [one.tables for one in effects_of(statement)] == [(TableName("stmt", "l"),)]
 
@@ -71,14 +69,6 @@ def test_a_damaged_event_is_an_error():
     for damaged in (load[:40], event[:25]):
         with pytest.raises(EventError):
             decode_statement(damaged)
-
-
-LOGGED = [
-    event
-    for version in ("10.11", "11.8")
-    for event in raw_events(CLASSIC / version / "statement")
-    if event[4] == EventType.EXECUTE_LOAD_QUERY
-]
 
 
 @pytest.mark.parametrize("event", LOGGED)
