@@ -56,7 +56,6 @@ def test_both_kinds_of_files_have_the_same_groups():
 
 
 def position_after(groups):
-    """Where a replica is that has these groups."""
     return ibbmaster.GtidState(group.gtid for group in groups).position()
 
 

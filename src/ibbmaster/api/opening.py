@@ -102,13 +102,14 @@ def create(
     text like "64M":
 
     - `durability`: a group is durable when `append` returns with "sync" (the default), handed to the operating system
-    with "write", and durable within a second with both "write" and "later". - `max_file_bytes` (1 GiB),
-    `state_interval_bytes` (2 MiB): of each file, and between GTID states. - `expire_s`, `max_total_bytes`,
-    `replicas_needed_for_purge` (1): remove files last written longer ago, or while all together are larger, if that
-    many replicas are connected. - `gtid_strict` (True): take a group only if its GTID is newer than what its domain
-    has. - `full_disk_retry_s` (0.5): seconds between attempts while the disk is full; 0: a full disk is an error at
-    once. - `is_sparse` (True): files take no room before they are filled. - `redo_bytes`, `oob_piece_bytes`,
-    `spill_bytes`: as `StoreOptions` has them.
+      with "write", and durable within a second with both "write" and "later".
+    - `max_file_bytes` (1 GiB), `state_interval_bytes` (2 MiB): of each file, and between GTID states.
+    - `expire_s`, `max_total_bytes`, `replicas_needed_for_purge` (1): remove files last written longer ago, or while all
+      together are larger, if that many replicas are connected.
+    - `gtid_strict` (True): take a group only if its GTID is newer than what its domain has.
+    - `full_disk_retry_s` (0.5): seconds between attempts while the disk is full; 0: a full disk is an error at once.
+    - `is_sparse` (True): files take no room before they are filled.
+    - `redo_bytes`, `oob_piece_bytes`, `spill_bytes`: as `StoreOptions` has them.
 
     Raises:
         BusyError: another process writes there.

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import socket
+import struct
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -79,9 +80,24 @@ def serving() -> Serving:
 
 
 def client_of(port: int, password: str = PASSWORD, user: str = USER, **settings: Any) -> pymysql.Connection:
-    """A client that has logged in; in clear, if nothing else is said."""
     settings = {"host": "127.0.0.1", "ssl_disabled": True, **settings}
     return pymysql.connect(port=port, user=user, password=password, **settings)
+
+
+def refusal(act: Callable[..., object], *given: Any) -> tuple[Any, ...]:
+    """What the server says against something: its number and text."""
+    with pytest.raises(pymysql.MySQLError) as caught:
+        act(*given)
+    return caught.value.args
+
+
+def dumping(port: int, position: str = "", *, flags: int = 0, server_id: int = 7) -> pymysql.Connection:
+    """A client that has asked for a dump as a replica does."""
+    connection = client_of(port)
+    connection.query("SET @mariadb_slave_capability=4, @master_binlog_checksum=@@global.binlog_checksum")
+    connection.query(f"SET @slave_connect_state='{position}'")
+    connection._execute_command(0x12, struct.pack("<IHI", 4, flags, server_id))
+    return connection
 
 
 @pytest.fixture
@@ -101,8 +117,6 @@ def ask() -> Callable[..., Any]:
 
 
 class JumpingGroups:
-    """Groups whose reader calls `jump` for each that it reads."""
-
     def __init__(self, groups: Any, jump: Callable[[], None]) -> None:
         self._groups = groups
         self._jump = jump
@@ -135,7 +149,6 @@ class WaitingDump:
         self._source = BlockSource(JumpingGroups(engine.groups(place), jump), self.session, SharedBlocks())
 
     async def run(self) -> None:
-        """Until it is ended."""
         ours, theirs = (trio.SocketStream(trio.socket.from_stdlib_socket(one)) for one in socket.socketpair())
         async with ours, theirs, trio.open_nursery() as nursery:
             nursery.start_soon(self._receive, theirs)
@@ -147,7 +160,6 @@ class WaitingDump:
             await ours.aclose()
 
     async def wait_until_idle(self) -> None:
-        """Return when it has sent all that there is."""
         while self.connection.waiting is None:
             await trio.lowlevel.checkpoint()
 
@@ -159,11 +171,9 @@ class WaitingDump:
         await self.wait_until_idle()
 
     def end(self) -> None:
-        """Have it say its last word."""
         self.connection.end_dump(EndReason.KILL_QUERY)
 
     def payloads(self) -> list[bytes]:
-        """Everything that was sent."""
         reader = PacketReader(limit=1 << 30, next_sequence=1)
         reader.receive_data(self.stream)
         return list(iter(reader.next_payload, None))
@@ -175,5 +185,4 @@ class WaitingDump:
 
 @pytest.fixture
 def waiting_dump() -> Callable[..., WaitingDump]:
-    """Dump a log that grows: `waiting_dump(engine, heartbeat_s=…, jump=…)`."""
     return WaitingDump

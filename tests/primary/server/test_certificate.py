@@ -48,7 +48,6 @@ def test_each_run_has_another_key():
 
 @pytest.fixture
 def files(tmp_path):
-    """A certificate and a key, and a second pair."""
     for name in ("one", "two"):
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])

@@ -16,10 +16,11 @@ from ibbmaster.logs.log.pages import PageReader
 from ibbmaster.logs.store.followed import FollowedDirectory
 from ibbmaster.logs.store.writer import BinlogWriter
 from ibbmaster.primary.server import client as server_client
+from ibbmaster.replication.event.types import EventType
 from ibbmaster.storage.disk.local import RealDisk
 from tests.machinery.events import new_group
 from tests.machinery.foreign_writer import ForeignWriter
-from tests.primary.server.conftest import client_of
+from tests.primary.server.conftest import client_of, dumping, refusal
 
 LOGIN = [  # as a replica of MariaDB 11.8 says it
     *("SELECT UNIX_TIMESTAMP()", "SHOW VARIABLES LIKE 'SERVER_ID'", "SET @master_heartbeat_period= 30000001024"),
@@ -27,7 +28,6 @@ LOGIN = [  # as a replica of MariaDB 11.8 says it
     *("SET @mariadb_slave_capability=4", "SELECT @@GLOBAL.gtid_domain_id", "SET @slave_connect_state='0-1-5'"),
     *("SET @slave_gtid_strict_mode=0", "SET @slave_gtid_ignore_duplicates=0"),
 ]
-GTID_EVENT = 162
 DOMAINS = Path(__file__).parents[3] / "fixtures" / "classic" / "10.11" / "domains"
 
 
@@ -58,23 +58,11 @@ def directory(tmp_path):
     return tmp_path
 
 
-def dump(port, *, registers=False):
-    """Log in as a replica does, and read up to the first GTID; returns its number."""
-    with client_of(port) as connection, connection.cursor() as cursor:
-        for statement in LOGIN:
-            cursor.execute(statement)
-        one, received = connection._sock, b""
-        one.sendall(bytes.fromhex("0b0000001204000000020063000000"))
-        while True:
-            offset = 0
-            while len(received) >= offset + 32:
-                size = int.from_bytes(received[offset : offset + 3], "little")
-                if received[offset + 9] == GTID_EVENT:
-                    return int.from_bytes(received[offset + 24 : offset + 32], "little")
-                offset += 4 + size
-            data = one.recv(1 << 16)
-            assert data
-            received += data
+def first_number(port):
+    with dumping(port, "0-1-5") as connection:
+        while (event := connection._read_packet().get_all_data())[5] != EventType.GTID:
+            pass
+        return int.from_bytes(event[20:28], "little")
 
 
 # As mysql-test/suite/binlog_in_engine/trx_cache_truncate.test
@@ -132,9 +120,7 @@ async def test_no_statement_of_a_login_visits_a_worker_thread(serving, ask, dire
 
 
 @pytest.mark.parametrize("is_cold", [False, True], ids=["in memory", "on the disk"])
-async def test_a_dump_is_prepared_without_a_visit_where_the_disk_is_not_waited_for(
-    serving, directory, visits, monkeypatch, is_cold
-):
+async def test_a_dump_in_memory_is_prepared_without_a_visit(serving, directory, visits, monkeypatch, is_cold):
     engine = FollowedDirectory(RealDisk(directory))
     read = PageReader._read
 
@@ -148,27 +134,13 @@ async def test_a_dump_is_prepared_without_a_visit_where_the_disk_is_not_waited_f
     for path in directory.iterdir():
         path.read_bytes()  # the system may have dropped it from memory
     async with serving(engine) as (_, port):
-        assert await trio.to_thread.run_sync(dump, port) == 6
+        assert await trio.to_thread.run_sync(first_number, port) == 6
     assert [name for name in visits if "prepare" in name] == (["_prepare_dump"] if is_cold else [])
 
 
-def dump_of(port, position):
-    """The error that a dump ends with, and how many packets came before; none if the server only waits."""
-    connection = client_of(port)
-    with connection.cursor() as cursor:
-        for statement in (*LOGIN[:-3], f"SET @slave_connect_state='{position}'"):
-            cursor.execute(statement)
-    connection._sock.sendall(bytes.fromhex("0b0000001204000000020063000000"))
-    connection._next_seq_id = 1
-    return connection
-
-
-def last_error(connection):
-    try:
-        while True:
-            connection._read_packet()
-    except pymysql.MySQLError as error:
-        return error.args
+def read_on(connection):
+    while True:
+        connection._read_packet()
 
 
 @pytest.mark.parametrize("kind", ["engine", "classic"])
@@ -180,12 +152,12 @@ async def test_a_directory_that_is_gone_is_said_without_its_path_and_served_agai
     with ibbmaster.open(directory) as log:
         profile = "engine" if kind == "engine" else "classic-10.11"
         async with serving(log.engine, profile=profile, directory=directory) as (_, port):
-            waiting = await trio.to_thread.run_sync(dump_of, port, log.position)
+            waiting = await trio.to_thread.run_sync(dumping, port, log.position)
             directory.rename(tmp_path / "gone")
             errors = []  # who waits goes on waiting
             for position in ("", "0-1-3"):
-                connection = await trio.to_thread.run_sync(dump_of, port, position)
-                errors.append(await trio.to_thread.run_sync(last_error, connection))
+                connection = await trio.to_thread.run_sync(dumping, port, position)
+                errors.append(await trio.to_thread.run_sync(refusal, read_on, connection))
             for statement in ("SHOW BINLOG EVENTS", "SHOW DATABASES", "SET @ibb_position = '0-1-3'"):
                 with pytest.raises(pymysql.MySQLError) as caught:
                     await ask(port, statement)
@@ -193,7 +165,7 @@ async def test_a_directory_that_is_gone_is_said_without_its_path_and_served_agai
             (tmp_path / "gone").rename(directory)
             assert await ask(port, "SHOW BINLOG EVENTS")
             assert len(await ask(port, "SHOW DATABASES")) > 3
-            again = await trio.to_thread.run_sync(dump_of, port, "")
+            again = await trio.to_thread.run_sync(dumping, port, "")
             with again:
                 assert await trio.to_thread.run_sync(again._read_packet)
             waiting._force_close()
@@ -217,11 +189,11 @@ async def test_a_dump_that_asks_in_the_middle_of_a_reset_ends_in_order(serving, 
 
                 patched.setattr(following, "head_of", removed_first)
                 writer.write_another_over_it()
-                connection = await trio.to_thread.run_sync(dump_of, port, "")
+                connection = await trio.to_thread.run_sync(dumping, port, "")
                 with connection:
                     assert (await trio.to_thread.run_sync(connection._read_packet)).is_eof_packet()
             writer.publish()
-            again = await trio.to_thread.run_sync(dump_of, port, "")
+            again = await trio.to_thread.run_sync(dumping, port, "")
             with again:
                 assert not (await trio.to_thread.run_sync(again._read_packet)).is_eof_packet()
 

@@ -12,7 +12,7 @@ from ibbmaster.primary.server.dumping import LogEnd
 from ibbmaster.primary.streaming.block import Block, FramingState, Groups, Packets
 from ibbmaster.primary.streaming.shared import EndProbe, shared_step
 from ibbmaster.primary.streaming.sink import SocketSink
-from ibbmaster.replication.wire.packet import PacketReader
+from ibbmaster.replication.wire.packet import PacketReader, frame_payloads
 
 FIRST = 20_000
 
@@ -29,12 +29,7 @@ class Log:
         return [b"%d" % number * size, b"end"]
 
     def step(self, number: int, sequence: int, size: int = 10) -> None:
-        """Leave what comes at a place to others."""
-        payloads = self.payloads(number, size)
-        data = b"".join(
-            len(payload).to_bytes(3, "little") + bytes(((sequence + index) & 0xFF,)) + payload
-            for index, payload in enumerate(payloads)
-        )
+        data, _ = frame_payloads(self.payloads(number, size), sequence & 0xFF)
         before, after = (FramingState(LogPosition(0, FIRST + each)) for each in (number, number + 1))
         gtids = (Gtid(domain_id=0, server_id=1, seq_no=number + 1),)
         block = Block(Packets(data), before, after, Groups(gtids))
@@ -127,7 +122,6 @@ class Member:
                 self._received += data
 
     def payloads(self) -> list[bytes]:
-        """All that came, in packets whose numbers follow each other."""
         self.receive()
         reader = PacketReader(limit=1 << 30, next_sequence=self.first_sequence)
         reader.receive_data(self._received)

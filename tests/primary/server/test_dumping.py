@@ -52,6 +52,7 @@ from tests.machinery.client_wire import answer_native, decode_heartbeat
 from tests.machinery.events import XID_EVENT, gtid_of, make_event, new_group
 from tests.machinery.sent_counter import SentCounter
 from tests.machinery.simulated_disk import SimulatedDisk
+from tests.primary.streaming.test_sink import Doubling, First
 
 EOF = bytes.fromhex("fe00000200")
 
@@ -93,8 +94,17 @@ class RawReplica:
         assert (await self.packet())[0] == 0
 
     async def dump(
-        self, *, server_id: int = 2, flags: int = 0, position: str = "", heartbeat_s: float = 0, file_name: str = ""
+        self,
+        *,
+        server_id: int = 2,
+        flags: int = 0,
+        position: str = "",
+        heartbeat_s: float = 0,
+        file_name: str = "",
+        checksum: str | None = None,
     ) -> None:
+        if checksum is not None:
+            await self.query(f"SET @master_binlog_checksum='{checksum}'")
         await self.query(f"SET @mariadb_slave_capability=4, @slave_connect_state='{position}'")
         await self.query(f"SET @master_heartbeat_period={int(heartbeat_s * 1e9)}")
         await self.send(b"\x12" + struct.pack("<IHI", 4, flags, server_id) + file_name.encode())
@@ -126,9 +136,18 @@ async def connect():
         await trio.aclose_forcefully(replica.stream)
 
 
-class Growing:
-    """A directory somebody writes to."""
+@pytest.fixture
+def begin(connect):
+    async def begin(port: int, count: int = 0, **request) -> RawReplica:
+        replica = await connect(port)
+        await replica.dump(**request)
+        await replica.event_types(count)
+        return replica
 
+    return begin
+
+
+class Growing:
     def __init__(self, directory, *, max_file_bytes: int = 65536) -> None:
         directory.mkdir(exist_ok=True)
         self.directory = directory
@@ -152,7 +171,7 @@ def growing(tmp_path):
 GROUP = [EventType.GTID, EventType.XID]
 
 
-async def test_many_that_wait_get_each_group_and_few_are_woken_for_it(serving, connect, tmp_path, monkeypatch):
+async def test_many_that_wait_get_each_group_and_few_are_woken_for_it(serving, begin, tmp_path, monkeypatch):
     """Also one that does not read, and another that is gone: they wake for themselves alone."""
     assert loading.load() is not None
     growing, waits = Growing(tmp_path / "log", max_file_bytes=64 << 20), Counter()
@@ -167,19 +186,14 @@ async def test_many_that_wait_get_each_group_and_few_are_woken_for_it(serving, c
     group = [GROUP[0], 23, GROUP[1]]
     body = [make_event(23, 1, bytes(10_000)), XID_EVENT]
     async with serving(growing.directory) as (_, port):
-        *readers, lazy, gone = replicas = [await connect(port) for _ in range(12)]
-        for number, replica in enumerate(replicas):
-            await replica.dump(server_id=100 + number)
-        with trio.fail_after(600):
-            for replica in replicas:
-                await replica.event_types(3)
-            for round_no in range(40):
-                if round_no == 5:
-                    await trio.aclose_forcefully(gone.stream)
-                await trio.to_thread.run_sync(growing.commit, 1, body)
-                for replica in readers:
-                    assert await replica.event_types(3) == group
-            assert await lazy.event_types(3 * 40) == group * 40
+        *readers, lazy, gone = [await begin(port, 3, server_id=100 + number) for number in range(12)]
+        for round_no in range(40):
+            if round_no == 5:
+                await trio.aclose_forcefully(gone.stream)
+            await trio.to_thread.run_sync(growing.commit, 1, body)
+            for replica in readers:
+                assert await replica.event_types(3) == group
+        assert await lazy.event_types(3 * 40) == group * 40
     assert sum(waits.values()) < 40 * len(readers) / 2, waits.values()
 
 
@@ -190,25 +204,20 @@ async def test_what_a_semi_synchronous_replica_replies_or_does_not_delays_no_gro
         replica = await connect(port)
         await replica.query("SET @rpl_semi_sync_slave=1")
         await replica.dump()
-        with trio.fail_after(600):
-            for count in (1, 3):
-                for _ in range(2 * count + (count == 1)):
-                    assert (await replica.packet())[:3] == b"\0\xef\0"  # and no reply is asked for
-                await replica.stream.send_all(reply)
-                await trio.to_thread.run_sync(growing.commit, 3)
+        for count in (1, 3):
+            for _ in range(2 * count + (count == 1)):
+                assert (await replica.packet())[:3] == b"\0\xef\0"  # and no reply is asked for
+            await replica.stream.send_all(reply)
+            await trio.to_thread.run_sync(growing.commit, 3)
 
 
 class CutAtOnce(SentCounter):
-    """A dump that is lost before its first byte."""
-
     async def pass_on(self, block, send):
         raise trio.BrokenResourceError("cut")
 
 
 @pytest.mark.parametrize("cuts", [0, 2])
-async def test_what_was_logged_while_no_replica_was_there_comes_to_one_that_comes_back(
-    serving, connect, tmp_path, cuts
-):
+async def test_what_was_logged_while_no_replica_was_there_comes_to_one_that_comes_back(serving, begin, tmp_path, cuts):
     """What the first one knew of the end of the log is no longer so, also where others are lost in their opening."""
     loading.load()
     stages = iter([SentCounter, *cuts * [CutAtOnce], SentCounter])
@@ -220,34 +229,27 @@ async def test_what_was_logged_while_no_replica_was_there_comes_to_one_that_come
         commit(1)
         async with serving(store, stages=(lambda session: next(stages)(),)) as (primary, port):
 
-            async def dump(heartbeat_s):
-                replica = await connect(port)
-                await replica.dump(position="0-1-1", heartbeat_s=heartbeat_s)
-                return replica
-
             async def nobody_is_there():
                 while len(primary.registry):
                     await trio.sleep(0)
 
-            first = await dump(heartbeat_s=0.05)
+            first = await begin(port, position="0-1-1", heartbeat_s=0.05)
             while (await first.packet())[5] != EventType.HEARTBEAT:
                 pass  # then it is at the end, and the primary knows where that is
             await first.stream.aclose()
             await nobody_is_there()
             await trio.to_thread.run_sync(commit, 2)
             for _ in range(cuts):
-                assert await (await dump(heartbeat_s=0)).packet() is None
+                assert await (await begin(port, position="0-1-1")).packet() is None
                 await nobody_is_there()
-            back = await dump(heartbeat_s=30)  # a heartbeat comes only if nothing else does
+            back = await begin(port, position="0-1-1", heartbeat_s=30)  # that comes only if nothing else does
             while (event_type := (await back.packet())[5]) not in (EventType.GTID, EventType.HEARTBEAT):
                 pass
             assert event_type == EventType.GTID
 
 
 @pytest.mark.parametrize("reader", ["the store", "a directory", "a directory that is followed"])
-async def test_a_dump_by_file_of_one_that_is_ready_but_not_begun_gets_what_it_will_hold(
-    serving, connect, tmp_path, reader
-):
+async def test_a_dump_by_file_of_one_that_is_ready_but_empty_gets_what_it_will_hold(serving, connect, tmp_path, reader):
     profile = dataclasses.replace(PROFILES["engine"], requires_gtid=False, opens_with_gtid_list=True)
     options = StoreOptions(max_file_bytes=1 << 17, state_interval_bytes=1 << 15, redo_bytes=1 << 20)
     with BinlogStore(RealDisk(tmp_path), options) as store:
@@ -269,39 +271,32 @@ async def test_a_dump_by_file_of_one_that_is_ready_but_not_begun_gets_what_it_wi
             replica = await connect(port)
             await replica.query("SET @mariadb_slave_capability=4")
             await replica.send(b"\x12" + struct.pack("<IHI", 4, 0, 2) + b"binlog-000001.ibb")
-            with trio.fail_after(600):
-                await replica.packet()  # FORMAT_DESCRIPTION
-                assert decode_gtid_list((await replica.packet())[1:]).gtids == (gtid_of(2),)
-                await trio.to_thread.run_sync(commit, 3, 4)  # to the file before, so to those who read that
-                await trio.to_thread.run_sync(store.flush)
-                await trio.to_thread.run_sync(commit, 5, 6)
-                events = [await replica.packet() for _ in range(4)]
+            await replica.packet()  # FORMAT_DESCRIPTION
+            assert decode_gtid_list((await replica.packet())[1:]).gtids == (gtid_of(2),)
+            await trio.to_thread.run_sync(commit, 3, 4)  # to the file before, so to those who read that
+            await trio.to_thread.run_sync(store.flush)
+            await trio.to_thread.run_sync(commit, 5, 6)
+            events = [await replica.packet() for _ in range(4)]
         assert [event[5] for event in events] == 2 * GROUP
         assert [int.from_bytes(event[20:28], "little") for event in events[::2]] == [5, 6]
 
 
 # As mysql-test/suite/binlog_in_engine/rpl_heartbeat.test
-async def test_an_idle_replica_gets_a_heartbeat_with_file_and_place(serving, connect, growing):
+async def test_an_idle_replica_gets_a_heartbeat_with_file_and_place(serving, begin, growing):
     async with serving(growing.directory) as (_, port):
-        replica = await connect(port)
-        await replica.dump(heartbeat_s=0.05)
-        await replica.event_types(3)
-        with trio.fail_after(600):
-            heartbeat = await replica.packet()
+        heartbeat = await (await begin(port, 3, heartbeat_s=0.05)).packet()
         assert heartbeat[5] == EventType.HEARTBEAT
         assert heartbeat[20:] == b"binlog-000000.ibb"
         assert int.from_bytes(heartbeat[14:18], "little") >= 16384
 
 
-async def test_a_large_transaction_that_is_not_committed_yet_silences_no_heartbeat(serving, connect, tmp_path):
+async def test_a_large_transaction_that_is_not_committed_yet_silences_no_heartbeat(serving, begin, tmp_path):
     assert loading.load() is not None
     event = encode_event(event_type=EventType.WRITE_ROWS_V1, body=bytes(40_000), server_id=1)
     growing = Growing(tmp_path / "log", max_file_bytes=64 << 20)
     growing.commit()
     async with serving(growing.directory) as (_, port), trio.open_nursery() as nursery:
-        replica = await connect(port)
-        await replica.dump(heartbeat_s=0.3)
-        await replica.event_types(3)
+        replica = await begin(port, 3, heartbeat_s=0.3)
         group = GroupWriter(growing.writer)
 
         async def grow() -> None:
@@ -311,19 +306,18 @@ async def test_a_large_transaction_that_is_not_committed_yet_silences_no_heartbe
                 await trio.sleep(0.02)
 
         nursery.start_soon(grow)
-        with trio.fail_after(600):
-            assert await replica.event_types(3) == [EventType.HEARTBEAT] * 3
+        assert await replica.event_types(3) == [EventType.HEARTBEAT] * 3
         nursery.cancel_scope.cancel()
     group.abandon()
 
 
-@pytest.mark.parametrize("are_kernels_on", [True, False], ids=["fast", "careful"])
+@pytest.mark.parametrize("has_kernels", [True, False], ids=["fast", "careful"])
 @pytest.mark.parametrize("sizes", [(600_000, 600_000), (600_000, 300), (300, 600_000), (600_000,)], ids=str)
 async def test_a_heartbeat_that_falls_due_while_a_group_is_begun_waits_for_its_end(
-    waiting_dump, mock_clock, monkeypatch, sizes, are_kernels_on
+    waiting_dump, mock_clock, monkeypatch, sizes, has_kernels
 ):
     """The clock jumps whenever a group is read: by more than the period, so a heartbeat is due at once."""
-    monkeypatch.setattr(shared, "kernels", loading.load if are_kernels_on else lambda: None)
+    monkeypatch.setattr(shared, "kernels", loading.load if has_kernels else lambda: None)
     store = BinlogStore(SimulatedDisk(), StoreOptions(max_file_bytes=8 << 20, spill_bytes=60_000, redo_bytes=16 << 20))
     dump = waiting_dump(store, heartbeat_s=0.2, jump=lambda: mock_clock.jump(0.5))
     events = []
@@ -347,60 +341,42 @@ async def test_a_heartbeat_that_falls_due_while_a_group_is_begun_waits_for_its_e
     assert EventType.HEARTBEAT in types
 
 
-async def test_a_dump_that_does_not_wait_ends_with_eof_and_the_connection_is_closed(serving, connect, growing):
-    async with serving(growing.directory) as (_, port):
-        replica = await connect(port)
-        await replica.dump(flags=1)
-        await replica.event_types(3)
+# As mysql-test/suite/binlog_in_engine/rpl_master_stop.test
+@pytest.mark.parametrize("is_stopped", [False, True])
+async def test_a_dump_that_does_not_wait_or_whose_primary_stops_ends_with_eof(serving, begin, growing, is_stopped):
+    async with serving(growing.directory) as (primary, port):
+        replica = await begin(port, 3, flags=0 if is_stopped else 1)
+        if is_stopped:
+            primary.stop()
         assert (await replica.packet(), await replica.packet()) == (EOF, None)
 
 
-async def test_a_newer_dump_of_the_same_server_id_ends_the_older(serving, connect, growing):
+async def test_a_newer_dump_of_the_same_server_id_ends_the_older(serving, begin, growing):
     async with serving(growing.directory) as (_, port):
-        older = await connect(port)
-        await older.dump(server_id=7)
-        await older.event_types(3)
-        newer = await connect(port)
-        await newer.dump(server_id=7)
-        with trio.fail_after(600):
-            last = await older.packet()
+        older = await begin(port, 3, server_id=7)
+        newer = await begin(port, server_id=7)
+        last = await older.packet()
         assert last[:3] == b"\xff" + (4052).to_bytes(2, "little")
         assert await older.packet() is None
         assert await newer.event_types(3) == [EventType.FORMAT_DESCRIPTION, *GROUP]
 
 
-# As mysql-test/suite/binlog_in_engine/rpl_master_stop.test
-async def test_a_primary_that_stops_says_eof(serving, connect, growing):
-    async with serving(growing.directory) as (primary, port):
-        replica = await connect(port)
-        await replica.dump()
-        await replica.event_types(3)
-        primary.stop()
-        with trio.fail_after(600):
-            assert (await replica.packet(), await replica.packet()) == (EOF, None)
-
-
-async def test_kill_closes_a_dump_and_kill_query_ends_it_in_order(serving, ask, connect, growing):
+async def test_kill_closes_a_dump_and_kill_query_ends_it_in_order(serving, ask, begin, growing):
     async with serving(growing.directory) as (primary, port):
         for verb, last in (("KILL", None), ("KILL QUERY", EOF)):
-            replica = await connect(port)
-            await replica.dump(server_id=9)
-            await replica.event_types(3)
+            replica = await begin(port, 3, server_id=9)
             (connection_id,) = [session.connection_id for session in primary.registry if session.dump_server_id == 9]
             await ask(port, f"{verb} {connection_id}")
-            with trio.fail_after(600):
-                assert await replica.packet() == last
+            assert await replica.packet() == last
             while any(session.dump_server_id == 9 for session in primary.registry):
                 await trio.lowlevel.checkpoint()
 
 
-async def test_a_purged_position_is_refused_with_1236_and_the_session_is_closed(serving, connect, growing):
+async def test_a_purged_position_is_refused_with_1236_and_the_session_is_closed(serving, begin, growing):
     await trio.to_thread.run_sync(growing.commit, 2000)  # several files
     (growing.directory / "binlog-000000.ibb").unlink()
     async with serving(growing.directory) as (_, port):
-        replica = await connect(port)
-        await replica.dump()
-        refusal = await replica.packet()
+        refusal = await (await begin(port)).packet()
         assert refusal[:3] == b"\xff" + (1236).to_bytes(2, "little")
         assert b"Could not find GTID state requested by slave in any binlog files" in refusal
 
@@ -418,15 +394,12 @@ async def opening(port, connect, *, heartbeat_s: float = 0, **request: str) -> l
 
 # As mysql-test/suite/binlog_in_engine/binlog_file_pos.test
 @pytest.mark.parametrize("profile", ["engine", "compat"])
-async def test_a_replica_that_connects_again_hears_the_file_name_it_knows_in_rotate_and_heartbeats(
-    serving, connect, growing, profile
-):
+async def test_a_replica_that_connects_again_hears_the_file_name_it_knows(serving, connect, growing, profile):
     await trio.to_thread.run_sync(growing.commit, 2000)  # over files
     async with serving(growing.directory, profile=profile) as (_, port):
-        with trio.fail_after(60):
-            (first,) = await opening(port, connect)
-            (elsewhere,) = await opening(port, connect, position="0-1-1990")
-            events = await opening(port, connect, position="0-1-1990", file_name="binlog-000000.ibb", heartbeat_s=0.01)
+        (first,) = await opening(port, connect)
+        (elsewhere,) = await opening(port, connect, position="0-1-1990")
+        events = await opening(port, connect, position="0-1-1990", file_name="binlog-000000.ibb", heartbeat_s=0.01)
     assert decode_rotate(first).file_name == "binlog-000000.ibb"
     assert decode_rotate(elsewhere).file_name != "binlog-000000.ibb"
     assert decode_rotate(events[0]).file_name == "binlog-000000.ibb"
@@ -435,46 +408,34 @@ async def test_a_replica_that_connects_again_hears_the_file_name_it_knows_in_rot
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_a_damaged_page_ends_the_dump_with_an_error_that_names_it_and_harms_no_other(
-    serving, connect, growing, profile
-):
+async def test_a_damaged_page_ends_a_dump_with_an_error_naming_it_and_harms_no_other(serving, begin, growing, profile):
     await trio.to_thread.run_sync(growing.commit, 2000)
     path = growing.directory / "binlog-000001.ibb"
     async with serving(growing.directory, profile=profile) as (_, port):
         flip(path, 40000)
-        replica = await connect(port)
-        await replica.query("SET @master_binlog_checksum='CRC32'")
-        await replica.dump(server_id=3)
-        last = (await replica.rest())[-1]
+        *_, last = await (await begin(port, server_id=3, checksum="CRC32")).rest()
         assert last[:3] == b"\xff" + (1236).to_bytes(2, "little")
         assert b"event read from binlog did not pass crc check (binlog-000001.ibb page 2 offset " in last
-        other = await connect(port)
-        await other.query("SET @master_binlog_checksum='CRC32'")
-        await other.dump(server_id=4, position="0-1-1990")
+        other = await begin(port, server_id=4, position="0-1-1990", checksum="CRC32")
         assert EventType.FORMAT_DESCRIPTION in (await other.event_types(2))
 
 
 @pytest.mark.parametrize("profile", ["classic-10.11", "engine"])
-async def test_damage_in_a_traditional_file_is_told_with_its_place(serving, connect, fixtures, tmp_path, profile):
+async def test_damage_in_a_traditional_file_is_told_with_its_place(serving, begin, fixtures, tmp_path, profile):
     shutil.copytree(fixtures / "classic/10.11/domains", tmp_path, dirs_exist_ok=True)
     path = tmp_path / "binlog.000003"
     engine = ClassicBinlog([tmp_path])
     engine.state()
     flip(path, 1500)
     async with serving(engine, profile=profile) as (_, port):
-        replica = await connect(port)
-        await replica.query("SET @master_binlog_checksum='CRC32'")
-        await replica.dump()
-        last = (await replica.rest())[-1]
+        *_, last = await (await begin(port, checksum="CRC32")).rest()
         assert last[:3] == b"\xff" + (1236).to_bytes(2, "little")
         place = re.search(rb"\(binlog\.000003 offset ([0-9]+)\)", last)
         assert place is not None, last
         assert int(place[1]) <= 1500
 
 
-async def test_a_last_file_that_is_cut_is_logged_once_and_followed_on_when_more_of_it_comes(
-    serving, connect, fixtures, tmp_path, caplog
-):
+async def test_a_last_file_that_is_cut_is_logged_once_and_then_followed(serving, begin, fixtures, tmp_path, caplog):
     data = (fixtures / "classic/10.11/domains/binlog.000001").read_bytes()
     path = tmp_path / "binlog.000001"
     path.write_bytes(data[:-100])
@@ -483,10 +444,7 @@ async def test_a_last_file_that_is_cut_is_logged_once_and_followed_on_when_more_
         return [record.message for record in caplog.records if "ends inside" in record.message]
 
     async with serving(ClassicBinlog([tmp_path]), profile="classic-10.11") as (_, port):
-        replicas = [await connect(port) for _ in range(2)]
-        for number, replica in enumerate(replicas):
-            await replica.query("SET @master_binlog_checksum='CRC32', @mariadb_slave_capability=4")
-            await replica.dump(server_id=10 + number)
+        replicas = [await begin(port, server_id=number, checksum="CRC32") for number in (10, 11)]
         while not told():
             await trio.sleep(0.01)
         with path.open("ab") as file:
@@ -504,7 +462,7 @@ async def test_a_last_file_that_is_cut_is_logged_once_and_followed_on_when_more_
     assert re.fullmatch(r"binlog\.000001 offset [0-9]+", place)
 
 
-async def test_a_replica_that_reads_traditional_files_keeps_no_other_waiting(serving, connect, fixtures, monkeypatch):
+async def test_a_replica_that_reads_traditional_files_keeps_no_other_waiting(serving, begin, fixtures, monkeypatch):
     """One that waits for the disk, in a thread; another gets everything meanwhile."""
     loading.load()
     waits, may_go_on = threading.Event(), threading.Event()
@@ -521,17 +479,11 @@ async def test_a_replica_that_reads_traditional_files_keeps_no_other_waiting(ser
     monkeypatch.setattr(series, "fill", lambda *place, only_cached: None)  # nothing is in memory
     monkeypatch.setattr(series.ClassicSource, "read_into", read)
 
-    async def dump(server_id):
-        replica = await connect(port)
-        await replica.query("SET @master_binlog_checksum='CRC32', @mariadb_slave_capability=4")
-        await replica.dump(server_id=server_id, flags=1)
-        return replica
-
     async with serving(engine, profile="classic-10.11") as (_, port):
-        first = await dump(10)
+        first = await begin(port, server_id=10, flags=1, checksum="CRC32")
         assert await trio.to_thread.run_sync(waits.wait, 60)
         try:
-            payloads = await (await dump(11)).rest()
+            payloads = await (await begin(port, server_id=11, flags=1, checksum="CRC32")).rest()
         finally:
             may_go_on.set()
         assert await first.rest() == payloads
@@ -557,7 +509,7 @@ def left_behind() -> list[str]:
     "ending", ["end of the log", "leaves", "is reset", "KILL", "KILL QUERY", "newer", "error", "stop"]
 )
 async def test_a_dump_that_is_over_leaves_nothing_behind_also_without_the_collector(
-    serving, connect, ask, no_collector, monkeypatch, tmp_path, ending
+    serving, begin, ask, no_collector, monkeypatch, tmp_path, ending
 ):
     """Otherwise those who have left count as readers, hold files against a purge, and keep memory and descriptors."""
     loading.load()
@@ -570,10 +522,8 @@ async def test_a_dump_that_is_over_leaves_nothing_behind_also_without_the_collec
     store.group_commit_ordered(ticket)
     before = Counter(left_behind())  # by tests of something else
     async with serving(store) as (primary, port):
-        replicas = [await connect(port) for _ in range(4)]
-        for number, replica in enumerate(replicas, 20):
-            await replica.dump(server_id=number, flags=1 if ending == "end of the log" else 0)
-            await replica.event_types(2)
+        flags = 1 if ending == "end of the log" else 0
+        replicas = [await begin(port, 2, server_id=number, flags=flags) for number in range(20, 24)]
         assert "PageBlocks" in left_behind()
         sessions = [session for session in primary.registry if session.dump_server_id]
         assert len(sessions) == 4
@@ -610,34 +560,14 @@ async def test_a_dump_that_is_over_leaves_nothing_behind_also_without_the_collec
         assert not store._readers
 
 
-class Alter:
-    """A stage that changes the last byte of every block, or sends no more than some bytes."""
-
-    only_counts = False
-
-    def note_border(self):
-        pass
-
-    def __init__(self, *, bytes_max: int | None = None) -> None:
-        self._left = bytes_max
-
+class Alter(Doubling):
     async def pass_on(self, block, send) -> None:
         data = bytearray(block.data())
-        if self._left is None:
-            data[-1] ^= 0xFF
-        else:
-            data = data[: self._left]
-            self._left -= len(data)
+        data[-1] ^= 0xFF
         await send(plain_block(data, block.after))
-        if self._left == 0:
-            raise trio.BrokenResourceError("cut")
-
-    def note_sent(self, size: int) -> None:
-        raise AssertionError("a pump went past a stage that alters")
 
 
 async def received(port: int, connect) -> bytes:
-    """Every byte of a dump to the end of the log."""
     replica = await connect(port)
     await replica.query("SET @mariadb_slave_capability=4, @slave_connect_state=''")
     await replica.stream.send_all(b"\x0b\x00\x00\x00\x12" + struct.pack("<IHI", 4, 1, 2))
@@ -648,11 +578,11 @@ async def received(port: int, connect) -> bytes:
     return bytes(data)
 
 
-@pytest.mark.parametrize("are_kernels_on", [True, False], ids=["fast", "reference"])
-async def test_what_goes_to_a_replica_can_be_counted_altered_and_cut_on_its_way(
-    serving, connect, growing, monkeypatch, are_kernels_on
+@pytest.mark.parametrize("has_kernels", [True, False], ids=["fast", "reference"])
+async def test_what_goes_to_replicas_can_be_counted_altered_and_cut(
+    serving, connect, growing, monkeypatch, has_kernels
 ):
-    monkeypatch.setattr(shared, "kernels", loading.load if are_kernels_on else lambda: None)
+    monkeypatch.setattr(shared, "kernels", loading.load if has_kernels else lambda: None)
     rows = encode_event(event_type=EventType.WRITE_ROWS_V1, body=bytes(200_000), server_id=1)
     await trio.to_thread.run_sync(growing.commit, 30, [rows])
     counters = []
@@ -674,23 +604,21 @@ async def test_what_goes_to_a_replica_can_be_counted_altered_and_cut_on_its_way(
     assert 3 < len(wrong) < 1000
     assert all(altered[index] == whole[index] ^ 0xFF for index in wrong)
     for bytes_max in (3, 1_000_003):
-        async with serving(growing.directory, stages=(lambda _, size=bytes_max: Alter(bytes_max=size),)) as (_, port):
+        async with serving(growing.directory, stages=(lambda _, size=bytes_max: First(size),)) as (_, port):
             assert await received(port, connect) == whole[:bytes_max]
 
 
-async def test_a_replica_that_does_not_read_delays_nobody(serving, connect, growing):
+async def test_a_replica_that_does_not_read_delays_nobody(serving, begin, growing):
     await trio.to_thread.run_sync(growing.commit, 20_000)
     async with serving(growing.directory) as (primary, port):
-        await (await connect(port)).dump(server_id=3)
-        reader = await connect(port)
-        await reader.dump(server_id=4, flags=1)
-        with trio.fail_after(600):
-            assert await reader.event_types(1 + 2 * 20_001) == [EventType.FORMAT_DESCRIPTION, *GROUP * 20_001]
+        await begin(port, server_id=3)
+        reader = await begin(port, server_id=4, flags=1)
+        assert await reader.event_types(1 + 2 * 20_001) == [EventType.FORMAT_DESCRIPTION, *GROUP * 20_001]
         primary.registry.kill(1, query_only=False)
 
 
 @pytest.mark.parametrize("kernels", ["on", "off"])
-async def test_a_stalled_replica_holds_less_than_two_mebibytes_whatever_the_group(memory_path, connect, kernels):
+async def test_a_stalled_replica_holds_less_than_two_mebibytes_whatever_the_group(memory_path, begin, kernels):
     """Measured on a server of its own: what thirty replicas in the middle of a large group add to ten others.
 
     What all share, 64 MiB at most whatever their number, is kept for the first ten already.
@@ -707,9 +635,7 @@ async def test_a_stalled_replica_holds_less_than_two_mebibytes_whatever_the_grou
         for server_id in range(40):
             if server_id == 10:
                 before = resident_size(process.pid)
-            replica = await connect(port)
-            await replica.dump(server_id=server_id + 1, flags=2)
-            await replica.event_types(2 + server_id % 10)
+            await begin(port, 2 + server_id % 10, server_id=server_id + 1, flags=2)
         assert (resident_size(process.pid) - before) / 30 < 2 << 20
     finally:
         process.terminate()
@@ -719,5 +645,4 @@ async def test_a_stalled_replica_holds_less_than_two_mebibytes_whatever_the_grou
 
 
 def resident_size(pid: int) -> int:
-    """Bytes of memory a process has in use."""
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()

@@ -66,9 +66,7 @@ def test_the_log_is_told_by_its_files_its_end_and_its_state(facts):
 
 
 @pytest.mark.parametrize(("profile", "count"), [("engine", 3), ("classic-11.8", 2)])
-def test_only_an_engine_lists_the_empty_file_that_is_ready_behind_the_active_one(
-    log, registry, monkeypatch, profile, count
-):
+def test_only_an_engine_lists_the_empty_file_that_is_ready_behind_the_last(log, registry, monkeypatch, profile, count):
     files = [*log.files(), LogFile(file_no=2, name="binlog-000002.ibb", size=1 << 20)]
     monkeypatch.setattr(log, "files", lambda: files)
     found = facts_of(log, registry, profile)

@@ -32,8 +32,6 @@ REQUESTS = [{}, {"has_semi_sync": True}, {"wants_annotate_rows": False}]
 
 
 class Store(BinlogStore):
-    """A store with small groups."""
-
     def __init__(self, directory) -> None:
         super().__init__(RealDisk(directory), StoreOptions(max_file_bytes=1 << 20, redo_bytes=16 << 20))
         self.seq_no = 0
@@ -63,12 +61,15 @@ class Waiting:
         self.lazy: set[int] = set()
         self.reading = trio.Event()
 
-    def start(self, nursery: trio.Nursery, run=None) -> None:
-        for number in range(len(self.dumps)):
-            nursery.start_soon(run or self.run, number)
+    @contextlib.asynccontextmanager
+    async def running(self, run=None):
+        """All of them, until each has been ended."""
+        async with trio.open_nursery() as nursery:
+            for number in range(len(self.dumps)):
+                nursery.start_soon(run or self.run, number)
+            yield
 
     async def run(self, number: int) -> None:
-        """One dump, until it is ended."""
         dump = self.dumps[number]
         ours, theirs = socket.socketpair()
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 15)
@@ -124,7 +125,6 @@ class Waiting:
                 await dump.wait_until_idle()
 
     async def end(self) -> None:
-        """End all in order."""
         self.lazy.clear()
         self.reading.set()
         for dump in self.dumps:
@@ -186,8 +186,7 @@ async def test_each_of_many_gets_what_one_alone_gets(waiting_dump, mock_clock, m
     """Some do not read for a while, heartbeats fall due, and groups are small, large or many."""
     rng = random.Random(seed)
     waiting = Waiting(waiting_dump, store, 14, heartbeat_s=5.0)
-    async with trio.open_nursery() as nursery:
-        waiting.start(nursery)
+    async with waiting.running():
         for round_no in range(90):
             for _ in range(rng.choice([1, 1, 1, 1, 3])):
                 size, events = rng.choice([(50, 1), (50, 1), (9000, 1), (100, 40), (50_000, 1)])
@@ -215,8 +214,7 @@ async def test_each_of_many_gets_what_one_alone_gets(waiting_dump, mock_clock, m
 async def test_small_groups_are_asked_for_by_one_of_each_kind(waiting_dump, store, steps):
     rounds, count = 3 * dumping.STEPS_MIN, 24
     waiting = Waiting(waiting_dump, store, count)
-    async with trio.open_nursery() as nursery:
-        waiting.start(nursery)
+    async with waiting.running():
         await waiting.grow()
         steps.clear()
         for _ in range(rounds):
@@ -225,12 +223,9 @@ async def test_small_groups_are_asked_for_by_one_of_each_kind(waiting_dump, stor
         await waiting.end()
 
 
-async def test_heartbeats_come_a_period_after_the_last_group_and_say_where_it_ended(
-    waiting_dump, mock_clock, store, steps
-):
+async def test_heartbeats_come_a_period_after_the_last_group_and_name_its_end(waiting_dump, mock_clock, store, steps):
     waiting = Waiting(waiting_dump, store, 10, heartbeat_s=5.0, requests=[{}])
-    async with trio.open_nursery() as nursery:
-        waiting.start(nursery)
+    async with waiting.running():
         await waiting.grow()
         for _ in range(10):
             mock_clock.jump(3.0)  # less than a period
@@ -253,8 +248,7 @@ async def test_heartbeats_come_a_period_after_the_last_group_and_say_where_it_en
 async def test_after_a_heartbeat_they_wait_where_they_are_and_not_each_alone(waiting_dump, mock_clock, store, steps):
     count = 24
     waiting = Waiting(waiting_dump, store, count, heartbeat_s=5.0, requests=[{}])
-    async with trio.open_nursery() as nursery:
-        waiting.start(nursery)
+    async with waiting.running():
         await waiting.grow()
         mock_clock.jump(5.1)
         await trio.testing.wait_all_tasks_blocked()
@@ -270,14 +264,13 @@ async def test_after_a_heartbeat_they_wait_where_they_are_and_not_each_alone(wai
 async def test_who_is_ended_before_the_log_grows_gets_nothing_more(waiting_dump, store, steps, is_cut):
     """Though its task has not run yet: who cuts it off may close its socket."""
     waiting = Waiting(waiting_dump, store, 4, requests=[{}])
-    async with trio.open_nursery() as nursery:
-        scopes = [trio.CancelScope() for _ in waiting.dumps]
+    scopes = [trio.CancelScope() for _ in waiting.dumps]
 
-        async def run(number: int) -> None:
-            with scopes[number]:
-                await waiting.run(number)
+    async def run(number: int) -> None:
+        with scopes[number]:
+            await waiting.run(number)
 
-        waiting.start(nursery, run)
+    async with waiting.running(run):
         for _ in range(3):
             await waiting.grow(100)
         one = waiting.dumps[2]
@@ -315,8 +308,7 @@ async def test_what_fails_where_the_log_grows_is_met_by_each_dump(waiting_dump, 
     def fail() -> bool:
         raise OSError("no such disk")
 
-    async with trio.open_nursery() as nursery:
-        waiting.start(nursery, run)
+    async with waiting.running(run):
         await waiting.grow()
         waiting.log_end.is_over = fail
         waiting.log_end.announce()
@@ -337,8 +329,7 @@ async def test_a_stage_that_fails_ends_its_own_dump_and_no_other(waiting_dump, m
         except* OSError:
             failed.append(number)
 
-    async with trio.open_nursery() as nursery:
-        waiting.start(nursery, run)
+    async with waiting.running(run):
         for _ in range(3):
             await waiting.grow(100)
         monkeypatch.setattr(waiting.counters[5], method, fail)
@@ -355,8 +346,7 @@ async def test_a_stage_that_fails_ends_its_own_dump_and_no_other(waiting_dump, m
 async def test_one_that_has_to_wait_for_its_socket_goes_on_where_it_was_cut(waiting_dump, store, steps):
     """Of the step of another a part went out, in clear or encrypted: the rest comes first."""
     waiting = Waiting(waiting_dump, store, TLS_EACH + 1)
-    async with trio.open_nursery() as nursery:
-        waiting.start(nursery)
+    async with waiting.running():
         await waiting.grow()
         waiting.lazy = {1, TLS_EACH}
         for _ in range(40):
@@ -369,31 +359,25 @@ async def test_one_that_has_to_wait_for_its_socket_goes_on_where_it_was_cut(wait
 
 
 @pytest.mark.parametrize("number", [0, TLS_EACH], ids=["who leads", "another"])
-async def test_what_is_encrypted_and_was_not_taken_goes_out_though_nothing_comes_after_it(
-    waiting_dump, store, steps, number
-):
+async def test_what_is_encrypted_and_not_taken_goes_out_though_nothing_follows(waiting_dump, store, steps, number):
     waiting = Waiting(waiting_dump, store, number + 1, requests=[{}])
-    with trio.fail_after(20):
-        async with trio.open_nursery() as nursery:
-            waiting.start(nursery)
-            while len(waiting.log_end) <= number or len(waiting.log_end._crowds) > 1:
-                await trio.to_thread.run_sync(store.commit, 100)
-                await waiting.grow()  # until all wait at one place
-            waiting.lazy = {number}
-            while waiting.sinks[number].is_flushed:
-                await waiting.grow(9000)
-            waiting.lazy.clear()
-            waiting.reading.set()
-            while not waiting.sinks[number].is_flushed:
-                await trio.lowlevel.checkpoint()
-            await waiting.end()
+    async with waiting.running():
+        while len(waiting.log_end) <= number or len(waiting.log_end._crowds) > 1:
+            await trio.to_thread.run_sync(store.commit, 100)
+            await waiting.grow()  # until all wait at one place
+        waiting.lazy = {number}
+        while waiting.sinks[number].is_flushed:
+            await waiting.grow(9000)
+        waiting.lazy.clear()
+        waiting.reading.set()
+        while not waiting.sinks[number].is_flushed:
+            await trio.lowlevel.checkpoint()
+        await waiting.end()
     expected = await alone(waiting_dump, store)
     assert without_heartbeats(waiting.dumps[number].payloads()) == expected
 
 
-async def test_what_a_thread_has_encrypted_and_was_not_taken_goes_out_though_the_log_ends_there(
-    waiting_dump, tmp_path, monkeypatch, steps
-):
+async def test_what_a_thread_encrypted_goes_out_though_the_log_ends_there(waiting_dump, tmp_path, monkeypatch, steps):
     pump, left = BlockSource.pump, []
 
     def pump_to_one_who_does_not_read(source, sink):
@@ -411,14 +395,12 @@ async def test_what_a_thread_has_encrypted_and_was_not_taken_goes_out_though_the
         for _ in range(60):
             store.commit(9000)
         waiting = Waiting(waiting_dump, store, 1, requests=[{}])
-        with trio.fail_after(20):
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(waiting.run, 0)
-                await waiting.dumps[0].wait_until_idle()
-                assert (0, False) in left
-                while not waiting.sinks[0].is_flushed:
-                    await trio.lowlevel.checkpoint()
-                await waiting.end()
+        async with waiting.running():
+            await waiting.dumps[0].wait_until_idle()
+            assert (0, False) in left
+            while not waiting.sinks[0].is_flushed:
+                await trio.lowlevel.checkpoint()
+            await waiting.end()
         expected = await alone(waiting_dump, store)
     assert without_heartbeats(waiting.dumps[0].payloads()) == expected
 
@@ -432,14 +414,12 @@ async def test_parts_of_a_group_under_way_are_passed_by_all_that_wait(waiting_du
         under_way.write(make_event(23, 1, bytes(70_000)))
         store.commit(100)
 
-    with trio.fail_after(30):
-        async with trio.open_nursery() as nursery:
-            waiting.start(nursery)
+    async with waiting.running():
+        await waiting.grow()
+        for _ in range(2 * dumping.STEPS_MIN):
+            await trio.to_thread.run_sync(commit_behind_parts)
             await waiting.grow()
-            for _ in range(2 * dumping.STEPS_MIN):
-                await trio.to_thread.run_sync(commit_behind_parts)
-                await waiting.grow()
-            await waiting.end()
+        await waiting.end()
     under_way.abandon()
     expected = await alone(waiting_dump, store)
     assert steps["steps"] > 0

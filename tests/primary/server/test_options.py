@@ -1,7 +1,6 @@
 """Who may do what on a primary; an observer is asked at each step, and may wait, cut, or answer otherwise."""
 
 import math
-import struct
 
 import pymysql
 import pytest
@@ -14,7 +13,7 @@ from ibbmaster.replication.wire.auth import make_account
 from ibbmaster.replication.wire.command import BinlogDump, QueryCommand
 from ibbmaster.replication.wire.packet import EVENT_STATUS
 from ibbmaster.replication.wire.response import Err
-from tests.primary.server.conftest import client_of
+from tests.primary.server.conftest import client_of, dumping
 
 REFUSAL = Err(code=1236, sqlstate="HY000", text="as the test says")
 
@@ -45,10 +44,7 @@ async def cut():
 
 
 def dump(port):
-    """Ask for a dump as a replica does; gives the first byte of its first packet, and its error."""
-    with client_of(port) as connection, connection.cursor() as cursor:
-        cursor.execute("SET @slave_connect_state='', @mariadb_slave_capability=4")
-        connection._execute_command(0x12, struct.pack("<IHI", 0, 1, 7))
+    with dumping(port, flags=1) as connection:
         return connection._read_packet().get_all_data()[:1]
 
 
@@ -57,7 +53,7 @@ async def test_every_step_is_told_in_order(serving, archive):
     async with serving(archive, observer=note) as (_, port):
         assert await trio.to_thread.run_sync(dump, port) == EVENT_STATUS
     sql = [given for step, given in note.steps if step is ConnectionStep.ASKED and isinstance(given, str)]
-    assert "SET @slave_connect_state='', @mariadb_slave_capability=4" in sql
+    assert "SET @slave_connect_state=''" in sql
     steps = [step for step, _ in note.steps]
     assert steps[:3] == [ConnectionStep.ACCEPTED, ConnectionStep.GREETED, ConnectionStep.LOGGED_IN]
     assert steps[3:-2] == [ConnectionStep.ASKED, ConnectionStep.ANSWERED] * len(sql)
@@ -75,15 +71,13 @@ async def test_an_error_instead_of_what_would_have_come_ends_the_connection(serv
 
 
 async def test_a_dump_is_refused_by_an_answer_in_its_place(serving, archive):
-    asked = trio.Event()
-    note = Note(ConnectionStep.DUMPING, answer)
-    refusing = note.reached
+    asked, note = trio.Event(), Note()
 
     async def reached(step, session, command):
         if step is ConnectionStep.ASKED and isinstance(command, BinlogDump):
             asked.set()
             return (REFUSAL,)
-        return await refusing(step, session, command)
+        return await Note.reached(note, step, session, command)
 
     note.reached = reached
     async with serving(archive, observer=note) as (_, port):
@@ -101,7 +95,7 @@ async def test_a_connection_is_cut_at_any_step(serving, archive, step):
         def work():
             if step is not ConnectionStep.TLS:
                 return dump(port)
-            return pymysql.connect(host="127.0.0.1", port=port, user="repl", password="replpw", ssl={"ca": None})
+            return client_of(port, ssl={"ca": None}, ssl_disabled=False)
 
         with pytest.raises((pymysql.err.MySQLError, OSError)):
             await trio.to_thread.run_sync(work)

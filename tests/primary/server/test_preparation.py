@@ -28,8 +28,6 @@ from tests.primary.server.conftest import client_of
 
 
 class Engine:
-    """A log whose end is looked for in a worker thread."""
-
     def __init__(self, problem: Exception | None = None) -> None:
         self.asked = 0
         self._problem = problem
@@ -136,7 +134,6 @@ def positions() -> list[str]:
 
 
 def dumped(port: int, position: str) -> bytes:
-    """All that a dump sends, up to its end or error."""
     connection = client_of(port)
     with connection.cursor() as cursor:
         cursor.execute("SET @mariadb_slave_capability=4")
@@ -233,9 +230,7 @@ CLASSIC = Path(__file__).parents[3] / "fixtures" / "classic" / "10.11" / "domain
 
 
 @pytest.mark.parametrize("state", ["whole", "cut", "damaged", "packed"])
-async def test_a_traditional_file_is_walked_before_and_dumps_are_the_same_as_without(
-    serving, tmp_path, monkeypatch, state
-):
+async def test_a_traditional_file_is_walked_before_and_dumps_are_as_without(serving, tmp_path, monkeypatch, state):
     """Each dump that begins in it then goes known ways, as far as there are any."""
     directory = tmp_path / "log"
     directory.mkdir()

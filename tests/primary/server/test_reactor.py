@@ -6,7 +6,6 @@ import socket
 import struct
 import threading
 
-import pymysql
 import pytest
 import trio
 import trio.testing
@@ -15,6 +14,7 @@ from ibbmaster.primary.server.answering import Answers
 from ibbmaster.primary.server.reactor import Reactor
 from ibbmaster.replication.wire.command import Ping
 from tests.primary.server.conftest import client_of
+from tests.primary.server.test_options import Note
 
 CODES = b"\x03\x02\x0e\x16\x17\x19\x1f\x01"
 QUERY, INIT_DB, PING, PREPARE, EXECUTE, CLOSE, RESET, QUIT = (bytes([code]) for code in CODES)
@@ -40,16 +40,6 @@ COMMANDS = [  # some are answered at once, some by worker threads, some not at a
 ]
 
 
-class Silent:
-    """An observer that changes nothing: with one, the task of each connection reads."""
-
-    async def reached(self, step, session, command):
-        return None
-
-    def left(self, session):
-        pass
-
-
 @pytest.fixture
 async def reactor(nursery):
     reactor = Reactor()
@@ -70,8 +60,7 @@ def framed(command: bytes) -> bytes:
 
 
 def converse(port: int, pieces: list[bytes], settings: dict) -> bytes:
-    """Send pieces one by one, and read all answers until the server closes."""
-    connection = pymysql.connect(host="127.0.0.1", port=port, user="repl", password="replpw", **settings)
+    connection = client_of(port, **settings)
     one, answers = connection._sock, b""
     one.settimeout(60)
     for piece in pieces:
@@ -91,11 +80,11 @@ def cut(data: bytes, rng: random.Random, parts: int) -> list[bytes]:
 async def test_a_client_gets_the_answers_that_a_task_of_its_own_would_give(serving, archive, encryption):
     rng = random.Random(random.randrange(2**32))
     is_secret = encryption == "over TLS"
-    settings = {"ssl": {"verify_mode": "none"}, "ssl_verify_cert": False} if is_secret else {"ssl_disabled": True}
+    settings = {"ssl": {"verify_mode": "none"}, "ssl_verify_cert": False, "ssl_disabled": False} if is_secret else {}
     data = b"".join(map(framed, [*COMMANDS, QUIT]))
     ways = [[data], [framed(command) for command in [*COMMANDS, QUIT]], *(cut(data, rng, 50) for _ in range(3))]
     answers = []
-    for observer in (Silent(), None):
+    for observer in (Note(), None):  # with one, the task of each connection reads
         async with serving(archive, observer=observer, tls=is_secret) as (_, port):
             asked = functools.partial(trio.to_thread.run_sync, converse, port)
             answers += [await asked(pieces, settings) for pieces in ways]

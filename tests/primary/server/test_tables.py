@@ -1,7 +1,6 @@
 """The tables of a served log, at every place of it."""
 
 import contextlib
-import functools
 import random
 import struct
 import threading
@@ -23,7 +22,6 @@ from tests.primary.server.conftest import client_of
 
 CLASSIC = Path(__file__).parents[3] / "fixtures" / "classic"
 DDL = CLASSIC / "10.11" / "ddl-trx-xa"
-ANSWERS = CLASSIC.parent / "answers" / "11.8" / "tables" / "binlog.000001"
 
 
 def groups_of(engine):
@@ -97,23 +95,15 @@ def test_a_log_that_always_grows_has_a_newest_place_all_the_same(engine):
     assert PrimaryTables(Growing()).newest().position == engine.state().position()
 
 
-@pytest.fixture
-def ddl():
+def test_tables_are_those_of_the_place_and_the_same_ones_the_same_object():
     with ibbmaster.open(DDL) as log:
-        yield log.engine
-
-
-def test_tables_are_those_of_the_place(ddl):
-    tables = PrimaryTables(ddl)
-    counts = [len(tables.catalog(tables.snapshot_at(GtidPosition([gtid]))).tables) for gtid, *_ in groups_of(ddl)]
+        tables = PrimaryTables(log.engine)
+        gtids = [gtid for gtid, *_ in groups_of(log.engine)]
+        counts = [len(tables.catalog(tables.snapshot_at(GtidPosition([gtid]))).tables) for gtid in gtids]
+        assert tables.catalog(tables.newest()) is tables.catalog(tables.newest())
     assert counts[0] == 0
     assert max(counts) > 3
     assert len(tables.catalog(tables.newest()).tables) == counts[-1]
-
-
-def test_the_same_tables_are_the_same_object(ddl):
-    tables = PrimaryTables(ddl)
-    assert tables.catalog(tables.newest()) is tables.catalog(tables.newest())
 
 
 def execute(statement_id, parameters=b""):
@@ -178,15 +168,13 @@ async def test_a_statement_is_prepared_carried_out_and_closed_over_the_wire(serv
     """With raw packets, as PyMySQL prepares nothing on the server."""
     with ibbmaster.open(DDL) as log:
         async with serving(log.engine, profile="classic-10.11") as (_, port):
-            answers = await trio.to_thread.run_sync(functools.partial(_talk, port))
-    prepared, rows, closed = answers
+            prepared, rows, closed = await trio.to_thread.run_sync(_talk, port)
     assert prepared == bytes.fromhex("00 01000000 0100 0100 00 0000")
     assert rows == bytes.fromhex("00 00 02 6162")
     assert closed.startswith(b"\xff\xdb\x04#HY000Unknown prepared statement handler (1)")
 
 
 def _talk(port):
-
     connection = client_of(port)
 
     def send(payload, *, has_answer=True):

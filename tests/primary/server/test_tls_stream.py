@@ -1,5 +1,6 @@
 """TLS on a socket: every byte arrives, in either direction at once, whatever the version and however it is sent."""
 
+import contextlib
 import random
 import socket
 import ssl
@@ -24,8 +25,6 @@ def certificate():
 
 
 class Client:
-    """A client of the standard library, in a thread of its own."""
-
     def __init__(
         self, one: socket.socket, version: ssl.TLSVersion, *, resetting: threading.Event | None = None
     ) -> None:
@@ -57,7 +56,6 @@ class Client:
             self.error = error
 
     def leave(self) -> None:
-        """Go without a word."""
         socket.socket.shutdown(self._secure, socket.SHUT_RDWR)
 
     def forge(self, data: bytes) -> None:
@@ -66,6 +64,19 @@ class Client:
 
     async def join(self) -> None:
         await trio.to_thread.run_sync(self._thread.join)
+
+
+@contextlib.asynccontextmanager
+async def connected(certificate, version: ssl.TLSVersion = VERSIONS[1]):
+    """A client that has said something, and the server's end."""
+    stream, theirs = pair()
+    client = Client(theirs, version)
+    async with stream:
+        secure = TlsStream(stream, certificate.context, trio.CapacityLimiter(1))
+        await secure.do_handshake()
+        assert await secure.receive_some(100) == b"login"
+        yield client, secure
+    await client.join()
 
 
 def pair(*, is_tcp: bool = False) -> tuple[trio.SocketStream, socket.socket]:
@@ -86,33 +97,32 @@ async def test_all_arrives_while_the_client_sends_too(certificate, version, is_t
     stream, theirs = pair(is_tcp=is_tcp)
     client = Client(theirs, version)
     got = bytearray()
-    with trio.fail_after(60):
-        async with stream, trio.open_nursery() as nursery:
-            secure = TlsStream(stream, certificate.context, trio.CapacityLimiter(1))
-            await secure.do_handshake()
-            assert secure.version == version.name.replace("_", ".")
-            assert "AES" in secure.cipher or "CHACHA" in secure.cipher
-            assert await secure.receive_some(2) == b"lo"
-            assert secure.holds_more  # of which the socket does not tell any more
-            assert await secure.receive_some(100) == b"gin"
-            assert not secure.holds_more
+    async with stream, trio.open_nursery() as nursery:
+        secure = TlsStream(stream, certificate.context, trio.CapacityLimiter(1))
+        await secure.do_handshake()
+        assert secure.version == version.name.replace("_", ".")
+        assert "AES" in secure.cipher or "CHACHA" in secure.cipher
+        assert await secure.receive_some(2) == b"lo"
+        assert secure.holds_more  # of which the socket does not tell any more
+        assert await secure.receive_some(100) == b"gin"
+        assert not secure.holds_more
 
-            async def receive() -> None:
-                while data := await secure.receive_some(100):
-                    got.extend(data)
+        async def receive() -> None:
+            while data := await secure.receive_some(100):
+                got.extend(data)
 
-            nursery.start_soon(receive)
-            sender = Sender(secure)
-            assert sender.sink is secure
-            assert secure.descriptor is None
-            for block in blocks:
-                await sender.send(memoryview(block))
-            size = sum(SIZES)
-            while len(got) < len(b"ack") * (size // 300_000):
-                await trio.lowlevel.checkpoint()
-            nursery.cancel_scope.cancel()
-            if is_tcp:  # nothing is held back
-                assert not stream.getsockopt(socket.IPPROTO_TCP, socket.TCP_CORK)
+        nursery.start_soon(receive)
+        sender = Sender(secure)
+        assert sender.sink is secure
+        assert secure.descriptor is None
+        for block in blocks:
+            await sender.send(memoryview(block))
+        size = sum(SIZES)
+        while len(got) < len(b"ack") * (size // 300_000):
+            await trio.lowlevel.checkpoint()
+        nursery.cancel_scope.cancel()
+        if is_tcp:  # nothing is held back
+            assert not stream.getsockopt(socket.IPPROTO_TCP, socket.TCP_CORK)
     await client.join()
     assert client.received == b"".join(blocks)
     assert bytes(got) == b"ack" * (size // 300_000)
@@ -121,49 +131,36 @@ async def test_all_arrives_while_the_client_sends_too(certificate, version, is_t
 @pytest.mark.parametrize("version", VERSIONS, ids=str)
 async def test_what_a_thread_has_sent_in_part_goes_on_where_it_ended(certificate, version):
     rng = random.Random(random.randrange(2**32))
-    stream, theirs = pair()
-    client = Client(theirs, version)
     sent = bytearray()
-    with trio.fail_after(60):
-        async with stream, trio.open_nursery() as nursery:
-            secure = TlsStream(stream, certificate.context, trio.CapacityLimiter(1))
-            await secure.do_handshake()
-            assert await secure.receive_some(100) == b"login"
+    async with connected(certificate, version) as (client, secure), trio.open_nursery() as nursery:
 
-            async def receive() -> None:
-                while await secure.receive_some(100):
-                    pass
+        async def receive() -> None:
+            while await secure.receive_some(100):
+                pass
 
-            nursery.start_soon(receive)
-            for _ in range(20):
-                data = bytearray(rng.randbytes(rng.choice([0, 1, PIECE_BYTES, 3 * PIECE_BYTES + 1])))
-                taken = await trio.to_thread.run_sync(secure.write, data)
-                assert taken <= len(data)
-                sent += data[:taken]
-                data[:taken] = bytes(taken)  # the memory of what was taken is used again
-                if rng.random() < 0.7:  # else the thread comes back
-                    await Sender(secure).send(bytes(data[taken:]))
-                    sent += data[taken:]
-            await Sender(secure).send(b"")
-            nursery.cancel_scope.cancel()
-    await client.join()
+        nursery.start_soon(receive)
+        for _ in range(20):
+            data = bytearray(rng.randbytes(rng.choice([0, 1, PIECE_BYTES, 3 * PIECE_BYTES + 1])))
+            taken = await trio.to_thread.run_sync(secure.write, data)
+            assert taken <= len(data)
+            sent += data[:taken]
+            data[:taken] = bytes(taken)  # the memory of what was taken is used again
+            if rng.random() < 0.7:  # else the thread comes back
+                await Sender(secure).send(bytes(data[taken:]))
+                sent += data[taken:]
+        await Sender(secure).send(b"")
+        nursery.cancel_scope.cancel()
     assert client.received == sent
 
 
 async def test_a_client_that_leaves_is_told_apart(certificate):
     for version in VERSIONS:
-        stream, theirs = pair()
-        client = Client(theirs, version)
-        async with stream:
-            secure = TlsStream(stream, certificate.context, trio.CapacityLimiter(1))
-            await secure.do_handshake()
-            assert await secure.receive_some(100) == b"login"
+        async with connected(certificate, version) as (client, secure):
             client.leave()
             assert await secure.receive_some(100) == b""
             for size in (10, 3 << 20):
                 with pytest.raises(trio.BrokenResourceError):
                     await Sender(secure).send(bytes(size))
-        await client.join()
 
 
 async def test_what_ends_one_connection_is_no_error_of_another(certificate):
@@ -207,16 +204,10 @@ async def test_what_is_no_tls_ends_the_connection(certificate, data):
 
 
 async def test_what_is_altered_on_its_way_ends_the_connection(certificate):
-    stream, theirs = pair()
-    client = Client(theirs, VERSIONS[1])
-    async with stream:
-        secure = TlsStream(stream, certificate.context, trio.CapacityLimiter(1))
-        await secure.do_handshake()
-        assert await secure.receive_some(100) == b"login"
+    async with connected(certificate) as (client, secure):
         client.forge(b"\x17\x03\x03\x00\x20" + bytes(32))
         with pytest.raises(trio.BrokenResourceError):
             await secure.receive_some(100)
-    await client.join()
 
 
 async def test_a_client_that_takes_nothing_is_dropped_in_time(certificate, autojump_clock):

@@ -1,5 +1,6 @@
 """Threads for statements: whose turn it is, and how what is not wanted ends."""
 
+import contextlib
 import threading
 
 import pytest
@@ -19,27 +20,34 @@ def until_broken_off(begun=None):
         wait.wait(0.001)
 
 
-async def test_one_account_leaves_a_thread_to_others():
-    workers, work, begun = Workers(), Work(lambda: 0.0), []
-    counted = trio.Event()
+@contextlib.asynccontextmanager
+async def held(*users, threads):
+    """Workers of whose threads accounts hold so many, as far as they may, and how many have begun."""
+    workers, work, begun, all_held = Workers(), Work(lambda: 0.0), [], trio.Event()
 
     def note():
         begun.append(None)
-        if len(begun) == THREADS_OF_AN_ACCOUNT:
-            counted.set()
+        if len(begun) == threads:
+            all_held.set()
 
-    async def occupy():
+    async def occupy(user):
         with pytest.raises(BrokenOffError):
-            await workers.run(work, "a", until_broken_off, note)
+            await workers.run(work, user, until_broken_off, note)
 
     async with trio.open_nursery() as nursery:
-        for _ in range(2 * THREADS_MAX):
-            nursery.start_soon(occupy)
-        await counted.wait()
-        assert await workers.run(Work(lambda: 0.0), "b", lambda: "answered") == "answered"
-        assert len(begun) == THREADS_OF_AN_ACCOUNT
+        for user in users:
+            nursery.start_soon(occupy, user)
+        await all_held.wait()
+        yield workers
+        assert len(begun) == threads
         work.break_off(BreakReason.STOPPED)
     await workers.wait_until_idle()
+    assert workers.at_work == 0
+
+
+async def test_one_account_leaves_a_thread_to_others():
+    async with held(*"a" * 2 * THREADS_MAX, threads=THREADS_OF_AN_ACCOUNT) as workers:
+        assert await workers.run(Work(lambda: 0.0), "b", lambda: "answered") == "answered"
 
 
 async def test_who_is_cancelled_does_not_wait_but_the_place_stays_taken():
@@ -53,50 +61,22 @@ async def test_who_is_cancelled_does_not_wait_but_the_place_stays_taken():
     assert workers.at_work == 0
 
 
-async def test_who_waits_for_a_turn_no_longer_waits_once_the_work_is_not_wanted():
-    workers, held, waiting, begun = Workers(), Work(lambda: 0.0), Work(lambda: 0.0), trio.Event()
+async def test_who_waits_for_a_turn_no_longer_waits_once_the_work_is_not_wanted(nursery):
+    waiting = Work(lambda: 0.0)
 
-    async def hold():
-        with pytest.raises(BrokenOffError):
-            await workers.run(held, "a", until_broken_off, begun.set)
+    async def kill():
+        await trio.testing.wait_all_tasks_blocked()
+        waiting.break_off(BreakReason.KILLED)
 
-    async with trio.open_nursery() as nursery:
-        for _ in range(THREADS_OF_AN_ACCOUNT):
-            nursery.start_soon(hold)
-        await begun.wait()
-        nursery.start_soon(until_waiting, waiting)
+    async with held(*"a" * THREADS_OF_AN_ACCOUNT, threads=THREADS_OF_AN_ACCOUNT) as workers:
+        nursery.start_soon(kill)
         with pytest.raises(BrokenOffError, match="it was killed"):
             await workers.run(waiting, "a", pytest.fail)
-        held.break_off(BreakReason.STOPPED)
-    await workers.wait_until_idle()
-    assert workers.at_work == 0
-
-
-async def until_waiting(work):
-    await trio.testing.wait_all_tasks_blocked()
-    work.break_off(BreakReason.KILLED)
 
 
 async def test_an_administrator_has_threads_that_others_cannot_hold():
-    workers, work, held = Workers(), Work(lambda: 0.0), []
-    all_held = trio.Event()
-
-    def note():
-        held.append(None)
-        if len(held) == THREADS_MAX:
-            all_held.set()
-
-    async def occupy(user):
-        with pytest.raises(BrokenOffError):
-            await workers.run(work, user, until_broken_off, note)
-
-    async with trio.open_nursery() as nursery:
-        for user in ("a", "b") * THREADS_MAX:
-            nursery.start_soon(occupy, user)
-        await all_held.wait()
-        answer = await workers.run(Work(lambda: 0.0), "admin", lambda: "answered", is_admin=True)
-        work.break_off(BreakReason.STOPPED)
-    assert answer == "answered"
+    async with held(*("a", "b") * THREADS_MAX, threads=THREADS_MAX) as workers:
+        assert await workers.run(Work(lambda: 0.0), "admin", lambda: "answered", is_admin=True) == "answered"
 
 
 async def test_work_has_its_time_while_it_is_at_work_and_not_while_its_client_reads():

@@ -155,7 +155,6 @@ class Conversation:
         self._take(self.session.data_to_send())
 
     def payloads(self) -> list[bytes]:
-        """The payloads that came since the last call."""
         self.take_queued()
         found = list(iter(self._reader.next_payload, None))
         assert not self._reader.unread_size
@@ -176,7 +175,6 @@ def _cut(data: bytes, size: int) -> Iterator[bytes]:
 
 @pytest.fixture
 def make() -> SimpleNamespace:
-    """What makes events, groups and requests."""
     return SimpleNamespace(
         event=make_event,
         gtid_event=make_gtid_event,
@@ -190,5 +188,4 @@ def make() -> SimpleNamespace:
 
 @pytest.fixture
 def converse() -> Callable[..., Conversation]:
-    """Begin a dump: `converse(request, profile=…, start_state=…)`."""
     return Conversation

@@ -33,7 +33,6 @@ def without_checksum(event: bytes) -> bytes:
 
 
 def sent(dump: Any, *groups: Any) -> list[bytes]:
-    """The events behind the opening."""
     dump.payloads()
     dump.send(*groups)
     return dump.events()
@@ -48,7 +47,7 @@ def kinds(events: list[bytes]) -> list[str]:
 
 @pytest.mark.parametrize(("capability", "wanted", "expected"), DATA["annotations"])
 @pytest.mark.parametrize("size", [30, 1000, 100_000])
-def test_annotations_go_to_those_who_asked_or_are_left_out_or_replaced(
+def test_annotations_go_out_if_wanted_or_are_left_out_or_replaced(
     make, converse, capability, wanted, expected, size
 ) -> None:
     annotation = make.event(EventType.ANNOTATE_ROWS, b"x" * size)

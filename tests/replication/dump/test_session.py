@@ -32,8 +32,6 @@ Converse = Callable[..., Any]
 
 @dataclasses.dataclass(frozen=True)
 class Framed:
-    """A block that somebody else has framed."""
-
     framed_bytes: int
     sequence_after: int
     begin: LogPosition
@@ -65,7 +63,6 @@ def error_of(payload: bytes) -> tuple[int, str]:
 
 
 def gtids(events: list[bytes]) -> list[int]:
-    """The sequence numbers of the GTID events."""
     return [
         int.from_bytes(event[19:27], "little")
         for event in events
@@ -122,7 +119,7 @@ def test_the_recorded_rotate_of_a_traditional_primary(make, converse) -> None:
 
 @pytest.mark.parametrize("profile", ["compat", "classic-10.11", "classic-11.8"])
 @pytest.mark.parametrize("wants", [True, False])
-def test_a_rotate_with_a_checksum_if_wanted_is_directly_followed_by_the_format_description(
+def test_a_rotate_with_a_checksum_if_wanted_is_followed_by_the_format_description(
     make, converse, profile, wants
 ) -> None:
     dump = converse(make.request("0-1-5", wants_rotate_checksum=wants), profile=profile, start_state="0-1-5")
@@ -603,7 +600,6 @@ class Walk:
         self.dump.take_queued()
 
     def deliver(self, number: int, events: list[bytes]) -> None:
-        """A group by one of the ways."""
         session, rng = self.session, self.rng
         group = self.make.group(
             f"0-1-{number}",

@@ -29,7 +29,6 @@ def query(text: bytes, database: bytes = b"", status: bytes = b"") -> bytes:
 
 
 def written(declared: str):
-    """How values of a declared type are written."""
     found = read_declared("column a", declared)
     return BY_WORD[found.word].write(found)
 
@@ -39,7 +38,6 @@ def column_of(kind: ColumnType, value_kind: ValueKind = ValueKind.BINARY, **give
 
 
 def schema_of(table, **given):
-    """A table as its own TABLE_MAP describes it."""
     return decode_table_schema(encode_table_map(table, server_id=1, **given))
 
 

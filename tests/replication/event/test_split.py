@@ -14,7 +14,6 @@ STREAM = b"".join(EVENTS)
 
 
 def joined(pieces):
-    """The events put together again from their parts."""
     splitter = EventSplitter()
     events = []
     for piece in pieces:

@@ -33,16 +33,12 @@ class RecordedPacket:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """A command and the packets that answered it."""
-
     command: RecordedPacket
     answer: list[RecordedPacket] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
-    """One connection, from its greeting on."""
-
     name: str
     packets: list[RecordedPacket]
 
@@ -113,8 +109,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def find_packet() -> Callable[[str, str], RecordedPacket]:
-    """The first packet of a fixture file whose recorded meaning begins with a text."""
-
     def find(file_name: str, meaning: str) -> RecordedPacket:
         packets = (
             packet
@@ -129,8 +123,6 @@ def find_packet() -> Callable[[str, str], RecordedPacket]:
 
 @pytest.fixture
 def damaged() -> Callable[[bytes], Iterator[bytes]]:
-    """Every truncation of some bytes, and every copy with one bit flipped."""
-
     def damage(data: bytes) -> Iterator[bytes]:
         yield from (data[:size] for size in range(len(data)))
         yield from flipped(data)

@@ -62,8 +62,6 @@ DUMP = encode_command(BinlogDump(position=4, flags=0, server_id=2, file_name="")
 
 @dataclass(slots=True)
 class Client:
-    """Talks to a connection: sends payloads, collects answers and events."""
-
     connection: ServerConnection
     sequence: int = 1
     events: list[Event] = field(default_factory=list)

@@ -82,7 +82,7 @@ class DumpSession:
       (test_whatever_happens_between_two_calls_groups_come_whole_and_heartbeats_between_them,
       test_a_group_that_begins_inside_another_one_is_a_mistake).
     - The last packet is EOF or ERR, unless the dump ends inside an event, where nothing can be said
-      (test_the_last_packet_is_no_event_and_has_no_semi_sync_header, test_inside_an_event_nothing_can_be_said).
+      (test_a_client_that_does_not_wait_gets_eof_at_the_end_with_no_header, test_inside_an_event_nothing_can_be_said).
 
     A dump by GTID counts the positions of a traditional stream from where it begins to read, a dump by file and
     offset from the head of the file.

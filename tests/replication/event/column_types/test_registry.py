@@ -66,7 +66,6 @@ def shown(value: object, digits: int | None) -> object:
 
 
 def read_back(declared: str):
-    """A column of a declared type as its own TABLE_MAP describes it."""
     return schema_of(written_table("d.t", {"a": declared}, table_id=1)).columns[0]
 
 

@@ -17,7 +17,6 @@ DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
 
 
 def reader(column_type, digits=0):
-    """What reads the bytes of a value as text."""
     column = column_of(column_type, ValueKind.DATETIME, metadata=digits, scale=digits)
     return kind_of(column).convert(column)
 

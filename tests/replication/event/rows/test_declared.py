@@ -43,7 +43,6 @@ def test_a_declared_number_has_the_sign_that_full_metadata_tells(capture):
 
 
 def without_metadata(name):
-    """A table as a log without metadata has it."""
     return next(schema for schema, _ in tables_of("11.8/types-minimal-none") if schema.name == name)
 
 
@@ -86,9 +85,7 @@ def test_without_metadata_a_column_s_own_character_set_goes_before_its_collation
         ("collation 999", "CHARACTER SET latin1", "latin1"),
     ],
 )
-def test_the_character_set_of_an_event_goes_before_a_declared_one_unless_it_is_binary_or_not_known(
-    told, declared, charset
-):
+def test_the_charset_of_an_event_goes_before_a_declared_one_unless_it_is_binary_or_not_known(told, declared, charset):
     column = text_column(f"varchar(9) {declared}", told=told)
     assert (column.kind, column.charset) == (ValueKind.BINARY if charset == "binary" else ValueKind.TEXT, charset)
 

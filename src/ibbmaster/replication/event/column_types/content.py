@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from ibbmaster.sqltext import literals
 from ..rows.charset import BINARY_COLLATION
 from ..rows.column import Column, ColumnType, ValueKind
-from ..rows.value import Value
+from ..rows.value import Convert, Value
 from .kind import ColumnKind, DeclaredType, ResultType, RowReading, SqlType, WrittenType
 
 UUID_SIZE, INET4_SIZE, INET6_SIZE = 16, 4, 16
@@ -47,7 +47,7 @@ class FixedContent(ColumnKind):
     def length_size(self, column: Column) -> int:
         return 1
 
-    def convert(self, column: Column) -> Callable[[bytes], Value]:
+    def convert(self, column: Column) -> Convert:
         read, octets = self.text, self.octets
         return lambda data: read(data.ljust(octets, b"\0"))  # zeros at the end do not travel
 

@@ -8,7 +8,7 @@ from ibbmaster.errors import ConfigurationError, EventError
 from ibbmaster.sqltext import literals
 from ..rows.attributes import is_unsigned
 from ..rows.column import Column, ColumnType, ValueKind
-from ..rows.value import Encode, Value
+from ..rows.value import Convert, Encode, Value
 from . import kind as kinds
 from .kind import SqlType
 
@@ -49,7 +49,7 @@ class Decimals(kinds.Number):
         is_wide = new.scale >= old.scale and new.size - new.scale >= old.size - old.scale
         return new.kind is old.kind and bool(has_sign) and is_wide
 
-    def convert(self, column: Column) -> Callable[[bytes], Value]:
+    def convert(self, column: Column) -> Convert:
         return decimal_reader(column.size, column.scale)
 
     def write(self, declared: kinds.DeclaredType) -> kinds.WrittenType:

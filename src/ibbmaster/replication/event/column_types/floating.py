@@ -2,7 +2,6 @@
 
 import math
 import struct
-from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -10,7 +9,7 @@ from ibbmaster.errors import EventError
 from ibbmaster.sqltext import literals
 from ..rows.attributes import is_unsigned
 from ..rows.column import Column, ColumnType, ValueKind
-from ..rows.value import Value
+from ..rows.value import Convert, Value
 from . import kind as kinds
 from .decimals import scaled
 from .kind import SqlType
@@ -53,7 +52,7 @@ class Floating(kinds.Number):
             return sign
         return {**sign, "size": declared.length, "scale": declared.scale}  # values are rounded to these
 
-    def convert(self, column: Column) -> Callable[[bytes], Value]:
+    def convert(self, column: Column) -> Convert:
         unpack = self.binary.unpack
         return lambda data: unpack(data)[0]
 

@@ -1,13 +1,12 @@
 """GEOMETRY and its kinds: the number of a reference system and WKB, after a length."""
 
-from collections.abc import Callable
 from typing import Any
 
 from ibbmaster.errors import EventError
 from ibbmaster.sqltext import literals
 from ..rows.charset import BINARY_COLLATION
 from ..rows.column import Column, ColumnType, ValueKind
-from ..rows.value import Value
+from ..rows.value import Convert
 from . import kind as kinds
 from .kind import ColumnKind, SqlType
 from .strings import BYTES, string_encoder
@@ -39,7 +38,7 @@ class Geometry(ColumnKind):
     def length_size(self, column: Column) -> int:
         return column.size
 
-    def convert(self, column: Column) -> Callable[[bytes], Value]:
+    def convert(self, column: Column) -> Convert:
         return bytes
 
     def declare(self, column: Column, declared: kinds.DeclaredType) -> dict[str, Any]:

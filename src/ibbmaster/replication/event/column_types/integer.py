@@ -1,13 +1,12 @@
 """Whole numbers: TINYINT to BIGINT, BIT and YEAR."""
 
-from collections.abc import Callable
 from decimal import Decimal
 
 from ibbmaster.errors import ConfigurationError, EventError
 from ibbmaster.sqltext import literals
 from ..rows.attributes import is_unsigned
 from ..rows.column import Column, ColumnType, ValueKind
-from ..rows.value import Encode, Reader, Value
+from ..rows.value import Convert, Encode, Reader, Value
 from . import kind as kinds
 from .decimals import DIGITS, Decimals, rounded
 from .kind import ColumnKind, SqlType
@@ -40,7 +39,7 @@ class Integer(kinds.Number):
         self.size = self.key_size = size
         self.widths, self.digits_max = widths, digits
 
-    def convert(self, column: Column) -> Callable[[bytes], Value]:
+    def convert(self, column: Column) -> Convert:
         is_signed = not column.is_unsigned
         return lambda data: int.from_bytes(data, "little", signed=is_signed)
 
@@ -150,7 +149,7 @@ class Bit(ColumnKind):
     def keeps_values(self, old: Column, new: Column) -> bool:
         return new.kind is ValueKind.BIT and new.size >= old.size
 
-    def convert(self, column: Column) -> Callable[[bytes], Value]:
+    def convert(self, column: Column) -> Convert:
         return lambda data: int.from_bytes(data, "big")
 
     def write(self, declared: kinds.DeclaredType) -> kinds.WrittenType:
@@ -214,7 +213,7 @@ class Year(ColumnKind):
     frame = "int"
     line = ("INTEGER", 0, 0)
 
-    def convert(self, column: Column) -> Callable[[bytes], Value]:
+    def convert(self, column: Column) -> Convert:
         return lambda data: data[0] + YEAR_ZERO if data[0] else 0
 
     def write(self, declared: kinds.DeclaredType) -> kinds.WrittenType:

@@ -14,7 +14,7 @@ from ibbmaster.sqltext import literals
 from ibbmaster.sqltext.quoting import quoted_text
 from ..rows.attributes import is_unsigned
 from ..rows.column import Column, ColumnType, ValueKind
-from ..rows.value import Encode, Reader, Value, fixed, prefixed
+from ..rows.value import Convert, Encode, Reader, Value, fixed, prefixed
 
 _NUMBERS = re.compile(r"\s*(\d+)\s*(?:,\s*(\d+)\s*)?", re.ASCII)
 _DECLARED = re.compile(
@@ -236,7 +236,7 @@ class ColumnKind(ABC):
         return 0
 
     @abstractmethod
-    def convert(self, column: Column) -> Callable[[bytes], Value]:
+    def convert(self, column: Column) -> Convert:
         """From the bytes of a value to a `ValueKind`; the function raises ValueError for bytes that make none."""
 
     def keeps_values(self, old: Column, new: Column) -> bool:

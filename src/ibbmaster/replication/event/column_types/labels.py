@@ -11,7 +11,7 @@ from ibbmaster.sqltext import literals
 from ibbmaster.sqltext.quoting import quoted, quoted_text
 from ..rows.charset import character_size, encode_text, encoded
 from ..rows.column import Column, ColumnType, ValueKind
-from ..rows.value import Encode, Value
+from ..rows.value import Convert, Encode, Value
 from . import kind as kinds
 from .kind import ColumnKind, SqlType
 from .strings import SHOWN_DEFAULT, wanted_charset
@@ -41,7 +41,7 @@ class Labels(ColumnKind):
     def keeps_values(self, old: Column, new: Column) -> bool:
         return new.kind is old.kind and set(old.labels or ()) <= set(new.labels or ())
 
-    def convert(self, column: Column) -> Callable[[bytes], Value]:
+    def convert(self, column: Column) -> Convert:
         if column.labels is None:
             return lambda data: int.from_bytes(data, "little")
         return self._reader(column.labels, ",", len(column.labels))

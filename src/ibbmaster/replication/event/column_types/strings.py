@@ -2,7 +2,7 @@
 
 import zlib
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -26,7 +26,7 @@ from ..rows.charset import (
     letters_of,
 )
 from ..rows.column import LABELLED, Column, ColumnType, ValueKind
-from ..rows.value import Encode, Value
+from ..rows.value import Convert, Encode, Value
 from . import kind as kinds
 from .kind import ColumnKind, SqlType
 
@@ -94,8 +94,8 @@ class Strings(ColumnKind):
                 return bytes_max(old) <= bytes_max(new) and new.type != ColumnType.STRING
         return super().keeps_values(old, new)
 
-    def convert(self, column: Column) -> Callable[[bytes], Value]:
-        read: Callable[[bytes], Value] = bytes
+    def convert(self, column: Column) -> Convert:
+        read: Convert = bytes
         if column.kind is ValueKind.TEXT:
             charset = column.charset or "utf8mb4"
             read = lambda data: decode_text(data, charset)  # noqa: E731 - one of two ways
@@ -406,7 +406,7 @@ def _charset(column: Column, text: str) -> str:
     return named_charset(text) or named or "utf8mb4"
 
 
-def _decompressed(convert: Callable[[bytes], Value]) -> Callable[[bytes], Value]:
+def _decompressed(convert: Convert) -> Convert:
     """Reads COMPRESSED columns: a byte of method and size of the size, the size (big-endian), the data. Source: MariaDB
     12.3, field_comp.cc."""
 

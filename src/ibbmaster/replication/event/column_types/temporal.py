@@ -23,7 +23,7 @@ from ibbmaster.sqltext.moment import (
 )
 from ibbmaster.sqltext.quoting import quoted_text
 from ..rows.column import Column, ColumnType, ValueKind
-from ..rows.value import Encode, Value
+from ..rows.value import Convert, Encode, Value
 from . import kind as kinds
 from .kind import ColumnKind, SqlType
 
@@ -100,7 +100,7 @@ class Date(_Calendar):
     def keeps_values(self, old: Column, new: Column) -> bool:
         return new.kind in (ValueKind.DATE, ValueKind.DATETIME)
 
-    def convert(self, column: Column) -> Callable[[bytes], Value]:
+    def convert(self, column: Column) -> Convert:
         return _date_text
 
     def write(self, declared: kinds.DeclaredType) -> kinds.WrittenType:
@@ -163,7 +163,7 @@ class _Clock(_Timed):
             return self.old_sizes[column.scale]
         return self.whole + FRACTION_SIZES[column.scale]
 
-    def convert(self, column: Column) -> Callable[[bytes], Value]:
+    def convert(self, column: Column) -> Convert:
         return _moment_text(moment_reader(column), column.scale)
 
     def declare(self, column: Column, declared: kinds.DeclaredType) -> dict[str, Any]:
@@ -217,7 +217,7 @@ class Time(_Clock):
     family = "TIME"
     whole, old_sizes, width = 3, OLD_TIME_SIZES, 10
 
-    def convert(self, column: Column) -> Callable[[bytes], Value]:
+    def convert(self, column: Column) -> Convert:
         return (_old_time if column.type == self.old else _time)(column.scale)
 
     def stored(self, column: Column, sql: SqlType, value: literals.Value) -> bytes:

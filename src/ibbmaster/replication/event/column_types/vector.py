@@ -1,14 +1,13 @@
 """VECTOR: numbers of four bytes in a VARCHAR; only the declared type shows it."""
 
 import struct
-from collections.abc import Callable
 from typing import Any
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.sqltext import literals
 from ..rows.charset import BINARY_COLLATION
 from ..rows.column import Column, ColumnType, ValueKind
-from ..rows.value import Encode, Value
+from ..rows.value import Convert, Encode
 from . import kind as kinds
 from .kind import ColumnKind, SqlType
 from .strings import length_bytes
@@ -43,7 +42,7 @@ class Vector(ColumnKind):
     def length_size(self, column: Column) -> int:
         return length_bytes(column.size)
 
-    def convert(self, column: Column) -> Callable[[bytes], Value]:
+    def convert(self, column: Column) -> Convert:
         return vector_of
 
     def declare(self, column: Column, declared: kinds.DeclaredType) -> dict[str, Any]:

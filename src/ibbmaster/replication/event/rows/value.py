@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 Value: TypeAlias = object  # None, or what `ValueKind` says
+Convert: TypeAlias = Callable[[bytes], Value]
 Reader: TypeAlias = Callable[[bytes, int], tuple[Value, int]]
 """From the data and an offset to the value and the offset after it. Raises ValueError."""
 Encode: TypeAlias = Callable[[object], bytes]
@@ -17,7 +18,7 @@ class BadValueError(ValueError):
         self.end = end  # the offset after them
 
 
-def fixed(size: int, convert: Callable[[bytes], Value]) -> Reader:
+def fixed(size: int, convert: Convert) -> Reader:
     def read(data: bytes, offset: int) -> tuple[Value, int]:
         end = offset + size
         if end > len(data):
@@ -27,7 +28,7 @@ def fixed(size: int, convert: Callable[[bytes], Value]) -> Reader:
     return read
 
 
-def prefixed(length_size: int, convert: Callable[[bytes], Value]) -> Reader:
+def prefixed(length_size: int, convert: Convert) -> Reader:
     def read(data: bytes, offset: int) -> tuple[Value, int]:
         start = offset + length_size
         end = start + int.from_bytes(data[offset:start], "little")
@@ -38,7 +39,7 @@ def prefixed(length_size: int, convert: Callable[[bytes], Value]) -> Reader:
     return read
 
 
-def _converted(convert: Callable[[bytes], Value], data: bytes, end: int) -> Value:
+def _converted(convert: Convert, data: bytes, end: int) -> Value:
     try:
         return convert(data)
     except (ValueError, OverflowError) as error:
