@@ -355,8 +355,7 @@ async def test_a_newer_dump_of_the_same_server_id_ends_the_older(serving, begin,
     async with serving(growing.directory) as (_, port):
         older = await begin(port, 3, server_id=7)
         newer = await begin(port, server_id=7)
-        last = await older.packet()
-        assert last[:3] == b"\xff" + (4052).to_bytes(2, "little")
+        assert (await older.packet())[:3] == b"\xff" + (4052).to_bytes(2, "little")
         assert await older.packet() is None
         assert await newer.event_types(3) == [EventType.FORMAT_DESCRIPTION, *GROUP]
 

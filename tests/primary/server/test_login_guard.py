@@ -6,20 +6,11 @@ import pytest
 import trio
 
 from ibbmaster.primary.server import login_guard
-from ibbmaster.primary.server.login_guard import (
-    DELAY_MAX_S,
-    FREE_TRIES,
-    LOOKS_A_SECOND,
-    LOOKS_MAX,
-    WAIT_MAX_S,
-    LoginGuard,
-    address_key,
-)
 
 
 @pytest.fixture
 def guard():
-    return LoginGuard(trio.current_time)
+    return login_guard.LoginGuard(trio.current_time)
 
 
 async def guess(guard, host="10.0.0.1", user="repl"):
@@ -58,36 +49,36 @@ async def flooded(guard, host="10.0.0.1", user="repl", *, guessers=100, pause_s=
 
 
 async def test_the_delay_grows_from_the_free_tries_on(guard, autojump_clock):
-    delays = [guard.note_wrong("10.0.0.1", "repl") for _ in range(FREE_TRIES + 6)]
-    assert delays == [0.0] * FREE_TRIES + [1.0, 2.0, 4.0, 8.0, 8.0, 8.0]
-    assert (guard.refused, guard.delayed) == (FREE_TRIES + 6, 6)
+    delays = [guard.note_wrong("10.0.0.1", "repl") for _ in range(login_guard.FREE_TRIES + 6)]
+    assert delays == [0.0] * login_guard.FREE_TRIES + [1.0, 2.0, 4.0, 8.0, 8.0, 8.0]
+    assert (guard.refused, guard.delayed) == (login_guard.FREE_TRIES + 6, 6)
     assert guard.slowed_addresses() == 1
 
 
 async def test_what_was_wrong_is_forgotten_with_time(guard, autojump_clock):
     for _ in range(1000):
         guard.note_wrong("10.0.0.1", "repl")
-    await trio.sleep(login_guard.DECAY_S * (login_guard.COUNT_MAX - FREE_TRIES) + 1)
+    await trio.sleep(login_guard.DECAY_S * (login_guard.COUNT_MAX - login_guard.FREE_TRIES) + 1)
     assert guard.slowed_addresses() == 0
-    await trio.sleep(login_guard.DECAY_S * FREE_TRIES)
+    await trio.sleep(login_guard.DECAY_S * login_guard.FREE_TRIES)
     assert guard.note_wrong("10.0.0.1", "repl") == 0.0
 
 
 async def test_to_guess_in_parallel_and_not_to_wait_for_answers_gains_little(guard, autojump_clock):
     async with flooded(guard):
         before = guard.refused
-        assert before <= LOOKS_MAX + LOOKS_A_SECOND * 20.1
+        assert before <= login_guard.LOOKS_MAX + login_guard.LOOKS_A_SECOND * 20.1
         await trio.sleep(20)
-        assert guard.refused - before == pytest.approx(LOOKS_A_SECOND * 20, rel=0.02)
+        assert guard.refused - before == pytest.approx(login_guard.LOOKS_A_SECOND * 20, rel=0.02)
 
 
 async def test_beside_that_a_right_login_waits_for_its_turn_or_is_turned_away(guard, autojump_clock):
     async with flooded(guard):
         took = [await log_in(guard) for _ in range(100)]
-    assert all(each is None or each <= WAIT_MAX_S for each in took)
+    assert all(each is None or each <= login_guard.WAIT_MAX_S for each in took)
 
 
-@pytest.mark.parametrize("wrong_before", [1, FREE_TRIES + 1, login_guard.COUNT_MAX])
+@pytest.mark.parametrize("wrong_before", [1, login_guard.FREE_TRIES + 1, login_guard.COUNT_MAX])
 async def test_a_crowd_that_logs_in_at_once_has_no_turns_to_wait_for(guard, autojump_clock, wrong_before):
     for _ in range(wrong_before):
         guard.note_wrong("10.0.0.1", "repl")
@@ -110,7 +101,7 @@ async def test_others_are_judged_at_once(guard, autojump_clock):
 
 async def test_a_wrong_login_tells_no_accounts(autojump_clock):
     async def answers(*known):
-        guard = LoginGuard(trio.current_time)
+        guard = login_guard.LoginGuard(trio.current_time)
         for user in known:
             await log_in(guard, user=user)
         for _ in range(20):
@@ -131,7 +122,9 @@ async def test_a_wrong_login_tells_no_accounts(autojump_clock):
 
 
 async def test_an_account_that_is_guessed_from_many_addresses_slows_wrong_answers_everywhere(guard, autojump_clock):
-    assert [guard.note_wrong(f"10.0.0.{number}", "repl") for number in range(FREE_TRIES + 4)][-1] == DELAY_MAX_S
+    assert [guard.note_wrong(f"10.0.0.{number}", "repl") for number in range(login_guard.FREE_TRIES + 4)][
+        -1
+    ] == login_guard.DELAY_MAX_S
     assert guard.note_wrong("10.0.1.1", "other") == 0.0
     assert await log_in(guard, "10.0.1.1") == 0
 
@@ -161,4 +154,4 @@ async def test_who_was_wrong_longest_ago_is_forgotten_first(guard, monkeypatch):
     ],
 )
 def test_an_address_of_ipv6_counts_as_its_network(one, other, is_same):
-    assert (address_key(one) == address_key(other)) is is_same
+    assert (login_guard.address_key(one) == login_guard.address_key(other)) is is_same

@@ -2,9 +2,9 @@
 
 import gzip
 import shutil
-import socket
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import trio
@@ -15,7 +15,6 @@ from ibbmaster.errors import FormatError, StoreError
 from ibbmaster.kernel import loading
 from ibbmaster.logs.store.followed import FollowedDirectory
 from ibbmaster.logs.store.writer import BinlogWriter
-from ibbmaster.position import LogPosition
 from ibbmaster.primary.server import preparation
 from ibbmaster.primary.server.preparation import WAIT_S, LookAhead, Preparation
 from ibbmaster.primary.streaming.block_cache import KnownSkips
@@ -24,52 +23,41 @@ from ibbmaster.primary.streaming.shared import SharedBlocks
 from ibbmaster.storage.disk.local import RealDisk
 from tests.damage import flip
 from tests.machinery.events import new_group
-from tests.primary.server.conftest import client_of
-
-
-class Engine:
-    def __init__(self, problem: Exception | None = None) -> None:
-        self.asked = 0
-        self._problem = problem
-
-    def state(self) -> None:
-        self.asked += 1
-        if self._problem is not None:
-            raise self._problem
+from tests.primary.server.conftest import dumping
+from tests.primary.streaming.conftest import noted
 
 
 @pytest.mark.parametrize("problem", [None, StoreError("gone")], ids=["sound", "unreadable"])
 async def test_a_primary_with_kernels_finds_the_end_and_imports_what_makes_blocks(problem):
-    assert loading.load() is not None
-    engine = Engine(problem)
+    engine = Mock()
+    engine.state.side_effect = problem
     prepared = Preparation(engine, has_kernels=True, holds_dumps=True)
     await prepared.run()
-    assert engine.asked == 1
+    engine.state.assert_called_once()
     assert "ibbmaster.primary.streaming.page_blocks" in sys.modules
     await prepared.wait()
 
 
 async def test_without_kernels_nothing_is_done_and_nobody_waits():
-    engine = Engine()
+    engine = Mock()
     prepared = Preparation(engine, has_kernels=False, holds_dumps=True)
     await prepared.run()
     await prepared.wait()
-    assert engine.asked == 0
+    engine.state.assert_not_called()
 
 
 async def test_a_dump_waits_a_little_and_not_longer(autojump_clock):
     begun = trio.current_time()
-    await Preparation(Engine(), has_kernels=True, holds_dumps=True).wait()  # which nobody runs
+    await Preparation(Mock(), has_kernels=True, holds_dumps=True).wait()  # which nobody runs
     assert trio.current_time() - begun == pytest.approx(WAIT_S)
 
 
 async def test_dumps_that_are_not_held_begin_at_once():
     with trio.fail_after(0):
-        await Preparation(Engine(), has_kernels=True, holds_dumps=False).wait()  # which nobody runs
+        await Preparation(Mock(), has_kernels=True, holds_dumps=False).wait()  # which nobody runs
 
 
 async def test_what_is_walked_while_dumps_begin_ends_between_two_steps():
-    assert loading.load() is not None
     steps, ended = [], trio.Event()
 
     def walk():
@@ -80,7 +68,7 @@ async def test_what_is_walked_while_dumps_begin_ends_between_two_steps():
         finally:
             trio.from_thread.run_sync(ended.set)
 
-    prepared = Preparation(Engine(), has_kernels=True, holds_dumps=True, walk=walk)
+    prepared = Preparation(Mock(), has_kernels=True, holds_dumps=True, walk=walk)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(prepared.run)
         await prepared.wait()
@@ -91,13 +79,12 @@ async def test_what_is_walked_while_dumps_begin_ends_between_two_steps():
 
 
 async def test_a_walk_that_fails_is_logged_and_harms_nobody(caplog):
-    assert loading.load() is not None
 
     def walk():
         yield
         raise RuntimeError("as the test says")
 
-    prepared = Preparation(Engine(), has_kernels=True, holds_dumps=True, walk=walk)
+    prepared = Preparation(Mock(), has_kernels=True, holds_dumps=True, walk=walk)
     await prepared.run()
     await prepared.wait()
     assert "as the test says" in caplog.text
@@ -105,7 +92,6 @@ async def test_a_walk_that_fails_is_logged_and_harms_nobody(caplog):
 
 GROUPS = 600
 STARTS_MAX = 20
-DUMP = bytes.fromhex("0b0000001204000000010063000000")  # to the end, and no further
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -134,16 +120,8 @@ def positions() -> list[str]:
 
 
 def dumped(port: int, position: str) -> bytes:
-    connection = client_of(port)
-    with connection.cursor() as cursor:
-        cursor.execute("SET @mariadb_slave_capability=4")
-        cursor.execute("SET @master_binlog_checksum= @@global.binlog_checksum")
-        cursor.execute(f"SET @slave_connect_state='{position}'")
-        cursor.execute("SET @slave_gtid_strict_mode=0")
-    one: socket.socket = connection._sock
-    one.sendall(DUMP)
-    data = b""
-    while not data.endswith(bytes.fromhex("fe00000200")) and (more := one.recv(1 << 18)):
+    connection, data = dumping(port, position, flags=1), b""  # to the end, and no further
+    while not data.endswith(bytes.fromhex("fe00000200")) and (more := connection._sock.recv(1 << 18)):
         data += more
     connection._force_close()
     return data
@@ -176,14 +154,7 @@ async def test_a_damaged_log_gives_the_same_errors_as_without(serving, directory
 
 async def test_the_dump_goes_the_way_in_one_step(serving, directory, monkeypatch):
     """A look gives up where it would have to wait: one of several primaries that have just begun looks undisturbed."""
-    steps: list[LogPosition] = []
-    skip = PageBlocks.skip
-
-    def note(self, at, limits, *, only_cached):
-        steps.append(at)
-        return skip(self, at, limits, only_cached=only_cached)
-
-    monkeypatch.setattr(PageBlocks, "skip", note)
+    steps = noted(monkeypatch, PageBlocks, "skip")
     found: list[int] = []
     find_way = LookAhead.find_way
 

@@ -3,6 +3,7 @@
 import contextlib
 import socket
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import pytest
 
@@ -48,8 +49,6 @@ class OpaqueSink(SocketSink):
 
 
 class GroupCount:
-    """Counts the groups that a reader hands out from now on; the reader stays what it is."""
-
     def __init__(self, groups):
         self._next_group = groups.next_group
         self.count = 0
@@ -61,9 +60,45 @@ class GroupCount:
         return group
 
 
-def file_no_of(engine, name):
-    """The number of a file."""
-    return [file.name for file in engine.files()].index(name)
+def gtids_of(engine):
+    with contextlib.closing(engine.groups(engine.start_of_file())) as groups:
+        return [group.gtid for group in iter(groups.next_group, None) if group.gtid is not None]
+
+
+def positions_of(engine):
+    """Where a replica can be: before all groups, and after each of them."""
+    state = engine.start_of_file().state.copy()
+    positions = [state.position()]
+    for gtid in gtids_of(engine):
+        state.log(gtid)
+        positions.append(state.position())
+    return positions
+
+
+class Call(NamedTuple):
+    given: tuple
+    named: dict
+    found: object
+
+
+def noted(monkeypatch, owner, name):
+    """The calls of a function from now on."""
+    calls, function = [], getattr(owner, name)
+
+    def note(*given, **named):
+        found = function(*given, **named)
+        calls.append(Call(given, named, found))
+        return found
+
+    monkeypatch.setattr(owner, name, note)
+    return calls
+
+
+def write_all(store, groups):
+    """Write groups that become durable together."""
+    for group in groups:
+        ticket = store.write_direct_ordered(*group)
+    store.group_commit_ordered(ticket)
 
 
 def run_dump(
@@ -94,7 +129,9 @@ def run_dump(
     )
     if request.file_name:
         request = replace(request, position=None)
-    place = engine.start_of_file(file_no_of(engine, request.file_name)) if request.file_name else None
+    place = None
+    if request.file_name:
+        place = engine.start_of_file([file.name for file in engine.files()].index(request.file_name))
     is_of_files = isinstance(engine, FileEngine)
     shape = PROFILES[profile].of_files(engine.checksum_algorithm) if is_of_files else PROFILES[profile]
     session, place = session_of(engine, request, shape, place)
@@ -140,9 +177,7 @@ def run_dump(
                 dump.blocks.append(len(block))
             if between is not None:
                 between(session)
-            elif (source.is_at_end and not len(block)) or (session.is_finished and not len(block)):
-                break
-            if session.is_finished and not len(block):
+            if not len(block) and (session.is_finished or (between is None and source.is_at_end)):
                 break
         dump.careful_groups = counted.count
         dump.error = None if session.error is None else str(session.error)

@@ -37,35 +37,25 @@ def cache_of(readers):
     return cache
 
 
-def find(cache, key, sequence, made, *, only_cached=False):
+def find(cache, key, sequence, made):
     def make(like):
         made.append((key, sequence, None if like is None else like[1]))
         return block(1000)
 
-    return cache.find((key,), sequence, make, only_cached=only_cached)
+    return cache.find((key,), sequence, make, only_cached=False)
 
 
-def test_a_reader_alone_keeps_nothing(readers):
-    cache, made = BlockCache(), []
-    cache.add_reader(readers[0])
-    find(cache, 1, 0, made)
-    find(cache, 1, 0, made)
-    assert made == [(1, 0, None), (1, 0, None)]
-    assert len(cache) == 0
-
-
-def test_the_second_reader_finds_what_the_first_has_made(readers):
-    cache, made = cache_of(readers[:2]), []
-    first = find(cache, 1, 0, made)
-    assert find(cache, 1, 0, made) is first
-    assert made == [(1, 0, None)]
-
-
-def test_a_reader_with_other_numbers_is_given_a_block_to_renumber(readers):
-    cache, made = cache_of(readers[:2]), []
-    find(cache, 1, 7, made)
-    find(cache, 1, 9, made)
-    assert made == [(1, 7, None), (1, 9, 7)]
+@pytest.mark.parametrize(
+    ("count", "sequences", "expected"),
+    [(1, (0, 0), [(1, 0, None)] * 2), (2, (0, 0), [(1, 0, None)]), (2, (7, 9), [(1, 7, None), (1, 9, 7)])],
+    ids=["who is alone keeps nothing", "the second finds it", "to renumber"],
+)
+def test_what_a_reader_has_made_is_kept_for_others(readers, count, sequences, expected):
+    cache, made = cache_of(readers[:count]), []
+    first, second = (find(cache, 1, sequence, made) for sequence in sequences)
+    assert made == expected
+    assert (first is second) == (len(made) == 1)
+    assert bool(len(cache)) == (count > 1)
 
 
 def test_a_reader_that_is_gone_does_not_count(readers):

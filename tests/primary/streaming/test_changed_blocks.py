@@ -1,5 +1,6 @@
 """Groups that are changed on their way go out by blocks as they do group by group."""
 
+import contextlib
 import random
 import struct
 from dataclasses import replace
@@ -23,23 +24,18 @@ from ibbmaster.storage.disk.local import RealDisk
 from tests.machinery.events import XID_EVENT, make_event, new_group
 from tests.machinery.random_log import random_log
 from tests.machinery.stores import new_store
-from tests.primary.streaming.conftest import check_same
-from tests.primary.streaming.test_parts_of_logs import GROUPS_AT_ENDS, LOGS, border_log, engine_of, gtids_of, part_of
+from tests.primary.streaming.conftest import PUMPS, check_same, gtids_of, write_all
+from tests.primary.streaming.test_parts_of_logs import GROUPS_AT_ENDS, LOGS, border_log, engine_of, part_of
 
 PROFILES = ["engine", "compat", "classic-10.11", "classic-11.8"]
 SELECTED = [{}, {"wants_annotate_rows": False, "leaves_out_marked": True}, {"has_semi_sync": True}, {"capability": 2}]
 
 
 def renumbered(engine, rng):
-    """The log under other numbers of some of its domains and servers."""
     gtids = gtids_of(engine)
-    servers = {gtid.server_id for gtid in gtids}
-    domains = {gtid.domain_id for gtid in gtids}
-    stage = OriginMap(
-        server_ids={number: number ^ 0x5000 for number in servers if rng.random() < 0.7},
-        domain_ids={number: number ^ 0x40000000 for number in domains if rng.random() < 0.7},
-    )
-    return StagedLog(engine, [stage])
+    servers = {gtid.server_id: gtid.server_id ^ 0x5000 for gtid in gtids if rng.random() < 0.7}
+    domains = {gtid.domain_id: gtid.domain_id ^ 0x40000000 for gtid in gtids if rng.random() < 0.7}
+    return StagedLog(engine, [OriginMap(server_ids=servers, domain_ids=domains)])
 
 
 @pytest.mark.parametrize("path", LOGS, ids=lambda path: f"{path.parent.name}-{path.name}")
@@ -50,7 +46,7 @@ def test_captures_of_each_kind_under_other_numbers_and_as_each_kind_of_primary(d
     part = part_of(engine, gtids, 0, rng.randint(len(gtids) // 2, len(gtids)))
     for log in (part, renumbered(part, rng)):
         options = {"profile": rng.choice(PROFILES), "knows_checksums": True, **rng.choice(SELECTED)}
-        check_same(dump_of, log, ways=[{}, {"is_pumped": True}], **options)
+        check_same(dump_of, log, ways=PUMPS[:2], **options)
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -60,8 +56,7 @@ def test_random_logs_from_any_position(dump_of, tmp_path, seed, profile):
     log = renumbered(store, rng)
     for position in ("", *[str(log._renaming[0].renamed(gtid)) for gtid in rng.sample(gtids_of(store), 2)]):
         for options in SELECTED:
-            ways = [{}, {"is_pumped": True}]
-            check_same(dump_of, log, position, ways, profile=profile, knows_checksums=True, **options)
+            check_same(dump_of, log, position, PUMPS[:2], profile=profile, knows_checksums=True, **options)
 
 
 @pytest.mark.parametrize("profile", ["engine", "classic-11.8"])
@@ -76,7 +71,6 @@ def test_nothing_is_decided_group_by_group_but_at_the_ends(dump_of, tmp_path, pr
     middle = Gtid(domain_id=3, server_id=7, seq_no=200)
     _, dumps = check_same(dump_of, log, str(middle), profile=profile, knows_checksums=True)
     assert all(dump.careful_groups <= GROUPS_AT_ENDS for dump in dumps)
-    store.close()
 
 
 @pytest.mark.parametrize("profile", ["engine", "classic-11.8"])
@@ -85,20 +79,17 @@ def test_events_of_more_than_a_packet_and_groups_of_more_than_a_block(dump_of, m
     for number, size in enumerate((100, 17 << 20, 100, 300_000, 100, (1 << 24) - 20, 100), 1):
         store.write_direct(*new_group(number, make_event(EventType.WRITE_ROWS_V1, 1, bytes(size)), XID_EVENT))
     log = StagedLog(store, [OriginMap(server_ids={1: 7})])
-    check_same(dump_of, log, ways=[{}, {"is_pumped": True}], profile=profile, knows_checksums=True)
-    store.close()
+    check_same(dump_of, log, ways=PUMPS[:2], profile=profile, knows_checksums=True)
 
 
 def options_for(engine, rng):
-    """Stages about tables, domains, servers and names that a log has."""
     tables, gtids = set(), gtids_of(engine)
-    groups = engine.groups(engine.start_of_file())
-    while (group := groups.next_group()) is not None:
-        events = EventStream(group.body)
-        while (header := events.next_event()) is not None:
-            if header.event_type == EventType.TABLE_MAP:
-                tables.add(str(mapped_table(events.whole())))
-    groups.close()
+    with contextlib.closing(engine.groups(engine.start_of_file())) as groups:
+        for group in iter(groups.next_group, None):
+            events = EventStream(group.body)
+            while (header := events.next_event()) is not None:
+                if header.event_type == EventType.TABLE_MAP:
+                    tables.add(str(mapped_table(events.whole())))
     names = sorted(name for name in tables if name.count(".") == 1 and name.isascii()) or ["no.such"]
     some = rng.sample(names, rng.randint(1, len(names)))
     return rng.choice(
@@ -133,7 +124,7 @@ def test_the_end_of_a_group_without_rows_is_the_same_whatever_database_its_sessi
     engine = engine_of(path)
     for given in ({"except_": ["alt.big2", "alt.big"], "rename": "alt=another"}, {"rename": "shop=another"}):
         log = staged(engine, given, NameCase.EXACT, SchemaHistory)
-        check_same(dump_of, log, ways=[{}, {"is_pumped": True}], profile="classic-11.8", knows_checksums=True)
+        check_same(dump_of, log, ways=PUMPS[:2], profile="classic-11.8", knows_checksums=True)
 
 
 FILTERS = {
@@ -147,9 +138,7 @@ FILTERS = {
 
 @pytest.mark.parametrize("given", FILTERS.values(), ids=FILTERS)
 @pytest.mark.parametrize("profile", ["engine", "classic-10.11"])
-def test_only_groups_of_which_more_is_to_be_decided_go_through_the_stage(
-    dump_of, tmp_path, given, profile, monkeypatch
-):
+def test_only_groups_of_which_more_is_decided_go_through_the_stage(dump_of, tmp_path, given, profile, monkeypatch):
     rng = random.Random(7)
     store = new_store(tmp_path, max_file_bytes=8 << 20)
     for number in range(1500):
@@ -179,22 +168,18 @@ def test_only_groups_of_which_more_is_to_be_decided_go_through_the_stage(
     assert fast.data == careful.data
     assert fast.careful_groups <= GROUPS_AT_ENDS
     assert len(decided) <= (600 if "rename" in given else 60)
-    store.close()
 
 
 def test_of_more_tables_than_are_known_at_once_each_is_asked_for_again(dump_of, tmp_path, monkeypatch):
     monkeypatch.setattr(packet_changes, "TABLES_MIN", 8)
     monkeypatch.setattr(packet_changes, "TABLES_MAX", 16)
     store, rng = new_store(tmp_path, max_file_bytes=8 << 20), random.Random(3)
-    for number in range(1, 400):
-        name = f"{'t' * rng.randint(1, 60)}{rng.randrange(40)}"
-        rows = struct.pack("<IHH", 5, 0, 1) + bytes(20)
-        events = [make_event(EventType.TABLE_MAP, 1, map_body(5, name)), make_event(EventType.WRITE_ROWS, 1, rows)]
-        ticket = store.write_direct_ordered(*new_group(number, *events, make_event(EventType.XID, 1, b"")))
-    store.group_commit_ordered(ticket)
+    bodies = (map_body(5, f"{'t' * rng.randint(1, 60)}{rng.randrange(40)}") for _ in range(399))
+    rest = make_event(EventType.WRITE_ROWS, 1, struct.pack("<IHH", 5, 0, 1) + bytes(20)), make_event(16, 1, b"")
+    maps = (make_event(EventType.TABLE_MAP, 1, body) for body in bodies)
+    write_all(store, (new_group(number, one, *rest) for number, one in enumerate(maps, 1)))
     _, dumps = check_same(dump_of, staged(store, {"except_": "shop.*7"}, NameCase.EXACT, SchemaHistory), ways=[{}])
     assert dumps[0].careful_groups <= GROUPS_AT_ENDS
-    store.close()
 
 
 def map_body(table_id, name):

@@ -21,7 +21,7 @@ from ibbmaster.primary.streaming.source import BlockSource
 from ibbmaster.replication.dump.profile import PROFILES
 from tests.built_logs import captures
 from tests.primary.streaming.conftest import PUMPS as EVERY_PUMP
-from tests.primary.streaming.conftest import check_same
+from tests.primary.streaming.conftest import check_same, noted, positions_of
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 CLASSIC = FIXTURES / "classic"
@@ -56,7 +56,7 @@ def test_captures_of_real_servers(dump_of, capture):
 def test_from_any_position_to_any_other(dump_of, name, profile):
     rng = random.Random(name + profile)
     engine = ClassicBinlog([CLASSIC / name])
-    positions = [GtidPosition.parse(text) for text in positions_of(engine)[1:]]
+    positions = positions_of(engine)[1:]
     for _ in range(8):
         position = rng.choice(positions)
         until = GtidPosition(gtid for gtid in rng.choice(positions).values() if rng.random() < 0.7)
@@ -69,23 +69,16 @@ def test_from_any_position_to_any_other(dump_of, name, profile):
 
 
 def test_a_dump_begins_without_a_visit_to_a_thread_and_with_a_short_block(dump_of, tmp_path, monkeypatch):
-    begun_in, next_block = [], BlockSource.next_block
-
-    def note(self, generation, *, may_wait):
-        block = next_block(self, generation, may_wait=may_wait)
-        begun_in.append((may_wait, 0 if block is None else len(block)))
-        return block
-
     shutil.copy(CLASSIC / "11.8/group-commit/binlog.000001", tmp_path)
     engine = ClassicBinlog([tmp_path])
-    positions = positions_of(engine)
-    monkeypatch.setattr(BlockSource, "next_block", note)
+    positions = list(map(str, positions_of(engine)))
+    calls = noted(monkeypatch, BlockSource, "next_block")
     whole = 0
     for position in positions[1 : len(positions) // 2]:
-        begun_in.clear()
+        calls.clear()
         dump_of(engine, is_fast=True, profile="classic-11.8", position=position, knows_checksums=True)
-        (is_in_thread, size), *_ = begun_in
-        assert not is_in_thread
+        assert not calls[0].named["may_wait"]
+        size = 0 if calls[0].found is None else len(calls[0].found)
         assert size < 2 * SHORT_BYTES
         whole += size > SHORT_BYTES // 2  # what opens the stream, and the first groups
     assert whole > len(positions) // 3  # others have many events on the way that are in no group
@@ -108,25 +101,15 @@ def test_wherever_a_file_is_not_in_memory_a_thread_goes_on(dump_of, tmp_path, mo
     monkeypatch.setattr(framing, "SKIPPED_BYTES", (700, *framing.SKIPPED_BYTES))
     monkeypatch.setattr(series, "fill", fill_some)
     shared = SharedBlocks()
-    for position in positions_of(engine)[seed::5]:
+    for position in map(str, positions_of(engine)[seed::5]):
         check_classic(dump_of, engine, ways=[{"shared": shared}], profile=profile, position=position)
     assert profile == "engine" or min(refused) > 10
-
-
-def positions_of(engine):
-    """Where a replica can be in a log: after each of its groups."""
-    state = engine.start_of_file().state.copy()
-    positions = [str(state.position())]
-    for group in iter(engine.groups(engine.start_of_file()).next_group, None):
-        state.log(group.gtid)
-        positions.append(str(state.position()))
-    return positions
 
 
 def test_what_stops_the_way_to_a_position_is_not_looked_at_by_those_who_go_there_later(dump_of, tmp_path, monkeypatch):
     shutil.copytree(FIXTURES / "gtid-index", tmp_path, dirs_exist_ok=True)
     engine, shared = ClassicBinlog([tmp_path]), SharedBlocks()
-    positions = positions_of(engine)[1:]
+    positions = list(map(str, positions_of(engine)[1:]))
     tries, skip = [], ClassicBlocks.skip
 
     def note(self, at, limits, *, only_cached):
@@ -332,15 +315,7 @@ def test_packed_files(dump_of, tmp_path, name, new_classic_file):
 @pytest.mark.parametrize("readers_of_shared", [99, 2], ids=["kept", "shared"])
 def test_dumps_at_the_same_place_share_their_blocks(dump_of, monkeypatch, readers_of_shared):
     monkeypatch.setattr(block_cache, "READERS_OF_SHARED", readers_of_shared)
-    engine, framed = ClassicBinlog([CLASSIC / "10.11/types-full-crc32"]), 0
-    read_into = ClassicGroups.read_into
-
-    def count(groups, offset, target):
-        nonlocal framed
-        framed += 1
-        return read_into(groups, offset, target)
-
-    monkeypatch.setattr(ClassicGroups, "read_into", count)
+    engine, framed = ClassicBinlog([CLASSIC / "10.11/types-full-crc32"]), noted(monkeypatch, ClassicGroups, "read_into")
     for profile in ("engine", "classic-11.8"):  # of one primary each
         shared = SharedBlocks()
         options = {"profile": profile, "knows_checksums": True}
@@ -348,10 +323,10 @@ def test_dumps_at_the_same_place_share_their_blocks(dump_of, monkeypatch, reader
         for position in ("", "0-1-5"):  # other numbers of packets
             careful = dump_of(engine, is_fast=False, position=position, **options)
             for _ in range(3):
-                before = framed
+                framed.clear()
                 dump = dump_of(engine, is_fast=True, shared=shared, stays=True, position=position, **options)
                 assert dump.data == careful.data
-            assert framed - before <= 4  # where a file begins and ends, and behind what is skipped
+            assert len(framed) <= 4  # where a file begins and ends, and behind what is skipped
 
 
 def test_the_event_loop_reads_only_what_is_in_memory(dump_of, monkeypatch):
@@ -376,6 +351,6 @@ def test_the_event_loop_reads_only_what_is_in_memory(dump_of, monkeypatch):
     for name in ("read", "read_into"):
         monkeypatch.setattr(series.ClassicSource, name, watched(getattr(series.ClassicSource, name)))
     engine = ClassicBinlog([CLASSIC / "10.11/types-full-crc32"])
-    check_classic(dump_of, engine, ways=[{}], profile="classic-11.8", position=positions_of(engine)[2])
+    check_classic(dump_of, engine, ways=[{}], profile="classic-11.8", position=str(positions_of(engine)[2]))
     assert at_once > 2
     check_classic(dump_of, engine, ways=[{}], profile="classic-11.8")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ibbmaster.gtid import GtidPosition
+from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.logs.classic.engine import ClassicBinlog
 from ibbmaster.logs.player.played_log import Pace, PlayedLog
 from ibbmaster.logs.stages.engine import StagedLog
@@ -17,7 +17,7 @@ from ibbmaster.storage.disk.local import RealDisk
 from tests.machinery.events import XID_EVENT, make_event, new_group
 from tests.machinery.random_log import random_log
 from tests.machinery.stores import new_store, open_files
-from tests.primary.streaming.conftest import PUMPS, check_same
+from tests.primary.streaming.conftest import PUMPS, check_same, gtids_of, write_all
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 FORGETFUL = ("delete-domain", "two-restarts")  # end without a domain that they had
@@ -34,20 +34,10 @@ def engine_of(path):
     return open_files(path) if list(path.glob("*.ibb")) else ClassicBinlog([path])
 
 
-def gtids_of(engine):
-    with closing(engine.groups(engine.start_of_file())) as groups:
-        return [group.gtid for group in iter(groups.next_group, None) if group.gtid is not None]
-
-
 def part_of(engine, gtids, begin, end):
-    """The part after `begin` groups and up to `end`."""
-    states = []
-    for count in (begin, end):
-        state = engine.start_of_file().state.copy()
-        for gtid in gtids[:count]:
-            state.log(gtid)
-        states.append(state.position())
-    return StagedLog(engine, span=span_of(engine, states[0] if begin else None, states[1]))
+    logged = list(engine.start_of_file().state)
+    after, until = (GtidState([*logged, *gtids[:count]]).position() for count in (begin, end))
+    return StagedLog(engine, span=span_of(engine, after if begin else None, until))
 
 
 @pytest.mark.parametrize("path", LOGS, ids=lambda path: f"{path.parent.name}-{path.name}")
@@ -65,15 +55,13 @@ def test_a_part_between_any_two_groups_of_a_capture(dump_of, path, pytestconfig)
 
 def border_log(directory, *, domains=1):
     """Groups of about 1.6 KB, some longer than a page, so that blocks of every length end inside and between them."""
-    rng, gtids = random.Random(7), []
+    rng, groups = random.Random(7), []
     store = new_store(directory, max_file_bytes=8 << 20, state_interval_bytes=64 << 10)
     for number in range(500):
         rows = make_event(23, 1, rng.randbytes(40_000 if number % 97 == 50 else rng.randrange(20, 3000)))
-        group = new_group(number + 1, rows, XID_EVENT, domain_id=number % domains)
-        ticket = store.write_direct_ordered(*group)
-        gtids.append(group[0])
-    store.group_commit_ordered(ticket)
-    return store, gtids
+        groups.append(new_group(number + 1, rows, XID_EVENT, domain_id=number % domains))
+    write_all(store, groups)
+    return store, [gtid for gtid, *_ in groups]
 
 
 def ends_at_borders(engine, size):
@@ -100,7 +88,6 @@ def test_a_part_that_ends_anywhere_beside_the_border_of_a_block(dump_of, tmp_pat
         assert careful.careful_groups == end
         assert all(dump.data == careful.data for dump in others)
         assert all(dump.careful_groups <= GROUPS_AT_ENDS for dump in dumps)
-    store.close()
 
 
 @pytest.mark.parametrize("name", ["10.11/big", "10.11/domains-none", "11.8/chained"])
@@ -122,7 +109,6 @@ def test_domains_that_end_at_different_places_go_by_blocks_up_to_the_first_of_th
         assert careful.careful_groups == len(wanted)
         if None not in ends:
             assert dumps[0].careful_groups <= len(wanted) - min(ends) + GROUPS_AT_ENDS
-    store.close()
 
 
 def test_a_replica_in_the_middle_of_a_part_is_served_from_there(dump_of, tmp_path):
@@ -132,7 +118,6 @@ def test_a_replica_in_the_middle_of_a_part_is_served_from_there(dump_of, tmp_pat
         careful, dumps = check_same(dump_of, part, str(gtids[position - 1]))
         assert all(dump.careful_groups <= GROUPS_AT_ENDS for dump in dumps)
         assert (position == 400) == (bytes([EventType.GTID]) not in careful.data[-60:] and len(careful.data) < 1000)
-    store.close()
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -153,7 +138,6 @@ def test_a_log_that_grows_behind_the_end_of_a_part_adds_nothing_to_it(dump_of, t
     for way in PUMPS:
         assert dump_of(part, is_fast=True, **way).data == before
     assert len(dump_of(store, is_fast=True).data) > len(before)
-    store.close()
 
 
 @pytest.mark.parametrize("name", ["ibb/domains", "ibb/large-groups", "classic/10.11/domains", "classic/11.8/chained"])

@@ -76,7 +76,6 @@ def log(tmp_path_factory):
 
 @pytest.fixture
 def ways(monkeypatch):
-    """Those that pumps have found."""
     found = []
 
     class Noted(PassedRun):
@@ -102,7 +101,6 @@ def copy_with(log, directory, changes, *, seals=False):
 
 
 def large_group(log):
-    """The second of the large groups."""
     engine = open_files(log)
     groups = engine.groups(engine.start_of_file(0))
     return next(group for group in iter(groups.next_group, None) if group.gtid and group.gtid.seq_no == 42)

@@ -13,16 +13,15 @@ from ibbmaster.logs.stages.renumbering import OriginMap
 from ibbmaster.primary.streaming.shared import SharedBlocks
 from ibbmaster.storage.disk.local import RealDisk
 from tests.machinery.random_log import random_log
-from tests.primary.streaming.conftest import check_same
+from tests.primary.streaming.conftest import PUMPS, check_same, gtids_of
 from tests.primary.streaming.test_changed_blocks import PROFILES, SELECTED
-from tests.primary.streaming.test_parts_of_logs import GROUPS_AT_ENDS, LOGS, border_log, engine_of, gtids_of, part_of
+from tests.primary.streaming.test_parts_of_logs import GROUPS_AT_ENDS, LOGS, border_log, engine_of, part_of
 
 ROUNDS = 3
 WAYS = [{}, {"is_pumped": True}, {"is_pumped": True, "is_clear": False}]
 
 
 def repeated(engine, rng):
-    """A part of a log again and again, sometimes under other numbers."""
     gtids = gtids_of(engine)
     begin, end = rng.choice([0, rng.randrange(len(gtids))]), len(gtids)
     part = part_of(engine, gtids, begin, end)
@@ -63,8 +62,7 @@ def test_nothing_is_decided_group_by_group_but_where_a_round_ends(dump_of, tmp_p
     if is_played:
         log = PlayedLog(log, Pace.parse("max"), lambda: 0.0)
     shared = SharedBlocks()
-    ways = [{}, {"is_pumped": True}, *({"shared": shared, "stays": True} for _ in range(9))]
+    ways = [*PUMPS[:2], *({"shared": shared, "stays": True} for _ in range(9))]
     careful, dumps = check_same(dump_of, log, ways=ways, profile="engine", knows_checksums=True)
     assert careful.careful_groups == ROUNDS * 450
     assert all(dump.careful_groups <= ROUNDS * GROUPS_AT_ENDS for dump in dumps)
-    store.close()

@@ -6,26 +6,20 @@ from collections import Counter
 import pytest
 
 from ibbmaster.gtid import Gtid, GtidState
-from ibbmaster.position import LOG_START, LogPosition
-from ibbmaster.primary.streaming.block import NO_PACKETS, Block, FramingState, Groups, Packets, sent_block
+from ibbmaster.position import LOG_START
+from ibbmaster.primary.streaming.block import NO_PACKETS, Block, Groups, Packets, sent_block
 from ibbmaster.primary.streaming.large_group import PartState
 from ibbmaster.primary.streaming.shared import BYTES_MAX, PACKETS_MAX, SentSteps, shared_step
 from ibbmaster.replication.dump.error import DumpError
+from ibbmaster.replication.wire.packet import frame_payloads
 from tests.machinery.events import gtid_of
-
-
-def mark(offset):
-    return FramingState(LogPosition(0, offset))
-
+from tests.primary.streaming.test_block_cache import mark
 
 FIRST, SECOND = mark(20_000), mark(20_100)
 
 
 def packets(sequence, *payloads):
-    return b"".join(
-        len(payload).to_bytes(3, "little") + bytes([(sequence + number) % 256]) + payload
-        for number, payload in enumerate(payloads)
-    )
+    return frame_payloads(payloads, sequence)[0]
 
 
 def block(data, before=FIRST, after=SECOND, seq_no=1, sent_bytes=0):
@@ -53,7 +47,6 @@ def test_blocks_that_follow_each_other_are_one_step():
 
 
 def of_groups(gtids):
-    """Blocks of a group each, one after the other."""
     return [
         Block(NO_PACKETS, mark(20_000 + number), mark(20_001 + number), Groups((gtid,)))
         for number, gtid in enumerate(gtids)

@@ -32,7 +32,7 @@ from tests.machinery.importing import import_classic
 from tests.machinery.random_log import random_log
 from tests.machinery.simulated_disk import SimulatedDisk
 from tests.machinery.stores import feed, new_store, open_files
-from tests.primary.streaming.conftest import PUMPS, check_same, run_dump
+from tests.primary.streaming.conftest import PUMPS, check_same, noted, positions_of, run_dump, write_all
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 EOF = b"\xfe\0\0"
@@ -59,12 +59,8 @@ def test_captures_of_real_servers(dump_of, tmp_path, capture, profile):
 def test_random_logs_from_any_position(dump_of, tmp_path, seed):
     store = random_log(seed, RealDisk(tmp_path))
     rng, shared = random.Random(seed), SharedBlocks()
-    state = store.state()
-    positions = ["", ",".join(str(state.latest(domain_id)) for domain_id in state.domain_ids)]
-    for _ in range(4):
-        some = [f"{gtid.domain_id}-{gtid.server_id}-{gtid.seq_no}" for gtid in state if rng.random() < 0.5]
-        positions.append(",".join({gtid.split("-")[0]: gtid for gtid in some}.values()))
-    for position in positions:
+    some = ({gtid.domain_id: str(gtid) for gtid in store.state() if rng.random() < 0.5} for _ in range(4))
+    for position in ("", str(store.state().position()), *(",".join(gtids.values()) for gtids in some)):
         for options in ({}, {"wants_annotate_rows": False, "leaves_out_marked": True}, {"has_semi_sync": True}):
             check_same(dump_of, store, position, [{"shared": shared}, *PUMPS[1:3]], **options)
     assert dump_of(store, is_fast=True).careful_groups < dump_of(store, is_fast=False).careful_groups
@@ -151,28 +147,6 @@ def test_a_dump_that_was_ended_early_marks_no_end_for_others(dump_of, tmp_path):
     assert dump_of(store, is_fast=True, shared=shared).data == careful.data
 
 
-def write_all(store, groups):
-    """Write groups that become durable together."""
-    for group in groups:
-        ticket = store.write_direct_ordered(*group)
-    store.group_commit_ordered(ticket)
-
-
-class Shown:
-    """An engine that shows the groups it hands out, to others than the dump."""
-
-    def __init__(self, engine):
-        self._engine = engine
-        self.reader = None
-
-    def groups(self, place):
-        self.reader = self._engine.groups(place)
-        return self.reader
-
-    def __getattr__(self, name):
-        return getattr(self._engine, name)
-
-
 def check_broken_off(dump, whole):
     """It ended with error 1236 that names two places, and what was sent before is right."""
     assert dump.error is not None
@@ -198,14 +172,15 @@ PATHS = {
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("seed", range(5))
 def test_a_group_that_somebody_else_takes_away_ends_the_dump(dump_of, memory_path, path, seed):
-    store = Shown(random_log(seed, RealDisk(memory_path)))
-    whole, calls = bytes(dump_of(store, is_fast=False).data), 0
+    store, readers, calls = random_log(seed, RealDisk(memory_path)), [], 0
+    whole, groups = bytes(dump_of(store, is_fast=False).data), store.groups
+    store.groups = lambda place: readers.append(groups(place)) or readers[-1]
 
     def take_one(session):
         nonlocal calls
         calls += 1
         if calls == 3 + 2 * seed:
-            assert store.reader.next_group() is not None
+            assert readers[-1].next_group() is not None
         assert calls < 1000
 
     check_broken_off(dump_of(store, between=take_one, **PATHS[path]), whole)
@@ -252,7 +227,7 @@ def test_a_block_from_another_place_is_not_sent(dump_of, tmp_path, monkeypatch, 
     whole = bytes(dump_of(store, is_fast=False).data)
     monkeypatch.setattr(block_cache, "READERS_OF_SHARED", 1 if is_shared else 99)
     find = BlockCache.find
-    count = sum(1 for _ in recorded_blocks(dump_of, store, monkeypatch))
+    count = len(recorded_blocks(dump_of, store, monkeypatch))
     assert count > 20
     for wrong in range(1, count, 5):
         found = []
@@ -274,18 +249,10 @@ def test_a_block_from_another_place_is_not_sent(dump_of, tmp_path, monkeypatch, 
 
 def recorded_blocks(dump_of, store, monkeypatch):
     """The blocks that a dump asks the cache for."""
-    find, found = BlockCache.find, []
-
-    def record(cache, key, sequence, make, **how):
-        block = find(cache, key, sequence, make, **how)
-        if block is not None:
-            found.append(block)
-        return block
-
     with monkeypatch.context() as patched:
-        patched.setattr(BlockCache, "find", record)
+        calls = noted(patched, BlockCache, "find")
         dump_of(store, is_fast=True)
-    return found
+    return [call.found for call in calls if call.found is not None]
 
 
 def renumbered_like(block):
@@ -373,8 +340,7 @@ def large_groups(directory, count):
 
 
 def test_a_pump_goes_on_over_the_ends_of_groups(dump_of, tmp_path):
-    store = large_groups(tmp_path, 8)
-    _, [pumped] = check_same(dump_of, store, ways=PUMPS[1:2])
+    _, [pumped] = check_same(dump_of, large_groups(tmp_path, 8), ways=PUMPS[1:2])
     assert pumped.pumped > 7 * 20_000  # all behind the first block
     assert len(pumped.blocks) <= 2  # what opens the stream, and that block
 
@@ -437,14 +403,12 @@ def test_the_way_over_the_parts_of_a_large_group_is_one_step_for_many_who_come_l
     store = new_store(tmp_path, max_file_bytes=16 << 20, spill_bytes=10_000)
     for seq_no in (1, 2):
         store.write_direct(*new_group(seq_no, make_event(23, 1, bytes(5 << 20)), XID_EVENT))
-    steps, go_behind = [], BlockSource._go_behind
-    monkeypatch.setattr(BlockSource, "_go_behind", lambda *given: (steps.append(len(given[1])), go_behind(*given)))
-    shared = SharedBlocks()
+    steps, shared = noted(monkeypatch, BlockSource, "_go_behind"), SharedBlocks()
     dumps, passed = [], []
     for _ in range(5):
         steps.clear()
         dumps.append(dump_of(store, is_fast=True, shared=shared, stays=True))
-        passed.append(steps.count(0))
+        passed.append(sum(not len(call.given[1]) for call in steps))
     assert {bytes(dump.data) for dump in dumps} == {bytes(dump_of(store, is_fast=False).data)}
     assert passed[-1] <= 2 < 8 <= max(passed)
 
@@ -455,18 +419,12 @@ def test_many_known_ways_that_follow_each_other_are_one_for_those_who_come_later
         feed(writer, range(1, 60), 3000)
     log, shared = open_files(tmp_path), SharedBlocks()
     whole = dump_of(log, is_fast=True, position="0-1-50").data
-    found: list[Block | None] = []
-    find, note = KnownSkips.find, KnownSkips.note
+    found, note = noted(monkeypatch, KnownSkips, "find"), KnownSkips.note
 
     def note_each(self, key, blocks, limits=()):
         for block in blocks:
             note(self, (key[0], block.before), [block])
 
-    def found_by(self, key, limits):
-        found.append(find(self, key, limits))
-        return found[-1]
-
-    monkeypatch.setattr(KnownSkips, "find", found_by)
     with monkeypatch.context() as patch:
         patch.setattr(KnownSkips, "note", note_each)
         for gtid in gtids[9:50:4]:
@@ -475,7 +433,7 @@ def test_many_known_ways_that_follow_each_other_are_one_for_those_who_come_later
     for _ in range(3):
         found.clear()
         assert dump_of(log, is_fast=True, shared=shared, position="0-1-50").data == whole
-        steps.append(sum(block is not None for block in found))
+        steps.append(sum(call.found is not None for call in found))
     assert steps[0] >= 10
     assert max(steps[1:]) <= 2
 
@@ -531,18 +489,12 @@ def small_groups(directory, count=3000, **options):
 
 @pytest.mark.parametrize("position", ["", "0-1-1", "0-1-1500", "0-1-2999"])
 def test_a_dump_begins_without_a_visit_to_a_thread_and_with_a_short_block(dump_of, tmp_path, monkeypatch, position):
-    store, visits = small_groups(tmp_path), []
-    next_block = BlockSource.next_block
-
-    def note(self, generation, *, may_wait):
-        visits.append(may_wait)
-        return next_block(self, generation, may_wait=may_wait)
-
+    store = small_groups(tmp_path)
     careful = dump_of(store, is_fast=False, position=position)
-    monkeypatch.setattr(BlockSource, "next_block", note)
+    visits = noted(monkeypatch, BlockSource, "next_block")
     fast = dump_of(store, is_fast=True, position=position)
     assert fast.data == careful.data
-    assert visits.count(True) == 1  # at the end of the log
+    assert sum(call.named["may_wait"] for call in visits) == 1  # at the end of the log
     framed = [size for size in fast.blocks if size > 1000]
     assert all(size < 2 * SHORT_PAGES * PAGE_SIZE for size in framed[:1])
     assert all(size > framed[0] for size in framed[1:-1])
@@ -588,14 +540,7 @@ def test_the_last_group_of_a_replica_is_skipped_with_those_before_it(dump_of, tm
 
 
 def test_replicas_at_the_same_place_take_one_way_to_it(dump_of, tmp_path, monkeypatch):
-    store, shared, ways = small_groups(tmp_path), SharedBlocks(), []
-    skip = PageBlocks.skip
-
-    def note(self, at, limits, *, only_cached):
-        ways.append(at)
-        return skip(self, at, limits, only_cached=only_cached)
-
-    monkeypatch.setattr(PageBlocks, "skip", note)
+    store, shared, ways = small_groups(tmp_path), SharedBlocks(), noted(monkeypatch, PageBlocks, "skip")
     monkeypatch.setattr(page_blocks, "SKIPPED_PAGES", 16)
     check_same(dump_of, store, "0-1-2500", [{"shared": shared, "stays": True}])
     dump_of(store, is_fast=True, position="0-1-2500", shared=shared, stays=True)
@@ -609,9 +554,7 @@ def test_replicas_at_the_same_place_take_one_way_to_it(dump_of, tmp_path, monkey
 
 @pytest.mark.parametrize("is_classic", [False, True], ids=["ibb", "traditional"])
 @pytest.mark.parametrize("seed", range(3))
-def test_dumps_that_share_what_they_found_are_those_that_stand_alone_wherever_each_begins(
-    dump_of, tmp_path, seed, is_classic
-):
+def test_dumps_that_share_what_they_found_are_as_those_alone_wherever_each_begins(dump_of, tmp_path, seed, is_classic):
     """Replicas beside each other, at neighbouring places, with other domains missing, and with other wishes."""
     if is_classic:
         capture = [path for path in SMALL_CAPTURES if path.name == "domains"][seed % 2]
@@ -619,14 +562,10 @@ def test_dumps_that_share_what_they_found_are_those_that_stand_alone_wherever_ea
     else:
         engine = random_log(seed, RealDisk(tmp_path), groups=60)
     rng, shared = random.Random(seed), SharedBlocks()
-    reached: dict[int, str] = {}
     positions = [""]
-    groups = engine.groups(engine.seek(GtidPosition()))
-    while (group := groups.next_group()) is not None:
-        if group.gtid is not None:
-            reached[group.gtid.domain_id] = str(group.gtid)
-            positions.append(",".join(reached.values()))
-            positions.append(",".join(value for value in reached.values() if rng.random() < 0.6))
+    for position in positions_of(engine)[1:]:
+        some = GtidPosition(gtid for gtid in position.values() if rng.random() < 0.6)
+        positions += [str(position), str(some)]
     first = rng.randrange(len(positions) - 8)
     wishes = ({}, {"wants_annotate_rows": False}, {"has_semi_sync": True})
     asked = [(position, options) for position in positions[first : first + 8] for options in wishes]
@@ -647,7 +586,6 @@ def test_dumps_that_share_what_they_found_know_nothing_of_the_log_before_a_reset
             ways = [{"is_pumped": is_pumped, "shared": shared, "stays": not is_pumped} for is_pumped in (False, True)]
             check_same(dump_of, store, position, ways)
         store.reset()
-    store.close()
 
 
 @pytest.mark.parametrize("seed", range(4))

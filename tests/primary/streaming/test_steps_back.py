@@ -30,13 +30,13 @@ from ibbmaster.storage.disk.local import RealDisk
 from tests.logs.stages.test_filtering import rows, table_map
 from tests.machinery.events import make_event, make_gtid_event
 from tests.machinery.stores import new_store, open_files
+from tests.primary.streaming.conftest import positions_of
 from tests.tap import listen_in
 
 PAGE_SIZE = 16384
 SIZES = (0, 30, 300, 3000, PAGE_SIZE, 70_000)
 SAMPLE = 16  # logs of each kind in a short run
 QUESTIONS_MAX = 40  # of each log
-GTID_FIELDS = ((10, 14), (24, 32), (32, 36))  # server, number and domain in a packet
 SERVERS, DOMAINS = (1, 7, 54), (0, 1, 5)
 CLASSIC = ("classic-10.11", "classic-11.8")
 WAYS = [{}, {"is_pumped": True}, {"is_pumped": True, "is_clear": False}]
@@ -105,18 +105,6 @@ def random_shape(rng, gtids):
         return repeated
 
     return shape
-
-
-def positions_of(log):
-    """Where a replica can be: after each group."""
-    state = log.start_of_file().state.copy()
-    positions = [state.position()]
-    with contextlib.closing(log.groups(log.start_of_file())) as groups:
-        for group in iter(groups.next_group, None):
-            if group.gtid is not None:
-                state.log(group.gtid)
-                positions.append(state.position())
-    return positions
 
 
 def question(rng, one, positions):
@@ -190,9 +178,7 @@ def test_what_a_dump_of_another_server_has_skipped_is_no_way_for_others(dump_of,
 
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("kind", ["ibb", "traditional"])
-def test_every_dump_gets_what_it_gets_of_a_fresh_server_without_kernels(
-    dump_of, stream_seeds, tmp_path, monkeypatch, kind
-):
+def test_a_dump_gets_what_it_gets_of_a_fresh_server_without_kernels(dump_of, stream_seeds, tmp_path, monkeypatch, kind):
     """Dumps from all places of a log, in any order, that share what they have found."""
     for seed in stream_seeds(SAMPLE):
         rng = random.Random(f"{seed} {kind}")

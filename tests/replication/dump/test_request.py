@@ -184,8 +184,7 @@ def test_a_client_that_never_set_the_checksum_variable_knows_no_checksums() -> N
 
 def test_a_very_long_position_is_read() -> None:
     text = ",".join(f"{domain}-1-{2**64 - 1}" for domain in range(10_000))
-    position = request_with(slave_connect_state=text).position
-    assert len(position) == 10_000
+    assert len(request_with(slave_connect_state=text).position) == 10_000
     assert code_of(slave_connect_state="1" * 1_000_000)[0] == 1941
     assert code_of(slave_connect_state="0-1-1," * 100_000)[0] == 1941
 

@@ -335,8 +335,7 @@ def test_a_dummy_says_what_it_replaces_if_it_has_room_and_is_filled_by_the_calle
 
 
 def test_the_gtid_of_a_transaction_becomes_begin() -> None:
-    begin = begin_for(header_of(162, 38, 656, EventFlag.SUPPRESS_USE))
-    assert with_checksum_size(begin) == recorded("begin")
+    assert with_checksum_size(begin_for(header_of(162, 38, 656, EventFlag.SUPPRESS_USE))) == recorded("begin")
 
 
 def test_a_longer_gtid_event_becomes_begin_with_padding_in_its_status() -> None:

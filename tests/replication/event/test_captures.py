@@ -6,17 +6,7 @@ from collections import Counter
 import pytest
 
 from ibbmaster.errors import EventError
-from ibbmaster.replication.event.control import (
-    decode_binlog_checkpoint,
-    decode_gtid_list,
-    decode_rotate,
-    decode_xid,
-    encode_binlog_checkpoint,
-    encode_gtid_list,
-    encode_rotate,
-    encode_stop,
-    encode_xid,
-)
+from ibbmaster.replication.event import control
 from ibbmaster.replication.event.describe import describe_event, event_type_name
 from ibbmaster.replication.event.format_description import decode_format_description, encode_format_description
 from ibbmaster.replication.event.group import GroupBoundary
@@ -30,11 +20,11 @@ from tests.machinery.client_wire import decode_heartbeat
 
 ROUND_TRIPS = {
     EventType.FORMAT_DESCRIPTION: (decode_format_description, encode_format_description),
-    EventType.GTID_LIST: (decode_gtid_list, encode_gtid_list),
+    EventType.GTID_LIST: (control.decode_gtid_list, control.encode_gtid_list),
     EventType.QUERY: (decode_query, encode_query),
-    EventType.XID: (decode_xid, encode_xid),
-    EventType.ROTATE: (decode_rotate, encode_rotate),
-    EventType.BINLOG_CHECKPOINT: (decode_binlog_checkpoint, encode_binlog_checkpoint),
+    EventType.XID: (control.decode_xid, control.encode_xid),
+    EventType.ROTATE: (control.decode_rotate, control.encode_rotate),
+    EventType.BINLOG_CHECKPOINT: (control.decode_binlog_checkpoint, control.encode_binlog_checkpoint),
 }
 
 
@@ -45,7 +35,7 @@ def encoded_again(event: bytes) -> bytes | None:
     if header.event_type == EventType.GTID:
         return encode_gtid_event(decode_gtid_event(event), **stamps)
     if header.event_type == EventType.STOP:
-        return encode_stop(server_id=header.server_id, **stamps)
+        return control.encode_stop(server_id=header.server_id, **stamps)
     if header.event_type not in ROUND_TRIPS:
         return None
     decode, encode = ROUND_TRIPS[EventType(header.event_type)]

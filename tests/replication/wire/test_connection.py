@@ -10,24 +10,10 @@ from typing import Any
 import pytest
 
 from ibbmaster.errors import LocalProtocolError, PacketOrderError, PacketTooLargeError, RemoteProtocolError
+from ibbmaster.replication.wire import connection as connections
 from ibbmaster.replication.wire.auth import Account, certificate_proof, make_account
 from ibbmaster.replication.wire.capability import SERVER_DEFAULT, Capability
 from ibbmaster.replication.wire.command import BinlogDump, MalformedCommand, Ping, QueryCommand, UnsupportedCommand
-from ibbmaster.replication.wire.connection import (
-    BEFORE_LOGIN,
-    COMMAND_SIZE_MAX,
-    LOGIN_SIZE_MAX,
-    RECEIVE_SIZE,
-    TRANSITIONS,
-    Closed,
-    CommandReceived,
-    Event,
-    LoggedIn,
-    LoginFailed,
-    NeedTls,
-    ServerConnection,
-    State,
-)
 from ibbmaster.replication.wire.handshake import NATIVE_PASSWORD, LoginRequest, TlsRequest, decode_greeting
 from ibbmaster.replication.wire.packet import PacketReader, frame_packets, frame_payloads
 from ibbmaster.replication.wire.response import (
@@ -62,9 +48,9 @@ DUMP = encode_command(BinlogDump(position=4, flags=0, server_id=2, file_name="")
 
 @dataclass(slots=True)
 class Client:
-    connection: ServerConnection
+    connection: connections.ServerConnection
     sequence: int = 1
-    events: list[Event] = field(default_factory=list)
+    events: list[connections.Event] = field(default_factory=list)
     answers: list[bytes] = field(default_factory=list)
     error: RemoteProtocolError | None = None
 
@@ -93,12 +79,12 @@ class Client:
     @property
     def refusal(self) -> Err:
         """The error that the server said last, before it closed."""
-        assert self.connection.state is State.CLOSED
+        assert self.connection.state is connections.State.CLOSED
         return decode_err(self.answers[-1])
 
 
 def connect(*accounts: Account, **options: Any) -> Client:
-    connection = ServerConnection(
+    connection = connections.ServerConnection(
         connection_id=7,
         server_version="12.3.2-MariaDB-log",
         accounts=accounts or (REPL,),
@@ -145,7 +131,7 @@ def asked_for_a_signature() -> Client:
 
 def logged_in(command: bytes | None = None, **options: Any) -> Client:
     client = after(login(), **options)
-    assert isinstance(client.events.pop(), LoggedIn)
+    assert isinstance(client.events.pop(), connections.LoggedIn)
     client.sequence = 0
     if command is not None:
         client.send(command)
@@ -172,16 +158,16 @@ def test_the_right_password_logs_in() -> None:
     attributes, agreed = (("_os", "Linux"),), CLIENT & SERVER_DEFAULT
     client = after(login(attributes=attributes))
     assert client.events == [
-        LoggedIn(user="repl", database=None, collation_id=45, capabilities=agreed, attributes=attributes)
+        connections.LoggedIn(user="repl", database=None, collation_id=45, capabilities=agreed, attributes=attributes)
     ]
     assert client.answers[1:] == [OK_PAYLOAD]
-    assert client.connection.state is State.COMMAND
+    assert client.connection.state is connections.State.COMMAND
     assert not client.connection.capabilities & Capability.MYSQL
 
 
 def test_a_login_with_a_database_and_collation_0_is_taken() -> None:
     (event,) = after(login(capabilities=CLIENT | Capability.CONNECT_WITH_DB, database="shop", collation_id=0)).events
-    assert isinstance(event, LoggedIn)
+    assert isinstance(event, connections.LoggedIn)
     assert (event.database, event.collation_id) == ("shop", 0)
 
 
@@ -205,7 +191,7 @@ REFUSED = {
 @pytest.mark.parametrize(("payload", "user", "used", "reason"), REFUSED.values(), ids=REFUSED)
 def test_a_login_is_denied_with_mariadbs_words(payload: bytes, user: str, used: str, reason: str) -> None:
     client = after(payload)
-    assert client.events == [LoginFailed(user=user, reason=reason)]
+    assert client.events == [connections.LoginFailed(user=user, reason=reason)]
     assert client.refusal == Err(code=1045, sqlstate="28000", text=DENIED.format(user, used))
 
 
@@ -213,7 +199,7 @@ def test_each_account_has_its_own_password() -> None:
     admin = make_account("admin", "adminpw")
     for user, password, is_right in (("repl", "replpw", 1), ("admin", "adminpw", 1), ("admin", "replpw", 0)):
         client = after(login(user=user, password=password), REPL, admin)
-        assert isinstance(client.events[0], LoggedIn if is_right else LoginFailed)
+        assert isinstance(client.events[0], connections.LoggedIn if is_right else connections.LoginFailed)
 
 
 def test_recorded_logins_get_the_recorded_answers(readable_conversation: Any) -> None:
@@ -224,7 +210,7 @@ def test_recorded_logins_get_the_recorded_answers(readable_conversation: Any) ->
     if user not in passwords:
         return
     is_tls_required = readable_conversation.name.startswith("tls_required_but_plain")
-    connection = ServerConnection(
+    connection = connections.ServerConnection(
         connection_id=greeting.connection_id,
         server_version=greeting.server_version,
         accounts=(make_account(user, passwords[user], requires_tls=is_tls_required),),
@@ -264,7 +250,7 @@ def test_a_client_that_used_another_plugin_is_asked_again_with_the_seed() -> Non
     assert decode_auth_switch(client.answers[-1]) == (NATIVE_PASSWORD, SEED + b"\x00")
     assert client.events == []
     client.send(answer_native("replpw", SEED))
-    assert isinstance(client.events[0], LoggedIn)
+    assert isinstance(client.events[0], connections.LoggedIn)
     assert client.answers[-1] == OK_PAYLOAD
 
 
@@ -273,7 +259,7 @@ def test_an_ed25519_account_asks_for_the_signature_of_a_nonce() -> None:
     assert decode_auth_switch(client.answers[-1]) == ("client_ed25519", NONCE)
     assert len(client.answers[-1]) == 48  # as recorded: no NUL behind it
     client.send(answer_ed25519("replpw", NONCE))
-    assert isinstance(client.events[0], LoggedIn)
+    assert isinstance(client.events[0], connections.LoggedIn)
     assert client.answers[-1] == OK_PAYLOAD
 
 
@@ -293,7 +279,7 @@ def test_an_unknown_user_is_asked_for_the_same_plugin_as_a_known_one() -> None:
 
 def test_a_client_without_plugins_can_use_the_native_password_and_cannot_be_asked_again() -> None:
     payload = login(capabilities=CLIENT & ~Capability.PLUGIN_AUTH, plugin_name=None)
-    assert isinstance(after(payload).events[0], LoggedIn)
+    assert isinstance(after(payload).events[0], connections.LoggedIn)
     client = after(payload, SIGNING)
     assert client.refusal.code == 1251
     assert isinstance(client.error, RemoteProtocolError)
@@ -304,11 +290,11 @@ def test_a_client_without_plugins_can_use_the_native_password_and_cannot_be_aske
 
 def test_tls_begins_after_a_request_and_the_login_goes_on_at_2() -> None:
     client = after(TLS_REQUEST, offers_tls=True)
-    assert client.events == [NeedTls()]
+    assert client.events == [connections.NeedTls()]
     assert len(client.answers) == 1  # nothing but the greeting was sent
     client.connection.tls_started(CERTIFICATE)
     client.send(login(capabilities=CLIENT | Capability.TLS))
-    assert isinstance(client.events[-1], LoggedIn)
+    assert isinstance(client.events[-1], connections.LoggedIn)
     assert decode_ok(client.answers[-1]).message == certificate_proof(REPL, SEED, FINGERPRINT)
     assert client.sequence == 4
 
@@ -334,17 +320,17 @@ def test_the_first_bytes_of_tls_behind_the_request_are_left_on_the_socket() -> N
         size = client.connection.receive_size_max
         client.send_bytes(socket[: min(size, 5)])
         socket = socket[min(size, 5) :]
-    assert client.events == [NeedTls()]
+    assert client.events == [connections.NeedTls()]
     assert socket == b"\x16\x03\x01 the hello of TLS"
-    assert client.connection.receive_size_max == RECEIVE_SIZE
+    assert client.connection.receive_size_max == connections.RECEIVE_SIZE
 
 
 def test_as_much_as_there_is_may_be_taken_where_no_tls_can_begin() -> None:
-    assert connect().connection.receive_size_max == RECEIVE_SIZE
-    assert logged_in(offers_tls=True).connection.receive_size_max == RECEIVE_SIZE
+    assert connect().connection.receive_size_max == connections.RECEIVE_SIZE
+    assert logged_in(offers_tls=True).connection.receive_size_max == connections.RECEIVE_SIZE
     client = connect(offers_tls=True)
     client.send_bytes(frame_packets(login(), 1)[0][:36])
-    assert client.connection.receive_size_max == RECEIVE_SIZE
+    assert client.connection.receive_size_max == connections.RECEIVE_SIZE
 
 
 @pytest.mark.parametrize("is_together", [True, False])
@@ -353,7 +339,7 @@ def test_bytes_in_clear_behind_the_request_for_tls_are_refused(is_together: bool
     request, bytes_in_clear = frame_packets(TLS_REQUEST, 1)[0], frame_packets(login(), 2)[0]
     for data in (request + bytes_in_clear,) if is_together else (request, bytes_in_clear):
         client.send_bytes(data)
-    assert client.events == ([] if is_together else [NeedTls()])
+    assert client.events == ([] if is_together else [connections.NeedTls()])
     assert client.refusal.code == 1043
     assert isinstance(client.error, RemoteProtocolError)
 
@@ -369,9 +355,9 @@ def test_an_account_that_requires_tls_logs_in_with_it_alone() -> None:
     account = make_account("repl", "replpw", requires_tls=True)
     client = in_tls(account)
     client.send(login())
-    assert isinstance(client.events[-1], LoggedIn)
+    assert isinstance(client.events[-1], connections.LoggedIn)
     client = after(login(), account, offers_tls=True)
-    assert client.events == [LoginFailed(user="repl", reason="TLS is required")]
+    assert client.events == [connections.LoginFailed(user="repl", reason="TLS is required")]
     assert client.refusal == Err(code=1045, sqlstate="28000", text=DENIED.format("repl", "YES"))
 
 
@@ -380,7 +366,7 @@ def test_an_account_that_requires_tls_logs_in_with_it_alone() -> None:
 
 def test_more_than_64_kib_before_the_login_is_refused() -> None:
     client = connect()
-    client.send_bytes(b"\x00\x00\x01\x01" + bytes(LOGIN_SIZE_MAX - 4))
+    client.send_bytes(b"\x00\x00\x01\x01" + bytes(connections.LOGIN_SIZE_MAX - 4))
     assert client.error is None
     client.send_bytes(b"\x00")
     assert isinstance(client.error, PacketTooLargeError)
@@ -390,7 +376,7 @@ def test_more_than_64_kib_before_the_login_is_refused() -> None:
 def test_a_login_of_nearly_64_kib_is_taken() -> None:
     client = connect()
     client.send(login(capabilities=CLIENT | Capability.CONNECT_ATTRIBUTES, attributes=(("filler", "x" * 60_000),)))
-    assert isinstance(client.events[0], LoggedIn)
+    assert isinstance(client.events[0], connections.LoggedIn)
 
 
 @pytest.mark.parametrize("sequence", [0, 2, 255])
@@ -423,13 +409,13 @@ def test_garbage_instead_of_a_login_is_refused_and_nothing_is_read_after_it(data
     assert client.events == []
     assert client.error is None
     assert len(client.answers) == said
-    assert client.connection.state is State.CLOSED
+    assert client.connection.state is connections.State.CLOSED
 
 
 def test_a_denied_client_cannot_try_again_on_the_same_connection() -> None:
     client = after(login(password="wrong"))
     client.send(login())
-    assert [type(event) for event in client.events] == [LoginFailed]
+    assert [type(event) for event in client.events] == [connections.LoginFailed]
 
 
 def test_a_damaged_login_is_a_failure_and_nothing_else(damaged: Any) -> None:
@@ -439,8 +425,8 @@ def test_a_damaged_login_is_a_failure_and_nothing_else(damaged: Any) -> None:
         client = connect(offers_tls=True)
         client.send_bytes(data)
         for event in client.events:
-            assert isinstance(event, LoggedIn | LoginFailed | NeedTls)
-            if isinstance(event, LoggedIn):
+            assert isinstance(event, connections.LoggedIn | connections.LoginFailed | connections.NeedTls)
+            if isinstance(event, connections.LoggedIn):
                 assert event.user == "repl"
                 assert frame[36:62] == data[36:62]  # user and answer are whole
 
@@ -459,7 +445,7 @@ def test_bytes_one_by_one_lead_to_the_same_end(account: str) -> None:
         client.send(encode_command(Ping()), piece_size=piece_size, sequence=0)
         ends.append((client.events, client.answers))
     assert ends[0] == ends[1] == ends[2]
-    assert ends[0][0][-1] == CommandReceived(command=Ping())
+    assert ends[0][0][-1] == connections.CommandReceived(command=Ping())
 
 
 @pytest.mark.parametrize("client_in_state", [connect, in_tls, asked_for_a_signature, logged_in, in_a_dump])
@@ -472,8 +458,11 @@ def test_random_bytes_in_any_state_do_no_harm(client_in_state: Callable[[], Clie
         if rng.random() < 0.5:
             payload = frame_packets(payload, client.sequence)[0]
         client.send_bytes(payload + b"\x00" * rng.randrange(3))
-        if state in BEFORE_LOGIN:
-            assert not any(isinstance(event, LoggedIn | CommandReceived) for event in client.events[before:])
+        if state in connections.BEFORE_LOGIN:
+            assert not any(
+                isinstance(event, connections.LoggedIn | connections.CommandReceived)
+                for event in client.events[before:]
+            )
 
 
 @pytest.mark.usefixtures("alone")
@@ -486,7 +475,7 @@ def test_10000_clients_that_leave_after_the_greeting_leave_nothing_behind() -> N
         for _ in range(10_000):
             client = connect()
             client.connection.receive_data(b"")
-            assert client.connection.next_event() == Closed()
+            assert client.connection.next_event() == connections.Closed()
         assert tracemalloc.get_traced_memory()[0] - before < 64 * 1024
     finally:
         tracemalloc.stop()
@@ -497,7 +486,7 @@ def test_10000_clients_that_leave_after_the_greeting_leave_nothing_behind() -> N
 
 def test_a_command_is_answered_from_1_on() -> None:
     client = logged_in(encode_command(Ping()))
-    assert client.events == [CommandReceived(command=Ping())]
+    assert client.events == [connections.CommandReceived(command=Ping())]
     assert b"".join(client.connection.answer(Ok())) == bytes.fromhex("07000001") + OK_PAYLOAD
 
 
@@ -546,7 +535,7 @@ def test_commands_sent_together_come_one_after_the_other() -> None:
     ping = frame_packets(encode_command(Ping()), 0)[0]
     client.connection.receive_data(ping + ping)
     for _ in range(2):
-        assert client.connection.next_event() == CommandReceived(command=Ping())
+        assert client.connection.next_event() == connections.CommandReceived(command=Ping())
         assert b"".join(client.connection.answer(Ok()))[3] == 1
     assert client.connection.next_event() is None
 
@@ -563,16 +552,16 @@ def test_unknown_and_malformed_commands_leave_the_connection_usable() -> None:
     for payload, kind in ((b"\x1e" + bytes(22), UnsupportedCommand), (b"\x15\x01\x00\x00\x00", MalformedCommand)):
         client.send(payload, sequence=0)
         event = client.events[-1]
-        assert isinstance(event, CommandReceived)
+        assert isinstance(event, connections.CommandReceived)
         assert isinstance(event.command, kind)
     client.send(encode_command(Ping()), sequence=0)
-    assert client.events[-1] == CommandReceived(command=Ping())
+    assert client.events[-1] == connections.CommandReceived(command=Ping())
 
 
 def test_a_command_above_the_limit_which_is_mariadbs_ends_the_connection() -> None:
-    assert COMMAND_SIZE_MAX == 16 * 1024 * 1024
+    assert connections.COMMAND_SIZE_MAX == 16 * 1024 * 1024
     client = logged_in(b"\x03" + b"x" * 999, command_size_max=1000)
-    assert isinstance(client.events[-1], CommandReceived)
+    assert isinstance(client.events[-1], connections.CommandReceived)
     client.send(b"\x03" + b"x" * 1000, sequence=0)
     assert isinstance(client.error, PacketTooLargeError)
     assert client.refusal.code == 1153
@@ -582,16 +571,16 @@ def test_the_answer_to_a_command_of_two_packets_goes_on_at_2() -> None:
     client = logged_in(b"\x03" + b"x" * 0xFFFFFF, command_size_max=1 << 25)
     assert b"".join(client.connection.answer(Ok()))[3] == 2
     client.send(encode_command(Ping()), sequence=0)
-    assert client.events[-1] == CommandReceived(command=Ping())
+    assert client.events[-1] == connections.CommandReceived(command=Ping())
 
 
 def test_quit_and_a_closed_socket_both_end_a_connection() -> None:
     client = logged_in(b"\x01")
-    assert client.events == [Closed()]
-    assert client.connection.state is State.CLOSED
+    assert client.events == [connections.Closed()]
+    assert client.connection.state is connections.State.CLOSED
     for client in (logged_in(), in_a_dump()):
         client.connection.receive_data(b"")
-        assert client.connection.next_event() == Closed()
+        assert client.connection.next_event() == connections.Closed()
         assert client.connection.next_event() is None
 
 
@@ -599,8 +588,8 @@ def test_what_came_before_the_end_is_still_answered() -> None:
     client = logged_in()
     client.connection.receive_data(frame_packets(encode_command(Ping()), 0)[0])
     client.connection.receive_data(b"")
-    assert client.connection.next_event() == CommandReceived(command=Ping())
-    assert client.connection.next_event() == Closed()
+    assert client.connection.next_event() == connections.CommandReceived(command=Ping())
+    assert client.connection.next_event() == connections.Closed()
 
 
 def test_an_answer_takes_the_form_that_was_agreed() -> None:
@@ -670,8 +659,7 @@ def test_nothing_begins_unasked(begin: Callable[[], object]) -> None:
 
 
 def test_a_dump_takes_over_the_numbers_of_the_answer() -> None:
-    client = in_a_dump()
-    assert b"".join(client.connection.answer(Eof())) == bytes.fromhex("05000001 fe00000200")
+    assert b"".join(in_a_dump().connection.answer(Eof())) == bytes.fromhex("05000001 fe00000200")
 
 
 def test_nothing_a_client_sends_during_a_dump_is_an_error() -> None:
@@ -686,7 +674,7 @@ def test_a_stray_byte_behind_the_dump_command_does_no_harm() -> None:
     client = logged_in()
     client.send_bytes(bytes.fromhex("0e000000 12 04000000 0300 4d000000 000000 00"))  # python-mysql-replication
     (event,) = client.events
-    assert event == CommandReceived(command=BinlogDump(position=4, flags=3, server_id=77, file_name=""))
+    assert event == connections.CommandReceived(command=BinlogDump(position=4, flags=3, server_id=77, file_name=""))
 
 
 def test_closing_says_a_last_error() -> None:
@@ -699,8 +687,8 @@ def test_closing_says_a_last_error() -> None:
 
 
 def test_every_state_has_its_transitions_and_can_be_closed() -> None:
-    assert set(TRANSITIONS) == set(State)
-    assert all(State.CLOSED in states for states in TRANSITIONS.values())
+    assert set(connections.TRANSITIONS) == set(connections.State)
+    assert all(connections.State.CLOSED in states for states in connections.TRANSITIONS.values())
 
 
 def test_secrets_do_not_show_in_events_or_errors() -> None:

@@ -11,17 +11,8 @@ from typing import Any
 import pytest
 
 from ibbmaster.errors import RemoteProtocolError
+from ibbmaster.replication.wire import handshake as wire
 from ibbmaster.replication.wire.capability import Capability
-from ibbmaster.replication.wire.handshake import (
-    NATIVE_PASSWORD,
-    Greeting,
-    LoginRequest,
-    TlsRequest,
-    decode_greeting,
-    decode_login,
-    encode_auth_switch,
-    encode_greeting,
-)
 from tests.machinery.client_wire import decode_auth_switch, encode_login
 
 SEED = bytes(range(0x41, 0x55))
@@ -31,7 +22,7 @@ GREETING = bytes.fromhex(
     "0a 31322e332e322d4d6172696144422d6c6f67 00 07000000 4142434445464748 00 fef7 2d 0200 ff81 15 000000000000"
     "3d000000 494a4b4c4d4e4f5051525354 00 6d7973716c5f6e61746976655f70617373776f7264 00"
 )
-GREETING_VALUE = Greeting(
+GREETING_VALUE = wire.Greeting(
     server_version="12.3.2-MariaDB-log",
     connection_id=7,
     seed=SEED,
@@ -43,34 +34,34 @@ LOGIN = bytes.fromhex(
     "05a22880 9d030040 00" + "00" * 19 + "00000000 7265706c 00 14 5f1b65a213288f05d1746f50a9da935420193888"
     "6d7973716c5f6e61746976655f70617373776f7264 00"
 )
-LOGIN_VALUE = LoginRequest(
+LOGIN_VALUE = wire.LoginRequest(
     capabilities=Capability(0x8028A205),
     payload_size_max=0x4000039D,
     collation_id=0,
     user="repl",
     auth_data=bytes.fromhex("5f1b65a213288f05d1746f50a9da935420193888"),
-    plugin_name=NATIVE_PASSWORD,
+    plugin_name=wire.NATIVE_PASSWORD,
 )
 
 
-def login_with(**changes: Any) -> LoginRequest:
+def login_with(**changes: Any) -> wire.LoginRequest:
     return dataclasses.replace(LOGIN_VALUE, **changes)
 
 
 def test_the_described_greeting_decodes_and_encodes() -> None:
-    assert decode_greeting(GREETING) == GREETING_VALUE
-    assert encode_greeting(GREETING_VALUE) == GREETING
+    assert wire.decode_greeting(GREETING) == GREETING_VALUE
+    assert wire.encode_greeting(GREETING_VALUE) == GREETING
 
 
 def test_the_described_login_decodes_and_encodes() -> None:
-    assert decode_login(LOGIN) == LOGIN_VALUE
+    assert wire.decode_login(LOGIN) == LOGIN_VALUE
     assert encode_login(LOGIN_VALUE) == LOGIN
 
 
 def test_recorded_greetings_decode_and_encode(conversation: Any) -> None:
     payload = conversation.packets[0].payload
-    greeting = decode_greeting(payload)
-    assert encode_greeting(greeting) == payload
+    greeting = wire.decode_greeting(payload)
+    assert wire.encode_greeting(greeting) == payload
     assert f"thread={greeting.connection_id} " in conversation.packets[0].meaning
     assert f"scramble={greeting.seed.hex()}00 " in conversation.packets[0].meaning
 
@@ -78,41 +69,41 @@ def test_recorded_greetings_decode_and_encode(conversation: Any) -> None:
 def test_recorded_logins_and_requests_for_tls_decode_and_encode(conversation: Any) -> None:
     for packet in conversation.packets[1:3]:
         if packet.direction == "C>S" and packet.is_whole:
-            login = decode_login(packet.payload)
+            login = wire.decode_login(packet.payload)
             assert encode_login(login) == packet.payload
-            assert isinstance(login, TlsRequest) == packet.meaning.startswith("SSLRequest")
-            if isinstance(login, LoginRequest):
+            assert isinstance(login, wire.TlsRequest) == packet.meaning.startswith("SSLRequest")
+            if isinstance(login, wire.LoginRequest):
                 assert f"user='{login.user}' auth={login.auth_data.hex()} db='{login.database or ''}'" in packet.meaning
                 assert f"attributes={dict(login.attributes)}" in packet.meaning
 
 
 def test_a_10_x_version_has_the_old_prefix_on_the_wire_only() -> None:
     greeting = dataclasses.replace(GREETING_VALUE, server_version="10.11.19-MariaDB-log")
-    payload = encode_greeting(greeting)
+    payload = wire.encode_greeting(greeting)
     assert payload[1:].startswith(b"5.5.5-10.11.19-MariaDB-log\x00")
-    assert decode_greeting(payload) == greeting
+    assert wire.decode_greeting(payload) == greeting
 
 
 @pytest.mark.parametrize("version", ["11.8.6-MariaDB-log", "12.3.2-MariaDB", "100.1-MariaDB"])
 def test_later_versions_have_no_prefix(version: str) -> None:
     greeting = dataclasses.replace(GREETING_VALUE, server_version=version)
-    assert encode_greeting(greeting)[1:].startswith(version.encode() + b"\x00")
+    assert wire.encode_greeting(greeting)[1:].startswith(version.encode() + b"\x00")
 
 
 def test_a_collation_above_255_is_sent_as_255() -> None:
-    payload = encode_greeting(dataclasses.replace(GREETING_VALUE, collation_id=2304))
-    assert decode_greeting(payload).collation_id == 255
+    payload = wire.encode_greeting(dataclasses.replace(GREETING_VALUE, collation_id=2304))
+    assert wire.decode_greeting(payload).collation_id == 255
 
 
 def test_extended_bits_are_not_read_when_the_bit_mysql_is_set() -> None:
-    payload = encode_greeting(dataclasses.replace(GREETING_VALUE, capabilities=Capability(0x1D_81FFF7FF)))
-    assert decode_greeting(payload).capabilities == 0x81FFF7FF
+    payload = wire.encode_greeting(dataclasses.replace(GREETING_VALUE, capabilities=Capability(0x1D_81FFF7FF)))
+    assert wire.decode_greeting(payload).capabilities == 0x81FFF7FF
 
 
 @pytest.mark.parametrize(("offset", "value", "message"), [(0, 9, "protocol version 9"), (40, 8, "a seed of 8 bytes")])
 def test_a_greeting_of_another_kind_is_refused(offset: int, value: int, message: str) -> None:
     with pytest.raises(RemoteProtocolError, match=message):
-        decode_greeting(GREETING[:offset] + bytes([value]) + GREETING[offset + 1 :])
+        wire.decode_greeting(GREETING[:offset] + bytes([value]) + GREETING[offset + 1 :])
 
 
 BASE = LOGIN_VALUE.capabilities
@@ -132,8 +123,8 @@ LOGINS = {
 
 
 @pytest.mark.parametrize("login", LOGINS.values(), ids=LOGINS)
-def test_a_login_decodes_to_what_was_encoded(login: LoginRequest) -> None:
-    assert decode_login(encode_login(login)) == login
+def test_a_login_decodes_to_what_was_encoded(login: wire.LoginRequest) -> None:
+    assert wire.decode_login(encode_login(login)) == login
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
@@ -141,18 +132,18 @@ def test_optional_parts_may_be_missing_at_the_end(count: int) -> None:
     parts = (Capability.CONNECT_ATTRIBUTES, Capability.PLUGIN_AUTH, Capability.CONNECT_WITH_DB)
     bare = LOGIN_VALUE.capabilities & ~Capability.PLUGIN_AUTH
     payload = encode_login(login_with(capabilities=bare, plugin_name=None))
-    login = decode_login(functools.reduce(operator.or_, parts[:count], bare).to_bytes(4, "little") + payload[4:])
+    login = wire.decode_login(functools.reduce(operator.or_, parts[:count], bare).to_bytes(4, "little") + payload[4:])
     assert (login.database, login.plugin_name, login.attributes) == (None, None, ())
 
 
 def test_bytes_behind_the_last_part_are_left_alone() -> None:
-    assert decode_login(LOGIN + b"\x03") == LOGIN_VALUE
+    assert wire.decode_login(LOGIN + b"\x03") == LOGIN_VALUE
 
 
 def test_a_request_for_tls_is_the_fixed_part_of_a_login() -> None:
-    request = TlsRequest(capabilities=Capability(0x8038AA05), payload_size_max=0x4000039D, collation_id=0)
+    request = wire.TlsRequest(capabilities=Capability(0x8038AA05), payload_size_max=0x4000039D, collation_id=0)
     payload = bytes.fromhex("05aa38809d030040") + bytes(24)  # fixtures/wire/tls_own_ca.11.8-to-11.8
-    assert decode_login(payload) == request
+    assert wire.decode_login(payload) == request
     assert encode_login(request) == payload
 
 
@@ -174,7 +165,7 @@ REFUSED = {
 @pytest.mark.parametrize(("payload", "message"), REFUSED.values(), ids=REFUSED)
 def test_a_login_is_refused(payload: bytes, message: str) -> None:
     with pytest.raises(RemoteProtocolError, match=message):
-        decode_login(payload)
+        wire.decode_login(payload)
 
 
 @pytest.mark.parametrize("block", ["05 01 61", "03 01 61 05", "02 01 61", "04 01 61 fb 00", "fe"], ids=str)
@@ -182,7 +173,7 @@ def test_attributes_with_lying_lengths_are_refused(block: str) -> None:
     capabilities = LOGIN_VALUE.capabilities | Capability.CONNECT_ATTRIBUTES
     payload = capabilities.to_bytes(4, "little") + LOGIN[4:] + bytes.fromhex(block)
     with pytest.raises(RemoteProtocolError):
-        decode_login(payload)
+        wire.decode_login(payload)
 
 
 def test_the_recorded_switch_to_ed25519_decodes_and_encodes(find_packet: Callable[..., Any]) -> None:
@@ -190,13 +181,13 @@ def test_the_recorded_switch_to_ed25519_decodes_and_encodes(find_packet: Callabl
     name, data = decode_auth_switch(packet.payload)
     assert (packet.size, name) == (48, "client_ed25519")
     assert f"data={data.hex()}" in packet.meaning
-    assert encode_auth_switch(name, data) == packet.payload
+    assert wire.encode_auth_switch(name, data) == packet.payload
 
 
 def test_a_switch_to_native_ends_its_seed_with_nul() -> None:
     payload = b"\xfemysql_native_password\x00" + SEED + b"\x00"
-    switch = (NATIVE_PASSWORD, SEED + b"\x00")
-    assert encode_auth_switch(*switch) == payload
+    switch = (wire.NATIVE_PASSWORD, SEED + b"\x00")
+    assert wire.encode_auth_switch(*switch) == payload
     assert decode_auth_switch(payload) == switch
 
 
@@ -215,8 +206,8 @@ def test_damaged_greetings_logins_and_switches_are_a_value_or_an_error(damaged: 
         )
     )
     for decode, payload in (
-        (decode_greeting, GREETING),
-        (decode_login, full_login),
+        (wire.decode_greeting, GREETING),
+        (wire.decode_login, full_login),
         (decode_auth_switch, b"\xfeplugin\x00" + SEED),
     ):
         for data in damaged(payload):
@@ -227,7 +218,7 @@ def test_damaged_greetings_logins_and_switches_are_a_value_or_an_error(damaged: 
 def test_random_bytes_are_a_value_or_an_error(rng: random.Random) -> None:
     for _ in range(2000):
         data = rng.randbytes(rng.randrange(200))
-        for decode in (decode_greeting, decode_login, decode_auth_switch):
+        for decode in (wire.decode_greeting, wire.decode_login, decode_auth_switch):
             with contextlib.suppress(RemoteProtocolError):
                 decode(data)
 

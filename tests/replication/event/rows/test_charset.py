@@ -6,16 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ibbmaster.replication.event.rows.charset import (
-    CODECS,
-    NO_LETTER,
-    TABLES,
-    character_size,
-    charset_of,
-    decode_text,
-    encode_text,
-    letters_of,
-)
+from ibbmaster.replication.event.rows import charset as charsets
 
 DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
 
@@ -23,18 +14,18 @@ DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
 # What information_schema.COLLATIONS of MariaDB 10.11 says: ID, CHARACTER_SET_NAME
 @pytest.mark.parametrize(("collation", "charset"), DATA["collations"])
 def test_a_collation_belongs_to_the_character_set_that_mariadb_names(collation, charset):
-    assert charset_of(collation) == charset
+    assert charsets.charset_of(collation) == charset
 
 
 @pytest.mark.parametrize("collation", [0, 17, 125, 127, 216, 255, 577 + 20, 3328, 2**20])
 def test_an_unknown_number_belongs_to_none(collation):
-    assert charset_of(collation) is None
+    assert charsets.charset_of(collation) is None
 
 
 # What SELECT CONVERT(x'…' USING charset) of MariaDB 10.11 says
 @pytest.mark.parametrize(("data", "charset", "text"), DATA["texts"])
 def test_bytes_are_the_text_that_mariadb_takes_them_for(data, charset, text):
-    assert decode_text(bytes.fromhex(data), charset) == text
+    assert charsets.decode_text(bytes.fromhex(data), charset) == text
 
 
 @pytest.mark.parametrize(
@@ -46,29 +37,29 @@ def test_bytes_are_the_text_that_mariadb_takes_them_for(data, charset, text):
 )
 def test_what_is_no_text_is_an_error(data, charset):
     with pytest.raises(UnicodeDecodeError):
-        decode_text(bytes.fromhex(data), charset)
+        charsets.decode_text(bytes.fromhex(data), charset)
 
 
 @pytest.mark.parametrize("charset", ["binary", "klingon"])
 def test_a_character_set_without_a_codec_is_named(charset):
     with pytest.raises(ValueError, match=f"character set {charset} cannot be decoded"):
-        decode_text(b"a", charset)
+        charsets.decode_text(b"a", charset)
 
 
 def test_python_has_each_codec_that_is_named():
-    for charset, codec in CODECS.items():
+    for charset, codec in charsets.CODECS.items():
         if codec is not None:
             width = {"ucs2": 2, "utf16": 2, "utf16le": 2, "utf32": 4}.get(charset, 1)
             order = "little" if charset == "utf16le" else "big"
-            assert decode_text(ord("A").to_bytes(width, order), charset) == "A"
+            assert charsets.decode_text(ord("A").to_bytes(width, order), charset) == "A"
 
 
-@pytest.mark.parametrize("charset", [name for name, codec in CODECS.items() if codec is not None])
+@pytest.mark.parametrize("charset", [name for name, codec in charsets.CODECS.items() if codec is not None])
 def test_text_is_encoded_as_it_is_decoded(charset):
     letters = []
     for number in (*range(0x20, 0x2000), 0x20AC, 0x3042, 0x4F60, 0xFFFD, 0x1F600):
         with contextlib.suppress(ValueError):
-            assert decode_text(encode_text(chr(number), charset), charset) == chr(number)
+            assert charsets.decode_text(charsets.encode_text(chr(number), charset), charset) == chr(number)
             letters.append(chr(number))
     assert set(map(chr, range(0x20, 0x7F))) - set(letters) == set("@[\\]^`{|}~" if charset == "swe7" else "")
     assert ("\U0001f600" in letters) == (charset in ("utf8mb4", "utf16", "utf16le", "utf32"))
@@ -84,20 +75,20 @@ def test_text_is_encoded_as_it_is_decoded(charset):
 )
 def test_what_a_character_set_lacks_is_not_encoded(text, charset, problem):
     with pytest.raises(ValueError, match=problem):
-        encode_text(text, charset)
+        charsets.encode_text(text, charset)
 
 
-@pytest.mark.parametrize("charset", CODECS)
+@pytest.mark.parametrize("charset", charsets.CODECS)
 def test_the_letters_of_a_character_set_are_what_each_of_its_bytes_means(charset):
-    letters = letters_of(charset)
-    assert (letters is None) == (charset == "binary" or character_size(charset) > 1)
+    letters = charsets.letters_of(charset)
+    assert (letters is None) == (charset == "binary" or charsets.character_size(charset) > 1)
     assert letters is None or len(letters) == 256
     for byte, letter in enumerate(letters or ""):
-        if letter == NO_LETTER:
+        if letter == charsets.NO_LETTER:
             with pytest.raises(UnicodeDecodeError):
-                decode_text(bytes([byte]), charset)
+                charsets.decode_text(bytes([byte]), charset)
         else:
-            assert decode_text(bytes([byte]), charset) == letter
+            assert charsets.decode_text(bytes([byte]), charset) == letter
 
 
 KNOWN = {  # ISO 646-SE; the DEC Multinational set; ArmSCII-8; Kamenický; GEOSTD8
@@ -110,21 +101,21 @@ KNOWN = {  # ISO 646-SE; the DEC Multinational set; ArmSCII-8; Kamenický; GEOST
 }
 
 
-@pytest.mark.parametrize("charset", TABLES)
+@pytest.mark.parametrize("charset", charsets.TABLES)
 def test_letters_are_those_of_the_published_tables(charset):
     data, text = KNOWN[charset]
-    assert decode_text(data, charset) == text
-    assert encode_text(text, charset) == data
+    assert charsets.decode_text(data, charset) == text
+    assert charsets.encode_text(text, charset) == data
 
 
-@pytest.mark.parametrize("charset", TABLES)
+@pytest.mark.parametrize("charset", charsets.TABLES)
 def test_a_letter_is_written_as_its_first_byte(charset):
-    for letter in set(TABLES[charset]) - {NO_LETTER}:
-        assert encode_text(letter, charset)[0] == TABLES[charset].index(letter)
+    for letter in set(charsets.TABLES[charset]) - {charsets.NO_LETTER}:
+        assert charsets.encode_text(letter, charset)[0] == charsets.TABLES[charset].index(letter)
 
 
 def test_their_codecs_are_of_this_package_and_take_what_is_missing_for_a_question_mark():
-    assert CODECS["swe7"] == "ibbmaster_swe7"
+    assert charsets.CODECS["swe7"] == "ibbmaster_swe7"
     assert "a@€".encode("ibbmaster_swe7", "replace") == b"a??"
     with pytest.raises(LookupError):
         "a".encode("ibbmaster_klingon")
@@ -132,8 +123,8 @@ def test_their_codecs_are_of_this_package_and_take_what_is_missing_for_a_questio
 
 @pytest.mark.parametrize(("text", "data"), DATA["eucjpms"].values(), ids=DATA["eucjpms"])
 def test_text_and_bytes_agree(text, data):
-    assert decode_text(bytes.fromhex(data), "eucjpms") == text
-    assert encode_text(text, "eucjpms").hex() == data
+    assert charsets.decode_text(bytes.fromhex(data), "eucjpms") == text
+    assert charsets.encode_text(text, "eucjpms").hex() == data
 
 
 def test_a_lax_reader_gets_the_rest():

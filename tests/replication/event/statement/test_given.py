@@ -38,8 +38,7 @@ def logged(version):
 def test_what_a_server_logged_is_read(version):
     found = [DECODERS[event[4]](event) for event in logged(version)]
     assert ("insert_id", 1) in found
-    variables = {one.name: one.value for one in found if isinstance(one, LoggedVariable)}
-    assert variables == VARIABLES
+    assert {one.name: one.value for one in found if isinstance(one, LoggedVariable)} == VARIABLES
 
 
 def test_every_truncation_and_flipped_bit_is_read_or_an_error():

@@ -23,8 +23,7 @@ LOGGED = [
 
 
 def test_a_statement_comes_with_its_database_its_session_and_its_mode():
-    mode = b"\x01" + (4).to_bytes(8, "little")
-    statement = decode_statement(query(b'TRUNCATE "t"', b"d", mode))
+    statement = decode_statement(query(b'TRUNCATE "t"', b"d", b"\x01\x04" + bytes(7)))
     assert (statement.database, statement.thread_id, statement.sql_mode) == ("d", 1, 4)
     assert [one.table for one in effects_of(statement)] == [TableName("d", "t")]
 
