@@ -11,6 +11,17 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
+def fresh():
+    """The lines that a program prints in an interpreter of its own, with arguments."""
+
+    def run(program: str, *arguments: object) -> list[str]:
+        command = [sys.executable, "-c", program, *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+
+    return run
+
+
+@pytest.fixture
 def run_suite(tmp_path):
     """What pytest prints of tests in a file of their own, with plugins of ours."""
 

@@ -1,4 +1,4 @@
-"""Run by test_interrupt alone: a suite in which ^C is typed."""
+"""Run by test_suites alone: a suite in which ^C is typed."""
 
 import os
 import signal

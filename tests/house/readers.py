@@ -20,7 +20,6 @@ STATEMENTS = ("SHOW DATABASES", "SELECT * FROM information_schema.tables", "SHOW
 
 
 def read_by_commands(path: Path, scratch: Path) -> None:
-    """The commands that read a log."""
     first = sorted(one for one in path.iterdir() if one.name[-1].isdigit() or one.suffix == ".ibb")[0]
     is_ibb = first.suffix == ".ibb"
     commands = [["verify", path], ["seek", path, ""], ["demo", path, "--no-replica"]]
@@ -43,7 +42,6 @@ def read_by_library(path: Path) -> None:
 
 
 def read_by_clients(path: Path) -> None:
-    """What clients ask of tables and binlogs, and a dump."""
     with ibbmaster.serve(path, password="secret") as primary:
         account = {"host": primary.host, "port": primary.port, "user": primary.user, "password": primary.password}
         with pymysql.connect(**account) as connection, connection.cursor() as cursor:

@@ -70,7 +70,6 @@ def means_otherwise(word: str, module: str) -> bool:
 
 
 def files_of(word: str) -> set[str]:
-    """The modules that name a type."""
     named = {module for module in said()[word] if not means_otherwise(word, module)}
     return named.union(*(said()[mark] for mark in marks()[word] - {word}))
 

@@ -2,8 +2,6 @@
 
 import ast
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -47,10 +45,9 @@ def test_a_name_there_is_not_is_told_as_of_any_module() -> None:
         _ = ibbmaster.nothing
 
 
-def test_a_name_is_loaded_when_it_is_first_asked_for() -> None:
+def test_a_name_is_loaded_when_it_is_first_asked_for(fresh) -> None:
     program = (
         "import sys, ibbmaster; before = {name for name in sys.modules if name.startswith('ibbmaster')}; "
         "ibbmaster.Gtid; print(sorted(before), 'ibbmaster.gtid' in sys.modules, 'ibbmaster.api' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == "['ibbmaster'] True False\n"
+    assert fresh(program) == ["['ibbmaster'] True False"]

@@ -27,7 +27,6 @@ KINDS = ["ibb files", "of a killed writer", "traditional files"]
 
 @pytest.fixture(params=KINDS)
 def log(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """A log of several files, with DDL and rows."""
     path = tmp_path / "log"
     capture = FIXTURES / "classic" / "11.8" / "domains"
     if request.param == "traditional files":

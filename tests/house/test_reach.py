@@ -1,9 +1,10 @@
-"""How much of the house a command loads: one that looks at files, or removes some, needs nothing about rows and SQL."""
+"""How much of the house is loaded and gone through: by an import, by a command, and by one row of an answer.
+
+A command that looks at files, or removes some, needs nothing about rows and SQL.
+"""
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -26,13 +27,110 @@ REACH = {
 
 
 @pytest.mark.parametrize("command", REACH)
-def test_a_command_loads_what_it_needs(command, tmp_path):
+def test_a_command_loads_what_it_needs(command, tmp_path, fresh):
     arguments, modules_max, lines_max = REACH[command]
     log = shutil.copytree(LOG, tmp_path / "log")
-    given = [command.split()[0], str(log), *arguments]
-    done = subprocess.run([sys.executable, "-c", PROGRAM, *given], capture_output=True, text=True, check=True)
-    *_, code, loaded = done.stdout.splitlines()
+    *said, code, loaded = fresh(PROGRAM, command.split()[0], log, *arguments)
     modules = [Path(one) for one in json.loads(loaded)]
     lines = sum(one.read_text().count("\n") for one in modules)
-    assert code == "0", done.stdout
+    assert code == "0", said
     assert (len(modules) <= modules_max, lines <= lines_max) == (True, True), (len(modules), lines, modules)
+
+
+FIXTURE = Path(__file__).parents[2] / "fixtures" / "answers" / "11.8" / "tables"
+MODULES_MAX = 106
+WALK = """
+import importlib, pkgutil, sys
+from types import SimpleNamespace
+import ibbmaster
+from ibbmaster.primary.dialogue.dialog import Dialog
+from ibbmaster.replication.dump.profile import PROFILES
+from ibbmaster.primary.server.tables import PrimaryTables
+
+for room in (
+    "primary.dialogue", "primary.select", "rows", "rows.expr", "tables.fold", "logs.log", "schema", "sqltext"
+):
+    package = importlib.import_module("ibbmaster." + room)  # what is done at an import is no part of the way
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(package.__name__ + "." + module.name)
+engine, profile, entered = ibbmaster.open(sys.argv[1]).engine, PROFILES["classic-11.8"], set()
+facts = SimpleNamespace(
+    tables=PrimaryTables(engine), server_id=1, server_version=profile.server_version, profile=profile,
+    binlog_state=engine.state, unix_timestamp=lambda: 0.0, processes=list, without_paths=lambda text: text,
+)
+dialog = Dialog(facts, connection_id=1, user="root", host="::1")
+sys.setprofile(lambda frame, event, _: entered.add(frame.f_code.co_filename) if event == "call" else None)
+(answer,) = dialog.query(b"SELECT * FROM cond.big WHERE id = 7")
+assert answer.blocks.next_block(1) is not None and answer.blocks.row_count == 1
+sys.setprofile(None)
+print(*sorted(name.partition("/ibbmaster/")[2] for name in entered if "/src/ibbmaster/" in name), sep="\\n")
+"""
+
+
+def test_a_row_found_by_its_key_goes_through_few_modules(tmp_path: Path, fresh) -> None:
+    (tmp_path / "binlog.000001").write_bytes((FIXTURE / "binlog.000001").read_bytes())
+    entered = fresh(WALK, tmp_path)
+    assert "primary/select/scanning.py" in entered
+    assert len(entered) <= MODULES_MAX, entered
+
+
+HEAVY = {"trio", "pyspark", "numpy", "pymysql", "cryptography", "OpenSSL", "nacl", "tqdm"}
+
+SCRIPT = """
+import importlib, sys
+importlib.import_module(sys.argv[1])
+print(*{name.partition(".")[0] for name in sys.modules}, sep="\\n")
+"""
+
+
+@pytest.mark.parametrize(
+    "module", ["ibbmaster", "ibbmaster.gtid", "ibbmaster.logs.log.directory", "ibbmaster.commands.cli.main"]
+)
+def test_importing_it_loads_nothing_heavy(module: str, fresh) -> None:
+    assert not HEAVY & {*fresh(SCRIPT, module)}
+
+
+@pytest.mark.parametrize("module", ["ibbmaster.replication.dump.session", "ibbmaster.replication.wire.connection"])
+def test_a_dialogue_needs_no_trio(module: str, fresh) -> None:
+    assert "trio" not in fresh(SCRIPT, module)
+
+
+@pytest.mark.parametrize("name", ["page_blocks", "classic_blocks", "changed_blocks", "packet_changes"])
+def test_blocks_are_framed_without_numpy(name: str, fresh) -> None:
+    assert "numpy" not in fresh(SCRIPT, f"ibbmaster.primary.streaming.{name}")
+
+
+REPLICA = """
+import sys
+from types import SimpleNamespace
+from ibbmaster.primary.dialogue.dialog import Dialog
+from ibbmaster.replication.dump.profile import PROFILES
+from ibbmaster.gtid import GtidState
+from ibbmaster.primary.server.tables import PrimaryTables
+
+profile = PROFILES["engine"]
+facts = SimpleNamespace(
+    server_id=1, server_version=profile.server_version, profile=profile, tables=PrimaryTables(None),
+    binlog_state=lambda: GtidState(), unix_timestamp=lambda: 0.0,
+)
+dialog = Dialog(facts, connection_id=1, user="repl", host="::1")
+for sql in (
+    "SELECT UNIX_TIMESTAMP()", "SHOW VARIABLES LIKE 'SERVER_ID'", "SET @master_heartbeat_period= 30000001024",
+    "SET @master_binlog_checksum= @@global.binlog_checksum", "SELECT @master_binlog_checksum",
+    "SELECT @@GLOBAL.binlog_storage_engine", "SET @mariadb_slave_capability=5", "SELECT @@GLOBAL.gtid_domain_id",
+    "SET @slave_connect_state='0-1-1'", "SELECT VERSION()", "SELECT @@gtid_binlog_pos", "BEGIN", "COMMIT",
+):
+    (answer,) = dialog.query(sql.encode())
+    assert not hasattr(answer, "code"), (sql, answer)
+print(*(name for name in sys.modules if name.startswith(("sqlite3", "pyarrow", "ibbmaster"))), sep="\\n")
+"""
+
+
+def test_what_reads_tables_is_loaded_by_no_statement_of_a_replica(fresh) -> None:
+    loaded = {*fresh(REPLICA)}
+    assert loaded >= {"ibbmaster.primary.dialogue.dialog", "ibbmaster.primary.server.tables"}
+    reading = ("ibbmaster.schema", "ibbmaster.primary.select", "sqlite3", "pyarrow")
+    schema = {name for name in loaded if any(f"{name}.".startswith(f"{each}.") for each in reading)}
+    assert schema <= {"ibbmaster.schema", "ibbmaster.schema.collations"}
+    late = ("session_schema", "show_tables", "information_tables", "prepared")
+    assert not loaded & {f"ibbmaster.primary.dialogue.{name}" for name in late}
