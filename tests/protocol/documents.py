@@ -19,10 +19,8 @@ def read_tables(document: str, heading: str) -> list[list[Row]]:
 
 
 def rows_under(document: str, heading: str) -> list[list[str]]:
-    """The rows of the first table under a heading of the second level, as their cells."""
-    section = (ROOT / document).read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
-    rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")]
-    return [row for row in rows[1:] if set(row[0]) != {"-"}]
+    """The rows of the first table under a heading, as their cells."""
+    return [[*row.values()] for row in read_tables(document, heading)[0]]
 
 
 def places_of(rows: list[Row]) -> dict[str, tuple[int, int]]:

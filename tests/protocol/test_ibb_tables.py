@@ -78,11 +78,6 @@ def test_a_chunk_has_the_fields_of_the_table():
     assert encoded[start + size :] == b"data"
 
 
-def test_the_record_types_are_those_of_the_table():
-    rows = table("chunk.md", "Record types")
-    assert {int(row["Type"]): row["Name"] for row in rows} == {member.value: member.name for member in RecordType}
-
-
 def test_commit_headers_have_the_forms_of_the_table():
     stream = OobStream(node_count=7, first=REF, last=LogPosition(0, 16475))
     for row, count in zip(table("commit.md", "Layout"), (0, 1, 2), strict=True):

@@ -27,7 +27,6 @@ NAMES = sorted(path.name for path in FILES.iterdir())
 
 @pytest.fixture(params=NAMES)
 def written(request):
-    """One of the directories, and what is in it."""
     return FILES / request.param, json.loads((FILES / request.param / "expected.json").read_text())
 
 
@@ -39,7 +38,6 @@ def kernels_or_not(request, monkeypatch):
 
 
 def events_of(pieces):
-    """Type, length and SHA-1 of each event."""
     splitter = EventSplitter()
     events, data, kind = [], b"", 0
     for piece in pieces:
@@ -66,14 +64,10 @@ def test_there_are_four():
     assert NAMES == ["delete-domain", "large-pieces", "mixed", "two-restarts"]
 
 
-def test_the_files_are_those_that_were_written(written):
+def test_the_files_are_those_that_were_written_and_every_event_is_read_in_order(written):
     path, expected = written
     for file in expected["files"]:
         assert hashlib.sha256((path / file["name"]).read_bytes()).hexdigest() == file["sha256"]
-
-
-def test_every_event_of_every_group_is_read_in_order(written):
-    path, expected = written
     directory = BinlogDirectory(RealDisk(path))
     assert groups_behind(directory, directory.start_of_file().state.position()) == expected["groups"]
 

@@ -1,8 +1,11 @@
-"""The tables of protocol/schema.md against the code."""
+"""The tables of protocol/schema.md, streaming.md and versions.md against the code."""
 
+import importlib
 import json
+import re
 from pathlib import Path
 
+from ibbmaster.kernel.shapes import kernel_names
 from ibbmaster.logs.log.group_folding import MAY_HOLD_DDL
 from ibbmaster.logs.log.history_cache import CACHE_FILE
 from ibbmaster.position import LogPosition
@@ -15,6 +18,7 @@ from ibbmaster.schema.indexing import BYTES_MAX
 from ibbmaster.schema.saved_history import FORMAT, HEADER, LastFolded, encode_history
 from ibbmaster.schema.session import EXPLICIT_TIMESTAMPS
 from ibbmaster.storage.codec.crc32c import crc32c
+from ibbmaster.versions import END, Difference, version_number
 from tests.protocol.documents import read_tables
 
 TEXT = (Path(__file__).parents[2] / "protocol" / "schema.md").read_text()
@@ -49,3 +53,27 @@ def test_limits_are_those_of_the_text():
     assert f"{VARCHAR_BYTES_MAX:,} bytes a TEXT" in " ".join(TEXT.split())
     assert all(f"{size:,} " in TEXT for size in BYTES_MAX.values())
     assert f"`{HASH_COLUMN}n`" in TEXT
+
+
+STREAMING = Path(__file__).parents[2] / "protocol" / "streaming.md"
+
+
+def test_every_kernel_is_told_and_has_a_slow_twin():
+    section = STREAMING.read_text().partition("\n## Kernels\n")[2].partition("\n## ")[0]
+    rows = [line.split("|")[1:4] for line in section.splitlines() if line.startswith("| `")]
+    assert {name for kernels, _, _ in rows for name in re.findall(r"`(\w+)`", kernels)} == set(kernel_names())
+    for kernels, _, twins in rows:
+        for twin in re.findall(r"`([\w.]+)`", twins):
+            importlib.import_module(f"ibbmaster.{twin}")
+        assert twins.strip() in ("the same", "framing once more") or "`" in twins, kernels
+
+
+VERSIONS = (Path(__file__).parents[2] / "protocol" / "versions.md").read_text()
+
+
+def test_versions_differ_as_the_table_says():
+    rows = re.findall(r"^\| ([A-Z][A-Z0-9_]+) \| ([0-9.]+) \|\s*([0-9.]*)\s*\| (.+) \|$", VERSIONS, flags=re.MULTILINE)
+
+    assert [(name, version_number(since), version_number(until) or END, what) for name, since, until, what in rows] == [
+        (one.name, one.since, one.until, one.meaning) for one in Difference
+    ]

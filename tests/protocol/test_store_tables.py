@@ -3,7 +3,6 @@
 import importlib
 import re
 import struct
-from pathlib import Path
 
 import pytest
 
@@ -11,10 +10,8 @@ from ibbmaster.logs.log.group_writer import GroupWriter
 from ibbmaster.logs.log.interface import LogEngine, WritableLogEngine
 from ibbmaster.logs.store import redo_log, redo_names, redo_record
 from ibbmaster.logs.store.binlog_store import BinlogStore
-from ibbmaster.logs.store.redo_record import Cut, ItemType, Purge, Reset, XaState, decode_record, encode_record
+from ibbmaster.logs.store.redo_record import Cut, Purge, Reset, decode_record, encode_record
 from tests.protocol.documents import read_tables
-
-STORE = Path(__file__).parents[2] / "protocol" / "store"
 
 
 def table(document, heading, *, index=0):
@@ -53,18 +50,9 @@ def test_a_record_has_the_fields_of_the_table():
     assert data == struct.pack("<QIIIB", 0x0102030405060708, 1, 0x0A0B0C0D, checksum, 4)
 
 
-def test_items_have_the_numbers_of_the_table():
-    assert {row["Name"]: int(row["Type"]) for row in table("redo-log.md", "Items")} == {
-        item.name: item.value for item in ItemType
-    }
+def test_an_item_begins_with_its_number():
     for item, number in ((Cut(file_no=1, size_pages=2), 3), (Purge(first_file_no=1), 7)):
         assert decode_record(encode_record(1, 1, [item]), 0, 1, 1).payload[0] == number
-
-
-def test_states_of_a_transaction_have_the_numbers_of_the_table():
-    assert {row["Name"]: int(row["Value"]) for row in table("redo-log.md", "States of a transaction")} == {
-        state.name: state.value for state in XaState
-    }
 
 
 OWNERS = {"GroupWriter": GroupWriter, "BinlogStore": BinlogStore}
