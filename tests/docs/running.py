@@ -15,12 +15,13 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sysconfig
-from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
+from typing import NamedTuple
+
+from ibbmaster.testkit.mariadb_server import free_port
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [
@@ -50,8 +51,7 @@ COLUMNS = "100"  # how wide --help is
 FAILURE = re.compile(r"\b(?:error|Error|failed|refused|are not)\b")  # said in what a page shows
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Example:
+class Example(NamedTuple):
     """A command of a document and what the document says it prints."""
 
     command: str
@@ -59,7 +59,6 @@ class Example:
 
 
 def parse_block(block: str) -> list[Example]:
-    """The examples of one console block."""
     examples: list[Example] = []
     lines = iter(block.splitlines())
     for line in lines:
@@ -86,7 +85,6 @@ def needed(command: str) -> set[str]:
 
 
 def is_there(program: str) -> bool:
-    """Whether a command finds what it needs."""
     return importlib.util.find_spec(program) is not None if program in MODULES else shutil.which(program) is not None
 
 
@@ -134,28 +132,20 @@ class Runner:
         return self.run(command)
 
     def leave_out(self, program: str) -> None:
-        """Run no command that needs this program."""
         self._unwanted.add(program)
 
     def hide_checkout(self) -> None:
-        """Let only what is written here be seen."""
         for path in self._directory.iterdir():
             if path.is_symlink():
                 path.unlink()
 
     def write(self, name: str, text: str) -> None:
-        """A file for the commands that follow."""
         (self._directory / name).write_text(text)
 
     def run(self, command: str) -> list[str]:
-        """The lines a command prints, errors among them."""
+        script = f"(exit {self.last_exit_code})\n{command.replace(PORT, self._port)}"
         shell = subprocess.Popen(
-            [
-                "bash",
-                *pipe_options(command),
-                "-c",
-                f"(exit {self.last_exit_code})\n{command.replace(PORT, self._port)}",
-            ],
+            ["bash", *pipe_options(command), "-c", script],
             cwd=self._directory,
             env=self._environment,
             stdin=subprocess.DEVNULL,
@@ -170,7 +160,6 @@ class Runner:
         return [line.rstrip().replace(self._port, PORT) for line in printed.splitlines()]
 
     def close(self) -> None:
-        """End what the commands have left running."""
         for session in self._sessions:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(session, signal.SIGKILL)
@@ -179,14 +168,6 @@ class Runner:
 def pipe_options(command: str) -> list[str]:
     """Options with which each program of a pipe counts, but what writes into `head`: it ends when that has enough."""
     return [] if re.search(r"\|\s*head\b", command) else ["-o", "pipefail"]
-
-
-def free_port() -> int:
-    """A port of this machine that nobody listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    assert isinstance(port, int)
-    return port
 
 
 def run_document(text: str, runner: Runner) -> tuple[str, list[str]]:
@@ -208,10 +189,8 @@ def run_document(text: str, runner: Runner) -> tuple[str, list[str]]:
         for example, following in zip_longest(examples, examples[1:]):
             printed = runner.run_if_possible(example.command)
             if printed is not None and runner.last_exit_code and not shows_failure(example, following):
-                failed = (
-                    f"$ {example.command}\nfails with exit code {runner.last_exit_code}, which the page does not show"
-                )
-                wrong.append("\n".join([failed, *printed]))
+                failed = f"fails with exit code {runner.last_exit_code}, which the page does not show"
+                wrong.append("\n".join([f"$ {example.command}", failed, *printed]))
             if printed is None or matches(example.output, printed):
                 printed = example.output
             else:

@@ -70,16 +70,12 @@ def test_the_examples_of_a_document_give_what_it_says(path, tmp_path, monkeypatc
     assert result.failed == 0
 
 
-def test_the_readme_s_test_line_is_what_the_check_of_this_project_runs():
+def test_the_readme_names_fixtures_that_are_there_and_the_line_that_checks_this_project():
+    readme = (ROOT / "README.md").read_text()
     last_line = (ROOT / ".ci" / "run").read_text().splitlines()[-1]
 
-    assert f"\n{last_line}\n" in (ROOT / "README.md").read_text()
-
-
-def test_the_fixtures_that_the_readme_names_are_there():
-    named = re.findall(r"\bfixtures/[\w./-]*\w", (ROOT / "README.md").read_text())
-
-    assert [name for name in named if not (ROOT / name).exists()] == []
+    assert f"\n{last_line}\n" in readme
+    assert [name for name in re.findall(r"\bfixtures/[\w./-]*\w", readme) if not (ROOT / name).exists()] == []
 
 
 DOCUMENT = """
@@ -151,20 +147,11 @@ def test_commands_that_need_java_are_left_out_where_there_is_none(tmp_path, monk
     assert run_document(document.replace("\none", "\ntwo"), runner)[1] == ["$ echo one\none"]
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_the_files_that_a_document_links_to_are_there(path):
-    links = re.findall(r"\]\(([^)#\s]+)", path.read_text())
-
-    assert [link for link in links if "://" not in link and not (path.parent / link).exists()] == []
-
-
-def test_the_documents_that_the_code_names_are_there():
-    named = re.compile(r"\b(?:docs|protocol)/[\w/-]+\.md\b")
-    missing = {
-        name
-        for path in [*(ROOT / "src").rglob("*.py"), *(ROOT / "tests").rglob("*.py")]
-        for name in named.findall(path.read_text())
-        if not (ROOT / name).exists()
+def test_the_files_that_documents_link_to_and_the_documents_that_the_code_names_are_there():
+    linked = {path.parent / link for path in DOCUMENTS for link in re.findall(r"\]\(([^)#\s]+)", path.read_text())}
+    code = [*(ROOT / "src").rglob("*.py"), *(ROOT / "tests").rglob("*.py")]
+    named = {
+        ROOT / name for path in code for name in re.findall(r"\b(?:docs|protocol)/[\w/-]+\.md\b", path.read_text())
     }
 
-    assert missing == set()
+    assert [str(path) for path in linked | named if ":/" not in str(path) and not path.exists()] == []

@@ -26,8 +26,6 @@ RunnerOf = Callable[[Path], Runner]
 
 @pytest.fixture
 def runner_of(tmp_path, request) -> RunnerOf:
-    """Runs commands with the programs of an installation, in a scratch directory."""
-
     def make(programs: Path) -> Runner:
         place = tmp_path / "shown"
         place.mkdir()
@@ -40,8 +38,6 @@ def runner_of(tmp_path, request) -> RunnerOf:
 
 @pytest.fixture
 def shown(running_object_store, monkeypatch) -> Callable[[str], str]:
-    """What an extra is for, as a document."""
-
     def document(extra: str) -> str:
         if extra != "objects":
             return SHOWN[extra]
