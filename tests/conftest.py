@@ -93,7 +93,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.xdist_group("java"))  # one session of Spark, whatever -n says
         elif "simulation" in item.path.parts:
             item.add_marker(pytest.mark.slow)
-    items.sort(key=_turn)
+    items.sort(key=lambda item: (_turn(item), "spark" in getattr(item, "fixturenames", ())))
 
 
 def _skip_twins(items: list[pytest.Item]) -> None:
@@ -124,7 +124,10 @@ def _plain_id(item: pytest.Item) -> str:
 
 
 def _turn(item: pytest.Item) -> int:
-    """What must be done one after the other comes first, then what takes long: no core idles at the end."""
+    """What must be done one after the other comes first, then what takes long: no core idles at the end.
+
+    Of the first, what starts a Spark of its own comes before the session that all others share: it takes memory, too.
+    """
     if item.get_closest_marker("xdist_group") is not None:
         return 0
     return 1 if item.get_closest_marker("slow") is not None else 2

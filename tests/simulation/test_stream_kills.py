@@ -146,7 +146,7 @@ def kill_all(process):
 def test_every_row_arrives_once_whoever_is_killed(spark, tmp_path, request):
     rng = random.Random(random.randrange(2**32))
     log = Log(tmp_path / "log")
-    log.grow(200)
+    log.grow(100)
     process = start(tmp_path, "on")
     kills = request.config.getoption("--stream-kills")
     driver_kills = worker_kills = 0
