@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 from lanes.azurite import Azurite
 from lanes.capture import Capture, load_captures
-from lanes.drivers import DriverMissingError
-from lanes.primary import IbbPrimary, Primary, ibbmaster, tool_command
+from lanes.primary import IbbPrimary, Primary, ibbmaster, login_of, run_program, tool_command
 from lanes.replica import Replica
 from lanes.shop import BEFORE, Shop
 
@@ -29,7 +28,6 @@ LOGS = pytest.StashKey[list[tuple[str, Callable[[], str]]]]()
 CAPTURES = load_captures()
 VERSIONS = ("10.11", "11.8")  # each case is tried with one, which the seed draws; --interop-all: with both
 FOLLOWED_IN_EVERY_RUN = {("10.11/big", "replica 10.11"), ("11.8/big-none", "replica 11.8")}
-IMPORT_TIMEOUT_S = 600
 TOOL_TIMEOUT_S = 600
 TOOL_ENVIRONMENT = {**os.environ, "TZ": "UTC"}
 
@@ -75,7 +73,12 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 @pytest.fixture(params=CAPTURES, ids=lambda capture: capture.id)
 def capture(request) -> Capture:
-    """Every capture in turn; a test may take some by `parametrize("capture", ..., indirect=True)`."""
+    return request.param
+
+
+@pytest.fixture(params=VERSIONS)
+def version(request) -> str:
+    """Each version of MariaDB; a test may take some by `parametrize("version", ...)`."""
     return request.param
 
 
@@ -131,7 +134,6 @@ def server_of(template_of, servers_directory, server_numbers) -> Callable[..., A
 
 @pytest.fixture
 def watch_log(request) -> Callable[[str, Callable[[], str]], None]:
-    """Show a log if the test fails."""
     logs = request.node.stash.setdefault(LOGS, [])
     return lambda title, text: logs.append((title, text))
 
@@ -150,8 +152,6 @@ def started(watch_log) -> Iterator[Callable[[str, Any], Any]]:
 
 @pytest.fixture
 def new_replica(server_of, started) -> Callable[..., Replica]:
-    """Start a fresh replica of a version."""
-
     def start(version: str, *options: str, server_id: int = REPLICA_SERVER_ID) -> Replica:
         return started(f"replica {version}", server_of(Replica, version, *options, server_id=server_id))
 
@@ -172,8 +172,19 @@ def new_real_primary(server_of, classic_files, started) -> Callable[[Capture], R
 
 @pytest.fixture
 def new_server(server_of, started) -> Callable[..., RealPrimary]:
-    """Start a real server that writes a binlog."""
     return lambda version, *options: started("the real server", server_of(RealPrimary, version, [], *options))
+
+
+@pytest.fixture
+def new_following(new_server) -> Callable[..., tuple[RealPrimary, RealPrimary]]:
+    """Start a real primary, and another that follows it and writes a binlog, too."""
+
+    def start(version: str, *options: str) -> tuple[RealPrimary, RealPrimary]:
+        first, second = (new_server(version, *options, f"--server-id={number}") for number in (1, 2))
+        second.follow_at(**login_of(first))
+        return first, second
+
+    return start
 
 
 @pytest.fixture
@@ -191,8 +202,7 @@ def new_ibb_primary(ibb_directory, watch_log) -> Iterator[Callable[..., IbbPrima
 
     yield start
     for primary in started:
-        primary.stop()
-        assert "Traceback" not in primary.log_text(), "whatever a client did, it is no mistake of ours"
+        primary.end_well()
 
 
 @pytest.fixture
@@ -203,8 +213,6 @@ def primary_is_real(request) -> bool:
 
 @pytest.fixture
 def new_primary(primary_is_real, new_ibb_primary, new_real_primary) -> Callable[..., Primary]:
-    """Start whoever serves captures in this run."""
-
     return (lambda capture, *_: new_real_primary(capture)) if primary_is_real else new_ibb_primary
 
 
@@ -246,17 +254,8 @@ def import_files() -> Callable[..., None]:
     return run_import
 
 
-def run_import(files: list[Path], target: Path, *options: str) -> None:
-    """`ibbmaster convert`; an error shows what it said."""
-    done = subprocess.run(
-        ibbmaster("convert", "--to", "ibb", *map(str, files), str(target), *options),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=IMPORT_TIMEOUT_S,
-        check=False,
-    )
-    assert done.returncode == 0, f"ibbmaster convert of {len(files)} files: exit {done.returncode}\n{done.stderr}"
+def run_import(files: Iterable[Path], target: Path, *options: str) -> None:
+    run_program(ibbmaster("convert", "--to", "ibb", *map(str, files), str(target), *options))
 
 
 @pytest.fixture
@@ -287,22 +286,6 @@ def run_tool(tmp_path) -> Callable[..., subprocess.CompletedProcess[str]]:
     return run
 
 
-@pytest.fixture
-def start_tool(tmp_path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
-    """Start a client program that does not end by itself; it ends with the test."""
-    with contextlib.ExitStack() as stack:
-
-        def start(version: str, program: str, *arguments: str) -> subprocess.Popen[bytes]:
-            tool = subprocess.Popen(
-                tool_command(version, program, *arguments), cwd=tmp_path, env=TOOL_ENVIRONMENT, stdin=subprocess.DEVNULL
-            )
-            stack.callback(tool.wait)
-            stack.callback(tool.kill)
-            return tool
-
-        yield start
-
-
 @pytest.fixture(scope="session")
 def captures() -> dict[str, Capture]:
     """The captures by their name, as `10.11/domains`."""
@@ -325,9 +308,6 @@ def shop_of(new_server, import_files, tmp_path) -> Callable[[str], Shop]:
 
 @pytest.fixture(scope="session")
 def azurite() -> Iterator[Azurite]:
-    try:
-        running = Azurite(BUCKET)
-    except DriverMissingError as error:
-        pytest.skip(str(error))
+    running = Azurite(BUCKET)
     yield running
     running.close()

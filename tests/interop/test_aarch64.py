@@ -4,11 +4,11 @@ import importlib.util
 import os
 import re
 import shutil
-import subprocess
 import sysconfig
 from pathlib import Path
 
 import pytest
+from lanes.primary import run_program
 
 from ibbmaster.kernel.building import build
 from ibbmaster.user_cache import program_directory
@@ -35,17 +35,10 @@ def test_kernels_for_arm_do_there_what_their_references_do():
         pytest.skip(f"no {EMULATOR}, or no Python for ARM in {root}: sh .ci/prepare tests")
     build("aarch64")
     path = os.pathsep.join(map(str, (ROOT / "src", packages, sysconfig.get_path("purelib"))))
-    python = [emulator, "-L", str(root), str(root / "usr/bin/python3.11")]
-    done = subprocess.run(
-        [*python, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *COMPARISONS],
-        env={**os.environ, "PYTHONPATH": path},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_S,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    passed = re.search(r"^(\d+) passed, ", done.stdout, re.MULTILINE)
+    python = [emulator, "-L", root, root / "usr/bin/python3.11"]
+    options = ["-q", "-n", "0", "-p", "no:cacheprovider", "--assert=plain"]  # it takes long there to write tests anew
+    command = [*python, "-m", "pytest", *options, *COMPARISONS]
+    said = run_program(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, timeout=TIMEOUT_S)
+    passed = re.search(r"^(\d+) passed, ", said, re.MULTILINE)
     assert passed is not None
     assert int(passed[1]) > 40

@@ -3,7 +3,6 @@
 `--record-answers` keeps what the real server says in fixtures/answers, where tests/select compares with it.
 """
 
-import contextlib
 import itertools
 import random
 import shutil
@@ -13,13 +12,11 @@ from pathlib import Path
 import pymysql
 import pytest
 from lanes import answers
-from lanes.answers import FOLDER, SESSIONS, Answered, OurTables, RawClient, expect_equal
-from lanes.binlogs import copy_binlogs
+from lanes.answers import FOLDER, SESSIONS, Answered, OurTables, RawClient, Session, expect_equal, ours_beside
 from lanes.capture import CLASSIC, load_captures
 from lanes.primary import login_of
 from lanes.random_ddl import IMAGES
-from lanes.shop import run
-from lanes.sql_file import sql_beside
+from lanes.sql import copy_binlogs, dump_of, run, run_script, sql_beside
 
 import ibbmaster
 from ibbmaster.gtid import GtidState
@@ -28,7 +25,6 @@ from ibbmaster.position import LOG_START
 from ibbmaster.primary.dialogue.log_tables import LogSnapshot
 from ibbmaster.replication.wire.refusal import RefusedError
 from ibbmaster.rows.effects import in_statement_format
-from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
 from ibbmaster.testkit.mariadb_server import RealPrimary
 
 RANDOM_QUERIES = 150
@@ -46,27 +42,25 @@ def ask(server: RealPrimary, ours: OurTables, queries: list[str]) -> Asked:
     """Every table in every session as text and prepared, and single queries in the first one."""
     asked: Asked = []
     for number, session in enumerate(SESSIONS):
-        client = RawClient.of_root(server.socket, session)
-        for table in ours.base_tables(ours.snapshot()):
-            sql = f"SELECT * FROM `{table.database}`.`{table.name}`"
-            asked += [(sql, number, False, client.text(sql)), (sql, number, True, client.binary(sql))]
-        asked += [(sql, number, False, client.text(sql)) for sql in queries if not number]
-        client.close()
+        with RawClient.of_root(server, session) as client:
+            for table in ours.base_tables(ours.snapshot()):
+                sql = f"SELECT * FROM `{table.database}`.`{table.name}`"
+                asked += [(sql, number, False, client.text(sql)), (sql, number, True, client.binary(sql))]
+            asked += [(sql, number, False, client.text(sql)) for sql in queries if not number]
     return asked
 
 
 def test_a_real_server_gives_the_same_columns_and_rows(new_server, tmp_path, request, seed):
     server = new_server("11.8")
     run(server, *statements_in(TABLES / "tables.sql"))
-    directory = copy_binlogs(server, tmp_path / "binlog")
-    ours = OurTables(ibbmaster.open(directory).engine)
+    ours = ours_beside(server, tmp_path)
     load()
     rng = random.Random(seed)
 
     asked = ask(server, ours, [*answers.QUERIES, *(answers.random_query(rng) for _ in range(RANDOM_QUERIES))])
 
     if request.config.getoption("--record-answers"):
-        shutil.copy(directory / "binlog.000001", TABLES)
+        shutil.copy(tmp_path / "binlog.000001", TABLES)
         answers.save(TABLES, asked)
     assert expect_equal(ours, asked) < RANDOM_QUERIES  # the others are for the engine
 
@@ -96,19 +90,8 @@ def test_a_served_log_answers_as_the_real_server_did(new_ibb_primary, tmp_path, 
 def test_a_server_that_applied_a_capture_gives_the_same_columns_and_rows(new_server, tmp_path, request, name):
     server = new_server("11.8")
     files = next(one for one in load_captures() if one.id == f"11.8/{name}").unpack(tmp_path)
-    events = subprocess.run(
-        [*server.programs.command("mariadb-binlog"), "--no-defaults", f"--local-load={tmp_path}", *map(str, files)],
-        capture_output=True,
-        check=True,
-    ).stdout
-    client = [
-        *server.programs.command("mariadb"),
-        "--no-defaults",
-        "--binary-mode",
-        f"--socket={server.socket}",
-        "-uroot",
-    ]
-    subprocess.run(client, input=events, capture_output=True, check=True)
+    tool = [*server.programs.command("mariadb-binlog"), "--no-defaults", f"--local-load={tmp_path}", *files]
+    assert run_script(server, subprocess.run(tool, capture_output=True, check=True).stdout) == ""
     ours = OurTables(ibbmaster.open(CLASSIC / "11.8" / name).engine)
 
     asked = ask(server, ours, [])
@@ -122,34 +105,34 @@ def test_a_server_that_applied_a_capture_gives_the_same_columns_and_rows(new_ser
 def test_rows_keep_their_values_through_every_alteration(new_server, tmp_path, seed):
     rng = random.Random(seed)
     server = new_server("11.8", "--binlog-format=ROW")
-    connection = server.connect()
-    cursor = connection.cursor()
     for statement in _SQL["altered"]:
-        cursor.execute(statement)
-    client = RawClient.of_root(server.socket, SESSIONS[0])
+        server.sql(statement)
     for number, alteration in enumerate(_SQL["alterations"]):
         for row in range(5):
             known = 10 * number + row
             values = (known, known, f"é{known}", rng.choice(["small", "large"]))
-            cursor.execute("REPLACE INTO t (id, k, name, size) VALUES (%s, %s, %s, %s)", values)
-        cursor.execute(f"UPDATE t SET size = 'small', at = '2024-01-02 03:04:05.678' WHERE k % 3 = {rng.randrange(3)}")
-        cursor.execute(f"DELETE FROM t WHERE k % 7 = {rng.randrange(7)}")
-        cursor.execute(f"SET binlog_row_image = {rng.choice(IMAGES)}")
-        cursor.execute(alteration)
-        ours = OurTables(ibbmaster.open(copy_binlogs(server, tmp_path / f"binlog{number}")).engine)
-        for name in ("t", "spare"):
-            sql = f"SELECT * FROM d.{name}"
-            expected = client.text(sql)
-            found = ours.answer(sql)
-            assert found.columns == expected.columns, alteration
-            assert sorted(found.rows) == sorted(expected.rows), alteration
-    connection.close()
+            server.sql("REPLACE INTO t (id, k, name, size) VALUES (%s, %s, %s, %s)", values)
+        server.sql(f"UPDATE t SET size = 'small', at = '2024-01-02 03:04:05.678' WHERE k % 3 = {rng.randrange(3)}")
+        server.sql(f"DELETE FROM t WHERE k % 7 = {rng.randrange(7)}")
+        server.sql(f"SET binlog_row_image = {rng.choice(IMAGES)}")
+        server.sql(alteration)
+        ours = ours_beside(server, tmp_path / f"binlog{number}")
+        for sql in ("SELECT * FROM d.t", "SELECT * FROM d.spare"):
+            expect_alike(ours, server, sql)
+
+
+def expect_alike(ours: OurTables, server: RealPrimary, sql: str, session: Session = SESSIONS[0]) -> None:
+    with RawClient.of_root(server, session) as client:
+        for is_binary, expected in ((False, client.text(sql)), (True, client.binary(sql))):
+            found = ours.answer(sql, session, is_binary=is_binary)
+            assert found.columns == expected.columns, (sql, session, is_binary)
+            assert sorted(found.rows) == sorted(expected.rows), (sql, session, is_binary)
 
 
 def test_what_the_log_does_not_tell_is_refused_with_the_group_and_the_reason(new_server, tmp_path):
     server = new_server("11.8", "--binlog-format=ROW")
     run(server, *_SQL["in doubt"])
-    ours = OurTables(ibbmaster.open(copy_binlogs(server, tmp_path / "binlog")).engine)
+    ours = ours_beside(server, tmp_path)
 
     reasons = {}
     for sql in ("SELECT * FROM d.child", "SELECT * FROM d.s", "SELECT b FROM d.narrow"):
@@ -172,23 +155,20 @@ def test_what_the_log_does_not_tell_is_refused_with_the_group_and_the_reason(new
 def test_tables_of_a_dump_go_on_with_the_log_from_its_position(new_server, new_ibb_primary, tmp_path, option):
     server = new_server("11.8", "--binlog-format=ROW")
     run(server, *statements_in(TABLES / "tables.sql"), "DELETE FROM cond.nk LIMIT 1")
-    options = ["--no-defaults", f"--socket={server.socket}", "-uroot", "--databases", "extra", "cond", option]
-    options += ["--master-data", "--gtid", "--single-transaction"]
-    command = [*server.programs.command("mariadb-dump"), *options]
-    dumped = subprocess.run(command, capture_output=True, check=True).stdout.decode("utf-8", "surrogateescape")
+    dump = tmp_path / "dump.sql"
+    dump.write_bytes(dump_of(server, "--databases", "extra", "cond", option))
     run(server, *_SQL["after the dump"])
     directory = copy_binlogs(server, tmp_path / "binlog")
 
-    ours = OurTables(ibbmaster.open(directory).engine, dumped)
+    ours = OurTables(ibbmaster.open(directory).engine, dump)
 
     asked = ask(server, ours, [])
     assert expect_equal(ours, [one for one in asked if "num" not in one[0] or not one[2]]) == 0  # FLOAT: six digits
     too_early = LogSnapshot(end=LOG_START, file_name="", state=GtidState.parse("0-1-3"))
     with pytest.raises(RefusedError, match=r"rows of tables are known from GTID position 0-1-\d+ on"):
         ours.answer("SELECT * FROM cond.nk", snapshot=too_early)
-    (tmp_path / "dump.sql").write_text(dumped, encoding="utf-8", errors="surrogateescape")
-    served = new_ibb_primary(directory, "--read-only", "--base", str(tmp_path / "dump.sql"))
-    clients = RawClient(SESSIONS[0], **login_of(served)), RawClient.of_root(server.socket, SESSIONS[0])
+    served = new_ibb_primary(directory, "--read-only", "--base", str(dump))
+    clients = RawClient(SESSIONS[0], **login_of(served)), RawClient.of_root(server)
     mine, theirs = (client.text("SELECT * FROM cond.nk").rows for client in clients)
     assert mine == theirs
 
@@ -200,18 +180,13 @@ UNKNOWN_TO_A_LOG = {  # tables of lanes/row_ddl.sql whose rows no event tells, a
 }
 
 
-@pytest.mark.parametrize("version", MARIADB_VERSIONS)
 def test_ddl_that_failed_or_moved_rows_leaves_the_tables_and_rows_that_the_real_server_has(
     new_server, tmp_path, monkeypatch, version
 ):
     server = new_server(version, "--binlog-format=ROW")
-    with contextlib.closing(server.connect()) as connection, connection.cursor() as cursor:
-        for statement in statements_in(LANES / "row_ddl.sql"):
-            with contextlib.suppress(pymysql.Error):
-                cursor.execute(statement)
-    ours = OurTables(ibbmaster.open(copy_binlogs(server, tmp_path / "binlog")).engine)
-    snapshot = ours.snapshot()
-    tables = [table.full_name for table in ours.base_tables(snapshot)]
+    run(server, *statements_in(LANES / "row_ddl.sql"), may_fail=True)
+    ours = ours_beside(server, tmp_path)
+    tables = [table.full_name for table in ours.base_tables(ours.snapshot())]
     there = "SELECT CONCAT(table_schema, '.', table_name) FROM information_schema.tables WHERE table_schema = 'd'"
 
     assert sorted(tables) == sorted(name for (name,) in server.sql(there))
@@ -220,12 +195,6 @@ def test_ddl_that_failed_or_moved_rows_leaves_the_tables_and_rows_that_the_real_
         for name, session in itertools.product(tables, SESSIONS):
             if name in UNKNOWN_TO_A_LOG:
                 with pytest.raises(RefusedError, match=UNKNOWN_TO_A_LOG[name]):
-                    ours.answer(f"SELECT * FROM {name}", session, snapshot=snapshot)
-                continue
-            client = RawClient.of_root(server.socket, session)
-            for is_binary, asked in ((False, client.text), (True, client.binary)):
-                expected = asked(f"SELECT * FROM {name}")
-                found = ours.answer(f"SELECT * FROM {name}", session, is_binary=is_binary, snapshot=snapshot)
-                assert found.columns == expected.columns, (name, session, is_binary)
-                assert sorted(found.rows) == sorted(expected.rows), (name, session, is_binary)
-            client.close()
+                    ours.answer(f"SELECT * FROM {name}", session)
+            else:
+                expect_alike(ours, server, f"SELECT * FROM {name}", session)

@@ -8,14 +8,12 @@ import subprocess
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import pytest
 from lanes import shop
-from lanes.drivers import DriverMissingError, driver_command, driver_directory
-from lanes.primary import IbbPrimary, Primary
-from lanes.shop import Shop
+from lanes.drivers import driver_command
+from lanes.primary import Primary
 
 from ibbmaster.commands.cli.main import main
 
@@ -30,14 +28,10 @@ _AUTO_INCREMENT = re.compile(r" AUTO_INCREMENT=\d+")
 Record = tuple[str, Any, Any]
 
 
-class DebeziumError(Exception):
-    """It ended with an error; the text is what it said."""
-
-
 class Debezium:
     """One run of the connector; a context manager that ends it."""
 
-    def __init__(self, primary: Primary, directory: Path, mode: str, *properties: str, last: str = LAST) -> None:
+    def __init__(self, primary: Primary, directory: Path, mode: str, *, last: str = LAST) -> None:
         """`directory` keeps its offsets and schema history; with those of an earlier run it goes on."""
         directory.mkdir(exist_ok=True)
         program, *rest = driver_command("debezium", "Follow")
@@ -48,12 +42,9 @@ class Debezium:
         self._changed = threading.Condition()
         self._end: str | None = None
         with self._log.open("a") as log:
+            command = [program, QUIET, *rest, *account, mode, str(directory), last]
             self._process = subprocess.Popen(
-                [program, QUIET, *rest, *account, mode, str(directory), last, *properties],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True
             )
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -61,52 +52,39 @@ class Debezium:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.kill()
 
     def _read(self) -> None:
-        assert self._process.stdout is not None
         end = "it ended without a word"
         with self._process.stdout as lines:
             for line in lines:
-                parts = line.rstrip("\n").split("\t")
-                if parts == ["stored"]:
-                    with self._changed:
-                        self.stored = len(self.records)
-                        self._changed.notify_all()
-                    continue
-                if len(parts) == 1 or parts[0] == "failed":
-                    end = line.strip()
-                    continue
-                record = parts[0], parsed(parts[1]), parsed(parts[2])
                 with self._changed:
-                    self.records.append(record)
+                    match line.rstrip("\n").split("\t"):
+                        case ["stored"]:
+                            self.stored = len(self.records)
+                            self._changed.notify_all()
+                        case ["failed", *_] | [_]:
+                            end = line.strip()
+                        case topic, key, value:
+                            self.records.append((topic, cleaned(json.loads(key)), cleaned(json.loads(value))))
         with self._changed:
             self._end = end
             self._changed.notify_all()
 
     def wait_for(self, is_there: Callable[[list[Record]], object]) -> None:
-        """Wait until the records fulfil a condition behind which its offset is stored.
-
-        Raises DebeziumError: it ended before, or it took too long.
-        """
+        """Wait until the records fulfil a condition behind which its offset is stored."""
         with self._changed:
             self._changed.wait_for(lambda: self._end is not None or is_there(self.records[: self.stored]), TIMEOUT_S)
-            if not is_there(self.records[: self.stored]):
-                raise DebeziumError(self.log_text())
+            assert is_there(self.records[: self.stored]), self.log_text()
 
     def finish(self) -> list[Record]:
-        """Wait for its end, and have all of its records. Raises DebeziumError: it failed, or it took too long."""
         with self._changed:
             self._changed.wait_for(lambda: self._end is not None, TIMEOUT_S)
-        if self._end != "end":
-            raise DebeziumError(self.log_text())
+        assert self._end == "end", self.log_text()
         return self.records
 
     def kill(self) -> None:
-        """SIGKILL."""
         self._process.kill()
         self._process.wait()
         self._reader.join()
@@ -116,12 +94,8 @@ class Debezium:
         return "\n".join([str(self._end), *self._log.read_text().splitlines()[-LINES_SHOWN:]])
 
 
-def parsed(text: str) -> Any:
-    """A key or a value, without what another run would have otherwise."""
-    return cleaned(json.loads(text))
-
-
 def cleaned(value: Any) -> Any:
+    """A key or a value, without what another run would have otherwise."""
     match value:
         case dict():
             return {name: cleaned(inner) for name, inner in value.items() if not OF_THE_RUN.fullmatch(name)}
@@ -133,15 +107,14 @@ def cleaned(value: Any) -> Any:
             return value
 
 
-def has_snapshot(tables: int) -> Callable[[list[Record]], bool]:
-    """Whether a snapshot has told the structure of so many tables, or has ended with the last row."""
+def has_snapshot(records: list[Record]) -> bool:
+    """Whether a snapshot has told the structure of all tables, or has ended with the last row."""
+    created = sum("CREATE TABLE" in str((value or {}).get("ddl")) for _, _, value in records)
+    return created == len(shop.TABLES) or has_last(records)
 
-    def is_there(records: list[Record]) -> bool:
-        created = sum("CREATE TABLE" in str((value or {}).get("ddl")) for _, _, value in records)
-        ended = any((value or {}).get("source", {}).get("snapshot") == "last" for _, _, value in records)
-        return created == tables or ended
 
-    return is_there
+def has_last(records: list[Record]) -> bool:
+    return any((value or {}).get("source", {}).get("snapshot") == "last" for _, _, value in records)
 
 
 VERSION = "11.8"
@@ -151,20 +124,17 @@ PROFILES = ("classic-11.8", "compat")
 
 @pytest.fixture(scope="session", autouse=True)
 def debezium() -> None:
-    """The connector; without it the test is skipped with the reason."""
-    try:
-        driver_directory("debezium")
-    except DriverMissingError as error:
-        pytest.skip(str(error))
+    """Skips all tests of it where it is missing."""
+    driver_command("debezium", "Follow")
 
 
 def followed(primary: object, directory: Path, mode: str, after: Callable[[], None]) -> list[Record]:
     """All records; what comes after its snapshot happens when it has one."""
     with Debezium(primary, directory, mode) as debezium:
         if mode != "never":
-            debezium.wait_for(has_snapshot(len(shop.TABLES)))
+            debezium.wait_for(has_snapshot)
         after()
-        return list(debezium.finish())
+        return debezium.finish()
 
 
 ONE_OF = pytest.mark.one_of("mode")
@@ -211,19 +181,14 @@ def test_lines_that_are_printed_for_debezium_are_its_records(shop_of, tmp_path, 
         assert mine == theirs
 
 
-def both(place: Shop, tmp_path: Path, new_ibb_primary: Callable[..., IbbPrimary]) -> list[tuple[Path, object]]:
-    """The real primary and ours, each with a directory for what Debezium keeps."""
-    ours = new_ibb_primary(place.log, "--profile", "compat")
-    return [(tmp_path / "real", place.real), (tmp_path / "ours", ours)]
-
-
 def test_debezium_goes_on_from_its_stored_offset(shop_of, tmp_path, new_ibb_primary):
     place = shop_of(VERSION)
-    primaries = both(place, tmp_path, new_ibb_primary)
+    ours = new_ibb_primary(place.log, "--profile", "compat")
+    primaries = [(tmp_path / "real", place.real), (tmp_path / "ours", ours)]
     found: list[list[Record]] = []
     for directory, primary in primaries:
         with Debezium(primary, directory, "initial", last=NOTHING) as debezium:
-            debezium.wait_for(has_snapshot(len(shop.TABLES)))
+            debezium.wait_for(has_snapshot)
             if primary is place.real:
                 place.run(shop.end(1, "half way"))
             else:
@@ -257,16 +222,11 @@ def test_debezium_killed_in_its_snapshot_takes_it_again_and_loses_nothing(shop_o
         debezium.kill()
         assert len(debezium.records) < count
 
-    with Debezium(ours, tmp_path / "ours", "initial", last=NOTHING) as debezium:
-        debezium.wait_for(lambda records: any(is_last(record) for record in records))
-        found = [record for record in debezium.records if record[0].endswith(".many")]
-
-    with Debezium(place.real, tmp_path / "real", "initial", last=NOTHING) as debezium:
-        debezium.wait_for(lambda records: any(is_last(record) for record in records))
-        wanted = [record for record in debezium.records if record[0].endswith(".many")]
-    assert len(wanted) == count
-    assert found == wanted
-
-
-def is_last(record: Record) -> bool:
-    return bool((record[2] or {}).get("source", {}).get("snapshot") == "last")
+    found = []
+    for directory, primary in ((tmp_path / "ours", ours), (tmp_path / "real", place.real)):
+        with Debezium(primary, directory, "initial", last=NOTHING) as debezium:
+            debezium.wait_for(has_last)
+            found.append([record for record in debezium.records if record[0].endswith(".many")])
+    mine, theirs = found
+    assert len(theirs) == count
+    assert mine == theirs

@@ -7,18 +7,11 @@ import subprocess
 import time
 
 import pytest
-from lanes.primary import ibbmaster
+from lanes.primary import ibbmaster, run_program
 
 
 def test_the_demo_ends_with_a_replica_that_has_everything(captures, ibb_directory):
-    capture = captures["10.11/chained"]
-
-    done = subprocess.run(
-        ibbmaster("demo", str(ibb_directory(capture))), capture_output=True, text=True, timeout=600, check=False
-    )
-
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "50-50-22" in done.stdout
+    assert "50-50-22" in run_program(ibbmaster("demo", str(ibb_directory(captures["10.11/chained"]))))
 
 
 MOMENTS = {  # what is there then

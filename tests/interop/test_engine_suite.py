@@ -1,12 +1,13 @@
 """What tests of MariaDB's suite `binlog_in_engine` show with two servers: here with our primary and real servers."""
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from lanes.primary import IbbPrimary
 from lanes.replica import Replica
+from lanes.sql import position_of, run_script
 from test_binlog_tool import connection_options
 
 import ibbmaster
@@ -18,8 +19,7 @@ FIRST, LAST = "9-9-1", "9-9-2"  # no filter leaves them out
 NOTHING = "DROP DATABASE IF EXISTS never"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class Reading(NamedTuple):
     """A part of a log: as `mariadb-binlog` is asked for it, and as a replica is."""
 
     options: tuple[str, ...] = ()
@@ -65,8 +65,7 @@ def test_what_the_tool_prints_makes_the_tables_that_a_replica_has(
         remote = ["--to-last-log", *connection_options(primary), "binlog-000000.ibb"]
         done = run_tool(version, "mariadb-binlog", *read, f"--result-file={printed}", *remote)
         assert done.returncode == 0, (name, done.stderr)
-        done = run_tool(version, "mariadb", f"--socket={server.socket}", "--user=root", "-e", f"source {printed}")
-        assert done.returncode == 0, (name, done.stderr)
+        assert run_script(server, printed.read_bytes()) == "", name
 
         found = replica.tables(TABLES)
         assert server.tables(TABLES) == found, name
@@ -86,7 +85,6 @@ def write_shop(directory: Path, value_bytes: int) -> None:
 
 
 def make_tables(server: RealServer) -> None:
-    """Tables without rows."""
     server.sql("CREATE OR REPLACE DATABASE shop")
     for table in TABLES:
         server.sql(f"CREATE TABLE {table} (id INT PRIMARY KEY, v LONGTEXT) ENGINE=InnoDB")
@@ -139,7 +137,6 @@ def test_a_replica_made_from_a_backup_goes_on_behind_it_at_the_primary(version, 
 
 
 def append(log: ibbmaster.WritableLog, first: int, end: int) -> None:
-    """A row in a group of its own for each number."""
     for number in range(first, end):
         log.append(f"0-1-{number}", f"INSERT INTO shop.t VALUES ({number}, '{'x' * 500}')")
 
@@ -161,9 +158,8 @@ def test_a_stop_waits_for_no_replica_and_those_behind_have_everything_after_the_
     ahead, behind = new_replica(version, server_id=1001), new_replica(version, server_id=1002)
     ahead.follow(primary)
     behind.follow(primary, start=False)
-    behind.sql("START SLAVE UNTIL master_gtid_pos = '0-1-99'")
+    behind.follow_until("0-1-99")
     ahead.wait_for_gtid("0-1-302")
-    behind.wait_for_gtid("0-1-99")
 
     primary.stop()
     behind.wait_until(lambda it: it.status()["Slave_SQL_Running"] == "No")
@@ -195,7 +191,7 @@ def test_parallel_replicas_keep_the_temporary_tables_of_each_session_apart(
     real.kill()
     real.start()
     real.sql("INSERT INTO shop.t VALUES (9, 9)")
-    position = str(real.sql("SELECT @@GLOBAL.gtid_binlog_pos")[0][0])
+    position = position_of(real)
     real.stop()
     directory = real.data
     if kind == "ibb":

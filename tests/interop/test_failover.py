@@ -3,15 +3,13 @@
 import contextlib
 import hashlib
 import itertools
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lanes.binlogs import copy_binlogs
-from lanes.primary import ibbmaster
+from lanes.primary import ibbmaster, run_program
 from lanes.replica import Replica
-from lanes.sql_file import sql_beside
+from lanes.sql import copy_binlogs, position_of, run, sql_beside
 
 from ibbmaster.testkit.mariadb_server import RealPrimary
 
@@ -26,8 +24,6 @@ class Server(RealPrimary, Replica):
 
 
 class Pair:
-    """Two servers, one of which follows the other."""
-
     def __init__(self, first: Server, second: Server, directory: Path) -> None:
         self.servers = first, second
         self.archive = directory / "archive"
@@ -35,7 +31,6 @@ class Pair:
         self._copied = itertools.count(1)
 
     def switch(self, to: int) -> None:
-        """Server `to` becomes the primary, the other its replica."""
         primary, replica = self.servers[to], self.servers[1 - to]
         self.catch_up(primary)
         primary.sql("STOP SLAVE")
@@ -45,31 +40,19 @@ class Pair:
 
     def catch_up(self, replica: Server) -> None:
         other = next(server for server in self.servers if server is not replica)
-        (position,) = other.sql("SELECT @@gtid_binlog_pos")[0]
         if replica.sql("SHOW SLAVE STATUS"):
-            replica.wait_for_gtid(position)
+            replica.wait_for_gtid(position_of(other))
 
     def add(self, number: int, code: int = 0) -> str:
         """Import all files of a server into the archive; returns what is said."""
         files = copy_binlogs(self.servers[number], self._copies / str(next(self._copied)))
-        done = subprocess.run(
-            ibbmaster("convert", "--to", "ibb", str(files), str(self.archive), "--append"),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == code, done.stderr
-        return done.stdout + done.stderr
+        return run_program(ibbmaster("convert", "--to", "ibb", str(files), str(self.archive), "--append"), code=code)
 
 
-def run(server: Server, statements: tuple[str, ...], turn: int = 0) -> int:
+def counted(server: Server, *statements: str, turn: int = 0) -> int:
     """Carry out statements in one session; returns how many transactions the server has logged by then."""
-    connection = server.connect()
-    with connection.cursor() as cursor:
-        for statement in statements:
-            cursor.execute(statement.replace("{turn}", str(turn)))
-    connection.close()
-    return sum(int(gtid.rpartition("-")[2]) for gtid in server.sql("SELECT @@gtid_binlog_pos")[0][0].split(","))
+    run(server, *(statement.replace("{turn}", str(turn)) for statement in statements))
+    return sum(int(gtid.rpartition("-")[2]) for gtid in position_of(server).split(","))
 
 
 @pytest.fixture(params=["10.11", "11.8"])
@@ -91,12 +74,12 @@ def pair(request, server_of, watch_log, tmp_path) -> Iterator[Pair]:
 def test_switchover_and_switchback_make_one_archive(pair, new_ibb_primary, new_replica):
     first, second = pair.servers
     pair.switch(to=0)
-    count = run(first, (*DECLARED, *TURN), 1)
+    count = counted(first, *DECLARED, *TURN, turn=1)
     assert pair.add(0).startswith(f"{count} event groups with ")
 
     for turn, to in ((2, 1), (3, 0)):
         pair.switch(to=to)
-        before, count = count, run(pair.servers[to], TURN, turn)
+        before, count = count, counted(pair.servers[to], *TURN, turn=turn)
         said = pair.add(to)
         assert said.startswith(f"{count - before} event groups with ")
         assert f"\n{before} groups were in the log already\n" in said
@@ -104,11 +87,8 @@ def test_switchover_and_switchback_make_one_archive(pair, new_ibb_primary, new_r
     for number in (1, 0):
         assert f"\n{count} groups were in the log already\n" in pair.add(number)
 
-    verified = subprocess.run(
-        ibbmaster("verify", "--strict", str(pair.archive)), capture_output=True, text=True, check=False
-    )
-    assert verified.returncode == 0, verified.stdout
-    (position,) = first.sql("SELECT @@gtid_binlog_pos")[0]
+    run_program(ibbmaster("verify", "--strict", str(pair.archive)))
+    position = position_of(first)
     fresh = new_replica(first.programs.version[:5].rstrip("."), "--gtid-strict-mode=1")
     fresh.follow(new_ibb_primary(pair.archive, "--tls", "off"))
     fresh.wait_for_gtid(position)
@@ -128,20 +108,20 @@ def digests(directory: Path) -> dict[str, str]:
 def test_an_errant_row_is_refused_with_both_gtids_and_places(pair):
     first, second = pair.servers
     pair.switch(to=0)
-    count = run(first, DECLARED)
+    count = counted(first, *DECLARED)
     pair.catch_up(second)
     second.sql("STOP SLAVE")
-    run(first, ("INSERT INTO shop.audit VALUES ('of the primary')",))
+    first.sql("INSERT INTO shop.audit VALUES ('of the primary')")
     pair.add(0)
     before = digests(pair.archive)
 
-    run(second, ("INSERT INTO shop.audit VALUES ('of the replica')",))
+    second.sql("INSERT INTO shop.audit VALUES ('of the replica')")
     said = pair.add(1, code=2)
     assert f"what is added goes on with 0-2-{count + 1}, at binlog.000001 offset " in said
     assert f", and the log with 0-1-{count + 1}, at binlog-000000.ibb offset " in said
 
     second.sql("RESET MASTER")
-    run(second, (f"SET server_id = 1, gtid_seq_no = {count + 1}", "INSERT INTO shop.audit VALUES ('of nobody')"))
+    run(second, f"SET server_id = 1, gtid_seq_no = {count + 1}", "INSERT INTO shop.audit VALUES ('of nobody')")
     said = pair.add(1, code=2)
     assert f"the log has another group 0-1-{count + 1}, at binlog-000000.ibb offset " in said
     assert "than what is added, at binlog.000001 offset " in said

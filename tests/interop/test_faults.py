@@ -1,6 +1,8 @@
 """Real replicas come to the right contents after every fault that they can recover from, alone or by START SLAVE."""
 
+import json
 import time
+from pathlib import Path
 
 import pytest
 from lanes.primary import PASSWORD, USER
@@ -15,25 +17,10 @@ from ibbmaster.testkit.mariadb_server import REPLICA_SERVER_ID
 TIMEOUT_S = 60.0
 STEP_S = 0.05
 
+_DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
 #: Faults in a transaction of several statements, one after the other; `replica` is added.
-FAULTS = [
-    *("cut after gtid", "cut before table map; by=end", "cut after table map", "cut after rows"),
-    *("cut before rows 2", "cut before commit; by=end", "cut after commit", "cut inside rows at byte 25"),
-    *("cut inside commit at byte 0", "cut before opening format description", "cut inside opening rotate at byte 20"),
-    *("cut after gtid; by=silence", "stall after table map; seconds=0.2", "drip after gtid; bytes_per_s=2000"),
-    *("eof after gtid", "eof before commit", "error after rows; code=1105", "error after gtid; code=1236"),
-    *("kill after gtid", "kill after table map; query=true", "newer dump after rows"),
-    *("checksum at rows", "checksum at gtid", "alter at table map; byte=25", "shorten at rows", "lengthen at commit"),
-    *("insert before gtid; event=format", "insert before gtid; event=heartbeat"),
-    *("cut before handshake", "cut after greeting", "cut before login", "error before handshake; code=1040"),
-    *("cut before registration", "cut after registration", "error before dump; code=1105"),
-    *("stall before login; seconds=0.2", "cut before statement; sql=slave_connect_state", "cut after handshake"),
-]
-OF_THE_PRIMARY = [
-    *("crash after gtid; closed_s=0.3", "crash after rows; torn=redo", "crash after commit; torn=pages"),
-    *("crash after table map; torn=group", "restart after rows; profile=10.11", "failover after commit"),
-    "clock after gtid; seconds=-3600",
-]
+FAULTS = _DATA["faults"]
+OF_THE_PRIMARY = _DATA["of the primary"]
 
 
 @pytest.mark.parametrize("profile", ["11.8"])
@@ -55,7 +42,7 @@ def test_replicas_have_the_right_contents_after_every_fault(profile, new_replica
             assert place is not None
             given = table_of(line)
             if not place.is_in_conversation and "opening" not in line and "packet" not in line:
-                given["gtid"] = next_gtid(primary)
+                given["gtid"] = f"0-3-{primary.log.state.latest(0).seq_no + 1}"
             if line in OF_THE_PRIMARY:
                 primary.faults.add(**given)
             elif place.is_in_conversation:  # who it is was not said yet
@@ -79,12 +66,6 @@ def test_replicas_have_the_right_contents_after_every_fault(profile, new_replica
                 assert list(replica.sql("SELECT * FROM shop.orders ORDER BY id")) == expected, line
         assert [record.problem for record in primary.faults.done if record.problem] == []
         assert len(primary.faults.done) == len(FAULTS) * len(replicas) + len(OF_THE_PRIMARY)
-
-
-def next_gtid(primary: FixturePrimary) -> str:
-    latest = primary.log.state.latest(0)
-    assert latest is not None
-    return f"0-3-{latest.seq_no + 1}"
 
 
 def end_connections(registry: Registry) -> None:

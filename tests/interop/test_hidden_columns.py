@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lanes.binlogs import copy_binlogs
-from lanes.sql_file import sql_beside
+from lanes.replay import rows_read
+from lanes.sql import copy_binlogs, run, sql_beside
 
 import ibbmaster
 from ibbmaster.commands.cli.main import main
@@ -18,8 +18,7 @@ from ibbmaster.commands.printing.json_lines import JsonLines
 from ibbmaster.commands.printing.line_formats import DebeziumFormat, JsonFormat
 from ibbmaster.kernel.loading import load
 from ibbmaster.lake.maintain.job import maintain
-from ibbmaster.tables.arrow.plan import find_fields, plan_tasks
-from ibbmaster.tables.arrow.reading import read_task
+from ibbmaster.tables.arrow.plan import find_fields
 from ibbmaster.tables.arrow.shape import GROUP_FIELDS
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
 from ibbmaster.testkit.mariadb_server import RealPrimary
@@ -40,8 +39,8 @@ def told(request, server_of, tmp_path_factory) -> tuple[Path, dict[str, list[str
     version, form = request.param
     log = tmp_path_factory.mktemp("log")
     with server_of(RealPrimary, version, [], f"--binlog-row-metadata={form}") as server:
-        for statement in ("SET binlog_format = ROW, time_zone = '+00:00'", "CREATE DATABASE d", *STATEMENTS):
-            server.sql(statement)
+        server.sql("SET time_zone = '+00:00'")
+        run(server, "SET binlog_format = ROW, time_zone = '+00:00'", "CREATE DATABASE d", *STATEMENTS)
         columns: dict[str, list[str]] = {}
         for table, column in server.sql(COLUMNS):
             columns.setdefault(table, []).append(column)
@@ -57,11 +56,9 @@ def told(request, server_of, tmp_path_factory) -> tuple[Path, dict[str, list[str
 
 def test_lines_have_the_columns_that_the_server_names(told, capsys):
     log_path, columns, _ = told
-    kernels = load()
-    assert kernels is not None
     with ibbmaster.open(log_path) as log:
         for form, printer in ((JsonFormat(), JsonLines()), (DebeziumFormat(), DebeziumLines(log.engine.file_name))):
-            fast = b"".join(bytes(piece) for run in FastLines(log, kernels, form).runs() for piece in run)
+            fast = b"".join(bytes(piece) for pieces in FastLines(log, load(), form).runs() for piece in pieces)
             assert fast == b"".join(b"".join(printer.group(group)) for group in log.groups(asks_statements=True))
             lines = [line for line in map(json.loads, fast.splitlines()) if line.get("kind", "") not in ("ddl",)]
             found = {
@@ -88,11 +85,8 @@ def test_arrow_has_the_columns_that_the_server_names(told):
                 of_table = replace(options, table=f"d.{table}", tables=(f"d.{table}",))
                 fields = find_fields(of_table)  # Spark has these, too
                 assert [field.name for field in fields[len(GROUP_FIELDS) + 2 :]] == columns[table]
-            maps: dict[str, list[str]] = {}
-            for task in plan_tasks(options, find_fields(options)):
-                for batch in read_task(task):
-                    for row in batch.to_pylist():
-                        maps[row["_table"]] = [name for name, _ in row["before"] or row["after"]]
+            rows_of_all = rows_read(options, find_fields(options))
+            maps = {row["_table"]: [name for name, _ in row["before"] or row["after"]] for row in rows_of_all}
             assert maps == {f"d.{table}": columns[table] for table in TABLES}
         for table in TABLES:
             snapshot = log.snapshot(f"d.{table}", on_doubt=print)

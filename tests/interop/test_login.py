@@ -1,10 +1,17 @@
-"""How real replicas and clients log in: TLS with the automatic certificate, ed25519, and what is refused."""
+"""How real replicas and clients log in: TLS with the automatic certificate, ed25519, and what is refused; and what an
+operator sees who asks with the `mariadb` client.
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from lanes.capture import Capture
-from lanes.primary import PASSWORD, USER
+from lanes.primary import USER, IbbPrimary, login_options
+from lanes.replica import Replica
 
-VERSIONS = ["10.11", "11.8"]
+HOSTS = ["127.0.0.1", "127.0.0.2"]
 AUTH = ["native", "ed25519"]
 
 
@@ -13,28 +20,43 @@ def domains(captures) -> Capture:
     return captures["10.11/domains"]
 
 
+@pytest.fixture
+def expect_followed(domains) -> Callable[..., None]:
+    """A fresh replica, or one that has followed before, follows a primary from the beginning to its end."""
+
+    def follow(replica: Replica, primary: IbbPrimary, **given: object) -> None:
+        replica.begin_anew()
+        replica.follow(primary, **given)
+        replica.wait_for_gtid(domains.last_position)
+
+    return follow
+
+
 @pytest.mark.parametrize("auth", AUTH)
-@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2"])
-def test_an_11_8_replica_follows_with_its_tls_defaults(host, auth, domains, new_ibb_primary, new_replica):
+def test_an_11_8_replica_follows_with_its_tls_defaults(auth, domains, new_ibb_primary, new_replica, expect_followed):
     """At 127.0.0.2, no address the client library takes for local, only the proof in the login's OK satisfies it."""
     replica = new_replica("11.8")
 
-    replica.follow(new_ibb_primary(domains, "--auth", auth, host=host), ssl=None)
-    replica.wait_for_gtid(domains.last_position)
+    for host in HOSTS:
+        expect_followed(replica, new_ibb_primary(domains, "--auth", auth, host=host), ssl=None)
 
-    status = replica.status()
-    assert (status["Master_SSL_Allowed"], status["Master_SSL_Verify_Server_Cert"]) == ("Yes", "Yes")
+        status = replica.status()
+        assert (status["Master_SSL_Allowed"], status["Master_SSL_Verify_Server_Cert"]) == ("Yes", "Yes")
 
 
 @pytest.mark.parametrize("auth", AUTH)
-@pytest.mark.parametrize("ssl", [False, True], ids=["in clear", "TLS"])
-@pytest.mark.parametrize("version", VERSIONS)
-def test_a_replica_follows_with_either_account(version, ssl, auth, domains, new_ibb_primary, new_replica):
-    replica = new_replica(version)
+def test_a_replica_follows_with_either_account_and_no_wrong_password(
+    version, auth, domains, new_ibb_primary, new_replica, expect_followed
+):
+    replica, primary = new_replica(version), new_ibb_primary(domains, "--auth", auth)
+    for ssl in (False, True):
+        expect_followed(replica, primary, ssl=ssl)
+    replica.begin_anew()
 
-    replica.follow(new_ibb_primary(domains, "--auth", auth), ssl=ssl)
+    replica.follow(primary, password="wrong", ssl=False)
 
-    replica.wait_for_gtid(domains.last_position)
+    assert f"Access denied for user '{USER}'@'127.0.0.1' (using password: YES)" in replica.wait_for_problem()
+    assert replica.status()["Last_IO_Errno"] == 1045
 
 
 def test_an_11_8_replica_refuses_a_primary_without_tls(domains, new_ibb_primary, new_replica):
@@ -45,7 +67,6 @@ def test_an_11_8_replica_refuses_a_primary_without_tls(domains, new_ibb_primary,
     assert "SSL is required, but the server does not support it" in replica.wait_for_problem()
 
 
-@pytest.mark.parametrize("version", VERSIONS)
 def test_a_primary_that_requires_tls_refuses_a_login_in_clear(version, domains, new_ibb_primary, new_replica):
     replica = new_replica(version)
 
@@ -54,23 +75,30 @@ def test_a_primary_that_requires_tls_refuses_a_login_in_clear(version, domains, 
     assert f"Access denied for user '{USER}'" in replica.wait_for_problem()
 
 
-@pytest.mark.parametrize("auth", AUTH)
-@pytest.mark.parametrize("version", VERSIONS)
-def test_a_wrong_password_is_refused(version, auth, domains, new_ibb_primary, new_replica):
-    replica = new_replica(version)
-
-    replica.follow(new_ibb_primary(domains, "--auth", auth), password="wrong", ssl=False)
-
-    assert f"Access denied for user '{USER}'@'127.0.0.1' (using password: YES)" in replica.wait_for_problem()
-    assert replica.status()["Last_IO_Errno"] == 1045
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2"])
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("host", HOSTS)
 def test_the_command_line_client_logs_in_with_its_tls_defaults(version, host, domains, new_ibb_primary, run_tool):
-    primary = new_ibb_primary(domains, host=host)
+    account = login_options(new_ibb_primary(domains, host=host))
 
-    account = [f"--host={host}", f"--port={primary.port}", f"--user={USER}", f"--password={PASSWORD}"]
     done = run_tool(version, "mariadb", "--protocol=TCP", *account, "--batch", "-N", "-e", "SELECT @@server_id")
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", "")
+
+
+_DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+ANSWERS = _DATA["answers"]  # statement: the answer in --batch form; a dot stands for anything
+
+
+def test_the_client_prints_the_answers(version, captures, new_ibb_primary, run_tool):
+    options = ["--protocol=TCP", *login_options(new_ibb_primary(captures["10.11/domains"])), "--batch", "-e"]
+    for statement, lines in ANSWERS.items():
+        done = run_tool(version, "mariadb", *options, statement)
+
+        assert (done.returncode, done.stderr) == (0, ""), statement
+        printed = [line.split("\t") for line in done.stdout.splitlines()]
+        expected = [line.split("\t") for line in lines]
+        assert [len(line) for line in printed] == [len(line) for line in expected], statement
+        for got, wanted in zip(printed, expected, strict=True):
+            assert all(one == other or other == "." for one, other in zip(got, wanted, strict=True)), (statement, got)
+    done = run_tool(version, "mariadb", *options, "DROP TABLE everything")
+    assert done.returncode == 1
+    assert "\nERROR 1290 (HY000) at line 1: " in done.stderr

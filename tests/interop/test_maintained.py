@@ -5,21 +5,24 @@
 
 import functools
 import itertools
+import json
 import random
 import re
+import shutil
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 import pymysql
 import pytest
 from lanes.answers import SESSIONS, RawClient
-from lanes.binlogs import copy_binlogs
 from lanes.mixed_logs import LogKind, Transactions, any_campaign
 from lanes.primary import IbbPrimary, login_of
 from lanes.random_ddl import DATABASE, IMAGES, TYPES, content_of
-from lanes.replay import as_sql
+from lanes.replay import as_sql, cells_of
+from lanes.sql import copy_binlogs, take_over
 
 import ibbmaster
 from ibbmaster.errors import InexactError
@@ -45,17 +48,13 @@ OF_DOMAIN = ("_seq", "_change_no")  # and in each domain, whichever server's log
 OF_A_PAIR = ("--binlog-row-metadata=FULL", "--binlog-format=ROW", "--log-slave-updates")
 
 
-def cells_of(rows: pa.Table, table: TableVersion) -> list[tuple[object, ...]]:
+def current_cells(rows: pa.Table, table: TableVersion) -> list[tuple[object, ...]]:
     """The rows of a table as `content_of` has those of a server; of a history those that hold now."""
     kinds = [column_of(column) for column in table.columns]
     if "_is_current" in rows.column_names:
         rows = rows.filter(rows["_is_current"])
     assert sorted(one for one in rows.column_names if one[0] != "_") == sorted(kind.name for kind in kinds)
-    rows = rows.select([kind.name for kind in kinds])
-    found = [
-        tuple(as_sql(kind, value) for kind, value in zip(kinds, row.values(), strict=True)) for row in rows.to_pylist()
-    ]
-    return sorted(found, key=repr)
+    return cells_of(rows.to_pylist(), kinds)
 
 
 def server_cells(server: RealPrimary, table: TableVersion) -> list[tuple[object, ...]]:
@@ -113,9 +112,7 @@ class Keeper:
         self.counts: Counter[str] = Counter()
         self.doubts: Counter[str] = Counter()
         self._zero_dates = zero_dates
-        self._exact: dict[
-            str, tuple[str | None, list[tuple[object, ...]]]
-        ] = {}  # rows when they were so last, and where
+        self._exact: dict[str, tuple[str | None, list[str]]] = {}  # where a table was so last, and its rows
 
     def bring(self, log: Path) -> Maintained:
         return maintain(str(log), self.kept.target, kind=self.kind, zero_dates=self._zero_dates)
@@ -147,7 +144,7 @@ class Keeper:
                 if past.cuts:
                     self.begins[full_name] = past.begin if order == OF_FILES else (number_at(log, past.begin),)
                 if self.kind != "changes":
-                    found = cells_of(self.kept.read(full_name), table)
+                    found = current_cells(self.kept.read(full_name), table)
                 elif order is None or past.ancestors:
                     found = None
                 else:
@@ -166,7 +163,7 @@ VERDICT = re.compile(
 def expect_one_answer(server: RealPrimary, primary: IbbPrimary, whole: Path, exact: Maintained) -> Counter[str]:
     """At the end of a log SELECT, a snapshot, a history and tables that are made of all of it agree on each table."""
     counts = Counter[str]()
-    theirs = RawClient.of_root(server.socket, SESSIONS[2])
+    theirs = RawClient.of_root(server, SESSIONS[2])
     ours = RawClient(SESSIONS[2], **login_of(primary), ssl_disabled=True)
     with ibbmaster.open(whole) as log, LogSource(parse_options({"path": str(whole)})) as source:
         for full_name, state in exact.tables.items():
@@ -182,7 +179,7 @@ def expect_one_answer(server: RealPrimary, primary: IbbPrimary, whole: Path, exa
                 answers["SELECT"] = str(error.args[1]).removeprefix(f"{full_name}: ")
             for what, ask in (("snapshot", log.snapshot), ("history", log.history)):
                 try:
-                    assert cells_of(ask(full_name, zero_dates="text"), table) == wanted, (full_name, what)
+                    assert current_cells(ask(full_name, zero_dates="text"), table) == wanted, (full_name, what)
                     answers[what] = ""
                 except InexactError as error:
                     answers[what] = error.doubts[0]
@@ -208,7 +205,7 @@ def test_tables_of_a_log_that_is_purged_between_runs_that_are_killed_are_the_ser
     server = new_server(version)
     kind = LogKind.drawn(rng, log_number)
     campaign = any_campaign(server, rng, kind, log_number)
-    watch_log("last statements", lambda: "\n".join(campaign.statements[-60:]))
+    watch_log("last statements", campaign.last_statements)
     watch_log("log", lambda: f"{log_number} {version} {kind}")
     whole, log, tables = tmp_path / "whole", tmp_path / "log", tmp_path / "tables"
     copied, copied_whole = set[str](), set[str]()
@@ -306,12 +303,11 @@ def test_a_column_of_each_type_is_read_by_others_whether_it_came_first_was_added
         bring()
 
 
-def test_tables_go_on_with_the_log_of_a_replica_that_took_over(seed, tmp_path, new_server, watch_log):
+def test_tables_go_on_with_the_log_of_a_replica_that_took_over(seed, tmp_path, new_following, watch_log):
     rng = random.Random(f"{seed} failover")
-    first, second = (new_server("11.8", *OF_A_PAIR, f"--server-id={number}") for number in (1, 2))
-    second.follow_at(**login_of(first))
+    first, second = new_following("11.8", *OF_A_PAIR)
     campaign = Transactions(first, rng, (*IMAGES, "FULL", "FULL"))
-    watch_log("last statements", lambda: "\n".join(campaign.statements[-60:]))
+    watch_log("last statements", campaign.last_statements)
     keepers = [Keeper(*one, tmp_path / "tables", first) for one in itertools.product(KINDS, AS)]
     logs = tmp_path / "first", tmp_path / "second"
 
@@ -328,10 +324,7 @@ def test_tables_go_on_with_the_log_of_a_replica_that_took_over(seed, tmp_path, n
         bring(first, logs[0], of_first)
     for _ in range(STEPS):  # which no run sees before the failover
         campaign.step()
-    position = str(first.sql("SELECT @@gtid_binlog_pos")[0][0])
-    assert second.sql("SELECT MASTER_GTID_WAIT(%s, 60)", (position,)) == ((0,),)
-    first.kill()
-    second.sql("STOP SLAVE")
+    take_over(second, first)
     campaign.go_on_with(second)
     for _ in range(2):
         for _ in range(STEPS):
@@ -342,3 +335,63 @@ def test_tables_go_on_with_the_log_of_a_replica_that_took_over(seed, tmp_path, n
     assert counts["exact"] > counts["not exact"] / 2
     assert counts["patched"]
     campaign.close()
+
+
+WITH_ROWS = ("CREATE TABLE {t} (id INT PRIMARY KEY, v INT)", "INSERT INTO {t} VALUES (1, NULL), (2, 2)")
+INSERT = "INSERT INTO {t} (id) VALUES (3)"
+LAST = "DELETE FROM {t} WHERE id = 2"
+
+
+class Case(NamedTuple):
+    """What happens to a table before the first run, between the next two, and before the last one.
+
+    `exact_in` are the targets in which it goes on, and `exact_as` what it has there; nowhere if the rows themselves
+    would be needed, which are in no log any more.
+    """
+
+    between: tuple[str, ...]
+    last: tuple[str, ...] = (LAST,)
+    first: tuple[str, ...] = WITH_ROWS
+    exact_in: tuple[str, ...] = KINDS
+    exact_as: tuple[str, ...] = AS
+    exact_at_first: tuple[str, ...] = AS
+
+
+CASES = {
+    name: Case(**{step: tuple(given) for step, given in case.items()})
+    for name, case in json.loads(Path(__file__).with_suffix(".json").read_text()).items()
+}
+
+
+@pytest.mark.parametrize("metadata", ["NO_LOG", "MINIMAL", "FULL"])
+def test_tables_go_on_where_only_what_is_new_is_left_of_the_log(tmp_path, new_server, metadata):
+    server = new_server("11.8", f"--binlog-row-metadata={metadata}", "--binlog-format=ROW", "--sql-mode=")
+    log, copied = tmp_path / "log", set[str]()
+    server.sql(f"CREATE DATABASE {DATABASE}")
+    names = {f"{DATABASE}.t{number}": name for number, name in enumerate(CASES)}
+    counts = Counter[bool]()
+    keepers = [Keeper(*one, tmp_path / "tables", server) for one in itertools.product(KINDS, AS)]
+    with server.connect() as connection, connection.cursor() as cursor:
+        for step in ("first", "between", "last"):
+            for table, name in names.items():
+                for statement in getattr(CASES[name], step):
+                    cursor.execute(statement.format(t=table))
+            shutil.rmtree(log, ignore_errors=True)
+            copy_binlogs(server, log, copied)
+            for keeper in keepers:
+                where, kind = keeper.kept.kind, keeper.kind
+                tables = keeper.expect_cells(log).tables
+                found = {name: state for name, state in tables.items() if not state.is_gone}
+                for table, state in found.items():
+                    own, _, derived = table.partition("_")
+                    print(about := (step, where, kind, names[own], derived, state.verdict))
+                    assert state.is_exact == is_exact(CASES[names[own]], step, where, kind, derived), about
+                counts.update(state.is_exact for state in found.values())
+    assert counts[True] > 2 * counts[False], counts
+
+
+def is_exact(case: Case, step: str, where: str, kind: str, derived: str) -> bool:
+    """Whether a table can go on; `derived` is what its name ends in if a case has made it of another one."""
+    if step == "first" or derived == "l":
+        return kind in case.exact_at_first
+    return not derived and where in case.exact_in and kind in case.exact_as

@@ -1,11 +1,10 @@
 """Tables of a log without its beginning: a dump of a real server has their rows, and the log goes on from there."""
 
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
-from lanes.sql_file import sql_beside
+from lanes.sql import copy_binlogs, dump_of, position_of, run, sql_beside
 
 import ibbmaster
 from ibbmaster.commands.cli.main import main
@@ -28,34 +27,18 @@ class Logged:
 
     def __init__(self, server: RealPrimary, place: Path) -> None:
         self.server, self.log, self.dump = server, place / "log", place / "dump.sql"
-        self._run(*BEFORE)
-        server.sql("FLUSH BINARY LOGS")
-        self._run("INSERT INTO d.emptied VALUES (7)")
+        run(server, *BEFORE, "FLUSH BINARY LOGS", "INSERT INTO d.emptied VALUES (7)")
         self.dump_now()
-        self._run(*AFTER)
-        self.copy()
-
-    def _run(self, *statements: str) -> None:
-        for statement in statements:
-            self.server.sql(statement)
+        self.go_on(*AFTER)
 
     def dump_now(self) -> None:
-        options = ("--no-defaults", f"--socket={self.server.socket}", "-uroot", "--databases", "d", "--hex-blob")
-        command = [*self.server.programs.command("mariadb-dump"), *options]
-        with self.dump.open("wb") as file:
-            subprocess.run([*command, "--master-data", "--gtid", "--single-transaction"], stdout=file, check=True)
+        self.dump.write_bytes(dump_of(self.server, "--databases", "d", "--hex-blob"))
 
     def go_on(self, *statements: str) -> None:
-        self._run(*statements)
-        self.copy()
-
-    def copy(self) -> None:
-        """The files but the first one, of which the last may still grow."""
-        self.server.sql("FLUSH BINARY LOGS")
+        """Run statements, and copy all closed files but the first one."""
+        run(self.server, *statements)
         shutil.rmtree(self.log, ignore_errors=True)
-        self.log.mkdir()
-        for name in [row[0] for row in self.server.sql("SHOW BINARY LOGS")][1:-1]:
-            shutil.copy(self.server.data / name, self.log / name)
+        copy_binlogs(self.server, self.log, {"binlog.000001"})
 
     def rows(self, name: str) -> list[str]:
         return _sorted(self.server.query(f"SELECT * FROM {name}"))
@@ -129,7 +112,7 @@ def test_snapshots_and_differences_take_a_base(logged, tmp_path, capsys):
             log.snapshot("d.t")
         for name in TABLES:
             assert _sorted(log.snapshot(name, base=logged.dump).to_pylist()) == logged.rows(name)
-        ((since,),) = logged.server.sql("SELECT @@gtid_binlog_pos")
+        since = position_of(logged.server)
         logged.go_on(*LATER)
     with ibbmaster.open(logged.log) as log:
         changed = log.difference("d.t", since, base=logged.dump).to_pylist()

@@ -4,13 +4,12 @@ import base64
 import itertools
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from lanes.primary import ibbmaster, run_program
 
 from ibbmaster.errors import MissingFileError, StoreError
 from ibbmaster.storage.disk import object_store as stores
@@ -109,10 +108,7 @@ def test_a_bucket_that_is_missing_is_named(url, run):
 
 
 def test_a_store_that_refuses_access_says_so(url, run, running_object_store, monkeypatch):
-    def refuse(request: Any) -> int:
-        return 403
-
-    running_object_store.fault = refuse
+    running_object_store.fault = lambda request: 403
     monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", base64.b64encode(bytes(64)).decode())
     for command in (("cat", url), ("backup", PAGED, "--to", url)):
         assert run(*command) == (2, "", f"ibbmaster: {url}: {REFUSED}\n")
@@ -121,16 +117,11 @@ def test_a_store_that_refuses_access_says_so(url, run, running_object_store, mon
 @pytest.mark.one_of("url")
 def test_tables_that_are_kept_in_a_store_are_those_of_a_directory(url, grow, tmp_path):
     directory = tmp_path / "lake"
-    command = [sys.executable, "-m", "ibbmaster", "lake", "maintain"]  # delta-rs holds up all threads of its process
-    for count in (1, 3, 9):
-        log = grow(count)
-        done = [
-            subprocess.run([*command, log, "--json", "--to", f"delta://{place}"], capture_output=True, text=True)
-            for place in (url, directory)
-        ]
-        assert done[0].stdout, done[0].stderr
-        assert (done[0].returncode, done[0].stdout) == (done[1].returncode, done[1].stdout)
-    said = json.loads(done[0].stdout)
+    for count in (1, 3, 9):  # in other processes: delta-rs holds up all threads of its own
+        command = [*ibbmaster("lake", "maintain"), grow(count), "--json", "--to"]
+        there, here = (run_program([*command, f"delta://{place}"]) for place in (url, directory))
+        assert there == here
+    said = json.loads(there)
     assert said["written"]
     script = """if True:
         import sys, deltalake
@@ -140,7 +131,6 @@ def test_tables_that_are_kept_in_a_store_are_those_of_a_directory(url, grow, tmp
             rows = dataset.to_table(use_threads=False).to_pylist()  # threads may abort Python at its end
             print(name, len(rows), sorted(map(str, rows)))
     """
-    names = said["written"]
-    rows = [subprocess.check_output([sys.executable, "-c", script, str(one), *names]) for one in (url, directory)]
+    rows = [run_program([sys.executable, "-c", script, one, *said["written"]]) for one in (url, directory)]
     assert rows[0] == rows[1]
     assert len(rows[0]) > 200

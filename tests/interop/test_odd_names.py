@@ -5,18 +5,17 @@ Databases and tables have letters in their names that mean something where names
 
 import json
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from lanes.replica import Replica
+from lanes.sql import run, run_script
 
 import ibbmaster
 from ibbmaster.commands.cli.main import main
 from ibbmaster.sqltext.quoting import quoted_name
 from ibbmaster.sqltext.table_name import TableName
-from ibbmaster.testkit.mariadb_programs import find_programs
 
 DATABASES = ("shop", "shop.eu", "shop,eu", "sh`op", "*", "s?op", " lead", "100%", '日本 "x"')
 IN_EACH = ("orders", "eu.orders", "*", "t", "T")
@@ -25,9 +24,6 @@ OTHERS = (
     *("a;b", "a\\b", "a/b", ".", "..", ".a", "a.", " a", "#sql", "@a", "-- x", "/* x */", "~2E", "a\nb", "\uffff"),
 )
 VERSION = "10.11"
-
-
-TIMEOUT_S = 300
 ODD = Path(__file__).parents[2] / "fixtures" / "odd-names"
 NAMES = [TableName(database, name) for database in DATABASES for name in IN_EACH]
 NAMES += [TableName(DATABASES[place % len(DATABASES)], name) for place, name in enumerate(OTHERS)]  # they go round
@@ -46,19 +42,16 @@ def statements() -> Iterator[str]:
 
 
 def rows_of(server: Replica) -> dict[TableName, list[tuple[int, str]]]:
-    """The rows of each table that a server has."""
-    marks = ", ".join(["%s"] * len((*DATABASES, "new")))
     found = server.sql(
-        f"SELECT table_schema, table_name FROM information_schema.tables WHERE table_schema IN ({marks})",
-        (*DATABASES, "new"),
+        "SELECT table_schema, table_name FROM information_schema.tables WHERE table_schema IN %s",
+        ((*DATABASES, "new"),),
     )
     return {TableName(*name): sorted(server.sql(f"SELECT * FROM {TableName(*name).sql}")) for name in found}
 
 
 def test_a_server_makes_the_captured_log_again(new_server, tmp_path, request):
     server = new_server(VERSION, "--binlog-format=ROW")
-    for statement in statements():
-        server.sql(statement)
+    run(server, *statements())
     found = [[*name, [list(row) for row in server.sql(f"SELECT * FROM {name.sql}")]] for name in NAMES]
     text = "[\n" + ",\n".join(json.dumps(one, ensure_ascii=False) for one in found) + "\n]\n"
     server.sql("FLUSH BINARY LOGS")
@@ -94,7 +87,7 @@ def test_a_replica_has_the_tables_that_were_chosen(stages, wanted, new_replica):
     replica = new_replica(VERSION)
     replica.sql("CREATE DATABASE new")
     with ibbmaster.serve(ODD / "binlog.000001", password="secret", tls="off", **stages) as primary:
-        replica.follow_at(primary.host, primary.port, user=primary.user, password=primary.password)
+        replica.follow(primary)
         with ibbmaster.open(ODD / "binlog.000001") as log:
             replica.wait_for_gtid(str(log.position))
         assert rows_of(replica) == wanted
@@ -105,7 +98,5 @@ def test_a_server_that_runs_the_script_has_each_table(format, new_replica, tmp_p
     replica = new_replica(VERSION)
     script = tmp_path / "script.sql"
     assert main(["cat", str(ODD / "binlog.000001"), "--format", format, "--output", str(script)]) == 0
-    client = [*find_programs(VERSION).command("mariadb"), "--no-defaults", "--binary-mode", "--user=root"]
-    with script.open("rb") as file:
-        subprocess.run([*client, f"--socket={replica.socket}"], stdin=file, timeout=TIMEOUT_S, check=True)
+    assert run_script(replica, script.read_bytes()) == ""
     assert rows_of(replica) == ROWS

@@ -2,22 +2,19 @@
 
 import json
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from lanes.capture import load_captures
 from lanes.replica import Replica
+from lanes.sql import drop_databases, position_of, run_script
 
 import ibbmaster
 from ibbmaster.commands.cli.main import main
-from ibbmaster.testkit.mariadb_programs import find_programs
 from tests.written_log import Said, write_log
 
-TIMEOUT_S = 300
 VERSIONS = ("10.11", "11.8")
-OF_SERVERS = "'mysql','sys','information_schema','performance_schema','test'"
 SMALL = [one for one in load_captures() if not one.is_encrypted and one.size < 30_000_000]
 #: What 11.8's BINLOG statements, also those of its own mariadb-binlog, do not do; replicas do.
 ROWS_OF_BEFORE_11_5 = "types.versioned"
@@ -36,31 +33,17 @@ def taker(request, server_of) -> Iterator[Replica]:
 
 @pytest.fixture(autouse=True)
 def emptied(taker) -> Iterator[None]:
-    """Leave no database to the next test."""
     yield
     taker.sql("SET SESSION foreign_key_checks=0")
-    for (name,) in taker.sql(
-        f"SELECT schema_name FROM information_schema.schemata WHERE schema_name NOT IN ({OF_SERVERS})"
-    ):
-        taker.sql(f"DROP DATABASE `{name}`")
+    drop_databases(taker)
 
 
 def run(taker: Replica, script: Path) -> str:
     """What the client of the server's version says of a script; nothing if it ran to its end."""
-    client = [*find_programs(taker.version).command("mariadb"), "--no-defaults", "--binary-mode", "--local-infile=1"]
-    with script.open("rb") as file:
-        done = subprocess.run(
-            [*client, f"--socket={taker.socket}", "--user=root", "--max-allowed-packet=64M"],
-            stdin=file,
-            capture_output=True,
-            timeout=TIMEOUT_S,
-            check=False,
-        )
-    return "" if done.returncode == 0 else done.stderr.decode("utf-8", "replace").strip().splitlines()[-1]
+    return run_script(taker, script.read_bytes(), "--local-infile=1", "--max-allowed-packet=64M")
 
 
 def printed(log: Path, directory: Path, *options: str) -> Path:
-    """The script that `cat` prints of a log."""
     script = directory / "script.sql"
     loads = ["--load-files", str(directory / "loads")] if "mariadb-binlog" in options else []
     assert main(["cat", str(log), "--output", str(script), *options, *loads]) == 0
@@ -121,7 +104,6 @@ SAID = re.compile(r"@@session\.(gtid_domain_id|server_id|gtid_seq_no)=(\d+)")
 
 
 def said_gtids(script: str) -> list[str]:
-    """The GTIDs that a script gives its transactions."""
     known: dict[str, str] = {}
     found = []
     for name, value in SAID.findall(script):
@@ -151,7 +133,7 @@ def test_the_server_logs_the_same_gtids(taker, tmp_path):
     assert run(taker, printed(tmp_path / "log", tmp_path, "--format", "mariadb-binlog")) == ""
 
     with ibbmaster.open(tmp_path / "log") as read:
-        assert set(taker.sql("SELECT @@gtid_binlog_pos")[0][0].split(",")) == set(map(str, read.position.values()))
+        assert set(position_of(taker).split(",")) == set(map(str, read.position.values()))
 
 
 def test_statements_that_failed_and_odd_texts_are_run(taker, tmp_path):

@@ -5,16 +5,15 @@
 
 import random
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from lanes.answers import SESSIONS, OurTables, RawClient
-from lanes.binlogs import copy_binlogs
-from lanes.described import differences, places_by_gtid, put_beside_rows
+from lanes.answers import OurTables, expect_rows
+from lanes.described import expect_history
 from lanes.printed_rows import printed_changes, printed_image
 from lanes.random_ddl import DATABASE, IMAGES, Campaign, content_of
 from lanes.replay import as_sql, raw_events, read_by_both
+from lanes.sql import copy_binlogs, position_of
 
 import ibbmaster
 from ibbmaster.errors import ConfigurationError, InexactError
@@ -33,29 +32,6 @@ REFUSALS = (  # of other kinds than those that are told beforehand
 )
 SCHEMA_LOOKS = 20  # at how many places the tables are compared
 METADATA = ("FULL", "MINIMAL", "NO_LOG")
-
-
-def run_campaign(server: RealPrimary, rng: random.Random, steps: int, watch_log: Callable) -> Campaign:
-    images = (*IMAGES, "FULL_NODUP") if server.programs.version != "10.11" else IMAGES
-    campaign = Campaign(server, rng, images)
-    watch_log("last statements", lambda: "\n".join(campaign.statements[-40:]))
-    looks = {*rng.sample(range(steps), min(steps, SCHEMA_LOOKS)), steps - 1}
-    for number in range(steps):
-        campaign.step()
-        if number in looks:
-            campaign.look()
-    campaign.close()
-    return campaign
-
-
-def expect_schemas(log: ClassicBinlog, campaign: Campaign) -> None:
-    """The history of the DDL has, where the campaign looked, the tables that the server had."""
-    history = LoggedSchema(log).history()
-    places = places_by_gtid(log)
-    for gtid, described in campaign.seen:
-        assert differences(history.at(places[gtid]), described) == [], gtid
-    assert put_beside_rows(log, history)
-    assert history.disagreements == []
 
 
 def expect_twins_agree(directory: Path, tables: list[str]) -> None:
@@ -97,7 +73,6 @@ def expect_snapshots(server: RealPrimary, directory: Path, tables: list[str], ch
     for table in tables:
         name = str(TableName(DATABASE, table.strip("`")))
         options = parse_options({"path": str(directory), "table": name})
-        expected = content_of(server, table)
         columns = [row[0] for row in server.sql(f"SHOW COLUMNS FROM {DATABASE}.{table}")]
         try:
             schema = find_shape(options, name).schema
@@ -114,24 +89,12 @@ def expect_snapshots(server: RealPrimary, directory: Path, tables: list[str], ch
             refused += 1
             continue
         kinds = {column.name: column for column in schema.columns}
-        found = [
-            tuple(as_sql(kinds[column], row[column]) if column in kinds else None for column in columns) for row in rows
-        ]
-        assert sorted(found, key=repr) == expected, name
+        found = [[as_sql(kinds[one], row[one]) if one in kinds else None for one in columns] for row in rows]
+        assert sorted(map(tuple, found), key=repr) == content_of(server, table), name
         exact += 1
     return exact, refused
 
 
-def expect_answered(server: RealPrimary, log: ClassicBinlog, tables: list[str]) -> None:
-    """A SELECT of each table gives the rows of the server."""
-    ours, client = OurTables(log), RawClient.of_root(server.socket, SESSIONS[0])
-    for name in tables:
-        sql = f"SELECT * FROM {DATABASE}.{name}"
-        assert sorted(ours.answer(sql).rows) == sorted(client.text(sql).rows), name
-    client.close()
-
-
-@pytest.mark.parametrize("version", ["10.11", "11.8"])
 def test_random_ddl_between_random_changes_is_read_alike_by_all(
     request, seed, tmp_path, new_server, new_ibb_primary, new_replica, import_files, watch_log, version
 ):
@@ -139,23 +102,28 @@ def test_random_ddl_between_random_changes_is_read_alike_by_all(
     metadata = rng.choice(METADATA) if version == "11.8" else "FULL"
     server = new_server(version, f"--binlog-row-metadata={metadata}", "--binlog-format=ROW")
     steps = request.config.getoption("--ddl-steps")
-    campaign = run_campaign(server, rng, steps, watch_log)
+    campaign = Campaign(server, rng, IMAGES if version == "10.11" else (*IMAGES, "FULL_NODUP"))
+    watch_log("last statements", campaign.last_statements)
+    campaign.run(steps, SCHEMA_LOOKS)
     files = sorted(copy_binlogs(server, tmp_path / "classic").iterdir())
     directory = tmp_path / "log"
     import_files(files, directory, "--max-file-size", "1M")
 
-    expect_schemas(ClassicBinlog(files), campaign)
+    log = ClassicBinlog(files)
+    assert expect_history(log, LoggedSchema(log).history(), campaign.seen)
     names = {str(TableName(DATABASE, table.strip("`"))) for table in campaign.tables}
     changed = changed_tables(files[0].parent)
     expect_twins_agree(directory, sorted(names & changed))
     expect_refused_without_changes(directory, names - changed)
     assert expect_printed_alike(files) > steps / 2
-    expect_answered(server, ClassicBinlog(files), list(campaign.tables))
+    expect_rows(
+        OurTables(ClassicBinlog(files)), server, *(f"SELECT * FROM {DATABASE}.{one}" for one in campaign.tables)
+    )
     exact, refused = expect_snapshots(server, directory, list(campaign.tables), changed)
     watch_log("snapshots", lambda: f"{exact} exact, {refused} refused")
     print(f"{exact} snapshots exact, {refused} refused")
     replica = new_replica(version)
     replica.follow(new_ibb_primary(directory))
-    replica.wait_for_gtid(str(server.sql("SELECT @@gtid_binlog_pos")[0][0]))
+    replica.wait_for_gtid(position_of(server))
     for table in campaign.tables:
         assert content_of(replica, table) == content_of(server, table), table

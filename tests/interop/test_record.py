@@ -1,9 +1,8 @@
 """A session of a real replica at a real primary is recorded, and another replica gets the same from the recording."""
 
-import time
-from collections.abc import Callable
-
 import pytest
+from lanes.sql import position_of
+from lanes.waiting import wait_until
 
 from ibbmaster.testkit.mariadb_server import PASSWORD, RealPrimary
 from ibbmaster.testkit.scenario import read_scenario
@@ -12,19 +11,10 @@ from tests.machinery.events import split_events
 from tests.recorded import recording
 
 TABLES = ["shop.orders", "shop.notes"]
-TIMEOUT_S = 600.0
 ANNOTATE = 160
 
 
-def wait_until(holds: Callable[[], object]) -> None:
-    deadline = time.monotonic() + TIMEOUT_S
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 def kill_dumps(primary: RealPrimary) -> None:
-    """KILL what serves replicas, as an administrator does."""
     for row in primary.sql("SELECT ID FROM information_schema.PROCESSLIST WHERE COMMAND = 'Binlog Dump'"):
         primary.sql(f"KILL {row[0]}")
 
@@ -68,7 +58,7 @@ def test_a_session_at_a_real_primary_is_played_again(version, is_at_once, option
     assert scenario.primary["profile"] == version
     replica = new_replica(version)
     with (scenario.at_once() if is_at_once else scenario).serving(password="another") as played:
-        replica.follow_at(played.host, played.port, user=played.user, password="another")
+        replica.follow(played)
         replica.wait_for_gtid(last, tolerates_lost_connections=True)
         assert replica.tables(TABLES) == expected
         found = groups_of(played.port, user=played.user, password="another")
@@ -76,7 +66,6 @@ def test_a_session_at_a_real_primary_is_played_again(version, is_at_once, option
     assert {gtid for gtid in groups if found[gtid] != groups[gtid]} == {"2-1-6"}  # the one with a password
 
 
-@pytest.mark.parametrize("version", ["10.11", "11.8"])
 def test_a_replica_that_is_started_again_is_no_fault(version, new_server, new_replica, tmp_path):
     """The primary ends the dump of before by an error, when the same replica comes again."""
     primary = new_server(version, "--binlog-format=ROW")
@@ -94,10 +83,6 @@ def test_a_replica_that_is_started_again_is_no_fault(version, new_server, new_re
         primary.sql("INSERT INTO shop.orders VALUES (9)")
         replica.wait_for_gtid(position_of(primary))
     assert read_scenario(tmp_path / "r" / "scenario.toml").faults == (), recorder.text
-
-
-def position_of(primary: RealPrimary) -> str:
-    return str(primary.sql("SELECT @@GLOBAL.gtid_binlog_pos")[0][0])
 
 
 def groups_of_real(primary: RealPrimary) -> dict[str, bytes]:

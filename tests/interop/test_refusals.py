@@ -8,32 +8,27 @@ import itertools
 import json
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from lanes.answers import SESSIONS, OurTables, RawClient
-from lanes.binlogs import copy_binlogs
+from lanes.answers import OurTables, RawClient, expect_rows, ours_beside
 from lanes.choosing import Looking
 from lanes.described import places_by_gtid
 from lanes.migrations import Migrations
+from lanes.replay import rows_read
 from lanes.row_statements import RowStatements
-from lanes.shop import run
-from lanes.sql_file import sql_beside
+from lanes.sql import copy_binlogs, drop_databases, run, sql_beside
 
 from ibbmaster.logs.classic.engine import ClassicBinlog
 from ibbmaster.replication.wire.refusal import RefusedError
 from ibbmaster.tables.arrow.options import parse_options
-from ibbmaster.tables.arrow.plan import find_fields, plan_tasks
-from ibbmaster.tables.arrow.reading import read_task
+from ibbmaster.tables.arrow.plan import find_fields
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
 from ibbmaster.testkit.mariadb_server import RealPrimary
 
 _SQL = sql_beside(__file__)
-KEYS = _SQL["keys"]
-PARTITIONS = _SQL["partitions"]
-SYSTEM = ("mysql", "information_schema", "performance_schema", "sys", "test")
 LOOKS = 10  # at how many positions every table is asked for
 REFUSED_MAX = {"ROW": 0.05, "MIXED": 0.95}  # of the tables that are asked for, by binlog_format
 
@@ -57,43 +52,22 @@ def running_server(request, server_of) -> Iterator[RealPrimary]:
 @pytest.fixture
 def server(running_server) -> RealPrimary:
     """Without tables of the tests before, and with a log that begins here."""
-    for (name,) in running_server.sql("SELECT schema_name FROM information_schema.schemata"):
-        if name not in SYSTEM:
-            running_server.sql(f"DROP DATABASE `{name}`")
+    drop_databases(running_server)
     running_server.sql("SET GLOBAL binlog_row_metadata = NO_LOG")
     running_server.sql("RESET MASTER")
     return running_server
 
 
-def campaign_of(
-    server: RealPrimary, rng: random.Random, steps: int, watch_log: Callable, binlog_format: str
-) -> Migrations:
-    campaign = Migrations(server, rng, binlog_format=binlog_format)
-    watch_log("last statements", lambda: "\n".join(campaign.statements[-60:]))
-    looks = {*rng.sample(range(steps), min(steps, LOOKS)), steps - 1}
-    for number in range(steps):
-        campaign.step()
-        if number in looks:
-            campaign.look()
-    campaign.close()
-    return campaign
-
-
 def compared(server: RealPrimary, directory: Path) -> dict[str, str]:
     """Every table that is known is that of the server, asked for alone; why others are refused."""
     log = binlog_of(server, directory / "classic")
-    client = RawClient.of_root(server.socket, SESSIONS[0])
     refused = {}
     ours = OurTables(log)
     for table in ours.base_tables(ours.snapshot()):
-        sql = f"SELECT * FROM {table.full_name}"
         try:
-            found = OurTables(log).answer(sql)
+            expect_rows(OurTables(log), server, f"SELECT * FROM {table.full_name}")
         except RefusedError as error:
             refused[table.name] = error.err.text.partition(", because ")[2]
-        else:
-            assert sorted(found.rows) == sorted(client.text(sql).rows), table.name
-    client.close()
     return refused
 
 
@@ -106,7 +80,9 @@ def test_rows_after_random_migrations_are_those_of_the_server_and_few_are_refuse
     request, seed, tmp_path, server, watch_log, binlog_format
 ):
     rng = random.Random(f"{seed} {server.programs.version}")
-    campaign = campaign_of(server, rng, 3 * request.config.getoption("--ddl-steps"), watch_log, binlog_format)
+    campaign = Migrations(server, rng, binlog_format=binlog_format)
+    watch_log("last statements", campaign.last_statements)
+    campaign.run(3 * request.config.getoption("--ddl-steps"), LOOKS)
     log = binlog_of(server, tmp_path / "classic")
     asked, refused = judged(campaign, log)
     assert len(refused) <= REFUSED_MAX[binlog_format] * len(asked)
@@ -137,7 +113,7 @@ def judged(campaign: Looking, log: ClassicBinlog) -> tuple[list[str], list[str]]
 def test_rows_after_random_statements_are_those_of_the_server_or_in_doubt(request, seed, tmp_path, server, watch_log):
     rng = random.Random(f"{seed} {server.programs.version}")
     campaign = RowStatements(server, rng)
-    watch_log("last statements", lambda: "\n".join(campaign.statements[-60:]))
+    watch_log("last statements", campaign.last_statements)
     for _ in range(request.config.getoption("--ddl-steps") // 4):
         campaign.begin()
         for _ in range(3):
@@ -155,7 +131,7 @@ def test_a_server_that_replays_the_log_has_the_rows_that_are_in_doubt(
 ):
     """As docs/statements.md does it."""
     campaign = RowStatements(server, random.Random(f"{seed} {server.programs.version}"), [binlog_format])
-    watch_log("last statements", lambda: "\n".join(campaign.statements[-60:]))
+    watch_log("last statements", campaign.last_statements)
     campaign.begin()
     campaign.go_on(60)
     campaign.look()
@@ -166,28 +142,21 @@ def test_a_server_that_replays_the_log_has_the_rows_that_are_in_doubt(
     snapshot = (ours := OurTables(log)).snapshot(places_by_gtid(log)[look.gtid].position)
     replica = new_replica(server.programs.version)
     replica.follow(new_ibb_primary(tmp_path / "classic"), start=False)
-    replica.sql(f"START SLAVE UNTIL master_gtid_pos = '{look.gtid}'")
-    replica.wait_for_gtid(look.gtid)
-    client = RawClient.of_root(replica.socket, SESSIONS[0])
+    replica.follow_until(look.gtid)
 
     answered = 0
-    for sql, rows in look.answers.items():
-        assert sorted(client.text(sql).rows) == rows, sql
-        with contextlib.suppress(RefusedError):
-            assert sorted(ours.answer(sql, snapshot=snapshot).rows) == rows, sql
-            answered += 1
-    client.close()
+    with RawClient.of_root(replica) as client:
+        for sql, rows in look.answers.items():
+            assert sorted(client.text(sql).rows) == rows, sql
+            with contextlib.suppress(RefusedError):
+                assert sorted(ours.answer(sql, snapshot=snapshot).rows) == rows, sql
+                answered += 1
     assert answered < len(look.answers)
 
 
-def test_foreign_keys_change_rows_of_children_as_a_server_does(tmp_path, server):
-    run(server, "CREATE DATABASE m", "USE m", *KEYS)
-
-    assert compared(server, tmp_path) == {}
-
-
-def test_rows_of_partitions_go_and_come_as_a_server_moves_them(tmp_path, server):
-    run(server, "CREATE DATABASE m", "USE m", *PARTITIONS)
+@pytest.mark.parametrize("what", ["keys", "partitions"])
+def test_foreign_keys_and_partitions_change_rows_as_a_server_does(what, tmp_path, server):
+    run(server, "CREATE DATABASE m", "USE m", *_SQL[what])
 
     assert compared(server, tmp_path) == {}
 
@@ -202,12 +171,8 @@ def test_defaults_that_a_replace_gives_are_in_doubt_where_images_are_minimal(tmp
         *("INSERT INTO r VALUES (1, 1, 1, 3), (2, 2, NULL, 3)", "SET binlog_row_image = MINIMAL"),
         *("REPLACE INTO r (id, a) VALUES (1, 5), (2, 6)", "UPDATE r SET id = 2, a = 7 WHERE id = 2"),
     )
-    client = RawClient.of_root(server.socket, SESSIONS[0])
-    ours = OurTables(binlog_of(server, tmp_path / "classic"))
-
-    for sql in ("SELECT id, a, c FROM m.r", "SELECT * FROM m.r WHERE id = 2"):
-        assert sorted(ours.answer(sql).rows) == sorted(client.text(sql).rows)
-    client.close()
+    ours = ours_beside(server, tmp_path)
+    expect_rows(ours, server, "SELECT id, a, c FROM m.r", "SELECT * FROM m.r WHERE id = 2")
     with pytest.raises(RefusedError, match="REPLACE does not have the defaults"):
         ours.answer("SELECT * FROM m.r")
 
@@ -227,9 +192,7 @@ def test_merging_by_the_key_loses_no_update_where_images_are_completed(tmp_path,
             table = f"d{image.lower()}.{'k' if 'b' in names else 'w'}"
             options = parse_options({"path": str(tmp_path / "classic"), "table": table, "completeKeys": "true"})
             fields = find_fields(replace(options, columns=("_change_type", "_absent", "made", *names)))
-            changes = [
-                row for task in plan_tasks(options, fields) for batch in read_task(task) for row in batch.to_pylist()
-            ]
+            changes = [*rows_read(options, fields)]
             assert read.setdefault((image, names), changes) == changes
             merged: dict[int, dict[str, object]] = {}
             for row in changes:
@@ -259,13 +222,10 @@ def test_generated_columns_that_images_leave_out_are_those_of_the_server_or_in_d
     assert set(refused) <= set(GENERATED)
     assert set(refused.values()) <= {f"an {what} has no value for the generated column {name}" for what, name in LOST}
     ours = OurTables(ClassicBinlog(sorted((tmp_path / "all" / "classic").iterdir())))
-    client = RawClient.of_root(server.socket, SESSIONS[0])
     asked = [f"SELECT id, a, b, t, twice, shown, other FROM m.{name}" for name in GENERATED]
     of_one_row = [name for name, (columns, _) in GENERATED.items() if "KEY" in columns and name not in VERSIONED]
     asked += [f"SELECT * FROM m.{name} WHERE id > 90" for name in of_one_row]
-    for sql in asked:
-        assert sorted(ours.answer(sql).rows) == sorted(client.text(sql).rows), sql
-    client.close()
+    expect_rows(ours, server, *asked)
 
 
 def changes_of_generated(rng: random.Random, name: str) -> Iterator[str]:

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
-from lanes.binlogs import copy_binlogs
 from lanes.random_ddl import DATABASE, IMAGES, REFUSED, TYPES, Campaign, Make, content_of
-from lanes.replay import as_sql, read_by_both
+from lanes.replay import cells_of, read_by_both
+from lanes.sql import copy_binlogs
 
 import ibbmaster
 from ibbmaster.replication.event.rows.column import Column, ColumnType
@@ -166,7 +166,7 @@ def altered(new_server, watch_log, request, seed, tmp_path):
     rng = random.Random(f"versions {seed} {version}")
     print(f"seed {seed}")
     campaign = AlteredTables(server, rng, images)
-    watch_log("last statements", lambda: "\n".join(campaign.statements[-60:]))
+    watch_log("last statements", campaign.last_statements)
     for _ in range(request.config.getoption("--ddl-steps") // STEPS_PART):
         campaign.step()
     campaign.close()
@@ -176,7 +176,6 @@ def altered(new_server, watch_log, request, seed, tmp_path):
 def folded(
     changes: Iterable[tuple[str, dict[str, object] | None, dict[str, object] | None]],
 ) -> list[dict[str, object]]:
-    """The rows that changes come to, by the column `id`."""
     table: dict[object, dict[str, object]] = {}
     for kind, before, after in changes:
         if kind == "insert":
@@ -190,20 +189,14 @@ def folded(
 
 
 def expect_content(server: RealPrimary, table: str, columns: Iterable[Column], rows: list[dict[str, object]]) -> None:
-    """The rows are those of the server, value by value."""
     kinds = {column.name: _with_size(column) for column in columns}
     names = [row[0] for row in server.sql(f"SHOW COLUMNS FROM {DATABASE}.{table}")]
     assert list(kinds) == names
-    found = [tuple(as_sql(kinds[name], _plain(row[name])) for name in names) for row in rows]
-    assert sorted(found, key=repr) == content_of(server, table), table
+    assert cells_of(rows, kinds.values()) == content_of(server, table), table
 
 
 def _with_size(column: Column) -> Column:
     return dataclasses.replace(column, metadata=4 if column.type == ColumnType.FLOAT else 0)
-
-
-def _plain(value: object) -> object:
-    return bytes(value) if isinstance(value, bytearray) else value
 
 
 def arrow_changes(rows: list[dict[str, object]], columns: list[str]) -> Iterable[tuple]:
@@ -223,7 +216,6 @@ def arrow_changes(rows: list[dict[str, object]], columns: list[str]) -> Iterable
 
 
 def read_both(directory: Path, table: str, **given: str) -> list[dict[str, object]]:
-    """What the kernels and the reference read, which must be the same."""
     options = parse_options(
         {"path": str(directory), "table": table, "zeroDates": "text", "partitionBytes": "64k", **given}
     )

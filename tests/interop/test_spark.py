@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from lanes.primary import login_of as login
 from lanes.replica import Replica
+from lanes.sql import position_of, run
 from pyspark.errors import PySparkException
 
 from ibbmaster.testkit.mariadb_server import RealPrimary
@@ -16,7 +17,6 @@ DDL = (
 )
 
 
-@pytest.mark.parametrize("version", ["10.11", "11.8"])
 def test_a_replica_follows_what_spark_has_written(spark, tmp_path, new_ibb_primary, new_replica, version):
     frame = spark.range(20_000).selectExpr(
         "id",
@@ -88,16 +88,15 @@ def typed_rows_of_a_real_primary(spark, primary: RealPrimary, checkpoint: Path) 
 
     A stream goes on while columns move; where one is added, it says that another stream is to be begun.
     """
-    begin = str(primary.sql("SELECT @@gtid_binlog_pos")[0][0])
-    primary.sql("SET GLOBAL binlog_row_metadata = NO_LOG, GLOBAL binlog_format = ROW, SESSION binlog_format = ROW")
-    primary.sql("CREATE DATABASE moved")
-    primary.sql("CREATE TABLE moved.t (id INT PRIMARY KEY, a VARCHAR(20), b VARCHAR(20))")
+    begin = position_of(primary)
+    primary.sql("SET GLOBAL binlog_row_metadata = NO_LOG, GLOBAL binlog_format = ROW")
+    table = "CREATE TABLE moved.t (id INT PRIMARY KEY, a VARCHAR(20), b VARCHAR(20))"
+    run(primary, "CREATE DATABASE moved", table)
     reader = {**login_of(primary), "table": "moved.t"}
 
     def written(start: str, checkpoint: Path, *statements: str) -> list[tuple[object, ...]]:
         """What a server has after statements, a batch and a stream that goes on read of it."""
-        for statement in statements:
-            primary.sql(statement)
+        run(primary, *statements)
         columns = [row[0] for row in primary.sql("SHOW COLUMNS FROM moved.t")]
         kept = [tuple(row) for row in primary.sql("SELECT * FROM moved.t ORDER BY id")]
         frame = spark.read.format("ibb").options(**reader, startingGtid=begin).load()
@@ -116,7 +115,7 @@ def typed_rows_of_a_real_primary(spark, primary: RealPrimary, checkpoint: Path) 
         "INSERT INTO moved.t VALUES (2, 'b2', 'a2')",
     )
     assert moved == [(1, "b1", "a1"), (2, "b2", "a2")]
-    later = str(primary.sql("SELECT @@gtid_binlog_pos")[0][0])
+    later = position_of(primary)
     added = written(
         later,
         checkpoint.with_name("another"),
@@ -130,7 +129,6 @@ def typed_rows_of_a_real_primary(spark, primary: RealPrimary, checkpoint: Path) 
 
 
 def streamed(spark, checkpoint: Path, **options: str) -> list[Any]:
-    """All rows that there are from a checkpoint on."""
     rows: list[Any] = []
     reader = spark.readStream.format("ibb").options(**options).load()
     writer = reader.writeStream.foreachBatch(lambda frame, _: rows.extend(frame.collect()))

@@ -1,12 +1,11 @@
 """What a log has after stages is what a real replica's own filters make of the same log."""
 
 import random
-import shutil
 from pathlib import Path
 
 import pytest
 from lanes.replica import Replica
-from lanes.sql_file import sql_beside
+from lanes.sql import copy_binlogs, position_of, sql_beside
 
 import ibbmaster
 from ibbmaster.gtid import Gtid, GtidState
@@ -17,7 +16,6 @@ from ibbmaster.replication.event.query import Query, encode_query
 from ibbmaster.storage.disk.local import RealDisk
 from ibbmaster.testkit.mariadb_server import RealPrimary
 
-VERSIONS = ["10.11", "11.8"]
 ROUNDS = 12
 
 _SQL = sql_beside(__file__)
@@ -40,13 +38,7 @@ def recorded(version, new_server, tmp_path) -> tuple[RealPrimary, Path, str]:
     (server.data / "shop/one-row.txt").write_text("7\tshop.orders\n")
     for statement in (text for number in range(1, ROUNDS) for text in round_of(number)):
         server.sql(statement)
-    position = str(server.sql("SELECT @@gtid_binlog_pos")[0][0])
-    copied = tmp_path / "captured"
-    copied.mkdir()
-    for path in sorted(server.data.glob("binlog.0*")):
-        if path.suffix != ".idx":
-            shutil.copyfile(path, copied / path.name)
-    return server, copied, position
+    return server, copy_binlogs(server, tmp_path / "captured"), position_of(server)
 
 
 FILTERS = {
@@ -74,7 +66,6 @@ def checksums(server: Replica) -> dict[str, object]:
     return {name: server.sql(f"CHECKSUM TABLE {name} EXTENDED")[0][1] for (name,) in names} | dict(triggers)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
 def test_a_replica_has_what_its_own_filters_would_leave(version, recorded, new_replica):
     server, captured, position = recorded
     for name, (stages, options) in FILTERS.items():
@@ -83,7 +74,7 @@ def test_a_replica_has_what_its_own_filters_would_leave(version, recorded, new_r
             filtered.sql(f"CREATE DATABASE {database}")
         filtered.follow(server)
         with ibbmaster.serve(captured, password="secret", tls="off", **stages) as primary:
-            plain.follow_at(primary.host, primary.port, user=primary.user, password=primary.password)
+            plain.follow(primary)
             plain.wait_for_gtid(position)
             filtered.wait_for_gtid(position)
             assert checksums(plain) == checksums(filtered), name
@@ -108,12 +99,11 @@ def test_a_log_ends_exactly_at_any_gtid(version, recorded, new_replica, seed, py
             part = log.through(after=begin or None, until=until)
             with ibbmaster.serve(part, password="secret", tls="off") as primary:
                 replica.sql("STOP SLAVE")
-                replica.follow_at(primary.host, primary.port, user=primary.user, password=primary.password)
+                replica.follow(primary)
                 replica.wait_for_gtid(until)
                 judge.sql("STOP SLAVE")
                 judge.follow(server, start=False)
-                judge.sql(f"START SLAVE UNTIL master_gtid_pos = '{until}'")
-                judge.wait_for_gtid(until)
+                judge.follow_until(until)
                 judge.wait_until(lambda one: one.status()["Slave_SQL_Running"] == "No")
                 assert checksums(replica) == checksums(judge), until
                 assert replica.position == {until}
@@ -151,8 +141,7 @@ def test_what_a_stage_refuses_ends_the_dump_with_the_gtid_and_the_reason(
             store.write_direct(gtid, event, [encode_query(query, server_id=1)])
     replica = new_replica("10.11")
     with ibbmaster.serve(tmp_path, password="secret", tls="off", **stages) as primary:
-        at = {"user": primary.user, "password": primary.password, "position": position if is_first else ""}
-        replica.follow_at(primary.host, primary.port, **at)
+        replica.follow(primary, position=position if is_first else "")
         problem = replica.wait_for_problem()
         replica.wait_for_gtid(position)
     refusal = f"'group 0-1-{len(before) + 1} {reason}"

@@ -1,14 +1,20 @@
-"""Every statement clients are known to send, asked of a real primary and of ours that serves the same files."""
+"""Every statement clients are known to send, asked of a real primary and of ours that serves the same files; also by
+drivers of Java, Go and Node, and those of them that can follow the binlog.
+"""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pymysql
 import pytest
-from lanes.pair import connect
-from lanes.primary import Primary
-from lanes.sql_file import sql_beside
+from lanes.drivers import driver_command
+from lanes.pair import answer, connect
+from lanes.primary import Primary, run_program
+from lanes.sql import sql_beside
+
+import ibbmaster
+from ibbmaster.gtid import Gtid
 
 BINARY = 63
 _SQL = sql_beside(__file__)
@@ -21,35 +27,15 @@ MODES, STATEMENTS = _DATA["modes"], _DATA["statements"]  # what they mean under 
 
 
 def ask(primary: Primary, statements: list[str]) -> list[Any]:
-    """Columns and rows, OK, or the code of an error, of each statement of one session."""
-    answers: list[Any] = []
     with connect(primary) as connection:
-        for sql in statements:
-            try:
-                connection.query(sql)
-            except pymysql.Error as error:
-                answers.append(error.args[0])
-                continue
-            result = connection._result
-            assert result is not None
-            if not result.field_count:
-                answers.append("OK")
-                continue
-            columns = [
-                (field.name, field.type_code, field.charsetnr == BINARY, "unsigned" if field.flags & 32 else "")
-                for field in result.fields
-            ]
-            answers.append((columns, list(result.rows)))
-    return answers
+        return [answer(connection, sql, told_of) for sql in statements]
 
 
-@pytest.mark.parametrize("version", ["10.11", "11.8"])
-def test_a_statement_is_answered_as_by_a_real_primary(
-    version,
-    captures,
-    new_ibb_primary,
-    new_real_primary,
-):
+def told_of(field: Any) -> tuple[object, ...]:
+    return field.name, field.type_code, field.charsetnr == BINARY, "unsigned" if field.flags & 32 else ""
+
+
+def test_a_statement_is_answered_as_by_a_real_primary(version, captures, new_ibb_primary, new_real_primary):
     capture = captures[f"{version}/domains"]
     ours = new_ibb_primary(capture, "--profile", f"classic-{version}")
     real = new_real_primary(capture)
@@ -61,12 +47,130 @@ def test_a_statement_is_answered_as_by_a_real_primary(
     asked = [*ALIKE, *OF_A_KIND, *(f"{mode}: {sql}" for mode in MODES for sql in ("SET", *STATEMENTS))]
 
     differences = []
-    for sql, answer, wanted in zip(asked, mine, theirs, strict=True):
+    for sql, found, wanted in zip(asked, mine, theirs, strict=True):
         if sql in OF_A_KIND:
-            answer, wanted = ([each if not isinstance(each, tuple) else "rows"] for each in (answer, wanted))
-        is_refused = (
-            sql.startswith(("ORACLE: SELECT", "MSSQL: SELECT")) and answer == 1235
-        )  # nothing is computed by its rules
-        if answer != wanted and not is_refused:
-            differences.append(f"{sql}\n  ours {str(answer)[:600]}\n  real {str(wanted)[:600]}")
+            found, wanted = ([each if not isinstance(each, tuple) else "rows"] for each in (found, wanted))
+        # nothing is computed by the rules of these modes
+        is_refused = sql.startswith(("ORACLE: SELECT", "MSSQL: SELECT")) and found == 1235
+        if found != wanted and not is_refused:
+            differences.append(f"{sql}\n  ours {str(found)[:600]}\n  real {str(wanted)[:600]}")
     assert not differences, "\n".join(differences)
+
+
+CAPTURE = "10.11/domains"
+DRIVERS = {  # kind and program, and how a Java URL begins
+    "MariaDB Connector/J": ("java", "Ask", "jdbc:mariadb:{place}?sslMode=disable"),
+    "MySQL Connector/J": ("java", "Ask", "jdbc:mysql:{place}?sslMode=DISABLED&allowPublicKeyRetrieval=true"),
+    "go-mysql": ("go", "ask", ""),
+    "mysql2": ("node", "mysql2", ""),
+    "mariadb": ("node", "mariadb", ""),
+}
+#: What differs with the driver's own rewriting, or with its session.
+SESSION_STATEMENTS = ("USE", "SET NAMES", "SET autocommit", "KILL", "SHOW COLLATION", "SELECT @a")
+ASKED = [sql for sql in ALIKE if not sql.startswith(SESSION_STATEMENTS)]
+
+
+def run_driver(kind: str, what: str, *arguments: str, text: str = "") -> list[str]:
+    return run_program([*driver_command(kind, what), *arguments], input=text).splitlines()
+
+
+def asked(name: str, primary: Primary) -> list[str]:
+    kind, what, url = DRIVERS[name]
+    place = [primary.host, str(primary.port)]
+    if url:
+        place = [url.format(place=f"//{primary.host}:{primary.port}/")]
+    return run_driver(kind, what, *place, primary.user, primary.password, text="\n".join([*ASKED, *OF_A_KIND]))
+
+
+def in_kind(line: str) -> str:
+    """An answer whose rows are the server's own, without them."""
+    sql, _, answer = line.partition("\t")
+    if sql == "catalogs":  # ours knows the databases of the log, which nobody has made on the real one
+        return sql
+    return f"{sql}\t{answer.split(chr(9))[0]}" if sql in OF_A_KIND else line
+
+
+@pytest.mark.parametrize("name", DRIVERS)
+def test_a_driver_connects_and_is_answered_as_by_a_real_primary(name, captures, new_ibb_primary, new_real_primary):
+    capture = captures[CAPTURE]
+
+    mine = asked(name, new_ibb_primary(capture, "--profile", "classic-10.11"))
+    theirs = asked(name, new_real_primary(capture))
+
+    assert [in_kind(line) for line in mine] == [in_kind(line) for line in theirs]
+    assert len(mine) > len(ASKED)
+
+
+@pytest.mark.parametrize("name", ["MariaDB Connector/J", "go-mysql", "mysql2", "mariadb"])
+def test_a_driver_connects_to_an_engine_primary(name, captures, new_ibb_primary):
+    lines = asked(name, new_ibb_primary(captures[CAPTURE]))
+
+    assert lines[0].startswith("connected")
+    assert not [line for line in lines if line.endswith("ERROR\t1064") and line.split("\t")[0] not in SYNTAX_ERRORS]
+
+
+SYNTAX_ERRORS = ("SHOW nothing", "SELECT 1 2", "nonsense")
+
+
+FOLLOWERS = {  # kind, program, and a capture that this version of the client can read
+    "go-mysql": ("go", "dump", CAPTURE),
+    "mysql-binlog-connector-java": ("java", "Dump", "10.11/chained"),  # of domains above 2^31 it dies
+}
+
+
+@pytest.mark.parametrize("profile", ["engine", "compat", "classic-10.11"])
+@pytest.mark.parametrize("name", FOLLOWERS)
+def test_a_driver_follows_the_binlog_as_of_a_real_primary(
+    name, profile, captures, ibb_directory, new_ibb_primary, real_stream
+):
+    kind, what, capture_id = FOLLOWERS[name]
+    capture = captures[capture_id]
+    last = str(gtids(ibb_directory(capture))[-1])
+
+    lines = run_driver(kind, what, *account(new_ibb_primary(capture, "--profile", profile)), "", last)
+
+    assert lines[-1] == "end"
+    assert lines == real_stream(name, last)
+    assert len(lines) > 20
+
+
+def test_canal_follows_without_a_schema(captures, new_ibb_primary, ibb_directory):
+    """It asks for the columns of each table, and passes over those that do not exist."""
+    capture = captures[CAPTURE]
+    primary = new_ibb_primary(capture)
+    groups = gtids(ibb_directory(capture))
+
+    lines = run_driver("go", "canal", *account(primary), str(groups[0]), ",".join(map(str, end_of(groups))))
+
+    assert lines[-1] == "end"
+    assert len([line for line in lines if line.startswith("gtid")]) == len(groups) - 1
+
+
+def gtids(directory: Path) -> list[Gtid]:
+    with ibbmaster.open(directory) as log:
+        return [group.gtid for group in log]
+
+
+def end_of(groups: list[Gtid]) -> list[Gtid]:
+    return list({gtid.domain_id: gtid for gtid in groups}.values())
+
+
+def account(primary: Primary) -> list[str]:
+    return [primary.host, str(primary.port), primary.user, primary.password]
+
+
+@pytest.fixture(scope="session")
+def seen() -> dict[str, list[str]]:
+    return {}
+
+
+@pytest.fixture
+def real_stream(seen, captures, new_real_primary) -> Callable[[str, str], list[str]]:
+    def run(name: str, last: str) -> list[str]:
+        if name not in seen:
+            kind, what, capture_id = FOLLOWERS[name]
+            primary = new_real_primary(captures[capture_id])
+            seen[name] = run_driver(kind, what, *account(primary), "", last)
+        return seen[name]
+
+    return run

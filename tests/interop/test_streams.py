@@ -14,12 +14,14 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from lanes.primary import login_of
+from lanes.replay import rows_read
+from lanes.sql import take_over
+from lanes.waiting import wait_until
 from pyarrow import parquet
 
 from ibbmaster.errors import IbbMasterError, PositionError, PositionPurgedError, SourceError
 from ibbmaster.tables.arrow.options import parse_options
-from ibbmaster.tables.arrow.plan import find_fields, plan_tasks
-from ibbmaster.tables.arrow.reading import read_task
+from ibbmaster.tables.arrow.plan import find_fields
 from ibbmaster.testkit.mariadb_server import RealPrimary
 from tests.machinery.streamed import StreamReading
 from tests.simulation.test_stream_kills import kill_all
@@ -98,23 +100,12 @@ def rotate(server: RealPrimary, *, purges: bool) -> None:
         server.sql("PURGE BINARY LOGS TO %s", (names[-1],))
 
 
-def fail_over(writer: Writer, server: RealPrimary) -> None:
-    """The primary dies once its replica has everything, which takes its place."""
-    position = str(writer.server.sql("SELECT @@gtid_binlog_pos")[0][0])
-    assert server.sql("SELECT MASTER_GTID_WAIT(%s, 60)", (position,)) == ((0,),)
-    writer.server.kill()
-    server.sql("STOP SLAVE")
-    writer.server = server
-
-
 @pytest.mark.parametrize(("version", "source"), [("11.8", "files"), ("10.11", "files"), ("11.8", "server")])
-def test_each_change_comes_once_over_restarts_ddl_rotations_purges_and_a_failover(version, source, new_server):
+def test_each_change_comes_once_over_restarts_ddl_rotations_purges_and_a_failover(version, source, new_following):
     seed = random.randrange(2**32)
     print(f"seed {seed}")
     rng = random.Random(seed)
-    first = new_server(version, *OPTIONS)
-    second = new_server(version, *OPTIONS, "--server-id=2")
-    second.follow_at(**login_of(first))
+    first, second = new_following(version, *OPTIONS)
     writer = Writer(first, rng)
     writer.write(3)
     options = SOURCES[source](first) | {"table": "s.t", "maxGroupsPerTrigger": "5"}
@@ -130,19 +121,20 @@ def test_each_change_comes_once_over_restarts_ddl_rotations_purges_and_a_failove
             writer.write(1)  # a row names the columns of a table whose CREATE TABLE is gone
         if restarts == 11:
             stream.step()  # and not all: the other server has the rest
-            fail_over(writer, second)
+            take_over(second, first)
+            writer.server = second
             stream.begin_anew(**SOURCES[source](second))
             stream.plan()
             restarts += 1
             continue
-        where = rng.randrange(4)
-        if where == 0:
-            stream.plan()  # killed before the batch is read
-        elif where == 1:
-            _, partitions = stream.plan()
-            stream.read(partitions)  # killed before the batch is kept
-        elif where == 2:
-            stream.step()
+        match rng.randrange(4):
+            case 0:
+                stream.plan()  # killed before the batch is read
+            case 1:
+                _, partitions = stream.plan()
+                stream.read(partitions)  # killed before the batch is kept
+            case 2:
+                stream.step()
         if restarts in ALTERED_AT:
             stream.begin_another()
         else:
@@ -200,10 +192,7 @@ def test_a_stream_of_a_server_that_has_purged_begins_at_its_oldest_position_and_
     assert [row["id"] for row in rows.rows] == [1]
     rows.close()
     options = parse_options(login(server))
-    batch = [
-        row for task in plan_tasks(options, find_fields(options)) for one in read_task(task) for row in one.to_pylist()
-    ]
-    assert [row["_gtid"] for row in batch] == ["5-1-4"]
+    assert [row["_gtid"] for row in rows_read(options, find_fields(options))] == ["5-1-4"]
 
 
 def test_a_server_that_lost_what_the_stream_has_is_an_error_and_not_followed(new_server):
@@ -228,7 +217,6 @@ def test_a_server_that_lost_what_the_stream_has_is_an_error_and_not_followed(new
 
 
 def runners() -> set[str]:
-    """The processes in which Spark plans streams of sources in Python."""
     found = set()
     for process in Path("/proc").iterdir():
         if process.name.isdigit():
@@ -265,13 +253,6 @@ def test_a_query_that_is_stopped_leaves_no_process_connection_or_file(spark, tmp
     assert [path.name for path in temporary.iterdir() if "ibb" in path.name] == []
 
 
-def wait_until(is_so: Callable[[], bool], timeout_s: float = 600.0) -> None:  # ends what hangs; a machine may be busy
-    end = time.monotonic() + timeout_s
-    while not is_so():
-        assert time.monotonic() < end, "it did not become so"
-        time.sleep(0.05)  # nothing tells that a process has ended that is of another one
-
-
 DRIVER = """
 import json, sys
 from tests.spark_session import open_session
@@ -295,7 +276,6 @@ class Driver:
     def __init__(self, place: Path) -> None:
         self.out, self._checkpoint, self._log = place / "out", place / "checkpoint", place / "driver.log"
         self._process: subprocess.Popen[bytes] | None = None
-        self._command: list[str] = []
         self._slow_starts = 0
 
     def start(self, options: dict[str, str], mode: str = "on") -> None:
@@ -315,27 +295,20 @@ class Driver:
         return True
 
     def committed(self) -> dict[str, Any] | None:
-        """The offset of the last batch that is done."""
         numbers = [int(path.name) for path in self._checkpoint.glob("commits/[0-9]*")]
         if not numbers:
             return None
-        offset: dict[str, Any] = json.loads(
-            (self._checkpoint / "offsets" / str(max(numbers))).read_text().splitlines()[-1]
-        )
-        return offset
+        return json.loads((self._checkpoint / "offsets" / str(max(numbers))).read_text().splitlines()[-1])
 
     def wait_for_progress(self) -> None:
-        """Return after another batch was done."""
         before = self.committed()
         wait_until(lambda: self.committed() != before or not self._is_running())
         assert self._is_running(), self._log.read_text()[-4000:]
 
     def _is_running(self) -> bool:
-        assert self._process is not None
         return self._process.poll() is None or (self._process.returncode > 0 and self._runs_again())
 
     def finish(self) -> None:
-        assert self._process is not None
         while self._process.wait(ENDS_WITHIN_SECONDS) != 0:
             assert self._runs_again(), self._log.read_text()[-4000:]
 
@@ -347,14 +320,13 @@ class Driver:
 
 @pytest.mark.timeout(3600)
 def test_each_change_is_in_parquet_once_over_kills_of_spark_ddl_purges_and_a_failover(
-    spark, tmp_path, new_server, request
+    spark, tmp_path, new_following, request
 ):
     """`--stream-kills 64` kills 16 drivers."""
     seed = random.randrange(2**32)
     print(f"seed {seed}")
     rng = random.Random(seed)
-    first, second = new_server("11.8", *OPTIONS), new_server("11.8", *OPTIONS, "--server-id=2")
-    second.follow_at(**login_of(first))
+    first, second = new_following("11.8", *OPTIONS)
     writer = Writer(first, rng)
     writer.write(5)
     options = {"table": "s.t", "maxGroupsPerTrigger": "8"}
@@ -373,7 +345,8 @@ def test_each_change_is_in_parquet_once_over_kills_of_spark_ddl_purges_and_a_fai
             assert committed is not None
             first.sql("PURGE BINARY LOGS TO %s", (committed["file"],))
         writer.write(3)
-        fail_over(writer, second)
+        take_over(second, first)
+        writer.server = second
         driver.start(login(second) | options, "rest")
         driver.finish()
     finally:

@@ -24,7 +24,6 @@ ROW_BYTES = 40_000  # more than a record of TLS holds
 
 @pytest.fixture
 def writer(tmp_path) -> Iterator[BinlogWriter]:
-    """A log of some groups."""
     directory = tmp_path / "log"
     directory.mkdir()
     with BinlogWriter(RealDisk(directory), max_file_bytes=16 << 20, is_sparse=True) as writer:
@@ -36,7 +35,6 @@ def writer(tmp_path) -> Iterator[BinlogWriter]:
 
 @pytest.fixture
 def server(writer, tmp_path) -> Iterator[Contender]:
-    """`ibbmaster serve` of it."""
     with serving(tmp_path / "log") as contender:
         yield contender
 

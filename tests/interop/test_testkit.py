@@ -11,7 +11,7 @@ from lanes.primary import login_options
 from lanes.printed_rows import Printed, changes_in, printed_changes, printed_image, without_untold
 from lanes.replay import events_in
 from lanes.replica import Replica
-from lanes.sql_file import sql_beside
+from lanes.sql import sql_beside
 
 from ibbmaster.replication.event.gtid_event import decode_gtid_event, encode_gtid_event
 from ibbmaster.replication.event.header import EVENT_HEADER_SIZE, decode_event_header
@@ -132,7 +132,7 @@ def test_a_replica_comes_to_the_contents_of_the_tables(version, profile, new_rep
         tables = write_everything(primary) + write_shapes(
             primary, SORTS | GENERATED | big | (NEWEST if version != "10.11" else {})
         )
-        replica.follow(primary, user=primary.user, password=primary.password)  # type: ignore[arg-type]
+        replica.follow(primary)
         replica.wait_for_gtid(str(primary.log.position))
         primary.wait_for(1001)
         for table in tables:
@@ -182,7 +182,6 @@ def test_the_tool_prints_the_same_rows(version, profile, tmp_path, run_tool):
             expect_printed(changes_in(done.stdout.encode(errors="surrogateescape")), logged_changes(primary))
 
 
-@pytest.mark.parametrize("version", ["10.11", "11.8"])
 def test_the_tool_prints_the_same_of_columns_of_every_sort(version, tmp_path):
     with FixturePrimary(profile=f"classic-{version}") as primary:
         write_shapes(primary, SORTS | GENERATED)
@@ -238,7 +237,6 @@ SERVER_CHANGES: tuple[tuple[str, str, dict[str, object], dict[str, object]], ...
 )
 
 
-@pytest.mark.parametrize("version", ["10.11", "11.8"])
 def test_the_events_of_rows_are_those_of_a_real_server_byte_by_byte(version, server_of, tmp_path):
     images = [image for image in RowImage if version != "10.11" or image is not RowImage.FULL_NODUP]
     with (
@@ -251,9 +249,7 @@ def test_the_events_of_rows_are_those_of_a_real_server_byte_by_byte(version, ser
             for image in images
             for metadata in RowMetadata
         ]
-        primary.ddl("CREATE DATABASE shop")
-        server.sql("CREATE DATABASE shop COLLATE utf8mb4_general_ci")
-        for sql in TABLES:
+        for sql in ("CREATE DATABASE shop COLLATE utf8mb4_general_ci", *TABLES):
             primary.ddl(sql)
             server.sql(sql)
         for way in formats:
@@ -286,7 +282,6 @@ def logs_generated_columns(server: RealServer) -> bool:
 def change(
     primary: FixturePrimary, server: RealServer, name: str, verb: str, first: dict[str, object], then: dict[str, object]
 ) -> None:
-    """Do the same to a table here and there."""
     table = primary.table(name)
     where = " AND ".join(f"{column} = %s" for column in first)
     match verb:
@@ -308,7 +303,6 @@ def row_events(path: Path) -> list[tuple[int, str]]:
     return [(event[4], event[25:].hex()) for event in events_in(path) if event[4] in (19, 23, 24, 25)]
 
 
-@pytest.mark.parametrize("version", ["10.11", "11.8"])
 def test_the_events_of_statements_are_those_of_a_real_server_byte_by_byte(version, server_of, tmp_path):
     options = [*SERVER_OPTIONS, "--character-set-server=utf8mb4"]
     with server_of(RealServer, version, *options) as server, FixturePrimary(profile=f"classic-{version}") as primary:
@@ -383,7 +377,6 @@ REFUSALS = {  # what the clients say of a certificate; None: they log in
 
 
 @pytest.mark.parametrize("tls", REFUSALS)
-@pytest.mark.parametrize("version", ["10.11", "11.8"])
 def test_clients_refuse_a_certificate_for_what_is_wrong_with_it(version, tls, run_tool):
     refusal = REFUSALS[tls][version == "11.8"]
     with FixturePrimary(tls=tls, password="secret") as primary:
@@ -393,7 +386,6 @@ def test_clients_refuse_a_certificate_for_what_is_wrong_with_it(version, tls, ru
     assert f"TLS/SSL error: {refusal}" in done.stderr if refusal else done.stdout == "1\n1\n"
 
 
-@pytest.mark.parametrize("version", ["10.11", "11.8"])
 def test_the_tool_reads_files_that_grow(version, tmp_path, run_tool):
     with FixturePrimary(profile=f"classic-{version}") as primary:
         primary.save_classic(tmp_path / "live", is_live=True)

@@ -13,25 +13,24 @@ from typing import Any, NamedTuple
 
 import pymysql
 
+import ibbmaster
 from ibbmaster.logs.log.interface import LogEngine
-from ibbmaster.logs.log.schema_history import LoggedSchema
 from ibbmaster.position import LogPosition
 from ibbmaster.primary.dialogue.dialog import Dialog
-from ibbmaster.primary.dialogue.log_tables import LogSnapshot, TableQuery
-from ibbmaster.primary.dialogue.relation import Relation
-from ibbmaster.primary.select.engine import QueryRun
+from ibbmaster.primary.dialogue.log_tables import LogSnapshot
 from ibbmaster.primary.select.table_reader import TableReader
+from ibbmaster.primary.server.tables import PrimaryTables
 from ibbmaster.replication.dump.profile import PROFILES
 from ibbmaster.replication.wire.binary_row import encode_binary_row
 from ibbmaster.replication.wire.refusal import RefusedError
-from ibbmaster.replication.wire.response import BlockResultSet, Err, ResultSet, encode_column, encode_row, is_eof
-from ibbmaster.schema.base_dump import read_base, read_rows
+from ibbmaster.replication.wire.response import Err, ResultSet, encode_column, encode_row, is_eof
 from ibbmaster.schema.catalog import SchemaCatalog
+from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion
 from ibbmaster.sqltext.table_name import parse_table_name
 from ibbmaster.storage.codec import lenenc
-from ibbmaster.tables.fold.base_rows import BaseDump
-from lanes.sql_file import sql_beside
+from ibbmaster.testkit.mariadb_server import RealServer
+from lanes.sql import copy_binlogs, sql_beside
 
 COM_QUERY, COM_STMT_PREPARE, COM_STMT_EXECUTE, COM_STMT_CLOSE = 3, 0x16, 0x17, 0x19
 FOLDER = Path(__file__).parents[3] / "fixtures" / "answers"
@@ -72,21 +71,24 @@ class RawClient:
         self._connection.cursor().execute(session.sql)
 
     @classmethod
-    def of_root(cls, socket: Path, session: Session) -> RawClient:
-        """To a real server."""
-        return cls(session, unix_socket=str(socket), user="root")
+    def of_root(cls, server: RealServer, session: Session = SESSIONS[0]) -> RawClient:
+        return cls(session, unix_socket=str(server.socket), user="root")
+
+    def __enter__(self) -> RawClient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         self._connection.close()
 
     def text(self, sql: str) -> Answered:
-        """The answer of the text protocol."""
         self._connection._execute_command(COM_QUERY, sql)
         self._payload()
         return Answered(list(self._until_eof()), list(self._until_eof()))
 
     def binary(self, sql: str) -> Answered:
-        """The answer to a prepared statement."""
         self._connection._execute_command(COM_STMT_PREPARE, sql)
         head = self._payload()
         (statement,) = struct.unpack_from("<I", head, 1)
@@ -119,25 +121,26 @@ def new_dialog(tables: Any, engine: LogEngine, sql: str, profile_name: str = "cl
     return dialog
 
 
-class OurTables:
-    """Our reader over a log, asked as the dialog does it; `dump` is what the log goes on from."""
+class OurTables(PrimaryTables):
+    """The tables of a log in this process, asked as a session does it; the log goes on from the dump `base`."""
 
-    def __init__(self, engine: LogEngine, dump: str | None = None) -> None:
+    def __init__(self, engine: LogEngine, base: Path | None = None) -> None:
+        super().__init__(engine, base=base, has_kernels=False)
         self.engine = engine
-        schema = None if dump is None else read_base([dump])
-        self._schema = LoggedSchema(engine, base=schema and schema.catalog, behind=schema and schema.position)
-        base = None
-        if schema is not None and schema.position is not None:
-            base = BaseDump(position=schema.position, read=lambda: read_rows([dump or ""]))
-        self.follow()
-        self.reader = TableReader(engine, self, base=base)
-        self._catalogs: dict[LogPosition, SchemaCatalog] = {}
         self._asked_at = self.snapshot()
         self._dialogs: dict[Session, Dialog] = {}
 
-    def follow(self) -> None:
-        """Fold the DDL of what has come."""
-        self.history = self._schema.history()
+    @property
+    def history(self) -> SchemaHistory:
+        return self._timeline(self.engine.end())._history
+
+    @property
+    def reader(self) -> TableReader:
+        return self._reader()
+
+    @reader.setter
+    def reader(self, reader: TableReader) -> None:
+        self._table_reader = reader
 
     def at(self, place: SchemaPlace | None = None) -> SchemaCatalog:
         """As `SchemaTimeline` has it."""
@@ -150,27 +153,9 @@ class OurTables:
     def snapshot(self, end: LogPosition | None = None) -> LogSnapshot:
         return LogSnapshot(end=end or self.engine.end(), file_name="", state=self.engine.state())
 
-    # As `LogTables` has them, at the snapshot that is asked about -----------------------------------
-
     def newest(self) -> LogSnapshot:
+        """That which is asked about."""
         return self._asked_at
-
-    def name_case(self) -> int:
-        return 0
-
-    def catalog(self, snapshot: LogSnapshot) -> SchemaCatalog:
-        if snapshot.end not in self._catalogs:
-            self._catalogs[snapshot.end] = self.history.at(SchemaPlace(snapshot.end, 0))
-        return self._catalogs[snapshot.end]
-
-    def compute(self, query: TableQuery) -> Relation | BlockResultSet:
-        return self._run(query).answer()
-
-    def computed_columns(self, query: TableQuery) -> Any:
-        return self._run(query).columns()
-
-    def _run(self, query: TableQuery) -> QueryRun:
-        return QueryRun(query, lambda *asked: self.reader.rows_of(query.snapshot, *asked))
 
     def _dialog(self, session: Session) -> Dialog:
         if session not in self._dialogs:
@@ -199,11 +184,9 @@ class OurTables:
         (prepared,) = dialog.prepared.prepare(sql.encode())
         return prepared if isinstance(prepared, Err) else dialog.prepared.execute(prepared.statement_id, b"")[-1]
 
-    def answer(
-        self, sql: str, session: Session = SESSIONS[0], *, is_binary: bool = False, snapshot: LogSnapshot | None = None
-    ) -> Answered:
+    def answer(self, sql: str, session: Session = SESSIONS[0], *, is_binary: bool = False, **at: Any) -> Answered:
         """The answer to a SELECT, its packets as they are sent. Raises RefusedError: it is refused."""
-        result = self.response(sql, session, is_binary=is_binary, snapshot=snapshot)
+        result = self.response(sql, session, is_binary=is_binary, **at)
         if isinstance(result, Err):
             raise RefusedError(result.code, result.sqlstate, result.text)
         columns = [encode_column(column) for column in result.columns]
@@ -234,7 +217,6 @@ def payloads_of(blocks: Any) -> Iterator[bytes]:
 
 
 def values_of(payload: bytes, count: int) -> list[bytes | None]:
-    """The texts of a row."""
     values: list[bytes | None] = []
     offset = 0
     for _ in range(count):
@@ -278,6 +260,18 @@ def _condition(rng: random.Random, depth: int) -> str:
     return f"{pair[0]} {sign} {pair[1]}" if rng.random() < 0.85 else f"{pair[1]} {sign} {pair[0]}"
 
 
+def ours_beside(server: RealServer, target: Path) -> OurTables:
+    """Our reader over the closed binlog files of a server, copied to a directory."""
+    return OurTables(ibbmaster.open(copy_binlogs(server, target)).engine)
+
+
+def expect_rows(ours: OurTables, server: RealServer, *asked: str, session: Session = SESSIONS[0]) -> None:
+    """Our answers to SELECTs have the rows of the server, in any order."""
+    with RawClient.of_root(server, session) as client:
+        for sql in asked:
+            assert sorted(ours.answer(sql, session).rows) == sorted(client.text(sql).rows), sql
+
+
 def save(folder: Path, found: Sequence[tuple[str, int, bool, Answered]]) -> None:
     """Keep answers: the statement, the number of the session, whether prepared, and the payloads."""
     data = [
@@ -289,7 +283,6 @@ def save(folder: Path, found: Sequence[tuple[str, int, bool, Answered]]) -> None
 
 
 def load(folder: Path) -> list[tuple[str, int, bool, Answered]]:
-    """Answers that were kept."""
     with lzma.open(folder / "answers.json.xz", "rt") as file:
         data = json.load(file)
     return [

@@ -20,12 +20,8 @@ class Azurite:
     """A running store with one container, whose bytes are in its memory."""
 
     def __init__(self, container: str) -> None:
-        """
-        Raises DriverMissingError: it cannot be had on this machine.
-        """
         command = [*driver_command("azurite", "blob"), *OPTIONS, "--blobHost", "127.0.0.1", "--blobPort", "0"]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        assert self._process.stdout is not None
         said = ""
         for line in self._process.stdout:
             said += line
@@ -37,7 +33,6 @@ class Azurite:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What its clients need to know."""
         return {
             "AZURE_STORAGE_USE_EMULATOR": "true",  # else clients ask it to list from a name on, which it does not do
             "AZURITE_BLOB_STORAGE_URL": self.endpoint.removesuffix(f"/{ACCOUNT}"),

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pymysql
 
 from ibbmaster.testkit.mariadb_server import RealServer
-from lanes.answers import SESSIONS, RawClient
+from lanes.answers import RawClient
 
 
 class Choosing:
@@ -21,6 +21,18 @@ class Choosing:
 
     def close(self) -> None:
         self._connection.close()
+
+    def last_statements(self) -> str:
+        return "\n".join(self.statements[-60:])
+
+    def run(self, steps: int, looks: int) -> None:
+        """Take so many steps, after some of which, and the last, it looks at the tables; then it ends."""
+        chosen = {*self._rng.sample(range(steps), min(steps, looks)), steps - 1}
+        for number in range(steps):
+            self.step()
+            if number in chosen:
+                self.look()
+        self.close()
 
     def _asked(self, sql: str) -> list[tuple[Any, ...]]:
         with self._connection.cursor() as cursor:
@@ -62,7 +74,7 @@ class Looking(Choosing):
 
     def __init__(self, server: RealServer, rng: random.Random) -> None:
         super().__init__(server, rng)
-        self._client = RawClient.of_root(server.socket, SESSIONS[0])
+        self._client = RawClient.of_root(server)
         self.looks: list[Look] = []
 
     def close(self) -> None:

@@ -2,7 +2,7 @@
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ibbmaster.logs.classic.engine import ClassicBinlog
@@ -16,39 +16,19 @@ from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace, TableColumn, TableKind, TableVersion, UnknownTable
 from ibbmaster.schema.names import disagreement
 from ibbmaster.testkit.mariadb_server import RealServer
+from lanes.sql import sql_beside
 
-COLUMNS = (
-    "SELECT TABLE_SCHEMA, TABLE_NAME, ORDINAL_POSITION, COLUMN_NAME, COLUMN_TYPE, IS_NULLABLE, CHARACTER_SET_NAME, "
-    "COLLATION_NAME, COLUMN_KEY, EXTRA, COLUMN_COMMENT, COLUMN_DEFAULT FROM information_schema.COLUMNS "
-)
-OF_TABLES = "WHERE TABLE_SCHEMA NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys')"
-INDEXES = (
-    "SELECT TABLE_SCHEMA, TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX, COLUMN_NAME, SUB_PART, NON_UNIQUE, IGNORED "
-    f"FROM information_schema.STATISTICS {OF_TABLES}"
-)
-FOREIGN_KEYS = (
-    "SELECT CONSTRAINT_SCHEMA, TABLE_NAME, CONSTRAINT_NAME, REFERENCED_TABLE_NAME, UPDATE_RULE, DELETE_RULE "
-    "FROM information_schema.REFERENTIAL_CONSTRAINTS ORDER BY 1, 2, 3"
-)
-TABLES = (
-    "SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_COLLATION, ENGINE, TABLE_COMMENT FROM information_schema.TABLES "
-    f"{OF_TABLES} AND TABLE_TYPE <> 'VIEW' AND TABLE_TYPE <> 'TEMPORARY'"
-)
-
+ASKED = {part: asked for part, (asked,) in sql_beside(__file__).items()}
 _PLAIN_DEFAULT = re.compile(r"NULL|-?[1-9][0-9.]*|'(?:[^'\\]|'')*'|current_timestamp\([0-9]?\)")
 
 Described = dict[str, list[tuple[Any, ...]]]
 
 
 def described_by(server: RealServer) -> Described:
-    """All tables of a server."""
-    views = "(TABLE_SCHEMA, TABLE_NAME) NOT IN (SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.VIEWS)"
-    return {
-        "columns": [tuple(row) for row in server.sql(f"{COLUMNS} {OF_TABLES} AND {views} ORDER BY 1, 2, 3")],
-        "indexes": sorted((tuple(row) for row in server.sql(INDEXES)), key=lambda row: row[:2]),
-        "foreign keys": [tuple(row) for row in server.sql(FOREIGN_KEYS)],
-        "tables": sorted(tuple(row) for row in server.sql(TABLES)),
-    }
+    found = {part: [tuple(row) for row in server.sql(asked)] for part, asked in ASKED.items()}
+    found["indexes"].sort(key=lambda row: row[:2])
+    found["tables"].sort()
+    return found
 
 
 def described(tables: list[TableVersion]) -> Described:
@@ -146,7 +126,6 @@ def _masked(rows: list[tuple[Any, ...]], masked: set[tuple[Any, ...]]) -> list[t
 
 
 def groups_of(log: ClassicBinlog) -> Iterator[EventGroup]:
-    """All groups of a log."""
     with contextlib.closing(log.groups(log.start_of_file())) as groups:
         while (group := groups.next_group()) is not None:
             if group.gtid is not None:
@@ -156,6 +135,19 @@ def groups_of(log: ClassicBinlog) -> Iterator[EventGroup]:
 def places_by_gtid(log: ClassicBinlog) -> dict[str, SchemaPlace]:
     """Behind each group of a log."""
     return {str(group.gtid): SchemaPlace(group.end, 0) for group in groups_of(log)}
+
+
+def expect_history(log: ClassicBinlog, history: SchemaHistory, told: Iterable[tuple[str, str, Described]]) -> int:
+    """The tables of a history are those that a server had after statements, each with its text and GTID.
+
+    Returns how many TABLE_MAP events agree with it, too.
+    """
+    places = places_by_gtid(log)
+    for text, gtid, described in told:
+        assert differences(history.at(places[gtid]), described) == [], text
+    count = put_beside_rows(log, history)
+    assert history.disagreements == []
+    return count
 
 
 def put_beside_rows(log: ClassicBinlog, history: SchemaHistory) -> int:

@@ -9,6 +9,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from ibbmaster.user_cache import make_directory, program_directory
 
 SOURCES = Path(__file__).parents[1] / "drivers"
@@ -26,7 +28,7 @@ MAVEN_COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-depend
 
 
 class DriverMissingError(Exception):
-    """A driver cannot be had on this machine; the text says why."""
+    """This machine has no such driver; the text says why."""
 
 
 def driver_directory(kind: str) -> Path:
@@ -59,8 +61,14 @@ def driver_directory(kind: str) -> Path:
 
 
 def driver_command(kind: str, what: str) -> list[str]:
-    """The words that start a program of a kind: of java a class, of go a task, of node a driver, of azurite a store."""
-    directory = driver_directory(kind)
+    """The words that start a program of a kind: of java a class, of go a task, of node a driver, of azurite a store.
+
+    Without the driver the test is skipped with the reason.
+    """
+    try:
+        directory = driver_directory(kind)
+    except DriverMissingError as error:
+        pytest.skip(str(error))
     match kind:
         case "java" | "debezium":
             path = os.pathsep.join((str(directory / "classes"), str(directory / "lib" / "*")))
@@ -86,16 +94,9 @@ def _commands(kind: str) -> list[list[str]]:
 
 
 def _run(command: list[str], directory: Path, kind: str) -> None:
+    options = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "check": False}
     try:
-        done = subprocess.run(
-            command,
-            cwd=directory,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=BUILD_TIMEOUT_S,
-            check=False,
-        )
+        done = subprocess.run(command, cwd=directory, timeout=BUILD_TIMEOUT_S, **options)
     except subprocess.TimeoutExpired:
         raise DriverMissingError(f"drivers of {kind}: {command[0]} took more than {BUILD_TIMEOUT_S} s") from None
     if done.returncode:

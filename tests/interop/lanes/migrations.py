@@ -4,29 +4,16 @@ import random
 
 from ibbmaster.testkit.mariadb_server import RealServer
 from lanes.choosing import Looking
+from lanes.sql import sql_beside
 
 DATABASE = "m"
 IMAGES = ("FULL", "FULL", "MINIMAL", "NOBLOB")
 METADATA = ("NO_LOG", "MINIMAL", "FULL")
 PARENTS = ("p0", "p1")
 CHILDREN = ("c0", "c1", "c2", "g0", "s0")
-LAST = "PARTITION z VALUES LESS THAN MAXVALUE"
-PARTED = {  # how, and the partitions
-    "r0": ("RANGE (v)", f"PARTITION a VALUES LESS THAN (30), PARTITION b VALUES LESS THAN (60), {LAST}"),
-    "l0": ("LIST (v % 4)", "PARTITION a VALUES IN (0), PARTITION b VALUES IN (1, 2), PARTITION z VALUES IN (3)"),
-    "h0": ("HASH (v)", "PARTITION a, PARTITION b, PARTITION z"),
-    "d0": (
-        "RANGE (TO_DAYS(d))",
-        "PARTITION a VALUES LESS THAN (TO_DAYS('2024-02-01')), "
-        f"PARTITION b VALUES LESS THAN (TO_DAYS('2024-03-01')), {LAST}",
-    ),
-    "y0": ("RANGE (YEAR(d))", f"PARTITION a VALUES LESS THAN (2023), PARTITION b VALUES LESS THAN (2024), {LAST}"),
-    "e0": (
-        "RANGE COLUMNS (d)",
-        "PARTITION a VALUES LESS THAN ('2023-06-01'), PARTITION b VALUES LESS THAN ('2024-02-15'), "
-        "PARTITION z VALUES LESS THAN (MAXVALUE)",
-    ),
-}
+TABLES = sql_beside(__file__)["tables"]
+#: How tables are partitioned.
+PARTED = {table.split()[2]: how for table, by, how in (one.partition("PARTITION BY ") for one in TABLES) if by}
 PLAIN = ("a0", "a1", "a2", "n0")
 CHANGES = (  # of a column's type, as migrations make them
     ("BIGINT", "DECIMAL(20,0)", "DOUBLE"),
@@ -41,56 +28,23 @@ VALUES = ("{n}", "'text {n}'", "'2024-0{m}-11'", "'{label}'", "{n}.25", "'2024-0
 
 
 class Migrations(Looking):
-    """Changes tables at random."""
-
     def __init__(self, server: RealServer, rng: random.Random, *, binlog_format: str = "ROW") -> None:
         super().__init__(server, rng)
         self._next = 0
-        for statement in (f"CREATE DATABASE {DATABASE}", f"USE {DATABASE}", "SET time_zone = '+00:00'"):
+        session = ("SET time_zone = '+00:00'", f"SET binlog_format = {binlog_format}")
+        for statement in (f"CREATE DATABASE {DATABASE}", f"USE {DATABASE}", *session, *TABLES):
             self._run(statement)
-        self._run(f"SET binlog_format = {binlog_format}")
-        self._make()
 
     def look(self) -> None:
-        """Note what the tables hold."""
         tables = [row[0] for row in self._asked("SHOW FULL TABLES WHERE Table_type = 'BASE TABLE'")]
         self._look_at(f"SELECT * FROM {DATABASE}.`{name}`" for name in tables)
 
     def step(self) -> None:
-        """One statement, a transaction, or all of a migration."""
         self._do_one_of(
             "_insert=30 _update=15 _delete=8 _transaction=8 _image=6 _change_parent=8 _remove_parent=4 "
             "_change_type=4 _columns=4 _keys=3 _generated=3 _empty_partition=3 _exchange=2 _repartition=2 "
             "_ghost=2 _toolkit=2 _truncate=1 _swap=2 _checks=1 _time_zone=2"
         )
-
-    # Tables -----------------------------------------------------------------------------------
-
-    def _make(self) -> None:
-        for name in PARENTS:
-            self._run(f"CREATE TABLE {name} (id INT PRIMARY KEY, k VARCHAR(20) NOT NULL, v INT, UNIQUE KEY (k))")
-        rules = (
-            ("c0", "INT", "p0 (id)", "ON DELETE CASCADE ON UPDATE CASCADE"),
-            ("c1", "VARCHAR(20)", "p0 (k)", "ON DELETE SET NULL ON UPDATE CASCADE"),
-            ("c2", "INT", "p1 (id)", "ON DELETE CASCADE ON UPDATE SET NULL"),
-            ("g0", "INT", "c0 (id)", "ON DELETE CASCADE ON UPDATE CASCADE"),
-            ("s0", "INT", "s0 (id)", "ON DELETE CASCADE"),
-        )
-        for name, kind, parent, rule in rules:
-            own = "p INT AS (id * 2) STORED, " if name == "c2" else ""
-            self._run(
-                f"CREATE TABLE {name} (id INT PRIMARY KEY, f {kind}, v INT, {own}"
-                f"FOREIGN KEY (f) REFERENCES {parent} {rule})"
-            )
-        for name, (method, parts) in PARTED.items():
-            self._run(
-                f"CREATE TABLE {name} (id INT NOT NULL, v INT NOT NULL, d DATE NOT NULL, t VARCHAR(30), "
-                f"PRIMARY KEY (id, v, d)) PARTITION BY {method} ({parts})"
-            )
-        for name in PLAIN:
-            columns = ", ".join(f"c{number} {kinds[0]}" for number, kinds in enumerate(CHANGES))
-            key = ", PRIMARY KEY (id)" if name != "n0" else ""
-            self._run(f"CREATE TABLE {name} (id INT NOT NULL, v INT NOT NULL, {columns}{key})")
 
     def _number(self) -> int:
         self._next += 1
@@ -205,8 +159,7 @@ class Migrations(Looking):
         if self._rng.random() < 0.7 or table == "h0":
             self._run(f"ALTER TABLE {table} TRUNCATE PARTITION {part}")
         elif (self._run(f"ALTER TABLE {table} DROP PARTITION {part}") and table != "l0") or table == "l0":
-            method, parts = PARTED[table]
-            self._run(f"ALTER TABLE {table} PARTITION BY {method} ({parts})")
+            self._run(f"ALTER TABLE {table} PARTITION BY {PARTED[table]}")
 
     def _exchange(self) -> None:
         table, part = self._rng.choice(list(PARTED)), self._rng.choice("abz")
@@ -219,10 +172,9 @@ class Migrations(Looking):
 
     def _repartition(self) -> None:
         table = self._rng.choice(list(PARTED))
-        method, parts = PARTED[table]
         self._run_one_of(
             f"ALTER TABLE {table} REMOVE PARTITIONING",
-            f"ALTER TABLE {table} PARTITION BY {method} ({parts})",
+            f"ALTER TABLE {table} PARTITION BY {PARTED[table]}",
             f"ALTER TABLE {table} REBUILD PARTITION a",
             f"ALTER TABLE {table} REORGANIZE PARTITION a INTO (PARTITION a VALUES LESS THAN (30))",
         )

@@ -175,24 +175,16 @@ class MixedLog(Transactions):
         )
 
 
-class MixedRows(RowStatements):
-    """The same statement by statement."""
-
-    def __init__(self, server: RealPrimary, rng: random.Random, formats: tuple[str, ...]) -> None:
-        super().__init__(server, rng, formats)
-        self.begin()
-
-    def step(self) -> None:
-        self.go_on(1)
-
-
 def any_campaign(
     server: RealPrimary, rng: random.Random, kind: LogKind, number: int
-) -> MixedLog | Migrations | MixedRows:
+) -> MixedLog | Migrations | RowStatements:
     """What writes the log of a number: each third one is of applications, with tables of their own."""
     server.sql(f"SET GLOBAL binlog_row_metadata = {kind.metadata}")
     if number % 3 < 2:
         return MixedLog(server, rng, kind)
     if rng.random() < 0.5:
-        return MixedRows(server, rng, kind.formats)
+        campaign = RowStatements(server, rng, kind.formats)
+        campaign.begin()
+        campaign.go_on(0)  # in one of its formats
+        return campaign
     return Migrations(server, rng, binlog_format=rng.choice(kind.formats))

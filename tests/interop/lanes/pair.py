@@ -1,38 +1,42 @@
 """A real server and ours that knows its tables from its binlog alone, asked the same."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pymysql
 
 from ibbmaster.testkit.mariadb_server import RealPrimary
-from lanes.binlogs import copy_binlogs
 from lanes.primary import IbbPrimary, Primary, login_of
+from lanes.sql import copy_binlogs, run
 
 
-@dataclass(frozen=True)
-class Pair:
+class Pair(NamedTuple):
     """A real primary, and ours that serves its files."""
 
     real: RealPrimary
     ours: IbbPrimary
+
+    @contextmanager
+    def asking(self, *first: str) -> Iterator[tuple[Any, Any]]:
+        """Connections to ours and to the real one, in which some statements were run first."""
+        with connect(self.ours) as ours, connect(self.real) as real:
+            for statement in first:
+                ours.query(statement)
+                real.query(statement)
+            yield ours, real
 
 
 @contextmanager
 def served_beside(server: RealPrimary, statements: Iterable[str], files: Path) -> Iterator[Pair]:
     """A server that carries out statements, and ours with its closed binlog files, copied to `files`."""
     with server:
-        with connect(server) as connection, connection.cursor() as cursor:
-            for statement in statements:
-                cursor.execute(statement)
+        run(server, *statements)
         primary = IbbPrimary(copy_binlogs(server, files))
         primary.start()
         yield Pair(server, primary)
-        primary.stop()
-        assert "Traceback" not in primary.log_text(), primary.log_text()
+        primary.end_well()
 
 
 def connect(primary: Primary | RealPrimary) -> Any:
@@ -40,8 +44,8 @@ def connect(primary: Primary | RealPrimary) -> Any:
     return pymysql.connect(**login_of(primary), **options)
 
 
-def ask(connection: Any, sql: str) -> Any:
-    """Names and rows, OK, or number and text of an error."""
+def ask(connection: Any, sql: str, told: Callable[[Any], object] = lambda field: field.name) -> Any:
+    """What is told of fields, and rows; OK; or number and text of an error."""
     try:
         connection.query(sql)
     except pymysql.Error as error:
@@ -49,7 +53,13 @@ def ask(connection: Any, sql: str) -> Any:
     result = connection._result
     if not result.field_count:
         return "OK"
-    return [field.name for field in result.fields], list(result.rows)
+    return [told(field) for field in result.fields], list(result.rows)
+
+
+def answer(connection: Any, sql: str, told: Callable[[Any], object]) -> Any:
+    """The same, of an error only its number: its text may be of another version."""
+    found = ask(connection, sql, told)
+    return found[0] if isinstance(found[0], int) else found
 
 
 def difference(one: Any, other: Any) -> str:

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any, Protocol
 
@@ -54,6 +55,7 @@ class IbbPrimary:
 
     user = USER
     password = PASSWORD
+    _process: subprocess.Popen[str] | None = None
 
     def __init__(self, directory: Path, *options: str, host: str = "127.0.0.1") -> None:
         self.host = host
@@ -61,13 +63,9 @@ class IbbPrimary:
         self.log: deque[str] = deque(maxlen=LOG_LINES_MAX)
         self._directory = directory
         self._options = options
-        self._process: subprocess.Popen[str] | None = None
-        self._reader: threading.Thread | None = None
 
     @property
     def pid(self) -> int:
-        """Of its process, while it runs."""
-        assert self._process is not None
         return self._process.pid
 
     def start(self) -> None:
@@ -84,8 +82,6 @@ class IbbPrimary:
             stderr=subprocess.PIPE,
             text=True,
         )
-        assert self._process.stdout is not None
-        assert self._process.stderr is not None
         self._reader = threading.Thread(target=self._read_log, args=(self._process.stderr,), daemon=True)
         self._reader.start()
         line = self._process.stdout.readline()
@@ -103,7 +99,6 @@ class IbbPrimary:
         return "\n".join(self.log)
 
     def stop(self) -> None:
-        """SIGTERM, and wait."""
         if self._process is not None:
             self._process.terminate()
             try:
@@ -112,22 +107,35 @@ class IbbPrimary:
                 self.kill()
                 raise
 
+    def end_well(self) -> None:
+        """SIGTERM; whatever a client did, it is no mistake of ours."""
+        self.stop()
+        assert "Traceback" not in self.log_text(), self.log_text()
+
     def kill(self) -> None:
-        """SIGKILL."""
         if self._process is not None:
             self._process.kill()
             self._finish()
 
     def _finish(self) -> None:
-        assert self._process is not None
-        assert self._process.stdout is not None
         self._process.wait(STOP_TIMEOUT_S)
         self._process.stdout.close()
-        if self._reader is not None:
-            self._reader.join(STOP_TIMEOUT_S)
+        self._reader.join(STOP_TIMEOUT_S)
         self._process = None
 
 
 def ibbmaster(*arguments: str) -> list[str]:
-    """The command line of our own program."""
     return [sys.executable, "-m", "ibbmaster", *arguments]
+
+
+def run_program(command: Sequence[object], *, code: int = 0, timeout: float = 600, **given: Any) -> str:
+    """What a program prints, its errors if it is to end with a code; another end is an error that shows what it said.
+
+    `given` is of `subprocess.run`, such as `input`.
+    """
+    given = ({} if "input" in given else {"stdin": subprocess.DEVNULL}) | given
+    options = {"capture_output": True, "text": True, "errors": "surrogateescape", "check": False}
+    done = subprocess.run([*map(str, command)], timeout=timeout, **options, **given)
+    said = f"{done.stdout[-2000:]}\n{done.stderr[-3000:]}"
+    assert done.returncode == code, f"{command[:3]} ended with {done.returncode}\n{said}"
+    return done.stdout + done.stderr * (code != 0)

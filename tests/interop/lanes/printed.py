@@ -28,14 +28,11 @@ EVENT_HEADER = struct.Struct("<IBIIIH")  # timestamp, type, server id, size, end
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrintedEvent:
-    """One event as the tool prints it."""
-
     title: str  # time, server id and the tool's word for it
     lines: tuple[str, ...]  # the statement, or the row events as bytes in hexadecimal
 
 
 def parse_printed(output: str, *, temporary_directory: str = "") -> list[PrintedEvent]:
-    """The events of an output that `mariadb-binlog` printed."""
     events: list[PrintedEvent] = []
     title = ""
     lines: list[str] = []
@@ -74,7 +71,6 @@ def repeats(line: str, settings: dict[str, str]) -> bool:
 
 
 def readable(lines: list[str], *, has_checksum: bool) -> Iterator[str]:
-    """Lines with their BINLOG blocks replaced by the events in them."""
     rest = iter(lines)
     for line in rest:
         yield line

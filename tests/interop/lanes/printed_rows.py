@@ -26,7 +26,6 @@ def printed_changes(path: Path, version: str = "10.11") -> list[Printed]:
 
 
 def changes_in(output: bytes) -> list[Printed]:
-    """The same of what the tool has printed."""
     changes: list[Printed] = []
     head = ("", "")
     for line in output.split(b"\n"):
@@ -53,7 +52,6 @@ def printed_image(columns: tuple[Column, ...], image: tuple[object, ...]) -> lis
 
 
 def printed_value(column: Column, value: object) -> bytes:
-    """A value as the tool of 10.11 prints it."""
     match column.kind, value:
         case _, None:
             return b"NULL"
@@ -103,7 +101,6 @@ def printed_integer(column: Column, number: int) -> bytes:
 
 
 def epoch_text(text: str) -> str:
-    """A TIMESTAMP as seconds since 1970, as the tool prints it."""
     moment, point, fraction = text.partition(".")
     if moment.startswith("0000"):
         return "0" + point + fraction

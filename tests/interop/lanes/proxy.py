@@ -201,7 +201,6 @@ class CutPlan:
             yield cut
 
     def stop(self) -> None:
-        """Cut no connection that is not open yet."""
         self._count = 0
 
     @property

@@ -54,14 +54,12 @@ def moment(rng: random.Random) -> datetime.datetime:
 
 
 class Campaign(Choosing):
-    """Changes tables at random."""
-
     refusals = REFUSED
 
     def __init__(self, server: RealServer, rng: random.Random, images: Sequence[str] = IMAGES) -> None:
         super().__init__(server, rng)
         self._server = server
-        self.seen: list[tuple[str, Described]] = []  # positions, and what the tables were there
+        self.seen: list[tuple[str, str, Described]] = []  # statements, positions, and what the tables were there
         self._images = images
         self._number = 0
         self.tables: dict[str, dict[str, str]] = {}  # columns and their types but for the key; the name is quoted
@@ -73,7 +71,8 @@ class Campaign(Choosing):
 
     def look(self) -> None:
         """Note what the tables of the server are here."""
-        self.seen.append((self._asked("SELECT @@gtid_binlog_pos")[0][0], described_by(self._server)))
+        gtid = self._asked("SELECT @@gtid_binlog_pos")[0][0]
+        self.seen.append((self.statements[-1], gtid, described_by(self._server)))
 
     def step(self) -> None:
         """One statement, or a transaction of some."""
@@ -90,7 +89,6 @@ class Campaign(Choosing):
         return f"`{self._rng.choice([what, what + ',', what + ' x'])}{self._number}`"
 
     def _some(self, table: str) -> list[str]:
-        """Some columns of a table."""
         columns = list(self.tables[table])
         return self._rng.sample(columns, self._rng.randint(0, len(columns)))
 
@@ -165,7 +163,6 @@ class Campaign(Choosing):
         self._run(f"ALTER TABLE {self._table()} {clause}")
 
     def index(self) -> None:
-        """Add an index of some columns, or drop one."""
         table = self._table()
         names = sorted({row[2] for row in self._asked(f"SHOW INDEX FROM {table}")} - {"PRIMARY"})
         if names and (len(names) > 4 or self._rng.random() < 0.4):

@@ -7,7 +7,7 @@ import json
 import lzma
 import struct
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from ibbmaster.schema.declarations import parse_declarations
 from ibbmaster.tables.arrow.fast_reading import fast_batches
 from ibbmaster.tables.arrow.plan import find_fields, plan_tasks
 from ibbmaster.tables.arrow.read_options import ReadOptions
-from ibbmaster.tables.arrow.reading import batches, rows_of
+from ibbmaster.tables.arrow.reading import batches, read_task, rows_of
 
 CLASSIC = Path(__file__).parents[3] / "fixtures" / "classic"
 ABOUT_FILES = {3, 4, 15, 161, 163}  # STOP, ROTATE, FORMAT_DESCRIPTION, BINLOG_CHECKPOINT, GTID_LIST
@@ -61,7 +61,6 @@ class Table:
         self.rows.append([None if value is ABSENT else value for value in change.after])
 
     def content(self) -> str:
-        """As fixtures/classic/README.md defines it."""
         assert self.schema is not None
         names = [column.name for column in self.schema.columns]
         visible = [column for column in self.schema.columns if column.name not in ("row_start", "row_end")]
@@ -88,7 +87,7 @@ def as_sql(column: Column, value: object) -> str | None:
         return struct.pack(f"<{len(value)}f", *value).hex().upper()
     if column.name.endswith("zf"):
         return f"{value:07}".encode().hex().upper()  # INT(7) ZEROFILL
-    if isinstance(value, bytes):
+    if isinstance(value, bytes | bytearray):
         return value.hex().upper()
     if isinstance(value, datetime.datetime):
         fraction = f".{value.microsecond:06}"[: 1 + column.scale] if column.scale else ""
@@ -102,6 +101,12 @@ def as_sql(column: Column, value: object) -> str | None:
     if column.kind in (ValueKind.TEXT, ValueKind.ENUM, ValueKind.SET):
         return encode(str(value), column.charset or "utf8mb4").hex().upper()
     return str(value).encode().hex().upper()
+
+
+def cells_of(rows: Iterable[Mapping[str, object]], columns: Iterable[Column]) -> list[tuple[str | None, ...]]:
+    """Rows as `content_of` has those of a server, of some columns."""
+    kinds = list(columns)
+    return sorted((tuple(as_sql(kind, row[kind.name]) for kind in kinds) for row in rows), key=repr)
 
 
 def encode(text: str, charset: str) -> bytes:
@@ -198,6 +203,12 @@ def changing_events(paths: Iterable[Path]) -> list[bytes]:
     """The events of files that change something, in order, without the places where they end."""
     found = [event for path in paths for event in events_in(path) if event[4] not in ABOUT_FILES]
     return [event[:13] + event[17:] for event in found]
+
+
+def rows_read(options: ReadOptions, fields: Any) -> Iterator[dict[str, Any]]:
+    for task in plan_tasks(options, fields):
+        for batch in read_task(task):
+            yield from batch.to_pylist()
 
 
 def read_by_both(options: ReadOptions) -> list[Any]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from ibbmaster.testkit.mariadb_server import RealServer
 from lanes.choosing import Looking
-from lanes.sql_file import sql_beside
+from lanes.sql import sql_beside
 
 DATABASE = "m"
 TABLES = sql_beside(__file__)["tables"]
@@ -46,12 +46,11 @@ class RowStatements(Looking):
             assert self._run(f"INSERT IGNORE {table} (id, n) VALUES {rows}"), self.statements[-1]
 
     def go_on(self, count: int) -> None:
-        """Some statements or transactions."""
         self._run(f"SET binlog_format = {self._of(*self._formats)}")
         for _ in range(count):
-            self._step()
+            self.step()
 
-    def _step(self) -> None:
+    def step(self) -> None:
         self._do_one_of("_change=40 _session=10 _transaction=8 _of_several=10 _empty=4 _temporary=3 _define=3")
 
     def _of(self, *choices: object) -> str:

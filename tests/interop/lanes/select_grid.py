@@ -8,7 +8,6 @@ import itertools
 import json
 import lzma
 import re
-import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ import pymysql
 
 from ibbmaster.testkit.mariadb_programs import find_programs
 from ibbmaster.testkit.mariadb_server import RealPrimary, ServerTemplate
+from lanes.sql import copy_binlogs, run
 
 FOLDER = Path(__file__).parents[3] / "fixtures" / "answers" / "grid"
 VERSIONS = ("10.11", "11.8")
@@ -74,7 +74,6 @@ def statements() -> Iterator[str]:
 
 
 def conditions() -> Iterator[tuple[str, str, str]]:
-    """Operator, literal, and what stands after the column."""
     for group in LITERALS:
         for one, other in zip(group, (*group[1:], group[0]), strict=True):
             for operator in OPERATORS:
@@ -128,8 +127,6 @@ def told_rows(rows: Iterable[Sequence[bytes | None]]) -> str:
 
 
 class RealAsker:
-    """Asks one real server."""
-
     def __init__(self, server: RealPrimary) -> None:
         self.connection: Any = pymysql.connect(
             unix_socket=str(server.socket), user="root", charset="utf8mb4", conv={}, use_unicode=False, autocommit=None
@@ -159,23 +156,13 @@ def record(folder: Path) -> None:
         with tempfile.TemporaryDirectory() as directory:
             server = RealPrimary(template, Path(directory) / "s", [])
             with server:
+                run(server, *statements())
                 asker = RealAsker(server)
-                asker.connection.query("SET sql_log_bin = 1")
-                for statement in statements():
-                    asker.connection.query(statement)
-                asker.connection.query(SESSION)
-                found: dict[str, list[str]] = {}
-                for name, questions in asked():
-                    found[name] = [asker.condition(one.sql) for one in questions]
+                found = {name: [asker.condition(one.sql) for one in questions] for name, questions in asked()}
                 found["scalars"] = [asker.scalar(one.sql) for one in scalars()]
                 answers.append(found)
                 if version == VERSIONS[-1]:
-                    asker.connection.query("FLUSH BINARY LOGS")
-                    asker.connection.query("SHOW BINARY LOGS")
-                    names = [row[0].decode() for row in asker.connection._result.rows][:-1]
-                    folder.mkdir(parents=True, exist_ok=True)
-                    for name in names:
-                        shutil.copy(server.data / name, folder / name)
+                    copy_binlogs(server, folder)
     with lzma.open(folder / "answers.xz", "wt", preset=9) as file:
         for key in answers[0]:
             pairs = zip(*(one[key] for one in answers), strict=True)
@@ -183,7 +170,6 @@ def record(folder: Path) -> None:
 
 
 def asked() -> Iterator[tuple[str, list[Asked]]]:
-    """All conditions, by the tables they are asked of."""
     for name, _, _ in COLUMNS:
         for table in ("g", "x", "k") if name not in NO_KEY else ("g",):
             yield f"{table}_{name}", asked_of(f"{table}_{name}")

@@ -1,24 +1,16 @@
 """A shop whose tables change while it sells, written to a real server in two parts."""
 
-import contextlib
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from ibbmaster.testkit.mariadb_server import RealPrimary, RealServer
-from lanes.sql_file import sql_beside
+from ibbmaster.testkit.mariadb_server import RealPrimary
+from lanes.sql import run, sql_beside
 
 _SQL = sql_beside(__file__)
 BEFORE = _SQL["before"]
 TABLES = ("shop.orders", "shop.items", "shop.kinds", "shop.stock", "shop.copied")
 AFTER = _SQL["after"]
-
-
-def run(server: RealServer, *statements: str) -> None:
-    """Run statements in a session that writes the binlog."""
-    with contextlib.closing(server.connect()) as connection, connection.cursor() as cursor:
-        for statement in statements:
-            cursor.execute(statement)
 
 
 def end(number: int, mark: str) -> str:
@@ -37,11 +29,9 @@ class Shop:
         self._copies.mkdir()
 
     def run(self, *statements: str) -> None:
-        """On the real primary."""
         run(self.real, *statements, "FLUSH BINARY LOGS")
 
     def bring(self, count: int) -> None:
-        """The first files of the binlog into the log."""
         names = [row[0] for row in self.real.sql("SHOW BINARY LOGS")][:count]
         files = [self._copies / name for name in names]
         for file in files:

@@ -1,4 +1,4 @@
-"""Values in another type; tests/interop/test_type_changes.py compares all of them with what real servers make."""
+"""Values in another type; tests/interop/test_changed_columns.py compares all of them with what real servers make."""
 
 import json
 from decimal import Decimal

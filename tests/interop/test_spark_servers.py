@@ -1,4 +1,7 @@
-"""A cluster: a master and two workers, processes of their own, one of which dies; their Python may lack the package."""
+"""Servers of Spark: one of Spark Connect, whose client has neither Java nor a context, and a cluster.
+
+The cluster has a master and two workers, processes of their own, one of which dies; their Python may lack the package.
+"""
 
 import json
 import os
@@ -12,9 +15,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from lanes.primary import run_program
+from lanes.waiting import wait_until
 
 import ibbmaster
-from tests.spark_server import LOOKS_AGAIN_SECONDS, SparkServer
+from tests.spark_server import SparkServer
 
 pytestmark = pytest.mark.slow
 
@@ -22,16 +27,50 @@ ROOT = Path(__file__).parents[2]
 WORKS_WITHIN_SECONDS = 600  # ends what hangs; a machine may be busy
 
 
-class Cluster:
-    """A master and its workers by name."""
+@pytest.fixture
+def server(java, tmp_path_factory) -> Iterator[str]:
+    place = tmp_path_factory.mktemp("server")
+    settings = {
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": "0",
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.warehouse.dir": str(place / "tables"),
+    }
+    words = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
+    named = ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "--master", "local[2]"]
+    python = {"PYSPARK_PYTHON": sys.executable, "SPARK_DAEMON_MEMORY": "640m"}
+    one = SparkServer(place / "connect", "spark-submit", *named, *words, "spark-internal", environment=python)
+    try:
+        yield "sc://" + one.when_it_says(r"Spark Connect server started at: (\S+)")
+    finally:
+        one.kill()
 
+
+def test_a_client_without_java_reads_writes_streams_and_verifies(server, fixtures, tmp_path):
+    program = Path(__file__).with_name("over_connect.py")
+    environment = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
+    environment |= {"PATH": "/nowhere", "PYTHONPATH": str(ROOT)}
+    printed = run_program([sys.executable, program, server, fixtures / "ibb/xa-and-ddl", tmp_path], env=environment)
+    assert json.loads(printed.splitlines()[-1]) == {
+        "is_connected": True,
+        "changes": 57,
+        "table": 4,
+        "written": 2,
+        "tables": {"shop.parent": 57, "shop.parts": 3},
+        "batches": {"shop.parent": [46, 11], "shop.parts": [3]},
+        "stream": 57,
+    }
+
+
+class Cluster:
     def __init__(self, place: Path, closing: ExitStack) -> None:
         master = self._start(closing, place / "master", "master.Master", "--port", "0")
         self.url = master.when_it_says(r"Starting Spark master at (\S+)")
         self.workers = {
-            name: self._start(
-                closing, place / name, "worker.Worker", "--cores", "1", "--memory", "1g", self.url, WORKER_NAME=name
-            )
+            name: self._start(closing, place / name, "worker.Worker", "--cores", "1", self.url, WORKER_NAME=name)
             for name in ("first", "second")
         }
         for worker in self.workers.values():
@@ -85,22 +124,12 @@ def test_workers_that_come_and_go_unpack_a_wheel_where_their_python_lacks_the_pa
     shutil.unpack_archive(archive, unpacked)
     shipped = {"spark.archives": f"{archive}#ibbmaster-code", "spark.executorEnv.PYTHONPATH": "ibbmaster-code"}
     log = fixtures / "ibb/xa-and-ddl"
-    done = subprocess.run(
-        [sys.executable, "-c", READS, cluster.url, log, json.dumps({**COMES_AND_GOES, **shipped})],
-        env={
-            **os.environ,
-            "PYSPARK_PYTHON": str(python_without_us),
-            "PYTHONPATH": os.pathsep.join([str(unpacked), str(ROOT)]),
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=WORKS_WITHIN_SECONDS,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    command = [sys.executable, "-c", READS, cluster.url, log, json.dumps({**COMES_AND_GOES, **shipped})]
+    pythons = {"PYSPARK_PYTHON": str(python_without_us), "PYTHONPATH": os.pathsep.join([str(unpacked), str(ROOT)])}
+    printed = run_program(command, env=os.environ | pythons)
     with ibbmaster.open(log) as opened:
         expected = opened.to_arrow(table="shop.parent").select(["_gtid", "_change_no", "id", "name"]).to_pylist()
-    assert sorted(json.loads(done.stdout.splitlines()[-1])) == sorted([*row.values()] for row in expected)
+    assert sorted(json.loads(printed.splitlines()[-1])) == sorted([*row.values()] for row in expected)
 
 
 def test_a_worker_that_dies_takes_no_row_of_traditional_files_along(cluster, fixtures, tmp_path):
@@ -116,11 +145,7 @@ def test_a_worker_that_dies_takes_no_row_of_traditional_files_along(cluster, fix
     )
     try:
         is_seen = [tmp_path / f"{name} works" for name in cluster.workers]
-        while not all(path.exists() for path in is_seen) and query.poll() is None:
-            try:
-                query.wait(LOOKS_AGAIN_SECONDS)
-            except subprocess.TimeoutExpired:
-                continue
+        wait_until(lambda: all(path.exists() for path in is_seen) or query.poll() is not None)
         cluster.workers["first"].kill()
         printed, errors = query.communicate(timeout=WORKS_WITHIN_SECONDS)
     finally:
