@@ -53,7 +53,7 @@ class Altered:
 
 @dataclass(frozen=True, slots=True)
 class RowsGone:
-    """A statement in statement format has removed all rows; `reason` is for readers that cannot follow it."""
+    """A statement in statement format removed all rows; `reason` is for readers that cannot follow it."""
 
     table: TableVersion
     reason: str
@@ -61,7 +61,7 @@ class RowsGone:
 
 @dataclass(frozen=True, slots=True)
 class Doubted:
-    """Rows of a table are no longer known; unless it `adds`, only if there are some."""
+    """Rows are no longer known; unless it `adds`, only if there are some."""
 
     table: TableVersion
     reason: str
@@ -75,21 +75,18 @@ Outcome = Gone | Fresh | Altered | RowsGone | Doubted
 
 
 class StatementFold:
-    """Folds the effects of statements, in the order of the log."""
-
     def __init__(self, timeline: SchemaTimeline) -> None:
         self._timeline = timeline
         self._substituted: set[int] = set()  # generations whose engine may differ from their DDL
         self._known: tuple[SchemaPlace, SchemaCatalog] | None = None  # until a statement may change it
 
     def fork(self) -> StatementFold:
-        """A copy that goes on by itself."""
         other = StatementFold(self._timeline)
         other._substituted = set(self._substituted)
         return other
 
     def take(self, effect: effects.Effect, place: SchemaPlace, text: str | None = None) -> Iterator[Outcome]:
-        """The outcomes of an effect of the statement at a place; `text` is the statement's, if known."""
+        """The outcomes of an effect of the statement with this `text` at a place."""
         if not isinstance(effect, effects.WrittenTables):
             self._known = None
         match effect:
@@ -124,7 +121,6 @@ class StatementFold:
     def reaches_all(
         self, effect: effects.Effect, place: SchemaPlace
     ) -> TypeGuard[effects.WrittenTables | effects.EventsLost]:
-        """Whether it may have changed rows of any table."""
         return isinstance(effect, effects.EventsLost) or (
             isinstance(effect, effects.WrittenTables) and self._reached(effect, place, None) is None
         )
@@ -132,7 +128,6 @@ class StatementFold:
     def _reached(
         self, effect: effects.WrittenTables, place: SchemaPlace, text: str | None
     ) -> frozenset[TableName] | None:
-        """The tables that a statement changes by views, triggers and functions; None: any."""
         if effect.tables is None:
             return None
         if self._known is None:
@@ -141,7 +136,6 @@ class StatementFold:
         return tables_reached(catalog if since <= place else self._timeline.at(place), effect.tables, text)
 
     def _written(self, effect: effects.WrittenTables, place: SchemaPlace, text: str | None) -> Iterator[Outcome]:
-        """The tables that a change of rows in statement format may have changed."""
         reached = self._reached(effect, place, text)
         if reached is None:
             yield from self.everywhere(effect.reason, place)
@@ -162,11 +156,10 @@ class StatementFold:
                 yield replace(one, is_open=is_told, leaves=leaves) if is_own else one
 
     def keeps_rows(self, table: TableVersion) -> bool:
-        """Whether its engine keeps rows at all."""
         return engine_of(table) != effects.BLACKHOLE or table.generation in self._substituted
 
     def engine_reason(self, table: TableVersion) -> str | None:
-        """The reason why a log lacks the rows of a table; None if its engine keeps them itself."""
+        """Why a log lacks the rows of a table; None if its engine keeps them itself."""
         engine = engine_of(table)
         if engine == effects.BLACKHOLE and table.generation in self._substituted:
             return "its engine BLACKHOLE keeps no rows, and sql_mode lets a server take another one"
@@ -175,7 +168,6 @@ class StatementFold:
         return f"its engine {engine} has its rows elsewhere" if engine in ELSEWHERE else None
 
     def everywhere(self, reason: str, place: SchemaPlace) -> Iterator[Doubted]:
-        """All tables that keep rows."""
         for table in self._timeline.at(place).tables.values():
             if isinstance(table, TableVersion) and table.kind is TableKind.BASE and self.keeps_rows(table):
                 yield Doubted(table, reason)
@@ -191,7 +183,7 @@ class StatementFold:
                 yield Doubted(table, reason, adds)
 
     def merged(self, table: TableVersion, reason: str, place: SchemaPlace) -> Iterator[Doubted]:
-        """The tables behind a MERGE table, whose rows change through it; none of them is a MERGE table."""
+        """The tables behind a MERGE table; none of them is one."""
         reason = f"through the MERGE table {table.full_name}: {reason}"
         for name in union_of(table):
             one = self.after(name, place) or self.before(name, place)
@@ -215,17 +207,14 @@ class StatementFold:
             yield Fresh(after)
 
     def after(self, table: TableName, place: SchemaPlace) -> TableVersion | None:
-        """A table after the statement at a place."""
         return self.before(table, SchemaPlace(place.position, place.event_no + 1))
 
     def before(self, table: TableName, place: SchemaPlace) -> TableVersion | None:
-        """A table before the statement at a place."""
         found = self._timeline.table_at(*table, place)
         return found if isinstance(found, TableVersion) else None
 
 
 def union_of(table: TableVersion) -> Iterator[TableName]:
-    """The tables that a MERGE table consists of."""
     union = table.options.get("UNION")
     if union is not None and engine_of(table) in MERGED:
         cursor = Cursor(Cursor(tokens(union)).bracketed())
@@ -235,7 +224,7 @@ def union_of(table: TableVersion) -> Iterator[TableName]:
 
 
 def is_told_by_key(table: TableVersion) -> bool:
-    """Whether a row event has all of a row, without regard to other rows of its table."""
+    """Whether a row event has all of a row, without regard to other rows."""
     return (
         table.kind is TableKind.BASE
         and not table.is_versioned
@@ -245,7 +234,6 @@ def is_told_by_key(table: TableVersion) -> bool:
 
 
 def doubt_text(gtid: str, reason: str) -> str:
-    """Since when rows are uncertain, and why."""
     return f"not exact since {gtid or 'the log begins'}, because {reason}"
 
 
@@ -258,8 +246,8 @@ def tables_reached(
     catalog: SchemaCatalog, tables: Iterable[TableName], text: str | None
 ) -> frozenset[TableName] | None:
     """The tables whose rows a statement on these may change by views, triggers and functions; None: any. These are not
-    interpreted: each table with its name in their text counts. Names are keys of the catalog. `text` is the
-    statement's, if known: then only functions that it names can run."""
+    interpreted: each table named in them counts. Names are keys of the catalog. `text`: the statement's, if known: only
+    functions that it names can run."""
     routines = [program.name for program in catalog.programs.values() if program.kind in _CALLED]
     if routines and (text is None or _is_any_in(routines, _words(text))):
         return None
@@ -290,7 +278,6 @@ def _words(text: str) -> set[str]:
 
 
 def _is_in(name: str, words: Collection[str]) -> bool:
-    """Whether a name may be among the words of a text."""
     return _words(name) <= set(words)
 
 

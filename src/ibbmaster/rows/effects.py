@@ -29,8 +29,8 @@ _BETWEEN_TABLES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Emptied:
-    """No older row is left: the table is made anew or gone; or TRUNCATE, which keeps the table (`is_kept`).
-    `is_temporary`: the statement is about a table of the session."""
+    """No older row is left: the table is made anew or gone; or TRUNCATE (`is_kept`). `is_temporary`: it is the
+    session's."""
 
     table: TableName
     is_kept: bool = False
@@ -46,7 +46,7 @@ class DatabaseGone:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changed:
-    """ALTER TABLE or RENAME: older rows belong to another version of their table, with this name."""
+    """Older rows belong to another version of their table, with this name."""
 
     table: TableName
 
@@ -54,8 +54,8 @@ class Changed:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionStep:
     """The rows of some partitions, by names in lower case, () for all, are gone, or in another table, perhaps in
-    exchange for its rows. `is_joined`: that table has become one of the partitions, and is gone. `is_split`: it is new.
-    `is_dropped`: the partitions are gone, too."""
+    exchange for its rows. `is_joined`: that table is now a partition. `is_split`: it is new. `is_dropped`: the
+    partitions are gone, too."""
 
     table: TableName
     names: tuple[str, ...]
@@ -67,8 +67,8 @@ class PartitionStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unknown:
-    """Rows have changed, and no event shows how; `adds`: also in empty tables. `step`: a reader that has the rows can
-    follow it by their values."""
+    """Rows have changed, and no event shows how; `adds`: also in empty tables. `step`: readers that have the rows can
+    follow it."""
 
     table: TableName
     reason: str
@@ -100,7 +100,7 @@ class EventsLost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramChanged:
-    """A view, a trigger or a routine: from now on statements in statement format may change rows of other tables."""
+    """From now on statements in statement format may change rows of other tables."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +123,7 @@ LOST: Mapping[int, EventsLost] = {
 
 
 def effects_of(statement: LoggedStatement, cursor: Cursor | None = None) -> tuple[Effect, ...]:
-    """The effects of a statement, in order; none if it changes no row. `cursor` is at its begin, if it was cut."""
+    """In order; none if no row changes. `cursor` is at the begin of the statement, if it was cut."""
     if not statement.has_effect:
         return ()
     if cursor is None:
@@ -211,7 +211,6 @@ def _altered(altered: ddl.AlterTable, statement: LoggedStatement) -> Iterator[Ef
 
 
 def _split_names(altered: ddl.AlterTable) -> tuple[str, ...]:
-    """The partition of CONVERT, from the clause that changes the partitions of the table."""
     for clause in altered.clauses:
         if isinstance(clause, ddl.AlterPartitions):
             cursor = Cursor(tokens(clause.text))
@@ -241,8 +240,7 @@ def _substituted(table: TableName, statement: LoggedStatement) -> Substituted:
 
 
 def _left(found: ddl.DdlStatement, error_code: int) -> Iterator[Effect]:
-    """The effect of a statement that failed on the server. CREATE OR REPLACE has dropped the older table; a plain
-    CREATE has no effect."""
+    """What a failed statement left: CREATE OR REPLACE has dropped the older table."""
     match found:
         case ddl.CreateTable() | ddl.CreateSequence() if found.replaces:
             yield Emptied(table=found.table)
@@ -265,7 +263,6 @@ Effects = tuple[Effect, ...]
 
 
 def in_statement_format(verb: str) -> str:
-    """The reason of doubt after a statement without row events, and the remedy."""
     return f"{verb} in statement format may have changed rows: {REMEDY}"
 
 
@@ -325,7 +322,7 @@ def _before(cursor: Cursor, end: str) -> list[Token]:
 
 
 def _named(head: Iterable[Token], database: str) -> tuple[TableName, ...]:
-    """The possible tables in the head of an UPDATE or DELETE, more than it changes. Raises NotUnderstoodError: none."""
+    """Possible tables in the head of an UPDATE or DELETE. Raises NotUnderstoodError: none."""
     cursor, tables = Cursor(head), dict[TableName, None]()
     while not cursor.is_at_end:
         if cursor.peek().is_word(*_BETWEEN_TABLES) or not cursor.peek().is_name:

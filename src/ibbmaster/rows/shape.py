@@ -1,9 +1,6 @@
-"""A table over its versions in one shape: the columns of one version, and their values in rows of the others.
-
-Columns keep their identity through renames; one that was dropped and added again is another one. In rows that are
-older than a column it has the value that its ALTER TABLE gave it. Types widen: an old value is the same value of the
-newer type.
-"""
+"""A table over its versions in one shape: the columns of one version, and their values in rows of the others. Columns
+keep their identity through renames. In rows older than a column it has the value that its ALTER TABLE gave it. Types
+widen: an old value is the same value of the newer type."""
 
 from __future__ import annotations
 
@@ -45,7 +42,7 @@ def keeps_values(old: SqlType, new: SqlType) -> bool:
 
 
 def has_every_value(old: Column, new: Column) -> bool:
-    """Whether every value of one column is the same value in the other."""
+    """As `keeps_values`, of columns."""
     return kind_of(old).keeps_values(old, new)
 
 
@@ -69,7 +66,7 @@ class ColumnOrigin:
     compute: Evaluate | None = None  # its value where an image lacks it
 
     def value(self, image: Image) -> Value:
-        """The value in an image; ABSENT if unknown."""
+        """ABSENT if unknown."""
         if self.number is None and self.compute is None:
             return ABSENT if self.is_unknown else self.fill
         value = ABSENT if self.number is None else image[self.number]
@@ -78,7 +75,6 @@ class ColumnOrigin:
         return value if self.convert is None else converted(self.convert, value)
 
     def computed(self, values: Mapping[str, Value]) -> Value:
-        """The value from those of the inputs; ABSENT if there is none."""
         assert self.compute is not None
         if any(value is ABSENT or isinstance(value, RawValue) for value in values.values()):
             return ABSENT
@@ -88,7 +84,6 @@ class ColumnOrigin:
             return ABSENT
 
     def is_absent(self, image: Image) -> bool:
-        """Whether the value in an image is unknown."""
         if self.compute is not None:
             return self.value(image) is ABSENT
         return self.is_unknown if self.number is None else image[self.number] is ABSENT
@@ -104,8 +99,8 @@ class ColumnOrigin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableShape:
-    """The columns that a table is read with; `version` is theirs. None: only a TABLE_MAP has them. Then names
-    identify columns, and those that rows lack have unknown values."""
+    """The columns that a table is read with; `version` is theirs. None: only a TABLE_MAP has them, names identify them,
+    and those that rows lack have unknown values."""
 
     schema: TableSchema
     version: TableVersion | None = None
@@ -116,7 +111,7 @@ class TableShape:
         return self.schema.columns
 
     def origins(self, schema: TableSchema, version: TableVersion | None) -> tuple[ColumnOrigin, ...]:
-        """The source of each column in rows of a TABLE_MAP with these names, of this version."""
+        """The source of each column in rows of a TABLE_MAP of this version."""
         if self.mode is SchemaMode.AS_WRITTEN:
             found = self._by_name(schema, ColumnOrigin())
         elif self.version is None or version is None:
@@ -130,7 +125,7 @@ class TableShape:
         return tuple(self._with_formula(origin, schema, version) for origin in found)
 
     def untold(self, version: TableVersion) -> set[int]:
-        """The ids of columns whose values are unknown in rows of a version, though current rows have them."""
+        """The ids of current columns whose values are unknown in rows of a version."""
         if self.version is None:
             return set()
         origins = self.origins(version_shape(version.full_name, version).schema, version)
@@ -192,7 +187,7 @@ class TableShape:
 
 
 def _inputs(version: TableVersion, columns: Iterable[Column]) -> dict[str, Column]:
-    """The columns that an expression may read here, by name: the zeros of ZEROFILL would be part of their text."""
+    """The columns that an expression may read, by name: the zeros of ZEROFILL would be part of their text."""
     pairs = zip(version.columns, columns, strict=True)
     return {one.name.lower(): column for one, column in pairs if one.expression is None and not one.type.is_zerofill}
 
@@ -228,7 +223,7 @@ def _is_before(one: TableVersion, other: TableVersion) -> bool:
 
 
 def version_shape(name: str, version: TableVersion, mode: SchemaMode = SchemaMode.LATEST) -> TableShape:
-    """The shape of one version of a table. Raises EventError: a column has an unknown type."""
+    """Raises EventError: a column has an unknown type."""
     version = version.shown
     try:
         columns = tuple(column_of(column) for column in version.columns)
@@ -246,7 +241,7 @@ def version_shape(name: str, version: TableVersion, mode: SchemaMode = SchemaMod
 
 
 def united(newest: TableShape, others: Iterable[TableShape]) -> TableShape:
-    """The columns of several versions by name, those of the newest first, each with its widest type."""
+    """The columns of several versions by name, the newest first, each with its widest type."""
     columns = {column.name: column for column in newest.columns}
     for column in (column for other in others for column in other.columns):
         known = columns.setdefault(column.name, column)
@@ -258,7 +253,7 @@ def united(newest: TableShape, others: Iterable[TableShape]) -> TableShape:
 
 def widening(old: Column, new: Column, filled_size: int = 0) -> Convert | None:
     """Turns a value of one column into the same value of another; None if it is so already, or there is no way.
-    `filled_size`: of the new one, as in `TableColumn`."""
+    `filled_size`: as in `TableColumn`."""
     if old.kind is new.kind is ValueKind.BINARY:
         size = new.size if new.is_fixed_length else filled_size if old.is_fixed_length else 0
         if (bytes_max(old), old.is_fixed_length) < (size, True):
@@ -278,7 +273,6 @@ def _is_reordered(old: Column, new: Column) -> bool:
 
 
 def holds_dates(column: Column) -> bool:
-    """Whether values of a column have a day."""
     kind = BY_TYPE.get(column.type)
     return kind is not None and kind.has_day
 
@@ -302,5 +296,5 @@ def changed_columns(old: TableVersion, new: TableVersion) -> set[int]:
 
 
 def by_ids(column: TableColumn, table: TableVersion) -> str:
-    """An expression with ids for names of columns; empty without one."""
+    """An expression with ids for names of columns."""
     return with_new_names(column.expression or "", {one.name.lower(): f"#{one.id}" for one in table.columns})

@@ -20,8 +20,8 @@ def walk(
     events: Iterable[bytes], large: LargeRows, table_of: Callable[[bytes, int], Table | None]
 ) -> Iterator[tuple[int, bytes, Table | None]]:
     """Number (0 is the GTID event), bytes and table of each event except TABLE_MAP; other events than rows have None.
-    `table_of` makes a table from a TABLE_MAP event and its number, or None, which skips its row events. Raises
-    EventError: a row event without a TABLE_MAP, or with incomplete fragments."""
+    `table_of` makes a table of a TABLE_MAP event and its number, or None, which skips its rows. Raises EventError: a
+    row event without a TABLE_MAP, or with incomplete fragments."""
     tables: dict[bytes, Table | None] = {}
     partial = PartialRows(large)
     for number, part in enumerate(events):
@@ -42,6 +42,5 @@ def walk(
 
 
 def unmapped(event: Buffer) -> EventError:
-    """The error for a row event without its table."""
     table_id = int.from_bytes(event[TABLE_ID], "little")
     return EventError(f"row event of table {table_id}, which no TABLE_MAP of its group names")

@@ -11,14 +11,13 @@ END = Token(TokenKind.SIGN, "")  # after the last token
 
 
 class Cursor:
-    """Takes one token after the other; a long statement is cut on demand."""
+    """Takes one token after the other, cut on demand."""
 
     def __init__(self, tokens: Iterable[Token]) -> None:
         self._source = iter(tokens)
         self._ahead: list[Token] = []
 
     def peek(self, distance: int = 0) -> Token:
-        """The next token, or one after it; `END` if there is none."""
         while len(self._ahead) <= distance:
             self._ahead.append(next(self._source, END))
         return self._ahead[distance]
@@ -29,7 +28,6 @@ class Cursor:
         return token
 
     def takes_words(self, *words: str) -> bool:
-        """Skip these words if they come next."""
         if not all(self.peek(distance).is_word(word) for distance, word in enumerate(words)):
             return False
         del self._ahead[: len(words)]
@@ -46,7 +44,6 @@ class Cursor:
             self.take()
 
     def pass_condition(self) -> bool:
-        """Skip IF EXISTS or IF NOT EXISTS, if they come next."""
         return self.takes_words("IF", "EXISTS") or self.takes_words("IF", "NOT", "EXISTS")
 
     @property
@@ -109,7 +106,6 @@ class PlacedCursor(Cursor):
 
     @property
     def start(self) -> int:
-        """The beginning of the next token, or the end of the text."""
         return len(self.sql) if self.is_at_end else self.peek().start
 
     @property

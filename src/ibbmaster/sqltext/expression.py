@@ -22,7 +22,7 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Default:
-    """The keyword DEFAULT as the value of a variable."""
+    """As the value of a variable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,7 @@ class Star:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function with its arguments; the name is in lower case. With `is_read` False the parser does not know the
-    arguments."""
+    """The name is in lower case. With `is_read` False the parser does not know the arguments."""
 
     name: str
     written: str
@@ -106,15 +105,13 @@ Expression: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class OrderKey:
-    """One key of ORDER BY."""
-
     node: Expression
     is_descending: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An item of SELECT with the name of its column, and its alias."""
+    """An item of SELECT, with the name of its column."""
 
     node: Expression
     name: str
@@ -123,7 +120,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class GivenTable:
-    """A table by its name in a statement; without a database it is in the default one."""
+    """A table by its name in a statement; None: in the default database."""
 
     name: str
     database: str | None = None
@@ -132,15 +129,13 @@ class GivenTable:
 
 @dataclass(frozen=True, slots=True)
 class DerivedTable:
-    """A query in FROM."""
-
     query: SqlQuery
     alias: str
 
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """INNER JOIN or LEFT JOIN of two sources."""
+    """INNER JOIN or LEFT JOIN."""
 
     left: Source
     right: Source
@@ -153,7 +148,7 @@ Source: TypeAlias = GivenTable | DerivedTable | Join
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SqlQuery:
-    """A SELECT. `limit`: how many rows to leave out, and how many to give."""
+    """`limit`: how many rows to leave out, and how many to give."""
 
     items: tuple[Item, ...]
     source: Source | None = None
@@ -180,7 +175,7 @@ def mapped_children(node: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def mapped(node: Any, change: Callable[[Any], Any]) -> Any:
-    """The tree with parts replaced by what `change` returns; None leaves a part, and looks into it."""
+    """The tree with parts replaced by what `change` returns; None: look into the part."""
     found = change(node)
     if found is not None:
         return found
@@ -188,7 +183,6 @@ def mapped(node: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def contains(node: Any, kind: type) -> bool:
-    """Whether a node or one of its parts is of a class."""
     return any(True for _ in parts(node, kind))
 
 
@@ -214,7 +208,6 @@ def equalities(node: Any) -> list[tuple[Any, Any]]:
 
 
 def parts(node: Any, kind: type[Part]) -> Iterator[Part]:
-    """The node and its parts, as far as they are of a class."""
     if isinstance(node, kind):
         yield node
     for child in children(node):

@@ -65,11 +65,10 @@ class ExpressionParser:
             raise self._error()
 
     def _charset(self, name: str) -> str | None:
-        """The character set before a text as _name; None if there is none."""
         return name.lower()
 
     def _expression(self, least: int = 1) -> Expression:
-        """An expression of operators that bind at least as tightly as `least`."""
+        """Operators that bind at least as tightly as `least`."""
         self._depth += 1
         if self._depth > DEPTH_MAX:
             raise self._error()
@@ -91,7 +90,6 @@ class ExpressionParser:
         return operand
 
     def _operator(self, left: Expression, least: int) -> Expression | None:
-        """An operand with the operator behind it; None if there is none, or it binds less."""
         word = self._token().word
         if word in self._operators:
             precedence, operator, _ = self._operators[word]
@@ -274,7 +272,6 @@ class ExpressionParser:
         return Call(name, written, arguments, database, isinstance(found, Call) and found.is_read)
 
     def _called(self, name: str, written: str) -> Expression:
-        """A call behind its bracket, up to the closing one."""
         if name in WORDS["aggregate"]:
             return self._aggregate(name)
         if name in WORDS["own"]:
@@ -343,7 +340,7 @@ class ExpressionParser:
         return Cast(value, kind, length, scale, is_unsigned, charset)
 
     def _is_amount(self) -> bool:
-        """Whether brackets after INTERVAL hold an amount, and not arguments of the function INTERVAL."""
+        """Whether brackets after INTERVAL hold an amount, not arguments of the function INTERVAL."""
         start, self._index = self._index, self._index + 2
         self._skip_brackets()
         word, self._index = self._token().word, start
@@ -385,7 +382,6 @@ class ExpressionParser:
         return tuple(values)
 
     def _token(self, ahead: int = 0) -> Token:
-        """The next token, or one behind it; `END` if there is none."""
         place = self._index + ahead
         return self._tokens[place] if place < len(self._tokens) else END
 
@@ -422,7 +418,6 @@ class ExpressionParser:
         return self._take(TokenKind.WORD, TokenKind.NAME, TokenKind.TEXT)
 
     def _take_texts(self) -> str:
-        """Adjacent texts are one."""
         texts = [self._take(TokenKind.TEXT)]
         while self._token().kind is TokenKind.TEXT:
             texts.append(self._take(TokenKind.TEXT))

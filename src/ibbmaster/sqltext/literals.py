@@ -17,8 +17,7 @@ class VariableValueError(ValueError):
 
 
 def literal_value(expression: str) -> Value:
-    """The value of a literal, perhaps in brackets or with a sign; adjacent texts are one. Raises VariableValueError: it
-    is something else."""
+    """The value of a literal, perhaps in brackets or with a sign. Raises VariableValueError: it is something else."""
     found = list(tokens(expression))
     while len(found) > 2 and found[0].is_sign("(") and found[-1].is_sign(")"):
         found = found[1:-1]

@@ -29,14 +29,13 @@ class Moment(NamedTuple):
 
     @property
     def text(self) -> str:
-        """`2026-05-10 03:08:16.000000`"""
         date = f"{self.year:04}-{self.month:02}-{self.day:02}"
         return f"{date} {self.hour:02}:{self.minute:02}:{self.second:02}.{self.microsecond:06}"
 
 
 def moment_of(value: object) -> Moment:
-    """A moment out of one of Python's, or of a text as MariaDB shows it; zones are up to the caller. Raises ValueError:
-    it is none, or there is no such day."""
+    """A moment of one of Python's, or of a text as MariaDB shows it, in its zone. Raises ValueError: it is none, or
+    there is no such day."""
     if hasattr(value, "year"):
         return Moment._make(getattr(value, name, 0) for name in Moment._fields)
     match = _STRICT.fullmatch(str(value))
@@ -64,8 +63,7 @@ def _moment(match: re.Match[str]) -> Moment:
 
 
 def civil_date(days: int) -> tuple[int, int, int]:
-    """Year, month and day of a day counted from 1970-01-01. Internally years begin in March: leap days are their last
-    ones."""
+    """Of a day counted from 1970-01-01. Years begin in March here: leap days are their last ones."""
     days += 719468  # from 0000-03-01
     era, day_of_era = divmod(days, 146097)
     year_of_era = (day_of_era - day_of_era // 1460 + day_of_era // 36524 - day_of_era // 146096) // 365
@@ -86,18 +84,16 @@ def days_of(year: int, month: int, day: int) -> int:
 
 
 def moment_text(microseconds: int, digits: int = 0) -> str:
-    """`2026-05-10 03:08:16`, with this many digits of the fraction, the others cut off."""
+    """With this many digits of the fraction, the others cut off."""
     return f"{date_text(microseconds)} {time_of_day_text(microseconds, digits)}"
 
 
 def date_text(microseconds: int) -> str:
-    """`2026-05-10`"""
     year, month, day = civil_date(microseconds // 10**6 // DAY_S)
     return f"{year:04}-{month:02}-{day:02}"
 
 
 def time_of_day_text(microseconds: int, digits: int = 0) -> str:
-    """`03:08:16`"""
     seconds, fraction = divmod(microseconds, 10**6)
     return _clock(seconds % DAY_S) + fraction_text(fraction, digits)
 
@@ -112,12 +108,11 @@ def duration_text(microseconds: int, digits: int = 0) -> str:
 
 
 def fraction_text(microsecond: int, digits: int) -> str:
-    """`.123`: the fraction of a second, cut off."""
     return f".{microsecond:06}"[: digits + 1] if digits else ""
 
 
 def parse_moment(text: str) -> int | None:
-    """Microseconds since 1970 of a date, or of a date and a time; None if it is none."""
+    """Microseconds since 1970 of a date, perhaps with a time; None if it is none."""
     try:
         year, month, day, hour, minute, second, microsecond = loose_moment(text)
     except ValueError:
@@ -140,7 +135,7 @@ def parse_duration(text: str) -> int | None:
 
 
 def parse_time_zone(text: str) -> int | None:
-    """Seconds of `+05:30` before UTC, 0 for SYSTEM; None if a server without zone tables lacks the zone."""
+    """Seconds of `+05:30` before UTC, 0 for SYSTEM; None: a server without zone tables lacks the zone."""
     if text.upper() in ("SYSTEM", "UTC"):
         return 0 if text.upper() == "SYSTEM" else None
     match = _OFFSET.fullmatch(text)

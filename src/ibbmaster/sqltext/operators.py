@@ -11,7 +11,7 @@ from .sql_mode import ORACLE, PIPES_AS_CONCAT
 
 
 class Operator(NamedTuple):
-    """A binary operator; a larger `binds` means a tighter one."""
+    """A larger `binds` means a tighter one."""
 
     binds: int
     name: str

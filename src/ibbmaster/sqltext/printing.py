@@ -1,7 +1,5 @@
-"""Expressions as a server prints its trees of them: names quoted, operators spaced, functions by their preferred names.
-
-An expression is printed only if the text of 10.11 and 11.8 is known for every part of it.
-"""
+"""Expressions as a server prints its trees of them: names quoted, operators spaced, functions by their preferred names;
+only if the text of 10.11 and 11.8 is known for every part."""
 
 from __future__ import annotations
 
@@ -24,7 +22,7 @@ class UnknownTextError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ExpressionText:
-    """A printed part of an expression, and how tightly its operator binds."""
+    """`binds`: how tightly its operator binds."""
 
     text: str
     binds: int = PRIMARY
@@ -33,13 +31,13 @@ class ExpressionText:
     opposite_binds: int = PREDICATE  # how tightly that binds
 
     def within(self, least: int) -> str:
-        """The text as an operand of an operator that binds so tightly."""
+        """As an operand of an operator that binds so tightly."""
         return self.text if self.binds >= least else f"({self.text})"
 
 
 def printed(expression: Expression) -> ExpressionText:
-    """An expression as SHOW CREATE TABLE has it. Raises UnknownTextError: that is not known. Source: MariaDB 10.11 and
-    11.8, as they answer."""
+    """As SHOW CREATE TABLE has it. Raises UnknownTextError: that is not known. Source: MariaDB 10.11 and 11.8, as they
+    answer."""
     match expression:
         case Literal():
             return ExpressionText(_literal(expression))
@@ -71,7 +69,7 @@ def printed(expression: Expression) -> ExpressionText:
 
 
 def _negated(operand: Expression) -> ExpressionText:
-    """NOT, which becomes a part of its operand where that is possible."""
+    """NOT becomes a part of its operand where that is possible."""
     match operand:
         case Operation(operator=("XOR" | "REGEXP")) | Call(name="isnull"):
             raise UnknownTextError

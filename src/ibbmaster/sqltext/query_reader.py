@@ -25,8 +25,6 @@ _ENDS_ALIAS = RESERVED | words("USE FORCE IGNORE PARTITION WINDOW OVER ROWS RETU
 
 
 class QueryReader(ExpressionParser):
-    """Recursive descent over queries."""
-
     def query(self) -> SqlQuery:
         """SELECT up to where it ends, perhaps in brackets with ORDER BY and LIMIT behind them."""
         found = self._in_brackets() if self._accept("(") else self._block()
@@ -94,7 +92,7 @@ class QueryReader(ExpressionParser):
         return found
 
     def skip_locks(self) -> None:
-        """Skip FOR UPDATE and LOCK IN SHARE MODE: no session changes anything."""
+        """No session changes anything."""
         if self._accept("FOR", "UPDATE") or self._accept("LOCK", "IN", "SHARE", "MODE"):
             self._accept("NOWAIT")
             self._accept("SKIP", "LOCKED")
@@ -143,7 +141,7 @@ class QueryReader(ExpressionParser):
         return left
 
     def _join_kind(self) -> bool | None:
-        """Read the words of a join: whether it is a LEFT JOIN; None if there are none."""
+        """Whether a LEFT JOIN comes next; None: no join does."""
         for kind in ("NATURAL", "RIGHT"):
             if self._peek(kind):
                 raise UnreadSqlError(f"{kind} JOIN")

@@ -40,7 +40,7 @@ def unescaped(inner: str, quote: str, sql_mode: int = 0) -> str:
 
 
 def unquoted(text: str, sql_mode: int = 0) -> str:
-    """The content of a whole text or name in quotes: '…', "…", N'…', `…`."""
+    """The content of '…', "…", N'…' or `…`."""
     if text[0] in "nN":
         text = text[1:]
     quote, inner = text[0], text[1:-1]
@@ -53,15 +53,14 @@ def quoted(text: str) -> str:
 
 
 def quoted_in_expression(text: str) -> str:
-    """A text as a server prints it in expressions, which is SQL under sql_mode ''."""
+    """As a server prints texts in expressions."""
     return f"'{text.translate(_IN_EXPRESSIONS)}'"
 
 
 def quoted_text(text: str) -> str:
-    """A text as a server prints comments, labels and defaults, which is SQL under sql_mode ''."""
+    """As a server prints comments, labels and defaults."""
     return f"'{text.translate(_IN_DEFINITIONS)}'"
 
 
 def quoted_name(name: str) -> str:
-    """A name in backquotes."""
     return "`" + name.replace("`", "``") + "`"

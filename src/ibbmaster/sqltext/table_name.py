@@ -1,8 +1,6 @@
-"""Names of tables and patterns for several: the only place that reads them from options and prints them.
-
-Database and table are separate, but in texts for people and programs. There a name gets backquotes, as
-`shop.eu`.orders, if it has a dot, a comma, a wildcard or an equals sign. A printed name can be pasted as an option.
-"""
+"""Names of tables and patterns for several: the only place that reads them from options and prints them. In texts for
+people and programs a name gets backquotes, as `shop.eu`.orders, if it has a dot, a comma, a wildcard or an equals sign;
+it can be pasted as an option."""
 
 from __future__ import annotations
 
@@ -32,12 +30,11 @@ class TableName(NamedTuple):
 
     @property
     def sql(self) -> str:
-        """The name in a statement."""
         return f"{quoted_name(self.database)}.{quoted_name(self.name)}"
 
 
 class TablePattern(NamedTuple):
-    """A database and a table as they are written: `*` means any letters and `?` one, but in backquotes."""
+    """As they are written: `*` means any letters and `?` one, but in backquotes."""
 
     database: str
     name: str
@@ -50,18 +47,16 @@ class TablePattern(NamedTuple):
         return any(not part.startswith("`") and {"*", "?"} & set(part) for part in self)
 
     def takes(self, name: TableName) -> bool:
-        """Whether a table fits; names compare letter by letter."""
         return _takes(self, name)
 
 
 def printed_name(name: str) -> str:
-    """One name, in backquotes where it needs them."""
     return quoted_name(name) if _NEEDS_QUOTES.search(name) else name
 
 
 @functools.lru_cache(maxsize=1024)
 def printed_table(database: str, name: str) -> str:
-    """The name of a table as text; cached for callers that ask with each row."""
+    """Cached for callers that ask with each row."""
     return f"{printed_name(database)}.{printed_name(name)}"
 
 
@@ -75,7 +70,7 @@ def parse_name(text: str) -> str:
 
 @functools.lru_cache(maxsize=1024)
 def parse_table_name(text: str) -> TableName:
-    """Read `database.table`. Raises ConfigurationError: it is not two names with a dot between them."""
+    """Read `database.table`. Raises ConfigurationError: it is something else."""
     found = _NAME.fullmatch(text.strip())
     if found is None:
         raise _unread(text, "the name of a table", "shop.orders")
@@ -84,8 +79,7 @@ def parse_table_name(text: str) -> TableName:
 
 @functools.lru_cache(maxsize=1024)
 def parse_table_pattern(text: str) -> TablePattern:
-    """Read `database.table` with wildcards outside of backquotes. Raises ConfigurationError: it is not two names with a
-    dot between them."""
+    """As `parse_table_name`, with wildcards outside of backquotes."""
     found = _NAME.fullmatch(text.strip())
     if found is None:
         raise _unread(text, "a pattern for tables", "'shop.*'")
@@ -107,7 +101,6 @@ def _takes(pattern: TablePattern, name: TableName) -> bool:
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Whether a name fits a pattern for one name."""
     return _expression(pattern).fullmatch(name) is not None
 
 
@@ -119,8 +112,8 @@ def _expression(pattern: str) -> re.Pattern[str]:
 
 
 def in_pieces(pieces: Sequence[str]) -> re.Pattern[str]:
-    """Pieces of a pattern with any letters between them. Each piece matches where it is found first, so that many
-    wildcards take no longer than one."""
+    """Pieces of a pattern with any letters between them. Each matches where it is found first, so that many wildcards
+    take no longer than one."""
     first, *others = pieces
     if others:
         first += "".join(f"(?>.*?{piece})" for piece in others[:-1]) + f".*{others[-1]}"

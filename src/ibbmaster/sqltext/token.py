@@ -1,9 +1,6 @@
-"""Cuts SQL into tokens under an sql_mode, in time linear in the text.
-
-`tokenize` cuts the text of a client, which may be wrong, and reports the place of an error. `tokens` cuts a logged
-statement, which its server understood, on demand; a text without an end runs to the end of the statement. Callers
-decode texts by the character set of the client, so that no second byte of a letter looks like a quote or a backslash.
-"""
+"""Cuts SQL into tokens under an sql_mode, in time linear in the text: `tokenize` the text of a client, which may be
+wrong, `tokens` a logged statement, on demand; there a text without an end runs to the end of the statement. Callers
+decode texts by the character set of the client: no second byte of a letter looks like a quote or a backslash."""
 
 from __future__ import annotations
 
@@ -54,7 +51,6 @@ class Token(NamedTuple):
     end: int = 0
 
     def is_word(self, *words: str) -> bool:
-        """Whether this is one of these key words, in capitals."""
         return self.kind is TokenKind.WORD and self.text.upper() in words
 
     def is_sign(self, sign: str) -> bool:
@@ -66,7 +62,7 @@ class Token(NamedTuple):
 
     @property
     def word(self) -> str:
-        """A word or sign in capitals; empty for other tokens, so that no text looks like a key word."""
+        """In capitals; empty for other tokens, so that no text looks like a key word."""
         return self.text.upper() if self.kind in (TokenKind.WORD, TokenKind.SIGN) else ""
 
     @property
@@ -92,7 +88,7 @@ class SqlError(IbbMasterError):
 
 
 class UnreadSqlError(SqlError):
-    """The text is SQL in a form that is not read here; `what` names it."""
+    """The text is SQL in a form that is not read here."""
 
     def __init__(self, what: str) -> None:
         super().__init__(what, 1)
@@ -101,8 +97,6 @@ class UnreadSqlError(SqlError):
 
 @dataclass(frozen=True, slots=True)
 class SqlTokens:
-    """The tokens of a text, or of one statement of it."""
-
     sql: str
     tokens: list[Token]
     cuts: list[tuple[int, int]]  # places of conditional comments: their marks, or all of one that is not run
@@ -110,7 +104,7 @@ class SqlTokens:
     end: int = 0  # where the text goes on
 
     def text_between(self, start: int, end: int) -> str:
-        """The part of the text that is run, as it was written."""
+        """The part of the text that is run, as written."""
         pieces = []
         for cut_start, cut_end in self.cuts:
             if start <= cut_start < end:
@@ -159,7 +153,6 @@ def tokenize(sql: str, *, version: int = 0, sql_mode: int = 0, start: int = 0, i
 
 
 def error_at(sql: str, offset: int) -> SqlError:
-    """MariaDB's error of a statement that makes no sense from `offset` on."""
     return SqlError(sql[offset : offset + NEAR_SIZE], sql.count("\n", 0, offset) + 1)
 
 
@@ -196,8 +189,6 @@ def _pattern(sql_mode: int) -> re.Pattern[str]:
 
 
 class _Cutter:
-    """Walks over one text. `cuts` are those of SqlTokens up to its place."""
-
     def __init__(self, sql: str, sql_mode: int, version: int | None, *, is_logged: bool, start: int = 0) -> None:
         self._sql = sql
         self._sql_mode = sql_mode
@@ -208,7 +199,6 @@ class _Cutter:
         self.cuts: list[tuple[int, int]] = []
 
     def tokens(self) -> Iterator[Token]:
-        """Raises SqlError: a text that was not logged makes no sense."""
         sql, offset, is_spaced = self._sql, self._start, False
         find = _pattern(self._sql_mode & (NO_BACKSLASH_ESCAPES | MSSQL)).match
         next_of_name = None  # a dot directly after a name, or the word after that: no number begins there
@@ -260,7 +250,6 @@ class _Cutter:
         return Token(kind, text, is_spaced, start, end)
 
     def _in_quotes(self, text: str, end: int) -> tuple[TokenKind, str]:
-        """The meaning of a text or name between a quote and `end`."""
         start = text[0] in "nN"
         quote, inner = text[start], text[start + 1 : end]
         if quote in "`[":
@@ -271,7 +260,7 @@ class _Cutter:
         return TokenKind.TEXT, unescaped(inner, quote, self._sql_mode)
 
     def _passed_mark(self, start: int) -> int:
-        """The place behind the mark of a comment, or behind one that is not run. Raises SqlError: as `tokens`."""
+        """The place behind the mark of a comment, or behind one that is not run."""
         condition = _CONDITION.match(self._sql, start)
         if not self._sql.startswith("/*", start):
             self._open_conditions -= 1

@@ -67,7 +67,7 @@ READ_ONLY_TEXT = "The MariaDB server is running with the --read-only option so i
 
 @dataclass(frozen=True, slots=True)
 class _NextStatement:
-    """A statement of a text: its tokens, or their error. The text goes on at `end`."""
+    """The tokens of a statement, or their error; the text goes on at `end`."""
 
     end: int
     tokens: SqlTokens | SqlError | RefusedError
@@ -92,7 +92,7 @@ class Dialog:
         ready: KnownAnswers | None = None,
     ) -> None:
         """`hold` gets the name and size in bytes of things that the session keeps, and raises RefusedError if they are
-        too large. `ready` are answers of other sessions with the same facts."""
+        too large. `ready`: answers of other sessions with the same facts."""
         self._facts = facts
         self._version = version_number(facts)
         self._ready = KnownAnswers() if ready is None else ready
@@ -138,7 +138,6 @@ class Dialog:
 
     @property
     def skip_replication(self) -> bool:
-        """Whether the session wants no events with the mark to skip them."""
         return bool(self._settings.value("skip_replication"))
 
     def check_dump(self) -> None:
@@ -164,11 +163,9 @@ class Dialog:
         return list(self.answers(sql))
 
     def answers(self, sql: bytes) -> Iterator[Response | verbs.Kill]:
-        """Answer the statements of a text up to the first error; the session continues.
-
-        A statement is carried out when its answer is asked for: the answer before it has been read by then. Each answer
-        but the last is marked as followed by another one.
-        """
+        """Answer the statements of a text up to the first error; the session continues. Each is carried out when its
+        answer is asked for, after the one before was read. Each answer but the last is marked as followed by another
+        one."""
         if len(sql) > STATEMENT_SIZE_MAX:
             yield Err(code=1153, sqlstate="08S01", text="Got a packet bigger than 'max_allowed_packet' bytes")
             return
@@ -184,7 +181,7 @@ class Dialog:
                 return
 
     def query_at_once(self, sql: bytes) -> list[Response | verbs.Kill] | None:
-        """As `query`, without the disk and in a short time; None if that is impossible: nothing was done."""
+        """As `query`, without the disk and in a short time; None, with nothing done, if that is impossible."""
         if len(sql) > IMMEDIATE_SIZE_MAX:
             return None
         statements = immediate_statements(self._decoded(sql), self._version, self._settings.sql_mode)
@@ -255,7 +252,6 @@ class Dialog:
         return answers
 
     def _noted(self, error: Exception) -> Err:
-        """The client's error, which is the session's last one from now on."""
         match error:
             case UnreadSqlError(what=what):
                 err = not_supported(what).err
@@ -284,7 +280,6 @@ class Dialog:
 
     @property
     def prepared(self) -> PreparedStatements:
-        """The session's prepared statements."""
         if self._prepared is None:
             from .prepared import PreparedStatements
 
@@ -314,7 +309,7 @@ class Dialog:
             self._is_binary = False
 
     def columns(self, statement: verbs.Statement) -> tuple[ColumnDefinition, ...]:
-        """The columns of the rows of a statement, if it has any. It sets nothing."""
+        """The columns of the rows of a statement. It sets nothing."""
         if isinstance(statement, verbs.SetStatement):
             return self.columns(statement.statement)
         if not isinstance(statement, verbs.Select | verbs.Show | verbs.Describe):
@@ -336,7 +331,7 @@ class Dialog:
             self.variables.restore(kept)
 
     def kill(self, connection_id: int, *, query_only: bool) -> Response | verbs.Kill:
-        """KILL, of connections of the same account; with a privilege, of any. Source: MariaDB 12.3, sql_parse.cc,
+        """KILL of connections of the account; with a privilege, of any. Source: MariaDB 12.3, sql_parse.cc,
         kill_one_thread()."""
         found = next((row for row in self._facts.processes() if row.connection_id == connection_id), None)
         if found is None:
@@ -417,7 +412,6 @@ class Dialog:
         )
 
     def _told(self, columns: tuple[ColumnDefinition, ...]) -> tuple[ColumnDefinition, ...]:
-        """Columns with the collation of the session's results; texts are sent in utf8mb4."""
         number = self._settings.results_collation_number
         if number == COLLATION_DEFAULT or self._settings.value("character_set_results") != "utf8mb4":
             return columns
@@ -501,7 +495,6 @@ class Dialog:
                 self._settings.assign(target, self._evaluator.evaluate(value))
 
     def _go(self, kept: Value) -> None:
-        """Find the place that `@ibb_position` names; the variable keeps its old value if there is none."""
         try:
             _ = self._position.stopped
         except (RefusedError, IbbMasterError):
@@ -533,7 +526,6 @@ class Dialog:
             self._savepoints.discard(known)
 
     def _lock(self, statement: verbs.LockTables) -> None:
-        """No session writes, so that a lock only stops this session at its place."""
         if statement.writes:
             raise RefusedError(1290, "HY000", READ_ONLY_TEXT)
         if statement.privilege == privileges.RELOAD and privileges.RELOAD not in self._held:
@@ -557,7 +549,6 @@ def _with_more(answer: Response | verbs.Kill) -> Response | verbs.Kill:
 
 
 def _of_session(select: verbs.Select) -> SqlQuery | None:
-    """A query for values of the session, its primary or the clock."""
     items = select.values
     is_plain = items is not None and all(is_of_session(item.node) for item in items)
     return select.query if is_plain else None

@@ -36,7 +36,7 @@ MADE_SIZE_MAX = 16 << 20  # letters of the long values that the calls of one sta
 
 @dataclass(slots=True)
 class Who:
-    """The user of a session, and the default database; it is empty where none is chosen."""
+    """The user of a session, and the default database, or ''."""
 
     connection_id: int
     user: str
@@ -44,7 +44,7 @@ class Who:
     database: str = ""
 
     def located(self, table: GivenTable) -> tuple[str, str]:
-        """Database and name of a table. Raises RefusedError: it names no database, and there is no default one."""
+        """Database and name of a table. Raises RefusedError: there is no database."""
         database = table.database or self.database
         if not database:
             raise no_database()
@@ -72,7 +72,7 @@ class Evaluator:
     def query_session(
         self, charset: str | None = "utf8mb4", collation_id: int = COLLATION_DEFAULT, *, is_binary: bool = False
     ) -> QuerySession:
-        """What a query depends on, as the session has set it now; results have texts of this character set."""
+        """What a query depends on; results have texts of this character set."""
         settings = self.settings
         digits = settings.value("div_precision_increment")
         return QuerySession(
@@ -90,7 +90,7 @@ class Evaluator:
 
     def evaluate(self, expression: Expression) -> Value:
         """The value of an expression outside of a query. Raises RefusedError: it names what does not exist, or cannot
-        be computed here."""
+        be computed."""
         match expression:
             case Literal(value=value):
                 return value
@@ -116,11 +116,10 @@ class Evaluator:
         return constant_value(expression, self.query_session())
 
     def is_switch(self, variable: SystemVariable) -> bool:
-        """Whether a system variable is ON or OFF."""
         return isinstance(self.settings.read(variable), bool)
 
     def counted(self, value: Value) -> Value:
-        """The value that a call made. Raises RefusedError: all values of the statement together are too large."""
+        """The same value. Raises RefusedError: the values that calls of the statement made are too large together."""
         if isinstance(value, str | bytes) and len(value) > LONG_VALUE:
             self._made_size += len(value)
             if self._made_size > MADE_SIZE_MAX:

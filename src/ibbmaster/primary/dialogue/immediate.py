@@ -1,8 +1,5 @@
-"""Statements that are answered at once, without the disk and in a short time, and answers that sessions share.
-
-Among them are those that replicas and CDC clients send before a dump. Other statements are no slower: they only keep
-nobody waiting.
-"""
+"""Statements answered at once, without the disk, and answers that sessions share: replicas and CDC clients send such
+ones before a dump. Other statements are no slower, but need a thread."""
 
 from __future__ import annotations
 
@@ -36,7 +33,7 @@ Key = tuple[bytes, tuple[Value | SystemValue, ...], tuple[type, ...]]
 @functools.lru_cache(STATEMENTS_KEPT)
 def immediate_statements(sql: str, version: int, sql_mode: int = 0) -> tuple[verbs.Statement, ...] | None:
     """The statements of a text if all are answered at once; None if in doubt. `version`, `sql_mode`: as in `parse`.
-    All replicas say the same, and what one of them has said is parsed already."""
+    Cached, since all replicas say the same."""
     if len(sql) > IMMEDIATE_SIZE_MAX or not sql.strip(" \t\r\n;"):
         return None
     try:
@@ -93,7 +90,7 @@ def key_of(sql: bytes, values: Sequence[Value | SystemValue]) -> Key:
 
 
 class KnownAnswers:
-    """Answers of one primary that depend on a session only by the values in them, each made once."""
+    """Answers that depend on a session only by the values in them."""
 
     def __init__(self) -> None:
         self._kept: dict[Key, SharedResultSet] = {}
@@ -102,7 +99,6 @@ class KnownAnswers:
         return self._kept.get(key)
 
     def keep(self, key: Key, answer: ResultSet, rows: tuple[Row, ...]) -> SharedResultSet:
-        """An answer with these rows, kept unless it is large."""
         shared = SharedResultSet(
             columns=answer.columns, rows=rows, status=answer.status, warning_count=answer.warning_count
         )

@@ -29,8 +29,6 @@ PLUGINS = (  # name, type, version, version of the type, description
 
 
 class Catalog:
-    """The tables of every server that a session may read by name."""
-
     def __init__(
         self,
         facts: ServerFacts,
@@ -48,7 +46,6 @@ class Catalog:
         self.refused: tuple[UnknownTable, ...] = ()  # whose unknown columns the last statement asked for
 
     def find(self, database: str, table: str) -> Relation | None:
-        """A table by its names in any case; None if there is none."""
         if database.lower() == "mysql" and table == GTID_SLAVE_POS:
             return Relation(GTID_SLAVE_POS_COLUMNS)  # empty: the server was never a replica
         if database.lower() != "information_schema" or table.upper() not in INFORMATION_SCHEMA:
@@ -112,7 +109,7 @@ def character_set_rows(facts: ServerFacts) -> Iterator[RowValues]:
 
 
 def collation_rows(facts: ServerFacts) -> Iterator[RowValues]:
-    """Name, character set, number, whether it is the default, whether it is compiled in, and its sort length."""
+    """Name, character set, number, is it the default, is it compiled in, sort length."""
     is_uca = is_uca_default(facts)
     defaults = {charset.default_collation(is_uca=is_uca) for charset in character_sets().values()}
     for collation in collations().values():

@@ -14,14 +14,12 @@ from .table_columns import INFORMATION_SCHEMA
 
 
 class AboutTables:
-    """The rows for a schema, as a server of this version has them."""
-
     def __init__(self, schema: SessionSchema, version: int) -> None:
         self._schema = schema
         self._version = version
 
     def rows(self, table: str) -> Iterator[RowValues]:
-        """The rows of a table, by its name in upper case; none of other tables."""
+        """The rows of a table, by its name in upper case."""
         make, of_programs = _MAKERS.get(table), ROWS.get(table)
         found = () if make is None else make(self)
         for row in found if of_programs is None else of_programs(self._schema.programs()):
@@ -29,7 +27,7 @@ class AboutTables:
             yield row
 
     def refused(self) -> tuple[UnknownTable, ...]:
-        """The tables without rows in COLUMNS: these are not known."""
+        """The tables that COLUMNS lacks, as their columns are unknown."""
         return tuple(table for table in self._schema.all_tables() if isinstance(table, UnknownTable))
 
     def _schemata(self) -> Iterator[RowValues]:

@@ -23,11 +23,9 @@ UNKNOWN_SCHEMA = 1105  # the code of errors about tables whose columns are not k
 
 @dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)
 class LogSnapshot:
-    """One place between the groups of a log: a session sees what is before it, and nothing else. Readers of tables may
-    keep what belongs to a snapshot while it is in use.
-
-    `end` is the first byte behind the last group, `state` what was logged up to there; nobody changes it.
-    """
+    """A place between the groups of a log: a session sees what is before it. Readers of tables may keep what belongs to
+    a snapshot in use. `end` is the first byte behind the last group, `state` what was logged up to there; nobody
+    changes it."""
 
     end: LogPosition
     file_name: str
@@ -35,14 +33,12 @@ class LogSnapshot:
 
     @property
     def position(self) -> GtidPosition:
-        """The position from which a replica that has seen the same would ask."""
+        """The position from which a replica that has seen the same asks."""
         return self.state.position()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableQuery:
-    """One query of a session."""
-
     snapshot: LogSnapshot
     query: SqlQuery
     sql_mode: int  # it was read under
@@ -52,10 +48,10 @@ class TableQuery:
 
 class LogTables(Protocol):
     """The tables of a log. Called from worker threads; any call may read the disk. Raises RefusedError: what is asked
-    for is not known, with the reason; IbbMasterError: the log cannot be read."""
+    for is not known; IbbMasterError: the log cannot be read."""
 
     def name_case(self) -> int:
-        """`lower_case_table_names`: how the server of the log compares names of tables."""
+        """`lower_case_table_names` of the server of the log."""
 
     def newest(self) -> LogSnapshot:
         """Everything that is durable."""
@@ -66,11 +62,10 @@ class LogTables(Protocol):
     def catalog(self, snapshot: LogSnapshot) -> SchemaCatalog:
         """Databases and tables as they are there."""
 
-    def compute(self, query: TableQuery) -> Relation | BlockResultSet:
-        """The rows of a query."""
+    def compute(self, query: TableQuery) -> Relation | BlockResultSet: ...
 
     def computed_columns(self, query: TableQuery) -> tuple[ColumnDefinition, ...]:
-        """The columns that `compute` would give; no row is read."""
+        """As `compute`, without its rows."""
 
 
 class ServerFacts(Protocol):
@@ -81,48 +76,43 @@ class ServerFacts(Protocol):
     profile: Profile
 
     @property
-    def tables(self) -> LogTables:
-        """The tables of the log."""
+    def tables(self) -> LogTables: ...
 
     def binlog_state(self) -> GtidState:
         """What is logged."""
 
     def binlog_end(self) -> tuple[str, int]:
-        """Name of the active file, and where it ends."""
+        """The active file, and where it ends."""
 
     def binary_logs(self) -> list[tuple[str, int]]:
         """Name and size in bytes of every file, the oldest first."""
 
     def binlog_events(self, file_name: str | None, offset: int) -> Iterator[BinlogEventRow]:
-        """The events of one file, the oldest file without a name, from the first group at or after `offset`. Raises
+        """The events of a file, the oldest one without a name, from the first group at or after `offset`. Raises
         KeyError: there is no such file."""
 
     def gtid_position_at(self, file_name: str, offset: int) -> str | None:
-        """The GTID position a replica has at any byte of a file; the first file is ''. None: there is no such file, or
-        it ends before."""
+        """The GTID position of a replica at any byte of a file; the first file is ''. None: there is no such place."""
 
     def replica_hosts(self) -> list[tuple[int, str, int]]:
         """Server id, host and port of every registered replica."""
 
-    def processes(self) -> list[ProcessRow]:
-        """Every connection."""
+    def processes(self) -> list[ProcessRow]: ...
 
-    def unix_timestamp(self) -> float:
-        """Seconds since 1970."""
+    def unix_timestamp(self) -> float: ...
 
-    def uptime_s(self) -> int:
-        """Seconds since the primary began to serve."""
+    def uptime_s(self) -> int: ...
 
     def status(self) -> Mapping[str, int]:
         """Counts over all connections, by their names in SHOW STATUS."""
 
     def without_paths(self, text: str) -> str:
-        """The text of an error for clients on other machines, without paths of files."""
+        """An error for clients on other machines, without paths of files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BinlogEventRow:
-    """One line of SHOW BINLOG EVENTS; an engine binlog has no positions of events: both are 0."""
+    """A line of SHOW BINLOG EVENTS; in an engine binlog both positions are 0."""
 
     file_name: str
     event_type: str
@@ -134,8 +124,6 @@ class BinlogEventRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessRow:
-    """One line of SHOW PROCESSLIST."""
-
     connection_id: int
     user: str
     host: str

@@ -30,7 +30,7 @@ BLOBS = (FieldType.BLOB, FieldType.LONG_BLOB)
 
 
 def constant_value(expression: Expression, session: QuerySession) -> Value:
-    """The value of an expression that names no column. Raises RefusedError: MariaDB's value is not computed here."""
+    """The value of an expression without columns. Raises RefusedError: it is not computed here."""
     scalar, _ = _compiled(expression, session, {})
     if scalar.kind in MOMENTS or scalar.kind is Family.TEXT:
         scalar = as_text(scalar)
@@ -41,8 +41,8 @@ def constant_value(expression: Expression, session: QuerySession) -> Value:
 def row_condition(
     expression: Expression, columns: Sequence[ColumnDefinition], session: QuerySession
 ) -> Callable[[RowValues], bool | None]:
-    """Whether a row meets a condition that names its columns; None is NULL. Raises RefusedError: the condition names
-    what does not exist, or MariaDB's value is not computed here."""
+    """Whether a row meets a condition on its columns; None is NULL. Raises RefusedError: the condition names what does
+    not exist, or is not computed here."""
     types = [listed_type(column, folds=True) for column in columns]
     known = {column.name.lower(): SqlValue(str(no), types[no]) for no, column in enumerate(columns)}
     scalar, slots = _compiled(expression, session, known)
@@ -76,7 +76,7 @@ def _compiled(
 
 
 def listed_type(column: ColumnDefinition, *, folds: bool) -> ValueType:
-    """The type of a column that every server has; with `folds` capitals do not matter in names, and all texts compare
+    """The type of a column that every server has; `folds`: capitals do not matter in names, and all texts compare
     alike."""
     field = FieldType(column.column_type)
     is_unsigned = bool(column.flags & kinds.UNSIGNED)
@@ -102,7 +102,7 @@ def listed_type(column: ColumnDefinition, *, folds: bool) -> ValueType:
 
 
 def storing(kind: ValueType) -> Callable[[Any], Any]:
-    """What makes a value for SQLite of a listed one that is not NULL."""
+    """Makes a value for SQLite of a listed one that is not NULL."""
     match kind.kind:
         case Family.INT:
             bias = values.WIDE if kind.is_wide else 0
@@ -117,6 +117,6 @@ def storing(kind: ValueType) -> Callable[[Any], Any]:
 
 
 def _whole_text(value: Any) -> str:
-    """A text without halves of letters, which SQLite does not take."""
+    """Without halves of letters, which SQLite does not take."""
     text = text_of(value)
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

@@ -24,7 +24,7 @@ _COUNTED = ("LIMIT", "OFFSET", "KILL", "CONNECTION", "QUERY")
 
 @dataclass(slots=True)
 class PreparedStatement:
-    """One statement; `types` are those of its last parameters."""
+    """`types` are those of the last parameters."""
 
     statement_id: int
     tokens: SqlTokens
@@ -47,7 +47,7 @@ class PreparedStatement:
         return replace(self.tokens, tokens=tokens)
 
     def described(self) -> SqlTokens:
-        """The statement with values by which its columns can be described: NULL, or 1 where a number is required."""
+        """The statement with NULL, or 1 where a number is required, for each `?`: its columns can be described."""
         tokens = self.tokens.tokens
         values: list[Parameter] = []
         is_limit = False
@@ -78,8 +78,6 @@ class PreparingSession(Protocol):
 
 
 class PreparedStatements:
-    """The prepared statements of one session, by number, and the commands about them."""
-
     def __init__(self, session: PreparingSession, tokens_of: Callable[[bytes], SqlTokens]) -> None:
         """`tokens_of` cuts a text as the session reads it."""
         self._session = session
@@ -134,7 +132,7 @@ class PreparedStatements:
         return self._session.guarded(fetch)
 
     def _add(self, tokens: SqlTokens) -> PreparedStatement:
-        """Keep a statement. Raises RefusedError: there are too many or too large ones, or it has too many `?`."""
+        """Raises RefusedError: there are too many or too large statements, or it has too many `?`."""
         places = tuple(no for no, token in enumerate(tokens.tokens) if token.is_sign(PLACEHOLDER))
         if len(places) > PARAMETERS_MAX:
             raise RefusedError(1390, "HY000", "Prepared statement contains too many placeholders")
@@ -161,7 +159,6 @@ class PreparedStatements:
         return statement
 
     def close(self, statement_id: int) -> None:
-        """Forget a statement; there is no answer."""
         statement = self._statements.pop(statement_id, None)
         if statement is not None:
             self._hold(self._size - statement.size - sum(map(len, statement.pieces.values())))
@@ -186,7 +183,7 @@ class PreparedStatements:
         statement.is_too_long = False
 
     def _bind(self, statement: PreparedStatement, parameters: bytes) -> SqlTokens:
-        """The statement with the values that a client sends; it loses its pieces. Raises RefusedError: they cannot be
+        """The statement with the values that a client sends, without its pieces. Raises RefusedError: they cannot be
         read, or are too long."""
         pieces: Mapping[int, bytes] = dict(statement.pieces)
         is_too_long = statement.is_too_long

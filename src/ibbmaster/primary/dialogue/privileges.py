@@ -35,8 +35,8 @@ _SAME = {
 
 
 def parse_privileges(text: str) -> frozenset[str]:
-    """The privileges of a list such as `REPLICATION SLAVE, CONNECTION ADMIN`, or ALL. Raises ConfigurationError: one
-    does not exist."""
+    """The privileges of a list such as `REPLICATION SLAVE, CONNECTION ADMIN`, or ALL. Raises ConfigurationError: one is
+    unknown."""
     found: set[str] = set()
     for word in filter(None, (" ".join(part.upper().split()) for part in text.split(","))):
         name = _SAME.get(word, word)

@@ -51,7 +51,7 @@ def _row(table: str, program: StoredProgram, **known: Value) -> RowValues:
 
 
 def trigger_rows(programs: Iterable[StoredProgram]) -> Iterator[RowValues]:
-    """The rows of TRIGGERS in the order of their statements, so that FOLLOWS finds the trigger it names."""
+    """In the order of their statements, so that FOLLOWS finds the trigger it names."""
     found = [program for program in programs if program.kind == TRIGGER]
     for program in sorted(found, key=lambda one: one.since or BEFORE):
         yield _row(
@@ -67,7 +67,6 @@ def trigger_rows(programs: Iterable[StoredProgram]) -> Iterator[RowValues]:
 
 
 def routine_rows(programs: Iterable[StoredProgram]) -> Iterator[RowValues]:
-    """The rows of ROUTINES."""
     for program in programs:
         if program.kind in ROUTINES:
             data_type = None if program.kind == FUNCTION else ""
@@ -76,14 +75,14 @@ def routine_rows(programs: Iterable[StoredProgram]) -> Iterator[RowValues]:
 
 
 def parameter_rows(programs: Iterable[StoredProgram]) -> Iterable[RowValues]:
-    """The rows of PARAMETERS: none. Raises RefusedError: there are routines, which may have parameters."""
+    """Raises RefusedError: there are routines, which may have parameters."""
     if any(program.kind in (FUNCTION, PROCEDURE) for program in programs):
         raise not_supported("information_schema.PARAMETERS of stored routines; SHOW CREATE has their parameters")
     return ()
 
 
 def event_rows(programs: Iterable[StoredProgram]) -> Iterator[RowValues]:
-    """The rows of EVENTS; of an altered one, settings of the session are not known."""
+    """Of an altered event, settings of the session are not known."""
     for program in programs:
         if program.kind == EVENT:
             known: dict[str, Value] = {"time_zone": program.time_zone}
@@ -101,8 +100,8 @@ ROWS: dict[str, Callable[[Iterable[StoredProgram]], Iterable[RowValues]]] = {
 
 
 def listed_programs(schema: SessionSchema, show: Show, default: str) -> Relation:
-    """SHOW TRIGGERS, SHOW EVENTS, SHOW PROCEDURE STATUS and its like; `default` is the session's database. Raises
-    RefusedError: there is no such database."""
+    """SHOW TRIGGERS, EVENTS, PROCEDURE STATUS and the like; `default` is the session's database. Raises RefusedError:
+    there is no such database."""
     if show.what.endswith(_STATUS):
         kind = show.what.removesuffix(_STATUS)
         programs = [program for program in schema.programs() if program.kind == kind]

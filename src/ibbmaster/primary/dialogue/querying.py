@@ -30,8 +30,8 @@ _MOMENTS = (FieldType.DATETIME, FieldType.TIMESTAMP, FieldType.DATE, FieldType.T
 
 
 def values_answer(select: SqlQuery, evaluator: Evaluator, version: int) -> Relation:
-    """The row of a query whose items are all `is_of_session`, as a server of this version describes it. Raises
-    RefusedError: an item names what does not exist, or the row is too long."""
+    """The row of a query of items that are all `is_of_session`. Raises RefusedError: an item names what does not exist,
+    or the row is too long."""
     values = [evaluator.evaluate(item.node) for item in select.items]
     row = tuple(
         f"{value:.6f}" if isinstance(value, float) and isinstance(item.node, SystemVariable) else value
@@ -43,7 +43,7 @@ def values_answer(select: SqlQuery, evaluator: Evaluator, version: int) -> Relat
 
 
 def value_columns(items: Sequence[Item], values: Sequence[Value], version: int) -> tuple[ColumnDefinition, ...]:
-    """The columns of values; None also stands for a value that is still to come."""
+    """The columns of values; None: NULL, or still to come."""
     return tuple(_described(item, value, version) for item, value in zip(items, values, strict=True))
 
 

@@ -28,7 +28,7 @@ class Relation:
     is_open: bool = False
 
     def limited(self, limit: tuple[int, int | None] | None) -> Relation:
-        """With `limit`: how many rows to leave out first, and how many of the others to keep at most."""
+        """`limit`: how many rows to leave out, and how many to keep at most."""
         if limit is None:
             return self
         first, count = limit
@@ -36,7 +36,6 @@ class Relation:
         return replace(self, rows=itertools.islice(self.rows, min(first, sys.maxsize), last))
 
     def result(self, status: int, *, is_binary: bool = False, codec: str = "utf-8") -> ResultSet:
-        """The answer with these rows, whose texts that codec encodes."""
         return ResultSet(columns=self.columns, rows=_encoded(self.rows, codec), status=status, is_binary=is_binary)
 
 
@@ -47,7 +46,7 @@ def _encoded(rows: Iterable[RowValues], codec: str) -> Iterator[tuple[bytes | No
 
 
 def matcher(pattern: str) -> Callable[[str], bool]:
-    """Whether texts are LIKE a pattern, in any case. Raises RefusedError: the pattern is too long."""
+    """Whether texts are LIKE a pattern, in any case. Raises RefusedError: it is too long."""
     if len(pattern) > PATTERN_MAX:
         raise not_supported(f"LIKE of more than {PATTERN_MAX} letters")
     pieces = [""]
@@ -63,7 +62,7 @@ def matcher(pattern: str) -> Callable[[str], bool]:
 
 
 def text_of(value: Value) -> str:
-    """A value that is not NULL as the text a client gets; bytes that are no UTF-8 keep their places."""
+    """The text that a client gets of a value; bytes that are no UTF-8 keep their places."""
     match value:
         case str():
             return value
@@ -79,7 +78,7 @@ def text_of(value: Value) -> str:
 
 
 def bytes_of(value: Value, codec: str = "utf-8") -> bytes | None:
-    """A value as it goes into a row, with `?` for letters that the codec lacks."""
+    """With `?` for letters that the codec lacks."""
     if value is None or isinstance(value, bytes):
         return value
     try:
@@ -89,8 +88,8 @@ def bytes_of(value: Value, codec: str = "utf-8") -> bytes | None:
 
 
 def integer_of(value: Value) -> int | None:
-    """A value as a rounded integer; a text counts up to its first other character. Raises RefusedError: the value is
-    too large."""
+    """A value as a rounded integer; a text counts up to its first other character. Raises RefusedError: it is too
+    large."""
     number = value
     if isinstance(value, str | bytes):
         match = _NUMBER.match(text_of(value))

@@ -127,7 +127,6 @@ def _type(column: ColumnDefinition) -> SqlType:
 
 @functools.cache
 def information_table(name: str) -> TableVersion:
-    """A table of information_schema, by its name in upper case."""
     table = _of_definitions("information_schema", name, information_columns(name))
     return replace(table, options={"ENGINE": "MEMORY"})
 
@@ -144,7 +143,7 @@ GTID_SLAVE_POS = replace(
 
 
 class SessionSchema:
-    """The schema for a session with these privileges. `own` are the databases of every server, by name."""
+    """The schema for a session with these privileges. `own`: the databases of every server by name."""
 
     def __init__(self, catalog: SchemaCatalog, held: frozenset[str], own: Mapping[str, DatabaseVersion]) -> None:
         self._catalog = catalog
@@ -154,7 +153,6 @@ class SessionSchema:
         self._own = own
 
     def is_of(self, catalog: SchemaCatalog, held: frozenset[str]) -> bool:
-        """Whether it shows this catalog to a session with these privileges."""
         return self._catalog is catalog and self._held == held
 
     @property
@@ -163,7 +161,7 @@ class SessionSchema:
 
     @functools.cached_property
     def databases(self) -> dict[str, DatabaseVersion]:
-        """Every database by its key, also those of every server, sorted."""
+        """Sorted by key."""
         if not self._sees_databases:
             return {SYSTEM_DATABASES[0]: self._own[SYSTEM_DATABASES[0]]}
         found = dict(self._own)
@@ -174,7 +172,7 @@ class SessionSchema:
         return dict(sorted(found.items()))
 
     def database(self, name: str) -> DatabaseVersion:
-        """A database by its name; those of every server in any case. Raises RefusedError: there is none."""
+        """A database; those of every server in any case. Raises RefusedError: there is none."""
         found = self._own.get(name.lower()) or self.databases.get(self.case.key(name))
         if found is None:
             raise unknown_database(name)
@@ -197,23 +195,22 @@ class SessionSchema:
                 yield table
 
     def tables(self, database: str | None = None) -> Iterator[TableVersion]:
-        """Every table with known columns, and every view, sorted by name."""
+        """As `all_tables`, those with known columns."""
         return (self._with_columns(table) for table in self.all_tables(database) if isinstance(table, TableVersion))
 
     def _with_columns(self, table: TableVersion) -> TableVersion:
-        """A view with its columns, where these can be determined; another table as it is."""
         if table.kind is not TableKind.VIEW:
             return table
         return with_columns(table, self._find) or table
 
     def programs(self, database: str | None = None) -> Iterator[StoredProgram]:
-        """Every trigger, routine and event, or those of a database, sorted by name."""
+        """Every program, or those of a database, sorted by name."""
         for key in sorted(self._catalog.programs) if self._sees_tables else ():
             if database is None or key[0] == self.case.key(database):
                 yield self._catalog.programs[key]
 
     def program(self, database: str, kind: str, name: str) -> StoredProgram | None:
-        """A program, or None; the name of a routine or an event in any case."""
+        """A program; the name of a routine or an event in any case."""
         key = program_key(self.case.key(database), kind, name)
         return self._catalog.programs.get(key) if self._sees_tables else None
 
@@ -232,7 +229,6 @@ class SessionSchema:
 
 
 def own_databases(settings: Settings) -> dict[str, DatabaseVersion]:
-    """The databases that every server has."""
     charset = str(settings.value("character_set_server", "global"))
     collation = str(settings.value("collation_server", "global"))
     for_mysql = DatabaseVersion(name="mysql", charset=charset, collation=collation)

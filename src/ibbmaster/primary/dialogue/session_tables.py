@@ -29,8 +29,6 @@ POSITION_VARIABLE = "ibb_position"
 
 
 class SessionPosition:
-    """What one session sees of the log. `variables` are its own."""
-
     def __init__(self, facts: ServerFacts, variables: UserVariables) -> None:
         self._facts = facts
         self._tables = facts.tables
@@ -41,7 +39,7 @@ class SessionPosition:
 
     @property
     def stopped(self) -> LogSnapshot | None:
-        """Where the session has stopped; None at the end of the log. Raises RefusedError: the log has no place
+        """Where the session stopped; None: at the end of the log. Raises RefusedError: the log has no place
         `@ibb_position`."""
         value = self._variables.get(POSITION_VARIABLE)
         text = "" if value is None else text_of(value).strip()
@@ -81,14 +79,13 @@ class SessionPosition:
 
 
 class SessionTables:
-    """Finds tables and has queries over them answered. `catalog` are those that every server has."""
+    """Finds tables, and has queries over them answered."""
 
     catalog: Catalog
 
     def __init__(
         self, facts: ServerFacts, evaluator: Evaluator, position: SessionPosition, held: Callable[[], frozenset[str]]
     ) -> None:
-        """`held` are the session's privileges."""
         self._facts = facts
         self._evaluator = evaluator
         self._position = position
@@ -98,7 +95,6 @@ class SessionTables:
         self._last_seen: SessionSchema | None = None
 
     def begin_statement(self) -> None:
-        """Forget what the last statement saw."""
         self._seen = None
 
     def schema(self) -> SessionSchema:
@@ -120,7 +116,6 @@ class SessionTables:
             return self._facts.tables.compute(self._query(select, is_binary=is_binary))
 
     def columns(self, select: Select) -> tuple[ColumnDefinition, ...]:
-        """The columns that `answer` gives."""
         with self._way_out(select):
             return self._facts.tables.computed_columns(self._query(select, is_binary=True))
 

@@ -80,7 +80,6 @@ class UserVariables(dict[str, Value]):
         self._size = total
 
     def restore(self, kept: dict[str, Value]) -> None:
-        """Have these values again, and no others."""
         self.clear()
         self.update(kept)
         self._size = sum(map(_size_of, kept.values()))
@@ -93,8 +92,8 @@ def _size_of(value: Value) -> int:
 
 
 class Settings:
-    """What a session has set. `values` are by lower-case name; other variables have the primary's value. `state` is
-    what the session sees of the log: all of it without one."""
+    """What a session has set. `values` are by lower-case name; other variables have the primary's value. `state`: what
+    the session sees of the log."""
 
     def __init__(self, facts: ServerFacts, state: Callable[[], GtidState] | None = None) -> None:
         self._facts = facts
@@ -103,7 +102,6 @@ class Settings:
         self._results_collation: str | None = None  # None: the default one of the server
 
     def names(self, pattern: str | None = None) -> Sequence[str]:
-        """Every variable there is, or those that are LIKE a pattern, sorted."""
         return variable_names(self._facts, pattern)
 
     @staticmethod
@@ -111,8 +109,8 @@ class Settings:
         return name in SESSION_ONLY
 
     def value(self, name: str, scope: str = "") -> SystemValue:
-        """The value of a variable in this session, or with scope 'global' of the primary. Raises RefusedError: this
-        scope has no such variable."""
+        """The value of a variable in this session, or with scope 'global' of the primary. Raises RefusedError: the
+        scope lacks it."""
         if not has_variable(self._facts, name):
             raise unknown_variable(name)
         if scope == "global" and name in SESSION_ONLY:
@@ -128,14 +126,13 @@ class Settings:
         return variable(self._facts, name)
 
     def read(self, target: SystemVariable) -> SystemValue:
-        """The value of a variable by its name in a statement; errors name it so, too."""
+        """As `value`; errors have the name as written."""
         if not has_variable(self._facts, target.name):
             raise unknown_variable(target.written)
         return self.value(target.name, target.scope)
 
     def assign(self, target: SystemVariable, value: Value, *, is_default: bool = False) -> None:
-        """Set a variable for this session. Raises RefusedError: there is no such variable, or it may not have this
-        value."""
+        """Raises RefusedError: there is no such variable, or it may not have this value."""
         name = target.name
         if not has_variable(self._facts, name):
             raise unknown_variable(target.written)
@@ -157,8 +154,7 @@ class Settings:
         self._follow(name, checked)
 
     def assign_charset(self, assignment: CharsetAssignment) -> None:
-        """SET NAMES and SET CHARACTER SET. Raises RefusedError: there is no such character set or collation, or they do
-        not go together."""
+        """SET NAMES and SET CHARACTER SET. Raises RefusedError: one does not exist, or they do not go together."""
         if assignment.charset is None:
             for name in (*CHARSETS, "collation_connection"):
                 self.values.pop(name, None)
@@ -183,12 +179,11 @@ class Settings:
 
     @property
     def time_zone_s(self) -> int:
-        """Seconds that the session's clock is before UTC."""
+        """Seconds before UTC."""
         return parse_time_zone(str(self.value("time_zone"))) or 0
 
     @property
     def sql_mode(self) -> int:
-        """The bits of sql_mode, which say how a statement is read."""
         if not self.values:
             return _SQL_MODE_DEFAULT
         return sql_mode_of(str(self.value("sql_mode")))

@@ -43,7 +43,7 @@ _LIKE_IS_ABOUT = {
 
 @dataclass(frozen=True, slots=True)
 class Shower:
-    """Answers SHOW for one session. `status` are the rows of SHOW STATUS, `schema` the databases that it sees."""
+    """Answers SHOW for one session. `status`: the rows of SHOW STATUS."""
 
     facts: ServerFacts
     evaluator: Evaluator
@@ -56,7 +56,7 @@ class Shower:
     last_error: Err | None
 
     def answer(self, show: Show) -> Relation:
-        """The named table. Raises RefusedError: there is no such thing, or the account may not see it."""
+        """Raises RefusedError: there is no such thing, or the account may not see it."""
         needed = _NEEDED.get(show.what)
         if needed is not None and needed not in self.held:
             raise missing_privilege(needed)

@@ -16,13 +16,13 @@ from .table_columns import INFORMATION_SCHEMA, LETTER_SIZE, shown_columns
 
 @dataclass(frozen=True, slots=True)
 class TableShower:
-    """Answers for one statement, as a server of this version."""
+    """Methods raise RefusedError: there is no such database or table, it has another kind, or its columns are
+    unknown."""
 
     schema: SessionSchema
     version: int
 
     def of_database(self, show: Show, default: str) -> Relation:
-        """The tables of a database, or the default one. Raises RefusedError: there is no such database."""
         name = show.database or default
         if show.what == "OPEN TABLES":  # there are none
             return Relation(shown_columns(show.what))
@@ -51,7 +51,6 @@ class TableShower:
             yield table.name, table.kind.value if isinstance(table, TableVersion) else TableKind.BASE.value
 
     def of_table(self, show: Show, database: str, name: str) -> Relation:
-        """SHOW COLUMNS, SHOW INDEX. Raises RefusedError: there is no such table, or its columns are not known."""
         table = self._table(database, name)
         if show.what == "INDEX":
             return Relation(shown_columns("INDEX"), list(describing.shown_index_rows(table, self.version)))
@@ -61,15 +60,13 @@ class TableShower:
         return Relation(shown_columns("FULL COLUMNS" if show.is_full else "COLUMNS"), rows)
 
     def created_database(self, show: Show) -> Relation:
-        """SHOW CREATE DATABASE. Raises RefusedError: there is no such database."""
         assert show.table is not None
         database = self.schema.database(show.table.name)
         text = render.create_database(database, if_not_exists=show.if_not_exists)
         return Relation(shown_columns("CREATE DATABASE"), [(database.name, text)])
 
     def created(self, show: Show, database: str, name: str, default: str) -> Relation:
-        """SHOW CREATE TABLE, VIEW and SEQUENCE; `default` is the session's database. Raises RefusedError: there is no
-        such table, it has another kind, or its columns are not known."""
+        """SHOW CREATE TABLE, VIEW and SEQUENCE; `default` is the session's database."""
         table = self._table(database, name)
         if show.what == "CREATE VIEW" and table.kind is not TableKind.VIEW:
             raise RefusedError(1347, "HY000", f"'{database}.{name}' is not of type 'VIEW'")

@@ -1,4 +1,4 @@
-"""Reads the SQL statements that replicas, CDC clients and operators send to a primary, token by token."""
+"""Reads the SQL statements that replicas, CDC clients and operators send, token by token."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _name(tokens: Sequence[Token], index: int) -> tuple[GivenTable, int]:
 
 
 def parse(sql: str, *, version: int = 0, sql_mode: int = 0) -> list[verbs.Statement]:
-    """The statements of a text; `version` decides on conditional comments. Raises SqlError: the text makes no sense."""
+    """The statements of a text; `version` decides on conditional comments. Raises SqlError: it makes no sense."""
     parser = _Parser(tokenize(sql, version=version, sql_mode=sql_mode))
     statements: list[verbs.Statement] = []
     while not parser.is_at_end:
@@ -100,7 +100,7 @@ def parse(sql: str, *, version: int = 0, sql_mode: int = 0) -> list[verbs.Statem
 
 
 def parse_one(tokens: SqlTokens) -> verbs.Statement:
-    """The only statement of a text. Raises SqlError: the text makes no sense, or has more than one."""
+    """The only statement of a text. Raises SqlError: it makes no sense, or has more than one."""
     parser = _Parser(tokens)
     statement = verbs.Nothing() if parser.is_at_end else parser.statement()
     if not parser.is_at_end:
@@ -207,7 +207,6 @@ class _Parser(QueryReader):
         return self._chosen(verbs.Show(what=what, is_full=is_full, table=table))
 
     def _chosen(self, show: verbs.Show) -> verbs.Show:
-        """The same with LIKE, WHERE or, for messages, LIMIT behind it."""
         pattern = self._take(TokenKind.TEXT) if self._accept("LIKE") else None
         where = self._expression() if pattern is None and self._accept("WHERE") else None
         limit = self._limited() if show.what in ("WARNINGS", "ERRORS") else None
@@ -246,8 +245,8 @@ class _Parser(QueryReader):
         return verbs.Select(query, named_tables(self._tokens[start : self._index]), self._sql_mode)
 
     def _unread(self, failed: int, problem: SqlError) -> verbs.Select | verbs.Unread | None:
-        """A statement in an unknown form, with the tables it names; None if it is none. `failed` is the place of the
-        first unknown token."""
+        """A statement in an unknown form, with the tables it names; None if it is none. `failed`: the first unknown
+        token."""
         token = self._token()
         if token.word not in _UNREAD_VERBS:
             return None
@@ -342,7 +341,7 @@ class _Parser(QueryReader):
         return verbs.Assignment(target, self._assigned_value(target))
 
     def _assigned_value(self, target: UserVariable | SystemVariable) -> Expression:
-        """A value; system variables also take keywords such as ON."""
+        """System variables also take keywords such as ON."""
         token = self._token()
         is_word = token.kind is TokenKind.WORD and (self._token(1) is END or self._token(1).word in (",", ";", "FOR"))
         if is_word and isinstance(target, SystemVariable):

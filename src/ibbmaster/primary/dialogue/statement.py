@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """A query, and every table that is named anywhere in it."""
+    """A query, and every table named anywhere in it."""
 
     query: SqlQuery | None  # None where its form is unknown; `problem` says why
     tables: tuple[GivenTable, ...] = ()
@@ -23,7 +23,7 @@ class Select:
 
     @property
     def values(self) -> tuple[Item, ...] | None:
-        """Its items, if it consists of nothing else."""
+        """Its items, if there is nothing else."""
         query = self.query
         if query is None or query.source or query.where or query.group_by or query.having or query.order_by:
             return None
@@ -32,7 +32,7 @@ class Select:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A statement with these tables, in a form that the parser does not know; MariaDB may."""
+    """A statement with these tables in a form that is not read here."""
 
     verb: str
     tables: tuple[GivenTable, ...]
@@ -40,8 +40,6 @@ class Unread:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """One target of SET."""
-
     target: UserVariable | SystemVariable
     value: Expression
 
@@ -57,7 +55,7 @@ class CharsetAssignment:
 
 @dataclass(frozen=True, slots=True)
 class IsolationAssignment:
-    """SET TRANSACTION: the level, and whether it is READ ONLY; None where it does not say."""
+    """SET TRANSACTION; None where it does not say."""
 
     level: str | None
     scope: str
@@ -69,8 +67,6 @@ AnyAssignment: TypeAlias = Assignment | CharsetAssignment | IsolationAssignment
 
 @dataclass(frozen=True, slots=True)
 class Set:
-    """SET with its elements, in their order."""
-
     assignments: tuple[AnyAssignment, ...]
 
 
@@ -84,7 +80,7 @@ class SetStatement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Show:
-    """SHOW: what, in upper case without GLOBAL or FULL; of what; and how the rows are chosen."""
+    """What: in upper case without GLOBAL or FULL."""
 
     what: str
     scope: str = ""  # 'global', 'session' or ''
@@ -110,8 +106,6 @@ class KillStatement:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """USE name."""
-
     database: str
 
 
@@ -125,16 +119,14 @@ class Transaction:
 
 @dataclass(frozen=True, slots=True)
 class Savepoint:
-    """SAVEPOINT, ROLLBACK TO SAVEPOINT and RELEASE SAVEPOINT."""
-
     verb: str
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class LockTables:
-    """LOCK TABLES, UNLOCK TABLES (no tables), FLUSH TABLES (with `privilege` RELOAD); `writes`: a WRITE lock. `stops`:
-    later statements see what is there now."""
+    """LOCK TABLES, UNLOCK TABLES (no tables), FLUSH TABLES (`privilege` RELOAD); `writes`: a WRITE lock. `stops`: later
+    statements see what is there now."""
 
     tables: tuple[GivenTable, ...]
     privilege: str | None
@@ -167,19 +159,19 @@ class Do:
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
-    """A text of comments, or a statement that does nothing here."""
+    """A text of comments, or a statement without effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class Administration:
-    """PURGE, FLUSH, RESET, CHANGE MASTER and so on: understood, and refused."""
+    """PURGE, RESET, CHANGE MASTER and so on: understood, and refused."""
 
     verb: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kill:
-    """The answer to KILL: the driver ends another connection, or its statement; the client gets OK."""
+    """The driver ends another connection, or its statement; the client gets `answer`."""
 
     connection_id: int
     query_only: bool

@@ -31,19 +31,18 @@ _TEXTS = "vtb"
 
 
 def read_columns(text: str, *, schema: str = "", table: str = "") -> tuple[ColumnDefinition, ...]:
-    """Columns out of a text such as `Charset v128, Maxlen l3`: the name, a letter for the type, the length in bytes,
-    the flags in hexadecimal if they are not NOT NULL (`?`: it may be NULL), and the decimals."""
+    """Columns of a text such as `Charset v128, Maxlen l3`: name, letter of the type, length in bytes, `?` if it may be
+    NULL, `:` and other flags in hexadecimal, `/` and decimals."""
     return tuple(_column(part, schema, table) for part in text.split(", "))
 
 
 @functools.cache
 def information_columns(table: str) -> tuple[ColumnDefinition, ...]:
-    """The columns of a table of information_schema, by its name in upper case."""
     return read_columns(INFORMATION_SCHEMA[table], schema="information_schema", table=table)
 
 
 def shown_columns(what: str, name: str = "") -> tuple[ColumnDefinition, ...]:
-    """The columns of an answer to SHOW; `name` is another name of the first one."""
+    """The columns of SHOW; `name`: another name of the first one."""
     columns = _shown(what)
     return (replace(columns[0], name=name), *columns[1:]) if name else columns
 

@@ -71,7 +71,7 @@ READ_ONLY = words("lower_case_table_names version version_comment server_id gtid
 
 
 def version_number(facts: ServerFacts) -> int:
-    """The version that the primary claims: 120302 is 12.3.2."""
+    """120302 is 12.3.2."""
     return versions.version_number(facts.server_version)
 
 
@@ -85,18 +85,17 @@ def _default_collation(facts: ServerFacts) -> str:
 
 
 def own_position(state: GtidState, server_id: int) -> GtidPosition:
-    """The own position of a primary that was never a replica: the domains it wrote to last itself."""
+    """The own position of a primary: the domains it wrote to last itself."""
     return GtidPosition(gtid for gtid in state.position().values() if gtid.server_id == server_id)
 
 
 def has_variable(facts: ServerFacts, name: str) -> bool:
-    """Whether this primary has a system variable of that name, in lower case."""
     is_there = name in FIXED or name in COMPUTED or name in OF_THE_LOG or name in SESSION_DEFAULTS
     return is_there or (name in OF_THE_ENGINE and facts.profile.storage_engine is not None)
 
 
 def variable(facts: ServerFacts, name: str) -> SystemValue:
-    """The value of a variable that `has_variable`, but of those of the log."""
+    """The value of a variable that is none of the log."""
     if name in COMPUTED:
         return COMPUTED[name](facts)
     if name in OF_THE_ENGINE:
@@ -105,7 +104,6 @@ def variable(facts: ServerFacts, name: str) -> SystemValue:
 
 
 def variable_names(facts: ServerFacts, pattern: str | None = None) -> Sequence[str]:
-    """Every name, or those that are LIKE a pattern, sorted."""
     names = _NAMES if pattern is None else _names_like(pattern)
     has_engine = facts.profile.storage_engine is not None
     return names if has_engine else [name for name in names if name not in OF_THE_ENGINE]

@@ -54,7 +54,7 @@ def column_definition(
 
 
 def _extended_metadata(column: TableColumn) -> bytes:
-    """The name of a type without a number of its own, or of the format JSON. Source: MariaDB 11.8, sql_type.cc and
+    """The name of a type without a number of its own, or of JSON. Source: MariaDB 11.8, sql_type.cc and
     sql_type_json.cc, make_send_field() and set_format_name()."""
     if BY_NAME[column.type.word].has_name:
         kind, name = TYPE_NAME, column.type.word

@@ -64,7 +64,7 @@ class QueryRun:
     def __init__(
         self, query: TableQuery, rows_of: FindRows, kept: KeptDatabase | None = None, place: object = None
     ) -> None:
-        """`kept` has the table of an earlier query; at the same `place` it has the same rows."""
+        """`kept`: the table of an earlier query; at the same `place` it has the same rows."""
         self._kept, self._place = kept, place
         self._key: object = None  # of the loaded table, if it can be kept
         self._query = query.query
@@ -220,7 +220,6 @@ class QueryRun:
             self._database.close()
 
     def _give_back(self) -> None:
-        """Keep what was loaded for the next query, and nothing of this one."""
         database, kept = self._database, self._kept
         assert database is not None
         assert kept is not None

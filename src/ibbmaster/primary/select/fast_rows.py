@@ -63,14 +63,12 @@ class AnswerPlanner:
         self._joined = np.frombuffer(b"".join(self._texts) + b"\0", dtype=np.uint8).copy()
 
     def plan(self, side_offsets: Numbers, sides: bytes) -> AnswerPlan:
-        """The arrays, with the texts of each side for the next rows."""
         texts = np.frombuffer(sides or b"\0", dtype=np.uint8).copy()
         made = self._layouts, self._stored, self._steps, self._offsets, self._joined
         return AnswerPlan(*made, side_offsets, texts, self._spans)
 
     def encoder(self, number: int, layout_no: int) -> Encode | None:
-        """How Python encodes a column in rows of a layout; None: the kernel does. Rows from before a change of its type
-        or character set may differ from later ones."""
+        """How Python encodes a column in rows of a layout; None: the kernel does."""
         return self._encoders.get((number, layout_no))
 
     def _bound(self, step: Step) -> int:
@@ -108,7 +106,6 @@ class AnswerPlanner:
         return step, place
 
     def _kernel_step(self, column: Column, kind: SqlType, encode: Encode) -> Step | None:
-        """The step of the kernel; None: it has none for such values."""
         found = kind_of(column).answer(column, kind, is_binary=self._values.is_binary)
         if found is not None:
             op, first, second, third, fourth = found
@@ -131,8 +128,6 @@ SIDE_ROWS = 1 << 11  # for which Python makes texts at a time
 
 
 class FastWriter(Writer):
-    """Writes rows by a kernel."""
-
     def __init__(self, data: Buffer, places: array[int], values: RowValues, kernels: Kernels) -> None:
         super().__init__(data, places, values)
         self._kernels = kernels

@@ -25,7 +25,7 @@ COUNT = ValueType(kind=Family.INT, length=21, digits=19, field=FieldType.LONGLON
 
 def aggregate_slot(node: Aggregate, emitter: Emitter, *, is_stable: bool = False, is_grouped: bool = False) -> SqlValue:
     """An aggregate as SQL. `is_stable`: a server meets the rows of a group in our order; `is_grouped`: with GROUP BY it
-    may keep sums in a table. Raises RefusedError: MariaDB's value is not computed here."""
+    may keep sums in a table."""
     name = node.name
     if name == "count":
         return _count(node, emitter)
@@ -107,8 +107,6 @@ def _extreme(name: str, scalar: Scalar, slots: list[SqlValue], emitter: Emitter,
 
 
 class GroupPlan:
-    """Expressions over groups: of their keys, and of aggregates."""
-
     def __init__(self, emitter: Emitter, scope: KnownNames, keys: list[Any], *, is_stable: bool) -> None:
         self._is_stable = is_stable
         self._emitter = emitter
@@ -162,8 +160,6 @@ def sorts_groups(node: Any) -> bool:
 
 
 class SumExact:
-    """SUM of numbers as they are stored."""
-
     def __init__(self) -> None:
         self._sum = 0
         self._count = 0
@@ -183,8 +179,6 @@ class SumExact:
 
 
 class AvgExact(SumExact):
-    """AVG of exact numbers."""
-
     def finalize(self) -> bytes | None:
         if not self._count:
             return None
@@ -195,8 +189,6 @@ class AvgExact(SumExact):
 
 
 class SumReal:
-    """SUM of floating numbers, one after the other."""
-
     def __init__(self) -> None:
         self._sum = 0.0
         self._count = 0
@@ -247,8 +239,6 @@ ALIKE = not_supported("choosing one of several texts that compare alike")
 
 
 class FirstRow:
-    """The value of the first row of a group."""
-
     def __init__(self) -> None:
         self._value: Any = None
         self._is_there = False
@@ -262,7 +252,7 @@ class FirstRow:
 
 
 class SameRow(FirstRow):
-    """The value of every row of a group; an error where they differ."""
+    """Raises RefusedError: the values of a group differ."""
 
     def step(self, value: Any) -> None:
         super().step(value)

@@ -17,7 +17,7 @@ _FLIPPED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
 
 @dataclass(frozen=True, slots=True)
 class KeyPart:
-    """One column of a key. `encode` makes bytes of a constant, or raises ValueError: the column cannot hold it."""
+    """A column of a key. `encode` raises ValueError: the column cannot hold a constant."""
 
     slot: SqlValue
     encode: Callable[[Value], bytes]
@@ -26,7 +26,7 @@ class KeyPart:
 
 @dataclass(frozen=True, slots=True)
 class KeyRanges:
-    """Ranges of keys in order, without overlap; `is_exact`: a row is wanted exactly if its key is in one of them."""
+    """In order, without overlap; `is_exact`: a row is wanted exactly if its key is in one of them."""
 
     intervals: tuple[Interval, ...]
     is_exact: bool
@@ -145,7 +145,6 @@ def _present(intervals: Sequence[Interval]) -> tuple[Interval, ...]:
 
 
 def _rank(end: bytes | None) -> tuple[bool, bytes]:
-    """The order of ends: None is behind all others."""
     return end is None, end or b""
 
 

@@ -1,7 +1,5 @@
-"""VIRTUAL columns over a TIMESTAMP, which a server computes in the time zone of each reader.
-
-A log has the values that the writer saw. The common forms are computed here from the TIMESTAMP; others are refused.
-"""
+"""VIRTUAL columns over a TIMESTAMP, which a server computes in the time zone of each reader: a log has the values that
+the writer saw. The common forms are computed here from the TIMESTAMP; others are refused."""
 
 from __future__ import annotations
 
@@ -37,14 +35,14 @@ _DATE = slice(0, 10)
 
 @dataclass(frozen=True, slots=True)
 class LocalColumn:
-    """The source of a VIRTUAL column and its computation; None: it is not known here."""
+    """None: it is not known here."""
 
     source: TableColumn | None = None
     change: Change | None = None
 
 
 def local_columns(table: TableVersion) -> Mapping[int, LocalColumn]:
-    """The VIRTUAL columns of a table whose values each reader sees otherwise, by their ids."""
+    """The VIRTUAL columns whose values each reader sees otherwise, by their ids."""
     names = {column.name.lower(): column for column in table.columns}
     found: dict[int, LocalColumn] = {}
     computed = [column for column in table.columns if column.expression is not None and not column.is_stored]

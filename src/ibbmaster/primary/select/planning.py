@@ -34,8 +34,6 @@ ROWS_MAX = (1 << 63) - 1
 
 
 class Planner:
-    """Plans one statement."""
-
     def __init__(self, session: QuerySession, registry: SqlFunctions, tables: Tables) -> None:
         self._tables = tables
         self._emitter = Emitter(session, registry)
@@ -49,7 +47,7 @@ class Planner:
         return self._count
 
     def plan(self, block: SqlQuery) -> Plan:
-        """Raises RefusedError: the query names what does not exist, or MariaDB's answer is not computed here."""
+        """Raises RefusedError: the query names what does not exist, or is not computed here."""
         scope = KnownNames([])
         from_sql = "" if block.source is None else f" FROM {self._source(block.source, scope)}"
         items = scope.items(block.items)
@@ -127,7 +125,7 @@ class Planner:
         return f"SELECT * FROM ({sql}) AS {alias}" + _ordered(keys)
 
     def _distinct(self, sql: str, columns: Sequence[PlannedColumn], *, is_stable: bool) -> str:
-        """Each row once: the first one of those that compare alike, where servers are known to take that one."""
+        """Of rows that compare alike the first, where servers are known to take it."""
         types = [column.type for column in columns]
         if any(kind.kind is Family.BIT for kind in types):
             raise not_supported("DISTINCT of BIT")  # which a server shows as a number then

@@ -27,8 +27,8 @@ Encode = Callable[[bytes], bytes]
 
 @dataclass(frozen=True, slots=True)
 class ShownColumn:
-    """One column of an answer: of the table, or the same text in every row (None: NULL). `change` computes it from the
-    text of a column of the table."""
+    """A column of an answer: of the table, or the same text in every row (None: NULL). `change` computes it from the
+    text of a column."""
 
     definition: ColumnDefinition
     column: TableColumn | None = None
@@ -38,7 +38,7 @@ class ShownColumn:
 
 
 class RowValues:
-    """Encodes rows for the text protocol or the binary one. `used`: the numbers of the layouts that rows may have."""
+    """Encodes rows for the text protocol or the binary one. `used`: the layouts that rows may have."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class RowValues:
         self._plans: dict[int, list[tuple[int | None, Encode | None, bytes | None]]] = {}
 
     def payload(self, layout_no: int, image: bytes) -> bytes:
-        """The payload of the packet of a row. Raises ValueError: a value cannot be shown."""
+        """Raises ValueError: a value cannot be shown."""
         layout = self.layouts[layout_no]
         plan = self._plans.get(layout_no)
         if plan is None:
@@ -86,7 +86,6 @@ class RowValues:
         return place, self.encode(column, layout.columns[place]), None
 
     def encode(self, column: ShownColumn, stored: StoredColumn) -> Encode:
-        """How stored values of a column are encoded."""
         assert column.column is not None
         own = kind_of(stored.column)
         text = own.shown(stored.column, column.column.type, self.shown)
@@ -114,8 +113,6 @@ def _binary_row(values: Sequence[bytes | None]) -> bytes:
 
 
 class Writer:
-    """Writes rows one after the other."""
-
     def __init__(self, data: Buffer, places: array[int], values: RowValues) -> None:
         self._data = data
         self._places = places
@@ -132,7 +129,6 @@ class Writer:
         return (out, sequence) if out else None
 
     def payload(self) -> bytes:
-        """Of the next row."""
         place = self._places[self._next]
         size, layout_no = HEAD.unpack_from(self._data, place)
         start = place + HEAD.size

@@ -47,8 +47,8 @@ OUT_OF_RANGE = 1690
 
 
 class TableScan:
-    """One SELECT of one table of the log, whose wanted rows are in `ranges` of its key. Raises RefusedError: it names
-    what does not exist."""
+    """A SELECT of one table of the log; `ranges` of its key have the wanted rows. Raises RefusedError: it names what
+    does not exist."""
 
     def __init__(self, block: SqlQuery, source: SourceTable, loaded: LoadedTable, session: QuerySession) -> None:
         self._block = block
@@ -93,7 +93,6 @@ class TableScan:
         return counts and self.ranges.is_exact and not self._block.order_by
 
     def wanted(self) -> RowRange:
-        """The rows that may have an effect on the answer."""
         direction, (skip, limit) = self._direction(), self._block.limit or (0, None)
         is_plain = self.ranges.is_exact and not any(contains(node, Aggregate) for node in self._nodes())
         if is_plain and limit is not None and direction is not None:
@@ -103,7 +102,6 @@ class TableScan:
         return RowRange(are_ends=True) if all(map(self._is_at_an_end, self._nodes())) else ALL_ROWS
 
     def count(self, columns: tuple[ColumnDefinition, ...], rows_of: Callable[..., FoundRows]) -> Relation:
-        """The number of rows; none of them is read."""
         key = [] if self._index is None else [part.column_id for part in self._index.parts]
         found = rows_of(self._table, key, RowRange(self.ranges.intervals, is_counted=True))
         return Relation(columns, [(b"%d" % found.count,) * len(columns)]).limited(self._block.limit)
@@ -160,8 +158,8 @@ class TableScan:
         return replace(slot.type.column, name=name)
 
     def answer(self, shown: list[ShownColumn], rows_of: Callable[..., FoundRows]) -> BlockResultSet:
-        """Find the places of the rows; they are read and encoded on demand. Raises RefusedError: MariaDB's value of the
-        condition is not computed here, or rows are not exact."""
+        """Find the places of the rows; they are read on demand. Raises RefusedError: the condition is not computed
+        here, or rows are not exact."""
         condition = None if self.ranges.is_exact else self._condition()
         skip, limit = self._block.limit or (0, None)
         last = None if limit is None or condition is not None else min(skip + limit, ROWS_MAX)
@@ -277,7 +275,7 @@ class TableScan:
         return bool(found)
 
     def _is_one_value(self, slot: SqlValue, literal: Literal) -> bool:
-        """Whether all values that equal a literal are stored alike: the rest of the key orders rows with them."""
+        """Whether all values that equal a literal are stored alike: the rest of the key orders their rows."""
         own = self._own[self._loaded.column(slot).id]
         with suppress(ValueError):
             key_literal(own.column, own.type, literal.value, self._session.time_zone_s)
@@ -293,7 +291,6 @@ def in_question(error: RefusedError, *, is_limited: bool) -> RefusedError:
 
 
 def is_scanned(block: SqlQuery) -> bool:
-    """Whether a SELECT needs no groups."""
     return not (block.is_distinct or block.group_by or block.having is not None)
 
 
@@ -305,7 +302,7 @@ def _is_counted(node: Aggregate) -> bool:
 
 
 def _valued(node: Any) -> Iterator[SqlValue]:
-    """The columns of a condition that looks at more than whether they are NULL."""
+    """The columns that a condition compares, and does not only test for NULL."""
     match node:
         case Operation("IS NULL", (SqlValue(),)):
             return

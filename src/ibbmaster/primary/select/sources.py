@@ -25,8 +25,6 @@ from ibbmaster.sqltext.expression import (
 
 @dataclass(frozen=True, slots=True)
 class SourceColumn:
-    """A column of a source by its name."""
-
     name: str
     slot: SqlValue
     is_shown: bool = True  # by *
@@ -34,8 +32,6 @@ class SourceColumn:
 
 @dataclass(slots=True)
 class SourceTable:
-    """A table in FROM as names find it."""
-
     alias: str
     database: str | None
     columns: list[SourceColumn]
@@ -56,7 +52,6 @@ class SourceTable:
         self.indexed = frozenset(map(change, self.indexed))
 
     def is_called(self, name: Sequence[str]) -> bool:
-        """Whether a name, perhaps with a database before it, means this table."""
         if self.alias.lower() != name[-1].lower():
             return False
         return len(name) == 1 or self.database is None or self.database == name[0]
@@ -74,8 +69,6 @@ class Tables(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PlannedColumn:
-    """A column of a result."""
-
     name: str
     type: ValueType
 
@@ -96,7 +89,6 @@ class KnownNames:
     aliases: dict[str, Any] = field(default_factory=dict)  # resolved items by name
 
     def items(self, items: Sequence[Item]) -> list[Item]:
-        """The resolved items of a SELECT, which later clauses know by their names."""
         found = [resolved for item in items for resolved in self._item(item)]
         for item in found:
             self.aliases.setdefault(item.name.lower(), item.node)
@@ -118,7 +110,6 @@ class KnownNames:
                     yield Item(column.slot, column.name)  # type: ignore[arg-type]
 
     def group_key(self, node: Any, items: Sequence[Item]) -> Any:
-        """A key of GROUP BY."""
         found: Any
         match node:
             case Literal(value=int() as number):
@@ -136,7 +127,6 @@ class KnownNames:
         return found
 
     def order_key(self, node: Any, items: Sequence[Item]) -> Any:
-        """A key of ORDER BY."""
         match node:
             case Literal(value=int() as number):
                 return _numbered(items, number, "ORDER BY")
@@ -183,7 +173,7 @@ def _numbered(items: Sequence[Item], number: int, clause: str) -> Any:
 
 
 def _rows_compared(node: Any) -> Any:
-    """A comparison of rows as comparisons of their values; other nodes as they are."""
+    """A comparison of rows as comparisons of their values."""
     match node:
         case Operation(
             operator=("=" | "!=" | "<" | "<=" | ">" | ">=") as operator,

@@ -45,7 +45,7 @@ class UnknownRowsError(RefusedError):
 
 @dataclass(frozen=True, slots=True)
 class RowRange:
-    """Rows of a table by intervals of their keys, in order or against it, up to a limit."""
+    """Rows by intervals of their keys, in order or against it, up to a limit."""
 
     intervals: Sequence[Interval] = (EVERYTHING,)
     is_descending: bool = False
@@ -69,14 +69,10 @@ class FoundRows:
 
 
 class TableReader:
-    """Finds rows of the tables of a log, each query at its own position. Thread-safe.
-
-    A query reads the rows of its own table, until several tables have been asked for: then all are read at once. Later
-    queries use what was read, and read on from there to later positions. Positions are kept while a session has them
-    frozen, the last ones longer. The rows of a position take up to `bytes_max` of temporary disk space; `large` handles
-    row events that exceed the memory. Kernels are used if they are at hand; with `loads_kernels` they are also loaded
-    where that pays.
-    """
+    """Finds rows of tables, each query at its own position. Thread-safe. Later queries use what was read, and read on
+    from there; positions are kept while a session has them frozen, the last ones longer. The rows of a position take up
+    to `bytes_max` of temporary disk space; `large` handles row events that exceed the memory. Kernels are used if they
+    are at hand; `loads_kernels`: also loaded where that pays."""
 
     def __init__(
         self,
@@ -102,8 +98,8 @@ class TableReader:
     def rows_of(
         self, snapshot: LogSnapshot, table: TableVersion, column_ids: Sequence[int], wanted: RowRange = ALL_ROWS
     ) -> FoundRows:
-        """Rows of a table, in the order of its key. Raises RefusedError: they, or values of these columns, are not
-        exact; IbbMasterError: the log cannot be read."""
+        """In the order of the key. Raises RefusedError: rows, or values of these columns, are not exact;
+        IbbMasterError: the log cannot be read."""
         self._check_reached(snapshot)
         with holding(self._lock):
             contents = self._contents_at(snapshot, table)
@@ -134,7 +130,6 @@ class TableReader:
             self._folds.clear()
 
     def _contents_at(self, snapshot: LogSnapshot, table: TableVersion) -> TableContents:
-        """The rows of a table at a position: kept, read on, or read anew."""
         self._users = [(user, place) for user, place in self._users if user() is not None]
         self._users.append((weakref.ref(snapshot), snapshot.end))
         able = [fold for fold in self._folds if fold.keeps(table)]
@@ -147,8 +142,7 @@ class TableReader:
         return contents
 
     def _read_on(self, fold: RowFold, end: LogPosition, table: TableVersion) -> tuple[RowFold, TableContents]:
-        """A fold at a position, and a table of it; another fold where the rows depend on more tables, or a group needs
-        the reference."""
+        """Another fold where the rows depend on more tables, or a group needs the reference."""
         while True:
             wanted, is_plain = fold.wanted, True
             try:
@@ -170,7 +164,6 @@ class TableReader:
         fold.close()
 
     def _forget_oldest(self) -> None:
-        """Keep the last positions, and those that sessions have frozen, up to a limit."""
         last = self._folds[-1]
         if last.wanted is None:  # it has all tables
             for fold in [fold for fold in self._folds[:-1] if fold.position == last.position]:
@@ -197,7 +190,7 @@ class TableReader:
         return fold
 
     def _new_fold(self, end: LogPosition, wanted: frozenset[int] | None, *, is_plain: bool = True) -> RowFold:
-        """A fold at the start of the log, to be read on up to a position; without `is_plain` by the reference."""
+        """Without `is_plain` by the reference."""
         start = self._engine.start_of_file().position
         settings = (start, self._bytes_max, self._base, self._large, wanted)
         found = self._kernels(start, end) if is_plain else None
@@ -216,7 +209,6 @@ class TableReader:
 
 
 def _has_reached(state: GtidState, position: GtidPosition) -> bool:
-    """Whether the groups up to a position are logged, but for domains that the log lacks."""
     return all((state.highest_seq_no(gtid.domain_id) or gtid.seq_no) >= gtid.seq_no for gtid in position.values())
 
 

@@ -48,7 +48,6 @@ _LIMITS = {
 
 
 def _column_type(column: TableColumn, definition: ColumnDefinition) -> ValueType:
-    """The type of a column's values."""
     sql = column.type
     kind = BY_NAME[sql.word]
     family, digits = Family[kind.family], max(kind.digits(sql), 0)
@@ -77,7 +76,7 @@ def _column_type(column: TableColumn, definition: ColumnDefinition) -> ValueType
 
 @dataclass(frozen=True, slots=True)
 class LoadedColumns:
-    """The columns of a table that are loaded: their places, and the collations of texts with keys beside them."""
+    """Places of columns, and the collations of texts with keys beside them."""
 
     places: frozenset[int]
     keys: frozenset[tuple[int, str]]
@@ -209,7 +208,6 @@ def _duration(text: bytes) -> int:
 
 
 def new_database(pages_max: int) -> sqlite3.Connection:
-    """An empty database, for one query."""
     database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
     database.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
     database.execute("PRAGMA synchronous = OFF")
@@ -232,7 +230,6 @@ class KeptDatabase:
             self._kept[1].close()
 
     def take(self, key: object) -> sqlite3.Connection | None:
-        """The database of that key, for this query alone."""
         with self._lock:
             if self._kept is None or self._kept[0] != key:
                 return None
@@ -240,7 +237,6 @@ class KeptDatabase:
             return database
 
     def give(self, key: object, database: sqlite3.Connection) -> None:
-        """Keep a database in which no query runs, unless it is large."""
         unwanted: sqlite3.Connection | None = database
         sizes = [database.execute(f"PRAGMA {part}").fetchone()[0] for part in ("page_count", "page_size")]
         if math.prod(sizes) <= KEPT_BYTES_MAX:

@@ -34,7 +34,6 @@ def _class_of(kind: ValueType) -> str:
 
 
 def arithmetic(operator: str, left: Scalar, right: Scalar, increment: int = DIVISION_DIGITS) -> Scalar:
-    """A binary operator between numbers. Raises RefusedError: MariaDB's result is not known here."""
     if Family.NULL in (left.kind, right.kind):
         raise not_supported("arithmetic with NULL")
     match operator:
@@ -105,8 +104,7 @@ def _whole_quotient(left: Scalar, right: Scalar) -> Scalar:
 
 
 def _exact_remainder(dividend: Decimal | int, divisor: Decimal | int) -> Decimal | None:
-    """Raises RefusedError: it is -0, which a server shows, and takes for less than 0, unless a temporary table has held
-    it."""
+    """Raises RefusedError: it is -0, which a server shows unless a temporary table has held it."""
     if not divisor:
         return None
     found = EXACT.remainder(Decimal(dividend), Decimal(divisor))
@@ -136,7 +134,6 @@ def _remainder(left: Scalar, right: Scalar) -> Scalar:
 
 
 def negative(operand: Scalar) -> Scalar:
-    """-x"""
     kind = operand.type
     if kind.kind in (Family.ENUM, Family.SET, Family.BIT, Family.NULL):
         raise not_supported(f"the negative of {kind.kind.value}")

@@ -1,8 +1,6 @@
-"""Values of a column in another type, as ALTER TABLE converts them.
-
-A value without an exact counterpart is an error, but for digits that every server rounds or cuts off alike. There is no
-cast where the result depends on a time zone, the day of the ALTER or the printed form of a number.
-"""
+"""Values of a column in another type, as ALTER TABLE converts them. A value without an exact counterpart is an error,
+but for digits that every server rounds or cuts off alike. There is no cast where a time zone, the day of the ALTER or
+the printed form of a number matters."""
 
 from __future__ import annotations
 
@@ -37,17 +35,16 @@ _PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?", re.ASCII)
 
 
 def unchanged(value: Value) -> Value:
-    """The cast between columns with the same values."""
     return value
 
 
 def converted(convert: Convert, value: Value) -> Value:
-    """A value converted; NULL and raw values stay as they are."""
+    """NULL and raw values stay as they are."""
     return value if value is None or value is ABSENT or isinstance(value, RawValue) else convert(value)
 
 
 def cast_of(old: Column, new: Column) -> Convert | None:
-    """The cast from one column to another; None if it is not known."""
+    """None: it is not known."""
     match old.kind, new.kind:
         case kind, _Kind.INTEGER | _Kind.YEAR | _Kind.BIT if kind in _COUNTS:
             return _bounded(new)
@@ -199,8 +196,6 @@ def _labelled(labels: Sequence[str], also: str | None = None) -> Convert:
 
 
 def _in_order(labels: Sequence[str]) -> Convert:
-    """A SET's text lists its labels in the order of their definition."""
-
     def convert(value: Value) -> Value:
         held = str(value).split(",") if value else []
         unknown = [one for one in held if one not in labels]
@@ -212,7 +207,7 @@ def _in_order(labels: Sequence[str]) -> Convert:
 
 
 def as_text(new: Column) -> Convert:
-    """The cast of shown values to texts of a column."""
+    """The cast of shown values to texts."""
     charset, most, characters = new.charset or "utf8mb4", bytes_max(new), characters_max(new)
     is_trimmed = new.is_fixed_length  # CHAR has no spaces at its end
 

@@ -19,7 +19,7 @@ from .weights import key_of
 
 
 def comparable(operator: str, one: Scalar, other: Scalar) -> tuple[Scalar, Scalar]:
-    """Two values as Python has to compare them. Raises RefusedError: MariaDB's way is not known here."""
+    """Two values in forms that Python compares."""
     expect_judged(operator, one, other)
     if Family.NULL in (one.kind, other.kind):
         return one, other
@@ -118,14 +118,14 @@ def _comparable_moments(one: Scalar, other: Scalar) -> tuple[Scalar, Scalar] | N
 
 
 def check_digits(decimals: int, value: Decimal | float | None) -> None:
-    """Raises RefusedError: a constant has more digits than its column: an index takes it for another one."""
+    """Raises RefusedError: an index takes a constant with more digits than its column for another one."""
     exact = None if value is None else Decimal(repr(value) if isinstance(value, float) else value)
     if exact is not None and exact != values.rounded(exact, decimals):
         raise not_supported(f"{value} beside a column of {decimals} digits after the point")
 
 
 def check_letters(one: Scalar, other: Scalar) -> None:
-    """Raises RefusedError: a server compares both texts in another character set than that of a column."""
+    """Raises RefusedError: a server compares in another character set than that of a column."""
     for column, text in ((one, other), (other, one)):
         charset = column.type.charset
         if charset in (None, "utf8mb4") or text.type.charset == charset:
@@ -169,8 +169,7 @@ def cached(key: Callable[[str], bytes]) -> Callable[[str], bytes]:
 
 
 def sort_key(scalar: Scalar) -> Scalar:
-    """Bytes or numbers that compare as the values do, for SQLite. Raises RefusedError: their order is not known
-    here."""
+    """Bytes or numbers that compare as the values do, for SQLite."""
     kind = scalar.type
     match kind.kind:
         case Family.TEXT:
@@ -187,5 +186,4 @@ def sort_key(scalar: Scalar) -> Scalar:
 
 
 def is_ordered_by_sqlite(kind: ValueType) -> bool:
-    """Whether SQLite compares values as they are."""
     return kind.kind not in (Family.TEXT, Family.OPAQUE)

@@ -31,13 +31,11 @@ OF_SESSION = words(
 
 
 class SqlFunctions(Protocol):
-    """Keeps functions and parameters of a statement for SQLite."""
+    """Keeps functions and parameters of a statement for SQLite, and gives their names."""
 
-    def function(self, compute: Callable[..., Any], count: int) -> str:
-        """The name by which SQLite calls a function."""
+    def function(self, compute: Callable[..., Any], count: int) -> str: ...
 
-    def parameter(self, value: Any) -> str:
-        """The name of a value in SQL."""
+    def parameter(self, value: Any) -> str: ...
 
     def key_column(self, slot: SqlValue) -> str | None:
         """A column with the sort key of a column of a table; None for other slots."""
@@ -52,7 +50,6 @@ class Compiler:
     depth: int = 0
 
     def scalar(self, node: Any) -> Scalar:
-        """Raises RefusedError: MariaDB's value of the expression is not computed here."""
         self.depth += 1
         if self.depth > NESTING_MAX:
             raise not_supported("expressions nested so deeply")
@@ -231,7 +228,7 @@ class Compiler:
 
 
 def _type_of_call(name: str) -> ValueType | None:
-    """The type of a function of the session, where that does not depend on its value."""
+    """The type of a function of the session, unless it depends on the value."""
     if name not in CALLS:
         return None
     field_, length, flags = CALLS[name]
@@ -298,8 +295,6 @@ def _function(
 
 @dataclass(slots=True)
 class Emitter:
-    """Makes SQL of resolved expressions."""
-
     session: QuerySession
     registry: SqlFunctions
 
@@ -312,7 +307,7 @@ class Emitter:
         return emit_scalar(scalar, slots, self.registry), scalar.type
 
     def shown(self, node: Any) -> tuple[str, ValueType]:
-        """As `value`, of a column of a result, which has no more digits than it shows."""
+        """As `value`, of a column of a result, without digits that it does not show."""
         scalar, slots = self.scalar(node)
         if scalar.kind is Family.NULL and isinstance(node, UserVariable):
             return "NULL", replace(kinds.data(USER_TEXT_MAX), is_blob=True)
@@ -330,7 +325,7 @@ class Emitter:
         return emit_scalar(sort_key(scalar), slots, self.registry)
 
     def condition(self, node: Any) -> str:
-        """SQL of a condition; SQLite itself compares values that it orders as MariaDB does."""
+        """SQLite itself compares values that it orders as MariaDB does."""
         match node:
             case Operation(operator="AND", operands=operands):
                 return " AND ".join(f"({self.condition(operand)})" for operand in operands)

@@ -1,7 +1,5 @@
-"""Values of generated columns and defaults that depend on no session.
-
-Expressions may have constants, columns, + - * of numbers, MOD and DIV, IFNULL, COALESCE and CONCAT.
-"""
+"""Values of generated columns and defaults that depend on no session: of constants, columns, + - * of numbers, MOD and
+DIV, IFNULL, COALESCE and CONCAT."""
 
 from __future__ import annotations
 
@@ -38,12 +36,10 @@ _NUMBER = re.compile(r"[+-]?\d{1,65}(?:\.\d{1,38})?", re.ASCII)
 
 
 class NotSimpleError(IbbMasterError):
-    """The value of an expression cannot be determined here; the text says why."""
+    """The value of an expression is not known here; the text says why."""
 
 
 class _NoSession:
-    """Raises RefusedError: no session is asked."""
-
     def evaluate(self, expression: Any) -> Any:
         raise not_supported("a value of the session")
 
@@ -79,11 +75,8 @@ def constant(text: str, column: Column) -> Value:
 
 
 def formula(text: str, columns: Mapping[str, Column], target: Column) -> tuple[frozenset[str], Evaluate]:
-    """The columns that a generated column takes, and the function that computes it; that raises NotSimpleError for
-    values that the column cannot hold. `columns` are those of its table; all names are in lower case.
-
-    Raises NotSimpleError: the expression is not simple.
-    """
+    """The columns, in lower case, that a generated column takes, and the function that computes it, which raises
+    NotSimpleError for values that the column cannot hold. Raises NotSimpleError: the expression is not simple."""
     read = _read(text)
     if isinstance(read, Literal):
         fixed = constant(text, target)
@@ -129,7 +122,6 @@ def _compiled(expression: Expression, text: str, columns: Mapping[str, Column]) 
 
 
 def _hangs_on_nothing(node: Expression) -> bool:
-    """Whether every session computes the same."""
     match node:
         case Literal(charset=None) | ColumnName(parts=(_,)):
             return True
@@ -174,7 +166,6 @@ def _not_simple(text: str) -> NotSimpleError:
 
 
 def _read(text: str) -> Expression:
-    """Raises NotSimpleError: it is long, or makes no sense."""
     if len(text) <= TEXT_SIZE_MAX:
         with contextlib.suppress(SqlError):
             return definition_expression(text)
@@ -182,7 +173,7 @@ def _read(text: str) -> Expression:
 
 
 def stored(value: Value, column: Column) -> Value:
-    """A value as the column stores it. Raises NotSimpleError: the column cannot hold it as it is."""
+    """Raises NotSimpleError: the column cannot hold the value as it is."""
     if value is None:
         return None
     found = kind_of(column).fitted(value, column)

@@ -27,8 +27,7 @@ ALIASES = {"lcase": "lower", "nvl": "ifnull", "substr": "substring", "ucase": "u
 
 
 def call(name: str, written: str, arguments: list[Scalar], collation: str) -> Scalar:
-    """A function; `collation` is that of texts made of numbers. Raises RefusedError: MariaDB's value of these arguments
-    is not known here."""
+    """`collation` is that of texts made of numbers."""
     name = ALIASES.get(name, name)
     found = _FUNCTIONS.get(name)
     if found is None:
@@ -126,7 +125,7 @@ def _least(*arguments: Scalar) -> Scalar:
 
 
 def _timediff(*arguments: Scalar) -> Scalar:
-    """Between two moments, or two durations; NULL where they are one of each."""
+    """NULL between a moment and a duration."""
     digits = max(map(_fraction_of, arguments))
     most = DURATION_MAX + (SECOND - 1 if digits else 0)
     if any(one.kind is Family.DATE for one in arguments):
@@ -142,7 +141,7 @@ def _timediff(*arguments: Scalar) -> Scalar:
 
 
 def _fraction_of(value: Scalar) -> int:
-    """Digits behind the second of a moment or duration. Raises RefusedError: it is none as a server shows it."""
+    """Digits behind the second."""
     if value.kind in kinds.MOMENTS:
         return value.type.decimals
     if value.kind is Family.TEXT and value.is_constant and value.value is not None:

@@ -1,8 +1,5 @@
-"""The operations over families of values whose answers were those of real servers; others are not answered.
-
-A program makes `judged.tsv`: it asks 10.11 and 11.8 a grid of conditions and functions, and leaves out each pair of
-which one answer of ours was another (tests/interop/lanes/select_grid.py).
-"""
+"""The operations over families of values that are answered: a program (tests/interop/lanes/select_grid.py) asks real
+servers a grid of them, and leaves each pair out of `judged.tsv` of which one answer of ours was another."""
 
 from __future__ import annotations
 

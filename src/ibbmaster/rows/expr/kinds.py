@@ -50,8 +50,6 @@ TEXTS = frozenset((Family.TEXT, Family.ENUM, Family.SET))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueType:
-    """A type."""
-
     kind: Family
     length: int = 0  # of numbers the characters shown, of texts characters, of bytes bytes
     digits: int = 0  # of numbers the digits in all
@@ -85,7 +83,6 @@ class ValueType:
         return max(self.fraction, self.decimals)
 
     def computed(self, **changes: Any) -> ValueType:
-        """The type of an expression that is more than a column."""
         return replace(self, column=None, sql=None, **changes)
 
 
@@ -96,7 +93,7 @@ EXACT_NAMES = "utf8mb3_names"  # of databases and tables: ordered as others, but
 def integer(
     digits: int, *, length: int | None = None, is_unsigned: bool = False, is_nullable: bool = True
 ) -> ValueType:
-    """Whole numbers; the field is an INT where their length is small enough."""
+    """The field is an INT where the length is small enough."""
     length = digits + (not is_unsigned) if length is None else length
     field = FieldType.LONG if length <= INT_DIGITS_MAX else FieldType.LONGLONG
     return ValueType(
@@ -109,7 +106,7 @@ def truth(*, is_nullable: bool = True) -> ValueType:
 
 
 def decimal(digits: int, decimals: int, *, is_unsigned: bool = False, is_nullable: bool = True) -> ValueType:
-    """Exact numbers. Raises RefusedError: a server would cut digits behind the point."""
+    """Raises RefusedError: a server would cut digits behind the point."""
     if decimals > SCALE_MAX:
         raise not_supported(f"numbers with more than {SCALE_MAX} digits behind the point")
     digits = min(digits, PRECISION_MAX)
@@ -153,7 +150,7 @@ def duration(decimals: int = 0, *, is_nullable: bool = True) -> ValueType:
 
 
 def numeric_digits(kind: ValueType) -> int:
-    """The most digits that a value has as a number."""
+    """The most digits of a value as a number."""
     if kind.kind in MOMENTS or kind.is_number or kind.kind in (Family.ENUM, Family.SET):
         return kind.digits
     if kind.kind in TEXTS or kind.kind is Family.BYTES:
@@ -180,7 +177,7 @@ _FIELDS = {
 
 
 def definition_of(kind: ValueType, name: str, charset: str | None, collation_id: int) -> ColumnDefinition:
-    """The column of a result with values of a type; texts are sent in a character set (None: their own)."""
+    """The column of a result; texts are sent in a character set (None: their own)."""
     if kind.column is not None:
         return replace(kind.column, name=name)
     flags = 0 if kind.is_nullable else NOT_NULL
@@ -204,8 +201,7 @@ def definition_of(kind: ValueType, name: str, charset: str | None, collation_id:
 
 
 def of_all(kinds: Sequence[ValueType]) -> ValueType:
-    """The type that holds the values of each, as of CASE and COALESCE. Raises RefusedError: MariaDB's type is not known
-    here."""
+    """The type that holds the values of each, as of CASE and COALESCE."""
     known = [kind for kind in kinds if kind.kind is not Family.NULL]
     is_nullable = any(kind.is_nullable for kind in kinds)
     if not known:
@@ -274,7 +270,7 @@ _INTEGER_FIELDS = (FieldType.TINY, FieldType.SHORT, FieldType.INT24, FieldType.L
 
 
 def joint_collation(kinds: Sequence[ValueType]) -> tuple[str, int]:
-    """The collation by which texts are compared or joined, and its strength. Raises RefusedError: there are several."""
+    """The collation by which texts are compared or joined, and its strength."""
     best = min(kind.strength for kind in kinds)
     strong = {kind.collation for kind in kinds if kind.strength == best}
     strong.discard(None)

@@ -71,7 +71,6 @@ def between(value: Scalar, low: Scalar, high: Scalar) -> Scalar:
 
 
 def member(value: Scalar, candidates: list[Scalar]) -> Scalar:
-    """IN."""
     found = {_family(candidate.type) for candidate in candidates if candidate.kind is not Family.NULL}
     if len(found) > 1:
         raise not_supported("IN of values of several types")
@@ -178,7 +177,7 @@ def _matches(letters: list[str], steps: list[object]) -> bool:
 
 
 def chosen(conditions: list[Scalar], results: list[Scalar]) -> Scalar:
-    """CASE: the result of the first condition that is true, or the last result."""
+    """CASE: `results` end with that of ELSE."""
     kind = of_all([result.type for result in results])
     runs = [cast_to(result, kind).run for result in results]
     tests = [as_truth(condition).run for condition in conditions]
@@ -193,7 +192,6 @@ def chosen(conditions: list[Scalar], results: list[Scalar]) -> Scalar:
 
 
 def first_known(*arguments: Scalar) -> Scalar:
-    """COALESCE."""
     if arguments[0].type.kind is Family.NULL and not all(argument.is_constant for argument in arguments):
         raise not_supported("NULL as what COALESCE begins with")
     kind = of_all([argument.type for argument in arguments])
@@ -215,7 +213,7 @@ def first_known(*arguments: Scalar) -> Scalar:
 
 
 def cast_as(value: Scalar, cast: Cast, collation: str) -> Scalar:
-    """CAST, CONVERT; texts get a collation. Raises RefusedError: MariaDB's result is not known here."""
+    """CAST, CONVERT; texts get a collation."""
     is_nullable = value.type.is_nullable
     if value.kind is Family.OPAQUE:
         raise not_supported("CAST of such values")

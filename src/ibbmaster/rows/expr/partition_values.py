@@ -18,7 +18,7 @@ Compute = Callable[[Values], Value]
 
 
 def compiled(expression: Expression, columns: Mapping[str, Compute]) -> Compute:
-    """What computes an expression of columns, by lower-case name. Raises NotSimpleError: it has another form."""
+    """Columns are by lower-case name. Raises NotSimpleError: it has another form."""
     match expression:
         case Literal(value=int() | None as value):
             return lambda values: value

@@ -49,7 +49,7 @@ def constant(kind: ValueType, value: Any, literal: str = "") -> Scalar:
 
 
 def apply(kind: ValueType, function: Callable[..., Any], *arguments: Scalar) -> Scalar:
-    """A function that is NULL if one of its arguments is."""
+    """NULL if an argument is."""
     if all(argument.is_constant for argument in arguments):
         given = [argument.value for argument in arguments]
         return constant(kind, None if any(value is None for value in given) else function(*given))
@@ -87,7 +87,7 @@ def apply(kind: ValueType, function: Callable[..., Any], *arguments: Scalar) -> 
 
 
 def apply_any(kind: ValueType, function: Callable[..., Any], *arguments: Scalar) -> Scalar:
-    """A function that sees NULL."""
+    """As `apply`, but the function sees NULL."""
     runs = [argument.run for argument in arguments]
     if all(argument.is_constant for argument in arguments):
         return constant(kind, function(*(run(()) for run in runs)))
@@ -104,7 +104,6 @@ def converted(scalar: Scalar, convert: Callable[[Any], Any] | None, kind: ValueT
 
 
 def as_number(scalar: Scalar) -> Scalar:
-    """As int, Decimal or float, as arithmetic takes it."""
     kind = scalar.type
     match kind.kind:
         case Family.TEXT | Family.BYTES:
@@ -121,7 +120,6 @@ def as_number(scalar: Scalar) -> Scalar:
 
 
 def as_exact(scalar: Scalar) -> Scalar:
-    """As int or Decimal."""
     kind = scalar.kind
     if kind in REALS:
         return converted(scalar, lambda value: Decimal(repr(value)))
@@ -159,7 +157,6 @@ def as_text(scalar: Scalar) -> Scalar:
 
 
 def as_truth(scalar: Scalar) -> Scalar:
-    """As bool."""
     match scalar.kind:
         case Family.DATE | Family.DATETIME:
             return converted(scalar, lambda value: values.packed_moment(value) != 0)
@@ -169,7 +166,7 @@ def as_truth(scalar: Scalar) -> Scalar:
 
 
 def as_moment(scalar: Scalar) -> Scalar:
-    """As date, or date and time. Raises RefusedError: the value is no moment."""
+    """As date, or date and time."""
     match scalar.kind:
         case Family.DATE | Family.DATETIME | Family.NULL:
             return scalar
@@ -199,7 +196,7 @@ def _moment_of_number(value: int) -> str:
 
 
 def cast_to(scalar: Scalar, kind: ValueType) -> Scalar:
-    """The value in a type that holds those of several expressions, as of CASE."""
+    """The value in the type `of_all` gave."""
     found = scalar
     match scalar.kind, kind.kind:
         case (Family.NULL, _):

@@ -1,7 +1,4 @@
-"""MariaDB's functions of a session, its primary and the clock: their arguments and columns, and what a session says.
-
-Every session loads this, a replica's too.
-"""
+"""Functions of a session, its primary and the clock, with their arguments and columns; loaded by every session."""
 
 from __future__ import annotations
 
@@ -51,8 +48,6 @@ SESSION_FUNCTIONS = frozenset(OF_THE_SESSION)
 
 
 class SessionValues(Protocol):
-    """Says the values of one session; `dialogue.evaluating.Evaluator`."""
-
     def evaluate(self, expression: Expression) -> Value: ...
 
     def is_switch(self, variable: SystemVariable) -> bool: ...

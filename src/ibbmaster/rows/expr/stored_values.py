@@ -9,8 +9,7 @@ from ibbmaster.sqltext.literals import Value
 
 
 def stored_value(column: Column, kind: SqlType, value: Value) -> bytes | None:
-    """The bytes of a constant in a column, without their length. Raises ValueError: the column cannot hold it as it
-    is."""
+    """A constant as a column stores it, without its length. Raises ValueError: it cannot hold it as it is."""
     if value is None:
         return None
     if column.has_old_format:
@@ -20,8 +19,8 @@ def stored_value(column: Column, kind: SqlType, value: Value) -> bytes | None:
 
 
 def key_literal(column: Column, kind: SqlType, value: Value, time_zone_s: int) -> bytes:
-    """The bytes that a column stores where it equals a literal; the bytes of its key have the same order. Raises
-    ValueError: stored bytes do not decide on such a comparison."""
+    """The bytes of a column that equals a literal; those of its key have the same order. Raises ValueError: stored
+    bytes do not decide on such a comparison."""
     alike = kind_of(column).key_value(column, kind, value, time_zone_s)
     found = None if alike is None else stored_value(column, kind, alike)
     if found is None:

@@ -42,7 +42,6 @@ def out_of_range(what: str) -> RefusedError:
 
 
 def checked_int(value: int, is_unsigned: bool) -> int:
-    """A whole number of 64 bits. Raises RefusedError: it has more."""
     if (0 <= value < 1 << 64) if is_unsigned else (-WIDE <= value < WIDE):
         return value
     raise out_of_range("BIGINT UNSIGNED" if is_unsigned else "BIGINT")
@@ -71,12 +70,11 @@ def rounded(value: Decimal | int, decimals: int, rounding: str = decimal.ROUND_H
 
 
 def at_most(value: Decimal | int, decimals: int) -> Decimal:
-    """A number with no more digits behind the point; one with fewer stays as it is, which a quotient of it shows."""
+    """A number with no more digits behind the point; one with fewer keeps them, which a quotient of it shows."""
     return Decimal(value) if scale_of(value) <= decimals else rounded(value, decimals)
 
 
 def checked_decimal(value: Decimal) -> Decimal:
-    """Raises RefusedError: it has more digits before the point than there are."""
     if value.adjusted() + 1 > PRECISION_MAX and value:
         raise out_of_range("DECIMAL")
     return value
@@ -90,7 +88,7 @@ def scale_of_quotient(first: int, second: int, more: int) -> int:
 
 
 def divided(left: Decimal | int, right: Decimal | int, more: int) -> Decimal | None:
-    """A quotient with the digits that a server computes; it cuts others off."""
+    """With the digits that a server computes; it cuts others off."""
     if not right:
         return None
     digits = scale_of_quotient(scale_of(left), scale_of(right), more)
@@ -108,7 +106,7 @@ def number_text(value: float, decimals: int) -> str:
 
 
 def text_function(kind: ValueType) -> Convert:
-    """What makes texts of values of a type; bytes of BYTES and BIT."""
+    """Makes texts of values of a type; bytes of BYTES and BIT."""
     decimals = kind.decimals
     width = kind.column.length if kind.sql is not None and kind.sql.is_zerofill and kind.column is not None else 0
     match kind.kind:
@@ -164,7 +162,7 @@ def leading_integer(text: str) -> int:
 
 
 def packed_moment(value: str) -> int:
-    """A date, or date and time, as one number: 20240229, 20240229123456."""
+    """20240229, 20240229123456"""
     return int(re.sub(r"[-: ]", "", value.partition(".")[0]))
 
 
@@ -189,7 +187,7 @@ def exact_duration(value: int, decimals: int) -> Decimal:
 
 
 def parsed_moment(text: str) -> str | None:
-    """The date, or date and time, of a text: YYYY-MM-DD[ hh:mm:ss[.ffffff]]; None if it is none."""
+    """YYYY-MM-DD[ hh:mm:ss[.ffffff]] of a text."""
     match = _MOMENT.fullmatch(text)
     if match is None:
         return None
@@ -207,19 +205,19 @@ def parsed_moment(text: str) -> str | None:
 
 
 def whole_moment(value: str) -> str:
-    """A moment with all six digits, so that dates and moments compare."""
+    """With all six digits, so that dates and moments compare."""
     if len(value) == 10:
         return value + " 00:00:00.000000"
     return (value + ("" if "." in value else ".")).ljust(26, "0")
 
 
 def fitted_moment(value: str, decimals: int) -> str:
-    """Date and time with this many digits of a second, the others cut off."""
+    """With this many digits of a second, the others cut off."""
     return whole_moment(value)[: 20 + decimals if decimals else 19]
 
 
 def microseconds_of(value: str) -> int:
-    """Microseconds since 1970-01-01 00:00:00."""
+    """Since 1970."""
     whole = whole_moment(value)
     year, month, day, hour, minute, second, fraction = map(int, re.split(r"[-: .]", whole))
     return ((days_of(year, month, day) * 24 + hour) * 60 + minute) * 60 * SECOND + second * SECOND + fraction
@@ -229,13 +227,13 @@ def microseconds_of(value: str) -> int:
 
 
 def store_decimal(value: Decimal | int, decimals: int) -> bytes:
-    """A number as bytes that compare as it does among numbers with this many digits after the point."""
+    """Bytes that compare as numbers with this many digits after the point do."""
     whole = int(EXACT.scaleb(rounded(value, decimals), decimals))
     return (whole + BIAS).to_bytes(DECIMAL_BYTES, "big")
 
 
 def storing(kind: ValueType) -> Convert | None:
-    """What makes values for SQLite; None: they stay as they are."""
+    """Makes values for SQLite; None: they stay as they are."""
     if kind.kind is Family.DECIMAL:
         decimals = kind.scale
         return lambda value: store_decimal(value, decimals)
@@ -258,7 +256,7 @@ def loading(kind: ValueType) -> Convert | None:
 
 
 def shower(kind: ValueType, session: QuerySession) -> Callable[[Any], bytes] | None:
-    """What makes texts of values from SQLite; None for NULL."""
+    """Makes texts of values from SQLite; None for NULL."""
     load = loading(kind)
     charset = session.charset
     target = charset if charset not in (None, "binary") else kind.charset or "utf8mb4"
@@ -297,7 +295,7 @@ def _without_negative_zero(value: float) -> float:
 
 
 def _within_length(load: Convert | None) -> Convert:
-    """Numbers with a fixed point: of a larger one, a server cuts digits off if a temporary table has held it."""
+    """Of larger numbers with a fixed point, a server cuts digits off if a temporary table has held them."""
 
     def check(value: float) -> float:
         if abs(value) >= FIXED_MAX:

@@ -1,8 +1,6 @@
-"""Keys of texts: bytes that compare as a server compares the texts by a collation.
-
-The tables beside this module are facts of MariaDB 10.11 and 11.8: WEIGHT_STRING() of each letter of the basic plane.
-They lack letters that compare together with others: texts with these have no key.
-"""
+"""Keys of texts: bytes that compare as a server compares the texts by a collation. The tables beside this module are
+facts of MariaDB 10.11 and 11.8: WEIGHT_STRING() of each letter of the basic plane, but of letters that compare together
+with others: texts with these have no key."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ Key = Callable[[str], bytes]
 
 
 class _Weights(dict[int, str]):
-    """The weights of letters; `follow` gives those that are not in the table."""
+    """`follow` gives the weights of letters that are not in the table."""
 
     def __init__(self, known: dict[int, str], follow: Callable[[int], str]) -> None:
         super().__init__(known)
@@ -46,7 +44,7 @@ class _Weights(dict[int, str]):
 
 @functools.cache
 def key_of(collation: str) -> Key:
-    """What makes keys of texts of a collation. Raises RefusedError: its weights are not known here."""
+    """What makes keys of texts of a collation."""
     if collation.endswith("_bin"):
         return _binary_key(collation)
     if collation == EXACT_NAMES:
@@ -58,7 +56,7 @@ def key_of(collation: str) -> Key:
 
 @functools.cache
 def letters_of(collation: str) -> Callable[[str], list[str]]:
-    """What makes weights of a text letter by letter, for LIKE. Raises RefusedError: they are not known here."""
+    """What makes weights of a text letter by letter, for LIKE."""
     if collation.endswith("_bin") or collation == "binary":
         return list
     table, _ = _table_of("utf8mb3_general_ci" if collation == EXACT_NAMES else collation)
@@ -117,7 +115,6 @@ def _load(name: str) -> _Weights:
 
 
 def _implicit(letter: int, name: str) -> str:
-    """The weight of an ideograph, or another letter without a row."""
     if letter > 0xFFFD:
         if name == "unicode":
             return "\ufffd"
@@ -131,15 +128,13 @@ def _refuse(letter: int, collation: str) -> str:
 
 
 class UnknownLetterError(RefusedError):
-    """A text has a letter without a weight here."""
-
     def __init__(self, what: str) -> None:
         super().__init__(1235, "42000", f"This version of ibbmaster doesn't yet support '{what}'")
 
 
 def _padded(table: _Weights, *, is_padded: bool) -> Key:
-    """Keys of the weights of a table. A padded text continues with endless spaces: its end is the middle one of three
-    weights around that of a space, and each space before it is one of the others, by the letter behind the spaces."""
+    """A padded text continues with endless spaces: its end is the middle one of three weights around that of a space,
+    and each space before it is one of the others, by the letter behind the spaces."""
     if not is_padded:
         return lambda text: text.translate(table).encode("utf-32-be", "surrogatepass")
     space = ord(table[SPACE])
