@@ -61,7 +61,7 @@ facts = SimpleNamespace(
 dialog = Dialog(facts, connection_id=1, user="root", host="::1")
 sys.setprofile(lambda frame, event, _: entered.add(frame.f_code.co_filename) if event == "call" else None)
 (answer,) = dialog.query(b"SELECT * FROM cond.big WHERE id = 7")
-assert answer.blocks.next_block(1) is not None and answer.blocks.row_count == 1
+assert answer.blocks.next_block(1) is not None
 sys.setprofile(None)
 print(*sorted(name.partition("/ibbmaster/")[2] for name in entered if "/src/ibbmaster/" in name), sep="\\n")
 """

@@ -63,7 +63,6 @@ SELECT a FROM nodb.t;;
 SELECT a, MAX(b) OVER (PARTITION BY c) FROM nodb.t JOIN nodb.u USING (id);;
 SELECT * FROM t;;
 SELECT no_such_function(1);;
-CALL nodb.p();;
 SELECT * FROM information_schema.nothing;;
 SELECT nothing FROM information_schema.schemata;;
 SELECT COUNT(*) FROM information_schema.tables WHERE table_schema='nodb';;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
+from typing import TypeVar
 
 from ibbmaster.facts import rows_of
 from .cursor import END
@@ -25,6 +26,7 @@ from .operators import JOINED, JOINED_ORACLE, NOT, PREDICATE, UNARY, binary_oper
 from .sql_mode import EMPTY_STRING_IS_NULL, HIGH_NOT_PRECEDENCE, IGNORE_SPACE
 from .token import LITERALS, SqlError, SqlTokens, Token, TokenKind, UnreadSqlError, error_at, words
 
+Read = TypeVar("Read")
 SCOPES = {"global": "global", "session": "session", "local": "session"}
 DEPTH_MAX = 40  # brackets in brackets
 QUERY_INSIDE = "a query in an expression"
@@ -375,7 +377,7 @@ class ExpressionParser:
             scope = ""
         return SystemVariable(name.lower(), scope, name)
 
-    def _list(self, read: Callable[[], Expression]) -> tuple[Expression, ...]:
+    def _list(self, read: Callable[[], Read]) -> tuple[Read, ...]:
         values = [read()]
         while self._accept(","):
             values.append(read())

@@ -50,17 +50,14 @@ class QueryReader(ExpressionParser):
         if self._peek("WITH"):
             raise UnreadSqlError("WITH")
         self.expect("SELECT")
-        is_distinct = counts_all = False
+        is_distinct = False
         while (token := self._token()).kind is TokenKind.WORD:
             word = token.text.upper()
-            counts_all |= word == "SQL_CALC_FOUND_ROWS"
             if word not in WORDS["option"] and word not in ("DISTINCT", "DISTINCTROW"):
                 break
             is_distinct |= word.startswith("DISTINCT")
             self._index += 1
-        items = [self._item()]
-        while self._accept(","):
-            items.append(self._item())
+        items = self._list(self._item)
         source = self._sources() if self._accept("FROM") else None
         where = self._expression() if self._accept("WHERE") else None
         group_by: tuple[Expression, ...] = ()
@@ -71,10 +68,8 @@ class QueryReader(ExpressionParser):
         having = self._expression() if self._accept("HAVING") else None
         if self._peek("WINDOW") or self._peek("PROCEDURE") or self._peek("INTO"):
             raise UnreadSqlError(f"{self._take_word()} over tables of the log")
-        if counts_all and self._peek("LIMIT"):
-            raise UnreadSqlError("SQL_CALC_FOUND_ROWS and LIMIT")
         return SqlQuery(
-            items=tuple(items),
+            items=items,
             source=source,
             where=where,
             group_by=group_by,
@@ -210,14 +205,11 @@ class QueryReader(ExpressionParser):
         return None
 
     def _order_keys(self) -> tuple[OrderKey, ...]:
-        if not self._accept("ORDER", "BY"):
-            return ()
-        keys = []
-        while True:
-            node = self._expression()
-            is_descending = self._accept("DESC")
-            if not is_descending:
-                self._accept("ASC")
-            keys.append(OrderKey(node, is_descending))
-            if not self._accept(","):
-                return tuple(keys)
+        return self._list(self._order_key) if self._accept("ORDER", "BY") else ()
+
+    def _order_key(self) -> OrderKey:
+        node = self._expression()
+        is_descending = self._accept("DESC")
+        if not is_descending:
+            self._accept("ASC")
+        return OrderKey(node, is_descending)

@@ -87,8 +87,6 @@ def test_a_table_whose_columns_nobody_knows_is_a_warning_beside_the_columns_of_o
     count, _ = rows_of(dialog, f"SELECT table_name FROM information_schema.{table} WHERE table_schema = 'shop'")
 
     assert count == 1
-    assert rows_of(dialog, "SHOW COUNT(*) WARNINGS")[1] == [("1",)]
-    assert rows_of(dialog, "SHOW COUNT(*) ERRORS")[1] == [("0",)]
     assert rows_of(dialog, "SHOW WARNINGS")[1] == [("Warning", "1105", "shop.lost: shop.lost: give --schema")]
     assert rows_of(dialog, "SHOW ERRORS")[1] == []
     assert rows_of(dialog, "SELECT table_name FROM information_schema.tables LIMIT 1")[0] == 0
@@ -98,12 +96,6 @@ def test_a_table_whose_columns_nobody_knows_is_a_warning_beside_the_columns_of_o
 def test_one_column_or_those_of_a_pattern_are_described(dialog):
     for name, wanted in {"name": ["name"], "`n%`": ["name"], "'%e'": ["name", "price"], "nothing": []}.items():
         assert [row[0] for row in rows_of(dialog, f"DESCRIBE shop.item {name}")[1]] == wanted
-
-
-def test_found_rows_are_those_of_the_answer_before(dialog):
-    for sql, count in DATA["found rows"].items():
-        rows_of(dialog, sql)
-        assert rows_of(dialog, "SELECT FOUND_ROWS()")[1] == [(str(count),)], sql
 
 
 def test_a_session_that_only_reads_says_so(dialog):

@@ -85,7 +85,6 @@ def test_no_expression_ends_but_with_rows_or_an_error(servers: OurServers) -> No
     ("sql", "named"),
     [
         ("SELECT id FROM grid.g WHERE i > ALL (SELECT 1)", "ALL (SELECT"),
-        ("SELECT SQL_CALC_FOUND_ROWS id FROM grid.g LIMIT 2", "SQL_CALC_FOUND_ROWS"),
         ("SELECT * FROM JSON_TABLE('[]', '$[*]' COLUMNS(a INT PATH '$')) t", "JSON_TABLE"),
         ("SELECT SUM(i) OVER () FROM grid.g", "OVER"),
     ],

@@ -16,7 +16,6 @@ from ibbmaster.replication.wire.refusal import (
     RefusedError,
     broken_off,
     missing_privilege,
-    no_database,
     not_supported,
     out_of_memory,
 )
@@ -208,8 +207,6 @@ class Dialog:
             answer = self._answer(statement)
             assert isinstance(answer, ResultSet)
             found = self._ready.keep(key, answer, tuple(answer.rows))
-        row_count = len(found.rows)
-        self._evaluator.found_rows = lambda: row_count
         return found
 
     def _next_statement(self, text: str, start: int) -> _NextStatement | None:
@@ -232,7 +229,7 @@ class Dialog:
     def _begin(self, statement: verbs.Statement) -> None:
         self._evaluator.begin_statement()
         self._tables.begin_statement()
-        if not (isinstance(statement, verbs.Show) and statement.what in ("WARNINGS", "ERRORS", "COUNT")):
+        if not (isinstance(statement, verbs.Show) and statement.what in ("WARNINGS", "ERRORS")):
             self._last_error = None
             self._catalog.refused = ()
 
@@ -312,7 +309,7 @@ class Dialog:
         """The columns of the rows of a statement. It sets nothing."""
         if isinstance(statement, verbs.SetStatement):
             return self.columns(statement.statement)
-        if not isinstance(statement, verbs.Select | verbs.Show | verbs.Describe):
+        if not isinstance(statement, verbs.Select | verbs.Show):
             return ()
         kept = dict(self.variables)
         self._limit()
@@ -350,8 +347,6 @@ class Dialog:
                 return self._set_statement(statement)
             case verbs.Show():
                 return self._shown(self._shower().answer(statement))
-            case verbs.Describe(table=table, pattern=pattern):
-                return self._shown(self._shower().answer(verbs.Show(what="COLUMNS", table=table, pattern=pattern)))
             case verbs.KillStatement(connection_id=connection_id, query_only=query_only):
                 return self.kill(connection_id, query_only=query_only)
             case verbs.Use(database=database):
@@ -367,13 +362,6 @@ class Dialog:
                 self._savepoint(verb, name)
             case verbs.LockTables():
                 self._lock(statement)
-            case verbs.CallProcedure():
-                if not (database := statement.database or self._who.database):
-                    raise no_database()
-                raise RefusedError(1305, "42000", f"PROCEDURE {database}.{statement.name} does not exist")
-            case verbs.Do(expressions=expressions):
-                for expression in expressions:
-                    self._evaluator.evaluate(expression)
             case verbs.Nothing():
                 pass
             case verbs.Unread(verb=verb, tables=tables):
@@ -389,10 +377,7 @@ class Dialog:
         if (query := _of_session(select)) is not None:
             return self._shown(values_answer(query, self._evaluator, self._version))
         answer = self._tables.answer(select, is_binary=self._is_binary)
-        if isinstance(answer, Relation):
-            return self._shown(answer)
-        self._evaluator.found_rows = lambda: answer.blocks.row_count
-        return replace(answer, status=self.status)
+        return self._shown(answer) if isinstance(answer, Relation) else replace(answer, status=self.status)
 
     @property
     def status(self) -> int:
@@ -407,7 +392,7 @@ class Dialog:
         return replace(
             result,
             columns=self._told(result.columns),
-            rows=self._counted(self._guarded_rows(result.rows)),
+            rows=self._guarded_rows(result.rows),
             warning_count=len(self._catalog.refused),
         )
 
@@ -419,19 +404,6 @@ class Dialog:
             replace(column, collation_id=number) if column.collation_id == COLLATION_DEFAULT else column
             for column in columns
         )
-
-    def _counted(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """The same rows; FOUND_ROWS() is the number of those that were taken."""
-        count = 0
-
-        def counted() -> Iterator[Row]:
-            nonlocal count
-            for row in rows:
-                count += 1
-                yield row
-
-        self._evaluator.found_rows = lambda: count
-        return counted()
 
     def _shower(self) -> Shower:
         return Shower(

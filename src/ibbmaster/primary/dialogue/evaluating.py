@@ -5,7 +5,6 @@ NULL is None.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from ibbmaster.replication.wire.refusal import RefusedError, no_database, not_supported, out_of_memory
@@ -59,7 +58,6 @@ class Evaluator:
         self.settings = settings
         self.variables = variables
         self.who = who
-        self.found_rows: Callable[[], int] = lambda: 0  # in the last answer with rows
         self.now_us = 0  # of the statement, in microseconds since 1970
         self._made_size = 0  # of the long values of a statement
 
@@ -153,8 +151,6 @@ class Evaluator:
                 return self.who.connection_id
             case (("database" | "schema"), _):
                 return self.who.database or None
-            case "found_rows", _:
-                return self.found_rows()
             case "last_insert_id", _:
                 return 0
             case (("row_count" | "master_gtid_wait"), _):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
 from ibbmaster.errors import DuplicateDomainError, GtidError
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.replication.wire.refusal import NOT_SUPPORTED, RefusedError, not_supported
-from ibbmaster.sqltext.expression import GivenTable
+from ibbmaster.sqltext.expression import GivenTable, SqlQuery
 from ibbmaster.sqltext.token import UnreadSqlError
 from . import privileges
 from .evaluating import Evaluator
@@ -26,6 +25,7 @@ if TYPE_CHECKING:  # loaded when a statement asks for tables
 
 
 POSITION_VARIABLE = "ibb_position"
+Answer = TypeVar("Answer")
 
 
 class SessionPosition:
@@ -112,45 +112,50 @@ class SessionTables:
     def answer(self, select: Select, *, is_binary: bool) -> Relation | BlockResultSet:
         """The rows of a query. Raises RefusedError: it names what does not exist, or a server's answer is not known;
         SqlError: it makes no sense."""
-        with self._way_out(select):
-            return self._facts.tables.compute(self._query(select, is_binary=is_binary))
+        return self._asked(select, self._facts.tables.compute, is_binary=is_binary)
 
     def columns(self, select: Select) -> tuple[ColumnDefinition, ...]:
-        with self._way_out(select):
-            return self._facts.tables.computed_columns(self._query(select, is_binary=True))
+        return self._asked(select, self._facts.tables.computed_columns, is_binary=True)
 
-    @contextmanager
-    def _way_out(self, select: Select) -> Iterator[None]:
+    def _asked(self, select: Select, ask: Callable[[TableQuery], Answer], *, is_binary: bool) -> Answer:
         """Look from one place; the error of a refused query says where its rows are."""
+        of_log: list[TableVersion] = []
+
+        def find(table: GivenTable) -> Relation | TableVersion:
+            found = self.find(table)
+            if not isinstance(found, Relation):
+                of_log.append(found)
+            return found
+
         self._snapshot = self._position.snapshot()
-        found: list[Relation | TableVersion] = []
         try:
-            found += [self.find(table) for table in select.tables]
-            yield
+            if select.query is not None:
+                return ask(self._query(select, select.query, find, is_binary=is_binary))
+            for table in select.tables:
+                find(table)
+            assert select.problem is not None
+            raise not_supported(select.problem.what) if isinstance(select.problem, UnreadSqlError) else select.problem
         except RefusedError as refused:
-            name = next((table.full_name for table in found if not isinstance(table, Relation)), None)
-            if refused.err.code != NOT_SUPPORTED or name is None:
+            if refused.err.code != NOT_SUPPORTED or not of_log:
                 raise
+            name = of_log[0].full_name
             text = f'{refused.err.text}; its rows: log.snapshot("{name}", at=…), and DuckDB (docs/arrow.md)'
             raise RefusedError(NOT_SUPPORTED, refused.err.sqlstate, text) from None
         finally:
             self._snapshot = None
 
-    def _query(self, select: Select, *, is_binary: bool) -> TableQuery:
+    def _query(
+        self, select: Select, query: SqlQuery, find: Callable[[GivenTable], object], *, is_binary: bool
+    ) -> TableQuery:
         from .log_tables import TableQuery
 
-        if select.query is None:
-            assert select.problem is not None
-            raise not_supported(select.problem.what) if isinstance(select.problem, UnreadSqlError) else select.problem
         settings = self._evaluator.settings
         charset = settings.value("character_set_results")
         session = self._evaluator.query_session(
             None if charset is None else str(charset), settings.results_collation_number, is_binary=is_binary
         )
         assert self._snapshot is not None
-        return TableQuery(
-            snapshot=self._snapshot, query=select.query, sql_mode=select.sql_mode, find=self.find, session=session
-        )
+        return TableQuery(snapshot=self._snapshot, query=query, sql_mode=select.sql_mode, find=find, session=session)
 
     def find(self, table: GivenTable) -> Relation | TableVersion:
         """A table that exists. Raises RefusedError: it does not, or the account may not read it."""

@@ -77,10 +77,6 @@ class Shower:
                 return _named([(name, str(value)) for name, value in self.status().items()], "STATUS", show)
             case "MASTER STATUS":
                 return self._log_status()
-            case "COUNT":
-                kind = "error" if show.pattern == "ERRORS" else "warning"
-                count = len(list(self._messages(with_warnings=kind == "warning")))
-                return Relation(shown_columns(what, f"@@session.{kind}_count"), [(count,)])
             case "GRANTS":
                 return self._grants(show)
             case "DATABASES":
@@ -137,7 +133,7 @@ class Shower:
             yield "Warning", UNKNOWN_SCHEMA, f"{table.full_name}: {table.reason}"
 
     def _chosen(self, show: Show, relation: Relation) -> Relation:
-        if show.pattern is not None and show.what != "COUNT":
+        if show.pattern is not None:
             matches = matcher(show.pattern)
             place = _LIKE_IS_ABOUT.get(show.what, 0)
             return replace(relation, rows=[row for row in relation.rows if matches(str(row[place]))])

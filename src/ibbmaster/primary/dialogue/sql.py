@@ -14,8 +14,7 @@ from ibbmaster.sqltext.token import SqlError, SqlTokens, Token, TokenKind, Unrea
 from . import statement as verbs
 
 _WORDS = {part: words(text) for part, text in rows_of("ibbmaster.primary.dialogue", "verbs")}
-_ENDS_FROM, _BEGINS_QUERY, _NOT_SUPPORTED = _WORDS["ends_from"], _WORDS["begins_query"], _WORDS["not_supported"]
-_NO_TABLE = _ENDS_FROM | words("ON USING SET LATERAL")
+_NOT_SUPPORTED = _WORDS["not_supported"]
 _UNREAD_VERBS = _NOT_SUPPORTED | {"SELECT", "HANDLER", "(", "SHOW"}
 _QUERIES = frozenset(("SELECT", "WITH", "("))
 _SHOWN_ROWS = rows_of("ibbmaster.primary.dialogue", "shown")
@@ -25,41 +24,23 @@ _LEVELS = ("READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABL
 
 
 def named_tables(tokens: Sequence[Token]) -> tuple[GivenTable, ...]:
-    """The tables after FROM and JOIN, each once, in their order, but names that WITH defines."""
-    defined = _defined_names(tokens)
+    """The tables directly behind FROM and JOIN of a query that is not read, each once, but names that WITH defines."""
+    defined = {*_defined_names(tokens), "dual"}
     found: dict[GivenTable, None] = {}
-    is_after_from = False  # in the list of tables of a query
-    is_due = False  # a table comes next
-    has_select = False  # in these brackets; else FROM belongs to a call, as in EXTRACT(YEAR FROM x)
-    outer: list[tuple[bool, bool]] = []
-    index = 0
-    while index < len(tokens):
-        token = tokens[index]
-        word = token.word
-        index += 1
-        if word == "(":
-            outer.append((is_after_from, has_select))
-            is_query = index < len(tokens) and tokens[index].word in _BEGINS_QUERY
-            is_after_from = is_due = is_due and not is_query
-            has_select = False
-        elif word == ")":
-            is_after_from, has_select = outer.pop() if outer else (False, False)
-            is_due = False
-        elif (word == "FROM" and has_select) or word == "JOIN" or (word == "STRAIGHT_JOIN" and is_after_from):
-            is_after_from = is_due = True
-        elif word == "," and is_after_from:
-            is_due = True
-        elif word == "JSON_TABLE":
-            is_due = False  # its brackets name no table
-        elif word in _ENDS_FROM:
-            is_after_from = is_due = False
-            has_select |= word == "SELECT"
-        elif is_due and token.is_name and word not in _NO_TABLE:
-            is_due = False
-            name, index = _name(tokens, index - 1)
-            is_dual = name.database is None and name.name.upper() == "DUAL"
-            if not is_dual and not (name.database is None and name.name.lower() in defined):
-                found[name] = None
+    has_select = [False]  # in the open brackets; else FROM belongs to a call, as in EXTRACT(YEAR FROM x)
+    for place, token in enumerate(tokens, 1):
+        match token.word:
+            case "(":
+                has_select.append(False)
+            case ")" if len(has_select) > 1:
+                has_select.pop()
+            case "SELECT":
+                has_select[-1] = True
+            case "FROM" | "JOIN" if has_select[-1] and place < len(tokens) and tokens[place].is_name:
+                name, end = _name(tokens, place)
+                is_call = end < len(tokens) and tokens[end].is_sign("(")
+                if not is_call and (name.database is not None or name.name.lower() not in defined):
+                    found[name] = None
     return tuple(found)
 
 
@@ -152,17 +133,8 @@ class _Parser(QueryReader):
                 return self._lock(keyword)
             case "DESCRIBE" | "DESC" | "EXPLAIN" if not self._begins_query():
                 table = self._table_name()
-                is_named = not (self.is_at_end or self._peek(";"))
-                return verbs.Describe(table, self._take_name() if is_named else None)
-            case "CALL":
-                table = self._table_name()
-                self._skip_statement()
-                return verbs.CallProcedure(table.name, table.database)
-            case "DO":
-                return verbs.Do(self._list(self._expression))
-            case "HELP":
-                self._skip_statement()
-                return verbs.Nothing()
+                pattern = None if self.is_at_end or self._peek(";") else self._take_name()
+                return verbs.Show(what="COLUMNS", table=table, pattern=pattern)
             case _ if keyword in _WORDS["administration"]:
                 self._skip_statement()
                 return verbs.Administration(keyword)
@@ -175,8 +147,6 @@ class _Parser(QueryReader):
     def _show(self) -> verbs.Show:
         scope = self._take_scope()
         is_full = self._accept("FULL")
-        if self._accept("COUNT", "(", "*", ")"):
-            return verbs.Show(what="COUNT", pattern=self._choice("WARNINGS", "ERRORS"))
         if self._accept("BINLOG", "EVENTS"):
             return self._binlog_events()
         if self._accept("GRANTS"):
@@ -239,10 +209,9 @@ class _Parser(QueryReader):
         raise self._error()
 
     def _select(self) -> verbs.Select:
-        start = self._index
         query = self.query()
         self.skip_locks()
-        return verbs.Select(query, named_tables(self._tokens[start : self._index]), self._sql_mode)
+        return verbs.Select(query, sql_mode=self._sql_mode)
 
     def _unread(self, failed: int, problem: SqlError) -> verbs.Select | verbs.Unread | None:
         """A statement in an unknown form, with the tables it names; None if it is none. `failed`: the first unknown
@@ -274,14 +243,12 @@ class _Parser(QueryReader):
         return verbs.Unread("SHOW", ()) if word in _WORDS["shown"] else None
 
     def _set_statement(self) -> verbs.SetStatement:
-        assignments = [self._assignment("")]
-        while self._accept(","):
-            assignments.append(self._assignment(""))
+        assignments = self._list(lambda: self._assignment(""))
         self.expect("FOR")
         self._depth += 1
         if self._depth > 8:
             raise self._error()
-        return verbs.SetStatement(tuple(assignments), self._known_statement())
+        return verbs.SetStatement(assignments, self._known_statement())
 
     def _assignments(self) -> tuple[verbs.AnyAssignment, ...]:
         found: list[verbs.AnyAssignment] = []

@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """A query, and every table named anywhere in it."""
-
-    query: SqlQuery | None  # None where its form is unknown; `problem` says why
+    query: SqlQuery | None  # None where its form is unknown; `problem` says why, and `tables` what it names
     tables: tuple[GivenTable, ...] = ()
     sql_mode: int = field(default=0, compare=False)  # it was read under
     problem: SqlError | None = field(default=None, compare=False)
@@ -135,29 +133,6 @@ class LockTables:
 
 
 @dataclass(frozen=True, slots=True)
-class Describe:
-    """DESCRIBE table; `pattern` is about the names of its columns."""
-
-    table: GivenTable
-    pattern: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class CallProcedure:
-    """CALL name."""
-
-    name: str
-    database: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Do:
-    """DO: expressions without a result."""
-
-    expressions: tuple[Expression, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Nothing:
     """A text of comments, or a statement without effect."""
 
@@ -178,6 +153,5 @@ class Kill:
     answer: Response = field(default_factory=Ok)
 
 
-_Questions: TypeAlias = Select | Unread | Show | Describe | Do | CallProcedure
 _Settings: TypeAlias = Set | SetStatement | Use | Transaction | Savepoint | LockTables
-Statement: TypeAlias = _Questions | _Settings | KillStatement | Nothing | Administration
+Statement: TypeAlias = Select | Unread | Show | _Settings | KillStatement | Nothing | Administration

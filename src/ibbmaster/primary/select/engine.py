@@ -198,10 +198,10 @@ class QueryRun:
     def _plan(self) -> Plan:
         from .planning import Planner
 
-        sql_mode = self._sql_mode
-        if sql_mode & OTHER_VALUES:
-            raise not_supported(f"a query of this form under sql_mode {sql_mode_text(sql_mode & OTHER_VALUES)}")
-        return Planner(self._session, self, self).plan(self._query)
+        plan = Planner(self._session, self, self).plan(self._query)
+        if modes := self._sql_mode & OTHER_VALUES:
+            raise not_supported(f"a query of this form under sql_mode {sql_mode_text(modes)}")
+        return plan
 
     def _definitions(self, plan: Plan) -> tuple[ColumnDefinition, ...]:
         charset, number = self._session.charset, self._session.collation_id

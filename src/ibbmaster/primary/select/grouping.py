@@ -15,7 +15,7 @@ from ibbmaster.rows.expr.comparing import is_ordered_by_sqlite, sort_key
 from ibbmaster.rows.expr.compiling import Emitter, emit_scalar
 from ibbmaster.rows.expr.judged import expect_function
 from ibbmaster.rows.expr.kinds import REALS, Family, ValueType
-from ibbmaster.rows.expr.scalars import Scalar, SqlValue, as_exact, as_real, as_text
+from ibbmaster.rows.expr.scalars import Scalar, SqlValue, as_exact, as_real
 from ibbmaster.rows.expr.weights import key_of
 from ibbmaster.sqltext.expression import Aggregate, GivenTable, Source, children, mapped, parts
 from .sources import KnownNames
@@ -36,15 +36,10 @@ def aggregate_slot(node: Aggregate, emitter: Emitter, *, is_stable: bool = False
     registry = emitter.registry
     kind = scalar.type
     if name in ("min", "max"):
-        if kind.kind in (Family.ENUM, Family.SET):
-            scalar = Scalar(kind.computed(kind=Family.TEXT, labels=(), field=None), as_text(scalar).run)
         return _extreme(name, scalar, slots, emitter, is_stable=is_stable)
-    if kind.kind in (Family.OPAQUE, Family.NULL):
-        raise not_supported(f"{name.upper()} of {kind.kind.value}")
-    is_real = kind.kind in REALS or kind.kind in (Family.TEXT, Family.BYTES)
-    if name not in ("sum", "avg") or node.is_distinct:
-        raise not_supported(f"{name.upper()}({'DISTINCT ' * node.is_distinct}…)")
-    if is_real:
+    if node.is_distinct:
+        raise not_supported(f"{name.upper()}(DISTINCT …)")
+    if kind.kind in (*REALS, Family.TEXT, Family.BYTES):
         found = kinds.shown_real(decimals_of(kind) if name == "sum" else decimals_of(kind) + 4)
         sql = emit_scalar(_stored_real(scalar), slots, registry)
         return SqlValue(f"{name}_real({sql})", found)
@@ -87,8 +82,6 @@ def _count(node: Aggregate, emitter: Emitter) -> SqlValue:
 
 def _extreme(name: str, scalar: Scalar, slots: list[SqlValue], emitter: Emitter, *, is_stable: bool) -> SqlValue:
     kind = scalar.type
-    if kind.kind in (Family.OPAQUE, Family.BIT, Family.NULL) or (kind.kind is Family.FLOAT and kind.column is None):
-        raise not_supported(f"{name.upper()} of such values")
     sql = emit_scalar(scalar, slots, emitter.registry)
     field = kind.field
     if kind.column is not None and kind.kind not in kinds.TEXTS:

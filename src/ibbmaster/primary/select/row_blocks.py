@@ -48,7 +48,6 @@ class StoredRowBlocks:
         self._kernels = kernels
         self._blocks: Iterator[array[int]] | None = None
         self._writer: Writer | None = None
-        self.row_count = 0  # written, or about to be
 
     def next_block(self, sequence: int) -> tuple[Buffer, int] | Err | None:
         """Packets of more rows."""
@@ -61,7 +60,6 @@ class StoredRowBlocks:
                     places = next(self._blocks, None)
                     if places is None:
                         return None
-                    self.row_count += len(places)
                     self._writer = self._new_writer(places)
                 found = self._writer.write(sequence)
                 if found is not None:

@@ -158,9 +158,7 @@ class SharedResultSet(ResultSet):
 
 
 class RowBlocks(Protocol):
-    """`row_count`: so far."""
-
-    row_count: int
+    """Rows in blocks of packets."""
 
     def next_block(self, sequence: int) -> tuple[Buffer, int] | Err | None:
         """The packets of more rows, the first with number `sequence`, and the number after the last; None at the end.

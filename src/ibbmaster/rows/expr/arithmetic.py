@@ -28,8 +28,6 @@ def _class_of(kind: ValueType) -> str:
         return "real"
     if kind.kind is Family.DECIMAL or (kind.kind in kinds.MOMENTS and kind.decimals):
         return "exact"
-    if kind.kind is Family.OPAQUE:
-        raise not_supported("arithmetic with such values")
     return "int"
 
 
@@ -43,9 +41,7 @@ def arithmetic(operator: str, left: Scalar, right: Scalar, increment: int = DIVI
             return _quotient(left, right, increment)
         case "DIV":
             return _whole_quotient(left, right)
-        case "MOD":
-            return _remainder(left, right)
-    raise not_supported(operator)
+    return _remainder(left, right)
 
 
 def _plain(operator: str, left: Scalar, right: Scalar) -> Scalar:
@@ -135,8 +131,6 @@ def _remainder(left: Scalar, right: Scalar) -> Scalar:
 
 def negative(operand: Scalar) -> Scalar:
     kind = operand.type
-    if kind.kind in (Family.ENUM, Family.SET, Family.BIT, Family.NULL):
-        raise not_supported(f"the negative of {kind.kind.value}")
     what = _class_of(kind)
     if what == "real":
         found = kinds.real(is_nullable=kind.is_nullable, decimals=decimals_of(kind))

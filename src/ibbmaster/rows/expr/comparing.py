@@ -13,7 +13,7 @@ from ibbmaster.replication.wire.refusal import not_supported
 from ibbmaster.sqltext.moment import parse_duration
 from . import values
 from .judged import expect_judged
-from .kinds import INTEGERS, MOMENTS, REALS, Family, ValueType, joint_collation
+from .kinds import INTEGERS, MOMENTS, REALS, TEXTS, Family, ValueType, joint_collation
 from .scalars import Scalar, as_moment, as_number, as_real, as_text, cast_to, constant, converted
 from .weights import key_of
 
@@ -47,8 +47,7 @@ def _comparable(one: Scalar, other: Scalar) -> tuple[Scalar, Scalar] | None:
         return _comparable_moments(one, other)
     if right in MOMENTS:
         return None
-    texts = {Family.TEXT, Family.ENUM, Family.SET}
-    if left in texts and right in texts:
+    if left in TEXTS and right in TEXTS:
         collation, _ = joint_collation([one.type, other.type])
         check_letters(one, other)
         key = cached(key_of(collation))

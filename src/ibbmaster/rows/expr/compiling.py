@@ -25,8 +25,8 @@ from .session_facts import CALLS, CLOCKS, DATES, SESSION_FUNCTIONS, USER_TEXT_MA
 COMPARISONS = frozenset(("=", "!=", "<", "<=", ">", ">=", "<=>", "IN", "BETWEEN", "LIKE"))
 NESTING_MAX = 60
 OF_SESSION = words(
-    "version database schema user session_user system_user current_user connection_id unix_timestamp found_rows "
-    "last_insert_id row_count"
+    "version database schema user session_user system_user current_user connection_id unix_timestamp last_insert_id "
+    "row_count"
 )
 
 

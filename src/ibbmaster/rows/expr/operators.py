@@ -111,8 +111,6 @@ def like(value: Scalar, pattern: Scalar, escape: Scalar | None) -> Scalar:
         return apply(kind, lambda a, b: None, value, pattern)
     expect_judged("LIKE", value, pattern)
     subject, wanted = as_text(value), as_text(pattern)
-    if Family.OPAQUE in (value.kind, pattern.kind) or Family.BIT in (value.kind, pattern.kind):
-        raise not_supported("LIKE of such values")
     if Family.BYTES in (value.kind, pattern.kind):
         collation = "binary"
     else:
@@ -215,8 +213,6 @@ def first_known(*arguments: Scalar) -> Scalar:
 def cast_as(value: Scalar, cast: Cast, collation: str) -> Scalar:
     """CAST, CONVERT; texts get a collation."""
     is_nullable = value.type.is_nullable
-    if value.kind is Family.OPAQUE:
-        raise not_supported("CAST of such values")
     match cast.kind:
         case "integer":
             return _to_integer(value, is_unsigned=cast.is_unsigned)
@@ -269,7 +265,7 @@ def _to_integer(value: Scalar, *, is_unsigned: bool) -> Scalar:
 
 def _to_text(value: Scalar, cast: Cast, collation: str) -> Scalar:
     own, size = value.type, cast.length
-    if cast.charset is not None or own.kind in (Family.BYTES, Family.BIT):
+    if cast.charset is not None:
         raise not_supported("CAST to texts of such a kind")
     if own.kind in kinds.TEXTS and (own.charset or "utf8mb4") not in (collation.split("_")[0], "utf8mb3"):
         raise not_supported("CAST of texts of another character set")

@@ -114,8 +114,6 @@ def as_number(scalar: Scalar) -> Scalar:
             if not kind.decimals:
                 return converted(scalar, values.packed_duration)
             return converted(scalar, lambda value: values.exact_duration(value, kind.decimals))
-        case Family.OPAQUE:
-            raise not_supported("arithmetic with such values")
     return scalar
 
 
@@ -157,11 +155,8 @@ def as_text(scalar: Scalar) -> Scalar:
 
 
 def as_truth(scalar: Scalar) -> Scalar:
-    match scalar.kind:
-        case Family.DATE | Family.DATETIME:
-            return converted(scalar, lambda value: values.packed_moment(value) != 0)
-        case Family.OPAQUE:
-            raise not_supported("such values as conditions")
+    if scalar.kind in (Family.DATE, Family.DATETIME):
+        return converted(scalar, lambda value: values.packed_moment(value) != 0)
     return converted(as_number(scalar), bool)
 
 

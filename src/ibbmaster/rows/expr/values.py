@@ -93,9 +93,7 @@ def divided(left: Decimal | int, right: Decimal | int, more: int) -> Decimal | N
         return None
     digits = scale_of_quotient(scale_of(left), scale_of(right), more)
     numerator = EXACT.scaleb(Decimal(left), digits)
-    quotient = EXACT.divide_int(numerator, Decimal(right)) if abs(numerator) < abs(Decimal(right)) * 10**240 else None
-    assert quotient is not None
-    return EXACT.scaleb(quotient, -digits).quantize(_unit(digits), context=EXACT)
+    return EXACT.scaleb(EXACT.divide_int(numerator, Decimal(right)), -digits).quantize(_unit(digits), context=EXACT)
 
 
 # Texts ----------------------------------------------------------------------------------------

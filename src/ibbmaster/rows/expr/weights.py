@@ -11,7 +11,7 @@ from collections.abc import Callable
 from importlib import resources
 
 from ibbmaster.replication.event.rows.charset import encode_text
-from ibbmaster.replication.wire.refusal import RefusedError, not_supported
+from ibbmaster.replication.wire.refusal import not_supported
 from .kinds import EXACT_NAMES
 
 UNKNOWN = 0xFF  # as the size of weights
@@ -124,12 +124,7 @@ def _implicit(letter: int, name: str) -> str:
 
 
 def _refuse(letter: int, collation: str) -> str:
-    raise UnknownLetterError(f"comparing or ordering U+{letter:04X} by {collation}, whose weights are not known here")
-
-
-class UnknownLetterError(RefusedError):
-    def __init__(self, what: str) -> None:
-        super().__init__(1235, "42000", f"This version of ibbmaster doesn't yet support '{what}'")
+    raise not_supported(f"comparing or ordering U+{letter:04X} by {collation}, whose weights are not known here")
 
 
 def _padded(table: _Weights, *, is_padded: bool) -> Key:
