@@ -31,9 +31,7 @@ def ask(new_evaluator, new_schema):
         status = lambda: {"Uptime": 60, "Threads": 2}  # noqa: E731
         schema = lambda: new_schema(facts, held)  # noqa: E731
         catalog = Catalog(facts, evaluator.settings, facts.processes, status, schema)
-        end = facts.binlog_end
-        shower = Shower(facts, evaluator, catalog, schema, held, facts.processes, status, end, last_error)
-        relation = shower.answer(parse(sql)[0])
+        relation = Shower(facts, evaluator, catalog, held, facts.binlog_end, last_error).answer(parse(sql)[0])
         rows = [tuple(row) for row in relation.rows]
         assert all(len(row) == len(relation.columns) for row in rows)
         return [column.name for column in relation.columns], rows

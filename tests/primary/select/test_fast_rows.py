@@ -12,8 +12,7 @@ from lanes.answers import SESSIONS
 
 from ibbmaster.kernel import loading
 from ibbmaster.primary.select.fast_rows import FastWriter
-from ibbmaster.primary.select.row_blocks import Writer
-from ibbmaster.primary.select.row_values import RowValues, ShownColumn
+from ibbmaster.primary.select.row_values import RowValues, ShownColumn, Writer
 from ibbmaster.replication.event.column_types.kind import TextSettings
 from ibbmaster.replication.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.replication.wire.response import ColumnDefinition

@@ -347,7 +347,7 @@ class Dialog:
                 return self._set_statement(statement)
             case verbs.Show():
                 return self._shown(self._shower().answer(statement))
-            case verbs.KillStatement(connection_id=connection_id, query_only=query_only):
+            case verbs.Kill(connection_id=connection_id, query_only=query_only):
                 return self.kill(connection_id, query_only=query_only)
             case verbs.Use(database=database):
                 self._use(database)
@@ -406,17 +406,7 @@ class Dialog:
         )
 
     def _shower(self) -> Shower:
-        return Shower(
-            self._facts,
-            self._evaluator,
-            self._catalog,
-            self._tables.schema,
-            self._held,
-            self._processes,
-            self._status_values,
-            self._position.end,
-            self._last_error,
-        )
+        return Shower(self._facts, self._evaluator, self._catalog, self._held, self._position.end, self._last_error)
 
     def _processes(self) -> Iterable[ProcessRow]:
         sees_all = privileges.PROCESS in self._held
@@ -453,14 +443,6 @@ class Dialog:
                     self._go(kept)
             case verbs.CharsetAssignment():
                 self._settings.assign_charset(assignment)
-            case verbs.IsolationAssignment(level=level, scope=scope, is_read_only=is_read_only):
-                if scope == "global":
-                    raise missing_privilege(privileges.SUPER)
-                for name in ("transaction_read_only", "tx_read_only") if scope and is_read_only is not None else ():
-                    self._settings.assign(SystemVariable(name, "", name), int(is_read_only or 0))
-                if level is not None and scope:
-                    target = SystemVariable("transaction_isolation", "", "transaction_isolation")
-                    self._settings.assign(target, level)
             case verbs.Assignment(target=SystemVariable() as target, value=Default()):
                 self._settings.assign(target, None, is_default=True)
             case verbs.Assignment(target=SystemVariable() as target, value=value):

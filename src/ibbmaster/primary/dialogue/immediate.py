@@ -68,7 +68,7 @@ def _is_immediate(statement: verbs.Statement) -> bool:
             return not has_snapshot
         case verbs.Use(database=database):
             return database.lower() in SYSTEM_DATABASES
-        case verbs.Nothing() | verbs.KillStatement() | verbs.Show(what="PROCESSLIST", where=None):
+        case verbs.Nothing() | verbs.Kill() | verbs.Show(what="PROCESSLIST", where=None):
             return True  # the last two help where others hold all threads
     return False
 

@@ -40,9 +40,9 @@ class Catalog:
         """`processes` are the connections that the session may see, `status` the rows of SHOW STATUS."""
         self._facts = facts
         self._settings = settings
-        self._processes = processes
-        self._status = status
-        self._schema = schema
+        self.processes = processes
+        self.status = status
+        self.schema = schema
         self.refused: tuple[UnknownTable, ...] = ()  # whose unknown columns the last statement asked for
 
     def find(self, database: str, table: str) -> Relation | None:
@@ -73,7 +73,7 @@ class Catalog:
             case "SESSION_VARIABLES":
                 return self._variables("")
             case "GLOBAL_STATUS" | "SESSION_STATUS":
-                return [(name.upper(), str(value)) for name, value in self._status().items()]
+                return [(name.upper(), str(value)) for name, value in self.status().items()]
             case "PROCESSLIST":
                 return self._process_rows()
             case "COLLATION_CHARACTER_SET_APPLICABILITY":
@@ -84,7 +84,7 @@ class Catalog:
     def _about_tables(self, table: str) -> Iterable[RowValues]:
         from .information_tables import AboutTables  # replicas never ask for these
 
-        about = AboutTables(self._schema(), version_number(self._facts))
+        about = AboutTables(self.schema(), version_number(self._facts))
         if table in OF_COLUMNS:
             self.refused = about.refused()[:WARNINGS_MAX]
         return about.rows(table)
@@ -96,7 +96,7 @@ class Catalog:
 
     def _process_rows(self) -> Iterator[RowValues]:
         width = len(information_columns("PROCESSLIST"))
-        for row in self._processes():
+        for row in self.processes():
             first = (row.connection_id, row.user, row.host, None, row.command, row.seconds, row.state, None)
             yield (*first, f"{row.seconds}.000", 0, 0, "0.000", *[0] * (width - len(first) - 4))
 

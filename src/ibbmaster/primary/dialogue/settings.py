@@ -50,7 +50,11 @@ SIZE_MAX = 1 << 20  # characters of one of them
 TOTAL_SIZE_MAX = 4 << 20  # of all of a session
 _SQL_MODE_DEFAULT = sql_mode_of(str(FIXED["sql_mode"]))
 CHARSETS = ("character_set_client", "character_set_connection", "character_set_results")
-_SAME = {"tx_isolation": "transaction_isolation", "storage_engine": "default_storage_engine"}
+_SAME = {
+    "tx_isolation": "transaction_isolation",
+    "tx_read_only": "transaction_read_only",
+    "storage_engine": "default_storage_engine",
+}
 _SAME_NAMES = {**_SAME, **{name: alias for alias, name in _SAME.items()}}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -13,14 +13,13 @@ from ibbmaster.versions import Difference
 from . import privileges
 from .evaluating import Evaluator
 from .information_schema import ENGINES, LICENSE, PLUGINS, Catalog, character_set_rows, collation_rows
-from .log_tables import UNKNOWN_SCHEMA, ProcessRow, ServerFacts
+from .log_tables import UNKNOWN_SCHEMA, ServerFacts
 from .relation import Relation, RowValues, matcher
 from .statement import Show
 from .table_columns import information_columns, shown_columns
 from .variables import shown, version_number
 
 if TYPE_CHECKING:
-    from .session_schema import SessionSchema
     from .show_tables import TableShower
 
 NO_TARGET_LOG = RefusedError(1373, "HY000", "Target log not found in binlog index")
@@ -43,15 +42,12 @@ _LIKE_IS_ABOUT = {
 
 @dataclass(frozen=True, slots=True)
 class Shower:
-    """Answers SHOW for one session. `status`: the rows of SHOW STATUS."""
+    """Answers SHOW for one session."""
 
     facts: ServerFacts
     evaluator: Evaluator
     catalog: Catalog
-    schema: Callable[[], SessionSchema]
     held: frozenset[str]  # the account's privileges
-    processes: Callable[[], Iterable[ProcessRow]]
-    status: Callable[[], Mapping[str, object]]
     end: Callable[[], tuple[str, int]]  # file and offset where the session is
     last_error: Err | None
 
@@ -74,18 +70,20 @@ class Shower:
                     names = [name for name in names if not settings.is_of_sessions(name)]
                 return _named([(name, shown(settings.value(name, show.scope))) for name in names], "VARIABLES", show)
             case "STATUS":
-                return _named([(name, str(value)) for name, value in self.status().items()], "STATUS", show)
+                return _named([(name, str(value)) for name, value in self.catalog.status().items()], "STATUS", show)
             case "MASTER STATUS":
                 return self._log_status()
             case "GRANTS":
                 return self._grants(show)
             case "DATABASES":
                 name = f"Database ({show.pattern})" if show.pattern is not None else ""
-                return Relation(shown_columns(what, name), [(each.name,) for each in self.schema().databases.values()])
+                return Relation(
+                    shown_columns(what, name), [(each.name,) for each in self.catalog.schema().databases.values()]
+                )
             case _ if what in _LIKE_IS_ABOUT:  # a list of programs
                 from .program_rows import listed_programs  # replicas never ask for it
 
-                return listed_programs(self.schema(), show, self.evaluator.who.database)
+                return listed_programs(self.catalog.schema(), show, self.evaluator.who.database)
             case "TABLES" | "TABLE STATUS" | "OPEN TABLES":
                 return self._tables().of_database(show, self.evaluator.who.database)
             case "COLUMNS" | "INDEX":
@@ -98,7 +96,7 @@ class Shower:
                 if kind not in ("TABLE", "VIEW", "SEQUENCE"):
                     from .program_rows import created_program  # as above
 
-                    return created_program(self.schema(), kind, *place)
+                    return created_program(self.catalog.schema(), kind, *place)
                 return self._tables().created(show, *place, self.evaluator.who.database)
             case "ENGINE":
                 self._expect_engine(show)
@@ -151,7 +149,7 @@ class Shower:
         return Relation(columns, [(*row, shown(self.evaluator.settings.value("gtid_binlog_pos")))])
 
     def _process_rows(self) -> Iterator[tuple[Value, ...]]:
-        for row in self.processes():
+        for row in self.catalog.processes():
             yield row.connection_id, row.user, row.host, None, row.command, row.seconds, row.state, None, "0.000"
 
     def _grants(self, show: Show) -> Relation:
@@ -166,11 +164,9 @@ class Shower:
         return self.evaluator.who.located(show.table)
 
     def _tables(self) -> TableShower:
-        from .show_tables import (
-            TableShower,  # with the rows of tables: replicas never ask for it
-        )
+        from .show_tables import TableShower  # with the rows of tables: replicas never ask for it
 
-        return TableShower(self.schema(), version_number(self.facts))
+        return TableShower(self.catalog.schema(), version_number(self.facts))
 
     @staticmethod
     def _expect_engine(show: Show) -> None:

@@ -20,6 +20,7 @@ _QUERIES = frozenset(("SELECT", "WITH", "("))
 _SHOWN_ROWS = rows_of("ibbmaster.primary.dialogue", "shown")
 #: The names of what can be shown, by the words for it.
 _SHOWN = {of: {written: name for written, kind, name in _SHOWN_ROWS if kind == of} for _, of, _ in _SHOWN_ROWS}
+_IS_READ_ONLY = {"READ ONLY": 1, "READ WRITE": 0}
 _LEVELS = ("READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE")
 
 
@@ -254,7 +255,7 @@ class _Parser(QueryReader):
         found: list[verbs.AnyAssignment] = []
         scope = self._take_scope()
         if self._accept("TRANSACTION"):
-            return (self._isolation(scope),)
+            return self._isolation(scope)
         while True:
             found.append(self._charset_assignment() or self._assignment(scope))
             if not self._accept(","):
@@ -275,23 +276,17 @@ class _Parser(QueryReader):
             collation = self._take_name()
         return verbs.CharsetAssignment(charset, collation, is_names)
 
-    def _isolation(self, scope: str) -> verbs.IsolationAssignment:
-        level = is_read_only = None
-        while True:
-            if self._accept("ISOLATION", "LEVEL"):
-                level = next((name for name in _LEVELS if self._accept(*name.split())), None)
-                if level is None:
-                    raise self._error()
-            elif self._accept("READ", "ONLY"):
-                is_read_only = True
-            elif self._accept("READ", "WRITE"):
-                is_read_only = False
-            else:
-                raise self._error()
-            if not self._accept(","):
-                return verbs.IsolationAssignment(
-                    None if level is None else level.replace(" ", "-"), scope, is_read_only
-                )
+    def _isolation(self, scope: str) -> tuple[verbs.Assignment, ...]:
+        """SET TRANSACTION; without a scope it is about the next one alone, and has no effect."""
+
+        def read() -> verbs.Assignment:
+            name, value = "transaction_read_only", self._choice("ISOLATION LEVEL", "READ ONLY", "READ WRITE")
+            if value == "ISOLATION LEVEL":
+                name, value = "transaction_isolation", self._choice(*_LEVELS).replace(" ", "-")
+            return verbs.Assignment(SystemVariable(name, scope, name), Literal(_IS_READ_ONLY.get(value, value)))
+
+        found = self._list(read)
+        return found if scope else ()
 
     def _assignment(self, scope: str) -> verbs.Assignment:
         target: UserVariable | SystemVariable
@@ -316,7 +311,7 @@ class _Parser(QueryReader):
             return Default() if token.word == "DEFAULT" else Literal(None if token.word == "NULL" else token.text)
         return self._expression()
 
-    def _kill(self) -> verbs.KillStatement:
+    def _kill(self) -> verbs.Kill:
         if not self._accept("HARD"):
             self._accept("SOFT")
         query_only = self._accept("QUERY")
@@ -326,7 +321,7 @@ class _Parser(QueryReader):
             self._accept("CONNECTION")
         if self._accept("USER"):
             raise UnreadSqlError("KILL USER")
-        return verbs.KillStatement(self._take_int(), query_only)
+        return verbs.Kill(connection_id=self._take_int(), query_only=query_only)
 
     def _transaction(self, verb: str) -> verbs.Transaction | verbs.Savepoint:
         if verb == "SAVEPOINT":

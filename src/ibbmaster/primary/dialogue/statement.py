@@ -51,16 +51,7 @@ class CharsetAssignment:
     is_names: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class IsolationAssignment:
-    """SET TRANSACTION; None where it does not say."""
-
-    level: str | None
-    scope: str
-    is_read_only: bool | None = None
-
-
-AnyAssignment: TypeAlias = Assignment | CharsetAssignment | IsolationAssignment
+AnyAssignment: TypeAlias = Assignment | CharsetAssignment
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +83,6 @@ class Show:
     limit: tuple[int, int | None] | None = None  # rows to leave out, rows to show
     user: str | None = None  # of SHOW GRANTS FOR; None is the one who asks
     if_not_exists: bool = False  # of SHOW CREATE DATABASE
-
-
-@dataclass(frozen=True, slots=True)
-class KillStatement:
-    """KILL [CONNECTION|QUERY] n."""
-
-    connection_id: int
-    query_only: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +129,8 @@ class Administration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kill:
-    """The driver ends another connection, or its statement; the client gets `answer`."""
+    """KILL [CONNECTION|QUERY] n, and its answer: the driver ends another connection, or its statement, and the client
+    gets `answer`."""
 
     connection_id: int
     query_only: bool
@@ -154,4 +138,4 @@ class Kill:
 
 
 _Settings: TypeAlias = Set | SetStatement | Use | Transaction | Savepoint | LockTables
-Statement: TypeAlias = Select | Unread | Show | _Settings | KillStatement | Nothing | Administration
+Statement: TypeAlias = Select | Unread | Show | _Settings | Kill | Nothing | Administration

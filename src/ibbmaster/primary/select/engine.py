@@ -97,9 +97,8 @@ class QueryRun:
         return f":{name}"
 
     def key_column(self, slot: SqlValue) -> str | None:
-        if slot.table in self._listed:
-            return self._listed[slot.table].key_column(slot)
-        return self._table.key_column(slot) if self._table is not None and slot.table else None
+        table = self._listed.get(slot.table) or (self._table if slot.table else None)
+        return None if table is None else table.key_column(slot)
 
     def source(self, table: GivenTable, sql_alias: str) -> tuple[str, SourceTable]:
         found = self._find(table)
@@ -271,7 +270,8 @@ class QueryRun:
         if (table := self._table) is None:
             self._open(new_database(PAGES_MAX))
             for listed in self._listed.values():
-                self._fill(*listed.load(sql), "information_schema")
+                used = listed.used(sql)
+                self._fill(*listed.load(used, listed.rows(used)), "information_schema")
             return
         wanted = ALL_ROWS if self._scan is None else self._scan.wanted()
         named, local = table.used(sql), local_columns(table.table)
@@ -286,7 +286,7 @@ class QueryRun:
                 return
         self._open(new_database(PAGES_MAX))
         found = self._rows_of(table.table, [column.id for column in columns], wanted)
-        self._fill(*table.load(found, named, self._session.time_zone_s), table.table.full_name)
+        self._fill(*table.load(named, table.rows(found, named, self._session.time_zone_s)), table.table.full_name)
 
     def _fill(self, made: str, filled: str, rows: Iterable[tuple[Any, ...]], name: str) -> None:
         assert self._database is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -17,61 +16,34 @@ from ibbmaster.rows.expr.scalars import SqlValue
 from ibbmaster.rows.expr.session_facts import QuerySession
 from ibbmaster.rows.expr.weights import key_of
 from ibbmaster.schema.collations import sent_collation_number
-from ibbmaster.work import check_wanted
-
-ROWS_BETWEEN_LOOKS = 1 << 10
+from .tables import LoadedColumns, SqlTable
 
 
-class ServerTable:
-    """One such table of one query."""
-
+class ServerTable(SqlTable):
     def __init__(self, number: int, alias: str, relation: Relation, session: QuerySession) -> None:
-        """SQL calls it `alias`."""
-        self.name = f"s{number}"
-        self._alias = alias
+        super().__init__(f"s{number}", alias)
         self._relation = relation
         self._columns = [_sent(column, session) for column in relation.columns]
         self._types = [listed_type(column, folds=session.folds_names) for column in self._columns]
-        self._keys: dict[int, str] = {}  # collations of columns of texts that are compared
         self._wanted: dict[int, tuple[str, str]] = {}  # texts that columns have to equal, and by which collation
 
     def slots(self) -> Iterator[tuple[str, SqlValue]]:
         """Each column by its name, and in SQL."""
         for place, (column, kind) in enumerate(zip(self._columns, self._types, strict=True)):
-            yield column.name, SqlValue(f"{self._alias}.c{place}", kind, table=self.name)
-
-    def key_column(self, slot: SqlValue) -> str:
-        """The column with the sort key of a text."""
-        place = int(slot.sql.removeprefix(f"{self._alias}.c"))
-        self._keys[place] = str(slot.type.collation)
-        return f"{self._alias}.k{place}"
+            yield column.name, self.slot_at(place, kind)
 
     def restrict(self, slot: SqlValue, text: str) -> None:
         """Load only rows in which a column compares equal to a text."""
-        self._wanted[int(slot.sql.removeprefix(f"{self._alias}.c"))] = text, str(slot.type.collation)
+        self._wanted[self.place(slot)] = text, str(slot.type.collation)
 
-    def load(self, sql: str) -> tuple[str, str, Iterator[tuple[Any, ...]]]:
-        """The statements that make and fill the table for a query, and the rows for the second one."""
-        found = {int(place) for place in re.findall(rf"\b{self._alias}\.c(\d+)\b", sql)}
-        places = sorted(found | self._keys.keys()) or [0]
-        names = [f"c{place}" for place in places] + [f"k{place}" for place in self._keys]
-        marks = ", ".join("?" * len(names))
-        made = f"CREATE TABLE {self.name} ({', '.join(names)})"
-        return made, f"INSERT INTO {self.name} VALUES ({marks})", self._rows(places)
-
-    def _rows(self, places: list[int]) -> Iterator[tuple[Any, ...]]:
-        stores = [(place, storing(self._types[place])) for place in places]
-        keys = [(places.index(place), cached(key_of(collation))) for place, collation in self._keys.items()]
+    def rows(self, used: LoadedColumns) -> Iterator[list[Any]]:
+        stores = [(place, storing(self._types[place])) for place in sorted(used.places)]
         given_rows = self._relation.rows
         for place, (text, collation) in self._wanted.items():
             is_wanted = _equal_to(text, cached(key_of(collation)))
             given_rows = [given for given in given_rows if is_wanted(given[place])]
-        for count, given in enumerate(given_rows):
-            if not count % ROWS_BETWEEN_LOOKS:
-                check_wanted()
-            row: list[Any] = [None if given[place] is None else store(given[place]) for place, store in stores]
-            row += [None if row[index] is None else key(row[index]) for index, key in keys]
-            yield tuple(row)
+        for given in given_rows:
+            yield [None if given[place] is None else store(given[place]) for place, store in stores]
 
 
 def _sent(column: ColumnDefinition, session: QuerySession) -> ColumnDefinition:

@@ -36,8 +36,7 @@ from ibbmaster.sqltext.expression import (
 from ibbmaster.tables.fold.stored import Span, StoredColumn, StoredLayout, is_text, own_columns, sort_key
 from .key_ranges import KeyPart, ranges_of
 from .local_values import local_columns
-from .row_blocks import Condition, StoredRowBlocks
-from .row_values import RowValues, ShownColumn
+from .row_values import Condition, RowValues, ShownColumn, StoredRowBlocks
 from .sources import KnownNames, SourceTable
 from .table_reader import ALL_ROWS, UNKNOWN_ROWS, FoundRows, RowRange
 from .tables import LoadedTable, step_of

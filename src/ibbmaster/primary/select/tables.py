@@ -8,7 +8,7 @@ import os
 import re
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -82,57 +82,76 @@ class LoadedColumns:
     keys: frozenset[tuple[int, str]]
 
 
-class LoadedTable:
-    """One table of one query, with its `columns`; rows are loaded once the slots of them that SQL names are known."""
+class SqlTable:
+    """A table of one query, which SQL calls `alias`; it is loaded once the slots of it that SQL names are known."""
 
-    def __init__(self, alias: str, table: TableVersion) -> None:
-        """SQL calls it `alias`."""
-        self.table = table
-        self.name = "t"
-        self.columns = [column for column in table.columns if not column.is_hidden]
+    def __init__(self, name: str, alias: str) -> None:
+        self.name = name
         self._alias = alias
         self._keys: dict[int, str] = {}  # collations of texts that are compared
 
-    def slot(self, place: int, definition: ColumnDefinition) -> SqlValue:
-        """The column of a place in SQL."""
-        return SqlValue(f"{self._alias}.c{place}", _column_type(self.columns[place], definition), table=self.name)
+    def slot_at(self, place: int, kind: ValueType) -> SqlValue:
+        return SqlValue(f"{self._alias}.c{place}", kind, table=self.name)
 
-    def column(self, slot: SqlValue) -> TableColumn:
-        return self.columns[int(slot.sql.partition(".")[2][1:])]
+    @staticmethod
+    def place(slot: SqlValue) -> int:
+        return int(slot.sql.partition(".")[2][1:])
 
     def key_column(self, slot: SqlValue) -> str:
         """The column with the sort key of a text."""
-        place = int(slot.sql.partition(".")[2][1:])
-        assert slot.type.collation is not None
-        key_of(slot.type.collation)
-        self._keys[place] = slot.type.collation
+        place, collation = self.place(slot), str(slot.type.collation)
+        key_of(collation)
+        self._keys[place] = collation
         return f"{self._alias}.k{place}"
 
     def used(self, sql: str) -> LoadedColumns:
         named = re.findall(rf"\b{self._alias}\.c(\d+)\b", sql)
         return LoadedColumns(frozenset(map(int, named)) | self._keys.keys(), frozenset(self._keys.items()))
 
+    def load(self, used: LoadedColumns, rows: Iterable[list[Any]]) -> tuple[str, str, Iterator[tuple[Any, ...]]]:
+        """The statements that make and fill the table, and the rows for the second one."""
+        order, keyed = sorted(used.places), sorted(used.keys)
+        names = [f"c{place}" for place in order] + [f"k{place}" for place, _ in keyed]
+        made = f"CREATE TABLE {self.name} ({', '.join(names) or 'none'})"
+        filled = f"INSERT INTO {self.name} VALUES ({', '.join('?' * (len(names) or 1))})"
+        return made, filled, _with_keys(rows, [(order.index(place), cached(key_of(name))) for place, name in keyed])
+
+
+def _with_keys(
+    rows: Iterable[list[Any]], keys: Sequence[tuple[int, Callable[[Any], Any]]]
+) -> Iterator[tuple[Any, ...]]:
+    for count, row in enumerate(rows):
+        if not count % ROWS_BETWEEN_LOOKS:
+            check_wanted()
+        row += [None if row[index] is None else key(row[index]) for index, key in keys]
+        yield tuple(row) or (None,)  # a row without columns counts, too
+
+
+class LoadedTable(SqlTable):
+    """A table of the log, with its `columns`."""
+
+    def __init__(self, alias: str, table: TableVersion) -> None:
+        super().__init__("t", alias)
+        self.table = table
+        self.columns = [column for column in table.columns if not column.is_hidden]
+
+    def slot(self, place: int, definition: ColumnDefinition) -> SqlValue:
+        return self.slot_at(place, _column_type(self.columns[place], definition))
+
+    def column(self, slot: SqlValue) -> TableColumn:
+        return self.columns[self.place(slot)]
+
     def of_places(self, used: LoadedColumns) -> list[TableColumn]:
         return [self.columns[place] for place in sorted(used.places)]
 
-    def load(self, found: FoundRows, used: LoadedColumns, time_zone_s: int) -> tuple[str, str, Iterator[Any]]:
-        """The statements that make and fill the table, and the rows for the second one. Rows raise ValueError: a value
-        cannot be read."""
-        names = [f"c{place}" for place in sorted(used.places)] + [f"k{place}" for place, _ in sorted(used.keys)]
-        made = f"CREATE TABLE {self.name} ({', '.join(names) or 'none'})"
-        filled = f"INSERT INTO {self.name} VALUES ({', '.join('?' * (len(names) or 1))})"
-        return made, filled, self.rows(found, used, time_zone_s)
-
-    def rows(self, found: FoundRows, used: LoadedColumns, time_zone_s: int) -> Iterator[tuple[Any, ...]]:
+    def rows(self, found: FoundRows, used: LoadedColumns, time_zone_s: int) -> Iterator[list[Any]]:
+        """Raises ValueError: a value cannot be read."""
         shown = TextSettings("utf8mb4", time_zone_s)
         own = {column.id: column for column in own_columns(self.table)}
-        columns, order = self.of_places(used), sorted(used.places)
-        keys = [(order.index(place), cached(key_of(collation))) for place, collation in sorted(used.keys)]
+        columns = self.of_places(used)
         plans: dict[int, list[tuple[int | None, Any]]] = {}
         data, layouts = found.data, found.contents.layouts
-        for count, place in enumerate(found.places):
-            if not count % ROWS_BETWEEN_LOOKS:
-                check_wanted()
+        for place in found.places:
             size, layout_no = HEAD.unpack_from(data, place)
             image = bytes(data[place + HEAD.size : place + HEAD.size + size])
             layout = layouts[layout_no]
@@ -147,10 +166,7 @@ class LoadedTable:
                     continue
                 span = spans[at]
                 row.append(None if span is None else decode(image[span[0] : span[1]]))
-            for index, key in keys:
-                text = row[index]
-                row.append(None if text is None else key(text))
-            yield tuple(row) or (None,)  # a row without columns counts, too
+            yield row
 
 
 def step_of(
