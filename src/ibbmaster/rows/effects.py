@@ -257,8 +257,6 @@ def _left(found: ddl.DdlStatement, error_code: int) -> Iterator[Effect]:
                 yield _touched(table, failed(verb, error_code))
 
 
-# Rows in statement format -----------------------------------------------------------------------
-
 Effects = tuple[Effect, ...]
 
 

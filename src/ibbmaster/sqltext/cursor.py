@@ -1,7 +1,5 @@
 """Walks over the tokens of a statement."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 from .table_name import TableName

@@ -100,9 +100,6 @@ Expression: TypeAlias = (
 )
 
 
-# Queries --------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class OrderKey:
     node: Expression
@@ -158,9 +155,6 @@ class SqlQuery:
     order_by: tuple[OrderKey, ...] = ()
     limit: tuple[int, int | None] | None = None
     is_distinct: bool = False
-
-
-# Walks ----------------------------------------------------------------------------------------
 
 
 def mapped_children(node: Any, change: Callable[[Any], Any]) -> Any:

@@ -1,7 +1,5 @@
 """The one reader of expressions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from decimal import Decimal
 from typing import TypeVar

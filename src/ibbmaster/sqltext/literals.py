@@ -1,7 +1,5 @@
 """Values of literals: numbers, bytes, texts and NULL."""
 
-from __future__ import annotations
-
 from decimal import Decimal, InvalidOperation
 from typing import TypeAlias
 

@@ -1,7 +1,5 @@
 """Moments as texts of SQL, and the Gregorian calendar; microseconds count from 1970, in UTC."""
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The operators of SQL: precedence, name and printed form."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 from typing import NamedTuple

@@ -1,8 +1,6 @@
 """Expressions as a server prints its trees of them: names quoted, operators spaced, functions by their preferred names;
 only if the text of 10.11 and 11.8 is known for every part."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 

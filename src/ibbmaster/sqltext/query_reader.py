@@ -1,7 +1,5 @@
 """The one reader of queries."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from .expression import (
@@ -112,8 +110,6 @@ class QueryReader(ExpressionParser):
         elif isinstance(node, ColumnName):
             name = node.parts[-1]
         return Item(node, name)
-
-    # FROM -------------------------------------------------------------------------------------
 
     def _sources(self) -> Source | None:
         found = self._comma_joined()

@@ -1,7 +1,5 @@
 """Quotes around texts and names, and the meaning of backslashes."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The parts of sql_mode as bits and as names: a row each in `sql_mode.tsv`."""
 
-from __future__ import annotations
-
 import functools
 
 from ibbmaster.facts import rows_of

@@ -2,8 +2,6 @@
 people and programs a name gets backquotes, as `shop.eu`.orders, if it has a dot, a comma, a wildcard or an equals sign;
 it can be pasted as an option."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Sequence

@@ -2,8 +2,6 @@
 wrong, `tokens` a logged statement, on demand; there a text without an end runs to the end of the statement. Callers
 decode texts by the character set of the client: no second byte of a letter looks like a quote or a backslash."""
 
-from __future__ import annotations
-
 import enum
 import functools
 import re

@@ -3,8 +3,6 @@
 NULL is None.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from ibbmaster.replication.wire.refusal import RefusedError, no_database, not_supported, out_of_memory

@@ -1,8 +1,6 @@
 """Statements answered at once, without the disk, and answers that sessions share: replicas and CDC clients send such
 ones before a dump. Other statements are no slower, but need a thread."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 from itertools import chain

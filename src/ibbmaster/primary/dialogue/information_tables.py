@@ -1,7 +1,5 @@
 """The rows of information_schema about databases, tables and programs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from ibbmaster.schema import describing

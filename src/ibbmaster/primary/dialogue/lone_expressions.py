@@ -1,7 +1,5 @@
 """Expressions outside of queries: the values that SET takes, and the rows that SHOW … WHERE chooses."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal

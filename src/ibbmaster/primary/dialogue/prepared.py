@@ -1,7 +1,5 @@
 """Prepared statements of one session: texts whose `?` get values later. Loaded on demand."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Privileges of accounts, by MariaDB's names."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from ibbmaster.errors import ConfigurationError

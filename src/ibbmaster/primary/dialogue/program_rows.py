@@ -3,8 +3,6 @@
 Columns that only the text of a program would tell are NULL; SHOW CREATE has the text of the log.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 

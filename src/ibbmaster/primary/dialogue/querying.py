@@ -1,7 +1,5 @@
 """Answers to SELECT of what the session, its primary or the clock says, with columns as MariaDB describes them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal

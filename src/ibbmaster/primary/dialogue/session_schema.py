@@ -1,7 +1,5 @@
 """The databases and tables that one session sees at one position. Loaded on demand."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The variables of one session: its user variables, and system variables on top of those of the primary."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 

@@ -1,7 +1,5 @@
 """Answers to SHOW about databases and their tables. Loaded on demand."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 

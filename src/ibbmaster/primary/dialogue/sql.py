@@ -1,7 +1,5 @@
 """Reads the SQL statements that replicas, CDC clients and operators send, token by token."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The columns of the tables of information_schema and of SHOW: a row each in `table_columns.tsv`."""
 
-from __future__ import annotations
-
 import functools
 from dataclasses import replace
 

@@ -3,8 +3,6 @@
 Sessions keep what they set, and show it again; `settings` says which of them have an effect.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Definitions of a table's columns in result sets: type, length, decimals, flags, collation."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Carries out one query in SQLite, with its tables, functions of ours, bounds of memory and time."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import sqlite3
@@ -82,8 +80,6 @@ class QueryRun:
         self._looks = 0
         self._database: sqlite3.Connection | None = None
 
-    # For the planner, as `SqlFunctions` and `Tables` say -------------------------------------
-
     def function(self, compute: Callable[..., Any], count: int) -> str:
         if len(self._functions) >= FUNCTIONS_MAX:
             raise not_supported(f"more than {FUNCTIONS_MAX} expressions")
@@ -110,23 +106,13 @@ class QueryRun:
         if self._table is None or self._table.table != found:
             self._table = LoadedTable(sql_alias, found)
         loaded = self._table
-        of_indexes = {
-            part.column_id for index in found.indexes if index is not found.primary_key for part in index.parts
-        }
-        columns, indexed = [], set()
+        columns = []
         for place, column in enumerate(loaded.columns):
             definition = column_definition(
                 found, column, alias=table.alias, charset=self._session.charset, collation_id=self._session.collation_id
             )
-            slot = loaded.slot(place, definition)
-            columns.append(SourceColumn(column.name, slot, not column.is_invisible))
-            if column.id in of_indexes:
-                indexed.add(slot)
-        source = SourceTable(
-            table.alias or table.name, table.database or self._session.database, columns, frozenset(indexed)
-        )
-        source.is_clustered = found.options.get("ENGINE", "InnoDB").lower() == "innodb" and found.partitioning is None
-        return loaded.name, source
+            columns.append(SourceColumn(column.name, loaded.slot(place, definition), not column.is_invisible))
+        return loaded.name, SourceTable(table.alias or table.name, table.database or self._session.database, columns)
 
     def restrict(self, slot: SqlValue, text: str) -> None:
         table = self._listed.get(slot.table)
@@ -138,10 +124,7 @@ class QueryRun:
         self._listed[loaded.name] = loaded
         columns = [SourceColumn(name, slot) for name, slot in loaded.slots()]
         database = table.database or self._session.database
-        source = SourceTable(table.alias or table.name, database, columns, is_clustered=True, is_listed=True)
-        return loaded.name, source
-
-    # Rows -------------------------------------------------------------------------------------
+        return loaded.name, SourceTable(table.alias or table.name, database, columns, is_listed=True)
 
     def columns(self) -> tuple[ColumnDefinition, ...]:
         """The columns of the answer; no row is read."""

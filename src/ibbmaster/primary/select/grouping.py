@@ -1,7 +1,5 @@
 """Expressions over groups: aggregates, keys, and the choice of one value out of several."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
@@ -17,15 +15,14 @@ from ibbmaster.rows.expr.judged import expect_function
 from ibbmaster.rows.expr.kinds import REALS, Family, ValueType
 from ibbmaster.rows.expr.scalars import Scalar, SqlValue, as_exact, as_real
 from ibbmaster.rows.expr.weights import key_of
-from ibbmaster.sqltext.expression import Aggregate, GivenTable, Source, children, mapped, parts
+from ibbmaster.sqltext.expression import Aggregate, mapped
 from .sources import KnownNames
 
 COUNT = ValueType(kind=Family.INT, length=21, digits=19, field=FieldType.LONGLONG, is_nullable=False)
 
 
-def aggregate_slot(node: Aggregate, emitter: Emitter, *, is_stable: bool = False, is_grouped: bool = False) -> SqlValue:
-    """An aggregate as SQL. `is_stable`: a server meets the rows of a group in our order; `is_grouped`: with GROUP BY it
-    may keep sums in a table."""
+def aggregate_slot(node: Aggregate, emitter: Emitter, *, is_grouped: bool = False) -> SqlValue:
+    """An aggregate as SQL. `is_grouped`: with GROUP BY a server may keep sums in a table."""
     name = node.name
     if name == "count":
         return _count(node, emitter)
@@ -36,7 +33,7 @@ def aggregate_slot(node: Aggregate, emitter: Emitter, *, is_stable: bool = False
     registry = emitter.registry
     kind = scalar.type
     if name in ("min", "max"):
-        return _extreme(name, scalar, slots, emitter, is_stable=is_stable)
+        return _extreme(name, scalar, slots, emitter)
     if node.is_distinct:
         raise not_supported(f"{name.upper()}(DISTINCT …)")
     if kind.kind in (*REALS, Family.TEXT, Family.BYTES):
@@ -80,7 +77,7 @@ def _count(node: Aggregate, emitter: Emitter) -> SqlValue:
     return SqlValue(f"count(DISTINCT {emitter.key(node.arguments[0])})", COUNT)
 
 
-def _extreme(name: str, scalar: Scalar, slots: list[SqlValue], emitter: Emitter, *, is_stable: bool) -> SqlValue:
+def _extreme(name: str, scalar: Scalar, slots: list[SqlValue], emitter: Emitter) -> SqlValue:
     kind = scalar.type
     sql = emit_scalar(scalar, slots, emitter.registry)
     field = kind.field
@@ -96,12 +93,11 @@ def _extreme(name: str, scalar: Scalar, slots: list[SqlValue], emitter: Emitter,
     if is_ordered_by_sqlite(kind):
         return SqlValue(f"{name}({sql})", found)
     sort_key(Scalar(kind, lambda row: row[0]))
-    return SqlValue(f"{name}_text({sql}, {emitter.registry.parameter(kind.collation)}, {int(is_stable)})", found)
+    return SqlValue(f"{name}_text({sql}, {emitter.registry.parameter(kind.collation)})", found)
 
 
 class GroupPlan:
-    def __init__(self, emitter: Emitter, scope: KnownNames, keys: list[Any], *, is_stable: bool) -> None:
-        self._is_stable = is_stable
+    def __init__(self, emitter: Emitter, scope: KnownNames, keys: list[Any]) -> None:
         self._emitter = emitter
         self._scope = scope
         self._keys = keys
@@ -116,7 +112,7 @@ class GroupPlan:
                 return self._key_slot(key)
         match node:
             case Aggregate():
-                return aggregate_slot(node, self._emitter, is_stable=self._is_stable, is_grouped=bool(self._keys))
+                return aggregate_slot(node, self._emitter, is_grouped=bool(self._keys))
             case SqlValue():
                 if not all(table.is_listed for table in self._scope.tables):
                     raise not_supported("columns that are not grouped")
@@ -125,31 +121,9 @@ class GroupPlan:
 
     def _key_slot(self, key: Any) -> SqlValue:
         sql, kind = self._emitter.value(key)
-        if isinstance(key, SqlValue) and is_ordered_by_sqlite(kind):
-            return key
         if is_ordered_by_sqlite(kind):
-            return SqlValue(sql, kind)
-        return SqlValue(f"{choosing(self._is_stable)}({sql})", kind)
-
-
-def choosing(is_stable: bool) -> str:
-    """The aggregate that takes one of several texts that compare alike: the first one, or none."""
-    return "first_row" if is_stable else "same_row"
-
-
-def has_known_order(scope: KnownNames, where: Any, source: Source | None) -> bool:
-    """Whether a server reads the rows in our order: of one table, by no index but its key."""
-    if not isinstance(source, GivenTable) or len(scope.tables) != 1 or not scope.tables[0].is_clustered:
-        return False
-    return where is None or not any(slot in scope.tables[0].indexed for slot in parts(where, SqlValue))
-
-
-def sorts_groups(node: Any) -> bool:
-    """Whether a server sorts the rows for an aggregate before it sees them."""
-    return node.is_distinct if isinstance(node, Aggregate) else any(map(sorts_groups, children(node)))
-
-
-# Aggregates of SQLite -------------------------------------------------------------------------
+            return key if isinstance(key, SqlValue) else SqlValue(sql, kind)
+        return SqlValue(f"same_row({sql})", kind)
 
 
 class SumExact:
@@ -201,7 +175,7 @@ class AvgReal(SumReal):
 
 
 def extreme_text(is_greatest: bool) -> type:
-    """MIN and MAX of texts: the first one of those that compare alike."""
+    """MIN and MAX of texts. Raises RefusedError: several compare alike."""
 
     class Extreme:
         def __init__(self) -> None:
@@ -209,13 +183,13 @@ def extreme_text(is_greatest: bool) -> type:
             self._key = self._tied = b""
             self._make: Callable[[str], bytes] | None = None
 
-        def step(self, text: str | None, collation: str, is_stable: int) -> None:
+        def step(self, text: str | None, collation: str) -> None:
             if text is None:
                 return
             if self._make is None:
                 self._make = key_of(collation)
             key = self._make(text)
-            if key == self._key and text != self._text and not is_stable:
+            if key == self._key and text != self._text:
                 self._tied = key
             if self._text is None or (key > self._key if is_greatest else key < self._key):
                 self._text, self._key = text, key
@@ -248,8 +222,9 @@ class SameRow(FirstRow):
     """Raises RefusedError: the values of a group differ."""
 
     def step(self, value: Any) -> None:
-        super().step(value)
-        if value != self._value:
+        if not self._is_there:
+            super().step(value)
+        elif value != self._value:
             raise ALIKE
 
 
@@ -257,8 +232,8 @@ class SameRow(FirstRow):
 AGGREGATES: dict[str, tuple[int, Callable[[], Any]]] = {
     "sum_real": (1, SumReal),
     "avg_real": (1, AvgReal),
-    "min_text": (3, extreme_text(is_greatest=False)),
-    "max_text": (3, extreme_text(is_greatest=True)),
+    "min_text": (2, extreme_text(is_greatest=False)),
+    "max_text": (2, extreme_text(is_greatest=True)),
     "first_row": (1, FirstRow),
     "same_row": (1, SameRow),
     "sum_exact": (3, SumExact),

@@ -1,7 +1,5 @@
 """The ranges of keys that a condition leaves: only rows in them are read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

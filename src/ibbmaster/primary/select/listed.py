@@ -1,7 +1,5 @@
 """Tables that every server has, in SQLite: information_schema, and others that need no log."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any

@@ -1,8 +1,6 @@
 """VIRTUAL columns over a TIMESTAMP, which a server computes in the time zone of each reader: a log has the values that
 the writer saw. The common forms are computed here from the TIMESTAMP; others are refused."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 

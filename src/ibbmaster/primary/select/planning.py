@@ -1,7 +1,5 @@
 """Plans a query: resolves its names, and writes the SQL by which SQLite joins, groups and orders its rows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -26,7 +24,7 @@ from ibbmaster.sqltext.expression import (
     contains,
     equalities,
 )
-from .grouping import GroupPlan, choosing, has_known_order, sorts_groups
+from .grouping import GroupPlan
 from .sources import KnownNames, Plan, PlannedColumn, SourceColumn, SourceTable, Tables
 
 TABLES_MAX = 61
@@ -60,13 +58,11 @@ class Planner:
         having = None if block.having is None else scope.resolved(block.having, "HAVING")
         nodes = [item.node for item in items] + [key.node for key in order_by] + ([] if having is None else [having])
         is_grouped = bool(group_by) or any(contains(node, Aggregate) for node in nodes)
-        is_ordered = has_known_order(scope, where, block.source)
         if where is not None:
             conditions.append(self._emitter.condition(where))
             self._restrict_tables(where)
         if is_grouped:
-            is_stable = is_ordered and not any(map(sorts_groups, nodes))
-            grouping = GroupPlan(self._emitter, scope, group_by, is_stable=is_stable)
+            grouping = GroupPlan(self._emitter, scope, group_by)
             items = [replace(item, node=grouping.of(item.node)) for item in items]
             order_by = [OrderKey(grouping.of(key.node), key.is_descending) for key in order_by]
             having = None if having is None else grouping.of(having)
@@ -84,7 +80,7 @@ class Planner:
                 raise not_supported("HAVING without GROUP BY")
             sql += " HAVING " + self._emitter.condition(having)
         if block.is_distinct:
-            sql = self._distinct(sql, columns, is_stable=is_ordered and not is_grouped)
+            sql = self._distinct(sql, columns)
             return Plan(self._sorted_distinct(block, sql, columns, items, order_by) + _limited(block.limit), columns)
         keys = [self._order_sql(key.node, key) for key in order_by if not isinstance(key.node, Literal)]
         if group_by and not order_by:
@@ -124,8 +120,7 @@ class Planner:
             keys.append(self._order_sql(SqlValue(f"{alias}.o{place}", columns[place].type), key))
         return f"SELECT * FROM ({sql}) AS {alias}" + _ordered(keys)
 
-    def _distinct(self, sql: str, columns: Sequence[PlannedColumn], *, is_stable: bool) -> str:
-        """Of rows that compare alike the first, where servers are known to take it."""
+    def _distinct(self, sql: str, columns: Sequence[PlannedColumn]) -> str:
         types = [column.type for column in columns]
         if any(kind.kind is Family.BIT for kind in types):
             raise not_supported("DISTINCT of BIT")  # which a server shows as a number then
@@ -136,7 +131,7 @@ class Planner:
         for no, kind in enumerate(types):
             slot = SqlValue(f"{alias}.o{no}", kind)
             keys.append(self._emitter.key(slot))
-            shown.append(f"{slot.sql if is_ordered_by_sqlite(kind) else f'{choosing(is_stable)}({slot.sql})'} AS o{no}")
+            shown.append(f"{slot.sql if is_ordered_by_sqlite(kind) else f'same_row({slot.sql})'} AS o{no}")
         return f"SELECT {', '.join(shown)} FROM ({sql}) AS {alias} GROUP BY {', '.join(keys)}"
 
     def _order_sql(self, node: Any, key: OrderKey) -> str:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from ibbmaster.errors import IbbMasterError
+from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.loading import has_numpy, kernels
 from ibbmaster.primary.dialogue.relation import Relation
 from ibbmaster.replication.event.column_types.decimals import Decimals
 from ibbmaster.replication.event.column_types.kind import TextSettings
 from ibbmaster.replication.event.column_types.registry import kind_of
-from ibbmaster.replication.wire.refusal import RefusedError, not_supported
+from ibbmaster.replication.wire.refusal import RefusedError, broken_off, not_supported
 from ibbmaster.replication.wire.response import BlockResultSet, ColumnDefinition, Err
 from ibbmaster.rows.expr import values
 from ibbmaster.rows.expr.compiling import Compiler
@@ -33,16 +36,24 @@ from ibbmaster.sqltext.expression import (
     equalities,
     parts,
 )
+from ibbmaster.storage.codec.buffer import Buffer
+from ibbmaster.tables.fold.row_file import HEAD
 from ibbmaster.tables.fold.stored import Span, StoredColumn, StoredLayout, is_text, own_columns, sort_key
+from ibbmaster.work import BrokenOffError, check_wanted
 from .key_ranges import KeyPart, ranges_of
 from .local_values import local_columns
-from .row_values import Condition, RowValues, ShownColumn, StoredRowBlocks
+from .row_values import RowValues, ShownColumn, Writer
 from .sources import KnownNames, SourceTable
 from .table_reader import ALL_ROWS, UNKNOWN_ROWS, FoundRows, RowRange
 from .tables import LoadedTable, step_of
 
 ROWS_MAX = 1 << 62
 OUT_OF_RANGE = 1690
+CHOSEN_ROWS = 1 << 12  # that a filter leaves, written together
+ROWS_BETWEEN_LOOKS = 1 << 8
+
+Condition = Callable[[bytes, Sequence[Span]], bool]
+"""Whether a row is wanted, by its image and the places of values in it."""
 
 
 class TableScan:
@@ -80,8 +91,6 @@ class TableScan:
         make, zone = sort_key(stored, is_descending=is_descending), self._session.time_zone_s
         return lambda value: make(key_literal(stored.column, stored.type, value, zone))
 
-    # What SQLite need not see ---------------------------------------------------------------------
-
     @property
     def counts_rows(self) -> bool:
         """Whether only the number of rows in ranges of keys is wanted."""
@@ -116,8 +125,6 @@ class TableScan:
                 kind = kind_of(first.column)
                 return self._by_id.get(first.id) == slot and kind.is_exact
         return False
-
-    # Rows as they are stored ----------------------------------------------------------------------
 
     def shown(self) -> list[ShownColumn] | None:
         """The columns of an answer with stored rows, in the order of the key or against it; None for another answer.
@@ -280,6 +287,98 @@ class TableScan:
             key_literal(own.column, own.type, literal.value, self._session.time_zone_s)
             return literal.charset is None
         return False
+
+
+class StoredRowBlocks:
+    """Rows by the places where they are kept; a filter may leave some out. See `RowBlocks`."""
+
+    def __init__(
+        self,
+        data: Buffer,
+        places: array[int],
+        values: RowValues,
+        *,
+        condition: Callable[[StoredLayout], Condition] | None = None,
+        skip: int = 0,
+        limit: int | None = None,
+        on_error: Callable[[Exception], Err],
+        kernels: Kernels | None = None,
+    ) -> None:
+        self._data = data
+        self._places = places
+        self._values = values
+        self._make_condition = condition
+        self._conditions: dict[int, Condition] = {}
+        self._skip = skip
+        self._left = limit
+        self._on_error = on_error
+        self._kernels = kernels
+        self._blocks: Iterator[array[int]] | None = None
+        self._writer: Writer | None = None
+
+    def next_block(self, sequence: int) -> tuple[Buffer, int] | Err | None:
+        """Packets of more rows."""
+        try:
+            if self._blocks is None:
+                self._blocks = self._chosen()
+            while True:
+                check_wanted()
+                if self._writer is None:
+                    places = next(self._blocks, None)
+                    if places is None:
+                        return None
+                    self._writer = self._new_writer(places)
+                found = self._writer.write(sequence)
+                if found is not None:
+                    return found
+                self._writer = None
+        except (IbbMasterError, ValueError) as error:
+            self.close()
+            return self._on_error(error)
+        except BrokenOffError as error:
+            self.close()
+            return broken_off(error.reason).err
+
+    def close(self) -> None:
+        self._blocks, self._writer = iter(()), None
+
+    def _new_writer(self, places: array[int]) -> Writer:
+        if self._kernels is None:
+            return Writer(self._data, places, self._values)
+        from .fast_rows import FastWriter
+
+        return FastWriter(self._data, places, self._values, self._kernels)
+
+    def _chosen(self) -> Iterator[array[int]]:
+        if self._make_condition is None:
+            yield self._places
+            return
+        chosen, last_no = array("q"), -1
+        for count, place in enumerate(self._places):
+            if not count % ROWS_BETWEEN_LOOKS:
+                check_wanted()
+            if self._left == 0:
+                break
+            size, layout_no = HEAD.unpack_from(self._data, place)
+            if layout_no != last_no:
+                last_no, layout = layout_no, self._values.layouts[layout_no]
+                if layout_no not in self._conditions:
+                    self._conditions[layout_no] = self._make_condition(layout)
+                is_wanted, spans_of = self._conditions[layout_no], layout.spans
+            image = bytes(self._data[place + HEAD.size : place + HEAD.size + size])
+            if not is_wanted(image, spans_of(image)[0]):
+                continue
+            if self._skip:
+                self._skip -= 1
+                continue
+            if self._left is not None:
+                self._left -= 1
+            chosen.append(place)
+            if len(chosen) == CHOSEN_ROWS:
+                yield chosen
+                chosen = array("q")
+        if chosen:
+            yield chosen
 
 
 def in_question(error: RefusedError, *, is_limited: bool) -> RefusedError:

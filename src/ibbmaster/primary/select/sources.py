@@ -1,7 +1,5 @@
 """The sources of one SELECT and the meaning of names over them: columns, aliases, numbers of columns."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -35,8 +33,6 @@ class SourceTable:
     alias: str
     database: str | None
     columns: list[SourceColumn]
-    indexed: frozenset[SqlValue] = frozenset()  # columns of indexes, but of the primary key
-    is_clustered: bool = False  # its rows lie in the order of their key
     is_listed: bool = False  # every server has it
 
     def make_outer(self) -> None:
@@ -49,7 +45,6 @@ class SourceTable:
             return dataclasses.replace(slot, type=dataclasses.replace(slot.type, is_nullable=True, column=definition))
 
         self.columns = [dataclasses.replace(column, slot=change(column.slot)) for column in self.columns]
-        self.indexed = frozenset(map(change, self.indexed))
 
     def is_called(self, name: Sequence[str]) -> bool:
         if self.alias.lower() != name[-1].lower():

@@ -1,7 +1,5 @@
 """Tables of the log in SQLite: only the columns that a query names, decoded once and kept for the next query."""
 
-from __future__ import annotations
-
 import functools
 import math
 import os
@@ -218,9 +216,6 @@ def _duration(text: bytes) -> int:
     if found is None:
         raise not_supported(f"the TIME {text.decode()!r}")
     return found
-
-
-# Databases ------------------------------------------------------------------------------------
 
 
 def new_database(pages_max: int) -> sqlite3.Connection:

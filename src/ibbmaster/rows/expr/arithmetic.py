@@ -1,7 +1,5 @@
 """Arithmetic of numbers, and the types of its results."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from decimal import Decimal

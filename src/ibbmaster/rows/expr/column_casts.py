@@ -2,8 +2,6 @@
 but for digits that every server rounds or cuts off alike. There is no cast where a time zone, the day of the ALTER or
 the printed form of a number matters."""
 
-from __future__ import annotations
-
 import decimal
 import math
 import re
@@ -86,9 +84,6 @@ def cast_of(old: Column, new: Column) -> Convert | None:
     return None
 
 
-# Numbers --------------------------------------------------------------------------------------
-
-
 def _bounded(new: Column) -> Convert:
     match new.kind:
         case _Kind.INTEGER:
@@ -160,9 +155,6 @@ def _floating(old: Column, new: Column) -> Convert | None:
     return convert
 
 
-# Dates and times ------------------------------------------------------------------------------
-
-
 def _with_digits(old: int, new: int) -> Convert:
     """With other digits of a second; sql_mode decides whether lost ones are cut off or rounded."""
     if new == old:
@@ -179,9 +171,6 @@ def _with_digits(old: int, new: int) -> Convert:
         return text[:kept]
 
     return convert
-
-
-# Texts and bytes ------------------------------------------------------------------------------
 
 
 def _labelled(labels: Sequence[str], also: str | None = None) -> Convert:

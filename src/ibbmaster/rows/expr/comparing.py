@@ -1,7 +1,5 @@
 """Values in forms that Python and SQLite compare as MariaDB compares the values."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """From a resolved expression to a scalar, and from there to SQL: functions of ours that SQLite calls."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -137,8 +135,6 @@ class Compiler:
                 kind = replace(kind, length=USER_TEXT_MAX, is_blob=True)
         return constant(kind, value, literal)
 
-    # Operators --------------------------------------------------------------------------------
-
     def _operation(self, operator: str, operands: Sequence[Any]) -> Scalar:
         match operator:
             case "INTERVAL":
@@ -183,8 +179,6 @@ class Compiler:
                 tests = [operators.compared("=", first, one) for one in given[1:-1:2]]
                 return operators.chosen(tests, [*given[2:-1:2], given[-1]])
         raise not_supported(f"{operator} over columns of a table")
-
-    # Calls ------------------------------------------------------------------------------------
 
     def _call(self, call: Call) -> Scalar:
         name = call.name

@@ -1,8 +1,6 @@
 """Values of generated columns and defaults that depend on no session: of constants, columns, + - * of numbers, MOD and
 DIV, IFNULL, COALESCE and CONCAT."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Functions by name, with the types of their values."""
 
-from __future__ import annotations
-
 import math
 import zlib
 from collections.abc import Callable, Sequence
@@ -147,9 +145,6 @@ def _microseconds(value: Any) -> tuple[bool, int]:
         return False, value
     moment = values.parsed_moment(value)
     return (False, parse_duration(value) or 0) if moment is None else (True, values.microseconds_of(moment))
-
-
-# Texts ----------------------------------------------------------------------------------------
 
 
 def _letters_of(argument: Scalar) -> Scalar:

@@ -1,8 +1,6 @@
 """The operations over families of values that are answered: a program (tests/interop/lanes/select_grid.py) asks real
 servers a grid of them, and leaves each pair out of `judged.tsv` of which one answer of ours was another."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Sequence

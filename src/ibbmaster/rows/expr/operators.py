@@ -1,7 +1,5 @@
 """Operators: comparison, logic, LIKE, CASE, CAST."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from decimal import Decimal
@@ -205,9 +203,6 @@ def first_known(*arguments: Scalar) -> Scalar:
         return None
 
     return Scalar(kind, run, all(argument.is_constant for argument in arguments))
-
-
-# CAST -----------------------------------------------------------------------------------------
 
 
 def cast_as(value: Scalar, cast: Cast, collation: str) -> Scalar:

@@ -1,7 +1,5 @@
 """Expressions of partitions: integers, dates, and the usual functions of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 from ibbmaster.sqltext.expression import Call, ColumnName, Expression, Literal, Operation

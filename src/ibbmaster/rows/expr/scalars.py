@@ -1,7 +1,5 @@
 """Expressions as typed functions of a row, with MariaDB's conversions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -92,9 +90,6 @@ def apply_any(kind: ValueType, function: Callable[..., Any], *arguments: Scalar)
     if all(argument.is_constant for argument in arguments):
         return constant(kind, function(*(run(()) for run in runs)))
     return Scalar(kind, lambda row: function(*(run(row) for run in runs)))
-
-
-# Conversions ----------------------------------------------------------------------------------
 
 
 def converted(scalar: Scalar, convert: Callable[[Any], Any] | None, kind: ValueType | None = None) -> Scalar:

@@ -1,7 +1,5 @@
 """Functions of a session, its primary and the clock, with their arguments and columns; loaded by every session."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol

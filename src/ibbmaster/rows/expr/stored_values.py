@@ -1,7 +1,5 @@
 """Values of SQL as the bytes that a column stores, for defaults and conditions."""
 
-from __future__ import annotations
-
 from ibbmaster.replication.event.column_types.registry import kind_of
 from ibbmaster.replication.event.rows.column import Column
 from ibbmaster.schema.model import SqlType

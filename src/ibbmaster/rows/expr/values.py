@@ -1,7 +1,5 @@
 """Values of expressions in Python, as numbers, texts and moments, in SQLite and for clients."""
 
-from __future__ import annotations
-
 import decimal
 import functools
 import math
@@ -96,9 +94,6 @@ def divided(left: Decimal | int, right: Decimal | int, more: int) -> Decimal | N
     return EXACT.scaleb(EXACT.divide_int(numerator, Decimal(right)), -digits).quantize(_unit(digits), context=EXACT)
 
 
-# Texts ----------------------------------------------------------------------------------------
-
-
 def number_text(value: float, decimals: int) -> str:
     return floating_text(value, digits=None) if decimals >= FLOATING else fixed_text(value, decimals)
 
@@ -131,9 +126,6 @@ def text_function(kind: ValueType) -> Convert:
             size = (kind.length + 7) // 8
             return lambda value: value.to_bytes(size, "big")
     return lambda value: value
-
-
-# Numbers --------------------------------------------------------------------------------------
 
 
 def _number_in(text: str | bytes) -> str:
@@ -181,9 +173,6 @@ def exact_duration(value: int, decimals: int) -> Decimal:
     )
 
 
-# Moments --------------------------------------------------------------------------------------
-
-
 def parsed_moment(text: str) -> str | None:
     """YYYY-MM-DD[ hh:mm:ss[.ffffff]] of a text."""
     match = _MOMENT.fullmatch(text)
@@ -221,9 +210,6 @@ def microseconds_of(value: str) -> int:
     return ((days_of(year, month, day) * 24 + hour) * 60 + minute) * 60 * SECOND + second * SECOND + fraction
 
 
-# SQLite ---------------------------------------------------------------------------------------
-
-
 def store_decimal(value: Decimal | int, decimals: int) -> bytes:
     """Bytes that compare as numbers with this many digits after the point do."""
     whole = int(EXACT.scaleb(rounded(value, decimals), decimals))
@@ -248,9 +234,6 @@ def loading(kind: ValueType) -> Convert | None:
     if kind.is_wide:
         return lambda value: value + WIDE
     return None
-
-
-# Results --------------------------------------------------------------------------------------
 
 
 def shower(kind: ValueType, session: QuerySession) -> Callable[[Any], bytes] | None:

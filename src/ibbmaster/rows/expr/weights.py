@@ -2,8 +2,6 @@
 facts of MariaDB 10.11 and 11.8: WEIGHT_STRING() of each letter of the basic plane, but of letters that compare together
 with others: texts with these have no key."""
 
-from __future__ import annotations
-
 import functools
 import lzma
 import re
