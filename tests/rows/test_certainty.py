@@ -1,17 +1,15 @@
 """What statements leave in doubt of the tables that there are, at the place where they stand."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 from ibbmaster.rows.certainty import Altered, Doubted, Fresh, Gone, Outcome, RowsGone, StatementFold, tables_reached
 from ibbmaster.rows.effects import NO_ENGINE_SUBSTITUTION, effects_of, in_statement_format
 from ibbmaster.schema.name_case import NameCase
 from ibbmaster.sqltext.table_name import TableName
+from tests.case_table import data_beside
 from tests.schema.conftest import Folded, logged, place
 
-DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+DATA = data_beside(__file__)
 
 
 def came(*statements: str, sql_mode: int = 0, case: NameCase | None = None) -> list[list[str]]:
@@ -56,10 +54,7 @@ def test_a_table_of_a_session_leaves_the_one_of_its_name_what_it_is() -> None:
     assert came_of[1:] == [[], [], []]
 
 
-REACHING = DATA["reaching"]
-
-
-@pytest.mark.parametrize(("statements", "outcomes"), REACHING.values(), ids=REACHING)
+@pytest.mark.parametrize(("statements", "outcomes"), DATA["reaching"].values(), ids=DATA["reaching"])
 def test_a_change_reaches_what_views_triggers_and_functions_name(statements: list[str], outcomes: list[str]) -> None:
     assert came("CREATE TABLE t (a INT)", "CREATE TABLE u (a INT)", *statements)[-1] == outcomes
 
@@ -73,20 +68,12 @@ def reached(*statements: str, text: str | None = "INSERT INTO t VALUES (1)") -> 
 
 
 FUNCTION = "CREATE FUNCTION f() RETURNS INT RETURN 1"
-TRIGGERS = {
-    "AFTER INSERT ON t FOR EACH ROW INSERT INTO u (id, c) VALUES (NEW.id, 1)": {"u", "c"},
-    "AFTER INSERT ON t FOR /* x */ EACH ROW DELETE FROM u": {"t", "u"},
-    "BEFORE UPDATE ON t FOR EACH ROW SET NEW.id = 3": set(),
-    "AFTER INSERT ON u FOR EACH ROW DELETE FROM v": set(),
-    "AFTER INSERT ON t FOR EACH ROW CALL p()": None,
-    "AFTER INSERT ON t FOR EACH ROW DELETE FROM u WHERE id = f()": None,
-    "AFTER INSERT ON t FOR EACH ROW INSERT INTO `my-log` VALUES (1)": {"my-log"},
-}
 
 
-@pytest.mark.parametrize(("trigger", "expected"), TRIGGERS.items(), ids=TRIGGERS)
-def test_a_trigger_reaches_the_tables_that_it_names(trigger: str, expected: object) -> None:
-    assert reached(FUNCTION, f"CREATE TRIGGER r {trigger}") == expected
+@pytest.mark.parametrize(("trigger", "expected"), DATA["triggers"].items())
+def test_a_trigger_reaches_the_tables_that_it_names(trigger: str, expected: list[str] | None) -> None:
+    found = reached(FUNCTION, f"CREATE TRIGGER r {trigger}")
+    assert found == (None if expected is None else {*expected})
 
 
 def test_triggers_of_reached_tables_reach_others() -> None:

@@ -1,8 +1,5 @@
 """What statements do to the rows of tables, beyond the row events of their groups."""
 
-import json
-from pathlib import Path
-
 import pytest
 from lanes.replay import CLASSIC, raw_events, readable_captures
 
@@ -18,11 +15,11 @@ from ibbmaster.rows.effects import (
     Unknown,
     WrittenTables,
     effects_of,
-    in_statement_format,
 )
 from ibbmaster.sqltext.token import ANSI_QUOTES
+from tests.case_table import data_beside
 
-DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+DATA = data_beside(__file__)
 
 
 def told(sql: str, sql_mode: int = 0, error_code: int = 0) -> list[str]:
@@ -50,44 +47,22 @@ def in_short(one: Effect) -> str:
     return f"write {where}" + " adds" * one.adds + " only" * (not one.changes) + " empties" * one.empties
 
 
-SELECTED = in_statement_format("CREATE TABLE … SELECT") + " adds"
-
-EMPTYING = DATA["emptying"]
-HARMLESS = (
-    *("BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT a", "XA END X'61',X'',1", "FLUSH TABLES", "# Dummy", "", "/* x */"),
-    *("GRANT SELECT ON t TO u", "CREATE USER truncate", "DROP USER u"),
-    *("ALTER DATABASE d CHARSET latin1", "ANALYZE TABLE t"),
-    *("RENAME USER a TO b", "OPTIMIZE TABLE t", "SET PASSWORD FOR a = 'x'"),
-)
-CHANGING_PROGRAMS = (
-    *("CREATE TRIGGER a BEFORE INSERT ON t FOR EACH ROW SET @a=1", "CREATE VIEW v AS SELECT 1", "DROP TRIGGER t"),
-    *("CREATE DEFINER=`x`@`y` FUNCTION f() RETURNS INT RETURN 1", "ALTER DEFINER=a@b EVENT e ENABLE"),
-    *("CREATE OR REPLACE DEFINER=`table`@`%` VIEW v AS SELECT 1",),
-)
-WRITES = DATA["writes"]
-ANYWHERE = (
-    *("CALL p()", "DO f()", "SELECT f()", "BEGIN NOT ATOMIC DELETE FROM t; END", "ANALYZE UPDATE t SET a=1"),
-    *("WITH c AS (SELECT 1) DELETE FROM t", "EXECUTE IMMEDIATE 'x'", "(DELETE FROM t)", "TRUNCATE", "DROP TABLE"),
-    *("FROBNICATE t", "RENAME TABLE a", "'DROP TABLE t'", "HANDLER t OPEN", "IF 1 THEN DELETE FROM t; END IF"),
-)
-
-
-@pytest.mark.parametrize(("sql", "expected"), [*EMPTYING.items(), *WRITES.items()])
+@pytest.mark.parametrize(("sql", "expected"), [*DATA["emptying"].items(), *DATA["writes"].items()])
 def test_what_a_statement_does(sql, expected) -> None:
     assert told(sql) == expected
 
 
-@pytest.mark.parametrize("sql", HARMLESS)
+@pytest.mark.parametrize("sql", DATA["harmless"])
 def test_statements_that_change_no_row_do_nothing(sql) -> None:
     assert told(sql) == []
 
 
-@pytest.mark.parametrize("sql", CHANGING_PROGRAMS)
+@pytest.mark.parametrize("sql", DATA["changing programs"])
 def test_what_statements_run_may_be_another_after_a_definition(sql) -> None:
     assert told(sql) == ["program changed"]
 
 
-@pytest.mark.parametrize("sql", ANYWHERE)
+@pytest.mark.parametrize("sql", DATA["anywhere"])
 def test_a_statement_that_is_not_understood_may_change_any_table(sql) -> None:
     assert told(sql) == ["write anywhere adds"]
 
@@ -117,18 +92,14 @@ def test_of_a_log_in_row_format_every_statement_is_understood(capture) -> None:
     assert written <= {"SELECT setval(shop.sq, 1000)"} | {text for text in written if "sq" in text}, written
 
 
-HARMLESS_CLAUSES = DATA["harmless_clauses"]
-CLAUSES = DATA["clauses"]
-
-
-@pytest.mark.parametrize("clause", HARMLESS_CLAUSES)
+@pytest.mark.parametrize("clause", DATA["harmless_clauses"])
 def test_a_clause_that_leaves_rows_to_the_conversion_of_their_types_is_a_change_alone(clause) -> None:
     assert told(f"ALTER TABLE t {clause}") == ["change d.t"]
 
 
-@pytest.mark.parametrize("clause", CLAUSES)
-def test_a_clause_that_removes_or_moves_rows_says_so(clause) -> None:
-    assert told(f"ALTER TABLE t {clause}") == ["change d.t", *CLAUSES[clause]]
+@pytest.mark.parametrize(("clause", "others"), DATA["clauses"].items())
+def test_a_clause_that_removes_or_moves_rows_says_so(clause, others) -> None:
+    assert told(f"ALTER TABLE t {clause}") == ["change d.t", *others]
 
 
 def test_alter_ignore_may_remove_rows() -> None:
@@ -143,47 +114,22 @@ def test_a_sequence_that_is_altered_has_no_known_value_until_the_next_is_taken()
     assert told("CREATE OR REPLACE SEQUENCE s") == ["empty d.s"]
 
 
-@pytest.mark.parametrize(
-    ("sql", "is_blackhole"),
-    [
-        ("CREATE TABLE t (engine INT) COMMENT='ENGINE=x' engine = blackhole", True),
-        ("CREATE TABLE t (a INT) TYPE 'BlackHole' PARTITION BY HASH (a) (PARTITION p ENGINE=CSV)", True),
-        ("CREATE TABLE t (a INT) COMMENT 'ENGINE=BLACKHOLE'", False),
-        ("ALTER TABLE t COMMENT 'x' ENGINE=BLACKHOLE", True),
-        ("ALTER TABLE t ADD b INT, ENGINE Aria", False),
-    ],
-)
+@pytest.mark.parametrize(("sql", "is_blackhole"), DATA["engines"])
 def test_an_engine_without_rows_may_be_another_unless_the_session_forbids_it(sql, is_blackhole) -> None:
     assert ("blackhole d.t" in told(sql)) is is_blackhole
     assert ("blackhole d.t!" in told(sql, NO_ENGINE_SUBSTITUTION)) is is_blackhole
 
 
-LEFT = {
-    ("CREATE OR REPLACE TABLE t (a INT)", 1005): ["empty d.t"],
-    ("CREATE TABLE t (a INT)", 1005): [],
-    ("DROP TABLE t, u", 1051): ["empty d.t", "empty d.u"],
-    ("CREATE TRIGGER r BEFORE INSERT ON t FOR EACH ROW SET @a=1", 1): ["program changed"],
-    ("INSERT INTO t VALUES (1), (1)", 1062): ["write d.t adds only"],
-    ("DELETE FROM t", 1317): ["write d.t"],
-}
-UNSURE = {
-    "DROP TABLE t, u": ["d.t", "d.u"],
-    "TRUNCATE t": ["d.t"],
-    "RENAME TABLE t TO u": ["d.t", "d.u"],
-    "ALTER TABLE t DROP a, RENAME u": ["d.t", "d.u"],
-}
+@pytest.mark.parametrize(("sql", "error_code", "left"), DATA["left"])
+def test_of_what_failed_the_dropped_is_gone_the_unmade_not_there_and_the_written_unknown(sql, error_code, left) -> None:
+    assert told(sql, error_code=error_code) == left
 
 
-@pytest.mark.parametrize(("sql", "error_code"), LEFT)
-def test_of_what_failed_the_dropped_is_gone_the_unmade_not_there_and_the_written_unknown(sql, error_code) -> None:
-    assert told(sql, error_code=error_code) == LEFT[sql, error_code]
-
-
-@pytest.mark.parametrize("sql", UNSURE)
-def test_of_other_statements_that_failed_nobody_knows_how_far_they_came(sql) -> None:
+@pytest.mark.parametrize(("sql", "tables"), DATA["unsure"].items())
+def test_of_other_statements_that_failed_nobody_knows_how_far_they_came(sql, tables) -> None:
     verb = " ".join([sql.split()[0], "TABLE"])
     reason = f"{verb} that failed with error 1317 on the server changes or removes rows"
-    unsure = [f"{table}: {reason}" for table in UNSURE[sql]]
+    unsure = [f"{table}: {reason}" for table in tables]
     assert [one for one in told(sql, error_code=1317) if not one.startswith("change")] == unsure
 
 

@@ -1,8 +1,6 @@
 """Expressions as trees: precedence, calls, literals; what MariaDB refuses is an error at the same place."""
 
-import json
 import random
-from pathlib import Path
 
 import pytest
 
@@ -21,6 +19,7 @@ from ibbmaster.sqltext.expression import (
 from ibbmaster.sqltext.expression_parser import DEPTH_MAX, STEPS_MAX
 from ibbmaster.sqltext.query_reader import QueryReader
 from ibbmaster.sqltext.token import SqlError, tokenize
+from tests.case_table import data_beside
 
 
 def told(expression) -> str:
@@ -58,7 +57,7 @@ def read(sql: str) -> str:
     return told(query_of(f"SELECT {sql}").items[0].node)
 
 
-CASES = json.loads(Path(__file__).with_suffix(".json").read_text())
+CASES = data_beside(__file__)
 TREES = CASES["trees"]
 
 

@@ -1,17 +1,15 @@
 """Expressions as a server prints them; the texts are those of SHOW CREATE TABLE of 10.11 and 11.8."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 from ibbmaster.schema.expression_text import definition_expression
 from ibbmaster.sqltext.expression import Literal, Operation, Star, SystemVariable, UserVariable
 from ibbmaster.sqltext.operators import JOINED, JOINED_ORACLE
 from ibbmaster.sqltext.printing import UnknownTextError, printed
+from tests.case_table import data_beside
 
 
-@pytest.mark.parametrize(("written", "shown"), json.loads(Path(__file__).with_suffix(".json").read_text())["printed"])
+@pytest.mark.parametrize(("written", "shown"), data_beside(__file__)["printed"])
 def test_an_expression_is_printed_as_a_server_prints_it(written, shown):
     assert printed(definition_expression(written)).text == shown
 

@@ -5,6 +5,9 @@ import pytest
 from ibbmaster.sqltext.expression import GivenTable, Join, SqlQuery
 from ibbmaster.sqltext.query_reader import QueryReader
 from ibbmaster.sqltext.token import SqlError, UnreadSqlError, tokenize
+from tests.case_table import data_beside
+
+DATA = data_beside(__file__)
 
 
 def read(sql: str) -> SqlQuery:
@@ -35,17 +38,7 @@ def test_what_is_no_query_is_an_error(end: str) -> None:
         read(f"SELECT {end}")
 
 
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "SELECT a FROM t GROUP BY a WITH ROLLUP",
-        "SELECT a FROM t EXCEPT ALL SELECT a FROM u",
-        "(SELECT a FROM t LIMIT 1) UNION (SELECT b FROM u LIMIT 2)",
-        "(SELECT a FROM t LIMIT 1) LIMIT 2",
-        *(f"SELECT a FROM t WHERE {one} (SELECT 1)" for one in ("a IN", "EXISTS", "a >", "f(a) = 1 +")),
-        "SELECT a FROM t RIGHT JOIN u ON t.a = u.a",
-    ],
-)
+@pytest.mark.parametrize("sql", DATA["unread forms"])
 def test_forms_that_are_not_carried_out_are_named(sql: str) -> None:
     with pytest.raises(UnreadSqlError):
         read(sql)

@@ -1,18 +1,17 @@
 """SQL in tokens: what a client sends, as MariaDB cuts it, and what a server has logged, as it has read it."""
 
 import itertools
-import json
 import random
 import time
-from pathlib import Path
 
 import pytest
 
 from ibbmaster.sqltext.quoting import unquoted
 from ibbmaster.sqltext.sql_mode import ANSI_QUOTES, MSSQL, NO_BACKSLASH_ESCAPES
 from ibbmaster.sqltext.token import TOKENS_MAX, SqlError, TokenKind, tokenize, tokens
+from tests.case_table import data_beside
 
-CASES = json.loads(Path(__file__).with_suffix(".json").read_text())
+CASES = data_beside(__file__)
 LETTERS = {TokenKind.WORD: "w", TokenKind.NAME: "n", TokenKind.TEXT: "t", TokenKind.SIGN: "s", TokenKind.NUMBER: "1"}
 
 

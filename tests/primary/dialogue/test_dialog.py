@@ -2,7 +2,6 @@
 
 import json
 import random
-from pathlib import Path
 
 import pytest
 
@@ -13,9 +12,9 @@ from ibbmaster.primary.dialogue.statement import Kill
 from ibbmaster.replication.dump.error import DumpError
 from ibbmaster.replication.wire.capability import StatusFlag
 from ibbmaster.replication.wire.response import Err, Ok, ResultSet
-from tests.case_table import cases_beside
+from tests.case_table import cases_beside, data_beside
 
-DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+DATA = data_beside(__file__)
 
 
 def told(answer):

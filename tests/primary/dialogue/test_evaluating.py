@@ -8,9 +8,10 @@ from ibbmaster.primary.dialogue.sql import parse
 from ibbmaster.primary.dialogue.statement import Assignment
 from ibbmaster.replication.wire.refusal import RefusedError
 from ibbmaster.sqltext.expression import Star, SystemVariable
-from tests.case_table import cases_beside
+from tests.case_table import cases_beside, data_beside
 from tests.primary.dialogue.conftest import refused
 
+DATA = data_beside(__file__)
 ASKED = {sql: None if text == NULL else text for sql, (text,) in cases_beside(__file__).items()}  # SELECT …
 
 
@@ -26,15 +27,7 @@ def test_an_expression_has_the_value_that_mariadb_gives_it(new_dialog, sql, text
     assert [*answer.rows] == [(None if text is None else text.encode(),)]
 
 
-@pytest.mark.parametrize(
-    ("sql", "code"),
-    [
-        *(("nosuch(1)", 1305), ("nothing", 1054), ("1 + nothing", 1054), ("a.b", 1109), ("NOW(7)", 1426)),
-        *(("CHARSET(1)", 1235), ("@@nothing", 1193)),
-        *((sql, 1582) for sql in ("CONCAT()", "IF(1)", "VERSION(1)")),
-        *((sql, 1235) for sql in ("'a' REGEXP 'b'", "INTERVAL 1 DAY", "NULL + 1", "MD5(1)")),  # no syntax errors
-    ],
-)
+@pytest.mark.parametrize(("sql", "code"), DATA["codes"])
 def test_what_does_not_exist_or_is_not_carried_out_has_the_code_of_mariadb(new_evaluator, sql, code):
     assert refused(new_evaluator().evaluate, expression_of(sql))[0] == code
 
@@ -50,14 +43,7 @@ def test_an_assignment_is_its_value_and_kept(new_evaluator):
     assert evaluator.evaluate(expression_of("@A + 1")) == 6
 
 
-@pytest.mark.parametrize(
-    ("sql", "text"),
-    [
-        *(("NOW()", "2026-05-10 05:48:16"), ("NOW(1)", "2026-05-10 05:48:16.5"), ("CURTIME()", "05:48:16")),
-        *(("CURRENT_DATE", "2026-05-10"), ("UTC_TIMESTAMP()", "2026-05-10 03:48:16"), ("UTC_DATE()", "2026-05-10")),
-        ("UNIX_TIMESTAMP()", "1778384896"),
-    ],
-)
+@pytest.mark.parametrize(("sql", "text"), DATA["clocks"])
 def test_clocks_show_the_time_zone_of_the_session(new_evaluator, sql, text):
     evaluator = new_evaluator()
     evaluator.settings.values["time_zone"] = "+02:00"

@@ -19,12 +19,6 @@ def of_shop(about, table):
     return [row for row in rows if "shop" in row.values()]
 
 
-@pytest.mark.parametrize("table", INFORMATION_SCHEMA)
-def test_each_row_has_as_many_values_as_its_table_has_columns(about, table):
-    for row in about.rows(table):
-        assert len(row) == len(information_columns(table))
-
-
 def test_tables_are_told_by_kind_and_the_unknown_one_with_its_reason(about):
     rows = {row["TABLE_NAME"]: (row["TABLE_TYPE"], row["ENGINE"]) for row in of_shop(about, "TABLES")}
     assert rows == {

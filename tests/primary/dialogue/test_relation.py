@@ -10,8 +10,10 @@ import pytest
 
 from ibbmaster.primary.dialogue.relation import PATTERN_MAX, Relation, bytes_of, integer_of, matcher, text_of
 from ibbmaster.replication.wire.response import ColumnDefinition, FieldType
+from tests.case_table import data_beside
 from tests.primary.dialogue.conftest import refused
 
+DATA = data_beside(__file__)
 COLUMNS = tuple(
     ColumnDefinition(name=name, column_type=FieldType.VAR_STRING, length=64) for name in ("Log_name", "Size")
 )
@@ -49,15 +51,7 @@ def expected(pattern: str, text: str) -> bool:
     return re.fullmatch(plain, text, re.DOTALL | re.IGNORECASE) is not None
 
 
-@pytest.mark.parametrize(
-    ("pattern", "text", "matches"),
-    [
-        *(("binlog%", "BINLOG_FORMAT", True), ("%checksum", "binlog_checksum", True), ("a_c", "abc", True)),
-        *((r"a\_c", "a_c", True), ("", "", True), ("%", "", True), ("%%%", "anything\nat all", True)),
-        *(("a_c", "ac", False), (r"a\_c", "abc", False), ("", "a", False)),
-        ("\\", "\\", True),  # an escape at the end stands for itself
-    ],
-)
+@pytest.mark.parametrize(("pattern", "text", "matches"), DATA["like"])
 def test_like_matches_as_sql_says(pattern, text, matches):
     assert matcher(pattern)(text) is matches
 

@@ -1,8 +1,5 @@
 """Databases and tables as a session with some privileges sees them."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 from ibbmaster.primary.dialogue import privileges
@@ -10,9 +7,10 @@ from ibbmaster.primary.dialogue.session_schema import SessionSchema
 from ibbmaster.primary.dialogue.table_columns import SYSTEM_DATABASES
 from ibbmaster.replication.wire.refusal import RefusedError
 from ibbmaster.schema.describing import shown_column_rows
+from tests.case_table import data_beside
 from tests.primary.dialogue.conftest import refused
 
-DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+DATA = data_beside(__file__)
 NOBODY = frozenset[str]()
 
 

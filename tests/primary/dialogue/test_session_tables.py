@@ -1,9 +1,7 @@
 """Where a session is in the log, and which tables it selects from there: of information_schema, of the log, or none."""
 
 import gc
-import json
 import weakref
-from pathlib import Path
 
 import pytest
 
@@ -11,9 +9,10 @@ from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.primary.dialogue.session_tables import SessionPosition
 from ibbmaster.primary.dialogue.settings import UserVariables
 from ibbmaster.replication.wire.response import Err, ResultSet
+from tests.case_table import data_beside
 from tests.primary.dialogue.conftest import refused
 
-DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+DATA = data_beside(__file__)
 
 
 @pytest.fixture

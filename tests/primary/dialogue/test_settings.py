@@ -1,8 +1,5 @@
 """The variables of a session; codes and values were asked of MariaDB 10.11."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 from ibbmaster.primary.dialogue.settings import (
@@ -16,9 +13,10 @@ from ibbmaster.primary.dialogue.settings import (
 from ibbmaster.primary.dialogue.sql import parse
 from ibbmaster.primary.dialogue.statement import CharsetAssignment
 from ibbmaster.sqltext.expression import SystemVariable
+from tests.case_table import data_beside
 from tests.primary.dialogue.conftest import refused
 
-DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+DATA = data_beside(__file__)
 
 
 @pytest.fixture
@@ -107,14 +105,7 @@ def test_set_names_sets_three_variables_and_set_character_set_two(settings):
     assert names_of(settings) == ["utf8mb4", "utf8mb4", "utf8mb4", "utf8mb4_general_ci"]
 
 
-@pytest.mark.parametrize(
-    ("sql", "code"),
-    [
-        ("SET NAMES klingon", 1115),
-        ("SET NAMES latin1 COLLATE klingon_ci", 1273),
-        ("SET NAMES latin1 COLLATE utf8mb4_bin", 1253),
-    ],
-)
+@pytest.mark.parametrize(("sql", "code"), DATA["names that do not go together"])
 def test_names_that_do_not_go_together_are_refused(settings, sql, code):
     assert refused(settings.assign_charset, charset_assignment(sql))[0] == code
 

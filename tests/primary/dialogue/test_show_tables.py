@@ -1,15 +1,13 @@
 """SHOW about databases and tables of a log."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 from ibbmaster.primary.dialogue.show_tables import TableShower
 from ibbmaster.primary.dialogue.sql import parse
+from tests.case_table import data_beside
 from tests.primary.dialogue.conftest import refused
 
-DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+DATA = data_beside(__file__)
 
 
 @pytest.fixture

@@ -1,13 +1,10 @@
 """Queries of any form over a small log; what a real server says to hundreds more is in interop/test_queries.py."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 from ibbmaster.primary.select import engine, tables
 from ibbmaster.replication.wire.refusal import RefusedError
-from ibbmaster.work import BreakReason, BrokenOffError, Work, doing
+from tests.case_table import data_beside
 
 
 def test_rows_are_grouped_and_ordered(rows_of):
@@ -29,7 +26,7 @@ def test_columns_are_told_without_rows(run_of):
     assert [column.column_type for column in columns] == [8, 246, 253]
 
 
-REFUSED = json.loads(Path(__file__).with_suffix(".json").read_text())
+REFUSED = data_beside(__file__)
 
 
 @pytest.mark.parametrize(("sql", "code"), REFUSED.items(), ids=REFUSED)
@@ -37,17 +34,6 @@ def test_what_cannot_be_answered_has_the_number_of_its_error(rows_of, sql, code)
     with pytest.raises(RefusedError) as refused:
         rows_of(sql)
     assert refused.value.err.code == code
-
-
-def test_a_query_ends_when_nobody_waits_for_it(run_of, monkeypatch):
-    monkeypatch.setattr(engine, "STEPS_BETWEEN_LOOKS", 10)
-    clock = iter(range(10**6))
-    work = Work(lambda: next(clock))
-    run = run_of("SELECT COUNT(*) FROM big WHERE id + id < 0")
-    work.limit(5)
-    with doing(work), pytest.raises(BrokenOffError):
-        run.answer()
-    assert work.reason is BreakReason.TIMED_OUT
 
 
 def test_a_query_takes_no_more_memory_than_it_may(run_of, monkeypatch):
@@ -62,12 +48,6 @@ def test_a_query_that_sorts_without_end_leaves_room_on_the_file_system(run_of, m
     monkeypatch.setattr(engine, "STEPS_BETWEEN_LOOKS", 100)
     monkeypatch.setattr(tables, "FREE_SHARE", 1.1)
     monkeypatch.setattr(tables, "FREE_BYTES", 1 << 62)
-    with pytest.raises(RefusedError, match=r"Out of memory: \d+ MiB are left in /\S+ for what queries sort"):
+    with pytest.raises(RefusedError, match=r"Out of memory: \d+ MiB are left in /\S+ for what queries sort") as refused:
         run.answer()
-
-
-def test_the_rows_of_an_answer_are_computed_while_they_are_read(run_of):
-    found = run_of("SELECT id, id + 1 FROM big").answer()
-    rows = iter(found.rows)
-    assert found.is_open
-    assert next(rows) == (b"1", b"2")
+    assert refused.value.err.code == 1041

@@ -1,19 +1,17 @@
 """VIRTUAL columns over TIMESTAMP; what a server gives in several time zones is compared in tests/interop."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 from ibbmaster.position import LogPosition
 from ibbmaster.primary.select.local_values import local_columns
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace, TableVersion
+from tests.case_table import data_beside
 from tests.table_versions import logged_statement
 
 MOMENT = b"2024-02-09 03:04:05"
 #: Type and expression of columns, and their texts at that moment; None: they are not computed.
-CASES = json.loads(Path(__file__).with_suffix(".json").read_text())
+CASES = data_beside(__file__)
 
 
 def made(*columns: str) -> TableVersion:

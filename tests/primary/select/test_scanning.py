@@ -17,8 +17,10 @@ from ibbmaster.replication.event.rows.encoding import written_table
 from ibbmaster.replication.wire.refusal import RefusedError
 from ibbmaster.replication.wire.response import BlockResultSet, ResultSet
 from ibbmaster.schema.model import SqlType, TableColumn, TableVersion
+from tests.case_table import data_beside
 from tests.written_log import inserted, write_log
 
+DATA = data_beside(__file__)
 RECORDED = ("tables", "types-full-crc32", "vectors")
 
 
@@ -44,19 +46,7 @@ def test_columns_and_rows_are_those_of_a_real_server(tables_of, name: str, has_k
     assert expect_equal(tables_of(name), load(FOLDER / "11.8" / name)) == REFUSED.get(name, 0)
 
 
-@pytest.mark.parametrize(
-    ("sql", "is_stored"),
-    [
-        ("SELECT * FROM cond.p", True),
-        ("SELECT c, 1, a FROM cond.p WHERE d > 1 ORDER BY a DESC, b LIMIT 2", True),
-        ("SELECT a FROM cond.p WHERE a + b = 3", True),
-        ("SELECT DISTINCT a FROM cond.p", False),
-        ("SELECT a + 1 FROM cond.p", False),
-        ("SELECT a FROM cond.p ORDER BY d", False),
-        ("SELECT a FROM cond.p ORDER BY a, b", False),
-        ("SELECT MAX(a) FROM cond.p", False),
-    ],
-)
+@pytest.mark.parametrize(("sql", "is_stored"), DATA["sent as they are stored"])
 def test_rows_are_sent_as_they_are_stored_where_that_is_all_that_is_asked(
     tables_of: Callable[[str], OurTables], sql: str, is_stored: bool
 ) -> None:

@@ -4,9 +4,11 @@ import sqlite3
 
 import pytest
 
-from ibbmaster.primary.select import engine, tables
-from ibbmaster.replication.wire.refusal import RefusedError
+from ibbmaster.primary.select import tables
 from ibbmaster.work import BreakReason, BrokenOffError, Work, doing
+from tests.case_table import data_beside
+
+DATA = data_beside(__file__)
 
 
 @pytest.fixture
@@ -30,18 +32,7 @@ def test_a_star_loads_all_columns(loads):
     assert loads("SELECT q.* FROM (SELECT x.* FROM nk x) q")[0][:2] == ("nk", ["a", "b"])
 
 
-@pytest.mark.parametrize(
-    ("sql", "count"),
-    [
-        ("SELECT MAX(id) FROM (SELECT id FROM big WHERE id >= 20 ORDER BY id LIMIT 15) t", 15),
-        ("SELECT MIN(id) FROM (SELECT id FROM big ORDER BY id DESC LIMIT 3, 4) t", 7),
-        ("SELECT id + 1 FROM big WHERE id > 7 LIMIT 2", 2),
-        ("SELECT COUNT(*) FROM (SELECT id FROM big WHERE id < 9) t", 8),
-        ("SELECT MAX(id) FROM (SELECT id FROM big WHERE v >= 20 ORDER BY id LIMIT 15) t", 2000),
-        ("SELECT MAX(id) FROM (SELECT id FROM big ORDER BY v LIMIT 15) t", 2000),
-        ("SELECT MAX(n) FROM (SELECT COUNT(*) n FROM big LIMIT 1) t", 2000),
-    ],
-)
+@pytest.mark.parametrize(("sql", "count"), DATA["rows of queries in brackets"])
 def test_a_query_in_brackets_has_only_the_rows_loaded_that_it_gives(loads, sql, count):
     assert [rows for _, _, rows in loads(sql)] == [count]
 
@@ -51,15 +42,6 @@ def test_loading_can_be_broken_off(loads):
     work.break_off(BreakReason.KILLED)
     with doing(work), pytest.raises(BrokenOffError):
         loads("SELECT COUNT(*) FROM big GROUP BY v")
-
-
-def test_loading_leaves_room_on_the_file_system(loads, monkeypatch):
-    monkeypatch.setattr(engine, "STEPS_BETWEEN_LOOKS", 100)
-    monkeypatch.setattr(tables, "FREE_SHARE", 1.1)
-    monkeypatch.setattr(tables, "FREE_BYTES", 1 << 62)
-    with pytest.raises(RefusedError, match=r"Out of memory: \d+ MiB are left in") as refused:
-        loads("SELECT COUNT(*) FROM big GROUP BY v")
-    assert refused.value.err.code == 1041
 
 
 def test_the_next_query_finds_what_was_loaded_if_it_needs_the_same_of_the_same_place(run_of):

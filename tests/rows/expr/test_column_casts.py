@@ -1,17 +1,16 @@
 """Values in another type; tests/interop/test_changed_columns.py compares all of them with what real servers make."""
 
-import json
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 
 from ibbmaster.rows.expr.column_casts import cast_of, unchanged
 from ibbmaster.schema.model import TableColumn
 from ibbmaster.schema.names import column_of
+from tests.case_table import data_beside
 from tests.schema.conftest import type_of
 
-CASES = json.loads(Path(__file__).with_suffix(".json").read_text())
+CASES = data_beside(__file__)
 
 
 def of(declared: str):

@@ -1,19 +1,18 @@
 """What expressions give: exactly, or nothing."""
 
-import json
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 
 from ibbmaster.rows.expr.formulas import NotSimpleError, constant, formula
 from ibbmaster.schema.model import SqlType
 from ibbmaster.schema.names import column_of
+from tests.case_table import data_beside
 from tests.schema.conftest import type_of
 from tests.table_versions import INT, TEXT, column
 
 DECIMAL = SqlType(word="decimal", length=6, scale=2)
-CASES = json.loads(Path(__file__).with_suffix(".json").read_text())
+CASES = data_beside(__file__)
 
 
 @pytest.mark.parametrize(("text", "told", "value"), CASES["constants"])

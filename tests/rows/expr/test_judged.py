@@ -14,7 +14,9 @@ from lanes.select_grid import COLUMNS, COMPOSED, LITERALS, SCALARS, in_brackets,
 
 from ibbmaster.replication.wire.refusal import RefusedError
 from ibbmaster.replication.wire.response import ResultSet
+from tests.case_table import data_beside
 
+DATA = data_beside(__file__)
 QUESTIONS_MIN = 100_000
 SHARE = 25  # one of so many is asked
 STRANGE = 2_000
@@ -81,14 +83,7 @@ def test_no_expression_ends_but_with_rows_or_an_error(servers: OurServers) -> No
     assert answered > STRANGE / 20
 
 
-@pytest.mark.parametrize(
-    ("sql", "named"),
-    [
-        ("SELECT id FROM grid.g WHERE i > ALL (SELECT 1)", "ALL (SELECT"),
-        ("SELECT * FROM JSON_TABLE('[]', '$[*]' COLUMNS(a INT PATH '$')) t", "JSON_TABLE"),
-        ("SELECT SUM(i) OVER () FROM grid.g", "OVER"),
-    ],
-)
+@pytest.mark.parametrize(("sql", "named"), DATA["forms that are not known"])
 def test_a_form_that_is_not_known_is_no_wrong_syntax_and_no_missing_table(
     servers: OurServers, sql: str, named: str
 ) -> None:
@@ -96,14 +91,7 @@ def test_a_form_that_is_not_known_is_no_wrong_syntax_and_no_missing_table(
     assert (code, named in text) == (REFUSED, True), text
 
 
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "SELECT MIN(0x07 + i) FROM grid.g",
-        "SELECT id FROM grid.g_v WHERE v > x'41'",
-        "SELECT id FROM grid.g WHERE u > '6ba7b810-9dad-11d1-80b4-00c04fd430c8' OR d = 0x07",
-    ],
-)
+@pytest.mark.parametrize("sql", DATA["refused with a reason"])
 def test_what_is_refused_says_why_and_where_the_rows_are_to_be_had(servers: OurServers, sql: str) -> None:
     code, text = servers.newer.ask(sql)
     assert (code, 'log.snapshot("grid.g' in text) == (REFUSED, True), text

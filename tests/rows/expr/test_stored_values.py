@@ -1,6 +1,3 @@
-import json
-from pathlib import Path
-
 import pytest
 
 from ibbmaster.replication.event.column_types.kind import TextSettings
@@ -8,9 +5,10 @@ from ibbmaster.replication.event.column_types.registry import kind_of
 from ibbmaster.rows.expr.stored_values import stored_value
 from ibbmaster.schema.model import SqlType, TableColumn, TableVersion
 from ibbmaster.tables.fold.stored import StoredColumn, own_columns
+from tests.case_table import data_beside
 from tests.schema.conftest import type_of
 
-DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+DATA = data_beside(__file__)
 
 
 def column(kind: SqlType) -> StoredColumn:
