@@ -358,8 +358,8 @@ class ExpressionParser:
 
     def _user_variable(self) -> Expression:
         variable = self._take_user_variable()
-        if self._accept(":="):
-            return self._step(":=", variable, self._expression())
+        if self._peek(":="):
+            raise UnreadSqlError(":= in an expression")
         return variable
 
     def _take_user_variable(self) -> UserVariable:

@@ -317,11 +317,6 @@ def test_a_place_that_is_not_in_the_log_is_refused_and_the_session_stays(shoppin
     assert seen(shopping)[2] == [(b"0-1-2", b"0-1-2")]
 
 
-def test_a_place_that_a_query_assigns_is_refused_by_the_next_statement(shopping):
-    ask(shopping, "SELECT @ibb_position := '0-1-99'")
-    assert ask(shopping, "SHOW MASTER STATUS") == (1945, "HY000")
-
-
 def test_a_new_session_on_the_same_connection_is_at_the_end(shopping):
     ask(shopping, "SET @ibb_position = '0-1-2'")
     shopping.reset()

@@ -37,12 +37,6 @@ def test_a_star_is_no_value(new_evaluator):
         new_evaluator().evaluate(Star())
 
 
-def test_an_assignment_is_its_value_and_kept(new_evaluator):
-    evaluator = new_evaluator()
-    assert evaluator.evaluate(expression_of("@a := 5")) == 5
-    assert evaluator.evaluate(expression_of("@A + 1")) == 6
-
-
 @pytest.mark.parametrize(("sql", "text"), DATA["clocks"])
 def test_clocks_show_the_time_zone_of_the_session(new_evaluator, sql, text):
     evaluator = new_evaluator()

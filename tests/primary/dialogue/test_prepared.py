@@ -84,13 +84,6 @@ def test_what_a_statement_wants_and_gives_is_told_before(statements):
     assert prepare(statements, "SET STATEMENT max_statement_time=1 FOR SELECT 1").columns != ()
 
 
-def test_preparing_sets_nothing(statements, new_dialog):
-    dialog = new_dialog()
-    (answer,) = dialog.prepared.prepare(b"SELECT @a := 5")
-    assert len(answer.columns) == 1
-    assert dialog.variables == {}
-
-
 def test_a_statement_may_be_carried_out_again_without_its_types(statements):
     statement_id = prepare(statements, "SELECT ?").statement_id
     statements.execute(statement_id, parameters(5))

@@ -306,26 +306,22 @@ class Dialog:
             self._is_binary = False
 
     def columns(self, statement: verbs.Statement) -> tuple[ColumnDefinition, ...]:
-        """The columns of the rows of a statement. It sets nothing."""
+        """The columns of the rows of a statement."""
         if isinstance(statement, verbs.SetStatement):
             return self.columns(statement.statement)
         if not isinstance(statement, verbs.Select | verbs.Show):
             return ()
-        kept = dict(self.variables)
         self._limit()
         self._begin(statement)
-        try:
-            if isinstance(statement, verbs.Select) and _of_session(statement) is None:
-                try:
-                    return self._told(self._tables.columns(statement))
-                except RefusedError as refused:
-                    if refused.err.code != NOT_SUPPORTED or (items := statement.values) is None:
-                        raise
-                return self._told(value_columns(items, [None] * len(items), self._version))  # of values still to come
-            answer = self._answer(statement)
-            return answer.columns if isinstance(answer, ResultSet) else ()
-        finally:
-            self.variables.restore(kept)
+        if isinstance(statement, verbs.Select) and _of_session(statement) is None:
+            try:
+                return self._told(self._tables.columns(statement))
+            except RefusedError as refused:
+                if refused.err.code != NOT_SUPPORTED or (items := statement.values) is None:
+                    raise
+            return self._told(value_columns(items, [None] * len(items), self._version))  # of values still to come
+        answer = self._answer(statement)
+        return answer.columns if isinstance(answer, ResultSet) else ()
 
     def kill(self, connection_id: int, *, query_only: bool) -> Response | verbs.Kill:
         """KILL of connections of the account; with a privilege, of any. Source: MariaDB 12.3, sql_parse.cc,

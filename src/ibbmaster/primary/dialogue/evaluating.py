@@ -16,7 +16,6 @@ from ibbmaster.sqltext.expression import (
     Expression,
     GivenTable,
     Literal,
-    Operation,
     Star,
     SystemVariable,
     UserVariable,
@@ -95,10 +94,6 @@ class Evaluator:
             case SystemVariable():
                 value = self.settings.read(expression)
                 return int(value) if isinstance(value, bool) else value
-            case Operation(operator=":=", operands=(UserVariable(name=name), assigned)):
-                value = self.evaluate(assigned)
-                self.variables.assign(name, value)
-                return value
             case Call(arguments=arguments) if is_of_session(expression):
                 return self._of_session(expression, [self.evaluate(argument) for argument in arguments])
             case ColumnName(parts=(*_, table, _)):

@@ -81,11 +81,6 @@ class UserVariables(dict[str, Value]):
         self[name] = value
         self._size = total
 
-    def restore(self, kept: dict[str, Value]) -> None:
-        self.clear()
-        self.update(kept)
-        self._size = sum(map(_size_of, kept.values()))
-
 
 def _size_of(value: Value) -> int:
     if isinstance(value, str | bytes):

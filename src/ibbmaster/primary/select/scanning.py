@@ -141,7 +141,8 @@ class TableScan:
         match item.node:
             case SqlValue() as slot:
                 column = self._loaded.column(slot)
-                definition = self._definition(item.name, slot)
+                assert slot.type.column is not None
+                definition = replace(slot.type.column, name=item.name)
                 if (local := self._local.get(column.id)) is None:
                     return ShownColumn(definition, column, self._own[column.id])
                 if local.source is None:
@@ -158,10 +159,6 @@ class TableScan:
                     text=None if value is None or show is None else show(value),
                 )
         return None
-
-    def _definition(self, name: str, slot: SqlValue) -> ColumnDefinition:
-        assert slot.type.column is not None
-        return replace(slot.type.column, name=name)
 
     def answer(self, shown: list[ShownColumn], rows_of: Callable[..., FoundRows]) -> BlockResultSet:
         """Find the places of the rows; they are read on demand. Raises RefusedError: the condition is not computed

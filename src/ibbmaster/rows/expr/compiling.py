@@ -61,7 +61,7 @@ class Compiler:
             case SqlValue():
                 return self._slot(node)
             case Literal(value=value, charset=charset, written=written):
-                return replace(self._literal(value, charset), literal=_kind_of(value, written))
+                return self._literal(value, charset, written)
             case UserVariable() | SystemVariable():
                 return self._variable(node)
             case Operation(operator=operator, operands=operands):
@@ -86,33 +86,33 @@ class Compiler:
             self.slots.append(slot)
         return Scalar(slot.type, lambda row: row[index], slot=slot)
 
-    def _literal(self, value: Any, charset: str | None = None) -> Scalar:
+    def _literal(self, value: Any, charset: str | None = None, written: str = "") -> Scalar:
         match value:
             case None:
-                return constant(kinds.NULL, None)
-            case bool():
-                return constant(kinds.truth(is_nullable=False), int(value))
+                return constant(kinds.NULL, None, "NULL")
             case int():
                 if value < -(1 << 63):
                     raise not_supported(f"the number {value}")
                 digits = len(str(abs(value)))
                 kind = kinds.integer(digits, length=len(str(value)), is_nullable=False, is_unsigned=value >= 1 << 63)
                 field_ = FieldType.LONG if digits <= 9 else FieldType.LONGLONG
-                return constant(replace(kind, field=field_), value)
+                name = "truth" if not written else "int" if value < 1 << 63 else "wide int"
+                return constant(replace(kind, field=field_), value, name)
             case Decimal():
                 scale = values.scale_of(value)
                 digits = max(len(value.as_tuple().digits), scale + 1)
-                return constant(kinds.decimal(digits, scale, is_nullable=False), value)
+                return constant(kinds.decimal(digits, scale, is_nullable=False), value, "decimal")
             case float() if value - value != 0:
                 raise not_supported("a number so large")
             case float():
                 text = values.number_text(value, kinds.FLOATING)
-                return constant(kinds.real(is_nullable=False, length=len(text)), value)
+                return constant(kinds.real(is_nullable=False, length=len(text)), value, "real")
             case bytes():
-                return constant(kinds.data(len(value), is_nullable=False), value)
+                name = "hex" if written[:1] in "xX" else "hybrid"
+                return constant(kinds.data(len(value), is_nullable=False), value, name)
         if charset not in (None, "utf8mb4", "utf8mb3"):
             raise not_supported(f"_{charset} in a query over tables of the log")
-        return constant(kinds.text(len(value), self.session.collation, is_nullable=False), str(value))
+        return constant(kinds.text(len(value), self.session.collation, is_nullable=False), str(value), "text")
 
     def _variable(self, node: UserVariable | SystemVariable) -> Scalar:
         value = self.session.evaluator.evaluate(node)
@@ -141,8 +141,6 @@ class Compiler:
                 raise not_supported("INTERVAL in a query")
             case "ROW":
                 raise RefusedError(1241, "21000", "Operand should contain 1 column(s)")
-            case ":=":
-                raise not_supported("assignments in a query over tables")
         given = [self.scalar(operand) for operand in operands]
         first = given[0]
         if operator not in COMPARISONS and operator != JOINED:
@@ -231,23 +229,6 @@ def _type_of_call(name: str) -> ValueType | None:
         return kinds.text(length, "utf8mb3_general_ci", strength=3, is_nullable=is_nullable)
     kind = kinds.integer(length, length=length, is_unsigned=bool(flags & kinds.UNSIGNED), is_nullable=is_nullable)
     return replace(kind, field=field_)
-
-
-def _kind_of(value: Any, written: str) -> str:
-    match value:
-        case None:
-            return "NULL"
-        case bytes():
-            return "hex" if written[:1] in "xX" else "hybrid"
-        case int() if not written:
-            return "truth"
-        case int():
-            return "int" if -(1 << 63) <= value < 1 << 63 else "wide int"
-        case Decimal():
-            return "decimal"
-        case float():
-            return "real"
-    return "text"
 
 
 def emit_scalar(scalar: Scalar, slots: Sequence[SqlValue], registry: SqlFunctions) -> str:

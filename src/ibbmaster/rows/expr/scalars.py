@@ -92,10 +92,8 @@ def apply_any(kind: ValueType, function: Callable[..., Any], *arguments: Scalar)
     return Scalar(kind, lambda row: function(*(run(row) for run in runs)))
 
 
-def converted(scalar: Scalar, convert: Callable[[Any], Any] | None, kind: ValueType | None = None) -> Scalar:
-    if convert is None:
-        return scalar
-    return apply(kind or scalar.type, convert, scalar)
+def converted(scalar: Scalar, convert: Callable[[Any], Any]) -> Scalar:
+    return apply(scalar.type, convert, scalar)
 
 
 def as_number(scalar: Scalar) -> Scalar:
@@ -188,18 +186,18 @@ def _moment_of_number(value: int) -> str:
 def cast_to(scalar: Scalar, kind: ValueType) -> Scalar:
     """The value in the type `of_all` gave."""
     found = scalar
-    match scalar.kind, kind.kind:
-        case (Family.NULL, _):
+    match kind.kind:
+        case _ if scalar.kind is Family.NULL:
             pass
-        case (_, Family.INT | Family.YEAR):
+        case Family.INT | Family.YEAR:
             found = as_integer(scalar)
-        case (_, Family.DECIMAL):
+        case Family.DECIMAL:
             found = converted(as_exact(scalar), lambda value: values.at_most(value, kind.decimals))
-        case (_, Family.DOUBLE | Family.FLOAT):
+        case Family.DOUBLE | Family.FLOAT:
             found = as_real(scalar)
-        case (_, Family.TEXT):
+        case Family.TEXT:
             found = as_text(scalar)
-        case (_, Family.DATETIME):
+        case Family.DATETIME:
             found = converted(as_moment(scalar), lambda value: values.fitted_moment(value, kind.decimals))
     return Scalar(kind, found.run, scalar.is_constant)
 

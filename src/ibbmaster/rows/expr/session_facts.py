@@ -12,7 +12,6 @@ from ibbmaster.sqltext.expression import (
     ColumnName,
     Expression,
     Literal,
-    Operation,
     Star,
     SystemVariable,
     UserVariable,
@@ -78,8 +77,6 @@ def is_of_session(expression: Expression) -> bool:
             return real - real == 0
         case Literal() | SystemVariable() | UserVariable() | ColumnName(parts=(_, _, *_)) | Star():
             return True
-        case Operation(operator=":=", operands=(_, value)):
-            return is_of_session(value)
         case Call(name="unix_timestamp", arguments=(_, *_)):
             return False
         case Call(name=name, arguments=arguments, database=None, is_read=True):
